@@ -77,6 +77,7 @@ check: $(STAMP) ## Format, lint, types, import contracts, dead code, workflows, 
 	@$(BIN)/vulture
 	@$(BIN)/zizmor --offline --quiet . cli/project/templates/workflow.yaml
 	@$(BIN)/hadolint Dockerfile
+	@$(BIN)/python -m tests.house
 
 .PHONY: format
 format: $(STAMP) ## Format the code

@@ -25,7 +25,7 @@ from rich.table import Table
 from bench import record
 from bench.moving.producers import producing
 from bench.refill.nodes import BROKERS, BenchNodes, running
-from core.cluster.kafka_defaults import FETCH_BACKOFF_MS, FETCH_WAIT_MS
+from core.cluster.kafka_settings import FETCH_BACKOFF_MS, FETCH_WAIT_MS
 from handlers.adapters.kafka import KafkaAdmin
 from local.demo.load import PARTITIONS, RECORDS_PER_SECOND
 from local.demo.story import percentiles

@@ -25,13 +25,9 @@ from bench import record
 from bench.filling import race
 from bench.filling.drawing import draw
 from core.cost import pricing
-from core.volumes.forecast import FillSample, forecast
-from core.volumes.ledger import History
-from core.volumes.limits import Gp3, Performance
-from core.volumes.plan import plan
-from core.volumes.policy import Policy
-from core.volumes.troubles import class_of
-from core.volumes.views import Hour, Load, VolumeSet, VolumeView
+from core.volumes.deciding import class_of, plan
+from core.volumes.sizing import Gp3, Performance, Policy
+from core.volumes.views import FillSample, History, Hour, Load, VolumeSet, VolumeView, forecast
 
 COUNTS = (100, 200, 500, 1000)
 REPEATS = 5

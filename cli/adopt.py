@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from core.cluster import adoption, adoption_doubts
+from core.cluster import adoption
 from core.cluster.adoption import Adoption
 from core.cluster.adoption_plan import AdoptionPlan, next_level
 from core.errors import InvalidInput
@@ -76,7 +76,7 @@ def show(file: str, adopted: Adoption, console: Console) -> None:
     console.print(Text(f"{file}: {adopted.eks_cluster}, {_sentence(found)}"), soft_wrap=True)
     for line in found.diff():
         console.print(Text(line, STYLES.get(line[:1], "")), soft_wrap=True)
-    for each in (*found.missing, *adoption_doubts.doubts(adopted)):
+    for each in (*found.missing, *adoption.doubts(adopted)):
         console.print(Text(f"First: {each}", "yellow"), soft_wrap=True)
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from cli import adopt
 from cli.stack_settings import spec_file
-from core.cluster import adoption_doubts, changes, rights
+from core.cluster import adoption, changes, rights
 from core.errors import InvalidInput
 from core.naming import TWIN_ENVIRONMENT
 from infra.spec import changes_in, doubts_in, read, standing_spec
@@ -35,7 +35,7 @@ def examine(named: Path, against: Path | None = None) -> CheckedDescription:
     try:
         path = spec_file(named)
         if (adopted := adopt.description(path)) is not None:
-            doubted = tuple(adoption_doubts.doubts(adopted))
+            doubted = tuple(adoption.doubts(adopted))
             return CheckedDescription(str(path), adopted.eks_cluster, doubts=doubted)
         parsed = read(path)
         before = None if against is None else standing_spec(spec_file(against))

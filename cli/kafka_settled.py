@@ -12,11 +12,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from core import naming
-from core.availability.conditions import KafkaConditions, kafka_conditions, remedy
-from core.availability.operator import operator_tasks, read_operator
+from core.availability.operator import (
+    KafkaConditions,
+    kafka_conditions,
+    operator_tasks,
+    read_operator,
+    remedy,
+)
 from core.cluster import ClusterSpec
 from core.errors import StillwaterError
-from handlers.adapters.kafka_pod import kafka_pod_in
+from handlers.adapters.kubernetes import kafka_pod_in
 
 POLL_SECONDS = 5.0
 # The operator writes a pool's observedGeneration before it rolls, and Warnings at the end.

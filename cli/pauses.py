@@ -8,7 +8,7 @@ from dataclasses import replace
 from cli.incidents import Desk, sentences
 from cli.moments import moment_of
 from core.errors import InvalidInput
-from core.incidents.pause import Pause
+from core.incidents.joining import Pause
 from core.window import clock
 from handlers.adapters.aws import tick_message
 

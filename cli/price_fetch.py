@@ -21,7 +21,7 @@ from rich.console import Console
 from cli import aws
 from cli.project.found import find
 from core import instances
-from core.cost import offer_file, price_list, pricing
+from core.cost import price_list, pricing
 from core.cost.price_list import METERS, Gathered, Quoted
 from core.cost.pricing import INSTANCE_HOUR
 from core.errors import InvalidInput, StillwaterError, one_line
@@ -126,7 +126,7 @@ def _of_file(path: Path, gathered: Gathered) -> Iterator[Quoted]:
             # mypy knows no common type of the two.
             binary: Any = gzip.GzipFile(fileobj=raw) if zipped else raw
             with io.TextIOWrapper(binary, encoding="utf-8-sig", newline="") as text:
-                yield from offer_file.read_quotes(text, f"The file {path}", gathered.wants)
+                yield from price_list.read_quotes(text, f"The file {path}", gathered.wants)
     except (OSError, EOFError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not text, or ends early"
         raise InvalidInput([f"The offer file {path} cannot be read: {reason}."]) from None
@@ -143,7 +143,7 @@ def _of_aws(client: Any, gathered: Gathered, today: date, show: Any) -> Iterator
                 )
                 for page in pages:
                     for entry in page["PriceList"]:
-                        for quoted in offer_file.of_product(json.loads(entry), today):
+                        for quoted in price_list.of_product(json.loads(entry), today):
                             if gathered.wants(quoted.product):
                                 yield quoted
     except (BotoCoreError, ClientError) as error:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from core.cost import price_check
-from core.cost.price_check import Disagreement
+from core.cost import price_list
+from core.cost.price_list import Disagreement
 from core.cost.pricing import Price, PriceBook
 from core.errors import InvalidInput
 
@@ -35,9 +35,9 @@ def examine(book: PriceBook, tables: Path | None, today: date, old_days: int) ->
     """Hold a book against the calendar, and against the bill that a report left."""
     disagreeing = None
     if tables is not None:
-        disagreeing = price_check.disagreements(book, _billed_rates(tables))
+        disagreeing = price_list.disagreements(book, _billed_rates(tables))
     return CheckedPrices(
-        book, today, old_days, price_check.outdated_prices(book, today, old_days), disagreeing
+        book, today, old_days, price_list.outdated_prices(book, today, old_days), disagreeing
     )
 
 
@@ -94,7 +94,7 @@ def as_json(checked: CheckedPrices) -> Mapping[str, object]:
     }
 
 
-def _billed_rates(root: Path) -> list[price_check.BilledRate]:
+def _billed_rates(root: Path) -> list[price_list.BilledRate]:
     """Return the rates of the usage table that a report left."""
     from cli import class_record  # noqa: PLC0415 - `prices check` alone starts no JVM
     from spark import tables  # noqa: PLC0415 - `prices check` alone starts no JVM

@@ -18,7 +18,7 @@ from cli import (
     reference_waits,
 )
 from core import cluster, timing
-from core.cluster.meanings import json_schema, meanings
+from core.cluster.reading import json_schema, meanings
 
 GUARANTEES = Path(__file__).parents[1] / "docs" / "guarantees.md"
 _RELATIONS = {"<": "is below", "<=": "is at most"}

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from core.health.cases import CASES, HealthCase
-from core.health.limits import Limits
-from core.health.rules import RULES, RuleSet, is_alive, is_ready, liveness, readiness
+from core.health.node import Limits
+from core.health.rules import (
+    CASES,
+    RULES,
+    HealthCase,
+    RuleSet,
+    is_alive,
+    is_ready,
+    liveness,
+    readiness,
+)
 
 _PAGE = """\
 # Health rules

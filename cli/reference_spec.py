@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from core.cluster import meanings
+from core.cluster import reading
 
 Schema = Mapping[str, Any]
 
@@ -26,7 +26,7 @@ _TYPES = {"integer": "integer", "number": "number", "string": "text", "boolean":
 
 def page() -> str:
     """Return the page: a section per mapping, a row per key."""
-    schema = meanings.schema()
+    schema = reading.schema()
     sections = _sections(schema)
     top = [_HEAD, *_table(schema, schema, sections)]
     below = [

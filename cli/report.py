@@ -22,7 +22,7 @@ from cli import aws
 from cli.incidents import Desk
 from cli.project import found
 from cli.reach import out_of_reach
-from core.cluster.facts import of_spec
+from core.cluster.expected import of_spec
 from core.errors import InvalidInput, StillwaterError
 from core.settings.facts import Facts
 from core.settings.facts import load as load_facts

@@ -25,8 +25,7 @@ from cli.rotate_plan import render_plan
 from cli.watching import Pace, watch
 from core import naming
 from core.errors import InvalidInput, StillwaterError
-from core.rotation.run_codec import to_document
-from core.rotation.run_record import Phase, Run, RunState
+from core.rotation.run_record import Phase, Run, RunState, run_to_document
 from core.slack.rotation_thread import PHASES
 from core.words import span, time_said
 from handlers.store.runs import LedgerRuns
@@ -148,7 +147,7 @@ def show(
     if page is not None:
         write_page(page, run_page(run, time.time()))
     if as_json:
-        plain = json.dumps(to_document(run), sort_keys=True)
+        plain = json.dumps(run_to_document(run), sort_keys=True)
         console.print(plain, markup=False, highlight=False, soft_wrap=True)
         return
     if watch:

@@ -19,8 +19,8 @@ from cli.incidents import Desk
 from cli.invoking import invoke
 from cli.reach import out_of_reach
 from core.errors import InvalidInput, StillwaterError
-from core.volumes.ledger import History, free_slots
-from core.volumes.limits import Gp3
+from core.volumes.sizing import Gp3
+from core.volumes.views import History, free_slots
 from handlers.store import volume_records
 from handlers.store.volume_records import PLAN
 

@@ -23,7 +23,7 @@ from core.fields import zone_id_in
 from core.words import span, time_said
 from core.zones.incident import LONGEST_SILENCE_SECONDS, PERSON, ZoneIncident, freezes_in_force
 from handlers.store.freezes import LedgerFreezes
-from handlers.store.messages import SHIFT_MESSAGE
+from handlers.store.ledger import SHIFT_MESSAGE
 
 
 def show_zones(environment: str, console: Console, *, closed: bool, as_json: bool) -> None:

@@ -19,14 +19,14 @@ from anyio import to_thread
 from aws_lambda_powertools import Logger
 
 from core.errors import StillwaterError
-from core.incidents.levels import OWN
+from core.incidents.decisions import OWN
 from core.naming import gate_host
 from core.settings.functions import GateSettings as Settings
 from handlers.adapters.aws import SqsQueue
+from handlers.adapters.claims import wanted_pods
 from handlers.adapters.connections import open_api, open_claims
 from handlers.adapters.eks import EksApi
 from handlers.adapters.kafka_identity import KafkaAccess
-from handlers.adapters.operator import wanted_pods
 from handlers.eviction.certificate import Keeper
 from handlers.eviction.counts import Counts
 from handlers.eviction.gate import Gate

@@ -16,13 +16,11 @@ from core import naming
 from core.health.examination import Expected
 from core.settings.functions import HealthSettings
 from handlers.adapters import metrics
-from handlers.adapters.connect import through
+from handlers.adapters.claims import read_conditions, wanted_roles
 from handlers.adapters.connections import open_api
-from handlers.adapters.exporters import PodExporters
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kafka_identity import KafkaAccess
-from handlers.adapters.operator import read_conditions, wanted_roles
-from handlers.adapters.pods import EksPods
+from handlers.adapters.pods import EksPods, PodExporters, through
 from handlers.examination.examiner import EXPORTER_SECONDS, Examiner, unable
 from handlers.store.freezes import LedgerFreezes
 from handlers.store.ledger import DynamoLedger

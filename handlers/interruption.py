@@ -9,14 +9,12 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 
-from core.events.origin import Home
+from core.events.parsing import Home
 from core.settings.functions import InterruptionSettings
 from handlers.adapters import metrics
-from handlers.adapters.aws import AwsCloud, SqsQueue
+from handlers.adapters.aws import AwsCloud, Ec2Inventory, SqsQueue
 from handlers.adapters.batch import answer
-from handlers.adapters.inventory import Ec2Inventory
-from handlers.incidents.desk import IntakeDesk
-from handlers.incidents.notices import Notices
+from handlers.incidents.desk import IntakeDesk, Notices
 from handlers.incidents.reception import Reception
 from handlers.store.freezes import LedgerFreezes
 from handlers.store.notifying import open_ledger

@@ -22,9 +22,9 @@ from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError
 
 from core.errors import StillwaterError
-from core.settings import codec, environment
+from core.settings import codec
 from core.settings.probe import ProbeSettings
-from handlers.adapters.tls import trusting
+from handlers.adapters.eks import trusting
 from handlers.probing import topic
 from handlers.probing.attempts import Attempts
 from handlers.probing.clients import Clients, brokers_changed, run
@@ -37,7 +37,7 @@ METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 def main() -> None:
     """Probe until something asks for a new start; raises StillwaterError where it cannot begin."""
-    settings = codec.read(ProbeSettings, environment.read_settings_text(os.environ))
+    settings = codec.read(ProbeSettings, codec.read_settings_text(os.environ))
     identity = credentials(settings)
     partitions = topic.ensure_topic(identity, settings.topic, settings.replication_factor)
     attempts = Attempts(partitions, settings.latency_seconds)

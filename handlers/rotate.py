@@ -15,11 +15,11 @@ from core.settings.functions import RotateSettings
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, SqsQueue
 from handlers.adapters.connections import open_api, open_claims, open_nodes
-from handlers.adapters.exporters import AT_ONCE, PodExporters
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kafka_identity import KafkaAccess
+from handlers.adapters.pods import AT_ONCE, PodExporters
 from handlers.adapters.templates import AwsTemplates
-from handlers.incidents.error_snapshots import ErrorSnapshots
+from handlers.incidents.act import ErrorSnapshots
 from handlers.incidents.observe import Sources
 from handlers.rotation.conductor import Conductor
 from handlers.store.freezes import LedgerFreezes

@@ -8,7 +8,7 @@ from typing import Any
 
 from core.settings import prometheus_address
 from core.settings.volumes import SamplesSettings
-from core.volumes.samples import Whose
+from core.volumes.series import Whose
 from handlers.adapters import metrics
 from handlers.adapters.connections import open_api
 from handlers.adapters.prometheus import Prometheus, route

@@ -6,29 +6,25 @@ import functools
 import time
 from typing import Any
 
-from core.availability.kafka_rights import MOVING_LEADERS
-from core.incidents.levels import ACTING
-from core.incidents.ownership import Ownership
+from core.availability.wholeness import MOVING_LEADERS
+from core.incidents.decisions import ACTING
+from core.incidents.sweep import Ownership
 from core.settings.functions import TickSettings, late_seconds
 from handlers.adapters import metrics
-from handlers.adapters.aws import AwsCloud, SqsQueue
+from handlers.adapters.aws import AwsCloud, Ec2Inventory, SqsQueue
 from handlers.adapters.batch import answer
 from handlers.adapters.connections import open_api, open_claims, open_nodes
-from handlers.adapters.exporters import AT_ONCE, PodExporters
-from handlers.adapters.inventory import Ec2Inventory
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kafka_identity import KafkaAccess
-from handlers.adapters.node_drain import EksDrain
-from handlers.adapters.nodeclaims import NO_ENDS, EksClaimEnds
+from handlers.adapters.kubernetes import NO_ENDS, EksClaimEnds, EksDrain
 from handlers.adapters.pages import SnsTopic
-from handlers.adapters.root_volumes import Ec2RootVolumes
-from handlers.incidents.act import Effects
-from handlers.incidents.error_snapshots import ErrorSnapshots
-from handlers.incidents.leadership import Leadership
+from handlers.adapters.pods import AT_ONCE, PodExporters
+from handlers.adapters.templates import Ec2RootVolumes
+from handlers.incidents.act import Effects, ErrorSnapshots
 from handlers.incidents.loop import Loop
 from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
-from handlers.incidents.shifts import Shifts
+from handlers.incidents.shifts import Leadership, Shifts
 from handlers.rotation.clients_budget import ClientsBudget
 from handlers.rotation.throttles import Throttles
 from handlers.rotation.turns import Rotations

@@ -13,21 +13,17 @@ from core.settings.volumes import VolumesSettings
 from handlers.adapters import metrics
 from handlers.adapters.claims import EksClaims
 from handlers.adapters.connections import open_api
-from handlers.adapters.ebs import Ec2Ebs
+from handlers.adapters.ebs import CloudWatchLoads, Ec2Ebs
 from handlers.adapters.eks import EksApi
 from handlers.adapters.fill import KafkaFills
 from handlers.adapters.kafka_identity import KafkaAccess
-from handlers.adapters.load import CloudWatchLoads
 from handlers.adapters.prometheus import Prometheus, route
 from handlers.adapters.volume_series import PrometheusVolumes
 from handlers.store.ledger import DynamoLedger
 from handlers.store.records import DynamoRecords
 from handlers.store.runs import LedgerRuns
 from handlers.store.settings import read_settings
-from handlers.volume.departures import Departing
-from handlers.volume.observe import Lookout
-from handlers.volume.sources import Sources
-from handlers.volume.steward import Steward
+from handlers.volume.steward import Departing, Lookout, Sources, Steward
 
 
 @functools.cache

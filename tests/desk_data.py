@@ -12,12 +12,10 @@ from typing import Any
 
 from cli.incidents import Desk
 from core.events import Kind
-from core.incidents.record import Incident, State, Transition
-from core.incidents.sections import Replacement
+from core.incidents.record import Incident, Replacement, State, Transition
 from core.rotation.run_record import NodeTurn, Note, Options, Phase, open_run
-from core.volumes.forecast import FillSample
-from core.volumes.ledger import History
 from core.volumes.sizing import GIB
+from core.volumes.views import FillSample, History
 from handlers.store import volume_records
 from handlers.store.freezes import LedgerFreezes
 from handlers.store.records import DynamoRecords

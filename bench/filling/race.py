@@ -13,21 +13,20 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from core.cost import pricing
-from core.volumes.decisions import DecisionKind
-from core.volumes.forecast import FillSample, forecast
-from core.volumes.ledger import (
+from core.volumes.deciding import DecisionKind, class_of, plan
+from core.volumes.sizing import GIB, Gp3, Policy
+from core.volumes.views import (
+    FillSample,
     History,
+    Load,
     Modification,
     ModificationState,
+    VolumeSet,
+    VolumeView,
+    forecast,
     with_observation,
     with_request,
 )
-from core.volumes.limits import Gp3
-from core.volumes.plan import plan
-from core.volumes.policy import Policy
-from core.volumes.sizing import GIB
-from core.volumes.troubles import class_of
-from core.volumes.views import Load, VolumeSet, VolumeView
 
 BOOK = pricing.book("us-east-1")
 START, STEP, HOUR, DAY = 1_800_000_000.0, 300.0, 3600.0, 86_400.0

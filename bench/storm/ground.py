@@ -13,8 +13,7 @@ from bench.storm.burst import Member
 from bench.waiting import until
 from core import naming
 from core.cluster import ClusterSpec
-from infra.functions.interruption import INTERRUPTION
-from infra.functions.tick import TICK
+from infra.functions.catalogue import INTERRUPTION, TICK
 from local.twin import Twin
 
 NAMESPACE = "kafka"

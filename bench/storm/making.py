@@ -22,11 +22,11 @@ from core.cluster.function_memory import memory_mib
 from core.cluster.operated import of_spec
 from core.constants import EVENTS_MAX_RECEIVE_COUNT, TERMINATING, TICKS_MAX_RECEIVE_COUNT
 from core.settings import codec
-from core.settings.environment import SETTINGS
+from core.settings.codec import SETTINGS
 from core.settings.functions import ApiServer
 from infra.functions import packaging
 from infra.functions.definition import Definition
-from infra.functions.settings import fields_of
+from infra.functions.function import fields_of
 from infra.versions import LAMBDA_RUNTIME
 from local import environment as twin_environment
 from local.aws.instances import MARKET_TAG

@@ -13,9 +13,8 @@ from core.incidents.record import Incident, State
 from core.rotation.run_record import NodeTurn, Phase, Run, RunState
 from core.slack.rotation_thread import PHASES
 from core.slack.text import outlook, subject, symbol
-from core.volumes.forecast import FillForecast, forecast
-from core.volumes.ledger import free_slots
 from core.volumes.sizing import GIB
+from core.volumes.views import FillForecast, forecast, free_slots
 from core.words import span
 from core.zones.incident import ZoneIncident
 from handlers.store.volume_records import Memory

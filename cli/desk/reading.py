@@ -20,7 +20,7 @@ from core.availability.lease import Lease
 from core.cluster import estimate
 from core.cost import pricing
 from core.errors import StillwaterError
-from core.incidents.pause import Pause
+from core.incidents.joining import Pause
 from core.incidents.record import Incident
 from core.rotation.run_record import Run
 from core.zones.incident import ZoneIncident

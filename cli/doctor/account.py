@@ -20,7 +20,7 @@ from core import naming
 from core.constants import HOOKS
 from core.doctor import snapshot
 from core.doctor.drift import Expectation
-from core.survey.target_groups import name_in
+from core.survey.balancing import name_in
 from handlers.adapters.calls import portions
 
 T = TypeVar("T")

@@ -22,9 +22,8 @@ from cli.doctor.examine import Diagnosis, UnknownPart
 from cli.survey import account, kafka, machines, tools
 from cli.survey.account_parts import queues as queues_of
 from cli.survey.command import CLIENT
-from cli.survey.listing import NOT_FOUND, items, one, served_versions
-from cli.survey.objects import labels
-from cli.survey.trust import lapsed_trust
+from cli.survey.kafka import lapsed_trust
+from cli.survey.listing import NOT_FOUND, items, labels, one, served_versions
 from core import naming
 from core.cluster import adoption
 from core.cluster.adopted import operated_kafka

@@ -10,16 +10,16 @@ from urllib.parse import quote
 
 from cli.doctor.account import Found
 from cli.survey import tools
-from cli.survey.objects import going, labels, name_of, title_of
+from cli.survey.listing import going, labels, name_of, title_of
 from cli.target import Target
 from core import constants, naming
-from core.availability.conditions import kafka_conditions
+from core.availability.operator import kafka_conditions
 from core.cluster import rights
 from core.doctor import snapshot
 from core.doctor.drift import Expectation
 from core.placement import placement_of
 from core.selectors import is_selected
-from core.survey.target_groups import name_in
+from core.survey.balancing import name_in
 from handlers.adapters.eks import EksApi
 
 CONNECTIONS = 8

@@ -20,8 +20,7 @@ from core import naming
 from core.cluster import rights
 from core.cluster.expected import expectation_of
 from core.cluster.operated import of_spec
-from core.doctor.drift import TITLES, Drift, findings
-from core.doctor.notes import unexamined_parts
+from core.doctor.drift import TITLES, Drift, findings, unexamined_parts
 from core.doctor.snapshot import Snapshot
 from core.errors import StillwaterError, one_line
 from core.survey.finding import Finding

@@ -20,9 +20,8 @@ from cli.survey.account_parts import around, changes_of, keys_below
 from cli.survey.command import CLIENT, region_of
 from cli.survey.surroundings import RUNNING
 from core.errors import StillwaterError
-from core.survey import ways_out
-from core.survey.account_facts import Subnet
-from core.survey.facts import Surveyed, only
+from core.survey import room
+from core.survey.facts import Subnet, Surveyed, only
 from core.survey.finding import Finding, unknown
 from core.survey.judge import around_findings, in_order
 from core.survey.node_facts import Instance, Node
@@ -73,7 +72,7 @@ def findings(session: Any, wanted: Machines) -> list[Finding]:
 
 def judged(seen: Surveyed, wanted: Machines) -> list[Finding]:
     """Return what is found around the machines, and around functions in subnets of others."""
-    functions = ways_out.of_functions(seen, wanted.function_subnets, wanted.called)
+    functions = room.of_functions(seen, wanted.function_subnets, wanted.called)
     return in_order([*around_findings(seen), *functions])
 
 

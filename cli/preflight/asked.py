@@ -13,13 +13,13 @@ from slack_sdk.errors import SlackApiError
 
 from cli.answers import answer_or_reason
 from cli.preflight import network
-from cli.survey import keys, surroundings
+from cli.survey import account_parts, surroundings
 from core import naming
-from core.cluster.needs import STANDARD
+from core.cluster.addresses import STANDARD
 from core.errors import StillwaterError, passed_on
 from core.instances import STANDARD_QUOTA
 from core.preflight.account import Concurrency, Needs, VolumesKey, Zone
-from core.preflight.quotas import QUOTAS
+from core.preflight.judge import QUOTAS
 from core.unknown import Unknown
 
 GLOBAL_REGION = "us-east-1"
@@ -195,7 +195,7 @@ def volumes_key(asked: AccountClients) -> VolumesKey:
 
 def _users(asked: AccountClients, key: str) -> frozenset[str]:
     grants = asked.pages("kms", "list_grants", "Grants", KeyId=key)
-    return keys.users(asked.client("kms"), key, grants)
+    return account_parts.users(asked.client("kms"), key, grants)
 
 
 def taken_names(asked: AccountClients) -> dict[str, tuple[str, ...] | Unknown]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.cluster import ClusterSpec
-from core.cluster.needs import instance_types_of, quotas_of, subnets_of
+from core.cluster.addresses import instance_types_of, quotas_of, subnets_of
 from core.cluster.network import service_cidr
 from core.preflight.account import NeededNetwork, Needs
 from infra import buckets

@@ -1,25 +1,213 @@
-"""Reads the machines of some nodes from AWS into core.survey's facts, and changes nothing."""
+"""Reads the machines of some nodes from AWS into core.survey's facts, and changes nothing.
+
+Reads whether what a template names to start machines by is still there; changes nothing.
+
+Reads what groups start machines by into core.survey's facts, and changes nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeAlias, TypeVar
 
-from cli.aws_pages import pages
-from cli.survey import machine_templates
+from botocore.exceptions import ClientError
+
+from cli.aws_pages import FILTER_VALUES, pages
 from core.errors import StillwaterError
 from core.instances import table
 from core.survey.node_facts import (
     FargateProfile,
     Instance,
     MachineStatus,
+    MachineTemplate,
     ManagedNodeGroup,
     ScaleIn,
     ScalingGroup,
     ScheduledEvent,
+    TemplateName,
     TerminationHook,
 )
 from handlers.adapters.calls import portions
+
+# A template, and what it starts machines by as EC2 has it.
+Started: TypeAlias = tuple[MachineTemplate, Mapping[str, Any]]
+Name = TypeVar("Name")
+# By what a part is called in a sentence: the call that lists such, its answer, filter and name.
+LISTED = {
+    "image": ("describe_images", "Images", "image-id", "ImageId"),
+    "security group": ("describe_security_groups", "SecurityGroups", "group-id", "GroupId"),
+    "key pair": ("describe_key_pairs", "KeyPairs", "key-name", "KeyName"),
+}
+# Images that are no longer recommended start machines all the same; disabled ones do not.
+ALSO = {"image": {"IncludeDeprecated": True, "IncludeDisabled": True}}
+# EC2 has no pages of these.
+IN_ONE_PIECE = ("key pair",)
+AVAILABLE = "available"
+
+
+def keys(data: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the keys of KMS's that a template names for disks."""
+    disks = (each.get("Ebs") or {} for each in data.get("BlockDeviceMappings") or ())
+    return tuple(sorted({str(disk["KmsKeyId"]) for disk in disks if disk.get("KmsKeyId")}))
+
+
+def profile(named: Any) -> str | None:
+    """Return an instance profile's name: of a template by name or ARN, else by itself."""
+    said = (named.get("Arn") or named.get("Name")) if isinstance(named, Mapping) else named
+    return str(said).rpartition("/")[2] if said else None
+
+
+def with_lost(ec2: Any, found: Mapping[Name, Started]) -> dict[Name, MachineTemplate]:
+    """Return templates, each with what it names and AWS has no more."""
+    named = {name: list(_parts(data)) for name, (_, data) in found.items()}
+    wanted: dict[str, set[str]] = {}
+    for kind, part in (each for parts in named.values() for each in parts):
+        wanted.setdefault(kind, set()).add(part)
+    there = {kind: set(_there(ec2, kind, parts)) for kind, parts in wanted.items()}
+    return {
+        name: replace(
+            template, lost=tuple(f"{k} {part}" for k, part in named[name] if part not in there[k])
+        )
+        for name, (template, _) in found.items()
+    }
+
+
+def _parts(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what a template or a launch configuration names: kind and name."""
+    # One that a parameter of Systems Manager names is looked up when a machine starts.
+    if (image := str(data.get("ImageId") or "")).startswith("ami-"):
+        yield "image", image
+    interfaces = data.get("NetworkInterfaces") or ()
+    groups = [*(data.get("SecurityGroupIds") or ()), *(data.get("SecurityGroups") or ())]
+    groups += [group for each in interfaces for group in each.get("Groups") or ()]
+    for group in sorted({str(each) for each in groups}):
+        # Before VPCs they went by name.
+        if group.startswith("sg-"):
+            yield "security group", group
+    if pair := data.get("KeyName"):
+        yield "key pair", str(pair)
+
+
+def _there(ec2: Any, kind: str, wanted: Iterable[str]) -> Iterator[str]:
+    call, answer, chosen, key = LISTED[kind]
+    for portion in portions(sorted(wanted), FILTER_VALUES):
+        asked = {"Filters": [{"Name": chosen, "Values": portion}], **ALSO.get(kind, {})}
+        whole = kind in IN_ONE_PIECE
+        found = getattr(ec2, call)(**asked)[answer] if whole else pages(ec2, call, answer, **asked)
+        # Only images have a state.
+        yield from (str(e[key]) for e in found if e.get("State", AVAILABLE) == AVAILABLE)
+
+
+# How EC2 begins its codes for a template, or a version of one, that does not exist.
+GONE = ("InvalidLaunchTemplateId", "InvalidLaunchTemplateName")
+# In which a launch configuration's name stands in place of a template's.
+CONFIGURATION = "launch configuration"
+
+
+def template_names(group: Mapping[str, Any]) -> tuple[TemplateName, ...]:
+    """Return what a group names to start machines by: one, or one for each of several types."""
+    mixed = (group.get("MixedInstancesPolicy") or {}).get("LaunchTemplate") or {}
+    given = [
+        group.get("LaunchTemplate"),
+        mixed.get("LaunchTemplateSpecification"),
+        *(each.get("LaunchTemplateSpecification") for each in mixed.get("Overrides") or ()),
+    ]
+    found = [
+        TemplateName(
+            name=str(each.get("LaunchTemplateId") or each.get("LaunchTemplateName")),
+            version=str(each.get("Version") or "$Default"),
+        )
+        for each in given
+        if each
+    ]
+    if configuration := group.get("LaunchConfigurationName"):
+        found.append(TemplateName(name=str(configuration)))
+    return tuple(dict.fromkeys(found))
+
+
+def is_weighted(group: Mapping[str, Any]) -> bool:
+    """Say whether a group's sizes count something else than machines."""
+    mixed = (group.get("MixedInstancesPolicy") or {}).get("LaunchTemplate") or {}
+    weights = {str(each.get("WeightedCapacity") or "1") for each in mixed.get("Overrides") or ()}
+    return group.get("DesiredCapacityType", "units") != "units" or bool(weights - {"1"})
+
+
+def templates(
+    ec2: Any, autoscaling: Any, groups: Iterable[ScalingGroup]
+) -> dict[str, tuple[MachineTemplate, ...]]:
+    """Return by group what it starts machines by; each is asked for once."""
+    every = list(groups)
+    wanted = dict.fromkeys(each for group in every for each in group.templates)
+    found = with_lost(ec2, {each: _template(ec2, autoscaling, each) for each in wanted})
+    return {group.name: tuple(found[each] for each in group.templates) for group in every}
+
+
+def _template(ec2: Any, autoscaling: Any, wanted: TemplateName) -> Started:
+    if wanted.version is None:
+        return _configuration(autoscaling, wanted.name)
+    key = "LaunchTemplateId" if wanted.name.startswith("lt-") else "LaunchTemplateName"
+    title = f"version {wanted.version} of launch template {wanted.name}"
+    try:
+        answer = ec2.describe_launch_template_versions(
+            **{key: wanted.name}, Versions=[wanted.version]
+        )
+    except ClientError as error:
+        if error.response["Error"]["Code"].startswith(GONE):
+            return MachineTemplate(title=title, missing=True), {}
+        raise
+    versions = answer["LaunchTemplateVersions"]
+    if not versions:
+        return MachineTemplate(title=title, missing=True), {}
+    data = versions[0].get("LaunchTemplateData") or {}
+    reserved = data.get("CapacityReservationSpecification") or {}
+    template = MachineTemplate(
+        title=title,
+        market=(data.get("InstanceMarketOptions") or {}).get("MarketType"),
+        metadata_open=metadata_open(data.get("MetadataOptions") or {}),
+        placement=next(_places(data.get("Placement") or {}, reserved), None),
+        keys=keys(data),
+        profile=profile(data.get("IamInstanceProfile")),
+    )
+    return template, data
+
+
+def _configuration(autoscaling: Any, name: str) -> Started:
+    title = f"{CONFIGURATION} {name}"
+    answer = autoscaling.describe_launch_configurations(LaunchConfigurationNames=[name])
+    found = answer["LaunchConfigurations"]
+    if not found:
+        return MachineTemplate(title=title, missing=True), {}
+    template = MachineTemplate(
+        title=title,
+        market="spot" if found[0].get("SpotPrice") else None,
+        metadata_open=metadata_open(found[0].get("MetadataOptions") or {}),
+        placement="dedicated machines" if found[0].get("PlacementTenancy") == "dedicated" else None,
+        profile=profile(found[0].get("IamInstanceProfile")),
+    )
+    return template, found[0]
+
+
+def _places(placement: Mapping[str, Any], reserved: Mapping[str, Any]) -> Iterator[str]:
+    if group := placement.get("GroupName") or placement.get("GroupId"):
+        yield f"placement group {group}"
+    if placement.get("Tenancy") == "host":
+        yield "hosts of its own"
+    if reserved.get("CapacityReservationPreference") == "capacity-reservations-only":
+        yield "capacity reservations"
+
+
+def metadata_open(options: Mapping[str, Any]) -> bool:
+    """Say whether a machine's metadata are told without a token; what is not said is not known."""
+    off = options.get("HttpEndpoint") == "disabled"
+    return options.get("HttpTokens") == "optional" and not off
+
+
+def metadata_far(options: Mapping[str, Any]) -> bool:
+    """Say whether pods in a network of their own get no metadata."""
+    near = options.get("HttpPutResponseHopLimit") == 1 and options.get("HttpTokens") == "required"
+    return near or options.get("HttpEndpoint") == "disabled"
+
 
 # DescribeAutoScalingInstances takes no more at once.
 AT_ONCE = 50
@@ -69,8 +257,8 @@ def instance(item: Mapping[str, Any]) -> Instance:
         type=str(item.get("InstanceType") or ""),
         vcpus=vcpus(item),
         subnet=item.get("SubnetId"),
-        metadata_open=machine_templates.metadata_open(item.get("MetadataOptions") or {}),
-        metadata_far=machine_templates.metadata_far(item.get("MetadataOptions") or {}),
+        metadata_open=metadata_open(item.get("MetadataOptions") or {}),
+        metadata_far=metadata_far(item.get("MetadataOptions") or {}),
         outpost=item.get("OutpostArn"),
         private_dns_name=str(item.get("PrivateDnsName") or ""),
     )
@@ -157,7 +345,7 @@ def _group(client: Any, item: Mapping[str, Any]) -> ScalingGroup:
     tags = {each["Key"]: each.get("Value", "") for each in item.get("Tags") or ()}
     members = item.get("Instances")
     warm = item.get("WarmPoolConfiguration") or {}
-    templates = machine_templates.template_names(item)
+    templates = template_names(item)
     return ScalingGroup(
         name=name,
         zones=frozenset(item["AvailabilityZones"]),
@@ -201,7 +389,7 @@ def _group(client: Any, item: Mapping[str, Any]) -> ScalingGroup:
         deleting=bool(item.get("Status")),
         follows_latest=any(each.version == "$Latest" for each in templates),
         templates=templates,
-        weighted=machine_templates.is_weighted(item),
+        weighted=is_weighted(item),
         healthy_percent=_healthy_percent(item.get("InstanceMaintenancePolicy") or {}),
         placement=item.get("PlacementGroup"),
         launch_hooks=tuple(

@@ -1,14 +1,23 @@
-"""Reads who sends clients to pods of Kafka: bindings, Services, the controller behind them."""
+"""Reads who sends clients to pods of Kafka: bindings, Services, the controller behind them.
+
+Reads proxies by which clients may come in, and autoscalers of pods, into core.survey's facts.
+
+Reads the target groups behind some bindings into core.survey's facts, and changes nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
-from cli.survey.listing import custom, items, one
-from cli.survey.objects import labels, name_of, title_of
+from botocore.exceptions import ClientError
+
+from cli.survey.listing import custom, items, labels, name_of, one, title_of
 from cli.survey.tools import down, flag, running
 from core.survey.balancing import AUTO_MODE_LABEL, GATE_LABEL
-from core.survey.tool_facts import Balanced, BalancerController
+from core.survey.facts import TargetGroup
+from core.survey.tool_facts import Balanced, BalancerController, IngressController, SizeScaler
 from infra.eks.api import Api, Object
 
 GATE_LABELS = (GATE_LABEL, AUTO_MODE_LABEL)
@@ -83,3 +92,128 @@ def gated_namespaces(api: Api) -> dict[str, frozenset[str]]:
         for item in items(api, "/api/v1", "namespaces")
     }
     return {name: given for name, given in found.items() if given}
+
+
+# By image; of those that hand TLS on only if they are told to, the argument that tells them.
+CONTROLLERS = {
+    r"(^|/)ingress-nginx/controller|nginx-ingress-controller": "enable-ssl-passthrough",
+    r"(^|/)nginx(-plus)?-ingress([:@]|$)": "enable-tls-passthrough",
+    r"haproxytech/kubernetes-ingress|haproxy-ingress([:@]|$)": None,
+    r"(^|/)traefik([:@]|$)": None,
+    r"(^|/)kong([:@]|$)|kong/kong-gateway": None,
+    r"(^|/)projectcontour/contour": None,
+}
+
+
+# Arguments that name a ConfigMap of ports: 9094 -> shop-kafka/orders-kafka-external:9094.
+STREAMS = ("tcp-services-configmap", "configmap-tcp-services")
+OWN_NAMESPACE = "$(POD_NAMESPACE)"
+
+
+def ingress_controllers(api: Api, found: Iterable[Object]) -> tuple[IngressController, ...]:
+    workloads = [*found]
+    return tuple(
+        IngressController(
+            title=title_of(item),
+            replicas=_pod_count(item),
+            down=down(item),
+            passes_tls=None if argument is None else flag(container, argument) == "true",
+            streams=_streams(api, item, container),
+        )
+        for image, argument in CONTROLLERS.items()
+        for item, container in running(workloads, re.compile(image))
+    )
+
+
+def _streams(api: Api, item: Object, container: Object) -> frozenset[tuple[str, str]]:
+    """Return the Services that a controller sends TCP ports to, by the ConfigMap it names."""
+    named = next((given for each in STREAMS if (given := flag(container, each))), "")
+    where, _, name = named.replace(OWN_NAMESPACE, item["metadata"]["namespace"]).partition("/")
+    found = one(api, f"/api/v1/namespaces/{where}/configmaps/{name}") if name else None
+    ports = ((found or {}).get("data") or {}).values()
+    return frozenset(
+        (space, service)
+        for each in ports
+        for space, _, service in (str(each).partition(":")[0].partition("/"),)
+        if service
+    )
+
+
+def _pod_count(item: Object) -> int:
+    """Return how many pods a workload has; a DaemonSet has one per node."""
+    status, spec = item.get("status") or {}, item["spec"]
+    return int(status.get("desiredNumberScheduled", spec.get("replicas", 1)))
+
+
+def size_scalers(api: Api, namespace: str | None) -> tuple[SizeScaler, ...]:
+    """Return autoscalers of pods with their targets: KEDA's make such ones too."""
+    return tuple(
+        SizeScaler(
+            title=f"HorizontalPodAutoscaler {title_of(item)}",
+            namespace=str(item["metadata"]["namespace"]),
+            kind=str(item["spec"]["scaleTargetRef"]["kind"]),
+            target=str(item["spec"]["scaleTargetRef"]["name"]),
+            least=int(item["spec"].get("minReplicas", 1)),
+            most=int(item["spec"]["maxReplicas"]),
+        )
+        for item in items(api, "/apis/autoscaling/v2", "horizontalpodautoscalers", namespace)
+    )
+
+
+GONE = "TargetGroupNotFound"
+NETWORK = {"TCP", "TLS", "UDP", "TCP_UDP", "QUIC", "TCP_QUIC"}
+BY_BALANCER = "use_load_balancer_configuration"
+CROSS_ZONE = "load_balancing.cross_zone.enabled"
+
+
+def target_groups(client: Any, wanted: Iterable[str]) -> dict[str, TargetGroup]:
+    """Return target groups by what their bindings call them; one that is gone is left out."""
+    found = {called: _group(client, called) for called in sorted(wanted)}
+    return {called: group for called, group in found.items() if group is not None}
+
+
+def _group(client: Any, called: str) -> TargetGroup | None:
+    key = "TargetGroupArns" if called.startswith("arn:") else "Names"
+    try:
+        # One by one: naming one that is gone would refuse the whole call.
+        described = client.describe_target_groups(**{key: [called]})["TargetGroups"]
+    except ClientError as error:
+        if error.response["Error"]["Code"].startswith(GONE):
+            return None
+        raise
+    if not described:
+        return None
+    item = described[0]
+    answer = client.describe_target_group_attributes(TargetGroupArn=item["TargetGroupArn"])
+    said = {pair["Key"]: pair["Value"] for pair in answer["Attributes"]}
+    balancers = tuple(str(arn) for arn in item.get("LoadBalancerArns") or ())
+    return TargetGroup(
+        name=str(item["TargetGroupName"]),
+        balancers=balancers,
+        deregistration_seconds=int(said.get("deregistration_delay.timeout_seconds", "300")),
+        ends_deregistered=_on(said, "deregistration_delay.connection_termination.enabled", "false"),
+        ends_unhealthy=_on(
+            said, "target_health_state.unhealthy.connection_termination.enabled", "true"
+        ),
+        preserves_client_ip=_on(said, "preserve_client_ip.enabled", "false"),
+        cross_zone=_crosses(client, said, balancers),
+        network=item.get("Protocol") in NETWORK,
+    )
+
+
+def _on(said: Mapping[str, str], key: str, default: str) -> bool:
+    return said.get(key, default) == "true"
+
+
+def _crosses(client: Any, said: Mapping[str, str], balancers: tuple[str, ...]) -> bool:
+    """Say whether every balancer of a group sends to all zones, where it leaves that to them."""
+    own = said.get(CROSS_ZONE, BY_BALANCER)
+    if own != BY_BALANCER:
+        return own == "true"
+    answers = [
+        client.describe_load_balancer_attributes(LoadBalancerArn=arn)["Attributes"]
+        for arn in balancers
+    ]
+    return all(
+        {pair["Key"]: pair["Value"] for pair in each}.get(CROSS_ZONE) == "true" for each in answers
+    )

@@ -20,24 +20,18 @@ from cli.aws import Clients
 from cli.page_files import write_page
 from cli.refusals import sentence
 from cli.survey import (
-    admission,
     balancers,
     controllers,
     draft,
-    images,
-    ingress,
     kafka,
     machines,
-    neighbours,
     others,
     page,
     rights,
     tools,
     webhooks,
-    zookeeper,
 )
 from cli.survey import pods as kafka_pods
-from cli.survey import target_groups as groups_of_targets
 from cli.survey.account import fargate_profiles
 from cli.survey.account_parts import (
     account_id,
@@ -169,7 +163,7 @@ def read(
     volumes = on(pods, lambda found: kafka.volumes(api, found))
     strangers = on(
         pods,
-        lambda found: neighbours.pods_of_others(api, {(pod.namespace, pod.name) for pod in found}),
+        lambda found: others.pods_of_others(api, {(pod.namespace, pod.name) for pod in found}),
     )
 
     return Surveyed(
@@ -184,7 +178,7 @@ def read(
         pods=pods,
         lost_images=on(
             pods,
-            lambda found: images.lost_images(
+            lambda found: machines.lost_images(
                 aws("ecr"),
                 {pod.image for pod in found},
                 region,
@@ -193,10 +187,10 @@ def read(
         ),
         neighbours=on(
             strangers,
-            lambda found: neighbours.neighbours(found, {p.node for p in of(pods) if p.node}),
+            lambda found: others.neighbours(found, {p.node for p in of(pods) if p.node}),
         ),
-        rivals=on(strangers, neighbours.rivals),
-        zookeepers=answer_or_reason(zookeeper.zookeepers, api, namespace),
+        rivals=on(strangers, others.rivals),
+        zookeepers=answer_or_reason(others.zookeepers, api, namespace),
         nodes=nodes,
         idle_nodes=placed if isinstance(placed, Unknown) else placed[2],
         slots=on(placed, lambda found: machines.slots(api, {*found[0], *found[2]})),
@@ -213,11 +207,11 @@ def read(
         queues=on(handlers, lambda found: queues(aws, found)),
         cleaners=on(workloads, tools.cleaners),
         eviction_webhooks=answer_or_reason(webhooks.eviction_webhooks, api, now),
-        admission_policies=answer_or_reason(admission.policies, api),
+        admission_policies=answer_or_reason(webhooks.policies, api),
         operators=on(workloads, tools.operators),
         pending_releases=on(workloads, lambda found: tools.pending_releases(api, found)),
         autoscalers=on(workloads, tools.autoscalers),
-        size_scalers=answer_or_reason(ingress.size_scalers, api, namespace),
+        size_scalers=answer_or_reason(balancers.size_scalers, api, namespace),
         evictors=on(workloads, lambda found: tools.evictors([*found, *tools.by_the_clock(api)])),
         entitled=on(
             workloads,
@@ -228,7 +222,7 @@ def read(
         balanced=balanced,
         target_groups=on_any(
             on(balanced, lambda found: {b.target_group for b in found if b.target_group}),
-            lambda named: groups_of_targets.target_groups(aws("elbv2"), named),
+            lambda named: balancers.target_groups(aws("elbv2"), named),
         ),
         gated_namespaces=answer_or_reason(balancers.gated_namespaces, api),
         ending_namespaces=answer_or_reason(tools.ending_namespaces, api),
@@ -241,7 +235,7 @@ def read(
         node_provisioners=on(workloads, controllers.node_provisioners),
         volume_controllers=on(workloads, controllers.volume_controllers),
         balancer_controllers=on(workloads, balancers.balancer_controllers),
-        ingress_controllers=on(workloads, lambda found: ingress.ingress_controllers(api, found)),
+        ingress_controllers=on(workloads, lambda found: balancers.ingress_controllers(api, found)),
         read_at=now,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from cli.survey.objects import title_of, variable
+from cli.survey.listing import title_of, variable
 from cli.survey.tools import down, running, setting
 from core.errors import StillwaterError
 from core.survey.room import VPC_CNI

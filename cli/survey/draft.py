@@ -2,17 +2,18 @@
 
 What was not read is left out, with a comment that says so; nothing is guessed. What `adopt plan`
 would refuse of it stands in it.
+
+Finds what EKS calls a cluster, by the tags of its machines or by the context that names it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import yaml
 
-from cli.survey.cluster_name import eks_cluster
 from core.cluster import adoption
 from core.cluster.adopted_names import BOOTSTRAP, QUEUE_URL, aws_name
 from core.constants import HOOKS
@@ -20,7 +21,28 @@ from core.errors import InvalidInput, StillwaterError
 from core.naming import CLUSTER_TAG, operator_account
 from core.survey.facts import Surveyed, pool_names
 from core.survey.kafka_facts import Kafka
+from core.survey.node_facts import Instance, ScalingGroup
 from core.unknown import Unknown, mapping_of, of
+
+# Tags of groups and machines by which the EKS cluster's name is known: in the key, or the value.
+OWNED = "kubernetes.io/cluster/"
+CLUSTER_NAMES = ("eks:cluster-name", "eks:eks-cluster-name", "aws:eks:cluster-name")
+ARN = re.compile(r"arn:aws[a-z-]*:eks:[a-z0-9-]+:\d{12}:cluster/(\S+)")
+
+
+def eks_cluster(
+    groups: Iterable[ScalingGroup], machines: Iterable[Instance], context: str
+) -> str | None:
+    """Return the one name that tags have, else that of a context that is the cluster's ARN."""
+    every = [*(group.tags or {} for group in groups), *(machine.tags for machine in machines)]
+    named = {tags[key] for tags in every for key in CLUSTER_NAMES if key in tags} | {
+        key.removeprefix(OWNED) for tags in every for key in tags if key.startswith(OWNED)
+    }
+    if len(named) == 1:
+        return named.pop()
+    found = ARN.fullmatch(context)
+    return found[1] if found else None
+
 
 # Also of a local zone (us-west-2-lax-1a) and of Wavelength's (us-east-1-wl1-bos-wlz-1).
 ZONE = re.compile(r"([a-z]{2,4}(?:-[a-z]+)+-\d)(?:[a-z]|(?:-[a-z0-9]+)+)")

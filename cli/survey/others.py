@@ -2,19 +2,34 @@
 
 They are known by their operator's resource (Koperator, Confluent for Kubernetes) or by the image
 of a StatefulSet or Deployment.
+
+Reads the pods of others, beside Kafka's and before them, into core.survey's facts.
+
+Reads the ZooKeeper pods of Strimzi's Kafkas from an API server into core.survey's facts.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from cli.survey.listing import custom, items
-from cli.survey.objects import labels, name_of, status_of, title_of
-from cli.survey.pods import has_ended, pod_of
+from cli.survey.listing import (
+    annotations_of,
+    controller_of,
+    custom,
+    items,
+    labels,
+    name_of,
+    status_of,
+    title_of,
+)
+from cli.survey.machines import nodes
+from cli.survey.pods import PODS, has_ended, pod_of, strimzis_pod
+from core.placement import placement_of
 from core.selectors import is_selected, selects
-from core.survey.kafka_facts import Flavour, OtherKafka, Pod
+from core.survey.kafka_facts import Flavour, OtherKafka, Pod, Rival, ZooKeeperPod
+from core.survey.tool_facts import Neighbour
 from infra.eks.api import Api, ApiError, Object
 
 # Images of Kafka itself, whoever built them, without what only speaks to it.
@@ -273,3 +288,76 @@ def _type(service: Object) -> str:
         return "headless, inside the cluster alone"
     kind = str(spec.get("type") or "ClusterIP")
     return "inside the cluster alone" if kind == "ClusterIP" else kind
+
+
+# A pod that the kubelet runs by itself, as the API server shows it.
+MIRROR = "kubernetes.io/config.mirror"
+# What a drain leaves on its node.
+STAYING = ("DaemonSet", "Node")
+
+
+def pods_of_others(api: Api, kafkas: Collection[tuple[str, str]]) -> list[Object]:
+    """Return the pods that are not Kafka's (by namespace and name), but those of every node."""
+    return [
+        item
+        for item in items(api, "/api/v1", "pods")
+        if (item["metadata"]["namespace"], item["metadata"]["name"]) not in kafkas
+        and not has_ended(item)
+        and MIRROR not in annotations_of(item)
+        and controller_of(item) not in STAYING
+    ]
+
+
+def neighbours(others: Iterable[Object], nodes: Collection[str]) -> tuple[Neighbour, ...]:
+    """Return what a drain of some nodes evicts beside the pods of Kafka."""
+    return tuple(_neighbour(item) for item in others if item["spec"].get("nodeName") in nodes)
+
+
+def rivals(others: Iterable[Object]) -> tuple[Rival, ...]:
+    """Return the pods for which the scheduler may delete others of a lower priority."""
+    return tuple(
+        Rival(
+            title_of(item),
+            priority,
+            placement_of(item["spec"]),
+            waits=not item["spec"].get("nodeName"),
+        )
+        for item in others
+        if (priority := int(item["spec"].get("priority") or 0)) > 0
+        and item["spec"].get("preemptionPolicy", "PreemptLowerPriority") != "Never"
+    )
+
+
+def _neighbour(item: Object) -> Neighbour:
+    return Neighbour(
+        namespace=str(item["metadata"]["namespace"]),
+        name=name_of(item),
+        node=str(item["spec"]["nodeName"]),
+        grace_seconds=int(item["spec"].get("terminationGracePeriodSeconds", 30)),
+        labels=labels(item),
+        alone=controller_of(item) is None,
+    )
+
+
+NAME = re.compile(r".+-zookeeper")
+
+
+def zookeepers(api: Api, namespace: str | None) -> tuple[ZooKeeperPod, ...]:
+    found = [
+        strimzis_pod(item)
+        for item in items(api, "/api/v1", "pods", namespace, labelSelector=PODS)
+        if NAME.fullmatch(labels(item).get("strimzi.io/name", "")) and not has_ended(item)
+    ]
+    # Most Kafkas have none, and nobody needs to know of nodes then.
+    places = nodes(api, found)[0] if found else {}
+    return tuple(
+        ZooKeeperPod(
+            namespace=pod.namespace,
+            name=pod.name,
+            kafka=pod.kafka,
+            ready=pod.ready is True,
+            node=pod.node,
+            zone=place.zone if (place := places.get(pod.node or "")) else None,
+        )
+        for pod in found
+    )

@@ -6,17 +6,17 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cli.survey.listing import items
-from cli.survey.objects import (
+from cli.survey.listing import (
     annotations_of,
     controller_of,
     going,
     is_ready,
+    items,
     labels,
     status_of,
     variable,
 )
-from core.incidents.pod_marks import ignores_disruption
+from core.incidents.observation import ignores_disruption
 from core.placement import HOST, REQUIRED, needs_of, placement_of
 from core.quantities import heap, quantity
 from core.selectors import is_selected

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from cli.survey.listing import items
-from cli.survey.objects import labels, name_of, title_of
+from cli.survey.listing import items, labels, name_of, title_of
 from cli.survey.tools import KNOWN
 from core.survey.tool_facts import Evictor
 from infra.eks.api import Api, Object

@@ -10,8 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from cli.survey.listing import items
-from cli.survey.objects import annotations_of, going, labels, name_of, status_of, title_of
+from cli.survey.listing import annotations_of, going, items, labels, name_of, status_of, title_of
 from core.cluster.adopted_names import queue_url
 from core.errors import StillwaterError
 from core.quantities import quantity

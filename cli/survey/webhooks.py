@@ -1,17 +1,179 @@
-"""Reads the webhooks that are asked about evictions and new pods, and whether anybody answers."""
+"""Reads the webhooks that are asked about evictions and new pods, and whether anybody answers.
+
+Reads what admission rules ask about, and the policies that judge by expressions.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
-from cli.survey.admission import LEASES, is_asked, steps_of, without
-from cli.survey.listing import items, one
-from cli.survey.objects import is_ready, name_of
-from cli.survey.trust import lapsed_trust, trusted_until
-from core.selectors import requirements
-from core.survey.tool_facts import EvictionWebhook, PodWebhook
+from cli.survey.kafka import lapsed_trust, trusted_until
+from cli.survey.listing import custom, is_ready, items, labels, name_of, one, status_of
+from core.selectors import is_selected, requirements
+from core.survey.tool_facts import AdmissionPolicy, EvictionWebhook, PodWebhook
 from infra.eks.api import Api, Object
+
+GROUP = "admissionregistration.k8s.io"
+# In which the kubelets say that they live.
+LEASES = "kube-node-lease"
+# Where the eviction gate runs.
+GATES = "kube-system"
+POD, NODE = "pods", "nodes"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing that a broker's move asks of the API server."""
+
+    words: str
+    resource: str
+    operation: str
+    group: str = ""
+    # Whether it is about a pod of Kafka, or of Stillwater's, in its namespace.
+    of_pod: bool = False
+
+
+STEPS = (
+    Step("a pod is given its node", "pods/binding", "CREATE", of_pod=True),
+    Step("a pod is deleted", POD, "DELETE", of_pod=True),
+    Step("a node joins", NODE, "CREATE"),
+    Step("a node is cordoned", NODE, "UPDATE"),
+    Step("a node says how it is", "nodes/status", "UPDATE"),
+    Step("a node says that it lives", "leases", "UPDATE", "coordination.k8s.io"),
+    Step("a disk is attached", "volumeattachments", "CREATE", "storage.k8s.io"),
+)
+# What policies are asked for: of what they say in general nothing is to be told.
+JUDGED = (
+    Step("a pod is evicted", "pods/eviction", "CREATE", of_pod=True),
+    Step("a node is cordoned", NODE, "UPDATE"),
+    Step("a node joins", NODE, "CREATE"),
+)
+# What Stillwater makes from level gate on, where policies most often ask for labels, images, roles.
+INSTALLED = (
+    Step("a Deployment is created", "deployments", "CREATE", "apps", of_pod=True),
+    Step("a ClusterRole is created", "clusterroles", "CREATE", "rbac.authorization.k8s.io"),
+    Step(
+        "a ClusterRoleBinding is created",
+        "clusterrolebindings",
+        "CREATE",
+        "rbac.authorization.k8s.io",
+    ),
+    Step("a webhook is made known", "validatingwebhookconfigurations", "CREATE", GROUP),
+)
+CREATED = Step("a pod is created", POD, "CREATE", of_pod=True)
+
+
+def is_asked(
+    rules: Iterable[Object] | None,
+    resource: str,
+    operation: str,
+    *,
+    group: str = "",
+    by_name: bool = False,
+) -> bool:
+    """Say whether rules of admission match an operation; `by_name`: not by a * alone."""
+    return any(
+        _matches(rule, resource, by_name=by_name)
+        and {operation, "*"} & set(rule.get("operations", ("*",)))
+        and {group, "*"} & set(rule.get("apiGroups", ("*",)))
+        for rule in rules or ()
+    )
+
+
+def _matches(rule: Object, resource: str, *, by_name: bool) -> bool:
+    kind, _, part = resource.partition("/")
+    if rule.get("scope") == "Namespaced" and kind in {NODE, "volumeattachments"}:
+        return False
+    if rule.get("scope") == "Cluster" and kind in {POD, "leases"}:
+        return False
+    # A * stands for every resource, and for none of their parts.
+    named = {resource, f"{kind}/*"} if part else {resource}
+    general = {"*/*", f"*/{part}"} if part else {"*", "*/*"}
+    return bool((named if by_name else named | general) & set(rule.get("resources", ())))
+
+
+def steps_of(
+    rules: Iterable[Object] | None, *, of_pods: bool = False, leases: bool = True
+) -> frozenset[str]:
+    """Return the steps that rules ask about: of Kafka's pods, or of what is beside them."""
+    given = [*(rules or ())]
+    return frozenset(
+        each.words
+        for each in STEPS
+        if each.of_pod is of_pods and (leases or each.resource != "leases")
+        if is_asked(given, each.resource, each.operation, group=each.group)
+    )
+
+
+def policies(api: Api) -> tuple[AdmissionPolicy, ...]:
+    """Return ValidatingAdmissionPolicies that deny, and that name what a broker's move asks."""
+    denying = {
+        str(item["spec"]["policyName"]): (item["spec"].get("matchResources") or {})
+        for item in custom(api, GROUP, "validatingadmissionpolicybindings", None)
+        if "Deny" in (item["spec"].get("validationActions") or ())
+    }
+    return tuple(_policies(api, custom(api, GROUP, "validatingadmissionpolicies", None), denying))
+
+
+def _policies(
+    api: Api, found: Iterable[Object], denying: Mapping[str, Object]
+) -> Iterator[AdmissionPolicy]:
+    for item in found:
+        name, spec = name_of(item), item["spec"]
+        if name not in denying:
+            continue
+        narrowed = denying[name]
+        matching = spec.get("matchConstraints") or {}
+        # What is bound is what both of them match.
+        rules = narrowed.get("resourceRules") or matching.get("resourceRules")
+        broken = _broken(item) if spec.get("failurePolicy", "Fail") == "Fail" else None
+        wanted = (*JUDGED, CREATED) if broken else JUDGED
+        steps = frozenset(
+            each.words
+            for each in wanted
+            if is_asked(rules, each.resource, each.operation, by_name=each is not CREATED)
+        )
+        asked = [
+            each
+            for each in INSTALLED
+            if is_asked(rules, each.resource, each.operation, group=each.group, by_name=True)
+        ]
+        if steps or asked:
+            left = without(api, matching) | without(api, narrowed)
+            installs = frozenset(
+                each.words for each in asked if not (each.of_pod and GATES in left)
+            )
+            yield AdmissionPolicy(
+                name=name, steps=steps, installs=installs, leaves_out=left, broken=broken
+            )
+
+
+def _broken(item: Object) -> str | None:
+    """Return the first thing that the API server finds wrong with a policy's expressions."""
+    checked = status_of(item).get("typeChecking") or {}
+    for each in checked.get("expressionWarnings") or ():
+        return " ".join(str(each.get("warning") or each.get("fieldRef")).split())
+    return None
+
+
+def without(api: Api, matching: Object) -> frozenset[str]:
+    """Return the namespaces that a namespaceSelector leaves out."""
+    selector = matching.get("namespaceSelector") or {}
+    if not selector:
+        return frozenset()
+    return frozenset(
+        name_of(item)
+        for item in items(api, "/api/v1", "namespaces")
+        if not is_selected(_named_labels(item), selector)
+    )
+
+
+def _named_labels(namespace: Object) -> dict[str, str]:
+    """Return a namespace's labels, the one that the API server adds among them."""
+    return {"kubernetes.io/metadata.name": namespace["metadata"]["name"], **labels(namespace)}
+
 
 BESIDE_THE_SERVER = re.compile(r"https://(127\.0\.0\.1|localhost|\[::1\])[:/]")
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"

@@ -2,11 +2,33 @@
 
 One node or a set of brokers that go together: the same rule, of the same one pass over partitions.
 A refusal names the partition, broker or voter that refuses, and what to wait for.
+
+Finds the brokers of a zone that may be away together, on the cluster as it is.
+
+Racks are not trusted: brokers whose joint absence breaks a partition (core.availability.consent) go
+in different parties, whatever was meant when the partition was placed. What is safe for a party is
+safe for every part of it, so a party grows broker by broker, and each look costs those partitions
+of one broker that anybody's absence may break.
+
+Says whether those who stay can lead what a party of brokers leads, before it leaves.
+
+Counted in partitions led, which every reading tells; what a partition is produced and read is not
+in it. A zone, or what stays of one, may lead two and a half times what it leads today. Where it
+leads less than its brokers' fair share, as after another rotation, that share is what counts.
+
+Looks for a replica out of sync that a party of brokers does not account for.
+
+None may be missing when brokers of a zone go together, and one that leaves an ISR while they are
+away stops the run: core.rotation.parallel asks before, core.rotation.following meanwhile. One that
+has left an ISR keeps a machine from being rebooted: core.incidents.in_place asks.
+
+Decides whether a Kafka node that left is back for good: for an incident's gate, and for runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from core.views import ClusterView, PartitionView, Verdict, id_list
@@ -205,4 +227,189 @@ def _quorum_refusals(leaving: frozenset[int], cluster: ClusterView) -> Iterator[
             f"{_may(leaving, 'may not leave')}: of the {len(voters)} controllers only "
             f"{id_list(caught_up)} would be left caught up, and the quorum needs {needed}; wait "
             f"for {id_list(lagging)} to catch up."
+        )
+
+
+# Broker -> partitions.
+_Held = Mapping[int, Sequence[PartitionView]]
+
+
+def parting(
+    node_id: int, party: AbstractSet[int], cluster: ClusterView, *, isr_margin: int
+) -> PartitionView | None:
+    """Return a partition that breaks if a broker goes with a party; None: it may join."""
+    together = {node_id, *party}
+    held = cluster.held_by(node_id)
+    return next((p for p in held if breaks(together, p, isr_margin)), None)
+
+
+def parties(
+    node_ids: Sequence[int], cluster: ClusterView, *, isr_margin: int, most: int | None = None
+) -> tuple[tuple[int, ...], ...]:
+    """Return the brokers of one zone in parties; each in its turn takes all it can."""
+    left, found = list(node_ids), []
+    contested = _contested_partitions(node_ids, cluster)
+    while left:
+        members = _largest_party(left[0], left[1:], contested, isr_margin, most)
+        found.append(members)
+        left = [node_id for node_id in left if node_id not in members]
+    return tuple(found)
+
+
+def _largest_party(
+    first: int, others: Iterable[int], contested: _Held, isr_margin: int, most: int | None
+) -> tuple[int, ...]:
+    """Return a broker and all who may be away with it; none more could be added below `most`.
+
+    A broker that may not even leave by itself has no company.
+    """
+
+    def parted(node_id: int, members: Iterable[int]) -> bool:
+        together = {node_id, *members}
+        return any(breaks(together, p, isr_margin) for p in contested.get(node_id, ()))
+
+    members = [first]
+    if parted(first, ()):
+        return (first,)
+    for node_id in others:
+        if most is not None and len(members) >= most:
+            break
+        if not parted(node_id, members):
+            members.append(node_id)
+    return tuple(members)
+
+
+def _contested_partitions(node_ids: Iterable[int], cluster: ClusterView) -> _Held:
+    """Return, by broker, the partitions that the absence of some of these may break.
+
+    One with every replica in sync and only one of them among these brokers is none: it keeps all
+    but that one, and no rule asks for more. So of a zone that is a rack of its own nothing is left
+    to look at but what is out of sync.
+    """
+    ids = set(node_ids)
+    once: set[int] = set()
+    found: dict[int, PartitionView] = {}
+    for node_id in ids:
+        for partition in cluster.held_by(node_id):
+            key = id(partition)
+            if key in once or len(partition.isr) < len(partition.replicas):
+                found[key] = partition
+            once.add(key)
+    held: dict[int, list[PartitionView]] = {}
+    for partition in found.values():
+        for node_id in ids.intersection(partition.replicas):
+            held.setdefault(node_id, []).append(partition)
+    return held
+
+
+# Three even zones come to 1.5, and to 2.0 where one zone stands in for another alone, as one of two
+# does; a quarter more is for zones that are not quite even. Beyond that a placement leans on one.
+MOST_TIMES = 2.5
+
+
+def successor(partition: PartitionView, leaving: Collection[int]) -> int | None:
+    """Return who leads once those that leave do not, as core.availability.leaders orders it."""
+    if partition.leader not in leaving:
+        return partition.leader
+    return next((r for r in partition.replicas if r in partition.isr and r not in leaving), None)
+
+
+def too_much(
+    leaving: Collection[int], cluster: ClusterView, zone_of: Mapping[int, str]
+) -> str | None:
+    """Say which zone would lead more than it may without the brokers that leave; None: none."""
+    today = Counter(p.leader for p in cluster.partitions if p.leader is not None)
+    gained: Counter[int] = Counter()
+    for partition in cluster.partitions:
+        if partition.leader in leaving:
+            heir = successor(partition, leaving)
+            if heir is not None:
+                gained[heir] += 1
+    staying: dict[str, list[int]] = {}
+    for broker_id in sorted(cluster.brokers - cluster.fenced - set(leaving)):
+        staying.setdefault(zone_of.get(broker_id, ""), []).append(broker_id)
+    fair = sum(today.values()) / max(len(cluster.brokers), 1)
+    for zone, brokers in sorted(staying.items()):
+        led, more = (sum(count[b] for b in brokers) for count in (today, gained))
+        if more and led + more > MOST_TIMES * max(led, fair * len(brokers)):
+            where = f"the brokers that stay in {zone}" if zone else "the brokers that stay"
+            return (
+                f"Without them {where} would lead {led + more} partitions instead of {led}, more "
+                f"than {MOST_TIMES:g} times as many; spread preferred leaders over more zones, or "
+                f"take fewer at once."
+            )
+    return None
+
+
+def outsider_missing(party: frozenset[int], kafka: ClusterView) -> str | None:
+    """Name a replica out of sync that is on none of these brokers; None: there is none."""
+    for partition in kafka.out_of_sync:
+        others = sorted(set(partition.replicas) - set(partition.isr) - party)
+        if others:
+            return f"Broker {others[0]} is not in the ISR of partition {partition.name}."
+    return None
+
+
+def is_back(
+    node_id: int,
+    cluster: ClusterView,
+    *,
+    back_since: float | None,
+    now: float,
+    hold_seconds: float,
+) -> Verdict:
+    """Say whether a node that left has fully returned, and stayed for `hold_seconds`.
+
+    `back_since` is since when readings have shown it returned (`has_returned` below). Ready is not
+    enough: a broker is unfenced long before it is in sync, and may be fenced again 20-50 s after it
+    rejoined (strimzi#11736), so its ISR membership is read from the leaders and must last.
+    """
+    missing = check_returned(node_id, cluster)
+    if not missing.allowed:
+        return missing
+    held_seconds = now - (now if back_since is None else back_since)
+    if held_seconds < hold_seconds:
+        return Verdict(
+            allowed=False,
+            reason=f"Node {node_id} is back in every ISR since {held_seconds:.0f} s; it must stay "
+            f"for {hold_seconds:.0f} s before the next may leave.",
+        )
+    return Verdict(
+        allowed=True,
+        reason=f"Node {node_id} is back in every ISR since {held_seconds:.0f} s.",
+    )
+
+
+def check_returned(node_id: int, cluster: ClusterView) -> Verdict:
+    """Say whether this one reading shows the node registered, in every ISR and caught up."""
+    reason = next(_absences(node_id, cluster), None)
+    if reason:
+        return Verdict(allowed=False, reason=reason)
+    return Verdict(allowed=True, reason=f"Node {node_id} is back in every ISR.")
+
+
+def _absences(node_id: int, cluster: ClusterView) -> Iterator[str]:
+    if cluster.without_quorum:
+        yield f"Whether node {node_id} is back cannot be told: the controllers have no quorum."
+        return
+    if cluster.doubts:
+        yield f"Whether node {node_id} is back cannot be told. {cluster.doubt}"
+        return
+    voter = next((v for v in cluster.voters if v.node_id == node_id), None)
+    held = cluster.held_by(node_id)
+    if voter is None or held or node_id in cluster.brokers:
+        if node_id not in cluster.brokers and (held or voter is not None):
+            yield f"Broker {node_id} has not registered yet."
+        elif node_id not in cluster.brokers:
+            # Which of the two it is to be, nobody says here.
+            yield f"Node {node_id} has not registered as a broker yet, nor has it a vote."
+        elif node_id in cluster.fenced:
+            yield f"Broker {node_id} is registered and still fenced."
+    if voter is not None and not voter.caught_up:
+        yield f"Controller {node_id} has not caught up with the quorum's leader."
+    behind = [p.name for p in held if node_id not in p.isr]
+    if behind:
+        yield (
+            f"Broker {node_id} is not yet in the ISR of {len(behind)} of its {len(held)} "
+            f"partitions, among them {behind[0]}."
         )

@@ -6,26 +6,257 @@ each thing is held against a second source: topics by name from another broker, 
 the brokers' own log directories, voters from the configuration. Whatever does not add up is a
 doubt, and a view with a doubt allows nothing: nobody may leave, nobody is back, nothing is healthy.
 Leaving anything out of an answer can only add a doubt.
+
+Says which right on Kafka each call of the functions needs: one table for ACLs and sentences.
+
+infra renders the functions' KafkaUser from it, handlers.adapters.kafka names the missing right by
+it where Kafka refuses a call, and a test on a real broker takes each right away and sees its call
+refused. Operations and resources are Kafka's own (Apache Kafka documentation, "Authorization and
+ACLs: operations and resources on protocols"). Alter implies Describe, and AlterConfigs implies
+DescribeConfigs; nothing else is implied by anything here.
+
+Holds what Kafka answered in one reading, call by call, before anybody believes it.
+
+handlers.adapters.kafka fills it in; core.availability.wholeness makes a ClusterView of it, and says
+what in it cannot be whole. An answer that did not come is None or missing, never empty.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import NamedTuple, TypeVar
 
-from core.availability.answers import (
-    Answers,
-    DirectoryAnswer,
-    Partition,
-    PartitionAnswer,
-    QuorumAnswer,
-    Refusal,
-    is_unauthorized,
-)
-from core.availability.kafka_rights import RIGHT_OF, KafkaRequest, KafkaResource, grant
 from core.views import CAUGHT_UP_WITHIN_SECONDS, ClusterView, Doubt, PartitionView, VoterView
 from core.words import listing
+
+EVERY = "*"
+
+
+class KafkaResource(StrEnum):
+    """What a right is on, as a KafkaUser's ACL spells it."""
+
+    CLUSTER = "cluster"
+    TOPIC = "topic"
+
+
+class KafkaOperation(StrEnum):
+    """What a right allows, as a KafkaUser's ACL spells it."""
+
+    ALTER = "Alter"
+    ALTER_CONFIGS = "AlterConfigs"
+    DESCRIBE = "Describe"
+    DESCRIBE_CONFIGS = "DescribeConfigs"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Right:
+    """One operation on one resource, or on every resource of a kind; the cluster has no name."""
+
+    resource: KafkaResource
+    operation: KafkaOperation
+    name: str = EVERY
+
+    @property
+    def sentence(self) -> str:
+        """Return what a person grants, in the words of Kafka's own tools."""
+        if self.resource is KafkaResource.CLUSTER:
+            return f"{self.operation} on the cluster"
+        where = "every topic" if self.name == EVERY else f"topic {self.name}"
+        return f"{self.operation} on {where}"
+
+
+class KafkaRequest(StrEnum):
+    """A request of Kafka's protocol that the functions send, by its name there."""
+
+    METADATA = "Metadata"
+    DESCRIBE_TOPIC_PARTITIONS = "DescribeTopicPartitions"
+    DESCRIBE_CLUSTER = "DescribeCluster"
+    DESCRIBE_QUORUM = "DescribeQuorum"
+    DESCRIBE_LOG_DIRS = "DescribeLogDirs"
+    DESCRIBE_TOPIC_CONFIGS = "DescribeConfigs of topics"
+    DESCRIBE_BROKER_CONFIGS = "DescribeConfigs of brokers"
+    LIST_CONFIG_RESOURCES = "ListConfigResources"
+    LIST_PARTITION_REASSIGNMENTS = "ListPartitionReassignments"
+    ALTER_PARTITION_REASSIGNMENTS = "AlterPartitionReassignments"
+    ELECT_LEADERS = "ElectLeaders"
+    ALTER_BROKER_CONFIGS = "IncrementalAlterConfigs of brokers"
+    ALTER_TOPIC_CONFIGS = "IncrementalAlterConfigs of topics"
+
+
+_DESCRIBE_TOPICS = Right(KafkaResource.TOPIC, KafkaOperation.DESCRIBE)
+_DESCRIBE_CLUSTER = Right(KafkaResource.CLUSTER, KafkaOperation.DESCRIBE)
+_CLUSTER_CONFIGS = Right(KafkaResource.CLUSTER, KafkaOperation.DESCRIBE_CONFIGS)
+_ALTER_CLUSTER = Right(KafkaResource.CLUSTER, KafkaOperation.ALTER)
+
+# DescribeCluster answers anybody who may connect; it is here so that the table is every call.
+RIGHT_OF = MappingProxyType[KafkaRequest, Right | None](
+    {
+        KafkaRequest.METADATA: _DESCRIBE_TOPICS,
+        KafkaRequest.DESCRIBE_TOPIC_PARTITIONS: _DESCRIBE_TOPICS,
+        KafkaRequest.DESCRIBE_CLUSTER: None,
+        KafkaRequest.DESCRIBE_QUORUM: _DESCRIBE_CLUSTER,
+        KafkaRequest.DESCRIBE_LOG_DIRS: _DESCRIBE_CLUSTER,
+        KafkaRequest.DESCRIBE_TOPIC_CONFIGS: Right(
+            KafkaResource.TOPIC, KafkaOperation.DESCRIBE_CONFIGS
+        ),
+        KafkaRequest.DESCRIBE_BROKER_CONFIGS: _CLUSTER_CONFIGS,
+        # Lists the names of all topics to whoever has this one right, whatever the topics' ACLs
+        # say: the second source of what an answer may have left out (brokers from 4.1 on).
+        KafkaRequest.LIST_CONFIG_RESOURCES: _CLUSTER_CONFIGS,
+        KafkaRequest.LIST_PARTITION_REASSIGNMENTS: _DESCRIBE_CLUSTER,
+        KafkaRequest.ALTER_PARTITION_REASSIGNMENTS: _ALTER_CLUSTER,
+        KafkaRequest.ELECT_LEADERS: _ALTER_CLUSTER,
+        KafkaRequest.ALTER_BROKER_CONFIGS: Right(
+            KafkaResource.CLUSTER, KafkaOperation.ALTER_CONFIGS
+        ),
+        KafkaRequest.ALTER_TOPIC_CONFIGS: Right(KafkaResource.TOPIC, KafkaOperation.ALTER_CONFIGS),
+    }
+)
+
+# What a function that only reads sends: λ health and λ volumes.
+READING = frozenset(
+    {
+        KafkaRequest.METADATA,
+        KafkaRequest.DESCRIBE_TOPIC_PARTITIONS,
+        KafkaRequest.DESCRIBE_CLUSTER,
+        KafkaRequest.DESCRIBE_QUORUM,
+        KafkaRequest.DESCRIBE_LOG_DIRS,
+        KafkaRequest.DESCRIBE_TOPIC_CONFIGS,
+        KafkaRequest.DESCRIBE_BROKER_CONFIGS,
+        KafkaRequest.LIST_CONFIG_RESOURCES,
+        KafkaRequest.LIST_PARTITION_REASSIGNMENTS,
+    }
+)
+# What moving leaders away and giving them back sends besides: λ tick and λ sweep's messages to it.
+MOVING_LEADERS = frozenset({KafkaRequest.ALTER_PARTITION_REASSIGNMENTS, KafkaRequest.ELECT_LEADERS})
+
+# What throttling the refill of a broker that lost its disk sends besides: λ tick. Kafka knows no
+# right on a single setting. Without these a run goes on, and nothing is throttled.
+THROTTLING = frozenset({KafkaRequest.ALTER_BROKER_CONFIGS, KafkaRequest.ALTER_TOPIC_CONFIGS})
+
+
+def rights_for(calls: Iterable[KafkaRequest]) -> tuple[Right, ...]:
+    """Return the rights that some calls need, each once.
+
+    >>> [right.sentence for right in rights_for([Call.DESCRIBE_QUORUM, Call.ELECT_LEADERS])]
+    ['Alter on the cluster', 'Describe on the cluster']
+    """
+    needed = {right for call in calls if (right := RIGHT_OF[call]) is not None}
+    return tuple(sorted(needed))
+
+
+def grant(call: KafkaRequest, *, name: str = EVERY) -> str:
+    """Say what to grant where Kafka refused a call, as a clause that ends a sentence.
+
+    >>> grant(Call.DESCRIBE_TOPIC_CONFIGS, name="orders")
+    "grant the functions' user DescribeConfigs on topic orders"
+    """
+    right = RIGHT_OF[call]
+    if right is None:
+        return "let the functions' user connect"
+    if name != EVERY and right.resource is KafkaResource.TOPIC:
+        right = Right(right.resource, right.operation, name)
+    return f"grant the functions' user {right.sentence}"
+
+
+Partition = tuple[str, int]  # topic, number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A call that Kafka did not answer as asked; `error` is Kafka's own name of the reason."""
+
+    call: KafkaRequest
+    error: str
+    topic: str = EVERY
+    broker: int | None = None
+
+
+def is_unauthorized(error: str) -> bool:
+    """Say whether Kafka's name of an error means that a right is missing."""
+    return "AuthorizationFailed" in error
+
+
+class BrokerAnswer(NamedTuple):
+    """One registered broker; `fenced` is None where the answer does not say."""
+
+    broker_id: int
+    fenced: bool | None
+
+
+class PartitionAnswer(NamedTuple):
+    """One partition, as the broker's metadata has it; a leader below zero is none."""
+
+    topic: str
+    number: int
+    leader: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    # Replicas out of sync that Kafka still knows to be complete (KIP-966); it may lead with them.
+    eligible: tuple[int, ...] = ()
+    error: str = ""
+
+
+class ReplicaAnswer(NamedTuple):
+    """A node that fetches the metadata log; milliseconds of the leader's clock, -1: never."""
+
+    node_id: int
+    caught_up_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuorumAnswer:
+    """The quorum as its leader describes it; `nodes` are the voters by their endpoints."""
+
+    leader: int
+    voters: tuple[ReplicaAnswer, ...]
+    observers: tuple[ReplicaAnswer, ...] = ()
+    nodes: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectoryAnswer:
+    """One log directory of a broker: which replicas it holds, or why it cannot tell."""
+
+    path: str
+    held: frozenset[Partition]
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answers:
+    """Everything that was asked for one reading, and what came back.
+
+    `partitions` are all of them, or those of the brokers it is about and whatever is not well.
+    """
+
+    brokers: tuple[BrokerAnswer, ...]
+    partitions: tuple[PartitionAnswer, ...]
+    # The brokers once more, as another of them knows them; None: there is no other to ask.
+    brokers_again: frozenset[int] | None = None
+    # None: no quorum answers, so brokers describe the cluster from memory.
+    quorum: QuorumAnswer | None = None
+    # Topics as they were described: name -> number of partitions, highest number among them.
+    described: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    # Topics that were described with an error instead of partitions: name -> Kafka's error.
+    topic_errors: Mapping[str, str] = field(default_factory=dict)
+    minimums: Mapping[str, int] = field(default_factory=dict)  # topic -> min.insync.replicas
+    # Every topic by name, as another call and another broker list them; None: brokers too old.
+    topic_names: frozenset[str] | None = None
+    # What each broker that was asked has in its log directories; one that did not say is missing.
+    directories: Mapping[int, tuple[DirectoryAnswer, ...]] = field(default_factory=dict)
+    counted: frozenset[int] = frozenset()  # the brokers that were asked for their log directories
+    reassigning: tuple[str, ...] = ()
+    configured_voters: frozenset[int] = frozenset()  # controller.quorum.voters, where it is set
+    fetch_timeout_seconds: float | None = None  # controller.quorum.fetch.timeout.ms
+    asked: int | None = None  # the broker whose metadata this is
+    allowed: frozenset[str] | None = None  # operations on the cluster; None: not told
+    refusals: tuple[Refusal, ...] = ()
+
 
 # A broker that fetches the metadata log has it within half a second; one that is cut off is fenced
 # after nine, and until then describes what it knew.

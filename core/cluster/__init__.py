@@ -4,16 +4,14 @@ The only package of core that imports pydantic. Lambda code never imports it: in
 values a handler needs into its environment.
 """
 
+from core.cluster.addresses import Route, routes
 from core.cluster.advice import advice
-from core.cluster.alerts import Alerts
+from core.cluster.alerts import Alerts, Maintenance, Slack
 from core.cluster.identity import Acl, User
 from core.cluster.kafka import ClientProbe, Connect, Metrics, Probe, Topic
-from core.cluster.maintenance import Maintenance
 from core.cluster.network import ExistingNetwork
 from core.cluster.nodes import Kubernetes, NodePool, Snapshots, Storage
 from core.cluster.reading import parse
-from core.cluster.routes import Route, routes
-from core.cluster.slack import Slack
 from core.cluster.spec import ClusterSpec
 from core.cluster.timings import Timings
 from core.health.node import Role

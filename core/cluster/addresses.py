@@ -2,19 +2,231 @@
 
 Sources: RFC 6890 (addresses that no machine has), the VPC user guide on CIDR blocks, EKS's
 VpcConfigRequest, and the quota of rules in a security group, which our accounts start with.
+
+The ports of the load balancer: one per broker id, spare ones included, and the bootstrap's.
+
+Decides which DNS names a spec may not give: AWS, EC2 or the cluster's own DNS answers for them.
+
+Sources: Route 53's CreateHostedZone ("You can't create a hosted zone for a top-level domain"; names
+under amazonaws.com are reserved by AWS), the VPC user guide on EC2's own host names, the Kubernetes
+DNS specification (CoreDNS answers for cluster.local, in the cluster and nowhere else).
+
+Counts what a ClusterSpec takes of an account before it stands: core.preflight compares.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import itertools
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-from core import instances
+from core import instances, naming
+from core.cluster.function_memory import memory_mib
 from core.cluster.limits import PRIVATE_BITS
-from core.cluster.needs import ADDRESSES_OF_BALANCER, ADDRESSES_OF_CONTROL_PLANE
 from core.cluster.spec import ClusterSpec
+from core.quantities import GIB_PER_TIB
+
+BOOTSTRAP: None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One port of the load balancer and the Kubernetes Service whose pods it leads to."""
+
+    # Names the route's resources, zone and pool first, so that adding either adds only its own.
+    key: str
+    node_id: int | None
+    port: int
+    service: str
+    binding: str
+    # Nobody runs under this id yet, so that its Service may be missing.
+    spare: bool = False
+
+
+def routes(spec: ClusterSpec) -> list[Route]:
+    """Return the bootstrap's route and every broker id's, spare ones included."""
+    listener = spec.kafka.listener
+    bootstrap = Route(
+        "bootstrap",
+        BOOTSTRAP,
+        listener.bootstrap_port,
+        naming.listener_bootstrap_service(spec.name, listener.name, listener.port),
+        naming.target_group_binding(spec.name, BOOTSTRAP),
+    )
+    return [bootstrap, *_broker_routes(spec)]
+
+
+def _broker_routes(spec: ClusterSpec) -> list[Route]:
+    listener = spec.kafka.listener
+    found = []
+    for pool in spec.pools:
+        if not pool.role.is_broker:
+            continue
+        prepared = pool.nodes_per_zone + pool.spare_nodes_per_zone
+        for zone, ids in spec.node_ids_of(pool).items():
+            node_pool = naming.kafka_node_pool(pool.name, zone)
+            found += [
+                Route(
+                    f"{zone}-{pool.name}-{node_id}",
+                    node_id,
+                    naming.advertised_port(listener.first_advertised_port, node_id),
+                    naming.listener_broker_service(
+                        spec.name, node_pool, node_id, listener.name, listener.port
+                    ),
+                    naming.target_group_binding(spec.name, node_id),
+                    spare=node_id not in ids[: pool.nodes_per_zone],
+                )
+                for node_id in ids[:prepared]
+            ]
+    return found
+
+
+# Of the generic ones, those that people have; every country's has two letters.
+_TOP_LEVEL = (
+    "aero app arpa aws biz bot cloud co com coop dev edu gov info int io jobs mil mobi museum name "
+    "net online org page pro shop site store tech tel travel xyz"
+)
+TOP_LEVEL = frozenset(_TOP_LEVEL.split())
+OF_AWS = ("amazonaws.com", "amazonaws.com.cn", "api.aws", "on.aws", "aws.dev")
+OF_THE_CLUSTER = ("cluster.local", "svc")
+
+
+def domain_problems(spec: ClusterSpec) -> Iterator[str]:
+    """Yield a sentence for each name that would be refused, or answered by somebody else."""
+    zone = spec.load_balancer.private_zone
+    named = {"kafka.listener.advertised_host": spec.kafka.listener.advertised_host}
+    if zone is not None:
+        named = {"load_balancer.private_zone": zone, **named}
+    for key, name in named.items():
+        why = _why(name.lower(), spec.region)
+        if why is not None:
+            yield (
+                f"{key} is {name}, and {why}; choose a domain of your own, such as kafka.internal."
+            )
+            # The other of the two stands in the same domain.
+            return
+    if zone is not None and (zone.lower() in TOP_LEVEL or re.fullmatch(r"[a-zA-Z]{2}", zone)):
+        yield (
+            f"load_balancer.private_zone is {zone}, a top-level domain, for which Route 53 makes "
+            f"no hosted zone; name one below it."
+        )
+
+
+def _why(name: str, region: str) -> str | None:
+    of_ec2 = ("ec2.internal", f"{region}.compute.internal", "compute.internal")
+    for domains, why in (
+        (OF_AWS, "names under {0} are AWS's: Route 53 makes no zone of them"),
+        (OF_THE_CLUSTER, "{0} is answered for by the cluster's own DNS, and outside by nobody"),
+        (of_ec2, "{0} is where EC2 names its instances: a zone of it hides the nodes' own names"),
+    ):
+        for domain in domains:
+            if f".{name}".endswith(f".{domain}"):
+                return why.format(domain)
+    return None
+
+
+# How core.preflight.judge calls the quota that most families share.
+STANDARD = "vcpus_standard"
+# Free addresses in each subnet that a network load balancer asks for as it is made, and EKS for its
+# control plane's interfaces (NLB user guide; EKS network requirements).
+ADDRESSES_OF_BALANCER, ADDRESSES_OF_CONTROL_PLANE = 8, 6
+# A node's own and that of its first pod: the least with which a broker runs.
+ADDRESSES_OF_NODE = 2
+
+
+def quotas_of(spec: ClusterSpec) -> dict[str, float]:
+    """Return how much of each quota a cluster takes, one replacement per pool among it."""
+    wanted: Counter[str] = Counter()
+    known = instances.table().types
+    zones = len(spec.availability_zones)
+    machines = [(pool.instance_type, spec.nodes_of(pool) + 1) for pool in spec.pools]
+    machines.append(
+        (spec.kubernetes.system_instance_type, spec.kubernetes.system_nodes_per_zone * zones)
+    )
+    for name, number in machines:
+        if name in known and instances.vcpu_quota(name) == instances.STANDARD_QUOTA:
+            wanted[STANDARD] += number * known[name].vcpus
+    gib = sum(
+        spec.nodes_of(pool) * sum(volume.size_gib for volume in pool.volumes) for pool in spec.pools
+    )
+    groups = sum(len(spec.zones_of(pool)) for pool in spec.pools) + zones
+    ours = spec.network.existing is None
+    return {
+        **wanted,
+        "gp3_tib": gib / GIB_PER_TIB,
+        "elastic_ips": zones if ours else 0,
+        "vpcs": 1 if ours else 0,
+        "nlbs": 1,
+        "listeners_per_nlb": len(routes(spec)),
+        "target_groups": len(routes(spec)),
+        "auto_scaling_groups": groups if spec.node_provisioner == "asg" else zones,
+        "eks_clusters": 1,
+        "kms_keys": 2,
+        "rules": 24,
+    }
+
+
+# What an account begins with: the quota pages of EC2, EBS, VPC and Elastic Load Balancing. Of
+# machines it begins with so few that everybody has had them raised.
+BEGINS_WITH: Mapping[str, tuple[float, str]] = {
+    "elastic_ips": (5, "Elastic IP addresses, one for each zone's way out"),
+    "gp3_tib": (50, "TiB of gp3 volumes"),
+}
+# "New AWS accounts have reduced concurrency and memory quotas" (Lambda's quotas page).
+MEMORY_OF_A_NEW_ACCOUNT_MIB = 3008
+
+
+def beyond_what_accounts_begin_with(spec: ClusterSpec) -> Iterator[str]:
+    """Warn of a cluster that takes more than an account that was never raised may have."""
+    wanted = quotas_of(spec)
+    for name, (quota, what) in BEGINS_WITH.items():
+        if wanted.get(name, 0) > quota:
+            yield (
+                f"The cluster takes {wanted[name]:g} {what}, and an account begins with {quota:g}: "
+                f"`up` stops there unless the quota was raised; `stillwater preflight` says what "
+                f"yours has, and Service Quotas raises it, which may take days."
+            )
+    memory = memory_mib(spec)
+    if memory > MEMORY_OF_A_NEW_ACCOUNT_MIB:
+        yield (
+            f"functions.memory_mib is {memory}, and a function of a new account has "
+            f"{MEMORY_OF_A_NEW_ACCOUNT_MIB} at the most, which AWS raises as the account is used: "
+            f"`up` stops there until then; lower it, or ask AWS's support."
+        )
+
+
+def subnets_of(spec: ClusterSpec) -> dict[str, int]:
+    """Return how many free addresses each subnet of somebody else's VPC must have at the least.
+
+    With a replacement per pool; a VPC of ours is made large enough.
+    """
+    existing = spec.network.existing
+    if existing is None:
+        return {}
+    found: Counter[str] = Counter()
+    for zone in spec.availability_zones:
+        pools = [pool for pool in spec.pools if zone in spec.zones_of(pool)]
+        nodes = sum(pool.nodes_per_zone + 1 for pool in pools)
+        nodes += spec.kubernetes.system_nodes_per_zone
+        found[existing.private_subnet_ids[zone]] += (
+            ADDRESSES_OF_BALANCER + ADDRESSES_OF_CONTROL_PLANE + ADDRESSES_OF_NODE * nodes
+        )
+    return dict(found)
+
+
+def instance_types_of(spec: ClusterSpec) -> dict[str, frozenset[str]]:
+    """Return each instance type with the zones it must be offered in."""
+    found: dict[str, frozenset[str]] = {}
+    everywhere = frozenset(spec.availability_zones)
+    for pool in spec.pools:
+        zones = frozenset(spec.zones_of(pool))
+        found[pool.instance_type] = found.get(pool.instance_type, frozenset()) | zones
+    system = spec.kubernetes.system_instance_type
+    return {**found, system: found.get(system, frozenset()) | everywhere}
+
 
 # EKS: at most so many blocks, none of them private (VpcConfigRequest.publicAccessCidrs).
 MOST_PUBLIC_CIDRS = 40

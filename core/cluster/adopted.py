@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from core import naming
-from core.cluster.adopted_kafka import AdoptedKafka
-from core.cluster.adoption import Adoption
+from core.cluster.adoption import AdoptedKafka, Adoption
 from core.cluster.function_memory import LEAST_MIB
 from core.cluster.operated import SASL, Operated, policy, secrets_of
 from core.cluster.rights import GATE
-from core.incidents.levels import Level
-from core.incidents.ownership import Mark, Ownership
+from core.incidents.decisions import Level
+from core.incidents.sweep import Mark, Ownership
 from core.settings.functions import KafkaIdentity
 from core.settings.kafka_calls import FUNCTION_CALLS
 

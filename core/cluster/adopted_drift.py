@@ -11,13 +11,11 @@ from dataclasses import dataclass, fields
 
 from core import naming
 from core.cluster.adopted import operated_kafka
-from core.cluster.adopted_kafka import AdoptedKafka
-from core.cluster.adoption import Adoption, Drainer, Level
+from core.cluster.adoption import AdoptedKafka, Adoption, Drainer, Level
 from core.constants import ABANDON, HOOKS
 from core.doctor.drift import MISSING, PRESENT, Drift
-from core.survey.announcements import is_announced
 from core.survey.node_facts import ScalingGroup
-from core.survey.tool_facts import TerminationHandler, TerminationQueue
+from core.survey.tool_facts import TerminationHandler, TerminationQueue, is_announced
 from core.unknown import Unknown, mapping_of, of
 
 REPLICAS = 2

@@ -2,42 +2,120 @@
 
 Beside ClusterSpec, which describes a cluster that Stillwater makes. `stillwater survey` writes it,
 a person fills in what cannot be seen from outside.
+
+One Kafka of a cluster that exists, as a description names it, and why it cannot be spoken to.
+
+Doubts what a description of a cluster that exists says and nothing forbids.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import json
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 
 from core import regions, timing
-from core.cluster.adopted_kafka import AdoptedKafka, Section, unspeakable
 from core.cluster.adopted_names import (
     CALLED,
+    INSIDE,
     OF_EKS,
     PATTERN,
+    Bootstrap,
+    Called,
     GroupName,
+    KafkaName,
     LabelKey,
     Name,
+    Namespace,
     NodeGroupName,
     NodePoolName,
     QueueUrl,
     Region,
     unroutable,
 )
-from core.cluster.alerts import Alerts
-from core.cluster.eviction_gate import EvictionGate
-from core.cluster.fields import SecurityGroupId, SubnetId, named_twice
+from core.cluster.alerts import Alerts, Maintenance, Slack
+from core.cluster.fields import (
+    Frozen,
+    KubernetesName,
+    SecurityGroupId,
+    SubnetId,
+    named_twice,
+    visible,
+)
+from core.cluster.images import EvictionGate
 from core.cluster.limits import ARN_CHARACTERS, BUCKET, MOST_MATCHED_CHARACTERS, RESERVED_STARTS
-from core.cluster.maintenance import Maintenance
 from core.cluster.reading import Locate, Place, validate
-from core.cluster.slack import Slack
 from core.cluster.spec import LAST_PORT, Inconsistent
 from core.cluster.timings import Timings
 from core.errors import InvalidInput
+
+
+class Section(BaseModel):
+    """A section of a description that is not a ClusterSpec's, nor in its reference."""
+
+    model_config = Frozen.model_config
+
+    _all_is_seen = field_validator("*", mode="before")(visible)
+
+
+class AdoptedKafka(Section):
+    """One Kafka resource of Strimzi's, by where it is."""
+
+    namespace: Namespace
+    """Its namespace."""
+    name: KafkaName
+    """Its name there."""
+    bootstrap: Bootstrap | None = None
+    """HOST:PORT of a listener that the functions can reach; from `watch` on."""
+    credentials_secret: KubernetesName | None = None
+    """The Secret of a KafkaUser, in the same namespace, which the functions speak as."""
+    authentication: Literal["none", "tls", "scram-sha-512"] = "none"
+    """How that listener asks who somebody is."""
+    tls: bool = True
+    """Whether it is encrypted."""
+    authority_secret: KubernetesName | None = None
+    """The Secret with the brokers' authority; without it, Strimzi's own."""
+    called: Called | None = None
+    """What everything of ours is called by; without it, EKS cluster and Kafka: `shop-orders`."""
+
+    @property
+    def title(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+def unspeakable(kafka: AdoptedKafka) -> Iterator[str]:
+    """Yield why the functions could not speak to a Kafka."""
+    for server in (kafka.bootstrap or "").split(","):
+        host = server.rpartition(":")[0]
+        # A Service of Strimzi's own, without what follows the namespace.
+        short = host.startswith(f"{kafka.name}-kafka-") and host.endswith(f".{kafka.namespace}")
+        if short or INSIDE.fullmatch(host):
+            yield (
+                f"bootstrap of Kafka {kafka.title} names {server}, which is known inside "
+                f"the cluster alone, and the functions stand outside; name a listener that "
+                f"their subnets reach, such as one behind a load balancer"
+            )
+    if kafka.authentication == "tls" and not kafka.tls:
+        yield (
+            f"Kafka {kafka.title} has authentication tls and tls false, and a certificate is "
+            f"shown over TLS alone; set tls to true, or authentication to scram-sha-512 or none"
+        )
+    if kafka.authentication == "none" and kafka.credentials_secret is not None:
+        yield (
+            f"Kafka {kafka.title} has a credentials_secret and authentication none, so "
+            f"that nobody would show it; set authentication to tls or scram-sha-512, or "
+            f"remove credentials_secret"
+        )
+    if kafka.authentication != "none" and kafka.credentials_secret is None:
+        yield (
+            f"Kafka {kafka.title} asks for {kafka.authentication} and has no "
+            f"credentials_secret; name the Secret of a KafkaUser in its namespace"
+        )
+
 
 # Lambda's VpcConfig takes so many of each.
 MOST_SUBNETS, MOST_SECURITY_GROUPS = 16, 5
@@ -356,3 +434,42 @@ def _parts(each: Adoption) -> Iterator[tuple[str, ...]]:
     ):
         for name in names:
             yield (kind, each.region, each.eks_cluster, name)
+
+
+# How hosts of Amazon MSK's brokers end.
+MSK = (".amazonaws.com", ".amazonaws.com.cn")
+
+
+def doubts(adopted: Adoption) -> list[str]:
+    """Return what is likely to be meant otherwise, a sentence each."""
+    return [said for kafka in adopted.kafkas for said in _ways_in(kafka)]
+
+
+def _ways_in(kafka: AdoptedKafka) -> Iterator[str]:
+    """Doubt hosts that the functions may not find, or not for long."""
+    hosts = [each.rpartition(":")[0].strip("[]") for each in (kafka.bootstrap or "").split(",")]
+    numbers = [host for host in hosts if _is_address(host)]
+    if numbers and len(numbers) == len(hosts):
+        yield (
+            f"bootstrap of Kafka {kafka.title} names addresses alone ({', '.join(numbers)}); where "
+            f"these are nodes' they change as nodes are replaced, and the functions then find "
+            f"nobody: name a host that follows them, such as a load balancer's."
+        )
+    if bare := [host for host in hosts if host and "." not in host and ":" not in host]:
+        yield (
+            f"bootstrap of Kafka {kafka.title} names {', '.join(bare)}, which has no domain, and "
+            f"functions complete no names: name its full host name."
+        )
+    if managed := [host for host in hosts if ".kafka." in host and host.endswith(MSK)]:
+        yield (
+            f"bootstrap of Kafka {kafka.title} names {', '.join(managed)}, which is Amazon MSK's, "
+            f"and a Kafka in Kubernetes is meant: name a listener of its own."
+        )
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True

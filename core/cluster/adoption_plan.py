@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from core import naming
-from core.cluster.adopted_kafka import AdoptedKafka
-from core.cluster.adoption import Adoption, Drainer, Level
+from core.cluster.adoption import AdoptedKafka, Adoption, Drainer, Level
 
 ORDER = tuple(Level)
 # What a level may do to what is theirs.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator
 
-from core.cluster import needs, rights
+from core.cluster import addresses, rights
 from core.cluster.network import service_cidr
 from core.cluster.spec import ClusterSpec
 
@@ -31,7 +31,7 @@ def advice(spec: ClusterSpec) -> list[str]:
         *_heaps(spec),
         *_nobody_told(spec),
         *_many_partitions(spec),
-        *needs.beyond_what_accounts_begin_with(spec),
+        *addresses.beyond_what_accounts_begin_with(spec),
     ]
 
 

@@ -1,13 +1,20 @@
-"""Describes who is told when something is wrong, and where they read what to do."""
+"""Describes who is told when something is wrong, and where they read what to do.
+
+Describes where incidents are told: one channel of a Slack workspace.
+
+Describes when planned work may be done.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 
-from core.cluster.fields import Frozen
+from core.cluster.fields import Frozen, each_once, is_loopback
+from core.window import Window
 
 # RFC 5321, section 4.5.3.1.
 LOCAL_PART_LIMIT, ADDRESS_LIMIT = 64, 254
@@ -93,3 +100,80 @@ class Alerts(Frozen):
                 f"or remove one of the two"
             )
         return self
+
+
+# Slack's id of a channel, at the end of its "About" page: names can be changed, ids cannot.
+ChannelId = Annotated[str, StringConstraints(pattern=r"^[CG][A-Z0-9]{8,20}$")]
+SecretName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9/_+=.@-]{1,512}$")]
+_URL = re.compile(r"https?://[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d{1,5})?(?:/[\w.~-]+)*/")
+
+
+def _is_an_api(value: str) -> str:
+    """Return a URL that a token may be sent to."""
+    if _URL.fullmatch(value) is None:
+        raise ValueError(
+            f"{value!r} is no address of an API; write https://, a host, a path and a slash at its "
+            f"end, such as https://slack.com/api/"
+        )
+    parts = urlsplit(value)
+    if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
+        raise ValueError(
+            f"{value} sends the bot's token where everybody on the way can read it; write https://"
+        )
+    return value
+
+
+ApiUrl = Annotated[str, Field(max_length=200), AfterValidator(_is_an_api)]
+
+
+class Slack(Frozen):
+    """The channel, and the Secrets Manager secret that holds the app's bot token."""
+
+    channel: ChannelId
+    """Slack's id of the channel, at the end of its "About" page."""
+    secret_name: SecretName
+    """The Secrets Manager secret that holds the app's bot token, and nothing else."""
+    api_url: ApiUrl = "https://slack.com/api/"
+    """Slack's Web API; GovSlack's is `https://slack-gov.com/api/`."""
+
+
+Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+
+
+class Maintenance(Frozen):
+    """The window for what can wait: rotations, and nodes that AWS will take later."""
+
+    days: Annotated[tuple[Day, ...], Field(min_length=1)] = (
+        "mon",
+        "tue",
+        "wed",
+        "thu",
+        "fri",
+        "sat",
+        "sun",
+    )
+    """The days on which it opens, in UTC."""
+    start_utc: Annotated[str, StringConstraints(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]
+    """When it opens, as in 03:00."""
+    duration_minutes: Annotated[int, Field(ge=30, le=1440)] = 120
+    """How long it stays open; a replacement that has begun is not stopped at its end."""
+
+    @field_validator("days")
+    @classmethod
+    def _names_each_day_once(cls, value: tuple[Day, ...]) -> tuple[Day, ...]:
+        return each_once(value)
+
+    @property
+    def start_minute(self) -> int:
+        """Return when it opens, in minutes after midnight."""
+        hours, _, minutes = self.start_utc.partition(":")
+        return int(hours) * 60 + int(minutes)
+
+    @property
+    def window(self) -> Window:
+        """Return the window as decisions know it."""
+        return Window(
+            days=frozenset(self.days),
+            start_minute=self.start_minute,
+            duration_minutes=self.duration_minutes,
+        )

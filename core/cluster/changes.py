@@ -4,7 +4,18 @@
 from. Sources: Strimzi 1.2.0 (a node keeps its id, the quorum its voters, a topic its replicas),
 Kafka (partitions and the metadata version only rise), EBS (volumes only grow), EKS (one minor
 version at a time, back by one alone: user guide, rollback-cluster.html), EC2 (a VPC keeps its first
-block). What AWS keeps as it was made is in core.cluster.changes_kept.
+block). What AWS keeps as it was made is in core.cluster.changes.
+
+Says what a changed description takes from clients, and what it no longer keeps.
+
+core.cluster.changes asks it, beside what brokers themselves would feel.
+
+Refuses changes of what AWS keeps as it was made, and says what is protected from others.
+
+Sources: EKS's user guide, network-reqs.html (subnets of the zones a cluster was made with) and
+CreateCluster (`serviceIpv4Cidr`); pulumi-aws#4226 (a target group with a name of its own is not
+replaced while a listener uses it); CreateListener (`DuplicateListener`); EBS's user guide on
+encryption (a volume keeps its key, and whoever attaches it needs a grant of that).
 """
 
 from __future__ import annotations
@@ -12,12 +23,304 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from core import naming
-from core.cluster import changes_kept
-from core.cluster.changes_felt import given_up, kept_topics, shut_out
+from core.cluster.addresses import routes
+from core.cluster.identity import User
+from core.cluster.kafka import Topic
 from core.cluster.kafka_releases import METADATA, metadata_level
+from core.cluster.network import service_cidr
 from core.cluster.spec import ClusterSpec
 from core.health.node import Role
 from core.views import id_list
+
+# Settings of a topic, and of the brokers for the topics that say nothing, by which records end.
+_ENDS = ("retention.ms", "retention.bytes", "cleanup.policy")
+_ENDS_OF_BROKERS = tuple(f"log.{kind}" for kind in (*_ENDS, "retention.hours", "retention.minutes"))
+
+
+def shut_out(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
+    """Yield a sentence for each kind of client that would be refused, or find nobody."""
+    if before.kafka.authorization != after.kafka.authorization:
+        yield (
+            "kafka.authorization becomes simple: whoever has no ACL among users is refused, from "
+            "the first broker on; write the ACLs of every client first."
+            if after.kafka.authorization == "simple"
+            else "kafka.authorization becomes none: whoever is let in may do everything, and ACLs "
+            "count for nothing."
+        )
+    yield from _users(before, after)
+    for key, was, is_ in (
+        (
+            "load_balancer.client_cidrs",
+            before.load_balancer.client_cidrs,
+            after.load_balancer.client_cidrs,
+        ),
+        ("network.secondary_cidrs", before.network.secondary_cidrs, after.network.secondary_cidrs),
+    ):
+        if gone := sorted(set(was) - set(is_)):
+            yield f"{key} no longer names {', '.join(gone)}: whoever comes from there is cut off."
+    yield from _endpoints(before, after)
+    was_zone, is_zone = before.load_balancer.private_zone, after.load_balancer.private_zone
+    if was_zone is not None and was_zone != is_zone:
+        yield (
+            f"load_balancer.private_zone was {was_zone} and is {is_zone or 'not set'}: the zone "
+            f"goes with its record, and clients find {before.kafka.listener.advertised_host} only "
+            f"where somebody else answers for it."
+        )
+    if before.kafka.listener.name != after.kafka.listener.name:
+        yield (
+            f"kafka.listener.name was {before.kafka.listener.name} and is "
+            f"{after.kafka.listener.name}: bindings look for Services of the new name, which "
+            f"Strimzi makes broker by broker, and until then nobody comes in from outside."
+        )
+    if before.connect is not None and after.connect is None:
+        yield "connect is left out: its workers and every connector on them would stop."
+
+
+def _endpoints(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
+    """Sources: ModifyVpcEndpointServicePermissions, DeleteVpcEndpointServiceConfigurations."""
+    was, is_ = (set(spec.load_balancer.endpoint_principals) for spec in (before, after))
+    if was and not is_:
+        yield (
+            "load_balancer.endpoint_principals names nobody any more: the endpoint service goes, "
+            "and AWS deletes none that endpoints are connected to; reject those first (`aws ec2 "
+            "reject-vpc-endpoint-connections`)."
+        )
+    elif gone := sorted(was - is_):
+        yield (
+            f"load_balancer.endpoint_principals no longer names {', '.join(gone)}: they may "
+            f"connect no further endpoint, and those that are connected stay until you reject "
+            f"them (`aws ec2 reject-vpc-endpoint-connections`)."
+        )
+
+
+def _users(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
+    later = {user.name: user for user in after.users}
+    if gone := sorted(user.name for user in before.users if user.name not in later):
+        yield (
+            f"users no longer names {', '.join(gone)}: with them go their Secrets and ACLs, and "
+            f"clients that use them are refused."
+        )
+    for user in before.users:
+        stays = later.get(user.name)
+        if stays is not None and (lost := _lost_access(user, stays)):
+            yield f"user {user.name} would lose {lost}."
+
+
+def _lost_access(was: User, is_: User) -> str:
+    if was.authentication != is_.authentication:
+        return f"its credentials: authentication was {was.authentication} and is " + str(
+            is_.authentication
+        )
+    gone = [acl for acl in was.acls if acl not in is_.acls]
+    return ", ".join(
+        f"{'/'.join(acl.operations)} on {acl.resource} {acl.name or ''}".rstrip() for acl in gone
+    )
+
+
+def given_up(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
+    """Yield a sentence for each thing that is kept or protected today and would not be."""
+    if after.ephemeral and not before.ephemeral:
+        yield (
+            "ephemeral becomes true: nothing is protected from `destroy` any more, Kafka's volumes "
+            "among it."
+        )
+    if before.snapshots is not None and after.snapshots is None:
+        yield "snapshots is null: no more are taken of Kafka's volumes."
+    if before.encryption_key != after.encryption_key:
+        yield (
+            f"encryption_key was {before.encryption_key or 'not set'} and is "
+            f"{after.encryption_key or 'not set'}: volumes that are there keep their key, which "
+            f"must stay enabled; only new ones get the other."
+        )
+    yield from _subnets(before, after)
+    policies = [spec.kubernetes.upgrade_policy for spec in (before, after)]
+    if policies == ["extended", "standard"]:
+        # EKS's user guide, disable-extended-support.html.
+        yield (
+            f"kubernetes.upgrade_policy becomes standard, which EKS refuses of a cluster that has "
+            f"entered extended support; if {before.kubernetes.version} has, raise "
+            f"kubernetes.version first."
+        )
+    types = [spec.kubernetes.system_instance_type for spec in (before, after)]
+    if types[0] != types[1]:
+        yield (
+            f"kubernetes.system_instance_type was {types[0]} and is {types[1]}: a managed node "
+            f"group keeps its type, so that every zone's is deleted, at once, before another is "
+            f"made, and meanwhile no operator, drainer or load balancer controller runs; do it "
+            f"while no broker leaves."
+        )
+    for key, was, is_ in (
+        ("strimzi.operator", before.strimzi.operator, after.strimzi.operator),
+        ("strimzi.namespace", before.strimzi.namespace, after.strimzi.namespace),
+    ):
+        if was != is_:
+            yield (
+                f"{key} was {was} and is {is_}: the operator that runs is taken away, and until "
+                f"another watches {after.kubernetes.namespace} a pod that is lost does not come "
+                f"back."
+            )
+    yield from _records(before, after)
+
+
+def _subnets(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
+    was, is_ = before.network.existing, after.network.existing
+    if was is None or is_ is None:
+        return
+    moved = [
+        f"{zone} ({subnet} to {is_.private_subnet_ids[zone]})"
+        for zone, subnet in sorted(was.private_subnet_ids.items())
+        if is_.private_subnet_ids.get(zone, subnet) != subnet
+    ]
+    if moved:
+        yield (
+            f"network.existing.private_subnet_ids changes in {', '.join(moved)}: AWS makes a load "
+            f"balancer anew whose subnets are taken away, with another name, and clients are cut "
+            f"off meanwhile; nodes stand in the old subnets until they are rotated, and the "
+            f"control plane for good."
+        )
+
+
+def kept_topics(before: ClusterSpec, after: ClusterSpec) -> Iterator[tuple[Topic, Topic]]:
+    """Yield the topics that both have, each as it was and as it is."""
+    topics = {topic.name: topic for topic in after.topics}
+    return ((each, topics[each.name]) for each in before.topics if each.name in topics)
+
+
+def _records(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
+    for topic, later in kept_topics(before, after):
+        if later.partitions > topic.partitions:
+            yield (
+                f"topic {topic.name} gets {later.partitions - topic.partitions} partitions more: "
+                f"records of one key go to another partition from then on, so their order is lost "
+                f"once."
+            )
+        yield from _shortened_retention(f"topic {topic.name}", _ENDS, topic.config, later.config)
+    yield from _shortened_retention(
+        "kafka.config", _ENDS_OF_BROKERS, before.kafka.config, after.kafka.config
+    )
+
+
+def _shortened_retention(
+    whose: str,
+    settings: tuple[str, ...],
+    was: Mapping[str, str | int | bool],
+    later: Mapping[str, str | int | bool],
+) -> Iterator[str]:
+    for key in settings:
+        if key in later and str(later[key]) != str(was.get(key)):
+            yield (
+                f"{key} of {whose} was {was.get(key, 'not set')} and is {later[key]}: records "
+                f"beyond it are deleted within minutes, and do not come back."
+            )
+
+
+def problems(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
+    """Yield a sentence for each change that AWS refuses, or that would replace the cluster."""
+    yield from _zones(before, after)
+    yield from _services(before, after)
+    yield from _ports(before, after)
+    yield from _key(before, after)
+
+
+def _zones(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
+    """Refuse to take away a zone of a VPC of ours: its subnet goes first, and is in use."""
+    gone = [each for each in before.availability_zones if each not in after.availability_zones]
+    if gone and after.network.existing is None:
+        yield (
+            f"availability_zones no longer names {', '.join(gone)}, and AWS deletes no subnet in "
+            f"which the control plane, whose zones stay, and the load balancer have interfaces; "
+            f"leave it there, and take pools out of the zone by their zones."
+        )
+
+
+def _services(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
+    was, is_ = (service_cidr(spec.network.blocks) for spec in (before, after))
+    if was != is_:
+        yield (
+            f"network.secondary_cidrs changes the block of Kubernetes' Services from {was} to "
+            f"{is_}, and EKS would make the cluster anew for it; leave out of secondary_cidrs what "
+            f"overlaps {was}, or leave there what did."
+        )
+
+
+def _ports(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
+    was, is_ = before.kafka.listener, after.kafka.listener
+    if was.port != is_.port:
+        yield (
+            f"kafka.listener.port was {was.port} and is {is_.port}, and a target group keeps its "
+            f"port and is not replaced while a listener uses it; leave it: clients come by the "
+            f"ports of the load balancer."
+        )
+    moves = (was.first_advertised_port, was.bootstrap_port) != (
+        is_.first_advertised_port,
+        is_.bootstrap_port,
+    )
+    # Where nodes change their ids instead, core.cluster.changes says so.
+    owners = {route.port: route.key for route in routes(before) if moves}
+    taken = [r.port for r in routes(after) if owners.get(r.port, r.key) != r.key]
+    if taken:
+        yield (
+            f"kafka.listener would give port {min(taken)} of the load balancer to another broker "
+            f"than has it now, and {len(taken)} ports in all; AWS takes no second listener at a "
+            f"port; choose first_advertised_port and bootstrap_port so that none is used already."
+        )
+
+
+def _key(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
+    """Refuse to give up a key: the grants go by which its volumes are attached."""
+    was, is_ = before.encryption_key, after.encryption_key
+    if was is not None and was != is_:
+        yield (
+            f"encryption_key was {was} and is {is_ or 'not set'}: volumes keep the key they were "
+            f"made with, and the grants by which nodes attach them would go, so that no broker "
+            f"that moves finds its own; leave it, or move the partitions to another environment."
+        )
+
+
+def protected(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
+    """Say where `up` stops, since what would go is protected (infra.protection) until it is not."""
+    going = [] if before.ephemeral else list(_protected_losses(before, after))
+    if going:
+        yield (
+            f"{', '.join(going)} would be deleted or replaced, and what is protected is not: `up` "
+            f"stops there; once that is meant, take its protection away (`pulumi state unprotect`)."
+        )
+
+
+def _protected_losses(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
+    was, is_ = before.load_balancer, after.load_balancer
+    if was.private_zone not in {None, is_.private_zone}:
+        yield f"the private zone {was.private_zone}"
+    if was.endpoint_principals and not is_.endpoint_principals:
+        yield "the endpoint service"
+    if _moved_subnets(before, after):
+        yield "the load balancer"
+    if before.encryption_key != after.encryption_key:
+        yield "the storage class of Kafka's volumes"
+    if _own_topic(before) and not _own_topic(after):
+        yield "the key of the alarms' topic"
+    for gone in sorted(_node_pools(before) - _node_pools(after)):
+        yield f"the KafkaNodePool {gone}"
+
+
+def _moved_subnets(before: ClusterSpec, after: ClusterSpec) -> bool:
+    was, is_ = before.network.existing, after.network.existing
+    if was is None or is_ is None:
+        return False
+    return not set(was.private_subnet_ids.values()) <= set(is_.private_subnet_ids.values())
+
+
+def _own_topic(spec: ClusterSpec) -> bool:
+    return spec.alerts.enabled and spec.alerts.sns_topic_arn is None
+
+
+def _node_pools(spec: ClusterSpec) -> set[str]:
+    return {
+        naming.kafka_node_pool(pool.name, zone)
+        for pool in spec.pools
+        for zone in spec.zones_of(pool)
+    }
+
 
 # Where another value makes everything anew beside what runs, or in its place.
 _FOR_GOOD: Mapping[str, Callable[[ClusterSpec], object]] = {
@@ -49,7 +352,7 @@ def refused_changes(before: ClusterSpec, after: ClusterSpec) -> list[str]:
     if made_anew:
         return made_anew
     return [
-        *changes_kept.problems(before, after),
+        *problems(before, after),
         *_machines(before, after),
         *_ids(before, after),
         *_voters(before, after),
@@ -68,7 +371,7 @@ def felt_changes(before: ClusterSpec, after: ClusterSpec) -> list[str]:
         *_steps(before, after),
         *shut_out(before, after),
         *given_up(before, after),
-        *changes_kept.protected(before, after),
+        *protected(before, after),
     ]
 
 

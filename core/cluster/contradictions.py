@@ -10,19 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from core import naming, regions
-from core.cluster import (
-    addresses,
-    domains,
-    kafka_releases,
-    kafka_settings,
-    machines,
-    names,
-    object_sizes,
-    operator_keys,
-    setting_pairs,
-    system_nodes,
-    tagging,
-)
+from core.cluster import addresses, kafka_releases, kafka_settings, limits, machines, names, tagging
 from core.cluster.nodes import NodePool
 from core.cluster.spec import ClusterSpec
 
@@ -72,14 +60,14 @@ def problems(spec: ClusterSpec) -> list[str]:
         *_internal_topics(spec),
         *_topic_names(spec),
         *addresses.problems(spec),
-        *system_nodes.problems(spec),
-        *operator_keys.problems(spec),
+        *machines.system_node_problems(spec),
+        *kafka_settings.operator_problems(spec),
         *names.problems(spec),
         *machines.problems(spec),
-        *domains.problems(spec),
+        *addresses.domain_problems(spec),
         *kafka_settings.problems(spec),
-        *setting_pairs.problems(spec),
-        *object_sizes.problems(spec),
+        *kafka_settings.pair_problems(spec),
+        *limits.size_problems(spec),
         *_kubernetes_names(spec),
         *tagging.narrow_problems(spec.tags, snapshots=spec.snapshots is not None),
         *_connect(spec),

@@ -1,4 +1,12 @@
-"""Defines what the sections of a ClusterSpec share: their base and the shapes of common values."""
+"""Defines what the sections of a ClusterSpec share: their base and the shapes of common values.
+
+Decides whether an expression over metric names would reach Kafka as it is meant.
+
+Strimzi joins them with commas into one line of Java's properties, of which the reporter makes Java
+patterns: a comma ends an expression, a backslash is taken away, and what Java does not read stops
+every broker. Sources: Strimzi's metrics reporter (prometheus.metrics.reporter.allowlist, a list),
+java.util.Properties, java.util.regex.Pattern.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +29,8 @@ from pydantic import (
     field_validator,
 )
 from pydantic_core import PydanticCustomError
+
+from core.errors import one_line
 
 _LABEL = r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _HOST = re.compile(rf"{_LABEL}(\.{_LABEL})*")
@@ -144,7 +154,7 @@ def visible(value: object) -> object:
 
 
 class Frozen(BaseModel):
-    """A section; the text below each of its fields is its meaning (core.cluster.meanings)."""
+    """A section; the text below each of its fields is its meaning (core.cluster.reading)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -175,3 +185,31 @@ def _kinds(annotation: object) -> set[object]:
     if typing.get_origin(annotation) is typing.Literal:
         return {type(each) for each in inside}
     return {kind for each in inside for kind in _kinds(each)} if inside else {annotation}
+
+
+# Groups that Python has and Java has not, and a class inside a class, which they read differently.
+_PYTHONS_OWN = re.compile(r"\(\?(?:P|\(|#|[a-z]*[aL])")
+_NESTED = re.compile(r"\[\^?\]?[^\]]*\[")
+_JAVAS_GROUP = re.compile(r"\(\?<(?=[A-Za-z])")
+
+
+def expression_problem(expression: str) -> str | None:
+    """Say what is wrong with an expression, as a clause with its remedy; None: nothing."""
+    if not expression.strip():
+        return "an empty expression would let every metric through; name what is meant"
+    for character, why in {
+        ",": "commas stand between expressions, so that this would be several",
+        "\\": "its backslash is taken away on the way to Kafka",
+    }.items():
+        if character in expression:
+            return f"{expression!r} has a {character!r}: {why}; write it without, [0-9] for a digit"
+    if re.search(r"\s", expression):
+        return f"{expression!r} has a space, which no metric's name has; take it out"
+    if _PYTHONS_OWN.search(expression) or _NESTED.search(expression):
+        return f"{expression!r} is no expression that Java reads; write it more simply"
+    try:
+        # Java names a group without Python's P.
+        re.compile(_JAVAS_GROUP.sub("(?P<", expression))
+    except re.error as error:
+        return f"{expression!r} is no regular expression: {one_line(error)}"
+    return None

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, field_validator
 
-from core.cluster import metric_expressions
+from core.cluster import fields
 from core.cluster.fields import (
     MOST_CPU_MILLIS,
     MOST_MIB,
@@ -120,7 +120,7 @@ class Metrics(Frozen):
     @classmethod
     def _are_expressions(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for expression in value:
-            if (problem := metric_expressions.expression_problem(expression)) is not None:
+            if (problem := fields.expression_problem(expression)) is not None:
                 raise ValueError(problem)
         return value
 

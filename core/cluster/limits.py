@@ -3,21 +3,161 @@
 The limits of a single setting, and those of Kubernetes, are in the ClusterSpec itself. Here are the
 ones that take a table of instance types, or knowledge of every name the stacks give. The quota of
 targets needs no rule: with 50 listeners at most, a load balancer never has 500.
+
+Knows what the pods beside Kafka request of a node, and what of a node those on every one leave.
+
+Source of ours: the charts and Deployments of infra/, which read these figures. Of EKS's add-ons:
+the values of their charts (vpc-cni with its network policy agent, kube-proxy, the EBS CSI driver's
+three containers on a node and six in its controller, eks-node-monitoring-agent, CoreDNS).
+
+Lists the Kafka nodes of a description: their ids, their node pools and their roles.
+
+Decides whether what a description puts into one object of Kubernetes fits there.
+
+Sources: Kubernetes' ConfigMap, whose data has 1 MiB, in which Strimzi writes what a broker or a
+worker is told; etcd, whose requests have 1.5 MiB, for every other object. The smaller is kept for
+both, since what else an object holds is small beside either. CEL's parser takes an expression of
+100,000 characters, in which a webhook names whom it does not ask; an item of DynamoDB, in which
+functions are told of every node, has 400 KB (Constraints.html).
 """
 
 from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from core import instances, naming
-from core.cluster import requests
 from core.cluster.nodes import NodePool
 from core.cluster.spec import ClusterSpec
 from core.cost.pricing import GP3_INCLUDED_IOPS, GP3_INCLUDED_MIB_PER_S
 from core.instances import InstanceType
+from core.settings.node_place import NodePlace
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What one pod requests."""
+
+    cpu_millis: int
+    memory_mib: int
+
+
+NONE = Request(0, 0)
+OPERATOR = Request(200, 768)
+KARPENTER = Request(1000, 1024)
+LOAD_BALANCER_CONTROLLER = Request(100, 128)
+CLUSTER_AUTOSCALER = Request(100, 300)
+TERMINATION_HANDLER = Request(50, 64)
+GATE = Request(100, 256)
+PROBE = Request(50, 128)
+COREDNS = Request(100, 70)
+VOLUME_CONTROLLER = Request(60, 240)
+# EKS's add-ons that run one pod on every node.
+NODE_MONITORING = "eks-node-monitoring-agent"
+ON_EVERY_NODE: Mapping[str, Request] = {
+    "vpc-cni": Request(50, 0),
+    "kube-proxy": Request(100, 0),
+    "eks-pod-identity-agent": NONE,
+    "aws-ebs-csi-driver": Request(30, 120),
+    NODE_MONITORING: Request(10, 30),
+}
+# Karpenter reckons that so much of a machine's memory is its kernel's and firmware's
+# (VM_MEMORY_OVERHEAD_PERCENT), and launches nothing for a pod that the rest does not hold.
+KARPENTERS_OVERHEAD = 0.075
+
+
+def daemons(*, node_monitoring: bool) -> Mapping[str, Request]:
+    """Return what runs on every node, by its add-on."""
+    return {
+        addon: request
+        for addon, request in ON_EVERY_NODE.items()
+        if node_monitoring or addon != NODE_MONITORING
+    }
+
+
+def requested_room(instance: InstanceType, *, node_monitoring: bool) -> Request:
+    """Return what the system and the pods of every node leave the other pods of a node."""
+    every = daemons(node_monitoring=node_monitoring).values()
+    return Request(
+        instance.allocatable_cpu_millis - sum(each.cpu_millis for each in every),
+        instance.allocatable_memory_mib - sum(each.memory_mib for each in every),
+    )
+
+
+def overhead_mib(instance: InstanceType) -> int:
+    """Return what a machine's memory may be short of what EC2 says it has."""
+    return int(instance.memory_mib * KARPENTERS_OVERHEAD)
+
+
+def nodes(spec: ClusterSpec) -> tuple[NodePlace, ...]:
+    """Return every Kafka node.
+
+    Strimzi gives a pool's nodes the first ids of those reserved in a zone.
+    """
+    return tuple(
+        NodePlace(
+            node_id=node_id,
+            node_pool=naming.kafka_node_pool(pool.name, zone),
+            role=pool.role.value,
+        )
+        for pool in spec.pools
+        for zone, reserved in spec.node_ids_of(pool).items()
+        for node_id in reserved[: pool.nodes_per_zone]
+    )
+
+
+OBJECT_BYTES = 1024**2
+# What is left for the rest of an object: labels, names, what the operator adds.
+_KEPT = 64 * 1024
+CEL_CHARACTERS, ITEM_BYTES = 100_000, 400 * 1024
+# For whom the gate never asks about, and for what else functions are told in that item.
+_KEPT_OF_CEL, _KEPT_OF_ITEM = 5_000, 16 * 1024
+
+
+def size_problems(spec: ClusterSpec) -> Iterator[str]:
+    """Yield a sentence for each part of a description that is larger than an object."""
+    yield from _outside_objects(spec)
+    for key, held in _held(spec):
+        size = len(json.dumps(held).encode())
+        if size > OBJECT_BYTES - _KEPT:
+            yield (
+                f"{key} takes {size} bytes, and one object of Kubernetes has room for "
+                f"{OBJECT_BYTES - _KEPT} of it; name fewer, or say the same in fewer words."
+            )
+
+
+def _outside_objects(spec: ClusterSpec) -> Iterator[str]:
+    gate = spec.eviction_gate
+    named = 0 if gate is None else len(json.dumps(gate.operators))
+    if named > CEL_CHARACTERS - _KEPT_OF_CEL:
+        yield (
+            f"eviction_gate.operators takes {named} characters, and the expression of Kubernetes' "
+            f"webhook has room for {CEL_CHARACTERS - _KEPT_OF_CEL} of it; name fewer."
+        )
+    told = [{"node_id": n.node_id, "node_pool": n.node_pool, "role": n.role} for n in nodes(spec)]
+    size = len(json.dumps(told, separators=(",", ":")))
+    if size > ITEM_BYTES - _KEPT_OF_ITEM:
+        yield (
+            f"pools have {len(told)} nodes, a list of {size} bytes, and the item of DynamoDB in "
+            f"which functions are told of them has room for {ITEM_BYTES - _KEPT_OF_ITEM} of it; "
+            f"have fewer nodes, or shorter names of pools."
+        )
+
+
+def _held(spec: ClusterSpec) -> Iterator[tuple[str, Any]]:
+    yield "metrics.allow", spec.metrics.allow
+    yield "kafka.config", dict(spec.kafka.config)
+    for topic in spec.topics:
+        yield f"config of topic {topic.name}", dict(topic.config)
+    for user in spec.users:
+        yield f"acls of user {user.name}", [acl.model_dump() for acl in user.acls]
+    if spec.connect is not None:
+        yield "connect.config", dict(spec.connect.config)
+        yield "connect.acls", [acl.model_dump() for acl in spec.connect.acls]
+
 
 # The shortest limit on a name of ours, an EventBridge rule's, and its longest suffix.
 RULE_NAME_LIMIT = 64
@@ -26,9 +166,9 @@ LONGEST_SUFFIX = {
     "karpenter": "-karpenter-capacity-reservation",
 }
 # What is left for names as JSON says them: for groups' of the 2,048 characters of EventBridge's
-# longest rule (infra.functions.announcements), and of the 10,240 of a role's policy for the ARNs of
-# pools' groups and the same names in a condition (infra.functions.tick). Held against AWS's limits
-# in tests/unit/stacks.
+# longest rule (infra.functions.termination), and of the 10,240 of a role's policy for the ARNs of
+# pools' groups and the same names in a condition (infra.functions.catalogue). Held against AWS's
+# limits in tests/unit/stacks.
 MOST_MATCHED_CHARACTERS, MOST_GRANTED_OF_POOLS = 1550, 5800
 # A group's ARN without its name, in the region of the longest name.
 ARN_CHARACTERS = 95
@@ -98,13 +238,13 @@ def tight(spec: ClusterSpec) -> list[str]:
         instance = known.get(pool.instance_type)
         if instance is None or spec.node_provisioner == "karpenter":
             continue
-        room = requests.room(instance, node_monitoring=spec.kubernetes.node_monitoring).memory_mib
-        sure = room - requests.overhead_mib(instance)
+        room = requested_room(instance, node_monitoring=spec.kubernetes.node_monitoring).memory_mib
+        sure = room - overhead_mib(instance)
         if sure < pool.memory_request_mib <= room:
             sentences.append(
                 f"memory_request_mib of pool {pool.name} is {pool.memory_request_mib} MiB, and of "
                 f"the {instance.memory_mib} MiB of an {instance.name} its kernel and firmware keep "
-                f"up to {requests.KARPENTERS_OVERHEAD:.1%}: the pod might never find a node; ask "
+                f"up to {KARPENTERS_OVERHEAD:.1%}: the pod might never find a node; ask "
                 f"for {sure} MiB or less."
             )
     return sentences
@@ -226,9 +366,9 @@ def _attachments(pool: NodePool, instance: InstanceType) -> Iterator[Breach]:
 
 
 def _requests(spec: ClusterSpec, pool: NodePool, instance: InstanceType) -> Iterator[Breach]:
-    room = requests.room(instance, node_monitoring=spec.kubernetes.node_monitoring)
+    room = requested_room(instance, node_monitoring=spec.kubernetes.node_monitoring)
     karpenter = spec.node_provisioner == "karpenter"
-    memory = room.memory_mib - (requests.overhead_mib(instance) if karpenter else 0)
+    memory = room.memory_mib - (overhead_mib(instance) if karpenter else 0)
     as_reckoned = " (as Karpenter reckons it)" if karpenter else ""
     for setting, unit, asked, has in (
         ("memory_request_mib", "MiB", pool.memory_request_mib, memory),

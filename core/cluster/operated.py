@@ -11,27 +11,25 @@ from dataclasses import dataclass
 from typing import Literal
 
 from core import naming
-from core.cluster.alerts import Alerts
-from core.cluster.eviction_gate import EvictionGate
+from core.cluster.alerts import Alerts, Maintenance, Slack
 from core.cluster.function_memory import memory_mib
-from core.cluster.maintenance import Maintenance
-from core.cluster.node_places import nodes
+from core.cluster.images import EvictionGate
+from core.cluster.limits import nodes
 from core.cluster.nodes import NodePool
 from core.cluster.rights import calls, functions_authentication
-from core.cluster.slack import Slack
 from core.cluster.spec import ClusterSpec
 from core.cluster.timings import Timings
-from core.health import kafka_metrics
-from core.incidents.levels import ACTING, OWN, Level
+from core.health import node
+from core.incidents.decisions import ACTING, OWN, Level
 from core.incidents.observation import Policy
-from core.incidents.ownership import Ownership
+from core.incidents.sweep import Ownership
 from core.settings.functions import KafkaIdentity
 from core.settings.node_place import NodePlace
 from core.settings.probe import ProbeBudget
 from core.settings.prometheus_address import Address
 from core.settings.volumes import PoolSettings, PrometheusSettings, VolumeSettings
 from core.timing import FACTS, drain_life_seconds, eviction_life_seconds
-from core.volumes.limits import Gp3, Performance
+from core.volumes.sizing import Gp3, Performance
 
 SASL = {"scram-sha-512", "oauth", "aws-iam"}
 
@@ -99,7 +97,7 @@ class Operated:
 
     @property
     def ends_claims(self) -> bool:
-        """Say whether a rotation may delete NodeClaims (core.rotation.claims)."""
+        """Say whether a rotation may delete NodeClaims (core.rotation.preconditions)."""
         return self.node_claims and self.level == OWN and self.policy.drain_route == "asked"
 
     @property
@@ -234,7 +232,7 @@ def _exporters(spec: ClusterSpec) -> tuple[str, ...]:
         for zone, ids in spec.node_ids_of(pool).items()
         for node_id in ids[: pool.nodes_per_zone + pool.spare_nodes_per_zone]
     ]
-    return tuple(f"{pod}:{kafka_metrics.PORT}" for pod in pods)
+    return tuple(f"{pod}:{node.PORT}" for pod in pods)
 
 
 def policy(

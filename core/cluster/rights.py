@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from core import naming
-from core.availability.kafka_rights import EVERY, READING, KafkaRequest, KafkaResource, rights_for
+from core.availability.wholeness import EVERY, READING, KafkaRequest, KafkaResource, rights_for
 from core.cluster.identity import TAKES_EVERYTHING, Acl, Asking, Operation, User
 from core.cluster.kafka import Kafka
 from core.settings.kafka_calls import FUNCTION_CALLS

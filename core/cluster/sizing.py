@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 
 from core import instances
 from core.cluster.spec import LISTENERS_PER_LOAD_BALANCER
-from core.cost import instance_rates
+from core.cost import pricing
 from core.errors import InvalidInput
 from core.instances import InstanceType
-from core.volumes.limits import (
+from core.volumes.sizing import (
     IOPS_PER_MIB_PER_S,
     LARGEST_GIB,
     LEAST_IOPS,
@@ -159,7 +159,7 @@ def _most_brokers(zones: int) -> int:
 
 
 def _carries(instance: InstanceType, load: ClientLoad) -> bool:
-    rates = instance_rates.table()[instance.name]
+    rates = pricing.table()[instance.name]
     network = NETWORK_SHARE * rates.network_bytes_per_s / BYTES_PER_MIB
     cached = load.written_mib_per_s * CACHED_SECONDS
     return (

@@ -9,18 +9,15 @@ from pydantic import Field, StringConstraints, model_validator
 
 from core import naming
 from core.cluster import placement, rights, tagging
-from core.cluster.alerts import Alerts
-from core.cluster.eviction_gate import EvictionGate
+from core.cluster.alerts import Alerts, Maintenance, Slack
 from core.cluster.fields import REGION, DnsLabel, Frozen, KmsKeyArn, ZoneName
 from core.cluster.function_memory import FunctionMemory
 from core.cluster.identity import User
+from core.cluster.images import EvictionGate
 from core.cluster.kafka import ClientProbe, Connect, Kafka, Metrics, Strimzi, Topic
-from core.cluster.maintenance import Maintenance
 from core.cluster.network import LoadBalancer, Network
-from core.cluster.nodes import Kubernetes, NodePool, Snapshots
-from core.cluster.slack import Slack
+from core.cluster.nodes import Kubernetes, NodePool, Snapshots, Volumes
 from core.cluster.timings import Timings
-from core.cluster.volumes import Volumes
 
 # AWS's quota of a network load balancer; it cannot be raised.
 LISTENERS_PER_LOAD_BALANCER = 50

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from core.availability.conditions import KafkaConditions
+from core.availability.operator import KafkaConditions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

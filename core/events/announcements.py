@@ -1,9 +1,16 @@
-"""The results of parsing: what was announced, about which instance, volume, zone or group."""
+"""The results of parsing: what was announced, about which instance, volume, zone or group.
+
+EventBridge's frame around an event: the fields every reader asks for, read the same way.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
+from typing import TypedDict
+
+from core.fields import LONGEST_FIELD, Fields, digest, display_text, epoch, readable, text
 
 # The clocks of AWS's services and of Lambda's machines, which keep time by NTP.
 CLOCKS_APART_SECONDS = 300.0
@@ -127,7 +134,7 @@ class Interruption(_Announced):
     party: str | None = None  # a run's: whose nodes may be out together (core.availability.lease)
     image_id: str | None = None  # a run's: what the root volume is replaced with, in place
     ahead: bool = False  # a run's: only its replacement is to be made ready, its turn comes later
-    disruption: str | None = None  # Karpenter's: why it ends the node (core.incidents.nodeclaims)
+    disruption: str | None = None  # Karpenter's: why it ends the node (core.incidents.observation)
     # Epoch seconds: Health's last word, so that an older update which comes late moves nothing.
     updated_at: float | None = None
     closed: bool = False  # Health: called off or done
@@ -174,7 +181,7 @@ class ZoneNotice(_Announced):
 
     AWS names a zone by its id, which is the same in every account; which of the account's zone
     names that is must be asked (DescribeAvailabilityZones). What is told to an account alone may
-    use its name instead, until it is heard (handlers.incidents.notices). A word of Health's may
+    use its name instead, until it is heard (handlers.incidents.desk). A word of Health's may
     name no zone, as its last one often does, or several: who hears it knows the event by `key`.
     """
 
@@ -228,3 +235,66 @@ class Ignored:
 
 
 Announcement = Interruption | VolumeNotice | ZoneNotice | GroupNotice | Advisory
+
+
+class Identity(TypedDict):
+    """The fields of an announcement that come from its frame."""
+
+    event_id: str
+    account: str | None
+    region: str | None
+    occurred_at: float | None
+    body: str
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """One message: its frame, its detail (of a bare lifecycle action: itself), its bytes."""
+
+    frame: Fields
+    detail: Fields
+    body: str
+
+    @cached_property
+    def source(self) -> str | None:
+        return text(self.frame, "source")
+
+    @cached_property
+    def detail_type(self) -> str | None:
+        return text(self.frame, "detail-type")
+
+    @cached_property
+    def event_id(self) -> str:
+        """Return EventBridge's id, a direct notification's request, or a digest of the bytes."""
+        return text(self.frame, "id") or text(self.detail, "RequestId") or digest(self.body)
+
+    @property
+    def identity(self) -> Identity:
+        return Identity(
+            event_id=self.event_id,
+            account=text(self.frame, "account") or text(self.detail, "AccountId"),
+            region=text(self.frame, "region"),
+            occurred_at=epoch(self.frame.get("time", self.frame.get("Time"))),
+            body=self.body,
+        )
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """Return the resources named; a reservation's warning names its one as plain text."""
+        named = self.frame.get("resources")
+        listed = named if isinstance(named, list) else [named]
+        return tuple(readable(v)[:LONGEST_FIELD] for v in listed if isinstance(v, str))
+
+    @property
+    def name(self) -> str:
+        """Name the message by its source and detail-type, to start a sentence."""
+        if self.source is None and self.detail_type is None:
+            return "A message without source and detail-type"
+        return f"The event {display_text(self.detail_type)} of source {display_text(self.source)}"
+
+    def ignored(self, reason: str) -> Ignored:
+        return Ignored(reason, self.body)
+
+    def says(self, what: str) -> Ignored:
+        """Ignore the message for what it says or lacks: the sentence begins with its name."""
+        return Ignored(f"{self.name} {what}", self.body)

@@ -1,14 +1,83 @@
-"""aws.ec2: two-minute warnings, recommendations and state changes; volumes are read apart."""
+"""aws.ec2: two-minute warnings, recommendations and state changes; volumes are read apart.
+
+EBS Volume Notification: attachments and modifications, done or failed.
+
+aws.cloudwatch: an alarm on I/O that has stalled, for which EBS has no event of its own.
+
+aws.arc-zonal-shift: traffic is moved away from a zone, by AWS, by somebody, or for practice.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from core.events import volumes
-from core.events.announcements import Advisory, Ignored, Interruption, Kind, VolumeNotice
-from core.events.envelope import Envelope
-from core.fields import display_text, epoch, instance_in, text
+from core.events.announcements import (
+    Advisory,
+    Envelope,
+    Ignored,
+    Interruption,
+    Kind,
+    VolumeChange,
+    VolumeNotice,
+    ZoneNotice,
+    ZoneSource,
+)
+from core.fields import (
+    LONGEST_FIELD,
+    Fields,
+    display_text,
+    epoch,
+    instance_in,
+    part,
+    text,
+    volume_in,
+    zone_id_in,
+)
+
+VOLUME_NOTIFICATION = "EBS Volume Notification"
+# (event, result); what is left out went as it should and asks for nothing.
+OUTCOMES: Mapping[tuple[str, str], VolumeChange] = {
+    ("attachVolume", "failed"): VolumeChange.ATTACH_FAILED,
+    # AWS attaches again by itself after it has served a host; a key that is gone forbids it.
+    ("reattachVolume", "failed"): VolumeChange.ATTACH_FAILED,
+    ("createVolume", "failed"): VolumeChange.CREATE_FAILED,
+    ("modifyVolume", "optimizing"): VolumeChange.MODIFICATION_STARTED,
+    ("modifyVolume", "completed"): VolumeChange.MODIFICATION_COMPLETED,
+    ("modifyVolume", "failed"): VolumeChange.MODIFICATION_FAILED,
+}
+
+
+def read_volume(envelope: Envelope) -> Iterator[VolumeNotice | Ignored]:
+    # AWS's own sample of one of these events has a blank before its name.
+    event = (text(envelope.detail, "event") or "").strip()
+    result = text(envelope.detail, "result")
+    found = [id_ for value in envelope.resources if (id_ := volume_in(value))]
+    if not found:
+        # A key's ARN may stand beside the volume's.
+        yield envelope.says(f"({display_text(event)}) names no volume in resources.")
+        return
+    change = OUTCOMES.get((event, result or ""))
+    for volume_id in dict.fromkeys(found):
+        if change is None:
+            yield envelope.ignored(
+                f"{display_text(event)} of volume {volume_id} is {display_text(result)}: nothing "
+                "is to be done."
+            )
+        else:
+            yield VolumeNotice(
+                volume_id=volume_id,
+                change=change,
+                cause=text(envelope.detail, "cause") or "",
+                dedupe_key=":".join((change, volume_id, _request(envelope))),
+                **envelope.identity,
+            )
+
+
+def _request(envelope: Envelope) -> str:
+    """Return what two deliveries of one outcome share; a failed attachment has no request id."""
+    return text(envelope.detail, "request-id") or envelope.event_id
+
 
 LEAVING_STATES = frozenset({"stopping", "stopped", "shutting-down", "terminated"})
 STAYING_STATES = frozenset({"pending", "running"})
@@ -37,9 +106,9 @@ BLOCK_EXPIRES = (
 )
 
 
-def read(envelope: Envelope) -> Iterator[Interruption | VolumeNotice | Advisory | Ignored]:
-    if envelope.detail_type == volumes.DETAIL_TYPE:
-        yield from volumes.read(envelope)
+def read_instance(envelope: Envelope) -> Iterator[Interruption | VolumeNotice | Advisory | Ignored]:
+    if envelope.detail_type == VOLUME_NOTIFICATION:
+        yield from read_volume(envelope)
     elif (notice := NOTICES.get(envelope.detail_type or "")) is not None:
         yield _notice(envelope, notice.kind)
     elif envelope.detail_type in BLOCK_EXPIRES:
@@ -90,3 +159,134 @@ def _notice(envelope: Envelope, kind: Kind) -> Interruption | Ignored:
         due_at=epoch(detail.get("instance-termination-time")),
         **envelope.identity,
     )
+
+
+ALARM_STATE_CHANGE = "CloudWatch Alarm State Change"
+# Metrics that say a node's storage answers no more, whatever the alarm on them is called.
+STALLED_METRICS = frozenset({"StatusCheckFailed_AttachedEBS", "VolumeStalledIOCheck"})
+# An alarm watches ten metrics at most; more than that is no alarm.
+MOST_METRICS = 20
+
+
+def read_alarm(envelope: Envelope) -> Iterator[Interruption | VolumeNotice | Ignored]:
+    if envelope.detail_type != ALARM_STATE_CHANGE:
+        yield envelope.says("is no announcement about a node.")
+        return
+    name = text(envelope.detail, "alarmName")
+    state = part(envelope.detail.get("state"))
+    value = text(state, "value")
+    if value not in {"ALARM", "OK"}:
+        yield envelope.says(f"({display_text(name)}) is {display_text(value)}, which says nothing.")
+        return
+    watched = list(_watched_dimensions(envelope.detail))
+    if not watched:
+        yield envelope.says(
+            f"({display_text(name)}) watches no stalled I/O of a volume or an instance."
+        )
+    said = text(state, "reason") or ""
+    for dimensions in watched:
+        yield _stall(envelope, dimensions, over=value == "OK", name=name, said=said)
+
+
+def _stall(
+    envelope: Envelope, dimensions: Fields, *, over: bool, name: str | None, said: str
+) -> Interruption | VolumeNotice | Ignored:
+    volume_id = volume_in(dimensions.get("VolumeId"))
+    instance_id = instance_in(dimensions.get("InstanceId"))
+    spell = ":".join(("ok" if over else "alarm", name or "", envelope.event_id))
+    if volume_id is not None:
+        return VolumeNotice(
+            volume_id=volume_id,
+            change=VolumeChange.STALLED_IO,
+            cause=said,
+            instance_id=instance_id,
+            event_type=name,
+            over=over,
+            dedupe_key=":".join((VolumeChange.STALLED_IO, volume_id, spell)),
+            **envelope.identity,
+        )
+    if instance_id is not None:
+        return Interruption(
+            kind=Kind.VOLUME_PROBLEM,
+            instance_id=instance_id,
+            event_type=VolumeChange.STALLED_IO,
+            closed=over,
+            dedupe_key=":".join((Kind.VOLUME_PROBLEM, instance_id, spell)),
+            **envelope.identity,
+        )
+    return envelope.says(f"({display_text(name)}) watches a metric of no volume and no instance.")
+
+
+def _watched_dimensions(detail: Fields) -> Iterator[Mapping[str, object]]:
+    """Yield the dimensions of each metric of stalled I/O that the alarm watches."""
+    metrics = part(detail.get("configuration")).get("metrics")
+    for entry in metrics[:MOST_METRICS] if isinstance(metrics, list) else []:
+        metric = part(part(part(entry).get("metricStat")).get("metric"))
+        if text(metric, "name") in STALLED_METRICS:
+            yield part(metric.get("dimensions"))
+
+
+# detail-type -> who moves traffic, and whether that is over.
+SHIFTS: Mapping[str, tuple[ZoneSource, bool]] = {
+    "Autoshift In Progress": (ZoneSource.AUTOSHIFT, False),
+    "Autoshift Completed": (ZoneSource.AUTOSHIFT, True),
+    "FIS Experiment Autoshift In Progress": (ZoneSource.AUTOSHIFT, False),
+    "FIS Experiment Autoshift Completed": (ZoneSource.AUTOSHIFT, True),
+    "FIS Experiment Autoshift Canceled": (ZoneSource.AUTOSHIFT, True),
+    "Manual Shift Started": (ZoneSource.MANUAL_SHIFT, False),
+    "Manual Shift Updated": (ZoneSource.MANUAL_SHIFT, False),
+    "Manual Shift Canceled": (ZoneSource.MANUAL_SHIFT, True),
+    "Practice Run Started": (ZoneSource.PRACTICE_RUN, False),
+    "Practice Run Succeeded": (ZoneSource.PRACTICE_RUN, True),
+    "Practice Run Interrupted": (ZoneSource.PRACTICE_RUN, True),
+    "Practice Run Failed": (ZoneSource.PRACTICE_RUN, True),
+}
+# Nobody announces that a manual shift has expired: this is the longest one may last unless updated.
+LONGEST_MANUAL_SHIFT_SECONDS = 3 * 24 * 3600
+
+
+def read_zonal_shift(envelope: Envelope) -> Iterator[ZoneNotice | Ignored]:
+    shift = SHIFTS.get(envelope.detail_type or "")
+    if shift is None:
+        yield envelope.says("is no shift that this toolkit knows.")
+        return
+    metadata = part(envelope.detail.get("metadata"))
+    away_from = text(metadata, "awayFrom")
+    zone_id = zone_id_in(away_from)
+    if zone_id is None:
+        yield envelope.says(f"names no zone id in awayFrom: {display_text(away_from)}.")
+        return
+    source, over = shift
+    said_at = envelope.identity["occurred_at"]
+    longest = LONGEST_MANUAL_SHIFT_SECONDS if source is ZoneSource.MANUAL_SHIFT else None
+    resource = next(iter(envelope.resources), None)
+    yield ZoneNotice(
+        key=_key(source, zone_id, _shift_id(envelope.detail, metadata) or resource),
+        zone_ids=(zone_id,),
+        over=over,
+        source=source,
+        # Without a resource it is AWS's word on the zone itself (observer notification).
+        resource=resource,
+        updated_at=said_at,
+        until=None if over or longest is None or said_at is None else said_at + longest,
+        event_type=envelope.detail_type,
+        said=(text(metadata, "notes") or "")[:LONGEST_FIELD],
+        dedupe_key=":".join((source, zone_id, "over" if over else "began", envelope.event_id)),
+        **envelope.identity,
+    )
+
+
+def _key(source: ZoneSource, zone_id: str, shift: str | None) -> str:
+    """Name a shift. AWS moves traffic out of a zone once for everybody; people, per resource."""
+    if source is ZoneSource.MANUAL_SHIFT and shift is not None:
+        return f"{source}:{zone_id}:{shift}"
+    return f"{source}:{zone_id}"
+
+
+def _shift_id(detail: Fields, metadata: Fields) -> str | None:
+    """Return ARC's id of a shift; its events' pages show none, its API calls it zonalShiftId."""
+    for fields in (metadata, part(detail.get("data")), detail):
+        found = text(fields, "zonalShiftId") or text(fields, "shiftId")
+        if found is not None:
+            return found
+    return None

@@ -6,23 +6,225 @@
 
 handlers.eviction carries it out: it opens the incident that a refusal waits for, takes the lease,
 reads once more, and records the drain before anybody is let through.
+
+Names Kafka's own pods to the API server, which asks about an eviction by its pod's name alone.
+
+Of a Kafka that exists pools come and go, so no stack can write them down: the gate narrows its own
+webhook to those that Strimzi's pod sets name (handlers.eviction.certificate).
+
+Reads what the API server asks before it evicts or deletes something, and writes the answer.
+
+Source: the AdmissionReview of admission.k8s.io/v1; pods/eviction of policy/v1 (an Eviction names
+its pod and nothing of it), deletions of pods and nodes with the object as it was.
+
+Names who may delete a pod of Kafka's without being asked, and why; everybody else is asked.
+
+Evictions are always asked about: nobody on this list evicts. Sources: Kubernetes' own controllers
+and their accounts (kubernetes.io/docs/reference/access-authn-authz/rbac, controller roles).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from http import HTTPStatus
+from typing import Any, Protocol
 
 from core.availability.lease import Lease
-from core.gate.asked import GateAnswer, RemovalRequest, Wish
+from core.errors import InvalidInput
+from core.fields import part
 from core.incidents.consenting import consent
 from core.incidents.decisions import asked_for
-from core.incidents.disrupted import forced_soon
 from core.incidents.evicted import hindrance, starts_again_in_place
+from core.incidents.learn import forced_soon, settle
 from core.incidents.observation import Observation, PodView, Policy
-from core.incidents.record import UNDRAINED, Decision, Incident, State
+from core.incidents.record import UNDRAINED, Decision, Incident, Replacement, State
 from core.incidents.replacement import replacement_for
-from core.incidents.sections import Replacement
-from core.incidents.settling import settle
+
+# The webhook that is asked about evictions, and the condition in it that the gate writes.
+EVICTIONS, KNOWN = "evictions.stillwater.dev", "of-its-pools"
+
+
+def condition(pod_names: Iterable[str]) -> str | None:
+    """Return what is true of the names of a Kafka's pods, present and next; None: none is known.
+
+    >>> condition(["orders-a-7", "orders-b-8", "orders-b-9"])
+    "request.name.matches('^(orders-a|orders-b)-[0-9]+$')"
+    """
+    pools = sorted({name.rpartition("-")[0].replace(".", "[.]") for name in pod_names})
+    return f"request.name.matches('^({'|'.join(pools)})-[0-9]+$')" if pools else None
+
+
+API_VERSION = "admission.k8s.io/v1"
+# Where the API server asks, with a token behind it (ADR 0030), and how long it waits at most; the
+# gate answers well within that.
+PATH = "/evictions"
+TIMEOUT_SECONDS = 10
+Json = Mapping[str, Any]
+
+
+class Wish(StrEnum):
+    """What somebody wants of the API server."""
+
+    EVICT = "evict"
+    DELETE_POD = "delete_pod"
+    DELETE_NODE = "delete_node"
+    OTHER = "other"  # the configuration asks about nothing else; then it is not ours
+
+
+_WISHES: Mapping[tuple[str, str, str], Wish] = {
+    ("CREATE", "pods", "eviction"): Wish.EVICT,
+    ("DELETE", "pods", ""): Wish.DELETE_POD,
+    ("DELETE", "nodes", ""): Wish.DELETE_NODE,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemovalRequest:
+    """One request that waits for an answer."""
+
+    uid: str
+    wish: Wish
+    name: str  # of the pod or the node
+    namespace: str
+    username: str
+    groups: frozenset[str]
+    dry_run: bool
+    # What it gives the pod to stop in; None: the pod's own time.
+    grace_seconds: float | None = None
+    # The pod or node that is to be deleted; an eviction does not show its pod.
+    shown: Json = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class GateAnswer:
+    """Yes or not yet, and the sentence that whoever asked reads."""
+
+    allowed: bool
+    reason: str
+
+
+class Decider(Protocol):
+    """Whoever decides: the gate itself."""
+
+    def ask(self, asked: RemovalRequest, deadline: float) -> GateAnswer:
+        """Answer before the deadline, in epoch seconds."""
+
+
+def asked_in(review: object) -> RemovalRequest:
+    """Read an AdmissionReview; raises InvalidInput, with what is wrong with it."""
+    problems: list[str] = []
+    request = _mapping(_mapping(review, "review", problems).get("request"), "request", problems)
+    user = _mapping(request.get("userInfo"), "request.userInfo", problems)
+    resource = _mapping(request.get("resource"), "request.resource", problems)
+    uid = _text(request.get("uid"), "request.uid", problems)
+    if problems:
+        raise InvalidInput(problems)
+    shown = part(request.get("oldObject"))
+    key = (
+        str(request.get("operation", "")),
+        str(resource.get("resource", "")),
+        str(request.get("subResource") or ""),
+    )
+    groups = user.get("groups")
+    return RemovalRequest(
+        uid=uid,
+        wish=_WISHES.get(key, Wish.OTHER),
+        name=str(request.get("name") or part(shown.get("metadata")).get("name") or ""),
+        namespace=str(request.get("namespace") or ""),
+        username=str(user.get("username") or ""),
+        groups=frozenset(map(str, groups)) if isinstance(groups, list) else frozenset(),
+        dry_run=request.get("dryRun") is True or bool(_eviction_options(request).get("dryRun")),
+        grace_seconds=_grace_seconds(request),
+        shown=shown,
+    )
+
+
+def review_of(asked_uid: str, answer: GateAnswer) -> dict[str, Any]:
+    """Write an answer as the API server takes it.
+
+    429, as a disruption budget's own refusal: whoever drains asks again later, where any other
+    status ends a `kubectl drain`. No Retry-After: a client that is told one waits in silence.
+    """
+    response: dict[str, Any] = {"uid": asked_uid, "allowed": answer.allowed}
+    if not answer.allowed:
+        response["status"] = {
+            "status": "Failure",
+            "code": HTTPStatus.TOO_MANY_REQUESTS.value,
+            "reason": "TooManyRequests",
+            "message": answer.reason,
+        }
+    return {"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": response}
+
+
+def _eviction_options(request: Json) -> Json:
+    """Return an eviction's own deleteOptions."""
+    return part(part(request.get("object")).get("deleteOptions"))
+
+
+def _grace_seconds(request: Json) -> float | None:
+    """Return what a deletion's options, or an eviction's, say of the time to stop in."""
+    said = [_eviction_options(request), part(request.get("options"))]
+    found = [each["gracePeriodSeconds"] for each in said if "gracePeriodSeconds" in each]
+    return next((float(each) for each in found if isinstance(each, int)), None)
+
+
+def _mapping(value: object, path: str, problems: list[str]) -> Json:
+    if isinstance(value, Mapping):
+        return value
+    if not problems:
+        problems.append(f"{path} is {str(value)[:40]!r}, and must be an object of {API_VERSION}")
+    return {}
+
+
+def _text(value: object, path: str, problems: list[str]) -> str:
+    if isinstance(value, str) and value:
+        return value
+    if not problems:
+        problems.append(f"{path} is {str(value)[:40]!r}, and must be text that is not empty")
+    return ""
+
+
+_SYSTEM = "system:serviceaccount:kube-system:"
+NODE_CONTROLLERS = frozenset(
+    {f"{_SYSTEM}{name}" for name in ("node-controller", "taint-eviction-controller")}
+)
+# Kubernetes' controllers under one name, where they are not given accounts of their own.
+MANAGER = "system:kube-controller-manager"
+CLEANERS: Mapping[str, str] = {
+    f"{_SYSTEM}generic-garbage-collector": "its owner is gone, so the garbage collector follows",
+    f"{_SYSTEM}pod-garbage-collector": "its node is gone or out of service",
+    f"{_SYSTEM}namespace-controller": "its namespace is being deleted",
+    MANAGER: "Kubernetes' own controllers clean up",
+}
+
+
+def reason_not_to_ask(
+    asked: RemovalRequest,
+    *,
+    operators: frozenset[str],
+    node_name: str | None,
+    node_ready: bool | None,
+) -> str | None:
+    """Return why a deletion needs no answer of Kafka's; None: it does.
+
+    `node_name` is the pod's own node, and `node_ready` whether that serves; None: not known.
+    """
+    if asked.wish is not Wish.DELETE_POD:
+        return None
+    user = asked.username
+    if user in operators:
+        return "Kafka's operator rolls its own pods by its own rules."
+    if user in CLEANERS:
+        return f"Pod {asked.name} is cleaned up: {CLEANERS[user]}."
+    if node_name is not None and user == f"system:node:{node_name}":
+        return f"The kubelet of {node_name} removes a pod that has ended."
+    if user in NODE_CONTROLLERS and node_ready is False:
+        # A taint on a machine that serves is somebody's drain by another name, and is asked.
+        return f"{node_name} is not Ready: its pods have to start elsewhere."
+    return None
+
 
 ACTOR = "gate"
 ASKS_FIRST_SECONDS = 60.0

@@ -1,8 +1,8 @@
 """A Connect worker's health from what HTTP probes of it saw: KIP-1017, and the rule before it.
 
 `GET /health` answers 200, 503 or 500, the last two only after a fixed 10 s; workers before Kafka
-3.9 do not know it, and are asked for a connector instead. handlers.adapters.connect probes,
-core.health.cluster makes the cluster's verdict of its workers'.
+3.9 do not know it, and are asked for a connector instead. handlers.adapters.pods probes,
+core.health.verdict makes the cluster's verdict of its workers'.
 """
 
 from __future__ import annotations

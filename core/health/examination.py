@@ -1,36 +1,81 @@
 """From what every source of one examination said to the parts of the cluster's verdict.
 
 handlers.health asks the sources, all at once and for a bounded time; one that stays silent leaves
-its parts unknown, with its name. core.health.cluster makes the whole of the parts.
+its parts unknown, with its name. core.health.verdict makes the whole of the parts.
+
+Reads which nodes a Kafka is to have, and their roles, where no description of ours says it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
-from core.availability.conditions import KafkaConditions, remedy
-from core.availability.zones import Freeze
-from core.health import metadata_errors
-from core.health.cluster import Part, PartKind
+from core.availability.leaders import Freeze
+from core.availability.operator import KafkaConditions, remedy
 from core.health.connect import RestResponse, Worker, worker_verdict
 from core.health.kafka import (
     broker_verdict,
     controller_verdict,
+    disagreements,
+    metadata_errors_verdict,
+    node_verdict,
     partitions_verdict,
     quorum_verdict,
     silent,
 )
-from core.health.kafka_metrics import NodeMetrics
-from core.health.node import Role
-from core.health.nodes import disagreements, node_verdict
+from core.health.node import NodeMetrics, Role
 from core.health.pods import PodSeen, no_pod, pod_verdict
-from core.health.verdict import Health, HealthVerdict, degraded, healthy, not_known
+from core.health.verdict import Health, HealthVerdict, Part, PartKind, degraded, healthy, not_known
+from core.naming import BROKER_ROLE_LABEL, CONTROLLER_ROLE_LABEL, POOL_LABEL, node_id_of_pod
 from core.unknown import Unknown, of
 from core.views import ClusterView
 from core.words import span
+
+
+def roles_wanted(pod_sets: Iterable[Mapping[str, Any]]) -> dict[int, str]:
+    """Return node id -> broker, controller or combined, of StrimziPodSets: the pods to be there.
+
+    >>> labels = {"strimzi.io/pool-name": "a", "strimzi.io/broker-role": "true"}
+    >>> roles_wanted([{"spec": {"pods": [{"metadata": {"name": "orders-a-7", "labels": labels}}]}}])
+    {7: 'broker'}
+    """
+    return {
+        node_id: _role(metadata.get("labels") or {})
+        for metadata in _wanted_pods(pod_sets)
+        if (node_id := node_id_of_pod(str(metadata["name"]))) is not None
+        and POOL_LABEL in (metadata.get("labels") or {})
+    }
+
+
+def pods_wanted(pod_sets: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """Return the names of the pods that a Kafka is to have.
+
+    >>> labels = {"strimzi.io/pool-name": "a"}
+    >>> pods_wanted([{"spec": {"pods": [{"metadata": {"name": "orders-a-7", "labels": labels}}]}}])
+    frozenset({'orders-a-7'})
+    """
+    return frozenset(
+        str(metadata["name"])
+        for metadata in _wanted_pods(pod_sets)
+        if POOL_LABEL in (metadata.get("labels") or {})
+    )
+
+
+def _wanted_pods(pod_sets: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    for each in pod_sets:
+        yield from (pod["metadata"] for pod in each["spec"].get("pods") or ())
+
+
+def _role(labels: Mapping[str, str]) -> str:
+    broker = labels.get(BROKER_ROLE_LABEL) == "true"
+    controller = labels.get(CONTROLLER_ROLE_LABEL) == "true"
+    if broker and controller:
+        return "combined"
+    return "controller" if controller else "broker"
+
 
 KUBERNETES, LEDGER = "the Kubernetes API", "the ledger"
 
@@ -86,7 +131,7 @@ def parts(seen: Seen, expected: Expected, now: float) -> list[Part]:
         *_of_kafka(seen, expected, now),
         *_metadata(seen.metrics, expected),
         *_parts_without_a_list(seen.nodes),
-        *_pods(seen.pods, expected, now),
+        *_examination_pods(seen.pods, expected, now),
         *_workers(seen, expected, now),
         Part(PartKind.INCIDENTS, "incidents", _incidents(seen.incidents, now)),
         Part(PartKind.ZONES, "zones", _zones(seen.freezes)),
@@ -172,7 +217,7 @@ def _metrics_of(
 def _metadata(metrics: Mapping[int, NodeMetrics | Unknown], expected: Expected) -> Iterator[Part]:
     for node_id, told in sorted(metrics.items()):
         role = expected.roles.get(node_id, "broker")
-        verdict = metadata_errors.verdict(node_id, role, _metrics_of(metrics, node_id))
+        verdict = metadata_errors_verdict(node_id, role, _metrics_of(metrics, node_id))
         if isinstance(told, Unknown):
             verdict = replace(verdict, reason=f"{verdict.reason} {told.why}")
         yield Part(PartKind.METADATA, f"of node {node_id}", verdict)
@@ -187,7 +232,9 @@ def _parts_without_a_list(nodes: Mapping[int, str] | Unknown | None) -> Iterator
         yield Part(PartKind.POD, "nodes", verdict)
 
 
-def _pods(seen: tuple[PodSeen, ...] | Unknown, expected: Expected, now: float) -> Iterator[Part]:
+def _examination_pods(
+    seen: tuple[PodSeen, ...] | Unknown, expected: Expected, now: float
+) -> Iterator[Part]:
     if isinstance(seen, Unknown):
         yield Part(PartKind.POD, "pods", _unknown("Pods", KUBERNETES, seen.why))
         return

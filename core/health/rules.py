@@ -1,27 +1,264 @@
 """Is a Kafka node alive, and is it ready? Three sets of rules over one observation.
 
 `proposal` is what Strimzi's proposal 046 asks, `shipped` what Strimzi runs, `strict` (the default)
-what this project asks: core.health.strict. Who probes, how often, and how many answers in a row
+what this project asks: core.health.rules. Who probes, how often, and how many answers in a row
 count is the kubelet's affair. docs/reference/health-rules.md is made from `RULES`.
+
+The strict rules: each is one question with one answer, and the gravest answer is the verdict.
+
+A node is asked about each half it has. What it says of itself is held against what the quorum, the
+active controller and the leaders say, because the first alone stays green when a broker is fenced
+again, when it refills from nothing, or when one of its directories still recovers.
+
+Situations in which the rule sets differ: the page of rules is made of them, and tests too.
+
+Each is an observation such as a real node gives; tests/integration/test_node_health.py brings the
+same about on real Kafka.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from core.health import strict
-from core.health.limits import Limits
 from core.health.node import (
     CONTROL_PLANE_PORT,
+    NEVER,
     REPLICATION_PORT,
     RUNNING,
+    STARTING,
     STATES,
+    STOPPING,
     UNKNOWN_STATE,
+    Limits,
     NodeObservation,
+    Recovery,
     Role,
 )
 from core.health.verdict import Health, HealthVerdict, healthy, not_known, unhealthy
+
+# Nothing else is part of a quorum with a leader.
+JOINED = frozenset({"leader", "follower"})
+# A node that has applied nothing counts from 1970.
+_EVER_SECONDS = 1e9
+# Of one node: a degraded one serves, and one that starts does not, so starting hides degraded. Of
+# many parts it is the other way round (core.health.verdict.SEVERITY).
+_GRAVITY = (Health.HEALTHY, Health.DEGRADED, Health.STARTING, Health.UNKNOWN, Health.UNHEALTHY)
+
+
+def strict_liveness(observed: NodeObservation, limits: Limits) -> HealthVerdict:
+    """Ask for a restart only where one may mend: no process, a dead listener, a hung JVM.
+
+    A node is never restarted for what its peers do not say, nor while it recovers its logs: it
+    would begin that again.
+    """
+    name = f"Node {observed.node_id}"
+    if observed.process is False:
+        return unhealthy(f"{name} has no Java process.")
+    if observed.recovering:
+        return healthy(f"{name} recovers its logs.")
+    if observed.scraped:
+        closed = _closed_port(observed, limits)
+        if closed is not None:
+            return unhealthy(f"{name} runs, but nobody listens on port {closed}.")
+        return healthy(f"{name} runs and answers.")
+    hangs = _hangs(observed, limits)
+    if hangs is not None:
+        return unhealthy(f"{name} hangs: its exporter does not answer, and {hangs}.")
+    return not_known(
+        f"The exporter of node {observed.node_id} does not answer.",
+        (f"metrics of node {observed.node_id}",),
+    )
+
+
+def _hangs(observed: NodeObservation, limits: Limits) -> str | None:
+    """Return what else says that a silent broker hangs; None where nothing does."""
+    heard = observed.since_heartbeat_seconds
+    if heard is not None and heard > limits.session_seconds and not _young(observed, limits):
+        return f"the controllers have not heard of it for {heard:.0f} s"
+    # Of a broker that it fenced, the active controller may tell no time since its last heartbeat
+    # (seen on 4.2.0); that this process has served before tells it from one that starts.
+    return "the quorum has fenced it" if observed.was_in_sync and observed.fenced else None
+
+
+def _closed_port(observed: NodeObservation, limits: Limits) -> int | None:
+    """Return a port that should be open by now and is not.
+
+    A broker opens its own only after its logs are recovered (KAFKA-14658), a controller within
+    seconds; which of them is late is asked of the state, and of the time.
+    """
+    replication, control = (
+        observed.listening.get(port) for port in (REPLICATION_PORT, CONTROL_PLANE_PORT)
+    )
+    if observed.role.is_broker and observed.broker_state == RUNNING and replication is False:
+        return REPLICATION_PORT
+    late = observed.started_at is not None and not _young(observed, limits)
+    return CONTROL_PLANE_PORT if observed.role.is_controller and late and control is False else None
+
+
+def strict_readiness(observed: NodeObservation, limits: Limits) -> HealthVerdict:
+    """Return the gravest of all findings, with every reason as grave and every missing source."""
+    found = list(findings(observed, limits))
+    if not found:
+        return healthy(f"Node {observed.node_id} does its part.")
+    gravest = max((f.health for f in found), key=_GRAVITY.index)
+    return HealthVerdict(
+        gravest,
+        " ".join(f.reason for f in found if f.health is gravest),
+        tuple(source for f in found for source in f.missing),
+    )
+
+
+def findings(observed: NodeObservation, limits: Limits) -> Iterator[HealthVerdict]:
+    """Yield everything that keeps a node from being healthy."""
+    if observed.process is False:
+        yield _finding(observed, Health.UNHEALTHY, "has no Java process")
+        return
+    if not observed.scraped:
+        yield _missing(observed, "metrics", "its exporter does not answer")
+    else:
+        if observed.role.is_broker:
+            yield from _broker_says(observed, limits)
+        if observed.role.is_controller:
+            yield from _controller_says(observed, limits)
+        yield from _applies(observed, limits)
+    if observed.role.is_broker:
+        yield from _others_say(observed)
+    if observed.role.is_controller:
+        yield from _leader_says(observed, limits)
+
+
+def _broker_says(observed: NodeObservation, limits: Limits) -> Iterator[HealthVerdict]:
+    """Judge the broker half by its own gauges."""
+    state = observed.broker_state
+    if observed.recovering:
+        yield _recovery(observed, limits)
+    elif state is None:
+        # At SIGTERM the gauges go within 0.1 s, and an exporter may lose them otherwise too.
+        yield _missing(observed, "BrokerState", "its exporter answers without BrokerState")
+    elif state in STARTING:
+        yield _excuse_if_young(observed, limits, f"is {STATES[state]}")
+    elif state in STOPPING:
+        yield _finding(observed, Health.UNHEALTHY, f"is {STATES[state]}")
+    elif state != RUNNING:
+        yield _missing(observed, "BrokerState", f"its BrokerState is {state}")
+    elif observed.listening.get(REPLICATION_PORT) is False:
+        yield _finding(
+            observed, Health.UNHEALTHY, f"is running and does not listen on {REPLICATION_PORT}"
+        )
+    if observed.offline_log_directories:
+        yield _finding(
+            observed,
+            Health.DEGRADED,
+            f"has lost {observed.offline_log_directories} of its log directories",
+        )
+
+
+def _recovery(observed: NodeObservation, limits: Limits) -> HealthVerdict:
+    left = "; ".join(
+        f"{directory}: {recovery.logs or 0} logs and {recovery.segments or 0} segments left"
+        for directory, recovery in observed.recovery.items()
+        if recovery.left
+    )
+    told = f"recovers its logs ({left or 'how far is not told'})"
+    moved = observed.recovery_moved_at
+    if moved is not None and observed.now - moved > limits.recovery_stall_seconds:
+        stalled = f"and that has not moved for {observed.now - moved:.0f} s"
+        return _finding(observed, Health.UNHEALTHY, f"{told}, {stalled}")
+    return _finding(observed, Health.STARTING, told)
+
+
+def _controller_says(observed: NodeObservation, limits: Limits) -> Iterator[HealthVerdict]:
+    """Judge the controller half by its own gauges."""
+    state = observed.raft_state
+    if observed.listening.get(CONTROL_PLANE_PORT) is False:
+        yield _excuse_if_young(observed, limits, f"does not listen on {CONTROL_PLANE_PORT}")
+    if state is None:
+        yield _missing(observed, "raft current-state", "its exporter answers without raft state")
+    elif state not in JOINED:
+        yield _excuse_if_young(
+            observed, limits, f"is {state}, so it has no part in a quorum with a leader"
+        )
+    elif observed.raft_leader is not None and observed.raft_leader < 0:
+        yield _excuse_if_young(observed, limits, "knows no leader of the quorum")
+
+
+def _applies(observed: NodeObservation, limits: Limits) -> Iterator[HealthVerdict]:
+    lag = observed.apply_lag_seconds
+    if lag is None or lag <= limits.apply_lag_seconds or observed.quorum_answers is False:
+        return  # without a quorum there is nothing to apply
+    if observed.role.is_broker and observed.recovering:
+        return  # the thread that applies metadata is the one that loads the logs (seen on 4.2.0)
+    since = f"applied its last record of metadata {lag:.0f} s ago"
+    yield _excuse_if_young(
+        observed, limits, since if lag < _EVER_SECONDS else "has applied no metadata yet"
+    )
+
+
+def _others_say(observed: NodeObservation) -> Iterator[HealthVerdict]:
+    """Judge the broker half by what the quorum and the leaders say of it."""
+    if observed.quorum_answers is False and observed.broker_state == RUNNING:
+        # Brokers go on serving from memory, and describe everybody as unfenced.
+        yield _finding(
+            observed, Health.DEGRADED, "serves from memory: the controllers have no quorum"
+        )
+        return
+    if observed.recovering or observed.broker_state in STARTING:
+        return  # it is fenced and out of sync, as everybody is who starts
+    fenced = observed.is_fenced
+    if fenced is None:
+        yield _missing(observed, "fencing", "neither DescribeCluster nor a controller told of it")
+    elif fenced and observed.broker_state == RUNNING:
+        yield _finding(
+            observed, Health.UNHEALTHY, "is fenced, though it says of itself that it is running"
+        )
+    elif fenced:
+        yield _finding(observed, Health.UNHEALTHY, "is fenced")
+    if observed.not_in_sync is None:
+        yield _missing(observed, "ISR", "the leaders of its partitions were not asked")
+    elif observed.not_in_sync and not observed.was_in_sync:
+        yield _finding(
+            observed,
+            Health.STARTING,
+            f"is still filling {observed.not_in_sync} replicas that their leaders do not count as "
+            f"in sync",
+        )
+    elif observed.not_in_sync:
+        # It leads others, which clients reach only here.
+        yield _finding(observed, Health.DEGRADED, f"has fallen out of {observed.not_in_sync} ISRs")
+
+
+def _leader_says(observed: NodeObservation, limits: Limits) -> Iterator[HealthVerdict]:
+    """Judge the controller half by what the quorum's leader says of it."""
+    lag = observed.voter_lag_seconds
+    if observed.quorum_answers is False:
+        yield _excuse_if_young(observed, limits, "is one of controllers that have no quorum")
+    elif lag == NEVER:
+        yield _excuse_if_young(observed, limits, "has never fetched from the quorum's leader")
+    elif lag is not None and lag > limits.voter_lag_seconds:
+        yield _excuse_if_young(observed, limits, f"is {lag:.0f} s behind the quorum's leader")
+
+
+def _young(observed: NodeObservation, limits: Limits) -> bool:
+    started = observed.started_at
+    return started is not None and observed.now - started < limits.start_seconds
+
+
+def _excuse_if_young(observed: NodeObservation, limits: Limits, told: str) -> HealthVerdict:
+    """Return a finding that is excused while the node is young."""
+    if _young(observed, limits):
+        return _finding(observed, Health.STARTING, told)
+    return _finding(observed, Health.UNHEALTHY, told)
+
+
+def _finding(observed: NodeObservation, health: Health, told: str) -> HealthVerdict:
+    return HealthVerdict(health, f"Node {observed.node_id} {told}.")
+
+
+def _missing(observed: NodeObservation, source: str, why: str) -> HealthVerdict:
+    missing = f"{source} of node {observed.node_id}"
+    return not_known(f"How node {observed.node_id} does is not known: {why}.", (missing,))
 
 
 class RuleSet(StrEnum):
@@ -43,11 +280,11 @@ class ProbeRule:
 _JAVA, _ALWAYS = "a Java process runs", "nothing: the shipped script has no failing path"
 _STATE = "`BrokerState` is 3 or more, and not 127"
 _LISTENS = "port {} is listened on"
-_BROKER = (
+_RULES_BROKER = (
     "state 3, no directory in recovery, not fenced as the quorum says, applies metadata, in every "
     "ISR once since its start"
 )
-_CONTROLLER = "port 9090, leader or follower of a known leader, caught up, applies metadata"
+_RULES_CONTROLLER = "port 9090, leader or follower of a known leader, caught up, applies metadata"
 RULES = (
     ProbeRule(RuleSet.PROPOSAL, Role.CONTROLLER, _JAVA, _LISTENS.format(CONTROL_PLANE_PORT)),
     ProbeRule(RuleSet.PROPOSAL, Role.BROKER, _LISTENS.format(REPLICATION_PORT), _STATE),
@@ -59,16 +296,18 @@ RULES = (
         RuleSet.STRICT,
         Role.CONTROLLER,
         f"{_JAVA}; {_LISTENS.format(CONTROL_PLANE_PORT)} once it had its time to start",
-        _CONTROLLER,
+        _RULES_CONTROLLER,
     ),
     ProbeRule(
         RuleSet.STRICT,
         Role.BROKER,
         f"{_JAVA}; {_LISTENS.format(REPLICATION_PORT)} once it is in state 3; it is not hung "
         f"(exporter silent and last heartbeat older than the session)",
-        _BROKER,
+        _RULES_BROKER,
     ),
-    ProbeRule(RuleSet.STRICT, Role.COMBINED, "both of the above", f"{_BROKER}; {_CONTROLLER}"),
+    ProbeRule(
+        RuleSet.STRICT, Role.COMBINED, "both of the above", f"{_RULES_BROKER}; {_RULES_CONTROLLER}"
+    ),
 )
 
 
@@ -77,7 +316,7 @@ def liveness(
 ) -> HealthVerdict:
     """Say whether the container should go on running; see `is_alive`."""
     if rules is RuleSet.STRICT:
-        return strict.liveness(observed, limits or Limits())
+        return strict_liveness(observed, limits or Limits())
     if rules is RuleSet.SHIPPED:
         # kafka_liveness.sh ends with 0 whether or not it finds java.
         return healthy("The shipped script always passes.")
@@ -95,7 +334,7 @@ def readiness(
 ) -> HealthVerdict:
     """Say whether the node does its part in the cluster now; see `is_ready`."""
     if rules is RuleSet.STRICT:
-        return strict.readiness(observed, limits or Limits())
+        return strict_readiness(observed, limits or Limits())
     # The two agree here, and neither asks the controller half of a combined node anything.
     if observed.role is Role.CONTROLLER:
         return _listens(observed, CONTROL_PLANE_PORT)
@@ -137,3 +376,164 @@ def _no(observed: NodeObservation, told: str) -> HealthVerdict:
 
 def _unknown(observed: NodeObservation, source: str) -> HealthVerdict:
     return not_known(f"Nobody told {source} of node {observed.node_id}.", (source,))
+
+
+NOW = 10_000.0
+WELL = {
+    role: NodeObservation(
+        node_id=1,
+        role=role,
+        now=NOW,
+        process=True,
+        started_at=0.0,
+        listening={9090: role.is_controller, 9091: role.is_broker},
+        scraped=True,
+        broker_state=3 if role.is_broker else None,
+        raft_state="follower" if role.is_controller else "observer",
+        raft_leader=0,
+        apply_lag_seconds=0.4,
+        offline_log_directories=0,
+        quorum_answers=True,
+        fenced=False if role.is_broker else None,
+        since_heartbeat_seconds=0.5 if role.is_broker else None,
+        voter_lag_seconds=0.3 if role.is_controller else None,
+        not_in_sync=0 if role.is_broker else None,
+        was_in_sync=role.is_broker,
+    )
+    for role in Role
+}
+_CASES_BROKER, _CASES_CONTROLLER, _COMBINED = (
+    WELL[role] for role in (Role.BROKER, Role.CONTROLLER, Role.COMBINED)
+)
+_FIRST_OF_MANY = replace(
+    _COMBINED,
+    started_at=NOW - 3,
+    broker_state=1,
+    raft_state="prospective",
+    raft_leader=-1,
+    listening={9090: True, 9091: False},
+    quorum_answers=False,
+    fenced=None,
+    not_in_sync=None,
+    was_in_sync=False,
+    apply_lag_seconds=None,
+    voter_lag_seconds=None,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HealthCase:
+    """One situation; `well` says that nothing should be restarted or taken for broken.
+
+    `shipped_green`: the shipped probes pass, both, though it is not well. `serves`: it is not well
+    and stays in service, because nobody else can do what it does.
+    """
+
+    what: str
+    observed: NodeObservation
+    well: bool = False
+    shipped_green: bool = True
+    serves: bool = False
+
+
+def _silent(observed: NodeObservation, heard_seconds: float, *, fenced: bool) -> NodeObservation:
+    return replace(
+        observed,
+        scraped=False,
+        broker_state=None,
+        raft_state=None,
+        apply_lag_seconds=None,
+        since_heartbeat_seconds=heard_seconds,
+        fenced=fenced,
+    )
+
+
+CASES = (
+    *(HealthCase(f"a {role.value} node that is well", WELL[role], well=True) for role in Role),
+    HealthCase(
+        "a broker in a long log recovery, an hour old",
+        replace(
+            _CASES_BROKER,
+            now=3600.0,
+            broker_state=2,
+            fenced=True,
+            listening={9090: False, 9091: False},
+            recovery={"/data-0": Recovery(12, 340)},
+            recovery_moved_at=3590.0,
+            apply_lag_seconds=3500.0,
+            not_in_sync=40,
+            was_in_sync=False,
+        ),
+        well=True,
+    ),
+    HealthCase(
+        "no java left",
+        replace(_silent(_CASES_BROKER, 3.0, fenced=False), process=False, listening={9091: False}),
+        shipped_green=False,
+    ),
+    HealthCase(
+        "a controller without its majority",
+        replace(_CASES_CONTROLLER, raft_state="prospective", raft_leader=-1, quorum_answers=False),
+    ),
+    HealthCase(
+        "a combined node without its majority",
+        replace(_COMBINED, raft_state="prospective", raft_leader=-1, quorum_answers=False),
+    ),
+    HealthCase(
+        "a broker while the controllers have no majority",
+        replace(_CASES_BROKER, quorum_answers=False, fenced=None, apply_lag_seconds=60.0),
+        serves=True,
+    ),
+    HealthCase(
+        "a controller that never joined", replace(_CASES_CONTROLLER, voter_lag_seconds=NEVER)
+    ),
+    HealthCase("a broker fenced again, and running again", replace(_CASES_BROKER, fenced=True)),
+    HealthCase(
+        "a broker that hangs past its session",
+        _silent(_CASES_BROKER, 30.0, fenced=True),
+        shipped_green=False,
+    ),
+    HealthCase(
+        "one of two directories still in recovery",
+        replace(
+            _CASES_BROKER,
+            broker_state=1,
+            fenced=True,
+            listening={9090: False, 9091: False},
+            recovery={"/data-0": Recovery(0, 0), "/data-1": Recovery(3, 12)},
+            apply_lag_seconds=300.0,
+            not_in_sync=40,
+            was_in_sync=False,
+        ),
+        well=True,
+    ),
+    HealthCase(
+        "state 3 while a directory still recovers, which 4.2 never tells",
+        replace(_CASES_BROKER, recovery={"/data-0": Recovery(0, 0), "/data-1": Recovery(3, 12)}),
+    ),
+    HealthCase(
+        "a broker that refills from empty",
+        replace(_CASES_BROKER, not_in_sync=12, was_in_sync=False),
+    ),
+    HealthCase("a broker that fell behind", replace(_CASES_BROKER, not_in_sync=2), serves=True),
+    HealthCase(
+        "one log directory lost", replace(_CASES_BROKER, offline_log_directories=1), serves=True
+    ),
+    HealthCase("a dead listener", replace(_CASES_BROKER, listening={9091: False})),
+    HealthCase("metadata applied no more", replace(_CASES_BROKER, apply_lag_seconds=300.0)),
+    HealthCase("a broker in controlled shutdown", replace(_CASES_BROKER, broker_state=6)),
+    HealthCase(
+        "gauges gone from the exporter",
+        replace(_CASES_BROKER, broker_state=None),
+        shipped_green=False,
+    ),
+    HealthCase(
+        "raft gauges gone from a controller's exporter", replace(_CASES_CONTROLLER, raft_state=None)
+    ),
+    HealthCase("one missed scrape", _silent(_CASES_BROKER, 0.5, fenced=False), shipped_green=False),
+    HealthCase(
+        "the first node of a combined cluster whose others are pending",
+        _FIRST_OF_MANY,
+        shipped_green=False,
+    ),
+)

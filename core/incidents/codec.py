@@ -17,19 +17,23 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from core.events import Kind
-from core.incidents.nodeclaims import Reason
-from core.incidents.record import TERMINAL, Incident, State, Transition, instance_of
-from core.incidents.schedules import ScheduledChange
-from core.incidents.sections import (
+from core.incidents.observation import Reason
+from core.incidents.record import (
     SOMEBODY,
+    TERMINAL,
     Drainer,
     Forwarding,
     GroupRefusal,
+    Incident,
     InPlace,
     LaunchFailure,
     NodeDisruption,
     Release,
     Replacement,
+    ScheduledChange,
+    State,
+    Transition,
+    instance_of,
 )
 from core.stored import UNREAD, own_document, take_word, values_in
 

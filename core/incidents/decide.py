@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from core.events import Interruption, Kind
-from core.incidents import evicted, in_place, lost, own_drain, planned, room
+from core.incidents import drains, evicted, in_place, lost, planned, replacement
 from core.incidents.actions import (
     Action,
     DropLease,
@@ -31,7 +31,7 @@ from core.incidents.actions import (
     Page,
     RestoreLeaders,
 )
-from core.incidents.consenting import stalled_operator
+from core.incidents.consenting import closing, given_back, led_again_by_a_run, stalled_operator
 from core.incidents.decisions import (
     ENDING,
     STOPPED,
@@ -43,13 +43,10 @@ from core.incidents.decisions import (
     retain,
     stay,
 )
-from core.incidents.disrupted import claim_to_end, deadlines
 from core.incidents.draining import draining, gating
-from core.incidents.idle import looked_at_again
-from core.incidents.leading import given_back, led_again_by_a_run
+from core.incidents.learn import claim_to_end, deadlines, looked_at_again
 from core.incidents.observation import Observation, Policy
-from core.incidents.opening import closing
-from core.incidents.reboots import with_reboots
+from core.incidents.planned import with_reboots
 from core.incidents.record import TERMINAL, UNDRAINED, Decision, Incident, State
 from core.incidents.replacement import spare_kept
 from core.incidents.terminating import (
@@ -118,8 +115,8 @@ def _seeing(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     tidied = (
         () if policy.drain_route == "asked" else _tidying_actions(incident, seen, decision.state)
     )
-    kept = own_drain.taken_back(incident, seen, decision.state)
-    uncordoned = kept if own_drain.ours(incident, policy) else ()
+    kept = drains.taken_back(incident, seen, decision.state)
+    uncordoned = kept if drains.ours(incident, policy) else ()
     called = (
         *_doubt_pages(incident, seen, decision.state),
         *_operator_pages(incident, seen, decision.state),
@@ -167,7 +164,7 @@ def _tidying_actions(incident: Incident, seen: Observation, state: State) -> tup
     left: list[Action] = [FreeSpare(n.name) for n in seen.nodes if n.spare_for == incident.id]
     if incident.leaders_moved_at is not None:
         left.append(RestoreLeaders(elect=not led_again_by_a_run(incident, state)))
-    return (*left, *room.given_back(incident, seen, state))
+    return (*left, *replacement.given_back(incident, seen, state))
 
 
 def _with_pages_once(
@@ -338,7 +335,7 @@ def _gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
         return decision
     # EC2 may end an instance in the middle of its drain: what it holds is freed all the same.
     unbound = lost.unbound(incident, seen)
-    evicted_too = own_drain.carried_on(incident, seen, policy)
+    evicted_too = drains.carried_on(incident, seen, policy)
     return replace(decision, actions=(*decision.actions, *unbound, *evicted_too))
 
 

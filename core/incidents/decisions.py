@@ -1,10 +1,44 @@
-"""Builds the decisions of core.incidents and what it calls; nothing here decides."""
+"""Builds the decisions of core.incidents and what it calls; nothing here decides.
+
+Decides whose turn it is where several wait for the lease: the one with the least time left.
+
+AWS's date, a hook that runs out and Karpenter's deadline say how much that is; who has none of them
+is given the hold limit, from when it first waited. So a newer announcement passes an older one only
+where AWS gives it less time, and nobody is passed for ever. Who is kept by something of its own, or
+is not looked at any more, lets the others pass: an incident asks for its turn in the record of each
+look, and its own next look takes the word back (core.incidents.learn).
+
+This decides who asks for the lease, never who gets it: core.availability.lease knows no order.
+
+Decides which actions a level of adoption allows; the others are said instead of done.
+
+    watch -> gate -> act -> own
+
+Below `act` nothing of what is theirs is changed: what remains is a ledger, queues and a thread of
+our own. At `watch` a drain is decided as if it were ours to send. At `gate` it is not: whoever
+drains asks (core.gate), and only that takes the lease and takes a broker out. An action is theirs
+unless it stands in OF_OURS, so that a new one is withheld until somebody has thought about it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
 from core.events import Kind
-from core.incidents.actions import Action, CompleteHook, DropLease, HookResult, Page, TakeLease
-from core.incidents.observation import Observation, Policy
+from core.incidents.actions import (
+    Action,
+    CompleteHook,
+    DropLease,
+    EndDrain,
+    FreezeZone,
+    HookResult,
+    KeepErrors,
+    Page,
+    TakeLease,
+)
+from core.incidents.observation import Observation, Policy, WaitingTurn
 from core.incidents.record import TERMINAL, Decision, Incident, State
 from core.naming import DRAIN_HOOK, GATE_HOOK
 from core.window import clock
@@ -96,3 +130,108 @@ def retain(incident: Incident, key: str, reason: str) -> Decision:
         *complete(incident, HookResult.ABANDON),
         DropLease(),
     )
+
+
+# Ticks of whoever is first may be late by so many intervals.
+LATE_INTERVALS = 3
+
+
+def turn_due_at(incident: Incident, seen: Observation, policy: Policy) -> float:
+    """Return by when an incident's turn is to have come."""
+    entered = (t.at for t in incident.transitions if t.state is State.HOLDING)
+    ends = [next(entered, seen.now) + policy.hold_limit_seconds]
+    if is_hooked(incident):
+        ends.append(incident.waits_since + policy.hold_limit_seconds)
+    disruption, release = incident.disruption, incident.release
+    dates = (
+        incident.taken_at,
+        None if disruption is None else disruption.forced_at,
+        None if release is None else release.at,
+    )
+    return min(*ends, *(at for at in dates if at is not None), ends[0])
+
+
+def asking(decision: Decision, incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Return a decision that waits for others, and says so."""
+    return replace(decision, turn_due_at=turn_due_at(incident, seen, policy))
+
+
+def who_goes_first(incident: Incident, seen: Observation, policy: Policy) -> str | None:
+    """Return the incident that is to have the lease before this one; None: it is this one's turn.
+
+    Where somebody holds it, or a companion does, the lease itself says who goes.
+    """
+    if seen.lease_holder is not None or seen.beside:
+        return None
+    mine = turn_due_at(incident, seen, policy), incident.id
+    late = LATE_INTERVALS * policy.tick_interval_seconds
+    first = min(
+        ((w.due_at, w.incident_id) for w in seen.waiting if seen.now <= w.next_look_at + late),
+        default=mine,
+    )
+    return None if first >= mine else first[1]
+
+
+def waiting_turns(others: Iterable[Incident], incident: Incident) -> Iterator[WaitingTurn]:
+    """Yield who else asks for its turn, of another party than an incident's."""
+    for other in others:
+        together = other.party is not None and other.party == incident.party
+        if other.turn_due_at is not None and not together:
+            looked_at = max(other.ticked_at or 0.0, other.next_tick_at or 0.0)
+            yield WaitingTurn(other.id, other.turn_due_at, looked_at)
+
+
+Level = Literal["watch", "gate", "act", "own"]
+OWN: Level = "own"
+ACTING: frozenset[Level] = frozenset({"act", "own"})
+# What the one who asks a group to terminate hears of it.
+WITHHELD = "Watching only: no group is asked to terminate anything."
+# Before what would be done, in a record, a thread and a page.
+WATCHED = "Watching only, this would be done: "
+# They write the ledger's table and the ticks queue, and nothing else.
+OF_OURS = (TakeLease, DropLease, EndDrain, Page, KeepErrors, FreezeZone)
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What may be done, machine by machine; without arguments, of a cluster that is ours."""
+
+    level: Level = OWN
+    # Auto Scaling groups that were named to be changed; None: every one.
+    named: frozenset[str] | None = None
+    # Whether whoever evicts Kafka's pods has to ask.
+    gated: bool = False
+
+    def of(self, group: str | None) -> Level:
+        """Return the level for a machine: one in no group that was named is left to others.
+
+        EKS and Karpenter take no hooks of ours on theirs: whoever drains those asks, or is watched.
+        """
+        if self.level not in ACTING or self.named is None or group in self.named:
+            return self.level
+        return "gate" if self.gated else "watch"
+
+    def policy(self, group: str | None, policy: Policy) -> Policy:
+        """Return what decisions about a machine obey: at `gate` nobody of ours is sent to drain."""
+        return replace(policy, drain_route="asked") if self.of(group) == "gate" else policy
+
+
+def is_allowed(action: Action, level: Level) -> bool:
+    """Say whether an action may be carried out at a level."""
+    return level in ACTING or isinstance(action, OF_OURS)
+
+
+def withheld_actions(actions: Sequence[Action], level: Level) -> tuple[Action, ...]:
+    """Return the actions that a level keeps from being carried out."""
+    return tuple(action for action in actions if not is_allowed(action, level))
+
+
+def as_told(decision: Decision, level: Level) -> Decision:
+    """Return a decision as it is recorded, told and paged: what is withheld is said to be."""
+    if not withheld_actions(decision.actions, level):
+        return decision
+    actions = tuple(
+        replace(each, reason=f"{WATCHED}{each.reason}") if isinstance(each, Page) else each
+        for each in decision.actions
+    )
+    return replace(decision, reason=f"{WATCHED}{decision.reason}", actions=actions)

@@ -1,14 +1,14 @@
 """Follows a drain to its end: the pod leaves, its broker comes back elsewhere, the instance goes.
 
 One function per state, draining and gating; core.incidents calls them. What leads to a drain is
-core.incidents.terminating, what the gate waits for core.incidents.gating.
+core.incidents.terminating, what the gate waits for core.incidents.replacement.
 """
 
 from __future__ import annotations
 
-from core.incidents import evicted, own_drain
+from core.incidents import drains, evicted
 from core.incidents.actions import Action, CompleteHook, DropLease, ForwardDrain, HookResult, Page
-from core.incidents.consenting import consent
+from core.incidents.consenting import consent, reopening_actions
 from core.incidents.decisions import (
     ENDING,
     STOPPED,
@@ -21,16 +21,11 @@ from core.incidents.decisions import (
     retain,
     stay,
 )
-from core.incidents.gating import is_returning, still_missing
-from core.incidents.idle import doubt
-from core.incidents.learn import WAITING
+from core.incidents.learn import WAITING, doubt, pod_there
 from core.incidents.observation import Observation, PodView, Policy
-from core.incidents.opening import reopening_actions
-from core.incidents.record import Decision, Incident, State
-from core.incidents.refusal import PATIENCE_SECONDS
-from core.incidents.sections import Forwarding
-from core.incidents.terminating import into_hooks
-from core.incidents.whereabouts import pod_there
+from core.incidents.record import Decision, Forwarding, Incident, State
+from core.incidents.replacement import is_returning, still_missing
+from core.incidents.terminating import PATIENCE_SECONDS, into_hooks
 from core.naming import DRAIN_HOOK, GATE_HOOK
 
 MOST_FORWARDS = 3
@@ -66,8 +61,8 @@ def draining(incident: Incident, seen: Observation, policy: Policy) -> Decision:
 def _still_there(incident: Incident, seen: Observation, policy: Policy, pod: PodView) -> Decision:
     if asked_for(incident, policy):
         return evicted.draining(incident, seen, policy)
-    if own_drain.ours(incident, policy):
-        return own_drain.draining(incident, seen, policy, pod)
+    if drains.ours(incident, policy):
+        return drains.draining(incident, seen, policy, pod)
     return _decide_stuck_drain(incident, seen, policy) or stay(
         incident,
         policy,
@@ -147,8 +142,8 @@ def _idle_node_drains(incident: Incident, seen: Observation, policy: Policy) -> 
         return stay(incident, policy, f"{doubtful}: the gate stays closed.")
     if doubtful:
         return retain(incident, "drain_limit", f"{doubtful}; the node is kept.")
-    if own_drain.ours(incident, policy):
-        return own_drain.idle(incident, seen, policy)
+    if drains.ours(incident, policy):
+        return drains.idle(incident, seen, policy)
     nobody = _nobody_drains(incident, policy)
     opening = complete(incident, HookResult.CONTINUE) if nobody else _gate_open(incident)
     return go(State.GATING, f"The {GATE_HOOK} is open: only hook {DRAIN_HOOK} holds it.", *opening)
@@ -160,7 +155,7 @@ def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
         return _idle_node_ends(incident, seen, policy)
     if incident.let_go_by is not None:
         return _let_fall(incident, incident.let_go_by)
-    missing = still_missing(incident, seen, policy) or own_drain.left_behind(incident, seen, policy)
+    missing = still_missing(incident, seen, policy) or drains.left_behind(incident, seen, policy)
     if missing is None:
         return _release(incident, seen, policy)
     waited = seen.now - incident.entered_at
@@ -235,11 +230,11 @@ def _idle_node_ends(incident: Incident, seen: Observation, policy: Policy) -> De
         return retain(incident, "drain_limit", reason)
     again: tuple[Action, ...] = ()
     if seen.lifecycle_state == WAITING:
-        nobody_else = _nobody_drains(incident, policy) or own_drain.ours(incident, policy)
+        nobody_else = _nobody_drains(incident, policy) or drains.ours(incident, policy)
         again = complete(incident, HookResult.CONTINUE) if nobody_else else _gate_open(incident)
     reason = (
         f"Instance {incident.instance_id} is empty, and its hooks are completed again."
-        if own_drain.ours(incident, policy)
+        if drains.ours(incident, policy)
         else f"The termination handler drains {incident.instance_id}."
     )
     return stay(incident, policy, reason, *again)

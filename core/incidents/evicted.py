@@ -14,26 +14,32 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.availability.presence import check_returned
+from core.availability.consent import check_returned
 from core.events import Kind
 from core.incidents.actions import DropLease, Page
 from core.incidents.consenting import consent
-from core.incidents.decisions import evicting, go, is_hooked, lease_renewal, stay
-from core.incidents.disrupted import disruption
+from core.incidents.decisions import (
+    asking,
+    evicting,
+    go,
+    is_hooked,
+    lease_renewal,
+    stay,
+    who_goes_first,
+)
+from core.incidents.drains import unsafe_drains
+from core.incidents.learn import disruption
 from core.incidents.observation import Observation, Policy
-from core.incidents.record import Decision, Incident, State
+from core.incidents.record import SOMEBODY, Decision, Incident, State
 from core.incidents.replacement import (
     barred,
     nowhere_to_go,
     ours,
     replacement_for,
     what_is_coming,
+    why_unready,
 )
-from core.incidents.sections import SOMEBODY
-from core.incidents.standing_drains import unsafe_drains
 from core.incidents.terminating import kept_back, others_first, overtaking_decision
-from core.incidents.turns import asking, who_goes_first
-from core.incidents.unready import why_unready
 from core.window import clock
 
 # kubectl asks again every 5 s, Karpenter within 10 s; Cluster Autoscaler leaves a node that would

@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from core.availability.consent import outsider_missing
 from core.availability.lease import members
-from core.availability.outsiders import outsider_missing
 from core.incidents.actions import (
     Action,
     Cordon,
@@ -30,6 +30,7 @@ from core.incidents.actions import (
     TakeLease,
     Uncordon,
 )
+from core.incidents.consenting import party_waits
 from core.incidents.decisions import (
     ENDING,
     STOPPED,
@@ -40,14 +41,10 @@ from core.incidents.decisions import (
     retain,
     stay,
 )
-from core.incidents.gating import not_back
-from core.incidents.leading import party_waits
+from core.incidents.learn import pod_there
 from core.incidents.observation import NodeView, Observation, Policy
-from core.incidents.record import Decision, Incident, State
-from core.incidents.replacement import barred, unfit
-from core.incidents.sections import InPlace
-from core.incidents.unready import why_unready
-from core.incidents.whereabouts import pod_there
+from core.incidents.record import Decision, Incident, InPlace, State
+from core.incidents.replacement import barred, not_back, unfit, why_unready
 
 # EC2 shows a task it has taken within seconds; asked again under the same key it makes no other.
 SHOWN_SECONDS = 30.0
@@ -284,7 +281,7 @@ def _home(incident: Incident, seen: Observation, policy: Policy, node: NodeView)
     reason = f"Kafka node {incident.node_id} is back on {node.name} with {with_what}."
     ended = _drain_ended(incident, policy)
     if not ended:
-        # The lease stands until the message can do nothing more (core.incidents.standing_drains).
+        # The lease stands until the message can do nothing more (core.incidents.drains).
         reason += " The termination handler may be given its drain once more; nobody else goes yet."
     return go(State.RIDDEN_THROUGH, reason, DropLease(ended=ended))
 

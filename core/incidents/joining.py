@@ -1,17 +1,45 @@
-"""Makes announcements an incident or joins them to one, in whatever order AWS delivers them."""
+"""Makes announcements an incident or joins them to one, in whatever order AWS delivers them.
+
+Records what people and the group want of an incident, for the loop to obey at its next look.
+
+The command line writes the first three into the ledger, λ interruption the last. Every one is kept
+with who said it and when.
+
+A stop on purpose: who paused a cluster, why, and until when.
+
+While it holds nothing new is drained or terminated: hooks keep beating, drains that run end, and
+everything stays visible. A two-minute warning is drained all the same, since EC2 takes it anyway.
+core.incidents.decide and planned ask it, and handlers.incidents.act once more directly before it
+acts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
-from core.events import Interruption, Kind
-from core.events.announcements import ISSUES, URGENT
-from core.incidents.nodeclaims import disrupted_for
-from core.incidents.record import Incident, State, Transition, incident_id
-from core.incidents.schedules import ScheduledChange, apply_word, governing, is_another
-from core.incidents.sections import InPlace
+from core.errors import Conflict, InvalidInput
+from core.events import GroupChange, GroupNotice, Interruption, Kind
+from core.events.announcements import CLOCKS_APART_SECONDS, ISSUES, URGENT
+from core.fields import part
+from core.incidents.observation import disrupted_for
+from core.incidents.record import (
+    Incident,
+    InPlace,
+    LaunchFailure,
+    Release,
+    ScheduledChange,
+    State,
+    Transition,
+    apply_word,
+    governing,
+    incident_id,
+    is_another,
+    round_of,
+)
 from core.naming import DRAIN_HOOK
+from core.window import clock
 
 _GRAVITY = tuple(Kind)
 
@@ -276,3 +304,158 @@ def _runs_again(finished: Incident, interruption: Interruption) -> bool:
     said_at = interruption.occurred_at
     later = said_at is not None and said_at > finished.entered_at
     return finished.state is State.LOST and later and interruption.kind is not Kind.STATE_CHANGE
+
+
+def hold(incident: Incident, until: float, actor: str, now: float) -> Incident:
+    """Keep the instance until a moment a person names: nothing is drained before.
+
+    What runs already goes on: a drain cannot be called back. Raises Conflict when the incident is
+    over, InvalidInput for a moment that has passed.
+    """
+    _still_open(incident, "held")
+    if until <= now:
+        raise InvalidInput(
+            [f"Incident {incident.id} cannot be held until {clock(until)}: it is {clock(now)}."]
+        )
+    said = f"{actor} holds instance {incident.instance_id} until {clock(until)}."
+    return _with_note(replace(incident, held_until=until), actor, said, now)
+
+
+def ignore(incident: Incident, actor: str, reason: str, now: float) -> Incident:
+    """Let the loop end an incident without doing anything.
+
+    Only a graver word, or one about another matter, opens another.
+
+    Raises Conflict when the incident is over.
+    """
+    _still_open(incident, "ignored")
+    said = f"{actor} wants incident {incident.id} ignored: {reason}"
+    return _with_note(replace(incident, ignored_by=actor), actor, said, now)
+
+
+def ask_release(incident: Incident, actor: str, now: float) -> Incident:
+    """Let the instance go without a replacement and without Kafka's consent; still drained first.
+
+    Asked (again) while it is drained or gated, it is let go as it is.
+
+    Of an incident whose instance was retained this is the next round, which nobody has written yet
+    (version 0). Raises Conflict when the incident is over in any other way.
+    """
+    said, asked = f"{actor} lets instance {incident.instance_id} go.", Release(by=actor, at=now)
+    if incident.state is not State.RETAINED:
+        _still_open(incident, "released")
+        return _with_note(replace(incident, release=asked, held_until=None), actor, said, now)
+    round_number = round_of(incident.id) + 1
+    return Incident(
+        id=incident_id(incident.instance_id, round_number),
+        instance_id=incident.instance_id,
+        kind=incident.kind,
+        state=State.OPENED,
+        opened_at=now,
+        announced_at=now,
+        announcements=incident.announcements,
+        group=incident.group,
+        release=asked,
+        surge_to=incident.surge_to,
+        reason=said,
+        transitions=(Transition(now, State.OPENED, actor, said),),
+    )
+
+
+_OF_LAUNCHES = frozenset({GroupChange.LAUNCHED, GroupChange.LAUNCH_FAILED})
+
+
+def awaiting(incidents: Iterable[Incident], notice: GroupNotice) -> tuple[Incident, ...]:
+    """Return the open incidents of the group that says something."""
+    return tuple(i for i in incidents if i.open and i.group == notice.group)
+
+
+def note_group(incident: Incident, notice: GroupNotice, now: float) -> Incident:
+    """Add what the group said about its launches: no capacity, or capacity again.
+
+    A word that is older than another of them, or than the incident, comes late: what it says may
+    have changed since, and the group tries again and says so.
+    """
+    if not incident.open or incident.group != notice.group or notice.what not in _OF_LAUNCHES:
+        return incident
+    at = notice.occurred_at
+    said_at = now if at is None else min(at, now + CLOCKS_APART_SECONDS)
+    earliest = max(incident.launches_said_at or 0.0, incident.opened_at - CLOCKS_APART_SECONDS)
+    if said_at < earliest:
+        return incident
+    incident = replace(incident, launches_said_at=said_at)
+    if notice.what is GroupChange.LAUNCH_FAILED:
+        cause = notice.cause or "AWS gave no cause"
+        before = incident.launch_failure
+        since = before.since if before else min(said_at, now)
+        failure = LaunchFailure(since=since, cause=cause)
+        noted = replace(incident, launch_failure=failure)
+        return _with_note(
+            noted, "aws", f"{notice.group} could not launch an instance: {cause}", now
+        )
+    if notice.what is GroupChange.LAUNCHED and incident.launch_failure is not None:
+        noted = replace(incident, launch_failure=None)
+        return _with_note(noted, "aws", f"{notice.group} launched {notice.instance_id}.", now)
+    return incident
+
+
+def _with_note(incident: Incident, actor: str, sentence: str, now: float) -> Incident:
+    """Note what somebody other than the loop said; a repetition is not worth another note."""
+    repeated = bool(incident.notes) and incident.notes[-1].reason == sentence
+    return incident if repeated else incident.with_note(now, actor, sentence)
+
+
+def _still_open(incident: Incident, done: str) -> None:
+    if not incident.open:
+        raise Conflict(
+            f"Incident {incident.id} cannot be {done}: it is over ({incident.state.value}: "
+            f"{incident.reason})"
+        )
+
+
+UNREADABLE = "a newer release wrote it, and this one cannot read why"
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """One pause of a cluster."""
+
+    actor: str
+    because: str
+    since: float  # epoch seconds
+    until: float | None = None  # None: until somebody resumes
+
+    def holds(self, now: float) -> bool:
+        return self.until is None or now < self.until
+
+    @property
+    def unreadable(self) -> bool:
+        """Say whether a newer release wrote it, in a shape that this one does not know."""
+        return self.because == UNREADABLE
+
+    @property
+    def sentence(self) -> str:
+        end = "until somebody resumes" if self.until is None else f"until {clock(self.until)}"
+        why = self.because.rstrip(".")
+        return f"Paused by {self.actor} since {clock(self.since)}, {end}: {why}."
+
+
+def pause_to_document(pause: Pause | None) -> dict[str, Any]:
+    return {"pause": None if pause is None else asdict(pause)}
+
+
+def pause_from_document(document: object) -> Pause | None:
+    """Read what any release wrote; a pause that cannot be read holds until somebody resumes."""
+    if not document:
+        return None
+    stored = document.get("pause", UNREADABLE) if isinstance(document, dict) else UNREADABLE
+    if stored is None:
+        return None
+    said = part(stored)
+    since, until = said.get("since"), said.get("until")
+    return Pause(
+        actor=str(said.get("actor") or "somebody"),
+        because=str(said.get("because") or UNREADABLE),
+        since=since if isinstance(since, int | float) else 0.0,
+        until=until if isinstance(until, int | float) else None,
+    )

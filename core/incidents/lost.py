@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.availability.zones import LOST_ZONE
+from core.availability.leaders import LOST_ZONE
 from core.incidents.actions import (
     Action,
     DropLease,
@@ -33,13 +33,16 @@ from core.incidents.decisions import (
     lease_renewal,
     stay,
 )
-from core.incidents.gating import is_returning, still_missing
-from core.incidents.idle import PATIENCE_SECONDS, looked_at_again
-from core.incidents.learn import WAITING
+from core.incidents.learn import (
+    PATIENCE_SECONDS,
+    WAITING,
+    attached_there,
+    looked_at_again,
+    pod_there,
+)
 from core.incidents.observation import Observation, Policy
 from core.incidents.record import Decision, Incident, State
-from core.incidents.unready import why_unready
-from core.incidents.whereabouts import attached_there, pod_there
+from core.incidents.replacement import is_returning, still_missing, why_unready
 from core.views import id_list
 
 # What EC2 confirms to run nothing; an instance it has forgotten is confirmed by nobody.

@@ -1,6 +1,6 @@
 """Decides planned departures, by AWS, a rotation or for a sick machine: a replacement first.
 
-Where AWS only reboots, the instance stays (core.incidents.reboots).
+Where AWS only reboots, the instance stays (core.incidents.planned).
 
     opened     waits for its window (core.window)
     replacing  makes room for one more node in the zone's group, and waits for it
@@ -11,6 +11,15 @@ Until then nothing runs out, so nothing is retained: a frozen zone, a person's h
 without capacity keep the incident where it is, and whoever planned it calling it off ends it
 without a trace. A rotation's window is kept by its run, before it begins with a node
 (core.rotation.progress).
+
+Decides who leads while AWS reboots a machine that stays: others, until its broker is back.
+
+Several reboots may be ahead of one machine, or one before its retirement. From ten minutes before
+each until it is over others lead, in between the machine's own broker does. AWS may never say that
+one is over: its time ends by itself, and the next is still ahead.
+
+core.incidents.planned asks for a machine that is only rebooted, core.incidents.decide for one that
+AWS ends as well.
 """
 
 from __future__ import annotations
@@ -18,19 +27,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from core.availability.consent import check_returned
 from core.events import Kind
-from core.events.scheduled import ChangeResponse, answer_to
+from core.events.health import ChangeResponse, answer_to
 from core.incidents import in_place
-from core.incidents.actions import Action, DropLease, KeepErrors, Page, SetDesired
+from core.incidents.actions import (
+    Action,
+    DropLease,
+    KeepErrors,
+    MoveLeaders,
+    Page,
+    RestoreLeaders,
+    SetDesired,
+)
 from core.incidents.decisions import asked_for, evicting, go, is_hooked, stay
 from core.incidents.evicted import given_up, nothing_to_evict
-from core.incidents.idle import looked_at_again
+from core.incidents.joining import scheduled_changes
+from core.incidents.learn import looked_at_again
 from core.incidents.observation import Observation, Policy
-from core.incidents.reboots import LONGEST_DELAY_SECONDS, ride_through
-from core.incidents.record import Decision, Incident, State
-from core.incidents.replacement import nowhere_to_go, ours, replacement_for, spoken_for
-from core.incidents.room import is_unneeded, is_unsettled
-from core.incidents.schedules import EXPEDITED
+from core.incidents.record import EXPEDITED, Decision, Incident, State
+from core.incidents.replacement import (
+    is_unneeded,
+    is_unsettled,
+    nowhere_to_go,
+    ours,
+    replacement_for,
+    spoken_for,
+)
 from core.incidents.terminating import (
     decide_awaiting_node,
     into_hooks,
@@ -39,6 +62,83 @@ from core.incidents.terminating import (
 )
 from core.incidents.waits import LATE_REPLACEMENT_SECONDS
 from core.window import Start, clock, start_of
+
+# SQS delays a message by 15 minutes at most.
+LONGEST_DELAY_SECONDS = 900.0
+# Leaders move in seconds. AWS begins its maintenance at the time it gives, or later.
+LEADERS_LEAD_SECONDS = 600.0
+MAINTENANCE_SECONDS = 7200.0
+LOOK_AGAIN_SECONDS = 60.0
+
+
+def ride_through(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Keep the instance through all that is ahead of it, one after another."""
+    code = incident.event_type or "a scheduled change"
+    if incident.node_id is None or not _dates(incident):
+        what = f"{code} gives instance {incident.instance_id} back"
+        return go(State.RIDDEN_THROUGH, f"{what}: its replicas carry on meanwhile.")
+    over = f"{code} is over, and Kafka node {incident.node_id} in every ISR."
+    return _step(incident, incident.node_id, seen, policy) or go(State.RIDDEN_THROUGH, over)
+
+
+def with_reboots(
+    decision: Decision, incident: Incident, seen: Observation, policy: Policy
+) -> Decision:
+    """Add to a decision about an instance that AWS ends what reboots before that ask for."""
+    ends = answer_to(incident.event_type) is not ChangeResponse.RIDE_THROUGH
+    planned = incident.kind is Kind.SCHEDULED_CHANGE and ends and not is_hooked(incident)
+    if not planned or incident.node_id is None or decision.state is not incident.state:
+        return decision
+    step = _step(incident, incident.node_id, seen, policy)
+    if step is None:
+        back = () if incident.leaders_moved_at is None else (RestoreLeaders(),)
+        return replace(decision, actions=(*decision.actions, *back))
+    waits = [d for d in (decision.delay_seconds, step.delay_seconds) if d is not None]
+    actions = (*decision.actions, *step.actions)
+    return replace(decision, actions=actions, delay_seconds=min(waits, default=None))
+
+
+def _dates(incident: Incident) -> list[tuple[float, str]]:
+    """Return when each reboot that is not closed is due, and what AWS calls it; the next first."""
+    return sorted(
+        (each.due_at, each.code or "a reboot")
+        for each in scheduled_changes(incident)
+        if each.answer is ChangeResponse.RIDE_THROUGH
+        and not each.closed
+        and each.due_at is not None
+    )
+
+
+def _step(incident: Incident, node_id: int, seen: Observation, policy: Policy) -> Decision | None:
+    """Move leaders for the reboot that is next or under way; None: there is none, and all is back.
+
+    One whose date was told when it was long over asks for nothing.
+    """
+    ahead = [(due, code) for due, code in _dates(incident) if seen.now < due + MAINTENANCE_SECONDS]
+    due, code = ahead[0] if ahead else (float("inf"), "")
+    begins = due - LEADERS_LEAD_SECONDS
+    moved = incident.leaders_moved_at is not None
+    if seen.now >= begins and not moved:
+        reason = f"{code} is due at {clock(due)}: others lead what Kafka node {node_id} did."
+        return stay(incident, policy, reason, MoveLeaders((node_id,)), delay=LOOK_AGAIN_SECONDS)
+    if seen.now >= begins:
+        reason = f"{code} is due at {clock(due)}; its leaders return when it is over."
+        return stay(incident, policy, reason, delay=_until(due + MAINTENANCE_SECONDS, seen.now))
+    if moved and (seen.kafka is None or not check_returned(node_id, seen.kafka).allowed):
+        last = max((due for due, _ in _dates(incident) if due <= seen.now), default=seen.now)
+        reason = f"Kafka node {node_id} is not back in every ISR after the reboot of {clock(last)}."
+        page = Page(f"not_back:{last:.0f}", reason)
+        return stay(incident, policy, reason, page, delay=LOOK_AGAIN_SECONDS)
+    if not ahead:
+        return None
+    reason = f"{code} at {clock(due)} gives the instance back: leaders move away before it."
+    back = (RestoreLeaders(),) if moved else ()
+    return stay(incident, policy, reason, *back, delay=_until(begins, seen.now))
+
+
+def _until(moment: float, now: float) -> float:
+    return min(moment - now, LONGEST_DELAY_SECONDS)
+
 
 # How long a machine stands ready for a run that does not come: its nodes have an hour each.
 AHEAD_SECONDS = 3600.0
@@ -294,7 +394,7 @@ def _awaits_its_turn(incident: Incident, seen: Observation, policy: Policy) -> b
 def _called_off(
     incident: Incident, seen: Observation, policy: Policy, why: str | None = None
 ) -> Decision:
-    """End what is no longer wanted; core.incidents.room gives back what it asked its group for."""
+    """End what is no longer wanted; what it asked its group for is given back (replacement)."""
     code = incident.event_type or "the scheduled change"
     reason = why or _CALLED_OFF.get(incident.kind) or f"AWS called {code} off."
     since = max(incident.entered_at, incident.scheduled_said_at or 0.0)

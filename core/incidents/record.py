@@ -1,33 +1,250 @@
 """One incident per instance: what is remembered about it, and what may follow on what.
 
 The ledger stores an Incident whole (core.incidents.codec). Announcements change facts
-(core.incidents.joining), people and groups add theirs (core.incidents.requests), readings too
-(core.incidents.learn), decisions move the state (core.incidents.settling); nothing else does.
+(core.incidents.joining), people and groups add theirs (core.incidents.joining), readings too
+(core.incidents.learn), decisions move the state (core.incidents.learn); nothing else does.
+
+Keeps what AWS has scheduled for one instance, event by event, and says which of it governs.
+
+A machine may have a reboot and a retirement ahead of it at once. Health moves and closes each by
+words of its own, and EC2's list shows the same two under other names. A word is about the event it
+names; where one of the two sides gives no common name, about the one of the same meaning and date.
+core.incidents.joining asks, and keeps the answer in the incident's own fields.
+
+The sections of an incident: what one story is about, together; None until it begins.
+
+The ledger keeps their values flat beside the incident's own fields (core.incidents.codec).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from core.events import Kind
+from core.events import Interruption, Kind
 from core.events.announcements import URGENT
-from core.events.scheduled import ChangeResponse, answer_to
+from core.events.health import ChangeResponse, answer_to
 from core.incidents.actions import Action
-from core.incidents.schedules import ScheduledChange
-from core.incidents.sections import (
-    Drainer,
-    Forwarding,
-    GroupRefusal,
-    InPlace,
-    LaunchFailure,
-    NodeDisruption,
-    Release,
-    Replacement,
-)
 from core.stored import unread_keys
+
+# Changes AWS makes as soon as it can: the date it gives is the latest, not the day.
+EXPEDITED = "EXPEDITED"
+_GRAVEST_FIRST = (ChangeResponse.RETIRE, ChangeResponse.RIDE_THROUGH, ChangeResponse.TELL)
+# So long EC2's list may show what Health has closed.
+LIST_LAGS_SECONDS = 900.0
+# Health never says so many things about one machine; the item must stay small.
+MOST_KEPT = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduledChange:
+    """One event, as last heard of."""
+
+    names: tuple[str, ...]  # Health's ARN and EC2's id of it, as far as they are known
+    code: str | None
+    due_at: float | None  # epoch seconds
+    said_at: float
+    closed: bool = False
+    unread: Mapping[str, Any] = unread_keys()
+
+    @property
+    def answer(self) -> ChangeResponse:
+        return answer_to(self.code)
+
+
+def apply_word(
+    known: tuple[ScheduledChange, ...], told: Interruption, now: float
+) -> tuple[ScheduledChange, ...]:
+    """Return what is scheduled after a word; one older than what is known of its event is none."""
+    about = tuple(each for each in known if _is_about(told, each))
+    last = max(
+        about, key=lambda each: (told.health_event in each.names, each.said_at), default=None
+    )
+    if last is not None and told.is_outdated(last.said_at, now):
+        return known
+    names = (*(name for each in about for name in each.names), told.health_event)
+    word = ScheduledChange(
+        names=tuple(dict.fromkeys(name for name in names if name is not None)),
+        code=told.event_type or (None if last is None else last.code),
+        due_at=told.due_at or (None if last is None else last.due_at),
+        said_at=told.said_at(now),
+        closed=told.closed,
+        unread={key: value for each in about for key, value in each.unread.items()},
+    )
+    kept = tuple(each for each in known if each not in about)
+    return (*kept, word)[-MOST_KEPT:]
+
+
+def is_another(known: Iterable[ScheduledChange], told: Interruption) -> bool:
+    """Say whether a word is about an event of which nothing is known."""
+    return not any(_is_about(told, each) for each in known)
+
+
+def _is_about(told: Interruption, known: ScheduledChange) -> bool:
+    """Say whether a word is about an event that is known."""
+    name = told.health_event
+    if name in known.names:
+        return True
+    if not _alike(told.event_type, known.code):
+        return False
+    if name is None or not known.names:
+        return True
+    # Health's name and EC2's for one event share nothing but what it is and when.
+    named_alike = any(_is_health(each) == _is_health(name) for each in known.names)
+    return not named_alike and told.due_at == known.due_at
+
+
+def _alike(one: str | None, other: str | None) -> bool:
+    """Say whether two codes may be one event's: EC2's and Health's differ, and mean the same."""
+    return one is None or other is None or answer_to(one) is answer_to(other)
+
+
+def _is_health(name: str) -> bool:
+    return name.startswith("arn:")
+
+
+def governing(
+    known: Iterable[ScheduledChange], *, retiring: bool = False
+) -> ScheduledChange | None:
+    """Return the open event that decides: what ends the machine first, and the earliest of those.
+
+    `retiring`: only what ends the machine, since its replacement has begun.
+    """
+    ahead = [each for each in known if not each.closed]
+    if retiring:
+        ahead = [each for each in ahead if each.answer is ChangeResponse.RETIRE]
+    return min(ahead, key=_rank, default=None)
+
+
+def _rank(each: ScheduledChange) -> tuple[int, bool, float]:
+    unhurried = EXPEDITED not in (each.code or "").upper()
+    due = float("inf") if each.due_at is None else each.due_at
+    return _GRAVEST_FIRST.index(each.answer), unhurried, due
+
+
+def is_known(known: Iterable[ScheduledChange], told: Interruption, now: float) -> bool:
+    """Say whether a finding of EC2's list tells nothing new: the same event, date and end.
+
+    AWS may schedule again, under the same name and for the same date, what it has called off.
+    """
+    same = _known_of_finding(known, told)
+    if told.closed:
+        # What was completed last week says nothing about what is planned now.
+        return all(each.closed for each in same)
+    return any(not each.closed or now - each.said_at <= LIST_LAGS_SECONDS for each in same)
+
+
+def last_word_at(known: Iterable[ScheduledChange], told: Interruption) -> float | None:
+    """Return when AWS last spoke of what a finding of EC2's list shows; None: it has not."""
+    return max((each.said_at for each in _known_of_finding(known, told)), default=None)
+
+
+def _known_of_finding(
+    known: Iterable[ScheduledChange], told: Interruption
+) -> list[ScheduledChange]:
+    """Return what is known of a finding's event at its date; its own name counts before a date."""
+    known = tuple(known)
+    named = [e for e in known if told.health_event is not None and told.health_event in e.names]
+    return [
+        each
+        for each in named or known
+        if _is_about(told, each)
+        and _alike(each.code, told.event_type)
+        and told.due_at in {None, each.due_at}
+    ]
+
+
+SOMEBODY = "Somebody in the cluster"  # a drainer that nobody can name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drainer:
+    """Who empties the node, where nobody of ours is sent to drain it."""
+
+    name: str
+    asked_at: float | None = None  # epoch seconds: when it last asked the gate to evict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeDisruption:
+    """What Karpenter does to the node (core.incidents.observation)."""
+
+    reason: str
+    forced_at: float | None = None  # epoch seconds: from then on no budget is asked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forwarding:
+    """The drain that was sent: to the termination handler, or begun by us or by a gate's yes."""
+
+    first_at: float  # epoch seconds
+    last_at: float
+    times: int = 1
+    reported_at: float | None = None  # when its handler first said that an attempt had ended
+
+    def again(self, at: float) -> Forwarding:
+        """Count one more, sent at that time."""
+        return replace(self, last_at=max(self.last_at, at), times=self.times + 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replacement:
+    """The node that takes the pod over."""
+
+    node: str  # its name
+    ready_at: float  # epoch seconds: when it was found Ready
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchFailure:
+    """The group launches no instance: no capacity, for example."""
+
+    since: float  # epoch seconds
+    cause: str  # the latest, in AWS's own words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupRefusal:
+    """The group does not terminate the instance."""
+
+    since: float  # epoch seconds
+    words: str  # the group's own, the latest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """A person's word that the instance may go, whatever Kafka says."""
+
+    by: str
+    at: float  # epoch seconds: when it was said last
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InPlace:
+    """A root volume that is to be replaced under an instance, which stays."""
+
+    image_id: str
+    boot_id: str | None = None  # the machine's before it reboots
+    tried_at: float | None = None  # when EC2 was asked whether it would
+    asked_at: float | None = None  # when it was asked to
+    task_id: str | None = None
+    task_state: str | None = None  # EC2's word
+    refusal: str | None = None  # why not: nothing is replaced, or the old root volume stays
+    returned_at: float | None = None  # when the node was let take pods again
+    unread: Mapping[str, Any] = unread_keys()
+
+    @property
+    def done(self) -> bool:
+        """Say whether the instance has its new root volume."""
+        return self.task_state == "succeeded"
+
+    @property
+    def over(self) -> bool:
+        """Say whether nothing was replaced: nobody was let ask EC2, or its task failed."""
+        failed = self.task_state == "failed"
+        return failed or (self.refusal is not None and self.task_id is None)
 
 
 class State(StrEnum):
@@ -115,7 +332,7 @@ class Incident:
     idle_since: float | None = None  # since when every reading has shown the node without Kafka
     replacement: Replacement | None = None
     broker_back_at: float | None = None
-    lifecycle: str | None = None  # where the quorum last had the broker (core.health.lifecycle)
+    lifecycle: str | None = None  # where the quorum last had the broker (core.health.kafka)
     # Done by the loop.
     expects_return: bool = True
     surge_to: int | None = None  # the desired capacity that makes room for the replacement
@@ -134,7 +351,7 @@ class Incident:
     heartbeat_at: float | None = None
     completed_at: float | None = None  # when a hook was first completed
     pages: tuple[str, ...] = ()
-    # Said by a person, or by AWS about the group (core.incidents.requests).
+    # Said by a person, or by AWS about the group (core.incidents.joining).
     held_until: float | None = None
     kept_at: float | None = None  # when somebody was last seen to want the instance kept
     ignored_by: str | None = None
@@ -226,7 +443,7 @@ class Decision:
     surge_to: int | None = None
     lost: bool = False
     not_in_place: str | None = None  # why the root volume is not replaced after all
-    turn_due_at: float | None = None  # it waits for others alone (core.incidents.turns)
+    turn_due_at: float | None = None  # it waits for others alone (core.incidents.decisions)
 
 
 def incident_id(instance_id: str, round_number: int) -> str:

@@ -1,12 +1,37 @@
-"""Which node can take over from the one that leaves, and whether one will come at all."""
+"""Which node can take over from the one that leaves, and whether one will come at all.
+
+Gives a group the room back that an incident asked for, and that nobody needs any more.
+
+A planned incident has its group want one instance more, and terminates its own through the group,
+which then wants one less. Where it ends otherwise (called off, ignored, terminated by somebody
+else, lost) the group is left with a machine for nobody. What has been launched already would be
+taken at random by a group that wants less, the broker's own machine as well as the idle one: so the
+idle one is terminated by its name, and the group only wants less where nothing was launched yet.
+
+Says why a pod is not Ready, from everything read: itself, its claims, its machine.
+
+Decides when the gate opens: the instance's volumes free, its broker back for good.
+
+core.incidents.draining and core.incidents.lost ask it in state `gating`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-from core.incidents.actions import Action, FreeSpare, KeepSpare
-from core.incidents.nodeclaims import DO_NOT_DISRUPT, coming
-from core.incidents.observation import NodeView, Observation, PodView
+from core.availability.consent import is_back
+from core.incidents.actions import Action, FreeSpare, KeepSpare, SetDesired, TerminateInGroup
+from core.incidents.decisions import asked_for
+from core.incidents.learn import attached_there, pod_there
+from core.incidents.observation import (
+    DO_NOT_DISRUPT,
+    NodeView,
+    Observation,
+    PodView,
+    Policy,
+    coming,
+)
 from core.incidents.record import Incident, State
 from core.naming import managed_tag
 from core.placement import barrier, shortage
@@ -215,3 +240,139 @@ def spare_kept(incident: Incident, seen: Observation, state: State) -> tuple[Act
         if stale and not (waits and wanted is None):
             actions.append(FreeSpare(node.name))
     return tuple(actions)
+
+
+# Who stays retained may yet be released, and needs its replacement then.
+_OVER = frozenset({State.CANCELLED, State.RELEASED, State.LOST, State.RIDDEN_THROUGH})
+
+
+def given_back(incident: Incident, seen: Observation, state: State) -> tuple[Action, ...]:
+    """Return what gives the room back when an incident ends in a state; (): there is none."""
+    lowered = incident.terminate_asked_at is not None and incident.refusal is None
+    if seen.group is None or lowered or state not in _OVER or not is_unneeded(incident, seen):
+        return ()
+    if _homeless(seen):
+        return ()  # It may be about to start on the idle machine.
+    idle = replacement_for(incident, seen) or anybody_idle(incident, seen)
+    instance_id = _instance_without_node(incident, seen) if idle is None else idle.instance_id
+    if instance_id is not None:
+        return (TerminateInGroup(decrement=True, instance_id=instance_id),)
+    wanted = max(spoken_for(seen), len(seen.staying))
+    return (SetDesired(wanted),) if wanted < seen.group.desired else ()
+
+
+def is_unneeded(incident: Incident, seen: Observation) -> bool:
+    """Say whether the group wants more than anybody needs, since the incident asked it to."""
+    if incident.surge_to is None or seen.group is None:
+        return False
+    return seen.group.desired > spoken_for(seen)
+
+
+def is_unsettled(seen: Observation) -> bool:
+    """Say whether the group still launches a machine, or a pod may start on one that is idle."""
+    states = () if seen.group is None else seen.group.instances.values()
+    return any(state.startswith("Pending") for state in states) or _homeless(seen)
+
+
+def _homeless(seen: Observation) -> bool:
+    return any(pod.node_name is None for pod in seen.pods)
+
+
+def _instance_without_node(incident: Incident, seen: Observation) -> str | None:
+    """Return an instance of the group that is no Node yet, so that nothing can run there."""
+    if seen.group is None:
+        return None
+    known = {node.instance_id for node in seen.nodes} | {incident.instance_id} | seen.leaving
+    serving = sorted(i for i, state in seen.group.instances.items() if state == "InService")
+    return next((i for i in serving if i not in known), None)
+
+
+def why_unready(name: str | None, seen: Observation) -> str:
+    """Return why a pod is not Ready, to go after that it is not; "": nothing says so."""
+    pod = seen.pod_named(name)
+    if pod is None:
+        return ""
+    return joined(causes(pod, seen.node_named(pod.node_name), seen.claim_troubles))
+
+
+def causes(pod: PodView, node: NodeView | None, claims: Iterable[str] = ()) -> Iterator[str]:
+    """Yield each cause as a clause, the pod's own first."""
+    if pod.cause or pod.trouble:
+        yield pod.cause or pod.trouble
+    yield from claims
+    if node is not None:
+        # It is there already, so a cordon is in nobody's way.
+        said = barred(replace(node, schedulable=True), None)
+        if said:
+            yield f"{node.name} {said}"
+
+
+def joined(told: Iterable[str]) -> str:
+    said = "; ".join(told)
+    return f": {said}" if said else ""
+
+
+def still_missing(incident: Incident, seen: Observation, policy: Policy) -> str | None:
+    """Return what the gate still waits for, or None when the instance may go."""
+    away = _still_away(incident, seen, policy) if incident.expects_return else None
+    return _still_held(incident, seen, policy, away) or away
+
+
+def is_returning(incident: Incident, seen: Observation, policy: Policy) -> bool:
+    """Say whether the broker is back, and only has to stay so for a while: it is not given up.
+
+    Each look that sees nothing starts that while again.
+    """
+    back = incident.expects_return and incident.broker_back_at is not None
+    return back and _still_held(incident, seen, policy, None) is None
+
+
+def _still_held(
+    incident: Incident, seen: Observation, policy: Policy, away: str | None
+) -> str | None:
+    """Return what of the broker's the old instance still has.
+
+    A broker that is back has its volumes. Where EC2 has nothing attached either, what Kubernetes
+    still notes is another claim's.
+    """
+    pod = seen.pod_named(incident.pod_name)
+    if pod is not None and pod.ready and asked_for(incident, policy):
+        # Perhaps on its own node again, where a drainer thought better of it.
+        return None
+    if pod is not None and pod_there(incident, pod, seen):
+        return f"Pod {pod.name} is still on {incident.node_name}."
+    attached = attached_there(incident, seen)
+    if attached and (seen.volumes or away is not None):
+        held = f"Volume {attached[0]} is still attached to {incident.node_name}."
+        return held if seen.volumes or away is None else f"{held} {away}"
+    if seen.volumes:
+        return f"EC2 has not yet detached {seen.volumes[0]} from {incident.instance_id}."
+    return None
+
+
+def _still_away(incident: Incident, seen: Observation, policy: Policy) -> str | None:
+    """Return what the broker lacks on its new node."""
+    pod = seen.pod_named(incident.pod_name)
+    if pod is None or not pod.ready:
+        why = why_unready(incident.pod_name, seen)
+        return f"Pod {incident.pod_name} is not Ready on another node yet{why}."
+    home = seen.node_named(pod.node_name)
+    if home is not None and not (home.ready and home.csi_ready):
+        return f"{home.name}, where {pod.name} runs, is not Ready with its EBS driver."
+    if policy.gate == "ready":
+        return None
+    return not_back(incident, seen, policy)
+
+
+def not_back(incident: Incident, seen: Observation, policy: Policy) -> str | None:
+    """Return what Kafka still lacks of the broker, or None when it is back for good."""
+    if seen.kafka is None or incident.node_id is None:
+        return seen.kafka_silence
+    verdict = is_back(
+        incident.node_id,
+        seen.kafka,
+        back_since=incident.broker_back_at,
+        now=seen.now,
+        hold_seconds=policy.post_condition_hold_seconds,
+    )
+    return None if verdict.allowed else verdict.reason

@@ -4,27 +4,207 @@ handlers.sweep reads groups, instances, status checks, nodes and the ledger, ask
 it is, and acts on `findings`: announcements as AWS should have made them, and wake-ups; and frees a
 lease that `is_stranded`. All may be repeated without harm, so a sweep that dies half-way, or runs
 twice, changes nothing.
+
+Decides whose instances and groups are a cluster's, by what AWS has written on them.
+
+A cluster of ours carries one tag of ours; one that exists is known by its groups' names and by the
+tags that EKS and Karpenter write on what they launch.
+
+Finds machines of Kafka's that no group looks after: standby, detached, warm pool, groups gone.
+
+AWS announces none of these. Such a machine serves on, and nobody replaces it when it dies; a
+termination of it runs no hook, so its broker would stop without a drain. A person is told, once a
+day while it stays so. What ends there, stopped or hibernated, core.incidents.sweep finds.
+
+Finds Kafka's pods that have been out for long, while no incident has called a person for them.
+
+A person may let an instance go as it is, a group may get no capacity for days, a pod may never
+start: whoever decided it has gone home, and the broker is still out. A person is told, once a day
+while it lasts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from core.availability.lease import Lease
 from core.events import Interruption, Kind, VolumeChange
-from core.incidents.disrupted import KARPENTER
-from core.incidents.inventory import StatusView
 from core.incidents.joining import scheduled_changes
-from core.incidents.left_out import left_out
-from core.incidents.nodeclaims import NodeClaim, disruption_of
-from core.incidents.observation import GroupView, NodeView, PodView
-from core.incidents.record import UNDRAINED, Incident, State, is_unattended
-from core.incidents.schedules import ScheduledChange, is_another, is_known, last_word_at
-from core.incidents.set_aside import set_aside
+from core.incidents.learn import KARPENTER
+from core.incidents.observation import (
+    GroupView,
+    NodeClaim,
+    NodeView,
+    PodView,
+    StatusView,
+    disruption_of,
+)
+from core.incidents.record import (
+    UNDRAINED,
+    Incident,
+    ScheduledChange,
+    State,
+    is_another,
+    is_known,
+    is_unattended,
+    last_word_at,
+)
+from core.incidents.replacement import causes, joined
 from core.incidents.sickness import Concern, Departure, Recovery, Ward
 from core.incidents.sickness import findings as findings_of_sickness
-from core.naming import GATE_HOOK
+from core.naming import GATE_HOOK, managed_tag
+
+GROUP_TAG = "aws:autoscaling:groupName"
+# Tags that stand together: a key, and the values it may have; none: whatever it says.
+Mark = Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """Tags of which one set is on everything of the cluster, and groups by name."""
+
+    marks: tuple[Mark, ...] = ()
+    scaling_groups: tuple[str, ...] = ()
+
+    def of(self, tags: Mapping[str, str]) -> bool:
+        """Say whether an instance with these tags is the cluster's."""
+        if tags.get(GROUP_TAG) in self.scaling_groups:
+            return True
+        return any(
+            all(key in tags and tags[key] in (values or (tags[key],)) for key, values in m.items())
+            for m in self.marks
+        )
+
+    @property
+    def of_instances(self) -> tuple[Mark, ...]:
+        """Return the marks of instances: Auto Scaling writes the group's name on each."""
+        by_name = ({GROUP_TAG: self.scaling_groups},) if self.scaling_groups else ()
+        return (*self.marks, *by_name)
+
+    @property
+    def lacking(self) -> str:
+        """Say what something of another's does not have."""
+        named = [", ".join(mark) for mark in self.of_instances]
+        return f"no tag {' nor '.join(named)}" + (" of this cluster" if len(named) > 1 else "")
+
+
+def ours(prefix: str) -> Ownership:
+    """Return how a cluster of ours is known."""
+    return Ownership(marks=({managed_tag(prefix): ()},))
+
+
+# What a group does with an instance in the ordinary course; hooks of both kinds among it.
+_ORDINARY = ("InService", "Pending", "Terminating", "Terminated")
+MOST_NAMED = 5
+
+
+def set_aside(
+    groups: Sequence[GroupView],
+    nodes: Sequence[NodeView],
+    states: Mapping[str, str],
+    leaving: Collection[str],
+    claims: Sequence[NodeClaim] | None,
+) -> Iterator[Concern]:
+    """Yield a concern for each running node whose group has it elsewhere, or not at all.
+
+    `states` is EC2's of our instances, `leaving` those with an open incident. Karpenter's machines
+    belong to no group, by their `claims`; None: nobody told, so none is known to belong nowhere.
+    """
+    claimed = {claim.instance_id for claim in claims or ()}
+    lifecycles = {id_: state for group in groups for id_, state in group.instances.items()}
+    running = [
+        node
+        for node in nodes
+        if node.instance_id is not None
+        and states.get(node.instance_id) == "running"
+        and node.instance_id not in leaving
+    ]
+    nowhere = [
+        node
+        for node in running
+        if node.instance_id not in lifecycles
+        and claims is not None
+        and node.instance_id not in claimed
+    ]
+    if nowhere and not groups:
+        yield _without_groups(nowhere)
+        nowhere = []
+    for node in running:
+        lifecycle = lifecycles.get(node.instance_id or "")
+        elsewhere = lifecycle is not None and not lifecycle.startswith(_ORDINARY)
+        if elsewhere or node in nowhere:
+            yield _set_aside_concern(node, lifecycle)
+
+
+def _without_groups(nodes: Sequence[NodeView]) -> Concern:
+    named = ", ".join(f"{node.instance_id}" for node in nodes[:MOST_NAMED])
+    more = f" and {len(nodes) - MOST_NAMED} more" if len(nodes) > MOST_NAMED else ""
+    return Concern(
+        key="set_aside:no groups",
+        page="set_aside",
+        reason=(
+            f"Kafka runs on machines ({named}{more}) for which the cluster has no Auto Scaling "
+            f"group any more, nor a NodeClaim: nobody replaces one that dies, and no hook holds it "
+            f"when it ends. Were the groups deleted, or is the tag or name gone by which they are "
+            f"known? Make them again, and attach the machines (`aws autoscaling attach-instances`)."
+        ),
+    )
+
+
+def _set_aside_concern(node: NodeView, lifecycle: str | None) -> Concern:
+    where = "in no group of the cluster" if lifecycle is None else f"{lifecycle} there"
+    remedy = (
+        "Attach it again (`aws autoscaling attach-instances`)"
+        if lifecycle is None
+        else "Put it in service again (`aws autoscaling exit-standby`), or wait if AWS is at work"
+    )
+    return Concern(
+        key=f"set_aside:{node.instance_id}:{lifecycle or 'detached'}",
+        page="set_aside",
+        reason=(
+            f"Instance {node.instance_id} ({node.name}) runs Kafka and is {where}: nobody replaces "
+            f"it, and no hook holds it when it ends. {remedy}, or move its broker away first."
+        ),
+    )
+
+
+# A broker that was not stopped cleanly may read its log for that long before it is Ready.
+LEFT_OUT_SECONDS = 1800.0
+
+
+def left_out(
+    pods: Sequence[PodView], incidents: Sequence[Incident], now: float
+) -> Iterator[Concern]:
+    """Yield a concern for each pod that is out since so long; `incidents` are the open ones.
+
+    An incident answers for its pod while it moves on, or once it has called a person itself.
+    """
+    cared_for = {
+        incident.pod_name
+        for incident in incidents
+        if incident.pages or now - incident.entered_at < LEFT_OUT_SECONDS
+    }
+    for pod in pods:
+        if pod.ready or pod.name in cared_for or pod.out_since is None:
+            continue
+        if now - pod.out_since >= LEFT_OUT_SECONDS:
+            yield _left_out_concern(pod, now - pod.out_since)
+
+
+def _left_out_concern(pod: PodView, seconds: float) -> Concern:
+    where = f"on {pod.node_name}" if pod.node_name else "on no node"
+    trouble = joined(causes(pod, None))
+    return Concern(
+        key=f"left_out:{pod.name}",
+        page="left_out",
+        reason=(
+            f"Kafka node {pod.node_id} is out for {seconds / 60:.0f} minutes, and no incident has "
+            f"called anybody about it. Pod {pod.name} is {where}{trouble}. `kubectl describe pod "
+            f"{pod.name}` says what it waits for."
+        ),
+    )
+
 
 # A failed check must last: EC2 reports every reboot as one.
 IMPAIRED_SECONDS = 120.0

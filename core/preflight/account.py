@@ -42,7 +42,7 @@ class NeededNetwork:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """What one cluster takes; quotas are keyed as in core.preflight.quotas."""
+    """What one cluster takes; quotas are keyed as in core.preflight.judge."""
 
     prefix: str
     region: str

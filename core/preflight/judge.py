@@ -2,21 +2,208 @@
 
 Sources of the rules: EKS's subnet requirements, Lambda's reserved concurrency, EBS's default key
 and its grants, Service Quotas, Secrets Manager's recovery window (docs/how-to/preflight.md).
+
+Which keys of a configuration the JSON schema of an EKS add-on does not admit.
+
+Only what EKS refuses a configuration for in practice: keys that are not there where
+additionalProperties is false, and values of another type.
+
+Which quotas a cluster meets: Service Quotas' names for them, and what they are called here.
+
+Sources: the quota pages of EC2, VPC, Elastic Load Balancing, Auto Scaling, EKS, KMS, EBS and
+EventBridge. A quota is found by the name that Service Quotas prints, since codes say nothing.
+
+Decides what AWS would refuse of a VPC that is there already, for core.preflight.judge.
+
+Sources: EKS's user guide (network-reqs.html: subnets, IPv4, DNS attributes), CreateCluster
+(`serviceIpv4Cidr`), CreateVpcEndpoint (private DNS, a gateway's routes), CreateHostedZone of
+Route 53 (`ConflictingDomainExists`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import ipaddress
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
-from core.preflight import network
-from core.preflight.account import Account, Needs, Zone
-from core.preflight.quotas import QUOTAS
-from core.preflight.schema import refused_keys
+from core.instances import STANDARD_QUOTA
+from core.preflight.account import Account, NeededNetwork, Needs, StandingSubnet, StandingVpc, Zone
 from core.regions import WITHOUT_EKS, refusal
 from core.unknown import Unknown, entry, of
 from core.words import listing
+
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "object": (dict,),
+    "array": (list,),
+    "string": (str,),
+    "boolean": (bool,),
+    "integer": (int,),
+    "number": (int, float),
+    "null": (type(None),),
+}
+
+
+def refused_keys(
+    schema: Mapping[str, Any], value: object, root: Mapping[str, Any] | None = None, at: str = ""
+) -> Iterator[str]:
+    """Yield the dotted name of each key that the schema refuses."""
+    root = schema if root is None else root
+    schema = _resolved_schema(schema, root)
+    kinds = schema.get("type")
+    allowed = [kinds] if isinstance(kinds, str) else list(kinds or ())
+    if allowed and not any(_is(value, kind) for kind in allowed):
+        yield at or "(all of it)"
+        return
+    if not isinstance(value, Mapping):
+        return
+    properties = schema.get("properties", {})
+    others = schema.get("additionalProperties", True)
+    for key, inner in value.items():
+        name = f"{at}.{key}" if at else str(key)
+        if key in properties:
+            yield from refused_keys(properties[key], inner, root, name)
+        elif others is False:
+            yield name
+        elif isinstance(others, Mapping):
+            yield from refused_keys(others, inner, root, name)
+
+
+def _is(value: object, kind: str) -> bool:
+    if isinstance(value, bool) and kind != "boolean":
+        return False
+    return isinstance(value, _TYPES.get(kind, (object,)))
+
+
+def _resolved_schema(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
+    seen: set[str] = set()
+    while isinstance(reference := schema.get("$ref"), str) and reference not in seen:
+        seen.add(reference)
+        found: Any = root
+        for part in reference.removeprefix("#/").split("/"):
+            found = found.get(part, {}) if isinstance(found, Mapping) else {}
+        schema = found
+    return schema
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaName:
+    """One quota: its service's code and its name in Service Quotas, and its name in a sentence."""
+
+    service: str
+    name: str
+    what: str
+
+
+QUOTAS = {
+    "vcpus_standard": QuotaName(
+        "ec2",
+        STANDARD_QUOTA,
+        "vCPUs of standard on-demand instances",
+    ),
+    "gp3_tib": QuotaName(
+        "ebs",
+        "Storage for General Purpose SSD (gp3) volumes, in TiB",
+        "TiB of gp3 volumes",
+    ),
+    "elastic_ips": QuotaName("ec2", "EC2-VPC Elastic IPs", "Elastic IP addresses"),
+    "vpcs": QuotaName("vpc", "VPCs per Region", "VPCs"),
+    "nlbs": QuotaName(
+        "elasticloadbalancing", "Network Load Balancers per Region", "network load balancers"
+    ),
+    "listeners_per_nlb": QuotaName(
+        "elasticloadbalancing",
+        "Listeners per Network Load Balancer",
+        "listeners of a network load balancer",
+    ),
+    "target_groups": QuotaName("elasticloadbalancing", "Target Groups per Region", "target groups"),
+    "auto_scaling_groups": QuotaName(
+        "autoscaling", "Auto Scaling groups per region", "Auto Scaling groups"
+    ),
+    "eks_clusters": QuotaName("eks", "Clusters", "EKS clusters"),
+    "kms_keys": QuotaName("kms", "Customer Master Keys (CMKs)", "KMS keys"),
+    "rules": QuotaName("events", "Rules", "EventBridge rules of the default bus"),
+}
+
+
+def subnets(
+    wanted: NeededNetwork, found: Mapping[str, StandingSubnet], missing: str
+) -> Iterator[str]:
+    """Yield a sentence for each subnet that is not what it is named for."""
+    for subnet, (zone, addresses) in wanted.subnets.items():
+        there = found.get(subnet)
+        if there is None:
+            yield (
+                f"{missing.format(subnet)}; name one of `aws ec2 describe-subnets` in "
+                f"network.existing."
+            )
+        elif there.vpc != wanted.vpc:
+            yield (
+                f"Subnet {subnet} is of {there.vpc} and network.existing.vpc_id is {wanted.vpc}; "
+                f"name a subnet of that VPC."
+            )
+        elif there.zone != zone:
+            yield (
+                f"Subnet {subnet} is in {there.zone} and network.existing.private_subnet_ids names "
+                f"it for {zone}; name one there."
+            )
+        elif there.ipv6_only:
+            yield (
+                f"Subnet {subnet} has IPv6 addresses alone, and EKS and the load balancer take "
+                f"IPv4 ones here; name one that has them."
+            )
+        elif there.free_addresses < addresses:
+            yield (
+                f"Subnet {subnet} has {there.free_addresses} free addresses, and the load "
+                f"balancer, the control plane and the nodes there take {addresses} at the least; "
+                f"name a larger subnet in network.existing, or free some."
+            )
+
+
+def refused(wanted: NeededNetwork, found: StandingVpc) -> Iterator[str]:
+    """Yield a sentence for what AWS would not make in a VPC, or nodes not join from."""
+    vpc = wanted.vpc
+    for attribute in found.attributes_off:
+        yield (
+            f"{vpc} has {attribute} off, without which no node joins and no private name is "
+            f"answered; set it by `aws ec2 modify-vpc-attribute`."
+        )
+    services = ipaddress.ip_network(wanted.services)
+    for block in sorted(found.blocks):
+        if ipaddress.ip_network(block).overlaps(services):
+            yield (
+                f"{vpc} has the block {block}, which overlaps {services}, where Kubernetes' "
+                f"Services would be; name it in network.secondary_cidrs, and another is chosen."
+            )
+    for service in wanted.gateways:
+        for table in sorted(found.gateways.get(service, frozenset()) & set(wanted.route_tables)):
+            yield (
+                f"{table} has a route to an endpoint of {service} already, and AWS enters none "
+                f"twice; leave it out of network.existing.private_route_table_ids."
+            )
+    if taken := sorted(set(wanted.interfaces) & found.private_names):
+        yield (
+            f"{vpc} has endpoints with private DNS of {', '.join(taken)}, and AWS takes no second "
+            f"of a name; set network.interface_endpoints to false and make those that are missing, "
+            f"or delete these."
+        )
+    if wanted.private_zone in found.hosted_zones:
+        yield (
+            f"{vpc} has a private hosted zone {wanted.private_zone}, and Route 53 takes no second "
+            f"of a name; leave load_balancer.private_zone out and make the record there."
+        )
+
+
+def noticed(wanted: NeededNetwork, found: StandingVpc) -> Iterator[str]:
+    """Yield a sentence for each block that a VPC has not: rules would admit strangers by it."""
+    for block in wanted.blocks:
+        if block not in found.blocks:
+            yield (
+                f"network names the block {block} and {wanted.vpc} has "
+                f"{', '.join(sorted(found.blocks))}; name those, so that clients there are let in."
+            )
+
 
 # Lambda: reserving may not leave fewer than this unreserved, or than all of a smaller limit: an
 # account with 10 or 50 in all is refused every reservation.
@@ -141,7 +328,7 @@ def _network(needs: Needs, account: Account) -> Iterator[AccountFinding]:
         yield _unknown("subnets", account.subnets)
     else:
         where = f"Account {account.number} has no subnet {{}} in {needs.region}"
-        for sentence in network.subnets(wanted, account.subnets, where):
+        for sentence in subnets(wanted, account.subnets, where):
             yield _no("subnets", sentence)
     if isinstance(account.vpc, Unknown):
         yield _unknown("the VPC", account.vpc)
@@ -152,9 +339,9 @@ def _network(needs: Needs, account: Account) -> Iterator[AccountFinding]:
             f"ec2 describe-vpcs` in network.existing.",
         )
     else:
-        for sentence in network.refused(wanted, account.vpc):
+        for sentence in refused(wanted, account.vpc):
             yield _no("the VPC", sentence)
-        for sentence in network.noticed(wanted, account.vpc):
+        for sentence in noticed(wanted, account.vpc):
             yield AccountFinding("the VPC", Consequence.NOTICE, sentence)
 
 

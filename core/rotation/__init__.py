@@ -19,8 +19,8 @@ observation    everything true at the moment
 order          who is first
 hours          may a node begin at this hour, with so much of the maintenance window left
 preconditions  what speaks against it; claims: of a node that Karpenter launched
-parallel       who of its zone goes together with it (core.availability.parties)
-following      how those fare that are away (core.availability.outsiders: whose absence stops them)
+parallel       who of its zone goes together with it (core.availability.consent)
+following      how those fare that are away (core.availability.consent: whose absence stops them)
 refill         how fast one that lost its disk copies it again
 step           what the turn comes to: the run, what to do for it, when to look again
 

@@ -12,26 +12,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from core.availability.outsiders import outsider_missing
-from core.availability.presence import check_returned, is_back
+from core.availability.consent import check_returned, is_back, outsider_missing
 from core.events import Kind
 from core.health.pods import is_hopeless
 from core.incidents.decisions import is_hooked
 from core.incidents.observation import Policy
 from core.incidents.record import Incident, State
-from core.incidents.unready import causes, joined
+from core.incidents.replacement import causes, joined
+from core.rotation.estimate import with_pace
 from core.rotation.observation import RunObservation
-from core.rotation.pace import with_pace
-from core.rotation.run_record import NodeTurn, Phase, Run, RunState, note_run
-from core.rotation.step import (
+from core.rotation.run_record import (
     ACTOR,
     Begin,
     CallOff,
     Elect,
+    NodeTurn,
     PersonCall,
+    Phase,
+    Run,
     RunAction,
+    RunState,
     RunStep,
     again,
+    note_run,
     stop_for_person,
 )
 from core.views import ClusterView, PartitionView, id_list

@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from core.incidents.observation import Policy
-from core.rotation.ahead import machines_come_ahead
 from core.rotation.estimate import (
     ASSUMED_REPLICATION_BYTES_PER_S,
     BOOT_SECONDS,
@@ -19,11 +18,9 @@ from core.rotation.estimate import (
     away_seconds,
     together,
 )
-from core.rotation.hours import wait_of
 from core.rotation.observation import RunObservation
-from core.rotation.order import in_order
-from core.rotation.parallel import heavy_parties, in_batches, partings
-from core.rotation.preconditions import objections, unavailable, unkeepable
+from core.rotation.parallel import heavy_parties, in_batches, machines_come_ahead, partings
+from core.rotation.preconditions import in_order, objections, unavailable, unkeepable, wait_of
 from core.rotation.run_record import NodeTurn, Options, Run
 from core.views import ClusterView, id_list
 from core.window import clock

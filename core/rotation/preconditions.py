@@ -1,24 +1,176 @@
 """Decides whether a run may begin with a node; each objection names its cause and the remedy.
 
 Stricter than what an instance needs that AWS takes away (consent): a rotation can wait.
+
+Decides whether the number of partitions out of sync has settled, before a run takes a node away.
+
+A number that grows or shrinks is a cluster that something is happening to: a broker on its way out,
+or replicas that still catch up. Source: Yelp's kafka-rolling-restart, which asks several times in a
+row. core.rotation.progress asks on every turn, also while a node is away.
+
+Decides whether a node that Karpenter launched can be rotated: successor first, or not at all.
+
+There is no word for Karpenter to end one node gracefully. A NodeClaim that is deleted has its pods'
+room made beside the drain, and the drain asks the gate; so the successor comes first as long as
+the gate is asked, and nothing but its consent ends the wait. Otherwise the run does not begin.
+
+Decides when a run may begin with a node: while the maintenance window stays open long enough.
+
+A node whose move would end after the window's end waits for the next one that is long enough; one
+that has begun is never stopped. core.rotation.progress asks before each node, core.rotation.plan
+before the first. This is about what a run plans, and about nothing else: what AWS takes or has
+taken, and what a person sends away, opens an incident that knows no window but its own due time
+(core.incidents.planned).
+
+In which order Kafka's nodes go: asked anew before every node, since leaders and zones change.
+
+Source: KafkaRoller (Strimzi 1.x): whoever has the controller role first, unready before ready, the
+quorum's leader last of them, then brokers. Added here: brokers zone by zone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 
 from core.availability.consent import may_leave
+from core.availability.leaders import freeze_of
 from core.availability.operator import operator_tasks
-from core.availability.zones import freeze_of
-from core.health.metadata_errors import from_dict, vetoes
-from core.incidents.observation import Policy
-from core.incidents.unready import causes
-from core.rotation.claims import of_claim
+from core.health.kafka import from_dict, vetoes
+from core.incidents.observation import DISRUPTED_TAINT, DO_NOT_DISRUPT, NodeClaim, PodView, Policy
+from core.incidents.replacement import causes
 from core.rotation.observation import RunObservation
-from core.rotation.run_record import NodeTurn, Options
+from core.rotation.run_record import NodeTurn, Options, Run
 from core.unknown import Unknown
 from core.views import ClusterView, PartitionView, id_list
+from core.window import clock
+from core.words import span
+
+READINGS = 3
+
+
+def with_counts(run: Run, kafka: ClusterView | None) -> Run:
+    """Return a run with what a reading adds to its last counts; one that is not whole adds none."""
+    if kafka is None or kafka.stale or kafka.doubts:
+        return run
+    counts = (*run.out_of_sync, len(kafka.out_of_sync))
+    return replace(run, out_of_sync=counts[-READINGS:])
+
+
+def why_unsettled(run: Run) -> str | None:
+    """Return what speaks against beginning with any node; None: the number has settled.
+
+    Where the run has never seen a partition out of sync, one reading is enough.
+    """
+    counts = run.out_of_sync
+    same = len(set(counts)) == 1 and len(counts) == READINGS
+    if same or not any(counts):
+        return None
+    seen = ", ".join(str(count) for count in counts)
+    return (
+        f"The number of partitions out of sync is not the same at {READINGS} readings ({seen}); "
+        f"wait until it has settled."
+    )
+
+
+def of_claim(
+    claim: NodeClaim, turn: NodeTurn, seen: RunObservation, policy: Policy
+) -> Iterator[str]:
+    """Yield why a node's claim may not be deleted for its rotation."""
+    of = f"NodeClaim {claim.name} of node {turn.node_id}"
+    if policy.drain_route != "asked":
+        yield (
+            f"{of} would be drained before its successor is there: set `eviction_gate`, which a "
+            f"drain of Karpenter's waits for, in a cluster of your own stacks."
+        )
+    if claim.grace_seconds is not None or claim.unreadable:
+        yield (
+            f"{of} has a terminationGracePeriod, or a field that cannot be read: Karpenter would "
+            f"delete the broker past its disruption budget when it ends. Take it off the NodePool, "
+            f"and end this one when Kafka can bear it."
+        )
+    node, pod = seen.node_of(turn.node_id), seen.pod_of(turn.node_id)
+    # Karpenter reads the Node's once it has joined; a person may have meant either.
+    if claim.do_not_disrupt or (node is not None and node.do_not_disrupt):
+        yield f"{of} is marked {DO_NOT_DISRUPT}: take that off, or leave the node out."
+    if pod is not None:
+        yield from _of_pod(pod, seen.now)
+    if claim.leaves:
+        yield f"Karpenter ends {of} already; `stillwater incidents` says what about it."
+    elif not claim.serves:
+        yield f"{of} is not initialized yet."
+
+
+def _of_pod(pod: PodView, now: float) -> Iterator[str]:
+    """Yield why Karpenter would not evict a pod, whatever the gate answers."""
+    if pod.undisturbed_until is not None and pod.undisturbed_until > now:
+        yield (
+            f"{pod.name} says {DO_NOT_DISRUPT}: Karpenter would neither make room for it nor evict "
+            f"it. Take that off."
+        )
+    if pod.ignores_disruption:
+        yield (
+            f"{pod.name} tolerates the taint {DISRUPTED_TAINT}: Karpenter would end its node under "
+            f"it and ask nobody. Narrow its tolerations."
+        )
+
+
+def drifted_nodes(seen: RunObservation) -> dict[int, str]:
+    """Return the nodes that are not what Karpenter would launch today, and why, by Kafka's id."""
+    found = {}
+    for pod in seen.pods:
+        node = seen.node_of(pod.node_id)
+        claim = None if node is None else seen.claim_of(node.instance_id or "")
+        if claim is not None and claim.says("Drifted"):
+            found[pod.node_id] = f"drifted: {claim.conditions['Drifted'].reason}"
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class WindowWait:
+    """Until when a node waits, and why; `until` is None where no window is ever long enough."""
+
+    until: float | None
+    sentence: str
+
+
+def wait_of(turn: NodeTurn, now: float, options: Options, policy: Policy) -> WindowWait | None:
+    """Say that a node has to wait for a maintenance window; None: it may begin."""
+    if policy.maintenance is None or options.any_time:
+        return None
+    takes = turn.expected_seconds or 0.0
+    stretches = list(policy.maintenance.stretches(now))
+    until = next((opens for opens, closes in stretches if closes - max(opens, now) >= takes), None)
+    if until is not None and until <= now:
+        return None
+    opens, closes = stretches[0]
+    node = f"{turn.role.capitalize()} {turn.node_id} is expected to take {span(takes)}"
+    if until is None:
+        remedy = "make maintenance.duration_minutes longer, or say --any-time"
+        return WindowWait(None, f"{node}, and no maintenance window stays open as long: {remedy}.")
+    if until == opens:
+        return WindowWait(until, f"The maintenance window opens at {clock(opens)}.")
+    short = f"closes at {clock(closes)}" if opens <= now else f"of {clock(opens)} is too short"
+    return WindowWait(
+        until,
+        f"{node}, and the maintenance window {short}: it waits for the one that opens at "
+        f"{clock(until)}.",
+    )
+
+
+def in_order(
+    turns: Iterable[NodeTurn], pods: Iterable[PodView], quorum_leader: int | None
+) -> tuple[NodeTurn, ...]:
+    """Return turns with the one that goes first in front."""
+    ready = {pod.node_id for pod in pods if pod.ready}
+
+    def place(turn: NodeTurn) -> tuple[bool, bool, bool, str, int]:
+        leads = turn.votes and turn.node_id == quorum_leader
+        return (not turn.votes, leads, turn.node_id in ready, turn.zone, turn.node_id)
+
+    return tuple(sorted(turns, key=place))
+
 
 IN_SERVICE = "InService"
 

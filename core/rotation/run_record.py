@@ -3,18 +3,35 @@
 The ledger keeps one document per cluster, written over the version it was read at, so any function
 may die and another goes on. core.rotation.progress decides what is next; the instances themselves
 leave through an incident each (core.incidents.planned), opened by the run.
+
+Writes a rotation run as the document the ledger keeps, and reads what any release has written.
+
+After a rollback the ledger holds the run of a newer release. A field that it added is kept and
+written back. A state or a phase that this release does not know stands for `stopped`: nobody
+carries the run, the sweep calls a person, and `abort` ends it.
+
+Applies what a person wants of a run: pause, resume, abort. λ rotate writes it into the record.
+
+core.rotation.progress heeds it at the next safe point: when nobody is away.
+
+Defines what one turn of a run returns: the run as it then is, what to do, when to look again.
+
+core.rotation.progress and core.rotation.following make steps; handlers.rotation.turns carries them
+out and records the run. Every action may be repeated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
 from core.availability.lease import party_name
-from core.stored import unread_keys
+from core.errors import Conflict
+from core.incidents.observation import Policy
+from core.stored import UNREAD, as_document, take_word, unread_keys, values_in, without
 
 # Reasons vary; the document must stay far below DynamoDB's 400 KB.
 MOST_NOTES = 300
@@ -84,7 +101,7 @@ class NodeTurn:
     back_since: float | None = None
     done_at: float | None = None
     # What its logs held before it left, and what they grew by while it caught up
-    # (core.rotation.pace); what grew under a throttle says nothing of the pace.
+    # (core.rotation.estimate); what grew under a throttle says nothing of the pace.
     whole_bytes: int | None = None
     throttled: bool = False
     behind_at: float | None = None
@@ -96,7 +113,7 @@ class NodeTurn:
     image_id: str | None = None
     by_replacement: str = ""  # why not in place, where that was asked for
     party: tuple[int, ...] = ()  # the set it left with, itself included; (): alone
-    ahead: bool = False  # its replacement was asked for before its turn (core.rotation.ahead)
+    ahead: bool = False  # its replacement was asked for before its turn (core.rotation.parallel)
     unread: Mapping[str, Any] = unread_keys()
 
     @property
@@ -123,7 +140,7 @@ class Options:
     """What the person who started a run decided beforehand."""
 
     accepted_topics: tuple[str, ...] = ()  # may be unavailable while their broker is away
-    # The metadata errors that are known and do not veto, as core.health.metadata_errors keeps them.
+    # The metadata errors that are known and do not veto, as core.health.kafka keeps them.
     acknowledged: Mapping[str, Any] | None = None
     deadline_seconds: float = DEFAULT_DEADLINE_SECONDS  # for one node
     # Brokers of one zone that go together at most; None: all that Kafka consents to.
@@ -151,15 +168,15 @@ class Run:
     reason: str = ""
     notes: tuple[Note, ...] = ()
     pages: tuple[str, ...] = ()
-    # How many partitions lacked a replica in sync, at the last readings (core.rotation.settled).
+    # How many partitions lacked a replica in sync, at the last readings.
     out_of_sync: tuple[int, ...] = ()
-    throttled: tuple[int, ...] = ()  # brokers for which replication is (core.rotation.refill)
+    throttled: tuple[int, ...] = ()  # brokers for which replication is (core.rotation.progress)
     blind_since: float | None = None  # since when nothing could be read
     failing_since: float | None = None  # since when no turn could carry out its actions
     turned_at: float | None = None
     next_turn_at: float | None = None
     version: int = 0
-    # What a newer release wrote and this one cannot read; core.rotation.run_codec writes it back.
+    # What a newer release wrote and this one cannot read; core.rotation.run_record writes it back.
     unread: Mapping[str, Any] = unread_keys()
 
     @property
@@ -264,3 +281,248 @@ def is_unattended(run: Run, now: float, late_seconds: float) -> bool:
     """Say whether nothing carries a run any more although it should be carried."""
     expected = max(run.turned_at or run.started_at, run.next_turn_at or 0.0)
     return run.state is RunState.RUNNING and now - expected > late_seconds
+
+
+# An earlier release's name of `at_once`, where that is a number.
+_EARLIER = "parallel_per_zone"
+
+
+def run_to_document(run: Run) -> dict[str, Any]:
+    """Return the document of a run, with what a newer release had written into it."""
+    document: dict[str, Any] = as_document(run)
+    return document
+
+
+def run_from_document(document: Mapping[str, Any], version: int) -> Run:
+    """Read what any release wrote."""
+    known = _tuples(values_in(Run, document))
+    known["options"] = _options(document["options"])
+    known["turns"] = tuple(_turn(turn) for turn in document["turns"])
+    known["notes"] = tuple(Note(**values_in(Note, note)) for note in document["notes"])
+    if known.get("replication"):
+        known["replication"] = Replication(**values_in(Replication, known["replication"]))
+    take_word(known, "state", RunState, RunState.STOPPED)
+    if known["state"] not in OVER and any("phase" in turn.unread for turn in known["turns"]):
+        # What stands in its place acts by itself no more than an unknown state's does.
+        unread = {"state": document["state"], **known.get(UNREAD, {})}
+        known |= {"state": RunState.STOPPED, UNREAD: unread}
+    return Run(**{**known, "version": version})
+
+
+def without_unread_state(run: Run) -> Run:
+    """Return a run that this release has ended, whatever a newer one had made of it."""
+    return replace(run, unread=without(run.unread, "state"))
+
+
+def _turn(stored: Mapping[str, Any]) -> NodeTurn:
+    known = _tuples(values_in(NodeTurn, stored))
+    take_word(known, "phase", Phase, Phase.FAILED)
+    return NodeTurn(**known)
+
+
+def _options(stored: Mapping[str, Any]) -> Options:
+    """Read options; before `at_once` a number alone was called otherwise."""
+    given = without({"at_once": stored.get(_EARLIER, 1), **stored}, _EARLIER)
+    return Options(**_tuples(values_in(Options, given)))
+
+
+def _tuples(stored: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in stored.items()}
+
+
+def pause(run: Run, actor: str, now: float) -> Run:
+    """Begin with no further node: the run stands still once nobody is away."""
+    _still_open(run, "paused")
+    _readable(run)
+    asked = replace(run, pause_asked_by=actor)
+    ready = any(turn.ahead for turn in run.waiting)  # Its next turn calls that off.
+    if run.state is not RunState.RUNNING or not (run.in_hand or ready):
+        asked = replace(asked, state=RunState.PAUSED, next_turn_at=None)
+        return note_run(asked, actor, f"{actor} paused the run.", now)
+    if not run.in_hand:
+        return note_run(asked, actor, f"{actor} pauses the run at its next turn.", now)
+    away = " and ".join(f"node {t.node_id}" for t in run.in_hand)
+    verb = "is" if len(run.in_hand) == 1 else "are"
+    return note_run(asked, actor, f"{actor} pauses the run once {away} {verb} back.", now)
+
+
+def resume(
+    run: Run, actor: str, now: float, *, skip: bool = False, options: Options | None = None
+) -> Run:
+    """Go on after a pause or a stop; every node in hand gets its whole deadline again.
+
+    With `skip` a node that failed, or is not allowed to begin, is left as it is. Other `options`
+    are for whoever begins from now on, and the record says what they change.
+    """
+    _still_open(run, "resumed")
+    _readable(run)
+    turns = tuple(_again(run, t, now, skip=skip) for t in run.turns)
+    going = replace(
+        run,
+        state=RunState.RUNNING,
+        pause_asked_by=None,
+        turns=turns,
+        options=options or run.options,
+        pages=(),
+        next_turn_at=now,
+    )
+    skipped = [str(t.node_id) for t, u in zip(turns, run.turns, strict=True) if t.phase != u.phase]
+    without = [f"without node {', '.join(skipped)}"] if skip and skipped else []
+    said = ", ".join([f"{actor} resumes the run", *without, *_changes(run.options, going.options)])
+    return note_run(going, actor, f"{said}.", now)
+
+
+def _changes(before: Options, after: Options) -> Iterator[str]:
+    if after.at_once != before.at_once:
+        yield f"{at_once_words(after.at_once)} instead of {at_once_words(before.at_once)}"
+    if after.any_time and not before.any_time:
+        yield "at any time"
+    if after.even_recovering and not before.even_recovering:
+        yield "even with a node that recovers its logs"
+    if after.acknowledged != before.acknowledged:
+        yield "knowing of the metadata errors counted by now"
+    topics = sorted(set(after.accepted_topics) - set(before.accepted_topics))
+    if topics:
+        yield f"though topic {', '.join(topics)} cannot be kept up"
+
+
+def at_once_words(at_once: int | None) -> str:
+    """Say how many brokers of a zone go together."""
+    if at_once is None:
+        return "a zone at a time"
+    return "one broker at a time" if at_once == 1 else f"{at_once} brokers of a zone at a time"
+
+
+def _again(run: Run, turn: NodeTurn, now: float, *, skip: bool) -> NodeTurn:
+    blocked = turn.phase is Phase.WAITING and turn.since is not None
+    if skip and (turn.phase is Phase.FAILED or (blocked and run.state is RunState.STOPPED)):
+        return replace(turn, phase=Phase.SKIPPED, reason="Left as it is.", done_at=now)
+    if turn.phase is Phase.FAILED:
+        return replace(
+            turn, phase=Phase.WAITING, attempt=turn.attempt + 1, incident_id=None, since=None
+        )
+    return replace(turn, since=None if turn.since is None else now, stuck_since=None)
+
+
+def abort(run: Run, actor: str, now: float) -> Run:
+    """Begin with no further node and end once nobody is away; who has not left yet stays.
+
+    A run that cannot be read ends at once: whoever is away comes back by its own incident.
+    """
+    _still_open(run, "aborted")
+    if run.unreadable:
+        said = f"{actor} aborts the run, which a newer release wrote; who is away comes back."
+        ended = without_unread_state(replace(run, state=RunState.ABORTED, next_turn_at=None))
+        return note_run(replace(ended, abort_asked_by=actor, ended_at=now), actor, said, now)
+    asked = replace(run, abort_asked_by=actor, state=RunState.RUNNING, next_turn_at=now)
+    return note_run(asked, actor, f"{actor} aborts the run.", now)
+
+
+def _still_open(run: Run, done: str) -> None:
+    if run.over:
+        raise Conflict(f"Run {run.id} cannot be {done}: it is {run.state.value} ({run.reason})")
+
+
+def unreadable_sentence(run: Run) -> str:
+    """Say of a run which words of a newer release stand in it, and what to do."""
+    words = ", ".join(run.unreadable)
+    return (
+        f"Run {run.id} was written by a newer release ({words}), which this one cannot read: "
+        f"deploy that release again, or abort the run."
+    )
+
+
+def _readable(run: Run) -> None:
+    if run.unreadable:
+        raise Conflict(unreadable_sentence(run))
+
+
+ACTOR = "rotation"
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """Open the incident by which a node's instance leaves."""
+
+    node_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class MakeReady:
+    """Open that incident for the node's replacement alone: its own turn comes later."""
+
+    node_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallOff:
+    """Tell a node's incident that its instance stays, while nothing of it has left."""
+
+    node_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Elect:
+    """Have a broker lead again what it is preferred for."""
+
+    partitions: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PersonCall:
+    """Call a person; once per key until the run is resumed."""
+
+    key: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Throttle:
+    """What replication may bring in, a broker, while some of them refill."""
+
+    brokers: tuple[int, ...]
+    topics: tuple[str, ...]  # with a replica that one of them has not in sync
+    follower_bytes_per_s: int
+    leader_bytes_per_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottleRefill:
+    """Throttle replication into what is out of sync; None: take the throttle off."""
+
+    throttle: Throttle | None
+
+
+RunAction = Begin | MakeReady | CallOff | Elect | PersonCall | ThrottleRefill
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStep:
+    """What a run is after this turn, what is to be done for it, and when to look again."""
+
+    run: Run
+    actions: tuple[RunAction, ...] = ()
+    delay_seconds: float | None = None  # None: nothing carries it on but a person
+
+
+def again(run: Run, policy: Policy, *actions: RunAction, delay: float | None = None) -> RunStep:
+    """Look again after a tick's time, or another."""
+    delay = policy.tick_interval_seconds if delay is None else delay
+    return RunStep(run=run, actions=actions, delay_seconds=delay)
+
+
+def end_run(run: Run, state: RunState, reason: str, now: float) -> RunStep:
+    """End the run: it is done, or aborted."""
+    over = replace(run, state=state, ended_at=now, next_turn_at=None)
+    return RunStep(run=note_run(over, ACTOR, reason, now))
+
+
+def stop_for_person(run: Run, turn: NodeTurn, reason: str, now: float, key: str) -> RunStep:
+    """Stop for a person, who resumes, skips or aborts."""
+    run = replace(
+        run.with_turn(replace(turn, reason=reason)), state=RunState.STOPPED, next_turn_at=None
+    )
+    if key in run.pages:
+        return RunStep(run=note_run(run, ACTOR, reason, now))
+    run = note_run(replace(run, pages=(*run.pages, key)), ACTOR, reason, now)
+    return RunStep(run=run, actions=(PersonCall(key, f"Run {run.id} stopped. {reason}"),))

@@ -1,16 +1,206 @@
-"""Which nodes a rotation is about: those named by hand, or those that are outdated."""
+"""Which nodes a rotation is about: those named by hand, or those that are outdated.
+
+Which nodes are not what their group would launch today, and why: what triggers a rotation.
+
+Decides whether a node of a run keeps its instance and gets only a new root volume, or why not.
+
+The rule: a new root volume must make of the instance what its group would launch today, as far as
+anybody can know before, and whoever owns the machine must not undo it. What is not known speaks
+against it. EC2 is asked itself before the broker leaves (core.incidents.in_place).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core.errors import InvalidInput
 from core.incidents.observation import NodeView, PodView
 from core.rotation.observation import RunObservation
-from core.rotation.outdated import Launched, why_unknown
 from core.rotation.run_record import NodeTurn
 from core.views import id_list
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Build:
+    """What an instance was launched as, or would be; None is what is not known of it."""
+
+    template_id: str | None = None
+    template_version: str | None = None
+    configuration: str | None = None  # a launch configuration's name
+    image_id: str | None = None
+    instance_type: str | None = None
+    # What a launch template says beyond its image, by name; None: its version cannot be read.
+    beyond_image: Mapping[str, str] | None = None
+    # What an instance and the image of its root volume must have in common, by name.
+    traits: Mapping[str, str] | None = None
+
+
+# An image that a launch template names by a parameter of Systems Manager's.
+_BY_PARAMETER = "resolve:"
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """An instance as it is, and as its group would launch it now."""
+
+    present: Build
+    wanted: Build
+    # EKS or Karpenter replaces what differs from its template, and would call this drift.
+    managed: bool = False
+
+
+def why_outdated(launched: Launched, kubelet: str, server: str) -> str | None:
+    """Say in what a node differs from a new one; None: a new one would be the same.
+
+    A kubelet of another minor version than the control plane's is a reason of its own, unless a new
+    instance would be of the very same image, and have that kubelet too (`stale_template`).
+    """
+    return ", ".join(_changes(launched, kubelet, server)) or None
+
+
+def why_unknown(launched: Launched | None) -> str | None:
+    """Say why nobody can tell whether a node differs from a new one; None: somebody can."""
+    if launched is None:
+        return "no group of this cluster has its instance, or says what it launches"
+    image = launched.wanted.image_id
+    if image is not None and image.startswith(_BY_PARAMETER):
+        return f"its launch template names its image by a parameter ({image}), which was not read"
+    return None
+
+
+def _behind(kubelet: str, server: str) -> bool:
+    return _minor(kubelet) is not None and _minor(kubelet) != _minor(server)
+
+
+def _same_image(launched: Launched) -> bool:
+    """Say whether a new instance is known to be of the same image; one unknown may be another."""
+    present, wanted = launched.present.image_id, launched.wanted.image_id
+    return present is not None and present == wanted
+
+
+def _changes(launched: Launched, kubelet: str, server: str) -> Iterator[str]:
+    present, wanted = launched.present, launched.wanted
+    image = None if (wanted.image_id or "").startswith(_BY_PARAMETER) else wanted.image_id
+    if _behind(kubelet, server) and not _same_image(launched):
+        yield f"kubelet {kubelet} under Kubernetes {server}"
+    pairs = (
+        ("image", present.image_id, image),
+        ("instance type", present.instance_type, wanted.instance_type),
+    )
+    for name, is_, would in pairs:
+        if is_ is not None and would is not None and is_ != would:
+            yield f"{name} {is_} instead of {would}"
+    was_by, would_by = _launcher(present), _launcher(wanted)
+    if would_by is not None and was_by != would_by:
+        kind, name = was_by or ("no launch template or configuration", "")
+        other = would_by[1] if would_by[0] == kind else " ".join(would_by)
+        yield f"{kind} {name}".rstrip() + f" instead of {other}"
+    # Versions of two templates say nothing about each other.
+    was, new = present.template_version, wanted.template_version
+    same = present.template_id == wanted.template_id
+    if same and was is not None and new is not None and was != new and not _says_the_same(launched):
+        yield f"launch template version {was} instead of {new}"
+
+
+def _launcher(build: Build) -> tuple[str, str] | None:
+    """Return what an instance is launched by, in words and by its name; None: nothing is named."""
+    if build.configuration is not None:
+        return "launch configuration", build.configuration
+    return None if build.template_id is None else ("launch template", build.template_id)
+
+
+def _says_the_same(launched: Launched) -> bool:
+    """Say whether another version of a template would launch the very same: a root volume that was
+    replaced in place has the image of the newer one."""
+    was, new = launched.present.beyond_image, launched.wanted.beyond_image
+    return was is not None and was == new and _same_image(launched)
+
+
+def stale_template(
+    launched: Mapping[str, Launched], kubelets: Mapping[str, str], server: str
+) -> Iterator[str]:
+    """Yield the instances that no rotation would bring to the control plane's version."""
+    for instance_id, kubelet in sorted(kubelets.items()):
+        found = launched.get(instance_id)
+        if found is None or not _behind(kubelet, server):
+            continue
+        if _same_image(found):
+            yield (
+                f"Instance {instance_id} has kubelet {kubelet} under Kubernetes {server}, and its "
+                f"launch template still names the same image: give it a newer one first (in "
+                f"stacks of ours by `stillwater up`)."
+            )
+
+
+def _minor(version: str) -> tuple[str, str] | None:
+    """Return major and minor.
+
+    >>> _minor("v1.36.1-eks-0a1b2c3")
+    ('1', '36')
+    """
+    parts = version.lstrip("v").split(".")
+    return (parts[0], parts[1].rstrip("+")) if len(parts) > 1 else None
+
+
+# Of instances without virtualization EC2 replaces no root volume, but for Apple's.
+METAL = ".metal"
+ROOT_DEVICE, EBS = "root device", "ebs"
+
+
+def in_place(turn: NodeTurn, launched: Launched | None, seen: RunObservation) -> NodeTurn:
+    """Return a turn with the image that its root volume is made of, or why that cannot be."""
+    why = next(_against(turn, launched, seen), None)
+    if why is not None or launched is None:
+        return replace(turn, by_replacement=why or "Nothing is known of its instance.")
+    return replace(turn, image_id=launched.wanted.image_id)
+
+
+def _against(turn: NodeTurn, launched: Launched | None, seen: RunObservation) -> Iterator[str]:
+    if seen.claim_of(turn.instance_id) is not None:
+        yield "Karpenter owns its machine, and would replace one that differs from its NodeClaim."
+    if launched is None:
+        yield "Its instance belongs to no group of this cluster with a launch template."
+        return
+    if launched.managed:
+        yield "EKS manages its node group, and would replace an instance that it did not update."
+    present, wanted = launched.present, launched.wanted
+    if present.image_id is None or wanted.image_id is None:
+        yield "Its image, or the one that its group would launch, is not known."
+    if present.template_id != wanted.template_id:
+        yield "Its group has another launch template than the one that it was launched from."
+    if present.instance_type != wanted.instance_type and wanted.instance_type is not None:
+        yield f"Its instance type is {present.instance_type}, not {wanted.instance_type}."
+    if METAL in (present.instance_type or METAL):
+        yield "EC2 replaces root volumes of virtual machines only."
+    yield from _of_the_template(launched)
+    yield from _of_the_image(launched)
+
+
+def _of_the_template(launched: Launched) -> Iterator[str]:
+    was, would = launched.present.beyond_image, launched.wanted.beyond_image
+    if was is None or would is None:
+        yield "The version of the launch template that it was launched from cannot be read."
+        return
+    changed = sorted(name for name in was.keys() | would.keys() if was.get(name) != would.get(name))
+    if changed:
+        yield f"Its launch template changes more than the image: {', '.join(changed)}."
+
+
+def _of_the_image(launched: Launched) -> Iterator[str]:
+    has, needs = launched.present.traits, launched.wanted.traits
+    if has is None or needs is None:
+        yield "EC2 tells nothing of its instance, or of the image."
+        return
+    if has.get(ROOT_DEVICE) != EBS or needs.get(ROOT_DEVICE) != EBS:
+        yield "Its root volume, or the image's, is no EBS volume."
+    for name in sorted((has.keys() | needs.keys()) - {ROOT_DEVICE}):
+        if has.get(name) != needs.get(name):
+            yield (
+                f"The {name} of the image is {needs.get(name) or 'not known'}, and of its instance "
+                f"{has.get(name) or 'not known'}."
+            )
+
 
 BY_HAND = "asked for by hand"
 NO_PODS = (

@@ -1,8 +1,8 @@
 """Hands the ClusterSpec's figures, which no bill says, to the report.
 
-A plain document, so that a job on EMR needs no more than the standard library: core.cluster.facts
-makes it where the ClusterSpec is, in `pulumi up` or for a report on one machine, and `parse` reads
-it where the job runs.
+A plain document, so that a job on EMR needs no more than the standard library:
+core.cluster.expected makes it where the ClusterSpec is, in `pulumi up` or for a report on one
+machine, and `parse` reads it where the job runs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from core.errors import InvalidInput, one_line, passed_on
 from core.settings import codec
-from core.volumes.policy import Policy
+from core.volumes.sizing import Policy
 
 
 @dataclass(frozen=True, slots=True)

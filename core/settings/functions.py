@@ -1,8 +1,8 @@
 """Defines what each function is told: a frozen type apiece, rendered by infra, read by handlers.
 
 A function gets only what it reads. Fields marked KEPT are too long for a function's environment and
-wait in the ledger's table (infra.functions.kept, handlers.store.settings). What each asks of Kafka
-stands in core.settings.kafka_calls.
+wait in the ledger's table (infra.functions.function, handlers.store.settings). What each asks of
+Kafka stands in core.settings.kafka_calls.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from core.incidents.levels import OWN, Level, Reach
+from core.incidents.decisions import OWN, Level, Reach
 from core.incidents.observation import Policy
-from core.incidents.ownership import Ownership, ours
+from core.incidents.sweep import Ownership, ours
 from core.naming import NODE_POOL_LABEL
 from core.settings.node_place import NodePlace
 from core.settings.probe import ProbeBudget

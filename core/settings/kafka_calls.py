@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from core.availability.kafka_rights import MOVING_LEADERS, READING, THROTTLING, KafkaRequest
+from core.availability.wholeness import MOVING_LEADERS, READING, THROTTLING, KafkaRequest
 
 # What each function that speaks to Kafka sends there.
 FUNCTION_CALLS: Mapping[str, frozenset[KafkaRequest]] = {

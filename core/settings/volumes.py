@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from core.settings.functions import KEPT, InCluster, InKafka
-from core.volumes.limits import Gp3
-from core.volumes.policy import Policy
+from core.volumes.sizing import Gp3, Policy
 
 
 @dataclass(frozen=True, slots=True)

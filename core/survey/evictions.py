@@ -1,16 +1,32 @@
 """Judges who may make a pod of Kafka leave, and who is asked: budgets, webhooks, Drain Cleaner.
 
 Sources: the eviction API and the disruption controller, Strimzi's Drain Cleaner.
+
+Judges who else empties nodes: Cluster Autoscaler, tools that are known, accounts that may.
+
+Source: Cluster Autoscaler's rules of what blocks a scale-down; Kubernetes' RBAC.
+
+Judges who may push a broker off its node: pods of a higher priority that fit there.
+
+Source: Kubernetes' scheduler. For a pod that finds no room it deletes pods of lower priority; it
+asks no webhook, and no budget keeps it from that where nothing else makes room.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, every_kafka, pods_of
-from core.survey.finding import Finding, Weight, broker_may_die, listing, producer_may_stall
-from core.survey.kafka_facts import Pod
-from core.survey.tool_facts import DisruptionBudget, DrainCleaner
+from core.survey.facts import Surveyed, every_kafka, node_of, pods_of
+from core.survey.finding import (
+    Finding,
+    Weight,
+    broker_may_die,
+    listing,
+    producer_may_stall,
+    worth_knowing,
+)
+from core.survey.kafka_facts import Pod, Rival
+from core.survey.tool_facts import Autoscaler, DisruptionBudget, DrainCleaner
 from core.unknown import Unknown, of
 
 # Kinds whose size the disruption controller can ask for; of others it takes a whole minAvailable.
@@ -200,3 +216,111 @@ def cleaners(seen: Surveyed) -> Iterator[Finding]:
                 f"evictions to the budgets",
                 "add the namespace to STRIMZI_DRAIN_NAMESPACES",
             )
+
+
+SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+KEPT = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
+
+
+def autoscalers(seen: Surveyed) -> Iterator[Finding]:
+    """Find brokers whose node an autoscaler may take away because it looks idle."""
+    for scaler in of(seen.autoscalers):
+        if not scaler.scales_down:
+            continue
+        for kafka in every_kafka(seen):
+            taken = [pod for pod in pods_of(seen, kafka) if _is_protected(pod, scaler, seen)]
+            if taken:
+                yield producer_may_stall(
+                    "autoscaler",
+                    kafka.title,
+                    f"{scaler.title} may take the nodes of {listing(pod.name for pod in taken)} "
+                    f"away when they look idle",
+                    f"annotate the pods with {SAFE_TO_EVICT}: 'false'",
+                )
+
+
+def _is_protected(pod: Pod, scaler: Autoscaler, seen: Surveyed) -> bool:
+    """Say whether a pod keeps Cluster Autoscaler from its node neither by itself nor by that."""
+    node = node_of(pod, seen)
+    if node is not None and node.annotations.get(KEPT) == "true":
+        return False
+    said = pod.annotations.get(SAFE_TO_EVICT)
+    if said in {"true", "false"} or node is None:
+        return said == "true"
+    # It knows what brings a StatefulSet's pods back, and of Strimzi's own sets only if told. It
+    # touches no node of Karpenter's.
+    known = scaler.takes_custom or pod.owner == "StatefulSet"
+    return known and node.node_pool is None
+
+
+def evictors(seen: Surveyed) -> Iterator[Finding]:
+    """Name what else evicts pods by its own rules, or may."""
+    named = of(seen.evictors)
+    for each in of(seen.entitled):
+        if each.title not in {known.title for known in named}:
+            yield worth_knowing(
+                "evictor",
+                each.title,
+                f"{each.by_role} lets it evict pods or delete nodes; when it does was not judged",
+                "find out whether it touches the nodes of Kafka, and what it asks before",
+            )
+    for each in named:
+        yield worth_knowing(
+            "evictor",
+            each.title,
+            f"{each.tool} evicts pods or drains nodes by its own rules, those of Kafka among them",
+            "keep it away from the nodes of Kafka, or see that its drains are asked about",
+        )
+
+
+# What people may give a class of their own; above are Kubernetes' own, which every cluster runs.
+MOST_OF_PEOPLE = 1_000_000_000
+_KEEPING_OFF = ("NoSchedule", "NoExecute")
+_REMEDY = (
+    "give Kafka's pods a priorityClassName above theirs, or keep others off Kafka's nodes by a "
+    "taint"
+)
+
+
+def preemption(seen: Surveyed) -> Iterator[Finding]:
+    """Find pods of others for which the scheduler may delete pods of Kafka."""
+    for kafka in every_kafka(seen):
+        pods = pods_of(seen, kafka)
+        waiting, running = dict[Rival, list[Pod]](), dict[Rival, list[Pod]]()
+        for rival in of(seen.rivals):
+            below = [
+                pod for pod in pods if pod.priority < rival.priority and _fits(rival, pod, seen)
+            ]
+            if below and rival.waits:
+                waiting[rival] = below
+            elif below and rival.priority <= MOST_OF_PEOPLE:
+                running[rival] = below
+        for rivals, weight, check, what in (
+            (waiting, Weight.BROKER, "preempted", "wait for room"),
+            (running, Weight.ADVICE, "preemptible", "run"),
+        ):
+            if rivals:
+                names = {pod.name for below in rivals.values() for pod in below}
+                yield Finding(
+                    check,
+                    weight,
+                    kafka.title,
+                    f"{listing(each.title for each in rivals)} {what}, have a higher priority and "
+                    f"fit on nodes of {listing(names)}: where room is short, the scheduler deletes "
+                    f"these for them, and no webhook is asked",
+                    _REMEDY,
+                )
+
+
+def _fits(rival: Rival, pod: Pod, seen: Surveyed) -> bool:
+    """Say whether another's pod may be placed where a pod of Kafka's is."""
+    node = node_of(pod, seen)
+    return (
+        node is not None
+        and rival.wants.fits(node.labels)
+        and all(
+            rival.wants.tolerates(taint.key, taint.value, taint.effect)
+            for taint in node.taints
+            if taint.effect in _KEEPING_OFF
+        )
+    )

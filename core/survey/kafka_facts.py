@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 
-from core.availability.conditions import Condition
+from core.availability.operator import Condition
 from core.placement import ANYWHERE, Amounts, Placement
 
 

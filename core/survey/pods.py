@@ -2,6 +2,10 @@
 
 Sources: Kubernetes' scheduler (labels, taints, priority), eviction and memory; the JVM's heap;
 Strimzi's annotations of pods.
+
+Judges autoscalers that change how many brokers a Kafka has.
+
+Sources: Kubernetes' HorizontalPodAutoscaler; Strimzi's check before it removes a broker.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from core.placement import (
 from core.survey.facts import Surveyed, every_kafka, node_of, pods_of
 from core.survey.finding import (
     Finding,
+    Weight,
     broker_may_die,
     listing,
     not_judged,
@@ -28,6 +33,7 @@ from core.survey.finding import (
 )
 from core.survey.kafka_facts import Pod
 from core.survey.node_facts import EBS_DRIVERS, Node, VolumeSlots
+from core.survey.tool_facts import SizeScaler
 from core.unknown import Unknown, mapping_of, of
 
 # A broker that was killed reads its logs again before it opens a port: minutes for full disks.
@@ -307,3 +313,36 @@ def versions(seen: Surveyed) -> Iterator[Finding]:
             f"they run {listing(found)}: an upgrade is under way, or was left half-way",
             "know who upgrades them next, and when",
         )
+
+
+def scalers(seen: Surveyed) -> Iterator[Finding]:
+    """Find autoscalers that take a broker away when a metric is low."""
+    pools = {(each.namespace, each.name) for each in of(seen.pools)}
+    for each in of(seen.size_scalers):
+        mine = (each.namespace, each.target)
+        if each.least >= each.most:
+            continue
+        if each.kind == "KafkaNodePool" and mine in pools:
+            yield _finding(
+                each,
+                Weight.ADVICE,
+                "Strimzi removes a broker only once nothing is on it, and until then reverts it "
+                "at each turn",
+            )
+        elif f"{each.kind} {each.namespace}/{each.target}" in {
+            other.title for other in of(seen.other_kafkas)
+        }:
+            yield _finding(
+                each, Weight.BROKER, "the last broker is ended with the replicas that are on it"
+            )
+
+
+def _finding(scaler: SizeScaler, weight: Weight, result: str) -> Finding:
+    return Finding(
+        "size-scaled",
+        weight,
+        scaler.title,
+        f"it changes the number of brokers of {scaler.kind} {scaler.target} between {scaler.least} "
+        f"and {scaler.most} by a metric: {result}",
+        "take it away, and change the number of brokers by hand, after their partitions",
+    )

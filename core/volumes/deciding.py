@@ -2,26 +2,332 @@
 
 The order is what hurts most first: something stands in the way; a volume fills; a rotation is near;
 more is asked than the volumes give; nothing has been asked of them for long.
+
+The words in which it is decided what becomes of a set of volumes.
+
+Finds what stands in a volume's way: somebody's change, a stuck resize, a missing class.
+
+Each is a sentence with its remedy. The single writer of a volume is its KafkaNodePool; whatever was
+changed elsewhere neither Strimzi nor the EBS driver puts right by itself.
+
+Which broker of a set is about to be away, and for how long: from incidents and the rotation run.
+
+An incident says it minutes before, when EC2 may no longer have the time to make a volume faster; a
+run says it a whole node earlier. How long a broker is away was measured of those before it.
+
+Plans all volumes of a cluster: each set decided for itself, then the budget over all.
+
+The budget is what all volumes together may cost a month above what the ClusterSpec asks for. What
+hurts most is paid first. Where the price book knows no price, volumes are judged in GiB and IOPS;
+a budget that nobody can hold them to lets only what a volume needs before it is full.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
+from enum import StrEnum
+from typing import Any
 
-from core.cost.pricing import PriceBook
+from core.cost.pricing import PriceBook, fetch_command
+from core.incidents.record import UNDRAINED, Incident, State
+from core.rotation.preconditions import in_order
+from core.rotation.run_record import NodeTurn, Run, RunState
+from core.stored import unread_keys, without
 from core.volumes import speed
-from core.volumes.decisions import DecisionKind, VolumeDecision
-from core.volumes.for_rotation import SLOTS_NEEDED, bargain, describe
-from core.volumes.growth import Growth, growth
-from core.volumes.ledger import free_slots, next_slot_at
-from core.volumes.limits import Gp3, refusals
-from core.volumes.shrinking import smaller
-from core.volumes.sizing import cents, change_usd
-from core.volumes.speed import Speed
-from core.volumes.troubles import troubles
-from core.volumes.unknown import UNKNOWN, Unmeasured, unknowns
-from core.volumes.views import Trouble, VolumeSet
+from core.volumes.growth import Growth, growth, smaller
+from core.volumes.series import UNKNOWN, Unmeasured, unknowns
+from core.volumes.sizing import GP3_ITEMS, MIB, Gp3, Performance, cents, change_usd, refusals
+from core.volumes.speed import SLOTS_NEEDED, Speed, bargain, describe
+from core.volumes.views import (
+    BrokerAbsence,
+    ModificationState,
+    Trouble,
+    VolumeSet,
+    VolumeView,
+    free_slots,
+    next_slot_at,
+)
+
+
+class DecisionKind(StrEnum):
+    """What a decision does. Only those that `changes` change anything."""
+
+    KEEP = "keep"
+    GROW = "grow"
+    RAISE = "raise"
+    LOWER = "lower"
+    ROTATION = "raise for a rotation"
+    WAIT = "wait"
+    ADVISE = "advise"
+    REFUSE = "refuse"
+    UNKNOWN = "unknown"
+
+    @property
+    def changes(self) -> bool:
+        return self in {
+            DecisionKind.GROW,
+            DecisionKind.RAISE,
+            DecisionKind.LOWER,
+            DecisionKind.ROTATION,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VolumeDecision:
+    """What becomes of one set of volumes, why, and what that costs more or less a month."""
+
+    pool: str
+    number: int
+    kind: DecisionKind
+    reason: str
+    # Where something changes: what every volume of the set becomes.
+    target: Gp3 | None = None
+    # None where the price book does not know.
+    monthly_usd_change: Decimal | None = Decimal(0)
+    # It may use the slot that is kept for this.
+    emergency: bool = False
+    # What stands in the way, for alerts: instance, budget, slots, ceiling, frozen, trouble's kind;
+    # unknown, where a figure is missing that somebody should have.
+    refused_by: str = ""
+    # When to look again, where that is known.
+    until: float | None = None
+
+    @property
+    def name(self) -> str:
+        return f"volume {self.number} of pool {self.pool}"
+
+
+NOT_APPLIED = "not-applied"
+IGNORED = "storage-ignored"
+CLASS_DRIFT = "class-drift"
+# Strimzi reconciles every two minutes, and the driver waits two seconds for more to change.
+SETTLING_SECONDS = 600.0
+
+
+def troubles(of: VolumeSet, now: float) -> tuple[Trouble, ...]:
+    """Return everything that is wrong with the volumes of a set."""
+    found = (trouble for volume in of.volumes for trouble in _of_volume(of, volume, now))
+    return (*_ignored_storage(of), *found)
+
+
+def _ignored_storage(of: VolumeSet) -> Iterator[Trouble]:
+    """Say that no change of the pool is obeyed, and what its storage must be for one to be."""
+    if of.ignored:
+        yield Trouble(
+            IGNORED,
+            f"Strimzi's operator ignores every change of the storage of pool {of.pool}, growth "
+            f"included, and says: {of.ignored.rstrip('.')}",
+            f"correct another volume of KafkaNodePool {of.pool} first: it asks for less there than "
+            f"its claims have",
+        )
+
+
+def _of_volume(of: VolumeSet, volume: VolumeView, now: float) -> Iterator[Trouble]:
+    yield from volume.troubles
+    latest = volume.history.latest
+    if latest is not None and (
+        latest.state in {ModificationState.MODIFYING, ModificationState.OPTIMIZING}
+        or now - latest.started_at < SETTLING_SECONDS
+    ):
+        return
+    yield from _unapplied_changes(of, volume)
+    yield from _drifts(volume)
+
+
+def _unapplied_changes(of: VolumeSet, volume: VolumeView) -> Iterator[Trouble]:
+    claim, wanted = volume.claim, class_of(of.asked.performance)
+    if (volume.requested_gib, volume.wanted_class) != (of.asked.size_gib, wanted):
+        yield Trouble(
+            NOT_APPLIED,
+            f"claim {claim} asks for {volume.requested_gib} GiB of class "
+            f"{volume.wanted_class or '(none)'}, and its pool for {of.asked.size_gib} GiB of "
+            f"{wanted}",
+            "see why Strimzi's operator has not written it: its log and the KafkaNodePool's status",
+        )
+    elif volume.given_gib < volume.requested_gib:
+        yield Trouble(
+            "resize-stuck",
+            f"claim {claim} asks for {volume.requested_gib} GiB and has {volume.given_gib}",
+            f"see `kubectl describe pvc {claim}` and the EBS driver's log",
+        )
+    elif volume.given_class != volume.wanted_class:
+        yield Trouble(
+            "class-stuck",
+            f"claim {claim} asks for class {volume.wanted_class} and has "
+            f"{volume.given_class or '(none)'}",
+            f"see `kubectl describe pvc {claim}` and the EBS driver's log",
+        )
+
+
+def _drifts(volume: VolumeView) -> Iterator[Trouble]:
+    actual = volume.actual
+    given = performance_of(volume.given_class)
+    if given is not None and given != actual.performance:
+        yield Trouble(
+            CLASS_DRIFT,
+            f"{volume.volume_id} has {actual.performance} "
+            f"and its class {volume.given_class} another performance: somebody changed it in EC2, "
+            f"and the driver never repairs that",
+            f"modify {volume.volume_id} back to {given}, which takes one of its four modifications",
+            blocks=False,
+        )
+
+
+def performance_of(class_name: str) -> Performance | None:
+    """Return what a VolumeAttributesClass of ours gives, by its name; None for another's.
+
+    >>> performance_of("gp3-4000-250")
+    Performance(iops=4000, throughput_mib_per_s=250)
+    """
+    kind, _, rest = class_name.partition("-")
+    iops, _, throughput = rest.partition("-")
+    if kind != "gp3" or not (iops.isdigit() and throughput.isdigit()):
+        return None
+    return Performance(int(iops), int(throughput))
+
+
+def class_of(performance: Performance) -> str:
+    """Return the VolumeAttributesClass of a performance.
+
+    >>> class_of(Performance(4000, 250))
+    'gp3-4000-250'
+    """
+    return f"gp3-{performance.iops}-{performance.throughput_mib_per_s}"
+
+
+# From the drain to the first fetch where none was measured: leaders, stop, volume, start.
+ASSUMED_AWAY_SECONDS = 300.0
+MOST_REMEMBERED = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Absences:
+    """What is remembered of departures: those open at the last look, and what earlier ones took."""
+
+    open_ids: tuple[str, ...] = ()
+    # From the drain until the broker was back in every ISR, the latest last.
+    seconds: tuple[float, ...] = ()
+    unread: Mapping[str, Any] = unread_keys()
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self.unread, "open": list(self.open_ids), "seconds": list(self.seconds)}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any] | None) -> Absences:
+        found = document or {}
+        return cls(
+            open_ids=tuple(found.get("open", ())),
+            seconds=tuple(found.get("seconds", ())),
+            unread=without(found, "open", "seconds"),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Departures:
+    """Who is leaving, who will, and how long those before them were away."""
+
+    incidents: tuple[Incident, ...] = ()
+    run: Run | None = None
+    absences: Absences = Absences()
+
+    @property
+    def next_turn(self) -> NodeTurn | None:
+        """The node that a run takes next, while it goes on."""
+        run = self.run
+        if run is None or run.state is not RunState.RUNNING:
+            return None
+        if run.pause_asked_by or run.abort_asked_by:
+            return None
+        return next(iter(in_order(run.waiting, (), None)), None)
+
+    def waiting(self, pods: frozenset[str]) -> int:
+        """Return how many of these pods a run that goes on has still to take."""
+        run = self.run
+        if run is None or run.state is not RunState.RUNNING:
+            return 0
+        return sum(1 for turn in run.waiting if turn.pod in pods)
+
+
+def remembered_absences(
+    before: Absences, open_now: Sequence[Incident], closed: Sequence[Incident]
+) -> Absences:
+    """Return what is remembered once incidents have closed; one without a drain taught nothing."""
+    took = [
+        each.broker_back_at - each.forwarded.first_at
+        for each in closed
+        if each.state is State.RELEASED
+        and each.forwarded is not None
+        and each.broker_back_at is not None
+        and each.broker_back_at > each.forwarded.first_at
+    ]
+    return replace(
+        before,
+        open_ids=tuple(sorted(each.id for each in open_now)),
+        seconds=(*before.seconds, *took)[-MOST_REMEMBERED:],
+    )
+
+
+def rotation_of(of: VolumeSet, seen: Departures) -> BrokerAbsence | None:
+    """Return the rotation that a broker of a set is about to go through, or has behind it."""
+    pods = frozenset(volume.pod for volume in of.volumes)
+    left = seen.waiting(pods)
+    for volume in of.volumes:
+        mine = [each for each in seen.incidents if each.pod_name == volume.pod]
+        if any(each.state in UNDRAINED for each in mine):
+            return _ahead(of, volume, seen, max(1, left + _begun_count(volume, seen)))
+        if mine:
+            # It is away: neither raised any more nor lowered already.
+            return _still(volume)
+    turn = seen.next_turn
+    for volume in of.volumes:
+        if turn is not None and turn.is_broker and turn.pod == volume.pod:
+            return _ahead(of, volume, seen, left)
+    for volume in of.volumes:
+        latest = volume.history.latest
+        if latest is not None and latest.kind == DecisionKind.ROTATION.value:
+            # Raised once for all nodes of the set, lowered after the last: two slots and no more.
+            return replace(_still(volume), over=not (left or _in_hand(pods, seen)))
+    return None
+
+
+def _begun_count(volume: VolumeView, seen: Departures) -> int:
+    """Return 1 for a node whose turn has begun: it is no longer among those that wait."""
+    waiting = () if seen.run is None else seen.run.waiting
+    return 0 if any(turn.pod == volume.pod for turn in waiting) else 1
+
+
+def _in_hand(pods: frozenset[str], seen: Departures) -> bool:
+    return seen.run is not None and any(turn.pod in pods for turn in seen.run.in_hand)
+
+
+def _ahead(of: VolumeSet, volume: VolumeView, seen: Departures, nodes: int) -> BrokerAbsence:
+    appended = volume.load.bytes_per_s_p999 or 0.0
+    took = seen.absences.seconds
+    return BrokerAbsence(
+        pod=volume.pod,
+        append_bytes_per_s=appended,
+        away_seconds=_away(took, appended, of.asked.throughput_mib_per_s * MIB),
+        nodes=nodes,
+        measured=len(took),
+    )
+
+
+def _away(took: Sequence[float], appended: float, rate: float) -> float:
+    """Return how long a broker is away, from how long others took until they were back in sync.
+
+    What was measured is D + T, with T = D·W / (R - W): so D is a share (R - W) / R of it.
+    """
+    if not took:
+        return ASSUMED_AWAY_SECONDS
+    share = (rate - appended) / rate if 0 < appended < rate else 1.0
+    return statistics.median(took) * share
+
+
+def _still(volume: VolumeView) -> BrokerAbsence:
+    return BrokerAbsence(pod=volume.pod, append_bytes_per_s=0.0, away_seconds=0.0)
 
 
 def decide(of: VolumeSet, book: PriceBook, now: float) -> tuple[VolumeDecision, ...]:
@@ -63,7 +369,7 @@ def _pool_raised(of: VolumeSet) -> VolumeDecision | None:
     )
     if of.frozen:
         waits = f"{of.name} is frozen ({of.frozen}). Then: {reason}"
-        return _refusal(of, DecisionKind.WAIT, waits, "frozen")
+        return _deciding_refusal(of, DecisionKind.WAIT, waits, "frozen")
     return VolumeDecision(
         pool=of.pool,
         number=of.number,
@@ -133,7 +439,9 @@ def _possible(
     obstacle = next(_obstacles(of, change.target or of.asked, wrong), None)
     if obstacle is not None:
         by, sentence = obstacle
-        return _refusal(of, DecisionKind.WAIT, f"{sentence}. Then: {change.reason}", by, change)
+        return _deciding_refusal(
+            of, DecisionKind.WAIT, f"{sentence}. Then: {change.reason}", by, change
+        )
     free = slots(of, now)
     if free <= _reserved_slots(of, change):
         return _out_of_slots(of, change, free, now)
@@ -171,11 +479,15 @@ def _obstacles(of: VolumeSet, target: Gp3, wrong: tuple[Trouble, ...]) -> Iterat
 
 
 def _trouble(of: VolumeSet, trouble: Trouble) -> VolumeDecision:
-    return _refusal(of, DecisionKind.ADVISE, f"{trouble.sentence}; {trouble.remedy}", trouble.kind)
+    return _deciding_refusal(
+        of, DecisionKind.ADVISE, f"{trouble.sentence}; {trouble.remedy}", trouble.kind
+    )
 
 
 def _decision_without_figures(of: VolumeSet, each: Unmeasured) -> VolumeDecision:
-    return _refusal(of, DecisionKind.UNKNOWN, each.sentence, UNKNOWN if each.alarming else "")
+    return _deciding_refusal(
+        of, DecisionKind.UNKNOWN, each.sentence, UNKNOWN if each.alarming else ""
+    )
 
 
 def _reserved_slots(of: VolumeSet, change: VolumeDecision) -> int:
@@ -198,7 +510,7 @@ def _out_of_slots(of: VolumeSet, change: VolumeDecision, free: int, now: float) 
         else ""
     )
     sentence = f"{left} and the next is free in {hours:.1f} h{last}. Then: {change.reason}"
-    return _refusal(of, DecisionKind.WAIT, sentence, "slots", change, until)
+    return _deciding_refusal(of, DecisionKind.WAIT, sentence, "slots", change, until)
 
 
 def _advice(
@@ -206,7 +518,7 @@ def _advice(
 ) -> Iterator[VolumeDecision]:
     """Return what no modification mends."""
     if grown is not None and grown.capped:
-        yield _refusal(
+        yield _deciding_refusal(
             of,
             DecisionKind.ADVISE,
             f"{grown.reason}, and the policy allows no more than {of.policy.largest_gib} GiB; "
@@ -214,7 +526,7 @@ def _advice(
             "ceiling",
         )
     if quicker is not None and quicker.performance is None:
-        yield _refusal(of, DecisionKind.REFUSE, quicker.reason, quicker.refused_by)
+        yield _deciding_refusal(of, DecisionKind.REFUSE, quicker.reason, quicker.refused_by)
     if grown is None and (less := smaller(of, book)) is not None:
         yield _plain(of, DecisionKind.ADVISE, less)
 
@@ -223,7 +535,7 @@ def _plain(of: VolumeSet, kind: DecisionKind, reason: str) -> VolumeDecision:
     return VolumeDecision(pool=of.pool, number=of.number, kind=kind, reason=reason)
 
 
-def _refusal(
+def _deciding_refusal(
     of: VolumeSet,
     kind: DecisionKind,
     reason: str,
@@ -242,3 +554,118 @@ def _refusal(
         refused_by=by,
         until=until,
     )
+
+
+# The first is paid first.
+ORDER = (DecisionKind.LOWER, DecisionKind.GROW, DecisionKind.RAISE, DecisionKind.ROTATION)
+
+
+@dataclass(frozen=True, slots=True)
+class VolumePlan:
+    """What is to be done, in order, and what the volumes cost beyond the spec before and after."""
+
+    decisions: tuple[VolumeDecision, ...]
+    # None where a price is unknown.
+    above_spec_usd: Decimal | None
+    planned_usd: Decimal | None
+    # What nobody knows, and the command that fetches it; empty where all is known.
+    unpriced: str = ""
+
+    @property
+    def changes(self) -> tuple[VolumeDecision, ...]:
+        return tuple(d for d in self.decisions if d.kind.changes)
+
+
+def plan(
+    sets: Sequence[VolumeSet], book: PriceBook, now: float, budget_usd: Decimal | None = None
+) -> VolumePlan:
+    """Return what to do with every set, within a budget; None is no limit."""
+    before = spent = _together(above_spec(each, book) for each in sets)
+    decided = [decision for each in sets for decision in decide(each, book, now)]
+    paid: dict[int, VolumeDecision] = {}
+    for number in sorted(range(len(decided)), key=lambda n: _urgency(decided[n])):
+        decision = decided[number]
+        if not decision.kind.changes:
+            continue
+        cost = decision.monthly_usd_change
+        refused = None if budget_usd is None else _plan_refusal(decision, spent, budget_usd, book)
+        if refused is not None:
+            paid[number] = refused
+        else:
+            spent = None if spent is None or cost is None else spent + cost
+    missing = [item for item in GP3_ITEMS if book.find(item) is None]
+    return VolumePlan(
+        tuple(paid.get(number, decision) for number, decision in enumerate(decided)),
+        None if before is None else cents(before),
+        None if spent is None else cents(spent),
+        book.unknown(missing) if missing else "",
+    )
+
+
+def above_spec(of: VolumeSet, book: PriceBook) -> Decimal | None:
+    """Return what a set costs a month above what the ClusterSpec asks for; None: unknown."""
+    each = change_usd(Gp3(of.spec.size_gib, of.floor), of.asked, book)
+    return None if each is None else each * len(of.volumes)
+
+
+def _together(amounts: Iterable[Decimal | None]) -> Decimal | None:
+    found = list(amounts)
+    known = [each for each in found if each is not None]
+    return sum(known, Decimal(0)) if len(known) == len(found) else None
+
+
+def _plan_refusal(
+    decision: VolumeDecision, spent: Decimal | None, budget_usd: Decimal, book: PriceBook
+) -> VolumeDecision | None:
+    """Return the refusal of a change that a budget does not bear, None for one that it does."""
+    cost = decision.monthly_usd_change
+    if cost is not None and spent is not None:
+        dear = cost > 0 and spent + cost > budget_usd
+        return _too_dear(decision, cost, spent, budget_usd) if dear else None
+    # Less costs less, whatever the price; and a full volume stops its broker.
+    if decision.kind is DecisionKind.LOWER or (decision.emergency and budget_usd > 0):
+        return None
+    return replace(
+        decision,
+        kind=DecisionKind.REFUSE,
+        refused_by="budget",
+        reason=(
+            f"nobody can say whether the budget of ${budget_usd} above the spec bears it without a "
+            f"price of gp3; fetch it with `{fetch_command(book.region)}` and run `stillwater up`. "
+            f"Wanted was: {decision.reason}"
+        ),
+    )
+
+
+def _urgency(decision: VolumeDecision) -> tuple[bool, int, Decimal]:
+    place = ORDER.index(decision.kind) if decision.kind in ORDER else len(ORDER)
+    # What lowers the bill comes before all: it pays for the rest.
+    cost = decision.monthly_usd_change or Decimal(0)
+    if decision.kind is DecisionKind.LOWER:
+        return False, place, cost
+    return not decision.emergency, place, cost
+
+
+def _too_dear(
+    decision: VolumeDecision, cost: Decimal, spent: Decimal, budget_usd: Decimal
+) -> VolumeDecision:
+    return replace(
+        decision,
+        kind=DecisionKind.REFUSE,
+        refused_by="budget",
+        reason=(
+            f"it costs ${cost} a month more, and of the budget of "
+            f"${budget_usd} above the spec ${cents(spent)} is spent; raise max_monthly_increase_usd"
+            f" or the spec. Wanted was: {decision.reason}"
+        ),
+    )
+
+
+def decision_lines(decisions: Iterable[VolumeDecision]) -> list[str]:
+    """Return a line per decision: what, of which volumes, the cost, why."""
+    return [
+        f"{d.kind.value}: {d.name}"
+        + (f" ({d.monthly_usd_change:+} USD a month)" if d.monthly_usd_change else "")
+        + f": {d.reason}"
+        for d in decisions
+    ]

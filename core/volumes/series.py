@@ -3,13 +3,27 @@
 Room is the kubelet's word, by claim; load and what was asked beyond a limit are the EBS driver's,
 by volume. A series that is not there is named and stays unknown: a 0 in its place would be a volume
 that is empty, idle and never throttled.
+
+Decides which samples of Prometheus a report needs, and in which questions an hour is copied.
+
+An hour is filed once it is whole, under a name that says which: filing it again writes the same.
+No question asks for more samples than a function has memory for.
+
+Names what nobody measured of a set of volumes: a verdict of its own, with the missing source.
+
+It is never taken for a zero: a volume of unknown fill is not empty, one of unknown load not idle.
+Whom it calls is another question. A cluster that is being made has brokers that do not answer yet
+and metrics that have not begun; and where no Prometheus is asked, nobody can know of controllers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 
-from core.volumes.views import Load
+from core.volumes.views import Load, ModificationState, VolumeSet, VolumeView
 from core.words import listing
 
 CLAIM_LABEL, VOLUME_LABEL = "persistentvolumeclaim", "volume_id"
@@ -122,3 +136,179 @@ def _highest(volume: str, found: Found, metrics: tuple[str, str]) -> float | Non
 
 def _either(first: float | None, then: float | None) -> float | None:
     return then if first is None else first
+
+
+HOUR_SECONDS = 3600.0
+# Samples arrive late: a scrape, a remote write and its retries.
+SETTLED_SECONDS = 600.0
+# What was not filed in a day is not asked for again: most keep a day, and nobody waits for it.
+CATCH_UP_HOURS = 24
+# One answer: some 10 MB of text, and 30 MB once it is read.
+MOST_SAMPLES = 200_000
+# In the folder that the job reads; what somebody else put there has another name.
+KEY_PREFIX = "hour-"
+_KAFKA = "kafka_server_"
+
+
+@dataclass(frozen=True, slots=True)
+class WantedMetric:
+    """One metric: how finely, of whom, and whether a broker's many series are summed to one."""
+
+    metric: str
+    step_seconds: float
+    of: str
+    summed: bool = False
+
+
+def _wanted_series() -> Iterator[WantedMetric]:
+    # A catch-up is told to a step, so what a restart is seen by comes finely.
+    for name in ("bytesin", "bytesout", "replicationbytesin"):
+        yield WantedMetric(f"{_KAFKA}brokertopicmetrics_{name}persec_total", 15.0, "broker")
+    for name in ("underreplicatedpartitions", "partitioncount"):
+        yield WantedMetric(f"{_KAFKA}replicamanager_{name}", 15.0, "broker")
+    # A series for every partition, of which reports need the sum.
+    yield WantedMetric("kafka_log_log_size", 60.0, "broker", summed=True)
+    yield WantedMetric("kubelet_volume_stats_used_bytes", 300.0, "claim")
+    for name in OF_LOAD:
+        yield WantedMetric(name, STEP_SECONDS, "volume")
+
+
+WANTED = tuple(_wanted_series())
+
+
+@dataclass(frozen=True, slots=True)
+class Whose:
+    """The cluster whose samples are filed; `labels` tell it from others in one Prometheus."""
+
+    cluster: str
+    namespace: str
+    labels: Mapping[str, str]
+
+
+def sample_key(begin: float) -> str:
+    """Return the name under which the hour that begins then is filed."""
+    return f"{KEY_PREFIX}{datetime.fromtimestamp(begin, UTC).strftime('%Y-%m-%dT%H')}.json.gz"
+
+
+def hours_due(now: float, filed: Collection[str]) -> Iterator[float]:
+    """Yield the begins of hours that are whole and not filed, the oldest first: it is forgotten."""
+    last = math.floor((now - SETTLED_SECONDS) / HOUR_SECONDS) * HOUR_SECONDS - HOUR_SECONDS
+    for hours_ago in reversed(range(CATCH_UP_HOURS)):
+        begin = last - hours_ago * HOUR_SECONDS
+        if sample_key(begin) not in filed:
+            yield begin
+
+
+def before_due(now: float) -> str:
+    """Return a name that stands before those of all hours that may still be due."""
+    return sample_key(now - (CATCH_UP_HOURS + 2) * HOUR_SECONDS)
+
+
+def expression(wanted: WantedMetric, whose: Whose) -> str:
+    """Return what is asked: the series as they are, counters with their resets."""
+    if wanted.of == "claim":
+        like = {CLAIM_LABEL: f"data-[0-9]+-{whose.cluster}-.+"}
+        return wanted.metric + matching({"namespace": whose.namespace, **whose.labels}, like)
+    if wanted.of == "volume":
+        return wanted.metric + matching(whose.labels, {VOLUME_LABEL: ".+"})
+    own = {} if wanted.summed else {"topic": ""}
+    like = {"pod": f"{whose.cluster}-.+-[0-9]+"}
+    selected = wanted.metric + matching({**own, **whose.labels}, like)
+    return f"sum without (topic, partition) ({selected})" if wanted.summed else selected
+
+
+def count_expression(asked: str) -> str:
+    """Return what says how many series an hour has, those that ended in it too."""
+    return f"count(count_over_time(({asked})[1h:5m]))"
+
+
+def slices(wanted: WantedMetric, begin: float, series_count: int) -> Iterator[tuple[float, float]]:
+    """Yield the begins and ends of the questions for an hour, each of MOST_SAMPLES at most.
+
+    Nothing is asked where there is no series, and the next hour's first moment is the next file's.
+    """
+    if not series_count:
+        return
+    moments = max(1, MOST_SAMPLES // series_count)
+    last = begin + HOUR_SECONDS - wanted.step_seconds
+    while begin <= last:
+        end = min(begin + (moments - 1) * wanted.step_seconds, last)
+        yield begin, end
+        begin = end + wanted.step_seconds
+
+
+UNKNOWN = "unknown"
+# Since a volume was first looked at: machines, volumes, brokers and their first hour of metrics.
+MAKING_SECONDS = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Unmeasured:
+    """A figure nobody has, as a sentence, and whether somebody should be called for it."""
+
+    sentence: str
+    alarming: bool
+
+
+def unknowns(of: VolumeSet, now: float) -> tuple[Unmeasured, ...]:
+    """Return what is not known of a set: how full its volumes are, what is asked of them."""
+    return (*_fill(of, now), *_load(of, now), *_modifications(of))
+
+
+def _modifications(of: VolumeSet) -> Iterator[Unmeasured]:
+    for volume in of.volumes:
+        running = volume.history.under_way
+        if running is not None and running.state is ModificationState.UNKNOWN:
+            why = "AWS has a word for it that this release does not know"
+            what = f"how far the modification of {volume.claim} is ({running.word})"
+            yield Unmeasured(_unknown_sentence(what, "changed", why), alarming=True)
+
+
+def _fill(of: VolumeSet, now: float) -> Iterator[Unmeasured]:
+    missing = [volume for volume in of.volumes if volume.forecast is None]
+    if not missing:
+        return
+    names = listing([volume.claim for volume in missing], NAMED)
+    if of.policy.grow_only and not of.prometheus:
+        why = (
+            "only a kubelet knows it of a controller's; set metrics.prometheus in the ClusterSpec "
+            "to a Prometheus that scrapes the kubelets"
+        )
+        yield Unmeasured(_unknown_sentence(f"the fill of {names}", "grown", why), alarming=False)
+        return
+    sources = [] if of.policy.grow_only else ["no broker told (DescribeLogDirs)"]
+    if of.prometheus:
+        sources.append("Prometheus has no kubelet_volume_stats of it")
+    yield Unmeasured(
+        _unknown_sentence(f"the fill of {names}", "grown", " and ".join(sources)),
+        alarming=_has_settled(missing, now),
+    )
+
+
+def _load(of: VolumeSet, now: float) -> Iterator[Unmeasured]:
+    # A metadata log keeps no volume busy, and nothing is asked of one that is attached nowhere.
+    missing = [
+        volume
+        for volume in of.volumes
+        if not of.policy.grow_only and volume.instance_type and not is_whole(volume.load)
+    ]
+    if not missing:
+        return
+    sources = ["CloudWatch has not all of its AWS/EBS and its instance's AWS/EC2 metrics"]
+    if of.prometheus:
+        sources.append("Prometheus has not all of its aws_ebs_csi metrics")
+    names = listing([volume.claim for volume in missing], NAMED)
+    yield Unmeasured(
+        _unknown_sentence(f"the load of {names}", "raised or lowered by it", " and ".join(sources)),
+        alarming=_has_settled(missing, now),
+    )
+
+
+def _unknown_sentence(what: str, undone: str, why: str) -> str:
+    return f"{what} is not known, so nothing is {undone}: {why}"
+
+
+def _has_settled(missing: Sequence[VolumeView], now: float) -> bool:
+    """Say whether one of these has been there for longer than it takes to make a cluster."""
+    since = [volume.history.known_since for volume in missing]
+    return any(at is not None and at <= now - MAKING_SECONDS for at in since)

@@ -3,6 +3,19 @@
 Faster where more was asked than the volumes give; not where the instance is what gives no more: a
 faster volume would cost money and bring nothing. Slower after a quiet period, and only with
 modifications to spare.
+
+Decides whether a volume is asked for more than it gets, by whose limit, and what helps.
+
+One rule for two readers: the advisor asks it of the last hour, the storage report of the worst hour
+of its samples. It rests on time in which a limit was exceeded: what is delivered is never more than
+the limit, so a rate near it may be all that was wanted, or a tenth of it.
+
+Decides whether faster volumes earn their money while a broker catches up after a rotation.
+
+What is bought is time with one replica less. The rate of a resync is no more than the volume's, so
+it is faster by as much as the volume is, and the modification costs its price for the hours it
+stands; two of the four modifications of a day are spent on it, once for all nodes of a set that a
+run takes one after another.
 """
 
 from __future__ import annotations
@@ -12,17 +25,110 @@ import math
 import string
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
 from itertools import pairwise
 from operator import attrgetter
 
 from core import instances
 from core.cost.pricing import HOURS_PER_MONTH, INSTANCE_HOUR, PriceBook
 from core.instances import InstanceType
-from core.volumes.ledger import WINDOW_SECONDS
-from core.volumes.limits import Performance, instance_ceiling, least_iops, lesser, most_iops, steps
-from core.volumes.sizing import MIB
-from core.volumes.throttled import RAISE_FACTOR, ThrottleLimit, limited_by, next_step
-from core.volumes.views import Hour, VolumeSet, VolumeView
+from core.volumes.sizing import (
+    MIB,
+    Performance,
+    Policy,
+    cents,
+    change_usd,
+    instance_ceiling,
+    least_iops,
+    lesser,
+    most_iops,
+    steps,
+)
+from core.volumes.views import WINDOW_SECONDS, BrokerAbsence, Hour, Load, VolumeSet, VolumeView
+
+# What is measured of a throttled volume is its own limit; what it would take, nobody knows.
+RAISE_FACTOR = 1.5
+# An hour in which less time than this was measured is no whole one.
+LEAST_SECONDS = 900.0
+
+
+class ThrottleLimit(StrEnum):
+    """Whose limit is exceeded."""
+
+    VOLUME = "volume"
+    INSTANCE = "instance"
+
+
+def limited_by(load: Load, policy: Policy) -> ThrottleLimit | None:
+    """Return whose limit a load exceeds; the instance's first, where a faster volume is no help."""
+    if policy.grow_only:
+        return None
+    if _exceeds(load.instance_exceeded_share, policy):
+        return ThrottleLimit.INSTANCE
+    return ThrottleLimit.VOLUME if _exceeds(load.volume_exceeded_share, policy) else None
+
+
+def _exceeds(share: float | None, policy: Policy) -> bool:
+    return share is not None and share >= policy.exceeded_share
+
+
+def next_step(
+    asked: Performance,
+    load: Load,
+    floor: Performance,
+    most: Performance,
+    size_gib: int,
+    margin: float,
+) -> Performance | None:
+    """Return the step above what is asked that helps a throttled volume; None where none does."""
+    by_iops, by_throughput = _bounds(load, asked)
+    wanted = Performance(
+        math.ceil(max(asked.iops * RAISE_FACTOR, (load.iops_p999 or 0) * margin))
+        if by_iops
+        else asked.iops,
+        math.ceil(
+            max(
+                asked.throughput_mib_per_s * RAISE_FACTOR,
+                (load.bytes_per_s_p999 or 0) * margin / MIB,
+            )
+        )
+        if by_throughput
+        else asked.throughput_mib_per_s,
+    )
+    possible = [
+        step
+        for step in steps(floor, most)
+        if step.covers(asked)
+        and step.iops <= most_iops(size_gib)
+        and (
+            (by_iops and step.iops > asked.iops)
+            or (by_throughput and step.throughput_mib_per_s > asked.throughput_mib_per_s)
+        )
+    ]
+    covering = [step for step in possible if step.covers(wanted)]
+    if covering:
+        return min(covering, key=lambda s: (s.throughput_mib_per_s, s.iops))
+    return max(possible, key=lambda s: _had_of(s, wanted), default=None)
+
+
+def _had_of(step: Performance, wanted: Performance) -> tuple[float, int, int]:
+    """Order steps that do not suffice: the shares of the wanted they give, then the price."""
+    had = min(1.0, step.iops / wanted.iops) + min(
+        1.0, step.throughput_mib_per_s / wanted.throughput_mib_per_s
+    )
+    return had, -step.throughput_mib_per_s, -step.iops
+
+
+def _bounds(load: Load, asked: Performance) -> tuple[bool, bool]:
+    """Say which of a volume's limits it ran into; both, where nobody measured which."""
+    iops, rate = load.iops_p999, load.bytes_per_s_p999
+    if iops is None or rate is None:
+        return True, True
+    near_iops = iops >= 0.9 * asked.iops
+    near_rate = rate >= 0.9 * asked.throughput_mib_per_s * MIB
+    return (near_iops, near_rate) if near_iops or near_rate else (True, True)
+
 
 # Every raise that took back a lowering within this makes the next quiet period longer.
 FLAP_WINDOW_SECONDS = 7 * WINDOW_SECONDS
@@ -240,3 +346,98 @@ def _instances(volumes: Iterable[VolumeView]) -> list[InstanceType]:
 def _greater(one: Performance, other: Performance) -> Performance:
     throughput = max(one.throughput_mib_per_s, other.throughput_mib_per_s)
     return Performance(max(one.iops, other.iops, least_iops(throughput)), throughput)
+
+
+# Raised before, lowered after, and one left for an emergency.
+SLOTS_NEEDED = 3
+# A performance takes minutes to hours to be there, and EC2 lets no other change start before; the
+# price is reckoned for this long at least.
+LEAST_HOURS = 6.0
+
+
+@dataclass(frozen=True, slots=True)
+class Bargain:
+    """A faster volume for one rotation: what it saves and what it costs."""
+
+    performance: Performance
+    minutes_saved: float
+    # None: without it the broker would never catch up.
+    minutes_now: float | None
+    usd: Decimal
+    bytes_moved: float
+    # On what the absence rests, in words.
+    away: str
+
+    @property
+    def reason(self) -> str:
+        moved = f"{self.bytes_moved / 1024**3:.1f} GiB are caught up"
+        if self.minutes_now is None:
+            return (
+                f"{moved}, which at today's throughput would never end; it costs ${self.usd} "
+                f"({self.away})"
+            )
+        return (
+            f"{moved} {self.minutes_saved:.0f} minutes sooner than in {self.minutes_now:.0f}, "
+            f"for ${self.usd} ({self.away})"
+        )
+
+
+def bargain(of: VolumeSet, book: PriceBook) -> Bargain | None:
+    """Return the faster performance that pays best for a rotation; None where none pays.
+
+    Without a price nobody knows whether one does.
+    """
+    rotation, worth = of.rotation, of.policy.usd_per_minute_saved
+    if rotation is None or rotation.over or worth <= 0 or rotation.append_bytes_per_s <= 0:
+        return None
+    asked = of.asked.performance
+    backlog = rotation.append_bytes_per_s * rotation.away_seconds
+    now = catch_up_seconds(asked, rotation.append_bytes_per_s, backlog)
+    best: tuple[float, Bargain] | None = None
+    for step in steps(of.floor, ceiling(of)):
+        if not step.covers(asked) or step == asked or step.iops > most_iops(of.asked.size_gib):
+            continue
+        then = catch_up_seconds(step, rotation.append_bytes_per_s, backlog)
+        if then is None:
+            continue
+        usd = _price(of, step, rotation.nodes * (rotation.away_seconds + then), book)
+        if usd is None:
+            # A bargain is a comparison with its price.
+            return None
+        saved = float("inf") if now is None else rotation.nodes * (now - then) / 60
+        gain = saved * worth - float(usd) if now is not None else 1e9 - float(usd)
+        if gain > 0 and (best is None or gain > best[0]):
+            moved = rotation.nodes * (backlog + rotation.append_bytes_per_s * then)
+            minutes_now = None if now is None else rotation.nodes * now / 60
+            best = gain, Bargain(step, saved, minutes_now, cents(usd), moved, _away(rotation))
+    return None if best is None else best[1]
+
+
+def catch_up_seconds(
+    performance: Performance, append_bytes_per_s: float, backlog_bytes: float
+) -> float | None:
+    """Return how long a broker catches up, B / (R - W); None where it never does."""
+    left = performance.throughput_mib_per_s * MIB - append_bytes_per_s
+    return backlog_bytes / left if left > 0 else None
+
+
+def _away(rotation: BrokerAbsence) -> str:
+    nodes = "one node" if rotation.nodes == 1 else f"{rotation.nodes} nodes, each"
+    known = (
+        f"measured of {rotation.measured} earlier departures" if rotation.measured else "assumed"
+    )
+    return f"{nodes} away for {rotation.away_seconds:.0f} s, {known}"
+
+
+def describe(found: Bargain) -> str:
+    return f"{found.performance} for the rotation: {found.reason}"
+
+
+def _price(of: VolumeSet, step: Performance, seconds: float, book: PriceBook) -> Decimal | None:
+    """Return what a step costs more while it stands, over all volumes of the set."""
+    asked = of.asked
+    each = change_usd(asked, type(asked)(asked.size_gib, step), book)
+    if each is None:
+        return None
+    hours = max(LEAST_HOURS, seconds / 3600)
+    return each * len(of.volumes) * Decimal(repr(hours)) / HOURS_PER_MONTH

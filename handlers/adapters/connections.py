@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from core.settings.functions import InCluster, OfClaims
 from handlers.adapters.eks import EksApi
-from handlers.adapters.kubernetes import EksNodes
-from handlers.adapters.nodeclaims import NO_CLAIMS, EksNodeClaims, NodeClaims
+from handlers.adapters.kubernetes import NO_CLAIMS, EksNodeClaims, EksNodes, NodeClaims
 
 
 def open_api(settings: InCluster, connections: int = 1) -> EksApi:

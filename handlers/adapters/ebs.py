@@ -1,19 +1,25 @@
-"""EC2's word on volumes: their shape, their latest modification, the instances they are on."""
+"""EC2's word on volumes: their shape, their latest modification, the instances they are on.
+
+Reads the load of volumes from CloudWatch: rates, and minutes in which it was too much.
+
+EBS publishes both for every volume on a Nitro instance, and EC2 the same of the instance's own
+limit; nothing has to be installed. A metric costs a cent per thousand questions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 import boto3
 from botocore.exceptions import ClientError
 
 from core.stored import take_word
-from core.volumes.ledger import Modification, ModificationState
-from core.volumes.limits import Gp3, Performance
-from handlers.adapters.calls import PATIENT_CLIENT, portions
-from handlers.adapters.shapes import known_shape
+from core.volumes.sizing import Gp3, Performance
+from core.volumes.views import Load, Modification, ModificationState
+from handlers.adapters.calls import PATIENT_CLIENT, known_shape, portions
 
 MOST_PER_CALL = 200
 # Of volumes that were never modified EC2 says that there is no such thing.
@@ -106,3 +112,139 @@ def _modification(item: Mapping[str, Any]) -> Modification:
 
 def _shape(item: Mapping[str, Any], side: str) -> Gp3:
     return Gp3(item[f"{side}Size"], Performance(item[f"{side}Iops"], item[f"{side}Throughput"]))
+
+
+PERIOD_SECONDS = 60
+LOOK_BACK_SECONDS = 3600
+MOST_QUERIES_PER_CALL = 500
+# Data points of one answer: AWS's limit is above what 500 metrics have in an hour of minutes.
+MOST_POINTS = 100_800
+VOLUME_METRICS = {
+    "read_ops": ("VolumeReadOps", "Sum"),
+    "write_ops": ("VolumeWriteOps", "Sum"),
+    "read_bytes": ("VolumeReadBytes", "Sum"),
+    "write_bytes": ("VolumeWriteBytes", "Sum"),
+    "iops_exceeded": ("VolumeIOPSExceededCheck", "Maximum"),
+    "rate_exceeded": ("VolumeThroughputExceededCheck", "Maximum"),
+}
+INSTANCE_METRICS = {
+    "iops_exceeded": ("InstanceEBSIOPSExceededCheck", "Maximum"),
+    "rate_exceeded": ("InstanceEBSThroughputExceededCheck", "Maximum"),
+}
+Series = Mapping[str, Mapping[float, float]]
+
+
+class Loads(Protocol):
+    """What λ volumes asks of whoever measures."""
+
+    def loads(self, volumes: Mapping[str, str | None], now: float) -> Mapping[str, Load]:
+        """Return the load of volumes, given with the instances they are on."""
+
+
+class CloudWatchLoads:
+    """CloudWatch through boto3."""
+
+    def __init__(self, region: str, *, client: Any = None) -> None:
+        self._client: Any = client or boto3.client(
+            "cloudwatch", region_name=region, config=PATIENT_CLIENT
+        )
+
+    @known_shape("CloudWatch")
+    def loads(self, volumes: Mapping[str, str | None], now: float) -> Mapping[str, Load]:
+        instances = {instance for instance in volumes.values() if instance}
+        asked = [
+            *_queries("AWS/EBS", "VolumeId", sorted(volumes), VOLUME_METRICS),
+            *_queries("AWS/EC2", "InstanceId", sorted(instances), INSTANCE_METRICS),
+        ]
+        series: dict[str, dict[str, dict[float, float]]] = {}
+        for (of, name), values in self._ask(asked, now).items():
+            series.setdefault(of, {})[name] = values
+        return {
+            volume: load(series.get(volume, {}), series.get(instance or "", {}))
+            for volume, instance in volumes.items()
+        }
+
+    def _ask(
+        self, asked: list[tuple[tuple[str, str], dict[str, Any]]], now: float
+    ) -> dict[tuple[str, str], dict[float, float]]:
+        found: dict[tuple[str, str], dict[float, float]] = {}
+        end = datetime.fromtimestamp(now - now % PERIOD_SECONDS, UTC)
+        begin = datetime.fromtimestamp(end.timestamp() - LOOK_BACK_SECONDS, UTC)
+        for first in range(0, len(asked), MOST_QUERIES_PER_CALL):
+            some = asked[first : first + MOST_QUERIES_PER_CALL]
+            keys = {f"m{number}": key for number, (key, _) in enumerate(some)}
+            query = {
+                "MetricDataQueries": [
+                    {"Id": f"m{number}", "MetricStat": stat, "ReturnData": True}
+                    for number, (_, stat) in enumerate(some)
+                ],
+                "StartTime": begin,
+                "EndTime": end,
+                "MaxDatapoints": MOST_POINTS,
+            }
+            for result in self._pages(query):
+                points = found.setdefault(keys[result["Id"]], {})
+                for at, value in zip(result["Timestamps"], result["Values"], strict=True):
+                    points[at.timestamp()] = value
+        return found
+
+    def _pages(self, query: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        token: str | None = None
+        while True:
+            more = {"NextToken": token} if token else {}
+            answer = self._client.get_metric_data(**query, **more)
+            yield from answer["MetricDataResults"]
+            token = answer.get("NextToken")
+            if not token:
+                return
+
+
+def load(of_volume: Series, of_instance: Series) -> Load:
+    """Return a load from an hour of minutes; what has no data is None."""
+    return Load(
+        volume_exceeded_share=_share(of_volume),
+        instance_exceeded_share=_share(of_instance),
+        iops_p999=_highest(of_volume, "read_ops", "write_ops"),
+        bytes_per_s_p999=_highest(of_volume, "read_bytes", "write_bytes"),
+    )
+
+
+def _share(series: Series) -> float | None:
+    """Return the share of minutes in which either limit was exceeded."""
+    minutes: dict[float, float] = {}
+    for name in ("iops_exceeded", "rate_exceeded"):
+        for at, value in series.get(name, {}).items():
+            minutes[at] = max(value, minutes.get(at, 0.0))
+    if not minutes:
+        return None
+    # A minute of trouble in ten minutes of data is no tenth of an hour yet.
+    whole = max(len(minutes), 15)
+    return sum(1 for value in minutes.values() if value > 0) / whole
+
+
+def _highest(series: Series, *names: str) -> float | None:
+    """Return the highest minute's rate a second: the 99.9th percentile of an hour."""
+    minutes: dict[float, float] = {}
+    for name in names:
+        for at, value in series.get(name, {}).items():
+            minutes[at] = minutes.get(at, 0.0) + value
+    return max(minutes.values()) / PERIOD_SECONDS if minutes else None
+
+
+def _queries(
+    namespace: str, dimension: str, of: Iterable[str], metrics: Mapping[str, tuple[str, str]]
+) -> Iterator[tuple[tuple[str, str], dict[str, Any]]]:
+    for each in of:
+        for name, (metric, statistic) in metrics.items():
+            yield (
+                (each, name),
+                {
+                    "Metric": {
+                        "Namespace": namespace,
+                        "MetricName": metric,
+                        "Dimensions": [{"Name": dimension, "Value": each}],
+                    },
+                    "Period": PERIOD_SECONDS,
+                    "Stat": statistic,
+                },
+            )

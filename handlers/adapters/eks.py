@@ -2,13 +2,17 @@
 
 No Kubernetes client: importing one costs a Lambda 1.7 s and 140 MB (research: local-tooling 5).
 What is asked of it is handlers.adapters.kubernetes.
+
+TLS to servers whose certificates a cluster's own authority has signed; when one ends.
 """
 
 from __future__ import annotations
 
 import base64
 import contextlib
+import datetime as dt
 import json
+import ssl
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
@@ -20,7 +24,70 @@ from botocore.auth import SigV4QueryAuth
 from botocore.awsrequest import AWSRequest
 
 from core.errors import Conflict, StillwaterError
-from handlers.adapters.tls import trusting
+
+EXPLICIT_VERSION, UTC_TIME, LONG_FORM = 0xA0, 0x17, 0x80
+
+
+def trusting(authorities_pem: str, whose: str) -> ssl.SSLContext:
+    """Return a context that trusts these authorities alone, and checks the server's name.
+
+    Raises StillwaterError when there is no certificate in them; `whose` starts that sentence.
+    """
+    # Not Python's default context: from 3.13 on that one wants an authority key identifier, which
+    # EKS leaves out of its certificates (kubernetes-client/python#2394).
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_verify_locations(cadata=authorities_pem)
+    except (ssl.SSLError, ValueError) as error:
+        raise StillwaterError(
+            f"{whose} certificate authority is no PEM certificate: {error}."
+        ) from None
+    return context
+
+
+def certificate_ends_at(certificate_pem: str) -> dt.datetime | None:
+    """Return when the first certificate of a PEM text ends; None where it cannot be read.
+
+    Read from its DER (RFC 5280, 4.1): the standard library tells it of a connection's peer alone.
+    """
+    _, _, rest = certificate_pem.partition("-----BEGIN CERTIFICATE-----")
+    body, found, _ = rest.partition("-----END CERTIFICATE-----")
+    if not found:
+        return None
+    try:
+        certificate = _tls_content(base64.b64decode("".join(body.split()), validate=True))
+        fields = _elements(_tls_content(certificate))
+        # An explicit version comes before serial number, algorithm and issuer.
+        validity = fields[4 if fields[0][0] == EXPLICIT_VERSION else 3]
+        tag, end = _elements(validity[1])[1]
+        said = end.decode()
+        if tag == UTC_TIME:  # two digits of the year, of the half century they are nearer to
+            said = ("19" if said >= "50" else "20") + said
+        return dt.datetime.strptime(said, "%Y%m%d%H%M%S%z")
+    except (ValueError, IndexError):
+        return None
+
+
+def _tls_content(der: bytes) -> bytes:
+    """Return what is inside the first element."""
+    return _elements(der)[0][1]
+
+
+def _elements(der: bytes) -> list[tuple[int, bytes]]:
+    """Return the elements that stand one after another, each by its tag."""
+    found = []
+    while der:
+        tag, length, start = der[0], der[1], 2
+        if length > LONG_FORM:
+            start += length - LONG_FORM
+            length = int.from_bytes(der[2:start])
+        if start + length > len(der):
+            raise ValueError("The element ends behind the text.")
+        found.append((tag, der[start : start + length]))
+        der = der[start + length :]
+    return found
+
 
 Json = dict[str, Any]
 
@@ -129,7 +196,7 @@ class EksApi:
         said = answer.data[:600].decode(errors="replace")
         if answer.status == 429 or "denied the request" in said:
             return _message(answer.data) or said
-        _content(answer, "POST", path)
+        _eks_content(answer, "POST", path)
         return None
 
     def apply(self, path: str, body: Json, *, manager: str) -> Json:
@@ -144,7 +211,7 @@ class EksApi:
         """Return what is answered as text, within a bound of its own: a pod behind the proxy."""
         timeout = urllib3.Timeout(total=timeout_seconds)
         answer = self._request("GET", path, {"Accept": "text/plain"}, timeout=timeout)
-        return _content(answer, "GET", path).decode(errors="replace")
+        return _eks_content(answer, "GET", path).decode(errors="replace")
 
     def relay(self, path: str, seconds: float) -> urllib3.BaseHTTPResponse:
         """Return what a pod answers through the API server, unread, or the API server's own word.
@@ -172,7 +239,7 @@ class EksApi:
         answer = self._request(method, path, headers, body=sent)
         if answer.status == 404 and missing is not None:
             return missing
-        decoded: Json = json.loads(_content(answer, method, path))
+        decoded: Json = json.loads(_eks_content(answer, method, path))
         return decoded
 
     def _request(
@@ -211,7 +278,7 @@ def _request_name(method: str, path: str) -> str:
     return f"{method} {path.partition('?')[0]}"
 
 
-def _content(answer: urllib3.BaseHTTPResponse, method: str, path: str) -> bytes:
+def _eks_content(answer: urllib3.BaseHTTPResponse, method: str, path: str) -> bytes:
     """Return what was answered; raises StillwaterError, or Conflict, for all but 200."""
     asked = _request_name(method, path)
     if answer.status == 409:

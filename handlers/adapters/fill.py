@@ -13,11 +13,15 @@ from typing import Any, Protocol
 
 from kafka.errors import KafkaError
 
-from core.availability.kafka_rights import KafkaRequest
+from core.availability.wholeness import KafkaRequest
+from handlers.adapters.calls import known_shape
 from handlers.adapters.kafka import KafkaAdmin
-from handlers.adapters.kafka_answers import brokers_there, log_dirs_request, raise_where_refused
-from handlers.adapters.kafka_wire import Wire
-from handlers.adapters.shapes import known_shape
+from handlers.adapters.kafka_reading import (
+    Wire,
+    brokers_there,
+    log_dirs_request,
+    raise_where_refused,
+)
 
 # Strimzi mounts volume n of every node there.
 LOG_DIRECTORY = re.compile(r"/var/lib/kafka/data-(?P<number>\d+)/")

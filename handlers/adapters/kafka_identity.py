@@ -23,7 +23,7 @@ from kafka.net.sasl.oauth import AbstractTokenProvider
 
 from core.errors import StillwaterError
 from core.settings.functions import KafkaIdentity
-from handlers.adapters.tls import certificate_ends_at, trusting
+from handlers.adapters.eks import certificate_ends_at, trusting
 
 TOKEN_TIMEOUT_SECONDS = 5.0
 MECHANISMS = {"scram-sha-512": "SCRAM-SHA-512", "oauth": "OAUTHBEARER", "aws-iam": "AWS_MSK_IAM"}

@@ -1,4 +1,4 @@
-"""Reads brokers, quorum and partitions into core.availability.answers, each by two sources.
+"""Reads brokers, quorum and partitions into core.availability.wholeness, each by two sources.
 
 One broker describes the topics; another lists their names and the brokers once more; every broker
 tells what its log directories hold; the quorum's leader says how far the first one's metadata is.
@@ -6,50 +6,265 @@ Whatever Kafka refuses is noted under its call, never left out. core.availabilit
 
 Topics come page by page, and of a page only what a decision needs is kept: at 200 brokers a whole
 answer is 11 MB on the wire and 330 MB in memory.
+
+A client of Kafka's protocol that says whom it asks, and what the answer's error is called.
+
+kafka-python's own admin methods ask whichever broker is idle and drop errors inside an answer (of a
+log directory, a topic's configuration, a broker's refusal to tell). A reading must know both, so it
+sends requests and reads the answers itself; encoding and connections stay the library's.
+
+Requests of Kafka's protocol that readings send, and what is taken out of their answers.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
 
-from kafka.errors import AuthorizationError, IncompatibleBrokerVersion, KafkaError
+from kafka import KafkaAdminClient
+from kafka.errors import AuthorizationError, IncompatibleBrokerVersion, KafkaError, for_code
 from kafka.protocol.admin import (
+    DescribeClusterRequest,
     DescribeConfigsRequest,
+    DescribeLogDirsRequest,
+    DescribeQuorumRequest,
     DescribeTopicPartitionsRequest,
+    ListConfigResourcesRequest,
     ListPartitionReassignmentsRequest,
 )
 from kafka.protocol.metadata import MetadataRequest
 
-from core.availability.answers import (
+from core.availability.wholeness import (
+    EVERY,
     Answers,
     BrokerAnswer,
     DirectoryAnswer,
+    KafkaOperation,
+    KafkaRequest,
     PartitionAnswer,
     QuorumAnswer,
     Refusal,
+    ReplicaAnswer,
+    grant,
+    is_current,
 )
-from core.availability.kafka_rights import EVERY, KafkaRequest
-from core.availability.wholeness import is_current
+from core.errors import StillwaterError
 from handlers.adapters.calls import portions
-from handlers.adapters.kafka_answers import (
-    BROKER,
-    TOPIC,
-    allowed_in,
-    brokers_in,
-    cluster_request,
-    directory_in,
-    log_dirs_request,
-    quorum_request,
-    raise_for,
-    replicas_in,
-    seconds_in,
-    topic_names_request,
-    voters_in,
-)
 from handlers.adapters.kafka_pages import Cursor, Pages, PageTopic, topic_in
-from handlers.adapters.kafka_wire import MOST_AT_ONCE, Wire, error_name, name_of
+
+# The client refuses a fifth request on a connection (max_in_flight_requests_per_connection).
+MOST_AT_ONCE = 4
+
+
+class Wire(Protocol):
+    """Whoever can be sent a request of Kafka's protocol."""
+
+    def ask(self, request: Any, broker: int | None = None) -> Any:
+        """Return a broker's answer, of any broker where none is named; raises KafkaError."""
+
+    def ask_undecoded(self, requests: Sequence[Any], broker: int) -> list[bytes]:
+        """Return the bodies of a broker's answers as they came; raises KafkaError.
+
+        All requests are under way at the same time, MOST_AT_ONCE of them at most.
+        """
+
+    def ask_each(self, requests: Sequence[tuple[int, Any]]) -> Iterator[Any]:
+        """Yield the answer of each broker to its request, or the KafkaError in its place.
+
+        One at a time: those of 200 brokers are more than a function's memory holds.
+        """
+
+
+class WireAdmin(KafkaAdminClient):  # type: ignore[misc]  # kafka-python carries no types
+    """kafka-python's admin client, asked request by request."""
+
+    def ask(self, request: Any, broker: int | None = None) -> Any:
+        return self._manager.run(self._send, request, broker)
+
+    def ask_undecoded(self, requests: Sequence[Any], broker: int) -> list[bytes]:
+        answers: list[_Body] = self._manager.run(self._sent_at_once, requests, broker)
+        return [answer.body for answer in answers]
+
+    def ask_each(self, requests: Sequence[tuple[int, Any]]) -> Iterator[Any]:
+        return (self._answer_or_error(broker, request) for broker, request in requests)
+
+    def _answer_or_error(self, broker: int, request: Any) -> Any:
+        try:
+            return self.ask(request, broker)
+        except KafkaError as error:
+            return error
+
+    async def _send(self, request: Any, broker: int | None) -> Any:
+        return await self._manager.send(request, node_id=broker)
+
+    async def _sent_at_once(self, requests: Sequence[Any], broker: int) -> list[Any]:
+        sent = [self._manager.send(_Undecoded(each), node_id=broker) for each in requests]
+        return [await each for each in sent]
+
+
+class _Undecoded:
+    """A request of the library's, whose answer is handed over as it came."""
+
+    def __init__(self, request: Any) -> None:
+        object.__setattr__(self, "request", request)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.request, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self.request, name, value)
+
+    @property
+    def header(self) -> _Header:
+        return _Header(self.request.header)
+
+
+class _Header:
+    """What the connection keeps of a request, to know the answer by."""
+
+    def __init__(self, header: Any) -> None:
+        self._header = header
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._header, name)
+
+    def get_response_class(self) -> _Answers:
+        return _Answers(self._header.get_response_class())
+
+
+@dataclass(frozen=True, slots=True)
+class _Body:
+    """An answer as it came; the connection itself heeds the throttling that it begins with."""
+
+    body: bytes
+
+    @property
+    def throttle_time_ms(self) -> int:
+        return int.from_bytes(self.body[:4], "big", signed=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answers:
+    """Stands where the library has the class of a request's answers."""
+
+    decoding: Any
+
+    def parse_header(self, data: Any) -> Any:
+        return self.decoding.parse_header(data)
+
+    def decode(self, data: Any) -> _Body:
+        return _Body(data.read())
+
+
+def error_name(code: int) -> str:
+    """Return Kafka's name of an error code without the library's ending; none for 0.
+
+    >>> error_name(29), error_name(0)
+    ('TopicAuthorizationFailed', '')
+    """
+    return name_of(for_code(code)) if code else ""
+
+
+def name_of(error: type[BaseException]) -> str:
+    return error.__name__.removesuffix("Error")
+
+
+METADATA_TOPIC = "__cluster_metadata"
+TOPIC, BROKER = 2, 4  # Kafka's numbers of config resources
+# Kafka's numbers of operations.
+_OPERATIONS = {
+    KafkaOperation.ALTER: 7,
+    KafkaOperation.DESCRIBE: 8,
+    KafkaOperation.DESCRIBE_CONFIGS: 10,
+}
+# Nobody waits for a right to throttle: AlterConfigs is found missing where it is used.
+
+
+def quorum_request() -> Any:
+    return DescribeQuorumRequest(topics=[(METADATA_TOPIC, [(0,)])])
+
+
+def topic_names_request() -> Any:
+    return ListConfigResourcesRequest(resource_types=[TOPIC], min_version=1)
+
+
+def brokers_there(wire: Wire) -> list[int]:
+    """Return the ids of the brokers that are registered and not fenced."""
+    return sorted(b.broker_id for b in brokers_in(wire.ask(cluster_request())) if not b.fenced)
+
+
+def log_dirs_request() -> Any:
+    return DescribeLogDirsRequest(topics=None)
+
+
+def cluster_request() -> Any:
+    return DescribeClusterRequest(
+        include_cluster_authorized_operations=True, include_fenced_brokers=True
+    )
+
+
+def brokers_in(answer: Any) -> list[BrokerAnswer]:
+    raise_for(answer.error_code)
+    # Before 4.0 a broker that is fenced is not in the answer at all.
+    return [BrokerAnswer(each.broker_id, bool(each.is_fenced)) for each in answer.brokers]
+
+
+def replicas_in(found: Iterable[Any]) -> tuple[ReplicaAnswer, ...]:
+    return tuple(ReplicaAnswer(each.replica_id, each.last_caught_up_timestamp) for each in found)
+
+
+def directory_in(found: Any) -> DirectoryAnswer:
+    return DirectoryAnswer(
+        path=found.log_dir,
+        # A future log is a copy in the making, on another disk of the same broker.
+        held=frozenset(
+            (name, partition.partition_index)
+            for topic in found.topics
+            # One text for what every broker says: 200 of them name each topic.
+            for name in (sys.intern(topic.name),)
+            for partition in topic.partitions
+            if not partition.is_future_key
+        ),
+        error=error_name(found.error_code),
+    )
+
+
+def raise_for(code: int) -> None:
+    if code:
+        raise for_code(code)
+
+
+def allowed_in(operations: Collection[int] | None) -> frozenset[str] | None:
+    """Return what a client may do with the cluster, of what the functions ever do."""
+    if operations is None:
+        return None
+    return frozenset(name for name, number in _OPERATIONS.items() if number in operations)
+
+
+def voters_in(configured: str) -> frozenset[int]:
+    """Return the ids in controller.quorum.voters.
+
+    >>> sorted(voters_in("0@a:9090,1@b:9090"))
+    [0, 1]
+    """
+    ids = (each.partition("@")[0].strip() for each in configured.split(","))
+    return frozenset(int(each) for each in ids if each.isdecimal())
+
+
+def seconds_in(milliseconds: str | None) -> float | None:
+    told = milliseconds is not None and milliseconds.isdecimal()
+    return int(milliseconds or 0) / 1000 if told else None
+
+
+def raise_where_refused(code: int, call: KafkaRequest) -> None:
+    """Raise where Kafka refuses a call as a whole, with the right to grant where one is missing."""
+    if not code:
+        return
+    remedy = f"; {grant(call)}" if issubclass(for_code(code), AuthorizationError) else ""
+    raise StillwaterError(f"Kafka refuses {call} ({error_name(code)}){remedy}.")
+
 
 MIN_ISR = "min.insync.replicas"
 FETCH_TIMEOUT = "controller.quorum.fetch.timeout.ms"

@@ -1,32 +1,112 @@
-"""Asks Kubernetes for the handlers: eight lists, a Secret, marks on Nodes and pods, a notice."""
+"""Asks Kubernetes for the handlers: eight lists, a Secret, marks on Nodes and pods, a notice.
+
+Reads a Kafka pod as the API server shows it.
+
+Reads Karpenter's NodeClaims, the machines behind its nodes; a rotation deletes one.
+
+Auto Mode's are of the same kind.
+
+Drains a node through Kubernetes ourselves: its pods, a cordon, one eviction.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
 from urllib.parse import quote
 from uuid import uuid4
 
-from core.availability.operator import OperatorView
+from core.availability.operator import OperatorView, is_roll_asked, revisions
+from core.errors import Conflict
 from core.fields import epoch
-from core.incidents.nodeclaims import DO_NOT_DISRUPT, takes_pods
-from core.incidents.observation import BudgetView, NodeView, PodView
+from core.health.pods import trouble_of
+from core.incidents.observation import (
+    DO_NOT_DISRUPT,
+    BudgetView,
+    NodeClaim,
+    NodeView,
+    PodOnNode,
+    PodView,
+    claim_in,
+    ignores_disruption,
+    takes_pods,
+    undisturbed_until,
+)
 from core.naming import (
     CLUSTER_LABEL,
     COUNTED_ANNOTATION,
     EBS_CSI_DRIVER,
     MAY_LEAVE_LABEL,
     NODE_POOL_LABEL,
+    POOL_LABEL,
     ZONE_LABEL,
     budget_of_the_staying,
+    node_id_of_pod,
 )
 from core.placement import PodNeeds, allocatable_of, needs_of, taints_of
 from core.selectors import is_selected
-from handlers.adapters.claims import CLAIM, claim_troubles
+from handlers.adapters.calls import known_shape
+from handlers.adapters.claims import CLAIM, claim_troubles, operator_view
 from handlers.adapters.eks import EksApi, Json
-from handlers.adapters.kafka_pod import has_ended, holds, kafka_pod_in
-from handlers.adapters.operator import operator_view
-from handlers.adapters.shapes import known_shape
+
+
+def holds(item: Mapping[str, Any], kind: str) -> bool:
+    conditions = item.get("status", {}).get("conditions") or ()
+    return any(c["type"] == kind and c["status"] == "True" for c in conditions)
+
+
+def has_ended(item: Mapping[str, Any]) -> bool:
+    return item.get("status", {}).get("phase") in {"Succeeded", "Failed"}
+
+
+def kafka_pod_in(item: Mapping[str, Any]) -> PodView | None:
+    """Read a Kafka pod; a pod of the cluster that is no Kafka node is None."""
+    metadata = item["metadata"]
+    labels, marks = metadata.get("labels", {}), metadata.get("annotations") or {}
+    roles = [r for r in ("broker", "controller") if labels.get(f"strimzi.io/{r}-role") == "true"]
+    node_id = node_id_of_pod(metadata["name"])
+    # The entity operator and exporters carry the cluster's label, and no pool.
+    if node_id is None or has_ended(item) or POOL_LABEL not in labels:
+        return None
+    trouble = trouble_of(item)
+    return PodView(
+        name=metadata["name"],
+        node_id=node_id,
+        role="combined" if len(roles) == 2 else next(iter(roles), None),
+        node_name=item.get("spec", {}).get("nodeName"),
+        ready=holds(item, "Ready") and "deletionTimestamp" not in metadata,
+        stopping="deletionTimestamp" in metadata,
+        out_since=_out_since(item),
+        trouble=trouble.word,
+        cause=trouble.cause,
+        revisions=revisions(marks),
+        roll_asked=is_roll_asked(marks),
+        grace_seconds=item.get("spec", {}).get("terminationGracePeriodSeconds"),
+        may_leave=labels.get(MAY_LEAVE_LABEL),
+        undisturbed_until=undisturbed_until(item),
+        ignores_disruption=ignores_disruption(item),
+        needs=needs_of(item),
+    )
+
+
+def _out_since(item: Mapping[str, Any]) -> float | None:
+    """Return since when a pod is not Ready, in epoch seconds; None: it is.
+
+    One that has no node yet has no such condition: the scheduler's counts, or its making. One that
+    was told to stop is out when its time to stop ends.
+    """
+    if "deletionTimestamp" in item["metadata"]:
+        return epoch(item["metadata"]["deletionTimestamp"])
+    conditions = {c["type"]: c for c in item.get("status", {}).get("conditions") or ()}
+    if conditions.get("Ready", {}).get("status") == "True":
+        return None
+    for kind in ("Ready", "PodScheduled"):
+        told = conditions.get(kind, {})
+        if told.get("status") == "False" and told.get("lastTransitionTime"):
+            return epoch(told["lastTransitionTime"])
+    return epoch(item["metadata"].get("creationTimestamp"))
+
 
 # Cluster Autoscaler takes no node that says so; the second says for whom, so that nobody else's
 # mark is ever taken off.
@@ -353,3 +433,154 @@ def _budget(item: Json, pods: list[Json]) -> BudgetView:
         disruptions_allowed=item.get("status", {}).get("disruptionsAllowed", 0),
         yields=_UNLABELLED in ((selector or {}).get("matchExpressions") or ()),
     )
+
+
+CLAIMS_PATH = "/apis/karpenter.sh/v1/nodeclaims"
+
+
+class NodeClaims(Protocol):
+    """Where NodeClaims are read."""
+
+    def claims(self) -> tuple[NodeClaim, ...]:
+        """Return those of every pool, Kafka's or not."""
+
+
+class NoClaims:
+    """A cluster whose nodes Karpenter does not launch."""
+
+    def claims(self) -> tuple[NodeClaim, ...]:
+        return ()
+
+
+NO_CLAIMS: NodeClaims = NoClaims()
+
+
+@dataclass(frozen=True)
+class EksNodeClaims:
+    """NodeClaims of an EKS cluster."""
+
+    api: EksApi
+    pool_labels: Mapping[str, Sequence[str]]
+
+    @known_shape("The Kubernetes API")
+    def claims(self) -> tuple[NodeClaim, ...]:
+        return tuple(claim_in(item, self.pool_labels) for item in self.api.list(CLAIMS_PATH))
+
+
+class ClaimEnds(Protocol):
+    """Where a NodeClaim is deleted."""
+
+    def end(self, name: str, uid: str) -> None:
+        """Delete this very claim; one that is gone, or another of its name, is left alone."""
+
+
+class NoEnds:
+    """Where none may be."""
+
+    def end(self, name: str, uid: str) -> None:
+        raise Conflict(f"NodeClaim {name} ({uid}) is not ours to delete.")
+
+
+NO_ENDS: ClaimEnds = NoEnds()
+
+
+@dataclass(frozen=True)
+class EksClaimEnds:
+    """NodeClaims of an EKS cluster."""
+
+    api: EksApi
+
+    def end(self, name: str, uid: str) -> None:
+        self.api.delete(f"{CLAIMS_PATH}/{quote(name)}", uid)
+
+
+MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
+
+
+class Cordons(Protocol):
+    """Keeps new pods off nodes."""
+
+    def cordon(self, node: str, incident_id: str) -> None:
+        """Keep new pods off a node; one that takes none, or is gone, is left alone."""
+
+    def uncordon(self, node: str, incident_id: str) -> None:
+        """Let a node take pods again that was cordoned for this incident."""
+
+
+class NodeDrain(Cordons, Protocol):
+    """Empties nodes."""
+
+    def pods_on(self, node: str) -> tuple[PodOnNode, ...]:
+        """Return the pods on a node that have not ended."""
+
+    def evict(self, namespace: str, name: str, uid: str) -> str | None:
+        """Ask for the eviction of this very pod; return why it was refused for now, if it was."""
+
+
+class EksDrain:
+    """Empties nodes of an EKS cluster through its eviction API."""
+
+    def __init__(self, api: EksApi, namespace: str, kafka_cluster: str) -> None:
+        self._api, self._namespace, self._kafka_cluster = api, namespace, kafka_cluster
+
+    @known_shape("The Kubernetes API")
+    def pods_on(self, node: str) -> tuple[PodOnNode, ...]:
+        items = self._api.list("/api/v1/pods", fieldSelector=f"spec.nodeName={node}")
+        return tuple(self._pod(item) for item in items if not has_ended(item))
+
+    def cordon(self, node: str, incident_id: str) -> None:
+        found = self._api.find(f"/api/v1/nodes/{quote(node)}")
+        if found is None or found.get("spec", {}).get("unschedulable"):
+            return
+        self._mark(found, {"unschedulable": True}, incident_id)
+
+    def uncordon(self, node: str, incident_id: str) -> None:
+        found = self._api.find(f"/api/v1/nodes/{quote(node)}")
+        if found is None or _annotations(found).get(CORDON_ANNOTATION) != incident_id:
+            return
+        self._mark(found, {"unschedulable": None}, None)
+
+    def _mark(self, node: Json, spec: Json, incident_id: str | None) -> None:
+        """Write the node in the version it was read in: somebody else may cordon it meanwhile."""
+        metadata = {
+            "resourceVersion": node["metadata"]["resourceVersion"],
+            "annotations": {CORDON_ANNOTATION: incident_id},
+        }
+        path = f"/api/v1/nodes/{quote(node['metadata']['name'])}"
+        self._api.merge(path, {"metadata": metadata, "spec": spec})
+
+    def evict(self, namespace: str, name: str, uid: str) -> str | None:
+        path = f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(name)}/eviction"
+        return self._api.ask(
+            path,
+            {
+                "apiVersion": "policy/v1",
+                "kind": "Eviction",
+                "metadata": {"name": name, "namespace": namespace},
+                # A pod made anew under this name is another one. The API server tries for longer
+                # than we wait before it says so; the next look has its own reading.
+                "deleteOptions": {"preconditions": {"uid": uid}},
+            },
+        )
+
+    def _pod(self, item: Json) -> PodOnNode:
+        metadata = item["metadata"]
+        labels = metadata.get("labels") or {}
+        owners = metadata.get("ownerReferences") or ()
+        return PodOnNode(
+            namespace=metadata["namespace"],
+            name=metadata["name"],
+            uid=metadata["uid"],
+            stays=MIRROR_ANNOTATION in _annotations(item)
+            or any(owner["kind"] == "DaemonSet" for owner in owners),
+            owned=bool(owners),
+            stopping="deletionTimestamp" in metadata,
+            kafka=metadata["namespace"] == self._namespace
+            and labels.get(CLUSTER_LABEL) == self._kafka_cluster
+            and POOL_LABEL in labels,
+        )
+
+
+def _annotations(item: Json) -> Json:
+    found: Json = item["metadata"].get("annotations") or {}
+    return found

@@ -16,7 +16,7 @@ from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 
 from core.metric_names import CALLING, CLUSTER_DIMENSION, NAMESPACE
-from core.settings.environment import setting_text
+from core.settings.codec import setting_text
 
 # Somebody who only reads the ledger, such as the command line, counts nothing.
 _NOBODY = "none"

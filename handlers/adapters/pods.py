@@ -1,16 +1,42 @@
-"""The pods of a Kafka cluster and of the Connect workers beside it, as their health is judged."""
+"""The pods of a Kafka cluster and of the Connect workers beside it, as their health is judged.
+
+The metrics of Kafka's pods, read through the API server's proxy, within a bound.
+
+A function may reach the API server already, so nothing new is opened in the network: RBAC lets it
+`get` the proxy of each Kafka pod by name and metrics port, and of nothing else (ADR 0012). Pods are
+asked side by side, and one that is frozen costs its own timeout and nobody else's.
+
+Asks one Connect worker how it does, in a bounded time: GET /health, or the rule before it.
+
+A worker in a cluster is asked through the API server's proxy: a function then needs no way to the
+pods' network, and may GET one port of named pods and nothing else of them. A process on this
+network is asked directly. Both see the same answers; core.health.connect judges them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import Any, Protocol
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
+
+import urllib3
 
 from core import naming
+from core.constants import CONNECT_REST_PORT
+from core.errors import StillwaterError
 from core.fields import epoch
+from core.health import node
+from core.health.connect import Failure, RestResponse, next_path
+from core.health.node import NodeMetrics
 from core.health.pods import PodSeen, is_hopeless
+from core.naming import node_id_of_pod
+from handlers.adapters.calls import known_shape
 from handlers.adapters.eks import EksApi
-from handlers.adapters.shapes import known_shape
 
 Json = dict[str, Any]
 # How Strimzi calls the container in which Kafka runs, and the one of a Connect worker.
@@ -108,3 +134,156 @@ def _began(running: Json, created: float | None) -> float:
     """Return when a process began; of one of which nothing says so, that it is not young."""
     began = epoch(running.get("startedAt"))
     return next((moment for moment in (began, created) if moment is not None), 0.0)
+
+
+# An exporter that is asked for what is wanted answers in milliseconds, the JMX exporter with every
+# bean in a second; a broker that takes longer is no better than one that does not answer.
+SCRAPE_SECONDS = 3.0
+AT_ONCE = 8
+_WANTED = urlencode([("name[]", name) for name in node.wanted_names()])
+
+
+@dataclass(frozen=True, slots=True)
+class Scrapes:
+    """One round: what each Kafka node told, and why the others did not, as sentences."""
+
+    metrics: Mapping[int, NodeMetrics] = field(default_factory=dict)
+    silent: Mapping[int, str] = field(default_factory=dict)
+
+
+class Exporters(Protocol):
+    """What the handlers ask of the exporters."""
+
+    def scrape(self, pods: Iterable[str]) -> Scrapes:
+        """Ask every named Kafka pod once; never raises."""
+
+
+class PodExporters:
+    """Asks the exporters of an EKS cluster's pods; `api` should keep AT_ONCE connections."""
+
+    def __init__(self, api: EksApi, namespace: str, seconds: float = SCRAPE_SECONDS) -> None:
+        self._api, self._namespace, self._seconds = api, namespace, seconds
+
+    def scrape(self, pods: Iterable[str]) -> Scrapes:
+        names = {node_id: pod for pod in pods if (node_id := node_id_of_pod(pod)) is not None}
+        metrics: dict[int, NodeMetrics] = {}
+        silent: dict[int, str] = {}
+        with ThreadPoolExecutor(max_workers=AT_ONCE, thread_name_prefix="scrape") as workers:
+            for node_id, told in zip(
+                names, workers.map(self._metrics_of, names.values()), strict=True
+            ):
+                if isinstance(told, NodeMetrics):
+                    metrics[node_id] = told
+                else:
+                    silent[node_id] = told
+        return Scrapes(metrics, silent)
+
+    def _metrics_of(self, pod: str) -> NodeMetrics | str:
+        path = (
+            f"/api/v1/namespaces/{quote(self._namespace)}/pods/"
+            f"{quote(pod)}:{node.PORT}/proxy/metrics"
+        )
+        try:
+            found = self._parsed(f"{path}?{_WANTED}")
+            if not found.samples:  # an exporter that spells everything its own way
+                found = self._parsed(path)
+        except StillwaterError as error:
+            return f"The metrics of pod {pod} could not be read: {error}"
+        if not found.samples:
+            return (
+                f"The exporter of pod {pod} tells nothing of what is wanted; let its allow list "
+                f"name it."
+            )
+        return found
+
+    @known_shape("Its exporter")
+    def _parsed(self, path: str) -> NodeMetrics:
+        return node.parse(self._api.text(path, self._seconds))
+
+
+CONNECT_SECONDS = 3.0
+# A worker's answers are one line; whatever else listens there is not read to its end.
+LARGEST_ANSWER_BYTES = 64 * 1024
+
+Fetch = Callable[[str, float], RestResponse]
+
+
+def ask(fetch: Fetch, seconds: float) -> tuple[RestResponse, ...]:
+    """Return a worker's answers, as many as a verdict needs, within `seconds` in all."""
+    until = time.monotonic() + seconds
+    answers: list[RestResponse] = []
+    while (path := next_path(answers)) is not None:
+        # A second question follows only an answer that came at once.
+        answers.append(fetch(path, max(until - time.monotonic(), 1.0)))
+    return tuple(answers)
+
+
+def directly(host: str, port: int = CONNECT_REST_PORT) -> Fetch:
+    """Return a way to ask a worker on this network."""
+
+    def fetch(path: str, seconds: float) -> RestResponse:
+        timeout = urllib3.Timeout(connect=min(CONNECT_SECONDS, seconds), read=seconds)
+        with urllib3.PoolManager(timeout=timeout, retries=False) as pool:
+            return _timed_answer(
+                path,
+                lambda: pool.request("GET", f"http://{host}:{port}{path}", preload_content=False),
+            )
+
+    return fetch
+
+
+def through(api: EksApi, namespace: str, pod: str, port: int = CONNECT_REST_PORT) -> Fetch:
+    """Return a way to ask a worker's pod through the API server."""
+    proxy = f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(pod)}:{port}/proxy"
+
+    def fetch(path: str, seconds: float) -> RestResponse:
+        return _relayed_answer(_timed_answer(path, lambda: api.relay(f"{proxy}{path}", seconds)))
+
+    return fetch
+
+
+def _timed_answer(path: str, request: Callable[[], urllib3.BaseHTTPResponse]) -> RestResponse:
+    started = time.monotonic()
+
+    def failed(failure: Failure, error: Exception) -> RestResponse:
+        seconds = time.monotonic() - started
+        return RestResponse(path=path, seconds=seconds, failure=failure, detail=str(error))
+
+    try:
+        response = request()
+        with contextlib.closing(response):
+            body = response.read(LARGEST_ANSWER_BYTES)
+    except urllib3.exceptions.ReadTimeoutError as error:
+        return failed(Failure.TIMEOUT, error)
+    except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ProtocolError) as error:
+        return failed(_why_unconnected(error), error)
+    except (urllib3.exceptions.HTTPError, StillwaterError) as error:
+        return failed(Failure.UNREACHABLE, error)
+    return RestResponse(
+        path=path,
+        seconds=time.monotonic() - started,
+        status=response.status,
+        content_type=response.headers.get("content-type", ""),
+        body=body.decode(errors="replace"),
+    )
+
+
+def _why_unconnected(error: Exception) -> Failure:
+    """Tell a port where nobody listens, or no longer, from a host that cannot be reached."""
+    cause = error.__cause__ or error.__context__
+    return Failure.REFUSED if isinstance(cause, ConnectionError) else Failure.UNREACHABLE
+
+
+def _relayed_answer(answer: RestResponse) -> RestResponse:
+    """Tell the API server's own word, a Status object, from what the pod answered."""
+    said = answer.document if answer.status is not None else None
+    if said is None or said.get("kind") != "Status":
+        return answer
+    detail = str(said.get("message") or json.dumps(said))
+    refused = "connection refused" in detail.lower()
+    return RestResponse(
+        path=answer.path,
+        seconds=answer.seconds,
+        failure=Failure.REFUSED if refused else Failure.UNREACHABLE,
+        detail=f"The Kubernetes API answered {answer.status}: {detail}",
+    )

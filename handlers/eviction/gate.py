@@ -21,24 +21,23 @@ from core.events import Interruption, Kind
 from core.gate.answer import (
     ASKED_LAST,
     ASKS_FIRST_SECONDS,
+    GateAnswer,
+    RemovalRequest,
     Ruling,
+    Wish,
     allow_if_gone,
     asks_last,
     let_through,
+    reason_not_to_ask,
     refuse,
     rule,
     too_hasty,
 )
-from core.gate.asked import GateAnswer, RemovalRequest, Wish
-from core.gate.whom import reason_not_to_ask
-from core.incidents.decisions import asked_for
+from core.incidents.decisions import Reach, asked_for
 from core.incidents.joining import merge, open_incident
 from core.incidents.learn import learn
-from core.incidents.levels import Reach
-from core.incidents.nodeclaims import DISRUPTED_TAINT
-from core.incidents.observation import NodeView, Observation, PodView, Policy
-from core.incidents.record import UNDRAINED, Incident, State
-from core.incidents.sections import Drainer
+from core.incidents.observation import DISRUPTED_TAINT, NodeView, Observation, PodView, Policy
+from core.incidents.record import UNDRAINED, Drainer, Incident, State
 from core.naming import node_id_of_pod
 from core.views import ClusterView
 from handlers.incidents.observe import ReadsKafka, Sources, observe

@@ -13,15 +13,20 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from core.incidents.nodeclaims import NodeClaim
-from core.incidents.observation import BudgetView, GroupView, InstanceView, NodeView, PodView
+from core.incidents.observation import (
+    BudgetView,
+    GroupView,
+    InstanceView,
+    NodeClaim,
+    NodeView,
+    PodView,
+)
 from core.placement import PodNeeds
 from core.views import ClusterView
 from handlers.adapters.aws import AwsCloud
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kafka_pages import Pages
-from handlers.adapters.kubernetes import EksNodes
-from handlers.adapters.nodeclaims import NodeClaims
+from handlers.adapters.kubernetes import EksNodes, NodeClaims
 
 T = TypeVar("T")
 # A reading per broker is kept, and brokers come and go.

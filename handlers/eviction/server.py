@@ -23,7 +23,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from core.errors import InvalidInput
-from core.gate.asked import (
+from core.gate.answer import (
     PATH,
     TIMEOUT_SECONDS,
     Decider,

@@ -16,22 +16,27 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from core.availability.conditions import KafkaConditions
+from core.availability.operator import KafkaConditions
 from core.errors import StillwaterError
-from core.health.cluster import NEEDED, ClusterHealth, Part, PartKind, cluster_health, document
 from core.health.examination import LEDGER, Expected, Seen, parts
-from core.health.kafka_metrics import NodeMetrics
-from core.health.verdict import not_known
+from core.health.node import NodeMetrics
+from core.health.verdict import (
+    NEEDED,
+    ClusterHealth,
+    Part,
+    PartKind,
+    cluster_health,
+    document,
+    not_known,
+)
 from core.metric_names import CLUSTER_HEALTH
-from core.settings.environment import setting_text
+from core.settings.codec import setting_text
 from core.unknown import Unknown
 from core.views import ClusterView
 from handlers.adapters import metrics
-from handlers.adapters.connect import Fetch, ask
-from handlers.adapters.deadline import first_of, within
-from handlers.adapters.exporters import Exporters
+from handlers.adapters.calls import first_of, within
 from handlers.adapters.kafka import KafkaCluster
-from handlers.adapters.pods import Pods
+from handlers.adapters.pods import Exporters, Fetch, Pods, ask
 from handlers.store.freezes import Freezes
 from handlers.store.ledger import Ledger
 

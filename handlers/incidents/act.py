@@ -1,14 +1,31 @@
-"""Carries out what core decided, in order; every effect may be repeated without harm."""
+"""Carries out what core decided, in order; every effect may be repeated without harm.
+
+Writes the message that sends a termination handler to drain a node, where AWS's own got lost.
+
+Metadata errors of every Kafka node, kept before a restart sets them back to 0.
+
+`errors#<incident id>` of the ledger's table holds what was counted when the incident's drain was
+forwarded, or, where the termination handler hears AWS itself, at the incident's first look; a
+rotation run asks before it begins with a node.
+
+Freezes a zone that is lost as a whole, for all incidents that find it so.
+"""
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from aws_lambda_powertools import Logger
+from botocore.exceptions import BotoCoreError, ClientError
 
+from core.availability.leaders import LOST_ZONE
 from core.errors import Conflict, StillwaterError
+from core.health.kafka import ErrorSnapshot, snapshot
+from core.health.node import Metric
 from core.incidents.actions import (
     Action,
     CloseBudget,
@@ -38,27 +55,114 @@ from core.incidents.actions import (
     Untaint,
 )
 from core.incidents.consenting import operator_refusal
-from core.incidents.levels import OWN, WITHHELD, Reach, is_allowed
+from core.incidents.decisions import OWN, WITHHELD, Reach, is_allowed
 from core.incidents.lost import CONFIRMED
 from core.incidents.observation import Policy
 from core.incidents.record import Incident
-from core.incidents.refusal import own_refusal
+from core.incidents.terminating import own_refusal
+from core.naming import DRAIN_HOOK
+from core.zones.incident import LostZone
 from handlers.adapters.aws import Cloud, Queue
-from handlers.adapters.kubernetes import Nodes
-from handlers.adapters.node_drain import Cordons, NodeDrain
-from handlers.adapters.nodeclaims import NO_ENDS, ClaimEnds
+from handlers.adapters.kubernetes import NO_ENDS, ClaimEnds, Cordons, NodeDrain, Nodes
 from handlers.adapters.pages import call
-from handlers.adapters.root_volumes import RootVolumes
-from handlers.incidents.drain_messages import drain_message
-from handlers.incidents.error_snapshots import ErrorSnapshots
-from handlers.incidents.leadership import INCIDENT_CAUSE, Leadership
-from handlers.incidents.lost_zone import freeze
+from handlers.adapters.pods import Exporters
+from handlers.adapters.templates import RootVolumes
 from handlers.incidents.observe import observe_operator
+from handlers.incidents.shifts import INCIDENT_CAUSE, Leadership
 from handlers.store.freezes import Freezes
-from handlers.store.ledger import Ledger
-from handlers.store.messages import SHIFT_AFTER_SECONDS, SHIFT_MESSAGE
+from handlers.store.ledger import SHIFT_AFTER_SECONDS, SHIFT_MESSAGE, Ledger
+from handlers.store.records import Records
+
+
+def drain_message(incident: Incident) -> str:
+    """Return an announcement in place of one that got lost, or that nobody makes.
+
+    In hooks, as a group sends it directly: without the lost token the termination handler drains
+    but cannot complete its hook; the incident's end completes both. Out of hooks, EC2's
+    recommendation to leave, which it drains and completes nothing for.
+    """
+    if not incident.hooks:
+        return json.dumps(
+            {
+                "version": "0",
+                "id": f"stillwater-{incident.id}",
+                "detail-type": "EC2 Instance Rebalance Recommendation",
+                "source": "aws.ec2",
+                "time": datetime.fromtimestamp(incident.opened_at, UTC).isoformat(),
+                "detail": {"instance-id": incident.instance_id},
+            }
+        )
+    return json.dumps(
+        {
+            "LifecycleTransition": "autoscaling:EC2_INSTANCE_TERMINATING",
+            "AutoScalingGroupName": incident.group,
+            "LifecycleHookName": DRAIN_HOOK,
+            "LifecycleActionToken": "00000000-0000-0000-0000-000000000000",
+            "EC2InstanceId": incident.instance_id,
+            "RequestId": f"stillwater-{incident.id}",
+        }
+    )
+
 
 logger = Logger(service="stillwater", child=True)
+RECOVERY = 2  # Kafka's BrokerState
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorRound:
+    """What the exporters said in one round."""
+
+    errors: ErrorSnapshot
+    recovering: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ErrorSnapshots:
+    """Asks the exporters of one cluster's pods."""
+
+    exporters: Exporters
+    nodes: Nodes
+    records: Records
+
+    def ask(self, now: float) -> ErrorRound:
+        """Ask every pod that runs; raises StillwaterError when Kubernetes does not answer."""
+        pods = [pod.name for pod in self.nodes.kafka_pods() if pod.node_name is not None]
+        scrapes = self.exporters.scrape(pods)
+        recovering = tuple(
+            node_id
+            for node_id, metrics in sorted(scrapes.metrics.items())
+            if metrics.count(Metric.BROKER_STATE) == RECOVERY
+        )
+        return ErrorRound(snapshot(now, scrapes.metrics, scrapes.silent), recovering)
+
+    def keep(self, incident_id: str, now: float) -> None:
+        """Keep the counters before an incident's drain; the first that are kept stand.
+
+        Nothing waits for it: a machine that AWS takes goes whether or not its errors are known.
+        """
+        key = f"errors#{incident_id}"
+        try:
+            if self.records.read(key).version == 0:
+                self.records.write(key, self.ask(now).errors.to_dict(), 0)
+        except (StillwaterError, Conflict, BotoCoreError, ClientError) as error:
+            logger.warning(
+                "Metadata errors were not kept.", incident_id=incident_id, error=str(error)
+            )
+
+
+def freeze(
+    zone: str, reason: str, cloud: Cloud, freezes: Freezes, ticks: Queue, now: float
+) -> None:
+    """Freeze a zone; who is first to do so calls a person, in the name of all its incidents."""
+    ids = {name: id_ for id_, name in cloud.zone_names().items()}
+    if any(f.zone == zone and f.source == LOST_ZONE for f in freezes.current(now)):
+        return
+    # Before it is written: who dies in between calls twice, and never not at all.
+    call(ticks, reason, page="zone_lost", zone=zone)
+    freezes.note(LostZone(ids.get(zone, zone), zone), now)
+    ticks.send(SHIFT_MESSAGE)
+
+
 # From a reading to the drain that rests on it. A function has a minute; one that was stopped in
 # the middle and woken again knows nothing of what has happened since.
 LONGEST_TURN_SECONDS = 60.0

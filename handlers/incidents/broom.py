@@ -3,12 +3,18 @@
 Reads lists, lets core.incidents.sweep compare them, and only opens incidents, sends ticks and frees
 a lease nobody is left to give back: the loop does the rest. One run looks closely at a bounded
 number of instances; the next goes on where it stopped.
+
+Calls a person when something lasts that is over within minutes as a rule.
+
+What was lent for an incident, a run or a zone is given back by λ tick at the sweep's word, and
+where it cannot be it only warns, since nobody's end waits for that. What the sweep cannot read it
+does without. The sweep keeps since when each has lasted, and calls once it has for too long.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -19,8 +25,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from core.errors import Conflict, StillwaterError
 from core.events import Kind
-from core.incidents.nodeclaims import NodeClaim
-from core.incidents.observation import NodeView, PodView
+from core.incidents.observation import NodeClaim, NodeView, PodView
 from core.incidents.record import is_unattended as incident_unattended
 from core.incidents.sickness import Concern
 from core.incidents.sweep import (
@@ -38,28 +43,58 @@ from core.incidents.sweep import (
     turn,
 )
 from core.naming import SYSTEM_POOL
-from core.rotation.requests import unreadable_sentence
-from core.rotation.run_record import Run, is_unattended
+from core.rotation.run_record import Run, is_unattended, unreadable_sentence
 from core.views import id_list
-from handlers.adapters.apart import take_each
-from handlers.adapters.inventory import Inventory
-from handlers.adapters.kubernetes import Nodes
-from handlers.adapters.nodeclaims import NO_CLAIMS, NodeClaims
+from handlers.adapters.aws import Inventory
+from handlers.adapters.calls import take_each
+from handlers.adapters.kubernetes import NO_CLAIMS, NodeClaims, Nodes
 from handlers.adapters.pages import call
-from handlers.incidents.budgets import strays
-from handlers.incidents.lasting import NOT_GIVEN_BACK, UNSEEN, overdue
-from handlers.incidents.leadership import INCIDENT_CAUSE, shift_in_force
+from handlers.incidents.leftovers import kept_in_vain, strays
 from handlers.incidents.reception import Reception
-from handlers.incidents.shifts import ZONE_CAUSE, pending, protected_groups
-from handlers.incidents.spares import kept_in_vain
+from handlers.incidents.shifts import (
+    INCIDENT_CAUSE,
+    ZONE_CAUSE,
+    pending,
+    protected_groups,
+    shift_in_force,
+)
 from handlers.store import told
 from handlers.store.archive import Archivist
 from handlers.store.freezes import Freezes
-from handlers.store.ledger import rounds
-from handlers.store.messages import SHIFT_MESSAGE, STRAYS_MESSAGE, rotation_message
+from handlers.store.ledger import SHIFT_MESSAGE, STRAYS_MESSAGE, rotation_message, rounds
 from handlers.store.records import Records
 from handlers.store.runs import LedgerRuns
 from handlers.store.throttled import is_left_throttled
+
+# λ tick tries every minute; a service that is upgraded is away for minutes.
+PATIENCE_SECONDS = 900.0
+NOT_GIVEN_BACK, UNSEEN = "not_given_back", "sweep_blind"
+_SENTENCES: Mapping[str, str] = {
+    NOT_GIVEN_BACK: "For {minutes:.0f} min it could not be given back that {what}. λ tick tries "
+    "every minute, and its log says what refuses.",
+    UNSEEN: "For {minutes:.0f} min λ sweep could not read {what}, and its log says why: who is "
+    "sick, lost or left out there is noticed by nobody.",
+}
+
+
+def overdue(
+    records: Records, cluster: str, page: str, what: Iterable[str], now: float
+) -> Iterator[Concern]:
+    """Yield a call for each thing that has lasted for too long; what is over is forgotten."""
+    key = f"lasting#{cluster}#{page}"
+    record = records.read(key)
+    known = record.document if isinstance(record.document, dict) else {}
+    since = {each: at if isinstance(at := known.get(each), float) else now for each in what}
+    if since != known:
+        try:
+            records.write(key, since, record.version)
+        except Conflict:
+            return  # Another sweep looks at the same moment.
+    for each, at in since.items():
+        if now - at > PATIENCE_SECONDS:
+            said = _SENTENCES[page].format(minutes=(now - at) / 60, what=each)
+            yield Concern(f"{page}:{each}:{at:.0f}", said, page)
+
 
 logger = Logger(service="stillwater")
 T = TypeVar("T")

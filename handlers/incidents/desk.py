@@ -1,32 +1,281 @@
 """Takes announcements in: each becomes an incident, a freeze or a record; never nothing.
 
-handlers.incidents.reception answers what is about an instance, handlers.incidents.notices the rest.
+handlers.incidents.reception answers what is about an instance, handlers.incidents.desk the rest.
+
+Answers announcements that are about no instance: of a volume, a zone, an Auto Scaling group.
+
+A volume's problem becomes the incident of the instance it is attached to; a zone's shift a freeze;
+what a group did or could not do wakes the incidents that wait for it. Every one leaves a record.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import assert_never
 
 from aws_lambda_powertools import Logger
 
+from core.errors import Conflict
 from core.events import (
     Advisory,
     Announcement,
+    GroupChange,
     GroupNotice,
     Ignored,
     Interruption,
+    Kind,
+    VolumeChange,
     VolumeNotice,
     ZoneNotice,
+    ZoneSource,
     parse,
 )
-from core.events.origin import Home, foreign
-from handlers.adapters.apart import take_each
-from handlers.incidents.notices import Notices
+from core.events.parsing import Home, foreign
+from core.fields import eks_cluster_in, instance_in, volume_in, zone_id_in
+from core.incidents.joining import awaiting, note_group
+from core.incidents.observation import EbsVolume
+from core.incidents.record import Incident
+from core.volumes.views import ModificationState
+from core.window import clock
+from core.zones.incident import ZoneIncident, said_at, too_old
+from handlers.adapters.aws import Inventory
+from handlers.adapters.calls import take_each
+from handlers.adapters.pages import call
 from handlers.incidents.reception import Reception
+from handlers.store import told, volume_records
+from handlers.store.freezes import Freezes
+from handlers.store.ledger import SHIFT_MESSAGE
+from handlers.store.records import Records
+from handlers.store.retrying import over_the_newest
 
 logger = Logger(service="stillwater")
+# What ends or begins a wait for a replacement; a refresh goes on by hooks that announce themselves.
+WAKING = frozenset(
+    {
+        GroupChange.LAUNCHED,
+        GroupChange.LAUNCH_FAILED,
+        GroupChange.TERMINATED,
+        GroupChange.TERMINATE_FAILED,
+    }
+)
+# A refresh that ends so leaves a group between two templates, and nobody goes on with it.
+_LEFT_BETWEEN = frozenset({GroupChange.REFRESH_FAILED, GroupChange.ROLLBACK_FAILED})
+# What a person must see although no incident can say it.
+_FAILED = frozenset({VolumeChange.MODIFICATION_FAILED, VolumeChange.CREATE_FAILED})
+_ENDS = {
+    VolumeChange.MODIFICATION_COMPLETED: ModificationState.COMPLETED,
+    VolumeChange.MODIFICATION_FAILED: ModificationState.FAILED,
+}
+
+
+@dataclass(frozen=True)
+class Notices:
+    """Takes in what is announced of volumes, zones and groups."""
+
+    reception: Reception
+    inventory: Inventory
+    freezes: Freezes
+    prefix: str
+    # None: nobody remembers modifications, nor whom a person was called about.
+    records: Records | None = None
+    # None: the prefix.
+    eks_cluster: str | None = None
+
+    def of_volume(self, notice: VolumeNotice, now: float) -> None:
+        """Turn a harmed volume into its instance's incident; keep every other outcome on record."""
+        volume = self.inventory.volume(notice.volume_id)
+        if volume is None:
+            self._ignore(notice, f"EC2 does not know volume {notice.volume_id}.", now)
+        elif not volume.belongs_to(self.prefix) and not self._attached_to_ours(volume):
+            self._ignore(notice, f"Volume {notice.volume_id} is another's.", now)
+        elif not notice.change.harmful:
+            said = f"Volume {notice.volume_id}: {notice.change.value}. {notice.cause}".strip()
+            if notice.change in _FAILED:
+                logger.error(said, volume_id=notice.volume_id)
+            self._close_modification(notice, now)
+            self._record(notice, said, now)
+        else:
+            self._tell_harm(notice, volume, now)
+
+    def _close_modification(self, notice: VolumeNotice, now: float) -> None:
+        """Let λ volumes know that EC2 would start another; it finds out by itself otherwise.
+
+        A word that comes late may be about the modification before: it counts for when it was said.
+        """
+        state, ended_at = _ENDS.get(notice.change), notice.occurred_at
+        if state is None or ended_at is None or self.records is None:
+            return
+        try:
+            volume_records.close(self.records, notice.volume_id, state, min(ended_at, now))
+        except Conflict:
+            logger.info("λ volumes looked at the same moment.", volume_id=notice.volume_id)
+
+    def _tell_harm(self, notice: VolumeNotice, volume: EbsVolume, now: float) -> None:
+        instance_id = volume.instance_id or self._waiting_for(volume)
+        if instance_id is not None:
+            self.reception.receive(_about(notice, instance_id), now)
+            return
+        said = (
+            f"Volume {notice.volume_id} of pod {volume.pod or '(unknown)'} is "
+            f"{notice.change.value} and attached nowhere. {notice.cause}".strip()
+        )
+        # Recorded first: until that is done the message comes again, and would page anew.
+        self._record(notice, said, now)
+        if not notice.over:
+            # No instance has it, so no incident can; a person must know all the same.
+            call(self.reception.ticks, said, page="volume", volume_id=notice.volume_id)
+
+    def _attached_to_ours(self, volume: EbsVolume) -> bool:
+        """Say whether an instance of ours has the volume: root volumes carry no claim's tags."""
+        if volume.instance_id is None:
+            return False
+        instance = self.reception.cloud.instance(volume.instance_id)
+        return instance is not None and self.reception.whose.of(instance.tags)
+
+    def _waiting_for(self, volume: EbsVolume) -> str | None:
+        """Return the instance whose incident moves the pod this volume belongs to."""
+        if volume.pod is None:
+            return None
+        incidents = self.reception.ledger.open_incidents()
+        return next((i.instance_id for i in incidents if i.pod_name == volume.pod), None)
+
+    def of_zone(self, notice: ZoneNotice, now: float) -> None:
+        """Note what is said of zones; whether one is frozen is decided by a turn (shifts)."""
+        notice = self._by_id(notice)
+        refusal = self._no_zone_of_ours(notice, now)
+        if refusal is not None:
+            self._ignore(notice, refusal, now)
+            return
+        self.freezes.note(notice, now, self.reception.cloud.zone_names())
+        self.reception.ticks.send(SHIFT_MESSAGE)
+        incident = self._incident(notice)
+        said = "It is over." if incident is None else f"{incident.state.value}: {incident.reason}"
+        self._record(notice, f"{_zones(notice)}: {said}", now)
+
+    def _by_id(self, notice: ZoneNotice) -> ZoneNotice:
+        """Return a word with the ids of the zones it calls by our own names."""
+        said = (*notice.zone_ids, *notice.healthy_ids)
+        if all(zone_id_in(zone) for zone in said):
+            return notice
+        ids = {name: zone_id for zone_id, name in self.reception.cloud.zone_names().items()}
+        troubled = tuple(dict.fromkeys(ids.get(zone, zone) for zone in notice.zone_ids))
+        healthy = tuple(dict.fromkeys(ids.get(zone, zone) for zone in notice.healthy_ids))
+        well = tuple(zone for zone in healthy if zone not in troubled)
+        return replace(notice, zone_ids=troubled, healthy_ids=well)
+
+    def _no_zone_of_ours(self, notice: ZoneNotice, now: float) -> str | None:
+        """Say why a word about zones is about none of ours; None: it is, or may be."""
+        if notice.source is ZoneSource.PRACTICE_RUN:
+            return f"A practice run in {_zones(notice)} says nothing about the zone itself."
+        if self._incident(notice) is not None:
+            return None  # Whatever it says, it is about what we have heard of.
+        if not notice.zone_ids and not notice.over:
+            return f"{notice.event_type or 'The issue'} names no entity, and no zone by its id."
+        if notice.zone_ids:
+            names = self.reception.cloud.zone_names()
+            if not any(zone_id in names for zone_id in notice.zone_ids):
+                return f"This region has no zone {_zones(notice)}."
+        if too_old(notice, now):
+            return f"What is said of {_zones(notice)} is from {clock(said_at(notice, now))}."
+        return None
+
+    def _incident(self, notice: ZoneNotice) -> ZoneIncident | None:
+        return next((i for i in self.freezes.incidents() if i.key == notice.key), None)
+
+    def of_advisory(self, advisory: Advisory, now: float) -> None:
+        """Call a person for what no rule answers, once, unless it is all about others' things."""
+        if not self._concerns_us(advisory):
+            named = ", ".join(advisory.subjects[:3])
+            self._ignore(advisory, f"Nothing it names is this cluster's: {named}.", now)
+            return
+        if self.records is None:
+            call(self.reception.ticks, advisory.sentence, page="advisory")
+        else:
+            key, ticks = advisory.dedupe_key, self.reception.ticks
+            told.call_once(self.records, ticks, key, now, advisory.sentence, page="advisory")
+        self._record(advisory, advisory.sentence, now)
+
+    def _concerns_us(self, advisory: Advisory) -> bool:
+        """Say whether anything named is ours, or may be: what nobody can place is told."""
+        ours: Mapping[str, str] | None = None
+        for subject in advisory.subjects:
+            instance_id, volume_id = instance_in(subject), volume_in(subject)
+            cluster = eks_cluster_in(subject)
+            if instance_id is not None:
+                if ours is None:
+                    ours = self.inventory.instance_states(self.reception.whose)
+                if instance_id in ours:
+                    return True
+            elif volume_id is not None:
+                volume = self.inventory.volume(volume_id)
+                if volume is not None and (
+                    volume.belongs_to(self.prefix) or self._attached_to_ours(volume)
+                ):
+                    return True
+            elif cluster is None or cluster == (self.eks_cluster or self.prefix):
+                return True
+        return not advisory.subjects
+
+    def of_group(self, notice: GroupNotice, now: float) -> None:
+        """Tell the open incidents of a group what it did, and let the loop look at them now."""
+        waiting: tuple[Incident, ...] = ()
+        if notice.what in WAKING:
+            waiting = awaiting(self.reception.ledger.open_incidents(), notice)
+        take_each(partial(self._tell, incident, notice, now) for incident in waiting)
+        woken = ", ".join(incident.id for incident in waiting) or "nobody"
+        self._record(notice, f"{notice.sentence} Woken: {woken}.", now)
+        if notice.what in _LEFT_BETWEEN:
+            call(self.reception.ticks, notice.sentence, page="refresh", group=notice.group)
+
+    def _tell(self, incident: Incident, notice: GroupNotice, now: float) -> None:
+        """Note in an incident what its group did, and have the loop look at it."""
+        noted = over_the_newest(lambda: self._note(incident.id, notice, now))
+        if noted is not None:
+            self.reception.wake(noted)
+
+    def _note(self, incident_id: str, notice: GroupNotice, now: float) -> Incident | None:
+        incident = self.reception.ledger.get(incident_id)
+        if incident is None or notice.dedupe_key in incident.announcements:
+            return incident
+        changed = note_group(incident, notice, now)
+        if changed == incident:
+            return incident
+        joined = (*changed.announcements, notice.dedupe_key)
+        return self.reception.ledger.put(replace(changed, announcements=joined))
+
+    def _record(
+        self, notice: VolumeNotice | ZoneNotice | GroupNotice | Advisory, said: str, now: float
+    ) -> None:
+        self.reception.record(notice.dedupe_key, notice.body, said, now)
+
+    def _ignore(
+        self, notice: VolumeNotice | ZoneNotice | Advisory, reason: str, now: float
+    ) -> None:
+        self.reception.ignore(notice.body, reason, now)
+
+
+def _zones(notice: ZoneNotice) -> str:
+    return ", ".join(notice.zone_ids) or "no zone by its id"
+
+
+def _about(notice: VolumeNotice, instance_id: str) -> Interruption:
+    """Return a volume's problem as what it means for the instance it belongs to."""
+    return Interruption(
+        kind=Kind.VOLUME_PROBLEM,
+        instance_id=instance_id,
+        event_id=notice.event_id,
+        dedupe_key=notice.dedupe_key,
+        account=notice.account,
+        region=notice.region,
+        occurred_at=notice.occurred_at,
+        event_type=f"{notice.change.value} {notice.volume_id}",
+        closed=notice.over,
+        body=notice.body,
+    )
+
+
 # Health names the instances of a whole account: asked for one by one, they would take longer than
 # the function may run.
 MANY_INSTANCES = 10

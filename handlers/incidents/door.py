@@ -19,8 +19,8 @@ from typing import Any, Protocol
 from aws_lambda_powertools import Logger
 
 from core.errors import Conflict, InvalidInput
-from core.incidents import nth_report
-from core.incidents.nth_report import DrainReport
+from core.incidents import drains
+from core.incidents.drains import DrainReport
 from core.incidents.record import Incident
 from core.metric_names import WEBHOOKS_REFUSED
 from handlers.adapters import metrics
@@ -97,7 +97,7 @@ class Door:
         if http.get("method") != "POST":
             raise CallerRefused(HTTPStatus.METHOD_NOT_ALLOWED, "A call was no POST.")
         try:
-            return nth_report.read(_body_text(body, encoded=bool(request.get("isBase64Encoded"))))
+            return drains.read(_body_text(body, encoded=bool(request.get("isBase64Encoded"))))
         except InvalidInput as error:
             raise CallerRefused(HTTPStatus.BAD_REQUEST, str(error)) from None
 
@@ -109,10 +109,10 @@ class Door:
     def _record(self, report: DrainReport, now: float) -> Incident | None:
         """Note a report in the incident it concerns; None: it concerns none that is open."""
         found = [i for i in rounds(self.ledger, report.instance_id) if i.open]
-        concerned = next((i for i in found if nth_report.concerns(i, report)), None)
+        concerned = next((i for i in found if drains.concerns(i, report)), None)
         if concerned is None:
             return None
-        changed = nth_report.note_report(concerned, report, now)
+        changed = drains.note_report(concerned, report, now)
         if changed is concerned:
             return concerned
         written = self.ledger.put(changed)

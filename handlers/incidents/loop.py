@@ -19,24 +19,22 @@ from botocore.exceptions import BotoCoreError, ClientError
 from core.errors import Conflict, StillwaterError
 from core.incidents.actions import Page
 from core.incidents.decide import next_action
-from core.incidents.learn import learn
-from core.incidents.levels import as_told
+from core.incidents.decisions import as_told
+from core.incidents.drains import seen_to_end
+from core.incidents.learn import learn, note_refusal, settle
 from core.incidents.observation import Observation, Policy
 from core.incidents.record import Decision, Incident, is_unattended
-from core.incidents.settling import note_refusal, settle
-from core.incidents.standing_drains import seen_to_end
 from core.metric_names import DECISIONS_MADE
 from core.window import clock
 from handlers.adapters import metrics
-from handlers.adapters.apart import take_each
 from handlers.adapters.aws import Queue, tick_message
+from handlers.adapters.calls import take_each
 from handlers.adapters.pages import Topic, publish
 from handlers.incidents.act import Effects, perform
-from handlers.incidents.budgets import restore
+from handlers.incidents.leftovers import free, restore
 from handlers.incidents.observe import Sources, observe
 from handlers.incidents.shifts import Shifts
-from handlers.incidents.spares import free
-from handlers.store.messages import SHIFT_MESSAGE, STRAYS_MESSAGE
+from handlers.store.ledger import SHIFT_MESSAGE, STRAYS_MESSAGE
 
 logger = Logger(service="stillwater")
 # A call that fails is tried again at every turn; AWS throttles for minutes.
@@ -71,8 +69,8 @@ class Loop:
         """Take one step with the incident a tick's message names, and schedule the next.
 
         A message that names no incident asks for a turn of the zones (handlers.incidents.shifts),
-        of stray labels (handlers.incidents.budgets) or of a rotation run (handlers.rotation.turns),
-        or is a page to be published.
+        of stray labels (handlers.incidents.leftovers) or of a rotation run
+        (handlers.rotation.turns), or is a page to be published.
         """
         if self._of_no_incident(message, now):
             return

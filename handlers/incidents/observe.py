@@ -11,30 +11,27 @@ from botocore.exceptions import BotoCoreError, ClientError
 from core.availability.lease import Lease, companions, hinders, in_the_way, lease_of
 from core.availability.operator import OperatorView
 from core.errors import StillwaterError
-from core.incidents.decisions import at_its_turn
-from core.incidents.leading import asks_of_all
+from core.incidents.consenting import asks_of_all
+from core.incidents.decisions import at_its_turn, waiting_turns
+from core.incidents.drains import without_lease
 from core.incidents.learn import learn
 from core.incidents.observation import (
     NOT_ASKED,
     Observation,
+    PodOnNode,
     PodView,
     RootTask,
     StandingDrain,
 )
-from core.incidents.pods_on_node import PodOnNode
 from core.incidents.record import Incident, State, instance_of
 from core.incidents.replacement import places
-from core.incidents.standing_drains import without_lease
-from core.incidents.turns import waiting_turns
 from core.placement import PodNeeds
 from core.unknown import Unknown
 from core.views import ClusterView
 from handlers.adapters.aws import Cloud
 from handlers.adapters.kafka import KafkaCluster
-from handlers.adapters.kubernetes import Nodes
-from handlers.adapters.node_drain import NodeDrain
-from handlers.adapters.nodeclaims import NO_CLAIMS, NodeClaims
-from handlers.adapters.root_volumes import RootVolumes
+from handlers.adapters.kubernetes import NO_CLAIMS, NodeClaims, NodeDrain, Nodes
+from handlers.adapters.templates import RootVolumes
 from handlers.store.freezes import Freezes
 from handlers.store.ledger import Ledger
 

@@ -13,11 +13,11 @@ from aws_lambda_powertools import Logger
 from core.errors import Conflict
 from core.events import Interruption
 from core.events.announcements import URGENT
-from core.events.origin import doubt
+from core.events.parsing import doubt
 from core.incidents.decide import why_overruled, why_unanswered
 from core.incidents.joining import merge, open_incident, reopens
-from core.incidents.ownership import Ownership
 from core.incidents.record import Incident
+from core.incidents.sweep import Ownership
 from handlers.adapters.aws import Cloud, Queue, tick_message
 from handlers.adapters.pages import call
 from handlers.store.ledger import Ledger, rounds

@@ -13,26 +13,38 @@ from typing import Any
 
 from core.errors import Conflict, InvalidInput, StillwaterError
 from core.incidents.observation import Policy
-from core.incidents.ownership import Ownership
-from core.rotation.claims import drifted_nodes
-from core.rotation.in_place import in_place
+from core.incidents.sweep import Ownership
+from core.rotation.estimate import measured_rate
 from core.rotation.observation import RunObservation
-from core.rotation.outdated import stale_template, why_outdated
-from core.rotation.pace import measured_rate
 from core.rotation.parallel import refusals
 from core.rotation.plan import Plan, plan
 from core.rotation.plan import to_document as to_plan_document
-from core.rotation.preconditions import unkeepable
-from core.rotation.requests import abort, pause, resume
-from core.rotation.run_codec import to_document
-from core.rotation.run_record import DEFAULT_DEADLINE_SECONDS, NodeTurn, Options, Run, open_run
-from core.rotation.selection import Selection, turns_of, unjudged_nodes
+from core.rotation.preconditions import drifted_nodes, unkeepable
+from core.rotation.run_record import (
+    DEFAULT_DEADLINE_SECONDS,
+    NodeTurn,
+    Options,
+    Run,
+    abort,
+    open_run,
+    pause,
+    resume,
+    run_to_document,
+)
+from core.rotation.selection import (
+    Selection,
+    in_place,
+    stale_template,
+    turns_of,
+    unjudged_nodes,
+    why_outdated,
+)
 from handlers.adapters.aws import Queue
 from handlers.adapters.templates import Templates
-from handlers.incidents.error_snapshots import ErrorSnapshots
+from handlers.incidents.act import ErrorSnapshots
 from handlers.incidents.observe import Sources
 from handlers.rotation.turns import observe_cluster, with_errors
-from handlers.store.messages import rotation_message
+from handlers.store.ledger import rotation_message
 from handlers.store.retrying import over_the_newest
 from handlers.store.runs import LedgerRuns
 
@@ -218,7 +230,7 @@ class Conductor:
         return {"said": "What brokers hold.", "held": {"at": now, "bytes": held}}
 
     def _reply(self, run: Run) -> dict[str, Any]:
-        return {"said": run.reason, "run": to_document(run)}
+        return {"said": run.reason, "run": run_to_document(run)}
 
     def _wish(
         self, event: Mapping[str, Any], now: float, change: Callable[[Run, str, float], Run]

@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from core.errors import StillwaterError
-from core.rotation.run_record import Run
-from core.rotation.step import Throttle
+from core.rotation.run_record import Run, Throttle
 from handlers.adapters.kafka import KafkaCluster
 from handlers.store.records import Records
 from handlers.store.throttled import is_left_throttled, throttle_key

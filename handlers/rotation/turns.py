@@ -16,37 +16,39 @@ from botocore.exceptions import BotoCoreError, ClientError
 from core.errors import Conflict, StillwaterError
 from core.events import Interruption, Kind
 from core.incidents.observation import Policy
-from core.incidents.ownership import Ownership
 from core.incidents.planned import is_planned
 from core.incidents.record import Incident
-from core.rotation.clients import counting_since
+from core.incidents.sweep import Ownership
+from core.rotation.estimate import measured_now
 from core.rotation.observation import RunObservation
-from core.rotation.pace import measured_now
-from core.rotation.progress import next_step
-from core.rotation.run_record import NodeTurn, Run, RunState, is_unattended, note_run
-from core.rotation.step import (
+from core.rotation.progress import counting_since, next_step
+from core.rotation.run_record import (
     ACTOR,
     Begin,
     CallOff,
     Elect,
     MakeReady,
+    NodeTurn,
     PersonCall,
+    Run,
     RunAction,
+    RunState,
     RunStep,
     ThrottleRefill,
+    is_unattended,
+    note_run,
 )
 from core.window import clock
 from handlers.adapters.aws import Queue
 from handlers.adapters.pages import call
-from handlers.incidents.error_snapshots import ErrorSnapshots
-from handlers.incidents.leadership import INCIDENT_CAUSE, Leadership
+from handlers.incidents.act import ErrorSnapshots
 from handlers.incidents.loop import FAILING_SECONDS
 from handlers.incidents.observe import Sources, read_operator
 from handlers.incidents.reception import Reception
+from handlers.incidents.shifts import INCIDENT_CAUSE, Leadership
 from handlers.rotation.clients_budget import ClientsBudget
 from handlers.rotation.throttles import Throttles
-from handlers.store.ledger import rounds
-from handlers.store.messages import rotation_message
+from handlers.store.ledger import rotation_message, rounds
 from handlers.store.runs import Runs
 
 logger = Logger(service="stillwater", child=True)

@@ -23,8 +23,7 @@ from core.errors import Conflict
 from core.incidents.codec import to_json
 from core.incidents.record import Incident, State
 from core.settings.functions import SweepSettings
-from handlers.adapters.apart import take_each
-from handlers.adapters.calls import CLIENT
+from handlers.adapters.calls import CLIENT, take_each
 from handlers.store.ledger import KEPT_DAYS, DynamoLedger, Ledger, rounds
 from handlers.store.notifying import open_stories
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from core.availability.zones import Freeze
-from core.incidents.pause import Pause
-from core.zones.codec import from_document, to_document
+from core.availability.leaders import Freeze
+from core.incidents.joining import Pause
 from core.zones.evidence import ZonePage, ZoneSight, judge
 from core.zones.incident import (
     PERSON,
@@ -23,6 +22,8 @@ from core.zones.incident import (
     hear,
     thaw,
     with_zone_names,
+    zones_from_document,
+    zones_to_document,
 )
 from handlers.store.pauses import Pauses
 from handlers.store.records import Records
@@ -76,7 +77,7 @@ class LedgerFreezes:
         return self._pauses.current(now)
 
     def incidents(self) -> Incidents:
-        return from_document(self._records.read(self._key).document)
+        return zones_from_document(self._records.read(self._key).document)
 
     def judge(self, sight: ZoneSight, call: Callable[[ZonePage], None]) -> Incidents:
         def judged(incidents: Incidents) -> Incidents:
@@ -107,8 +108,10 @@ class LedgerFreezes:
 
     def _changed_once(self, change: Callable[[Incidents], Incidents]) -> Incidents:
         record = self._records.read(self._key)
-        before = from_document(record.document)
+        before = zones_from_document(record.document)
         after = change(before)
         if after != before:
-            self._records.write(self._key, to_document(after, record.document), record.version)
+            self._records.write(
+                self._key, zones_to_document(after, record.document), record.version
+            )
         return after

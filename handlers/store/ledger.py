@@ -6,6 +6,8 @@ another's is conditional on the version it read. An incident carries the attribu
 is filed: its value is `open` while the incident is, then `closing` until handlers.store.archive has
 written it to the archive. The sparse index of that name lists both, and the sweep never reads what
 is over.
+
+The messages on the ticks queue that name no incident.
 """
 
 from __future__ import annotations
@@ -21,11 +23,12 @@ from core.fields import digest
 from core.incidents.codec import from_json, to_json, without_document
 from core.incidents.record import Incident, incident_id
 from core.stored import as_document, values_in, without
-from handlers.adapters.shapes import known_shape
+from handlers.adapters.calls import known_shape
 from handlers.store.table import VersionedTable
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
+
 
 OPEN_INDEX = "open"
 OPEN, CLOSING = "open", "closing"
@@ -310,3 +313,18 @@ def incident_in(item: dict[str, Any]) -> Incident:
         # Somebody has edited it: the others are read all the same, and a person is told of this.
         id_ = item["pk"]["S"].partition("#")[2]
         return replace(without_document(id_, text), version=version)
+
+
+# Asks λ tick to bring leaders and scale-in protection to what is frozen
+# (handlers.incidents.shifts).
+SHIFT_MESSAGE = json.dumps({"shift": True})
+# Who was in the way of leaders' giving back, a start or another invocation, is out of it by then.
+# The sweep would ask within a minute, and a run waits for it.
+SHIFT_AFTER_SECONDS = 5.0
+# Asks λ tick to take labels off pods that nobody lets leave (handlers.incidents.leftovers).
+STRAYS_MESSAGE = json.dumps({"strays": True})
+
+
+def rotation_message(version: int) -> str:
+    """Ask λ tick for a turn of the run; stale once the run has another version."""
+    return json.dumps({"rotation": version})

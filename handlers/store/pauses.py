@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.incidents.pause import Pause, from_document, to_document
+from core.incidents.joining import Pause, pause_from_document, pause_to_document
 from handlers.store.records import Records
 from handlers.store.retrying import over_the_newest
 
@@ -19,10 +19,10 @@ class Pauses:
 
     def current(self, now: float) -> Pause | None:
         """Return the pause that holds; None: there is none."""
-        pause = from_document(self._records.read(self._key).document)
+        pause = pause_from_document(self._records.read(self._key).document)
         return pause if pause is not None and pause.holds(now) else None
 
     def write(self, pause: Pause | None) -> None:
         """Pause, or resume with None; the last word stands. Raises Conflict if others keep on."""
-        document, read = to_document(pause), self._records.read
+        document, read = pause_to_document(pause), self._records.read
         over_the_newest(lambda: self._records.write(self._key, document, read(self._key).version))

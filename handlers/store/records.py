@@ -7,7 +7,7 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from handlers.adapters.shapes import known_shape
+from handlers.adapters.calls import known_shape
 from handlers.store.table import Item, VersionedTable
 
 if TYPE_CHECKING:

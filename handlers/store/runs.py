@@ -10,9 +10,8 @@ from dataclasses import replace
 from typing import Protocol
 
 from core.errors import Conflict
-from core.rotation.run_codec import from_document, to_document
-from core.rotation.run_record import Run
-from handlers.adapters.shapes import known_shape
+from core.rotation.run_record import Run, run_from_document, run_to_document
+from handlers.adapters.calls import known_shape
 from handlers.store.records import Records
 
 
@@ -35,7 +34,9 @@ class LedgerRuns:
     @known_shape("The ledger's document of the rotation run")
     def current(self) -> Run | None:
         record = self._records.read(self._key)
-        return None if record.document is None else from_document(record.document, record.version)
+        return (
+            None if record.document is None else run_from_document(record.document, record.version)
+        )
 
     @known_shape("The ledger's document of a rotation run")
     def find(self, id_: str) -> Run | None:
@@ -46,10 +47,12 @@ class LedgerRuns:
         if run is not None and run.id == id_:
             return run
         record = self._records.read(f"{self._key}#{id_}")
-        return None if record.document is None else from_document(record.document, record.version)
+        return (
+            None if record.document is None else run_from_document(record.document, record.version)
+        )
 
     def put(self, run: Run) -> Run:
-        self._records.write(self._key, to_document(run), run.version)
+        self._records.write(self._key, run_to_document(run), run.version)
         return replace(run, version=run.version + 1)
 
     def replace_by(self, run: Run) -> Run:
@@ -68,4 +71,4 @@ class LedgerRuns:
         key = f"{self._key}#{run.id}"
         kept = self._records.read(key)
         if kept.document is None:
-            self._records.write(key, to_document(run), kept.version)
+            self._records.write(key, run_to_document(run), kept.version)

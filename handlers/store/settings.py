@@ -19,14 +19,7 @@ from botocore.config import Config
 
 from core.errors import InvalidInput
 from core.settings import codec
-from core.settings.environment import (
-    CONTENT,
-    KEPT,
-    REMEDY,
-    SETTINGS,
-    is_kept_under,
-    read_settings_text,
-)
+from core.settings.codec import CONTENT, KEPT, REMEDY, SETTINGS, is_kept_under, read_settings_text
 from handlers.store.table import VersionedTable
 
 if TYPE_CHECKING:

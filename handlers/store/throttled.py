@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.rotation.run_record import Run, RunState
-from handlers.adapters.shapes import known_shape
+from handlers.adapters.calls import known_shape
 from handlers.store.records import Records
 
 

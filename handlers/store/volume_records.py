@@ -11,10 +11,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from core.stored import unread_keys, without
-from core.volumes.forecast import FillSample
-from core.volumes.ledger import History, ModificationState, from_json, to_json, with_end
-from core.volumes.views import Hour
-from handlers.adapters.shapes import known_shape
+from core.volumes.views import (
+    FillSample,
+    History,
+    Hour,
+    ModificationState,
+    ledger_from_json,
+    ledger_to_json,
+    with_end,
+)
+from handlers.adapters.calls import known_shape
 from handlers.store.records import Records
 
 PLAN = "volume#plan"
@@ -43,7 +49,7 @@ def read(records: Records, volume_id: str) -> Memory:
     record = records.read(_key(volume_id))
     document: Mapping[str, Any] = record.document or {}
     return Memory(
-        history=from_json(document.get("history")),
+        history=ledger_from_json(document.get("history")),
         samples=tuple(FillSample(at, used) for at, used, *_ in document.get("samples", ())),
         hours=tuple(
             Hour(at, iops, rate, exceeded=exceeded)
@@ -58,7 +64,7 @@ def write(records: Records, volume_id: str, memory: Memory) -> Memory:
     """Write a record over the version it was read at; raises Conflict when somebody has."""
     document = {
         **memory.unread,
-        "history": to_json(memory.history),
+        "history": ledger_to_json(memory.history),
         "samples": [[s.at, s.used_bytes] for s in memory.samples],
         "hours": [[h.at, h.iops, h.bytes_per_s, h.exceeded] for h in memory.hours],
     }

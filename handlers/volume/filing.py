@@ -17,8 +17,19 @@ from typing import Any, TypedDict
 from aws_lambda_powertools import Logger
 
 from core.errors import StillwaterError
-from core.volumes import samples
-from core.volumes.samples import WantedMetric, Whose
+from core.volumes.series import (
+    HOUR_SECONDS,
+    MOST_SAMPLES,
+    WANTED,
+    WantedMetric,
+    Whose,
+    before_due,
+    count_expression,
+    expression,
+    hours_due,
+    sample_key,
+    slices,
+)
 from handlers.adapters.prometheus import Prometheus
 from handlers.adapters.sample_files import SampleFiles
 
@@ -48,12 +59,12 @@ class Filing:
         Raises StillwaterError where Prometheus does not answer: what was filed stays, and the next
         turn goes on from there.
         """
-        due = list(samples.hours_due(now, self.files.after(samples.before_due(now))))
+        due = list(hours_due(now, self.files.after(before_due(now))))
         for done, begin in enumerate(due):
             if time.monotonic() > until:
                 logger.warning("Samples are left for the next turn.", hours=len(due) - done)
                 return Turn(filed=done, left=len(due) - done)
-            self.files.store(samples.key(begin), self._content(begin))
+            self.files.store(sample_key(begin), self._content(begin))
         return Turn(filed=len(due), left=0)
 
     def _content(self, begin: float) -> bytes:
@@ -67,16 +78,16 @@ class Filing:
         """Write an answer, a series at a time: an hour of all of them may be large."""
         out.write(_HEAD)
         between = b""
-        for wanted in samples.WANTED:
+        for wanted in WANTED:
             for series in self._series(wanted, begin):
                 out.write(between + json.dumps(series).encode())
                 between = b","
         out.write(_TAIL)
 
     def _series(self, wanted: WantedMetric, begin: float) -> Iterator[dict[str, Any]]:
-        asked = samples.expression(wanted, self.whose)
-        count = self._count(wanted, asked, begin + samples.HOUR_SECONDS)
-        for start, end in samples.slices(wanted, begin, count):
+        asked = expression(wanted, self.whose)
+        count = self._count(wanted, asked, begin + HOUR_SECONDS)
+        for start, end in slices(wanted, begin, count):
             for each in self.prometheus.over(asked, start, end, wanted.step_seconds):
                 yield {
                     "metric": {**each.labels, "__name__": wanted.metric},
@@ -85,11 +96,11 @@ class Filing:
 
     def _count(self, wanted: WantedMetric, asked: str, end: float) -> int:
         """Return how many series there are; more than fit into an answer raise StillwaterError."""
-        counted = self.prometheus.instant(samples.count_expression(asked), end)
+        counted = self.prometheus.instant(count_expression(asked), end)
         number = int(sum(value for each in counted for value in each.points.values()))
-        if number > samples.MOST_SAMPLES:
+        if number > MOST_SAMPLES:
             raise StillwaterError(
-                f"{wanted.metric} has {number:,} series, more than the {samples.MOST_SAMPLES:,} "
+                f"{wanted.metric} has {number:,} series, more than the {MOST_SAMPLES:,} "
                 f"that fit into one answer; choose this cluster's by metrics.prometheus.labels."
             )
         return number

@@ -26,19 +26,13 @@ from infra.alerts.topic import AlertTopic
 from infra.charts import pods
 from infra.charts.nth import NodeTerminationHandler, NodeTerminationHandlerArgs
 from infra.functions import packaging
-from infra.functions.access import NAMES, FunctionAccess
-from infra.functions.alone import Alone
-from infra.functions.announcements import Group
-from infra.functions.archive import ArchiveBucket
-from infra.functions.catalogue import carrying
+from infra.functions.catalogue import HEALTH, carrying
 from infra.functions.definition import Scope
-from infra.functions.function import FunctionPlacement, Shared
-from infra.functions.health import HEALTH
-from infra.functions.ledger import LedgerTable
-from infra.functions.loop import LoopFunctions
-from infra.functions.settings import in_cluster
+from infra.functions.function import FunctionPlacement, Shared, in_cluster
+from infra.functions.ledger import ArchiveBucket, LedgerTable
+from infra.functions.loop import NAMES, Alone, FunctionAccess, LoopFunctions
 from infra.functions.slack import Stories
-from infra.functions.termination import Termination, TerminationArgs
+from infra.functions.termination import Group, Termination, TerminationArgs
 from infra.gate.gate import EvictionGate, EvictionGateArgs
 
 TYPE = "stillwater:infra:Operations"

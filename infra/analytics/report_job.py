@@ -20,7 +20,7 @@ from core import naming
 from infra import iam
 from infra.analytics import python_wheels, report_request, spark_zip
 from infra.analytics.report_request import CODE, FACTS, LOGS, TABLES, DescribedJob, JobParts
-from infra.functions import archive
+from infra.functions import ledger
 from infra.iam import Account, Statement
 
 TYPE = "stillwater:infra:ReportJob"
@@ -136,7 +136,7 @@ class ReportJob(pulumi.ComponentResource):
         return role
 
     def _may_read_history(self) -> list[Statement]:
-        args, folder = self._args, archive.FOLDER
+        args, folder = self._args, ledger.FOLDER
         if args.incidents_bucket is None:
             return []
         arn = pulumi.Output.concat(f"arn:{args.account.partition}:s3:::", args.incidents_bucket)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.naming import SAMPLES_FOLDER, package_folder
-from infra.functions import archive
+from infra.functions import ledger
 from infra.versions import EMR_PYTHON
 
 # Folders of the billing bucket, beside the one the export is delivered to and SAMPLES_FOLDER.
@@ -107,7 +107,7 @@ def _arguments(job: DescribedJob, made: JobParts) -> list[str]:
 def _history(made: JobParts) -> list[str]:
     if made.incidents_bucket is None:
         return []
-    return ["--history", f"s3://{made.incidents_bucket}/{archive.FOLDER}"]
+    return ["--history", f"s3://{made.incidents_bucket}/{ledger.FOLDER}"]
 
 
 def packages(addresses: Mapping[str, str], python: str = EMR_PYTHON) -> dict[str, str]:

@@ -14,9 +14,9 @@ import pulumi_aws as aws
 
 from core import naming
 from core.cluster import ClusterSpec
-from core.cluster.facts import of_spec
+from core.cluster.expected import of_spec
 from core.settings import facts
-from core.volumes import samples
+from core.volumes import series
 from infra import buckets
 from infra.analytics import bill_export
 from infra.analytics.application import application
@@ -35,7 +35,7 @@ EXPIRING = {
     "logs-of-jobs": (f"{LOGS}/", 90),
     "unzipped": (f"{SCRATCH}/", 7),
     # A month is final two weeks after it closed; the one before is compared with.
-    "samples": (f"{naming.SAMPLES_FOLDER}/{samples.KEY_PREFIX}", 120),
+    "samples": (f"{naming.SAMPLES_FOLDER}/{series.KEY_PREFIX}", 120),
 }
 UNFINISHED_UPLOAD_DAYS = 7
 

@@ -14,7 +14,7 @@ from typing import Any
 import pulumi
 import pulumi_kubernetes as k8s
 
-from core.cluster import ClusterSpec, requests
+from core.cluster import ClusterSpec, limits
 from infra import iam
 from infra.charts import pods
 from infra.nodes.groups import group_arns
@@ -76,7 +76,7 @@ def values(spec: ClusterSpec) -> dict[str, Any]:
         "replicaCount": 2,
         "securityContext": pods.FILTERED_CALLS,
         "containerSecurityContext": pods.NO_CAPABILITIES,
-        "resources": pods.resources(requests.CLUSTER_AUTOSCALER, memory_limit_mib=600),
+        "resources": pods.resources(limits.CLUSTER_AUTOSCALER, memory_limit_mib=600),
         "extraArgs": {
             # A volume pins its broker to one group: nothing to balance, nothing to choose.
             "balance-similar-node-groups": False,

@@ -15,7 +15,7 @@ import pulumi_aws as aws
 import pulumi_kubernetes as k8s
 
 from core import naming
-from core.cluster import ClusterSpec, requests
+from core.cluster import ClusterSpec, limits
 from core.constants import (
     KARPENTER_MAX_RECEIVE_COUNT,
     KARPENTER_RETENTION_SECONDS,
@@ -23,8 +23,7 @@ from core.constants import (
 )
 from infra import encryption, iam
 from infra.charts import karpenter_policy, pods
-from infra.functions.announcements import OF_INSTANCES
-from infra.functions.queues import MessageQueue, QueueArgs
+from infra.functions.termination import OF_INSTANCES, MessageQueue, QueueArgs
 from infra.versions import KARPENTER_CHART, KARPENTER_CHART_VERSION, KARPENTER_CRD_CHART
 
 TYPE = "stillwater:infra:Karpenter"
@@ -132,7 +131,7 @@ def values(prefix: str, region: str) -> dict[str, Any]:
         "serviceAccount": {"name": RELEASE},
         "controller": {
             # Its documentation's own figures.
-            "resources": pods.resources(requests.KARPENTER),
+            "resources": pods.resources(limits.KARPENTER),
             # Given, since no pod reaches the metadata service.
             "env": [{"name": "AWS_REGION", "value": region}],
         },

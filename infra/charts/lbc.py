@@ -13,7 +13,7 @@ import pulumi
 import pulumi_kubernetes as k8s
 
 from core import naming
-from core.cluster import ClusterSpec, requests
+from core.cluster import ClusterSpec, limits
 from infra import iam
 from infra.charts import pods
 from infra.charts.definitions import ChartWithDefinitions, definitions
@@ -98,7 +98,7 @@ def values(spec: ClusterSpec, vpc_id: pulumi.Input[str]) -> dict[str, Any]:
         "serviceAccount": {"name": RELEASE},
         "podSecurityContext": pods.FILTERED_CALLS,
         "securityContext": pods.NO_CAPABILITIES,
-        "resources": pods.resources(requests.LOAD_BALANCER_CONTROLLER, memory_limit_mib=512),
+        "resources": pods.resources(limits.LOAD_BALANCER_CONTROLLER, memory_limit_mib=512),
         "replicaCount": REPLICAS,
         "podDisruptionBudget": {"maxUnavailable": 1},
         # Kafka's namespace: the only one it watches.

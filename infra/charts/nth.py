@@ -15,7 +15,7 @@ from typing import Any, Literal
 import pulumi
 import pulumi_kubernetes as k8s
 
-from core.cluster import Timings, requests
+from core.cluster import Timings, limits
 from core.constants import NTH_EXIT_MARGIN_SECONDS as EXIT_MARGIN_SECONDS
 from core.constants import NTH_NAMESPACE as NAMESPACE
 from core.constants import NTH_RELEASE as RELEASE
@@ -109,7 +109,7 @@ def values(args: NodeTerminationHandlerArgs) -> dict[str, Any]:
         "serviceAccount": {"name": args.release},
         "podSecurityContext": pods.FILTERED_CALLS,
         "securityContext": pods.NO_CAPABILITIES,
-        "resources": pods.resources(requests.TERMINATION_HANDLER, memory_limit_mib=256),
+        "resources": pods.resources(limits.TERMINATION_HANDLER, memory_limit_mib=256),
         # Negative: the pod's own grace. A broker knows best how long it needs.
         "podTerminationGracePeriod": -1,
         "nodeTerminationGracePeriod": timings.nth_drain_timeout_seconds,

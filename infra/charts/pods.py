@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from core.cluster.requests import Request
+from core.cluster.limits import Request
 
 # Container: none of Linux's capabilities; these controllers open no port below 1024.
 NO_CAPABILITIES: dict[str, Any] = {"capabilities": {"drop": ["ALL"]}}

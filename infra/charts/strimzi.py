@@ -16,7 +16,7 @@ import pulumi_kubernetes as k8s
 
 from core import naming
 from core.cluster import ClusterSpec
-from core.cluster.requests import OPERATOR
+from core.cluster.limits import OPERATOR
 from infra.alerts.metrics import operator_monitor
 from infra.charts.definitions import ChartWithDefinitions, definitions
 from infra.versions import STRIMZI_CHART, STRIMZI_CHART_VERSION

@@ -14,7 +14,7 @@ import pulumi
 import pulumi_aws as aws
 
 from core.cluster import ClusterSpec
-from core.cluster.requests import NODE_MONITORING
+from core.cluster.limits import NODE_MONITORING
 from infra import encryption, iam
 from infra.eks.addon_versions import version
 from infra.tags import Tags

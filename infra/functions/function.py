@@ -1,22 +1,136 @@
-"""Makes one Lambda function of its definition: role, log group, code from the shared zip."""
+"""Makes one Lambda function of its definition: role, log group, code from the shared zip.
+
+Renders what a function is told: each field of its settings type by the field's own name.
+
+Keeps what is too long for a function's environment, as an item of the ledger's table.
+
+handlers.store.settings reads it. The key is the content's hash: a change makes another item before
+any function is told of it, and takes the old one away after.
+"""
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import pulumi
 import pulumi_aws as aws
 
 from core import naming
-from core.settings.environment import KEPT, SETTINGS
+from core.cluster.operated import Operated
+from core.settings import codec
+from core.settings.codec import CONTENT, KEPT, SETTINGS, kept_key
+from core.settings.functions import ApiServer, FunctionSettings, kept_fields
 from infra import iam
 from infra.functions.definition import Definition, Scope
-from infra.functions.kept import Kept, short
+from infra.functions.ledger import KEY
 from infra.functions.packaging import FunctionPackage
-from infra.functions.settings import Late
 from infra.versions import LAMBDA_ARCHITECTURE, LAMBDA_RUNTIME
+
+Late = Mapping[str, pulumi.Input[Any]]
+
+
+def settings(definition: Definition, cluster: Operated, late: Late) -> pulumi.Output[Any]:
+    """Return a function's settings; `late` are the fields that other resources say."""
+    told = fields_of(definition, cluster, late)
+    return pulumi.Output.all(**told).apply(lambda found: definition.settings(**found))
+
+
+def fields_of(definition: Definition, cluster: Operated, late: Late) -> Late:
+    """Return the fields of a function's settings, and no other."""
+    known: Late = {
+        **_shared_fields(cluster, definition.name),
+        **definition.own_settings(cluster),
+        **late,
+    }
+    return {
+        each.name: known[each.name] for each in fields(definition.settings) if each.name in known
+    }
+
+
+def _shared_fields(cluster: Operated, function: str) -> dict[str, Any]:
+    """Return the fields that a description says to several functions."""
+    return {
+        "prefix": cluster.prefix,
+        "cluster": cluster.name,
+        "region": cluster.region,
+        "namespace": cluster.namespace,
+        "kafka": cluster.identities.get(function),
+        "policy": cluster.policy,
+        "level": cluster.level,
+        "gated": cluster.eviction_gate is not None,
+        "instances": cluster.instances,
+        "node_claims": cluster.node_claims,
+        **({} if cluster.pool_labels is None else {"pool_labels": cluster.pool_labels}),
+    }
+
+
+def in_cluster(
+    eks_cluster: str,
+    endpoint: pulumi.Input[str],
+    authority: pulumi.Input[str],
+    bootstrap: pulumi.Input[str],
+) -> Late:
+    """Return what other layers say of the API server and of Kafka."""
+    addresses = pulumi.Output.from_input(bootstrap).apply(
+        lambda known: tuple(address.strip() for address in known.split(","))
+    )
+    return {"api": api_server(eks_cluster, endpoint, authority), "kafka_bootstrap": addresses}
+
+
+def api_server(
+    eks_cluster: str, endpoint: pulumi.Input[str], authority: pulumi.Input[str]
+) -> pulumi.Output[ApiServer]:
+    """Return the API server, whose authority EKS tells in base64."""
+    return pulumi.Output.all(endpoint, authority).apply(
+        lambda known: ApiServer(
+            eks_cluster=eks_cluster, endpoint=known[0], ca_pem=base64.b64decode(known[1]).decode()
+        )
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """The key that a function is told, and the item, which must be there first."""
+
+    key: pulumi.Output[str]
+    item: pulumi.Resource
+
+
+def keep(
+    name: str,
+    role: str,
+    table_name: pulumi.Input[str],
+    settings: pulumi.Output[FunctionSettings],
+    parent: pulumi.Resource,
+) -> Kept:
+    """Write the fields of settings that are marked for it into the ledger's table."""
+    known = settings.apply(lambda found: _content(role, found))
+    item = aws.dynamodb.TableItem(
+        name,
+        table_name=table_name,
+        hash_key=KEY,
+        item=known.apply(lambda made: made[1]),
+        opts=pulumi.ResourceOptions(parent=parent, replace_on_changes=["item"]),
+    )
+    return Kept(key=known.apply(lambda made: made[0]), item=item)
+
+
+def short(settings: FunctionSettings) -> str:
+    """Return what of settings stands in the environment."""
+    long, told = kept_fields(type(settings)), codec.document(settings)
+    return codec.write({name: value for name, value in told.items() if name not in long})
+
+
+def _content(role: str, settings: FunctionSettings) -> tuple[str, str]:
+    told: dict[str, Any] = codec.document(settings)
+    content = codec.write({name: told[name] for name in kept_fields(type(settings))})
+    key = kept_key(role, content)
+    return key, json.dumps({KEY: {"S": key}, CONTENT: {"S": content}}, sort_keys=True)
+
 
 TYPE = "stillwater:infra:Function"
 LOG_RETENTION_DAYS = 30

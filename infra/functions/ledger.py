@@ -2,6 +2,10 @@
 
 Everything the handlers know lives here, written under conditions, so that any of them may die at
 any line. Items end themselves by `expires_at`; the sparse index `open` holds unfinished incidents.
+
+Builds the archive of closed incidents: one JSON line each, by the day they ended.
+
+The sweep writes, Spark reads. A key names its incident, so filing one again replaces the same line.
 """
 
 from __future__ import annotations
@@ -11,8 +15,10 @@ import pulumi_aws as aws
 
 from core import naming
 from core.cluster.operated import Operated
+from infra import buckets
+from infra.functions.definition import Scope
 
-TYPE = "stillwater:infra:Ledger"
+LEDGER_TYPE = "stillwater:infra:Ledger"
 KEY = "pk"
 EXPIRES_AT = "expires_at"
 OPEN_INDEX = "open"
@@ -26,7 +32,7 @@ class LedgerTable(pulumi.ComponentResource):
     def __init__(
         self, name: str, cluster: Operated, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        super().__init__(TYPE, name, None, opts)
+        super().__init__(LEDGER_TYPE, name, None, opts)
         table = aws.dynamodb.Table(
             f"{name}-table",
             name=naming.ledger_table(cluster.prefix),
@@ -48,3 +54,52 @@ class LedgerTable(pulumi.ComponentResource):
         )
         self.table_name = table.name
         self.register_outputs({"table_name": self.table_name})
+
+
+ARCHIVE_TYPE = "stillwater:infra:Archive"
+# No cheaper class in between: one bills an object of a few KiB as 128.
+KEPT_DAYS = 3 * 365
+ABANDONED_UPLOAD_DAYS = 7
+FOLDER = "incidents"
+PREFIX = f"{FOLDER}/"
+
+
+class ArchiveBucket(pulumi.ComponentResource):
+    """An encrypted, private bucket that forgets after three years."""
+
+    bucket: pulumi.Output[str]
+
+    def __init__(self, name: str, scope: Scope, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(ARCHIVE_TYPE, name, None, opts)
+        bucket = aws.s3.Bucket(
+            f"{name}-bucket",
+            bucket=bucket_name(scope.cluster.prefix, scope.account.account_id),
+            force_destroy=scope.cluster.ephemeral,
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        buckets.close(f"{name}-bucket", bucket, parent=self)
+        # The only copy once the ledger has forgotten: a line that is overwritten can be read again.
+        buckets.keep_versions(f"{name}-bucket", bucket, _RULES, parent=self)
+        self.bucket = bucket.bucket
+        self.register_outputs({"bucket": self.bucket})
+
+
+def bucket_name(prefix: str, account_id: str) -> str:
+    return buckets.bucket_name(prefix, "incidents", account_id)
+
+
+_RULES: list[aws.s3.BucketLifecycleConfigurationRuleArgsDict] = [
+    {
+        "id": "forget",
+        "status": "Enabled",
+        "filter": {"prefix": PREFIX},
+        "expiration": {"days": KEPT_DAYS},
+        "noncurrent_version_expiration": {"noncurrent_days": KEPT_DAYS},
+    },
+    {
+        "id": "half-written",
+        "status": "Enabled",
+        "filter": {"prefix": ""},
+        "abort_incomplete_multipart_upload": {"days_after_initiation": ABANDONED_UPLOAD_DAYS},
+    },
+]

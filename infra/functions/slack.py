@@ -16,10 +16,9 @@ from core.constants import STORIES_MAX_RECEIVE_COUNT
 from core.settings.functions import SlackSettings
 from infra import iam
 from infra.functions.definition import Definition, Reads, Scope, know, on_items, read_queue, send
-from infra.functions.function import FunctionArgs, LambdaFunction, feed
+from infra.functions.function import FunctionArgs, LambdaFunction, feed, settings
 from infra.functions.packaging import FunctionPackage
-from infra.functions.queues import MessageQueue, work_queue
-from infra.functions.settings import settings
+from infra.functions.termination import MessageQueue, work_queue
 
 TYPE = "stillwater:infra:Stories"
 

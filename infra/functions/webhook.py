@@ -24,8 +24,7 @@ from core.settings.functions import WebhookSettings
 from infra import iam
 from infra.functions import packaging
 from infra.functions.definition import Definition, Scope, know, on_items, send
-from infra.functions.function import FunctionArgs, LambdaFunction
-from infra.functions.settings import settings
+from infra.functions.function import FunctionArgs, LambdaFunction, settings
 
 TYPE = "stillwater:infra:Webhook"
 NAMESPACE = "kube-system"

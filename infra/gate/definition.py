@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from core.cluster.operated import Operated
 from core.settings.functions import GateSettings
 from infra import iam
-from infra.functions import rbac
+from infra.functions import definition
 from infra.functions.definition import Definition, Scope, look, write_incidents
 
 NAMESPACE = "kube-system"
@@ -24,34 +24,34 @@ def _may(scope: Scope) -> Sequence[iam.Statement]:
     ]
 
 
-def _rights(cluster: Operated) -> rbac.Rights:
+def _rights(cluster: Operated) -> definition.Rights:
     name = cluster.gate_name
-    certificate = rbac.PolicyRule(
+    certificate = definition.PolicyRule(
         api_group="", resources=["secrets"], names=[name], verbs=["get", "patch"]
     )
-    trusted = rbac.PolicyRule(
+    trusted = definition.PolicyRule(
         api_group="admissionregistration.k8s.io",
         resources=["validatingwebhookconfigurations"],
         names=[name],
         verbs=["get", "patch"],
     )
-    return rbac.Rights(
+    return definition.Rights(
         group="stillwater:gate",
         everywhere=[
-            rbac.may("", ["nodes"], ["list"]),
-            rbac.may("storage.k8s.io", ["csinodes", "volumeattachments"], ["list"]),
+            definition.may("", ["nodes"], ["list"]),
+            definition.may("storage.k8s.io", ["csinodes", "volumeattachments"], ["list"]),
             # Whatever is on a node takes room from Kafka's next pod there.
-            rbac.may("", ["pods"], ["list"]),
-            *rbac.may_read_node_claims(cluster),
+            definition.may("", ["pods"], ["list"]),
+            *definition.may_read_node_claims(cluster),
             trusted,
         ],
         inside=[
-            rbac.may("", ["pods"], ["get"]),
+            definition.may("", ["pods"], ["get"]),
             # Why a pod that was placed does not get its volumes.
-            rbac.may("", ["persistentvolumeclaims"], ["list"]),
-            *rbac.may_read_operator(cluster),
-            rbac.may("policy", ["poddisruptionbudgets"], ["list"]),
-            *rbac.may_get("secrets", cluster.secrets["gate"]),
+            definition.may("", ["persistentvolumeclaims"], ["list"]),
+            *definition.may_read_operator(cluster),
+            definition.may("policy", ["poddisruptionbudgets"], ["list"]),
+            *definition.may_get("secrets", cluster.secrets["gate"]),
         ],
         elsewhere={"certificate": (NAMESPACE, [certificate])},
     )

@@ -15,16 +15,15 @@ import pulumi
 import pulumi_kubernetes as k8s
 
 from core import naming
-from core.cluster import requests
-from core.cluster.eviction_gate import EvictionGate as Described
+from core.cluster import limits
+from core.cluster.images import EvictionGate as Described
 from core.cluster.operated import Operated
-from core.settings.environment import KEPT, SETTINGS
+from core.settings.codec import KEPT, SETTINGS
 from infra import iam
 from infra.charts import pods
-from infra.functions.access import Names, grant
 from infra.functions.definition import Scope
-from infra.functions.kept import keep, short
-from infra.functions.settings import Late, settings
+from infra.functions.function import Late, keep, settings, short
+from infra.functions.loop import Names, grant
 from infra.gate.definition import GATE, NAMESPACE
 from infra.gate.webhook import PORT, webhooks
 from infra.network import policy
@@ -199,7 +198,7 @@ def _pod(
                 "ports": [{"name": "https", "containerPort": PORT}],
                 "readinessProbe": {**probe, "periodSeconds": 5},
                 "livenessProbe": {**probe, "periodSeconds": 10, "failureThreshold": 3},
-                "resources": pods.resources(requests.GATE, memory_limit_mib=1024),
+                "resources": pods.resources(limits.GATE, memory_limit_mib=1024),
                 "securityContext": {
                     **pods.NO_CAPABILITIES,
                     "allowPrivilegeEscalation": False,

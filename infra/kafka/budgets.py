@@ -2,7 +2,7 @@
 
 `staying`: every Kafka pod without the label, brokers and controllers together. One of them may be
 evicted while all are Ready and nobody is labelled; as soon as anybody is, nobody of these.
-`leaving`: the labelled ones, all of whom may go (core.incidents.opening puts the label on).
+`leaving`: the labelled ones, all of whom may go (core.incidents.consenting puts the label on).
 
 In the console: `kubectl get pdb` shows what may go now. Strimzi's own generation is off meanwhile:
 over a pod with two budgets the eviction API answers 500. Connect's workers have one of their own.

@@ -18,7 +18,7 @@ from pulumi_kubernetes.apiextensions import CustomResource
 from core import naming
 from core.cluster import ClusterSpec, NodePool, Probe, Role, Storage
 from core.cluster.identity import Asking, OAuth
-from core.cluster.kafka_defaults import default_config
+from core.cluster.kafka_settings import default_config
 from core.cluster.spec import START_SECONDS
 from core.constants import EVICTED_AT_A_TIME, INTERNAL_LISTENER
 from infra.alerts.metrics import KAFKA_ALLOW, metrics_config, pod_monitor

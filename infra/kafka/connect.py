@@ -16,7 +16,7 @@ from core import naming
 from core.cluster import ClusterSpec, Connect, Probe
 from core.cluster.rights import Client, connect_acls
 from core.constants import CONNECT_REST_PORT
-from core.health.kafka_metrics import PORT as METRICS_PORT
+from core.health.node import PORT as METRICS_PORT
 from infra.alerts.metrics import CONNECT_ALLOW, metrics_config, pod_monitor
 from infra.kafka.cluster import internal_bootstrap, probe
 from infra.kafka.topics import user_spec

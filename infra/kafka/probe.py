@@ -12,8 +12,8 @@ import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 
 from core import naming
-from core.cluster import ClientProbe, ClusterSpec, requests
-from core.settings import codec, environment
+from core.cluster import ClientProbe, ClusterSpec, limits
+from core.settings import codec
 from core.settings.probe import AUTHORITY_DIRECTORY, PORT, USER_DIRECTORY, ProbeSettings
 from infra.alerts.metrics import POD_MONITOR_API
 from infra.charts.pods import FILTERED_CALLS, NO_CAPABILITIES, resources
@@ -109,11 +109,11 @@ def pod_spec(spec: ClusterSpec, probe: ClientProbe) -> dict[str, Any]:
                 "image": probe.image,
                 "command": ["python", "-m", "stillwater.inside", "probe"],
                 "env": [
-                    {"name": environment.SETTINGS, "value": told},
+                    {"name": codec.SETTINGS, "value": told},
                     {"name": "PYTHONDONTWRITEBYTECODE", "value": "1"},
                 ],
                 "ports": [{"name": PORT_NAME, "containerPort": PORT}],
-                "resources": resources(requests.PROBE),
+                "resources": resources(limits.PROBE),
                 "securityContext": {
                     "allowPrivilegeEscalation": False,
                     "readOnlyRootFilesystem": True,

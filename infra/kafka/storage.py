@@ -17,8 +17,8 @@ from core import naming
 from core.cluster import ClusterSpec, NodePool, Storage
 from core.constants import RETAIN_VOLUME
 from core.instances import table
-from core.volumes.limits import Performance, lesser, steps
-from core.volumes.troubles import class_of
+from core.volumes.deciding import class_of
+from core.volumes.sizing import Performance, lesser, steps
 from infra.tags import Tags
 
 TYPE = "stillwater:infra:Storage"

@@ -6,7 +6,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 
 from infra.functions.definition import Scope
-from infra.functions.settings import in_cluster
+from infra.functions.function import in_cluster
 from infra.gate import gate
 from infra.iam import Account
 from infra.package import adopted, facts

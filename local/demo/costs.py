@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.cluster import ClusterSpec, parse
-from core.cluster.facts import of_spec
+from core.cluster.expected import of_spec
 from core.cost import pricing
 from core.incidents.record import Incident
 from handlers.store.archive import archive_key, archive_line

@@ -19,16 +19,19 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 from core.errors import StillwaterError
-from core.health import kafka_metrics
-from core.health.kafka_metrics import Metric, NodeMetrics
-from core.health.lifecycle import active_controller
+from core.health.kafka import active_controller
 from core.health.node import (
     CONTROL_PLANE_PORT,
     NEVER,
+    PORT,
     REPLICATION_PORT,
     RUNNING,
+    Metric,
+    NodeMetrics,
     NodeObservation,
     Role,
+    parse,
+    wanted_names,
     with_metrics,
 )
 from core.views import ClusterView
@@ -39,7 +42,7 @@ SCRAPE_SECONDS = 2.0
 # How long the last reading of the cluster counts while nobody gives a newer one: a broker that
 # stops in the middle of an answer must not make every other's health unknown.
 READING_KEPT_SECONDS = 30.0
-WANTED = urlencode([("name[]", name) for name in kafka_metrics.wanted_names()])
+WANTED = urlencode([("name[]", name) for name in wanted_names()])
 _LISTEN = "0A"
 
 
@@ -202,12 +205,12 @@ def now() -> float:
 
 def scrape(node: ObservedNode) -> NodeMetrics | None:
     """Ask a node's exporter for what is wanted; None where it does not answer."""
-    connection = http.client.HTTPConnection(node.host, kafka_metrics.PORT, timeout=SCRAPE_SECONDS)
+    connection = http.client.HTTPConnection(node.host, PORT, timeout=SCRAPE_SECONDS)
     try:
         connection.request("GET", f"/metrics?{WANTED}")
         answer = connection.getresponse()
         text = answer.read().decode(errors="replace")
-        return kafka_metrics.parse(text) if answer.status == 200 else None
+        return parse(text) if answer.status == 200 else None
     except (OSError, http.client.HTTPException):
         return None
     finally:

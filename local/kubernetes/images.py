@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from core.settings.environment import SETTINGS
+from core.settings.codec import SETTINGS
 from core.settings.probe import AUTHORITY_DIRECTORY, USER_DIRECTORY
 from local import moved_ports
 from local.environment import aws_environment

@@ -15,7 +15,7 @@ from typing import Any
 from kafka.admin import KafkaAdminClient
 
 from core import naming
-from handlers.adapters.tls import trusting
+from handlers.adapters.eks import trusting
 from local.kubernetes.client import Api
 from local.kubernetes.lookups import find
 from local.kubernetes.strimzi_authorities import OPERATOR, data_of, operator_secret

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from core.volumes import limits as gp3
+from core.volumes import sizing
 from local.refusals.fields import values
 from local.refusals.limits import LAMBDA_QUOTAS, limit, outside
 from local.refusals.refusal import Refusal, Wanted
@@ -130,20 +130,22 @@ def gp3_volumes(wanted: Wanted) -> Iterator[Refusal]:
 
 
 def _gp3(volume: Mapping[str, Any]) -> Iterator[Refusal]:
-    size = int(volume.get("volumeSize") or gp3.SMALLEST_GIB)
-    iops = int(volume.get("iops") or gp3.LEAST_IOPS)
-    throughput = int(volume.get("throughput") or gp3.LEAST_MIB_PER_S)
-    most_iops = max(gp3.LEAST_IOPS, size * gp3.IOPS_PER_GIB)
+    size = int(volume.get("volumeSize") or sizing.SMALLEST_GIB)
+    iops = int(volume.get("iops") or sizing.LEAST_IOPS)
+    throughput = int(volume.get("throughput") or sizing.LEAST_MIB_PER_S)
+    most_iops = max(sizing.LEAST_IOPS, size * sizing.IOPS_PER_GIB)
     wrong = ""
-    if outside(size, gp3.SMALLEST_GIB, gp3.LARGEST_GIB):
-        wrong = f"Volume size of {size} GiB is not between {gp3.SMALLEST_GIB} and {gp3.LARGEST_GIB}"
-    elif outside(iops, gp3.LEAST_IOPS, gp3.MOST_IOPS):
-        wrong = f"Volume iops of {iops} is out of range; gp3 has {gp3.LEAST_IOPS}-{gp3.MOST_IOPS}."
+    if outside(size, sizing.SMALLEST_GIB, sizing.LARGEST_GIB):
+        least, most = sizing.SMALLEST_GIB, sizing.LARGEST_GIB
+        wrong = f"Volume size of {size} GiB is not between {least} and {most}"
+    elif outside(iops, sizing.LEAST_IOPS, sizing.MOST_IOPS):
+        least, most = sizing.LEAST_IOPS, sizing.MOST_IOPS
+        wrong = f"Volume iops of {iops} is out of range; gp3 has {least}-{most}."
     elif iops > most_iops:
         wrong = f"Iops to volume size ratio of {iops / size:.0f} is too high; maximum is 500"
-    elif outside(throughput, gp3.LEAST_MIB_PER_S, gp3.MOST_MIB_PER_S):
+    elif outside(throughput, sizing.LEAST_MIB_PER_S, sizing.MOST_MIB_PER_S):
         wrong = f"Volume throughput of {throughput} is out of range; gp3 has 125-2000 MiB/s."
-    elif throughput * gp3.IOPS_PER_MIB_PER_S > iops:
+    elif throughput * sizing.IOPS_PER_MIB_PER_S > iops:
         wrong = f"Throughput (MiBps) to iops ratio of {throughput / iops} is too high; maximum is "
         wrong += "0.250000"
     if wrong:

@@ -18,7 +18,7 @@ from typing import Any
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from core import instances
-from core.cost import economics, instance_rates, resync
+from core.cost import economics, pricing, resync
 from core.cost.pricing import PriceBook
 from core.settings.facts import Facts
 from spark.findings import RESYNC, ROTATIONS, SAMPLES
@@ -74,7 +74,7 @@ def rate_for(pool: str | None, seen: Sequence[float], facts: Facts) -> Rate | No
     limits = {}
     if instance := instances.table().types.get(found.instance_type):
         limits["the instance's EBS baseline"] = instance.ebs_mb_per_s * instances.BYTES_PER_MB
-    if rates := instance_rates.table().get(found.instance_type):
+    if rates := pricing.table().get(found.instance_type):
         limits["the instance's network baseline"] = rates.network_bytes_per_s
     limits["the volumes' throughput"] = float(
         sum(volume.throughput_mib_per_s for volume in found.volumes) * instances.BYTES_PER_MIB

@@ -21,23 +21,23 @@ from pyspark.sql import functions as F
 from core import instances
 from core.cost.pricing import PriceBook
 from core.settings.facts import Facts, Pool
-from core.volumes.forecast import FillForecast
-from core.volumes.growth import DAY_SECONDS, room
-from core.volumes.limits import Gp3, Performance, step_for
-from core.volumes.policy import Policy, goals_of
-from core.volumes.shrinking import WORTH_SHRINKING, payback
+from core.volumes.growth import DAY_SECONDS, WORTH_SHRINKING, payback, room
 from core.volumes.sizing import (
     GP3_ITEMS,
     Goals,
+    Gp3,
+    Performance,
+    Policy,
     Resync,
     Use,
     change_usd,
+    goals_of,
     monthly_usd,
     right_size,
+    step_for,
 )
-from core.volumes.speed import helps
-from core.volumes.throttled import ThrottleLimit, limited_by, next_step
-from core.volumes.views import Load
+from core.volumes.speed import ThrottleLimit, helps, limited_by, next_step
+from core.volumes.views import FillForecast, Load
 from spark.findings import SAMPLES, STORAGE
 from spark.schemas import USAGE, require_schema
 from spark.transforms import volumes

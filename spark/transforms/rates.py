@@ -13,7 +13,7 @@ from decimal import Decimal
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from core.cost.price_check import BilledRate, item_of
+from core.cost.price_list import BilledRate, checked_item_of
 from core.cost.pricing import INSTANCE_HOUR, Price, PriceBook, total
 from spark.schemas import MONEY
 from spark.transforms.classify import Component
@@ -46,7 +46,7 @@ def of_cluster(usage: DataFrame, cluster: str, book: PriceBook, on: date) -> Pri
     charged = {
         item: Price(item, rate.usd.quantize(_PLACES), BILL, on)
         for rate in _rates(own, F.sum("net_cost").cast(MONEY))
-        if rate.cost >= LEAST_COST and (item := item_of(rate.usage_type)) is not None
+        if rate.cost >= LEAST_COST and (item := checked_item_of(rate.usage_type)) is not None
     }
     listed = {item: _less(price, charged, book) for item, price in book.prices.items()}
     return PriceBook(book.region, f"{BILL}, and {book.name}", {**listed, **charged})

@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from core.cost.pricing import GP3_INCLUDED_IOPS, GP3_INCLUDED_MIB_PER_S
-from core.volumes.throttled import LEAST_SECONDS
+from core.volumes.speed import LEAST_SECONDS
 from spark.transforms.classify import Component
 from spark.transforms.counters import (
     BYTES_IN,

@@ -8,11 +8,10 @@ from core.cluster import operated
 from core.naming import FOUNDATION, OPERATIONS
 from infra.analytics.workspace import Analytics, AnalyticsArgs
 from infra.functions import packaging
-from infra.functions.alone import Alone
+from infra.functions.catalogue import SAMPLES
 from infra.functions.definition import Scope
-from infra.functions.function import FunctionPlacement, Shared
-from infra.functions.samples import SAMPLES
-from infra.functions.settings import api_server
+from infra.functions.function import FunctionPlacement, Shared, api_server
+from infra.functions.loop import Alone
 from stacks.layer import Layer
 
 

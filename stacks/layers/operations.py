@@ -10,16 +10,12 @@ from core.cluster.operated import of_spec
 from core.naming import FOUNDATION, KAFKA, PLATFORM
 from infra.alerts.topic import AlertTopic
 from infra.functions import packaging
-from infra.functions.access import NAMES, FunctionAccess
-from infra.functions.alone import Alone
-from infra.functions.archive import ArchiveBucket
 from infra.functions.catalogue import ALONE, LOOP
 from infra.functions.definition import Scope
-from infra.functions.function import FunctionPlacement, Shared
-from infra.functions.ledger import LedgerTable
-from infra.functions.loop import LoopFunctions
+from infra.functions.function import FunctionPlacement, Shared, in_cluster
+from infra.functions.ledger import ArchiveBucket, LedgerTable
+from infra.functions.loop import NAMES, Alone, FunctionAccess, LoopFunctions
 from infra.functions.network import HandlerNetwork, HandlerNetworkArgs
-from infra.functions.settings import in_cluster
 from infra.functions.slack import Stories
 from infra.gate.gate import EvictionGate, EvictionGateArgs
 from infra.loadbalancing.access import advertised_ports

@@ -10,8 +10,7 @@ from infra.charts.autoscaler import ClusterAutoscaler
 from infra.charts.karpenter import Karpenter
 from infra.charts.lbc import LoadBalancerController
 from infra.charts.nth import NodeTerminationHandler, NodeTerminationHandlerArgs
-from infra.functions.announcements import our_groups
-from infra.functions.termination import Termination, TerminationArgs
+from infra.functions.termination import Termination, TerminationArgs, our_groups
 from infra.functions.webhook import Webhook
 from infra.kafka.snapshots import SnapshotResources
 from infra.kafka.storage import KafkaStorage

@@ -14,18 +14,19 @@ from typing import Any, Protocol
 from core.availability.leaders import Order, Partition
 from core.availability.operator import OperatorView
 from core.incidents.actions import HookResult
-from core.incidents.inventory import EbsVolume, StatusView
 from core.incidents.observation import (
     BudgetView,
+    EbsVolume,
     GroupView,
     InstanceView,
     NodeView,
     PodView,
+    StatusView,
 )
-from core.incidents.ownership import Ownership
+from core.incidents.sweep import Ownership
 from core.placement import PodNeeds
 from core.views import ClusterView
-from handlers.adapters.exporters import Scrapes
+from handlers.adapters.pods import Scrapes
 from tests.explorer import agenda, handler, nature, operator, rules
 from tests.explorer.answers import refusal
 from tests.explorer.partitions import elect

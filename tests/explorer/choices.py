@@ -11,8 +11,8 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from core.incidents.joining import ask_release, hold, ignore
 from core.incidents.record import State
-from core.incidents.requests import ask_release, hold, ignore
 from tests.explorer import agenda, drainers, hands, karpenter, mishaps, nature, operator, outages
 from tests.explorer.limits import HOLD_LIMIT, LEASE, RETENTION
 from tests.explorer.rules import paused

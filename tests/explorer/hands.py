@@ -14,11 +14,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from core.incidents.actions import HookResult
-from core.incidents.pause import Pause
-from core.incidents.pause import to_document as pause_document
-from core.rotation.requests import abort, pause, resume
-from core.rotation.run_codec import from_document, to_document
-from handlers.store.messages import rotation_message
+from core.incidents.joining import Pause
+from core.incidents.joining import pause_to_document as pause_document
+from core.rotation.run_record import abort, pause, resume, run_from_document, run_to_document
+from handlers.store.ledger import rotation_message
 from handlers.store.pauses import pause_key
 from tests.explorer import agenda, nature
 from tests.explorer.limits import HOLD_LIMIT, LEASE
@@ -162,8 +161,8 @@ def _run(world: World, word: str) -> None:
     version, document = world.records.get(_RUN, (0, None))
     if word not in _said_of_run(world) or document is None:
         return
-    run = _WORDS[word](from_document(document, version), "ann", world.now)
-    world.records[_RUN] = (version + 1, to_document(run))
+    run = _WORDS[word](run_from_document(document, version), "ann", world.now)
+    world.records[_RUN] = (version + 1, run_to_document(run))
     agenda.send(world, "ticks", rotation_message(version + 1))
 
 

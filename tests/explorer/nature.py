@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from core.incidents.actions import HookResult
-from core.incidents.levels import ACTING
+from core.incidents.decisions import ACTING
 from core.incidents.observation import GroupView
 from tests.explorer import partitions
 from tests.explorer.agenda import plan, send

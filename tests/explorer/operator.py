@@ -10,8 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from core.availability.conditions import Condition, KafkaConditions
-from core.availability.operator import OperatorView, PodSetView, Revisions
+from core.availability.operator import (
+    Condition,
+    KafkaConditions,
+    OperatorView,
+    PodSetView,
+    Revisions,
+)
 from tests.explorer import agenda, nature, rules
 from tests.explorer.limits import HOLD_LIMIT
 from tests.explorer.world import CONTROLLERS, ON_PODS, Key, Roll, World

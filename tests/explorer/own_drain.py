@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.incidents.pods_on_node import PodOnNode
+from core.incidents.observation import PodOnNode
 from tests.explorer import handler, nature, rules
 from tests.explorer.adapters import Stage
 from tests.explorer.drainers import NAMESPACE

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from core.rotation.step import Throttle
+from core.rotation.run_record import Throttle
 from tests.explorer.adapters import ExploredKafka
 from tests.explorer.rules import break_rule, run_of
 from tests.explorer.world import CLUSTER, CONTROLLERS, Key, World

@@ -8,11 +8,10 @@ from functools import partial
 from typing import Any
 
 from core.events import Interruption, parse
+from core.incidents.decisions import Level
 from core.incidents.joining import merge, open_incident
-from core.incidents.levels import Level
-from core.rotation.run_codec import to_document
-from core.rotation.run_record import NodeTurn, Options, open_run
-from handlers.store.messages import rotation_message
+from core.rotation.run_record import NodeTurn, Options, open_run, run_to_document
+from handlers.store.ledger import rotation_message
 from tests.explorer import agenda, drainers, hands, karpenter, nature, refills
 from tests.explorer.limits import HOLD_LIMIT, HOOK_LIMIT
 from tests.explorer.partitions import CROSSED, THIN
@@ -134,7 +133,7 @@ class _Rotated:
             deadline_seconds=self.deadline_seconds, in_place=self.in_place, at_once=self.at_once
         )
         run = open_run(turns, options, "ann", START)
-        world.records[f"rotation#{CLUSTER}"] = (1, to_document(run))
+        world.records[f"rotation#{CLUSTER}"] = (1, run_to_document(run))
         agenda.send(world, "ticks", rotation_message(1), 5.0)
         world.agenda["leave", "i-0c"] = START + 400
 

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from core.incidents.left_out import LEFT_OUT_SECONDS
+from core.incidents.sweep import LEFT_OUT_SECONDS
 from tests.explorer import agenda, nature, rest_rules
 from tests.explorer.canonical import state_of
 from tests.explorer.choices import (

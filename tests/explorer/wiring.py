@@ -7,22 +7,18 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal
 
-from core.incidents.levels import ACTING, OWN, Level, Reach
+from core.incidents.decisions import ACTING, OWN, Level, Reach
 from core.incidents.observation import Policy
-from handlers.adapters.node_drain import NodeDrain
-from handlers.adapters.nodeclaims import NO_CLAIMS, NO_ENDS
+from handlers.adapters.kubernetes import NO_CLAIMS, NO_ENDS, NodeDrain
 from handlers.eviction.gate import Gate
-from handlers.incidents.act import Effects
+from handlers.incidents.act import Effects, ErrorSnapshots
 from handlers.incidents.broom import Broom
-from handlers.incidents.desk import IntakeDesk
+from handlers.incidents.desk import IntakeDesk, Notices
 from handlers.incidents.door import Door
-from handlers.incidents.error_snapshots import ErrorSnapshots
-from handlers.incidents.leadership import Leadership
 from handlers.incidents.loop import Loop
-from handlers.incidents.notices import Notices
 from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
-from handlers.incidents.shifts import Shifts
+from handlers.incidents.shifts import Leadership, Shifts
 from handlers.rotation.throttles import Throttles
 from handlers.rotation.turns import Rotations
 from handlers.store.archive import Archivist

@@ -13,13 +13,19 @@ from functools import lru_cache
 from typing import Any
 
 from core.availability.lease import Lease
-from core.incidents.levels import OWN, Level
-from core.incidents.nodeclaims import NodeClaim
-from core.incidents.observation import GroupView, InstanceView, NodeView, PodView, RootTask
-from core.incidents.ownership import ours
+from core.incidents.decisions import OWN, Level
+from core.incidents.observation import (
+    GroupView,
+    InstanceView,
+    NodeClaim,
+    NodeView,
+    PodView,
+    RootTask,
+)
 from core.incidents.record import Incident
+from core.incidents.sweep import ours
 from core.naming import managed_tag
-from core.rotation.step import Throttle
+from core.rotation.run_record import Throttle
 from core.views import ClusterView, Doubt, PartitionView, VoterView
 from tests.explorer import partitions
 from tests.explorer.partitions import MIN_ISR, Order, Partition

@@ -13,7 +13,7 @@ from typing import Any
 
 from kafka.admin import KafkaAdminClient
 
-from core.availability.kafka_rights import MOVING_LEADERS
+from core.availability.wholeness import MOVING_LEADERS
 from core.views import ClusterView
 from handlers.adapters.kafka import KafkaAdmin
 from local.place import Place

@@ -22,8 +22,8 @@ import urllib3
 from core.errors import StillwaterError
 from core.health.connect import Mode, RestResponse, Worker, worker_verdict
 from core.health.verdict import HealthVerdict
-from handlers.adapters.connect import ask, directly
 from handlers.adapters.kafka import KafkaAdmin
+from handlers.adapters.pods import ask, directly
 from local.kafka import jars
 from local.kafka.run import jvm
 from local.place import Place, cache_directory, claim_place

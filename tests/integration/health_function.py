@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 
 from cli import health as command
-from core.health.cluster import PartKind
+from core.health.verdict import PartKind
 from tests.integration.cluster import Cluster
 from tests.integration.retold import retell
 

@@ -23,15 +23,13 @@ import uvicorn
 from core import naming
 from core.cluster import ClusterSpec
 from core.cluster.operated import of_spec
-from core.gate.asked import GateAnswer, RemovalRequest
-from core.incidents.nodeclaims import NodeClaim
-from core.incidents.observation import BudgetView, InstanceView, NodeView, PodView
+from core.gate.answer import GateAnswer, RemovalRequest
+from core.incidents.observation import BudgetView, InstanceView, NodeClaim, NodeView, PodView
 from core.incidents.record import Incident, State
 from core.placement import PodNeeds
 from core.views import ClusterView
 from handlers.adapters.eks import EksApi
-from handlers.adapters.kubernetes import EksNodes
-from handlers.adapters.nodeclaims import EksClaimEnds, EksNodeClaims
+from handlers.adapters.kubernetes import EksClaimEnds, EksNodeClaims, EksNodes
 from handlers.eviction.certificate import WEBHOOKS, Keeper
 from handlers.eviction.counts import Counts
 from handlers.eviction.gate import Gate

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from core.settings import codec
-from core.settings.environment import SETTINGS
+from core.settings.codec import SETTINGS
 from tests.integration.cluster import Cluster
 
 

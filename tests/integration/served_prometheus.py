@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from core.settings.prometheus_address import PrometheusService
-from infra.functions import rbac
+from infra.functions import definition
 from local.kubernetes.client import ApiError
 from local.kubernetes.images import PROCESS_IMAGE
 from tests.integration.cluster import Cluster
@@ -45,7 +45,7 @@ def serve_prometheus(
 def allow_functions(cluster: Cluster, service: PrometheusService, users: str) -> Iterator[None]:
     """Allow a group of functions what infra.functions does where a spec names this Service."""
     role_name = f"stillwater-{users}"
-    (rule,) = rbac.may_get("services/proxy", [service.resource_name])
+    (rule,) = definition.may_get("services/proxy", [service.resource_name])
     metadata = {"name": role_name}
     role = {
         "metadata": metadata,
@@ -60,8 +60,10 @@ def allow_functions(cluster: Cluster, service: PrometheusService, users: str) ->
     }
     binding = {
         "metadata": metadata,
-        "roleRef": {"apiGroup": rbac.API_GROUP, "kind": "Role", "name": role_name},
-        "subjects": [{"apiGroup": rbac.API_GROUP, "kind": "Group", "name": f"stillwater:{users}"}],
+        "roleRef": {"apiGroup": definition.API_GROUP, "kind": "Role", "name": role_name},
+        "subjects": [
+            {"apiGroup": definition.API_GROUP, "kind": "Group", "name": f"stillwater:{users}"}
+        ],
     }
     space = f"/{RBAC}/namespaces/{service.namespace}"
     _make(cluster, f"{space}/roles", role)

@@ -13,7 +13,7 @@ import pytest
 from kafka.admin import KafkaAdminClient
 
 from core.health.node import Role
-from core.settings import codec, environment
+from core.settings import codec
 from core.settings.probe import ATTEMPTS, FAILED, SECONDS, ProbeSettings
 from handlers.probing import topic
 from local.place import Place, claim_place
@@ -60,7 +60,7 @@ def page(ground: tuple[Place, Processes], cluster: BareCluster) -> Callable[[], 
         latency_seconds=3.0,
         host=f"127.{place.number}.3.99",
     )
-    told = {environment.SETTINGS: codec.write(codec.document(settings))}
+    told = {codec.SETTINGS: codec.write(codec.document(settings))}
     probe = processes.start(
         "probe",
         [sys.executable, "-m", "stillwater.inside", "probe"],

@@ -14,7 +14,7 @@ from core import naming
 from core.cluster import Topic, parse
 from core.cluster.rights import clients
 from core.constants import CONNECT_REST_PORT
-from core.health.cluster import PartKind
+from core.health.verdict import PartKind
 from infra.alerts.metrics import KAFKA_ALLOW
 from infra.kafka.connect import connect_spec
 from infra.kafka.topics import topic_spec, user_spec

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import pytest
 from kafka.admin import KafkaAdminClient, NewTopic
 
-from core.availability.consent import may_leave
-from core.availability.presence import check_returned
+from core.availability.consent import check_returned, may_leave
 from core.errors import StillwaterError
 from core.views import ClusterView
 from handlers.adapters.kafka import KafkaAdmin

@@ -17,7 +17,7 @@ import pytest
 from rich.console import Console
 
 from cli import health as command
-from core.health.cluster import PartKind
+from core.health.verdict import PartKind
 from local.kubernetes.strimzi_rolling import is_ready
 from local.place import PLACE_VARIABLE
 from tests.integration.cluster import BROKERS, CONTROLLERS, Cluster

@@ -32,7 +32,7 @@ from kafka.admin import (
 )
 from kafka.errors import KafkaError, TopicAuthorizationFailedError
 
-from core.availability.kafka_rights import rights_for
+from core.availability.wholeness import rights_for
 from core.errors import StillwaterError
 from core.naming import cluster_ca_secret, function_user
 from core.settings.functions import KafkaIdentity

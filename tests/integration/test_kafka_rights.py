@@ -1,7 +1,7 @@
 """What an authorizer takes from the functions, on real Kafka: each right, and the reading then.
 
 Three combined nodes, SASL in the clear (authentication is another test's): `root` is a super user,
-`functions` has the rights of core.availability.kafka_rights, less one at a time.
+`functions` has the rights of core.availability.wholeness, less one at a time.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from kafka.admin import (
 from kafka.errors import KafkaError
 from kafka.protocol.admin import DescribeConfigsRequest
 
-from core.availability.consent import may_leave
-from core.availability.kafka_rights import (
+from core.availability.consent import check_returned, may_leave, too_much
+from core.availability.wholeness import (
     MOVING_LEADERS,
     READING,
     THROTTLING,
@@ -37,16 +37,13 @@ from core.availability.kafka_rights import (
     KafkaResource,
     rights_for,
 )
-from core.availability.leader_load import too_much
-from core.availability.presence import check_returned
 from core.errors import StillwaterError
 from core.health.kafka import partitions_verdict
-from core.rotation.step import Throttle
+from core.rotation.run_record import Throttle
 from core.views import ClusterView
 from handlers.adapters.kafka import KafkaAdmin
-from handlers.adapters.kafka_answers import BROKER, TOPIC
-from handlers.adapters.kafka_wire import WireAdmin
-from handlers.incidents.leadership import Leadership
+from handlers.adapters.kafka_reading import BROKER, TOPIC, WireAdmin
+from handlers.incidents.shifts import Leadership
 from handlers.rotation.throttles import Throttles
 from handlers.store.throttled import is_left_throttled
 from local.kafka import jars

@@ -15,9 +15,8 @@ import pytest
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
 
-from core.health.kafka_metrics import NodeMetrics
-from core.health.lifecycle import Lifecycle, active_controller, lifecycle, signs_of
-from core.health.node import NodeObservation, Role
+from core.health.kafka import Lifecycle, active_controller, lifecycle, signs_of
+from core.health.node import NodeMetrics, NodeObservation, Role
 from core.health.rules import RuleSet, liveness, readiness
 from core.health.verdict import Health
 from local.kafka import jars

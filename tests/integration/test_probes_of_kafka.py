@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import urllib3
 
-from core.health.kafka_metrics import Metric
-from core.health.metadata_errors import snapshot, vetoes
-from handlers.adapters.exporters import PodExporters
+from core.health.kafka import snapshot, vetoes
+from core.health.node import Metric
+from handlers.adapters.pods import PodExporters
 from tests.integration.cluster import BROKERS, CONTROLLERS, Cluster
 
 pytestmark = pytest.mark.integration

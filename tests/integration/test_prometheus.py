@@ -19,8 +19,8 @@ import pytest
 import urllib3
 
 from core.errors import StillwaterError
-from core.volumes import samples, series
-from core.volumes.samples import Whose
+from core.volumes import series
+from core.volumes.series import Whose
 from handlers.adapters.prometheus import Prometheus
 from handlers.adapters.volume_series import PrometheusVolumes
 from handlers.volume.filing import Filing
@@ -169,7 +169,7 @@ def test_hours_are_filed_with_every_counter_as_it_stood(listening: str, now: flo
     folder, prometheus = Folder(), Prometheus(Plain(listening))
     whose = Whose("orders", "kafka", {"cluster": "prod"})
     # As it will be asked when the hour of the last sample is over and has settled.
-    later = now + 2 * samples.HOUR_SECONDS + samples.SETTLED_SECONDS
+    later = now + 2 * series.HOUR_SECONDS + series.SETTLED_SECONDS
     assert Filing(prometheus, folder, whose).turn(later, until=float("inf"))["left"] == 0
     found = {
         (each["metric"]["__name__"], each["metric"]["volume_id"], float(at)): float(value)
@@ -184,7 +184,7 @@ def test_hours_are_filed_with_every_counter_as_it_stood(listening: str, now: flo
     assert {b - a for a, b in pairwise(moments)} == {60.0}
     told = [found[operations, VOLUME, at] for at in moments]
     assert told == sorted(told)
-    assert max(told) == RATES["write_ops"] * samples.HOUR_SECONDS
+    assert max(told) == RATES["write_ops"] * series.HOUR_SECONDS
     assert all(
         metric != "aws_ebs_csi_write_bytes_total" or v != HALF_SEEN for metric, v, _ in found
     )

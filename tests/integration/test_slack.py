@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import urllib3
 
-from core.incidents.sections import Replacement
+from core.incidents.record import Replacement
 from core.slack.incident_thread import Message, Thread, head_message, next_step
 from handlers.adapters.slack import Posted, RateLimited, RefusedBySlack, SlackChannel, Unreachable
 from local.slack.server import SlackServer

@@ -10,9 +10,8 @@ from dataclasses import replace
 import pytest
 
 from core.rotation.run_record import Phase, RunState
-from core.volumes.ledger import History, Modification, ModificationState, free_slots
-from core.volumes.limits import Gp3
-from core.volumes.views import Hour
+from core.volumes.sizing import Gp3
+from core.volumes.views import History, Hour, Modification, ModificationState, free_slots
 from handlers.adapters.claims import FIELD_MANAGER
 from local import environment
 from tests.integration.cluster import Cluster

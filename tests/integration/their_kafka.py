@@ -13,7 +13,7 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from core.availability.kafka_rights import MOVING_LEADERS, READING, THROTTLING, rights_for
+from core.availability.wholeness import MOVING_LEADERS, READING, THROTTLING, rights_for
 from core.naming import EBS_CSI_DRIVER
 from local import environment
 from local.demo import clients

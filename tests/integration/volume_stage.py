@@ -23,21 +23,16 @@ from core.cost import pricing
 from core.errors import Conflict
 from core.rotation.run_record import NodeTurn, Options, Run, open_run
 from core.settings.volumes import VolumesSettings
-from core.volumes.forecast import FillSample
-from core.volumes.ledger import History
+from core.volumes.views import FillSample, History
 from handlers.adapters.claims import EksClaims
-from handlers.adapters.ebs import Ec2Ebs
+from handlers.adapters.ebs import CloudWatchLoads, Ec2Ebs
 from handlers.adapters.eks import EksApi
 from handlers.adapters.fill import FillView, KafkaFills
-from handlers.adapters.load import CloudWatchLoads
 from handlers.store import volume_records
 from handlers.store.records import DynamoRecords
 from handlers.store.runs import LedgerRuns
 from handlers.store.settings import read_settings
-from handlers.volume.departures import Departing
-from handlers.volume.observe import Lookout
-from handlers.volume.sources import Sources
-from handlers.volume.steward import Steward
+from handlers.volume.steward import Departing, Lookout, Sources, Steward
 from local import environment
 from local.demo import spec as demo_spec
 from tests.integration.cluster import Cluster

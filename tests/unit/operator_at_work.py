@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from core.availability.conditions import KafkaConditions
-from core.availability.operator import OperatorView, PodSetView, Revisions
+from core.availability.operator import KafkaConditions, OperatorView, PodSetView, Revisions
 from core.incidents.observation import PodView
 
 FINISHED = KafkaConditions(ready=True, generation_observed=True)

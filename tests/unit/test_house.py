@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests import house
+
 REPOSITORY = Path(__file__).parents[2]
 PRODUCT = ("core", "infra", "stacks", "handlers", "spark", "cli", "local", "stillwater", "bench")
-LONGEST_LINES = 600
 _BEGINS = re.compile(r'"""(.*?)"""', re.DOTALL)
 # "What a volume needs" names a subject; "Sizes a volume" says what the module does in the flow.
 QUESTIONS = {"What", "Who", "Whom", "Where", "When", "How", "Whatever", "Whether"}
@@ -43,9 +44,10 @@ def test_a_module_begins_with_what_it_does(package: str) -> None:
     assert asks == []
 
 
-def test_no_file_is_longer_than_somebody_reads() -> None:
-    lengths = {
-        str(module.relative_to(REPOSITORY)): len(module.read_text().splitlines())
-        for module in _modules(*PRODUCT, "tests")
-    }
-    assert {name: lines for name, lines in lengths.items() if lines > LONGEST_LINES} == {}
+def test_no_folder_is_larger_than_its_ceiling() -> None:
+    grown = [each for each in house.folders() if not each.fits]
+    assert grown == [], "make it smaller, or raise tests/house.toml with an ADR"
+
+
+def test_every_folder_of_ours_has_a_ceiling() -> None:
+    assert {each.name for each in house.folders()} >= {*PRODUCT, "tests", "components"}

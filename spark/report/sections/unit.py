@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 
+from core.cost.economics import Backtest, backtest, forecast
 from core.cost.pricing import total
-from core.cost.trend import Backtest, backtest, forecast
 from spark.report import cells, plot
 from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section
 from spark.report.evidence import Evidence, Found

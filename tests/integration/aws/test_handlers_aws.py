@@ -12,7 +12,7 @@ from botocore.credentials import ReadOnlyCredentials
 from core.errors import Conflict
 from core.incidents.actions import HookResult
 from core.incidents.joining import open_incident
-from core.incidents.ownership import ours
+from core.incidents.sweep import ours
 from handlers.adapters.aws import AwsCloud, SqsQueue
 from handlers.store.ledger import DynamoLedger
 from local import environment

@@ -21,9 +21,8 @@ import urllib3
 import uvicorn
 
 from core.cluster.operated import of_spec
-from core.gate.asked import PATH
-from core.gate.named import KNOWN
-from handlers.adapters.kafka_pod import kafka_pod_in
+from core.gate.answer import KNOWN, PATH
+from handlers.adapters.kubernetes import kafka_pod_in
 from handlers.eviction.certificate import WEBHOOKS, Keeper
 from handlers.eviction.counts import Counts
 from handlers.eviction.gate import Gate

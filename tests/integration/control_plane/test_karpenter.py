@@ -14,10 +14,9 @@ from collections.abc import Iterator
 import pytest
 
 from core.fields import epoch
-from core.gate.asked import Wish
-from core.incidents.nodeclaims import DEADLINE_ANNOTATION, DISRUPTED_TAINT, DO_NOT_DISRUPT
-from core.incidents.record import State
-from core.incidents.sections import NodeDisruption
+from core.gate.answer import Wish
+from core.incidents.observation import DEADLINE_ANNOTATION, DISRUPTED_TAINT, DO_NOT_DISRUPT
+from core.incidents.record import NodeDisruption, State
 from core.rotation.run_record import RunState
 from core.window import DAYS
 from infra.nodes.karpenter import budgets

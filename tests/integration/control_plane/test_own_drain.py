@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from handlers.adapters.eks import EksApi
-from handlers.adapters.node_drain import CORDON_ANNOTATION, EksDrain
+from handlers.adapters.kubernetes import CORDON_ANNOTATION, EksDrain
 from local import environment
 from local.kubernetes import control_plane
 from local.kubernetes.client import ApiError

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from core import naming
-from infra.functions.rbac import WriteLimit
-from infra.functions.tick import tick_limits
-from infra.functions.volumes import volumes_limits
+from infra.functions.catalogue import tick_limits, volumes_limits
+from infra.functions.definition import WriteLimit
 from local.kubernetes import crds
 from local.kubernetes.client import Api, ApiError
 from local.twin import Twin

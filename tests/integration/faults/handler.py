@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+from core.incidents.joining import ask_release
 from core.incidents.record import State
-from core.incidents.requests import ask_release
 from core.naming import DRAIN_HOOK, GATE_HOOK
 from tests.integration.faults.messages import check_rotated
 from tests.integration.faults.outages import refusing

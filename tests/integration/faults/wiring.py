@@ -6,18 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from handlers import interruption, sweep, tick
-from handlers.adapters.aws import AwsCloud, SqsQueue
-from handlers.adapters.inventory import Ec2Inventory
-from handlers.incidents.act import Effects
+from handlers.adapters.aws import AwsCloud, Ec2Inventory, SqsQueue
+from handlers.incidents.act import Effects, ErrorSnapshots
 from handlers.incidents.broom import Broom
-from handlers.incidents.desk import IntakeDesk
-from handlers.incidents.error_snapshots import ErrorSnapshots
-from handlers.incidents.leadership import Leadership
+from handlers.incidents.desk import IntakeDesk, Notices
 from handlers.incidents.loop import Loop
-from handlers.incidents.notices import Notices
 from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
-from handlers.incidents.shifts import Shifts
+from handlers.incidents.shifts import Leadership, Shifts
 from handlers.rotation.throttles import Throttles
 from handlers.rotation.turns import Rotations
 from handlers.store.archive import Archivist

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from core.events import Kind
-from core.incidents.record import Incident, State, Transition
-from core.incidents.sections import Forwarding
+from core.incidents.record import Forwarding, Incident, State, Transition
 from core.settings.facts import Facts, Pool, Volume
 from handlers.store.archive import archive_key, archive_line
 

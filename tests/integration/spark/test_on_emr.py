@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 from cli import bill_in_s3, emr
 from cli.emr import JobRun
 from cli.main import app
-from core.cluster.facts import of_spec
+from core.cluster.expected import of_spec
 from core.settings import facts
 from handlers.store.archive import archive_key, archive_line
 from infra.spec import read

@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from core.cost import pricing
-from core.cost.price_check import disagreements
+from core.cost.price_list import disagreements
 from core.errors import InvalidInput
 from local.bills import cluster as bills
 from local.bills import export

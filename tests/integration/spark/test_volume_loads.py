@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from core.volumes import series
-from core.volumes.policy import Policy
-from core.volumes.throttled import ThrottleLimit, limited_by
+from core.volumes.sizing import Policy
+from core.volumes.speed import ThrottleLimit, limited_by
 from core.volumes.views import Load
 from spark.findings import SAMPLES
 from spark.transforms.volumes import load_by_volume

@@ -17,8 +17,7 @@ from cli.incidents import Desk
 from cli.main import app
 from cli.watching import Pace
 from core.errors import StillwaterError
-from core.health.cluster import Part, PartKind, cluster_health, document
-from core.health.verdict import Health, HealthVerdict
+from core.health.verdict import Health, HealthVerdict, Part, PartKind, cluster_health, document
 from tests.every_case import every_case
 from tests.unit.infra.programs import spec
 

@@ -13,7 +13,7 @@ from cli.main import app
 from core import timing
 from core.cluster import ClusterSpec
 from core.cluster.fields import Frozen
-from core.cluster.meanings import meanings
+from core.cluster.reading import meanings
 from tests.every_case import every_case
 
 REFERENCE = Path(__file__).resolve().parents[3] / "docs" / "reference"

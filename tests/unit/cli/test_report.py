@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from cli import report
 from cli.main import app
-from core.cluster.facts import of_spec
+from core.cluster.expected import of_spec
 from core.errors import InvalidInput
 from core.settings import facts
 from infra.spec import read

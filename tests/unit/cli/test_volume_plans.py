@@ -13,8 +13,8 @@ from rich.console import Console
 from cli import volume_plans
 from core.cluster import parse
 from core.errors import InvalidInput, StillwaterError
-from core.volumes.ledger import History, Modification, ModificationState
-from core.volumes.limits import Gp3
+from core.volumes.sizing import Gp3
+from core.volumes.views import History, Modification, ModificationState
 
 PLAN = {
     "at": 1_800_000_000.0,

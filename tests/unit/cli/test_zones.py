@@ -19,7 +19,7 @@ from cli.main import app
 from core.errors import InvalidInput
 from core.zones.incident import LostZone
 from handlers.store.freezes import LedgerFreezes
-from handlers.store.messages import SHIFT_MESSAGE
+from handlers.store.ledger import SHIFT_MESSAGE
 from handlers.store.records import DynamoRecords
 from tests.unit.handlers.tables import REGION, make_table
 from tests.unit.infra.programs import spec

@@ -10,21 +10,18 @@ from typing import Any, get_args, get_type_hints
 
 from core.availability.lease import Lease
 from core.incidents import codec as incidents
-from core.incidents import pause
-from core.incidents.record import Incident, State
-from core.incidents.schedules import ScheduledChange
-from core.incidents.sections import InPlace
-from core.rotation import run_codec
+from core.incidents import joining
+from core.incidents.record import Incident, InPlace, ScheduledChange, State
+from core.rotation import run_record
 from core.rotation.run_record import NodeTurn, Note, Options, Phase, Replication, Run, RunState
 from core.slack import incident_thread
 from core.slack.incident_thread import Thread
 from core.stored import UNREAD, as_document, unread_keys, values_in
-from core.volumes import departures
-from core.volumes import ledger as volumes
-from core.volumes.departures import Absences
-from core.volumes.ledger import History, Modification, ModificationState
-from core.volumes.limits import Gp3
-from core.zones import codec as zones
+from core.volumes import deciding, views
+from core.volumes.deciding import Absences
+from core.volumes.sizing import Gp3
+from core.volumes.views import History, Modification, ModificationState
+from core.zones import incident
 from core.zones.incident import ZoneEntry, ZoneIncident, ZoneState
 from tests.every_case import every_case
 
@@ -69,8 +66,8 @@ HISTORY = History(known_since=0.0, looked_at=1.0, modifications=(GROWN,))
 
 
 def zones_again(document: Any) -> Any:
-    read = zones.from_document(document)
-    return zones.to_document([replace(each, said="More.") for each in read], document)
+    read = incident.zones_from_document(document)
+    return incident.zones_to_document([replace(each, said="More.") for each in read], document)
 
 
 # A document -> the same as this release writes it once it has changed something.
@@ -84,12 +81,12 @@ AGAIN: Mapping[str, tuple[Any, Callable[[Any], Any]]] = {
         ),
     ),
     "run": (
-        run_codec.to_document(RUN),
-        lambda document: run_codec.to_document(
-            replace(run_codec.from_document(document, 1), out_of_sync=(3,))
+        run_record.run_to_document(RUN),
+        lambda document: run_record.run_to_document(
+            replace(run_record.run_from_document(document, 1), out_of_sync=(3,))
         ),
     ),
-    "zones": (zones.to_document([ZONE]), zones_again),
+    "zones": (incident.zones_to_document([ZONE]), zones_again),
     "thread": (
         json.loads(incident_thread.to_json(Thread(incident_id="i-0a"))),
         lambda document: json.loads(
@@ -99,14 +96,14 @@ AGAIN: Mapping[str, tuple[Any, Callable[[Any], Any]]] = {
         ),
     ),
     "volume": (
-        volumes.to_json(HISTORY),
-        lambda document: volumes.to_json(
-            volumes.with_observation(volumes.from_json(document), GROWN, Gp3(200), 60.0)
+        views.ledger_to_json(HISTORY),
+        lambda document: views.ledger_to_json(
+            views.with_observation(views.ledger_from_json(document), GROWN, Gp3(200), 60.0)
         ),
     ),
     "absences": (
         Absences(open_ids=("i-0a",), seconds=(3.0,)).to_json(),
-        lambda document: departures.remembered_absences(
+        lambda document: deciding.remembered_absences(
             Absences.from_json(document), (INCIDENT,), ()
         ).to_json(),
     ),
@@ -190,20 +187,20 @@ def test_a_word_that_nobody_here_knows_is_written_back(kind: str, path: tuple[An
     newer = json.loads(json.dumps(document))
     at(newer, path[:-1])[path[-1]] = "rehearsing"
     if kind == "volume":
-        read = volumes.from_json(newer)
+        read = views.ledger_from_json(newer)
         assert read.under_way is not None
         assert read.under_way.word == "rehearsing"
-        assert volumes.to_json(read) == newer
+        assert views.ledger_to_json(read) == newer
         return
     assert at(again(newer), path) == "rehearsing"
 
 
 def test_what_has_moved_on_has_no_word_of_a_newer_release_any_more() -> None:
-    document = zones.to_document([ZONE])
+    document = incident.zones_to_document([ZONE])
     document["incidents"][0]["state"] = "thawing"
-    (read,) = zones.from_document(document)
+    (read,) = incident.zones_from_document(document)
     thawed = read.move_to(ZoneState.THAWED, 5.0, "ann", "Ann thawed it.")
-    assert zones.to_document([thawed], document)["incidents"][0]["state"] == "thawed"
+    assert incident.zones_to_document([thawed], document)["incidents"][0]["state"] == "thawed"
 
 
 @every_case(
@@ -218,14 +215,14 @@ def test_what_has_moved_on_has_no_word_of_a_newer_release_any_more() -> None:
     ],
 )
 def test_a_pause_that_cannot_be_read_is_a_pause(document: Any) -> None:
-    found = pause.from_document(document)
+    found = joining.pause_from_document(document)
     assert found is not None
     assert found.holds(2.0)
 
 
 @every_case("document", [None, {}, {"pause": None}, {"pause": None, ADDED: VALUE}])
 def test_no_pause_is_none(document: Any) -> None:
-    assert pause.from_document(document) is None
+    assert joining.pause_from_document(document) is None
 
 
 @every_case(
@@ -237,11 +234,13 @@ def test_no_pause_is_none(document: Any) -> None:
 )
 def test_a_zone_that_cannot_be_read_stays_frozen_and_as_it_was(stored: dict[str, Any]) -> None:
     document = {"v": 1, "incidents": [stored]}
-    (read,) = zones.from_document(document)
+    (read,) = incident.zones_from_document(document)
     assert read.holds(2.0)
     assert read.until is not None
     assert read.unreadable
-    written = zones.to_document([replace(read, zone="us-east-1a")], document)["incidents"][0]
+    written = incident.zones_to_document([replace(read, zone="us-east-1a")], document)["incidents"][
+        0
+    ]
     assert stored.items() <= written.items()
 
 
@@ -253,7 +252,7 @@ def test_two_records_that_differ_in_what_nobody_reads_are_the_same() -> None:
 
 def test_phases_and_states_are_all_read() -> None:
     for phase in Phase:
-        turned = run_codec.to_document(replace(RUN, turns=(replace(TURN, phase=phase),)))
-        assert run_codec.from_document(turned, 0).turns[0].phase is phase
+        turned = run_record.run_to_document(replace(RUN, turns=(replace(TURN, phase=phase),)))
+        assert run_record.run_from_document(turned, 0).turns[0].phase is phase
     for state in State:
         assert incidents.from_json(incidents.to_json(replace(INCIDENT, state=state))).state is state

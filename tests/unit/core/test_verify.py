@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.incidents.record import Incident, State, Transition
-from core.incidents.sections import Forwarding
+from core.incidents.record import Forwarding, Incident, State, Transition
 from core.incidents.verify import RULES, breaks
 from tests.explorer.scenarios import TWO
 from tests.explorer.search import play

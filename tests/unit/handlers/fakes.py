@@ -10,28 +10,28 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from core.availability.conditions import KafkaConditions
 from core.availability.leaders import Order, Partition
-from core.availability.operator import OperatorView
+from core.availability.operator import KafkaConditions, OperatorView
 from core.errors import StillwaterError
 from core.incidents.actions import HookResult
-from core.incidents.inventory import EbsVolume, StatusView
-from core.incidents.nodeclaims import NodeClaim
 from core.incidents.observation import (
     BudgetView,
+    EbsVolume,
     GroupView,
     InstanceView,
+    NodeClaim,
     NodeView,
+    PodOnNode,
     PodView,
+    StatusView,
 )
-from core.incidents.ownership import Ownership, ours
-from core.incidents.pods_on_node import PodOnNode
+from core.incidents.sweep import Ownership, ours
 from core.naming import managed_tag
 from core.placement import PodNeeds
-from core.rotation.outdated import Launched
-from core.rotation.step import Throttle
+from core.rotation.run_record import Throttle
+from core.rotation.selection import Launched
 from core.views import ClusterView
-from handlers.adapters.exporters import Scrapes
+from handlers.adapters.pods import Scrapes
 from tests.unit.handlers.healthy import ZONES, healthy_kafka
 from tests.unit.operator_at_work import FINISHED, operator_view
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from core.incidents.pause import Pause
+from core.incidents.joining import Pause, ask_release, hold, ignore
 from core.incidents.record import Incident, State
-from core.incidents.requests import ask_release, hold, ignore
 from handlers.store.pauses import Pauses
 from tests.unit.handlers import scene_faults, scene_kafka, scene_mishaps
 from tests.unit.handlers.announced import ec2_event, hook_event, zone_event

@@ -5,19 +5,16 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
-from core.incidents.levels import ACTING, OWN, Level, Reach
+from core.incidents.decisions import ACTING, OWN, Level, Reach
 from core.incidents.observation import Policy
 from core.incidents.record import Incident
-from handlers.incidents.act import Effects
+from handlers.incidents.act import Effects, ErrorSnapshots
 from handlers.incidents.broom import Broom
-from handlers.incidents.desk import IntakeDesk
-from handlers.incidents.error_snapshots import ErrorSnapshots
-from handlers.incidents.leadership import Leadership
+from handlers.incidents.desk import IntakeDesk, Notices
 from handlers.incidents.loop import Loop
-from handlers.incidents.notices import Notices
 from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
-from handlers.incidents.shifts import Shifts
+from handlers.incidents.shifts import Leadership, Shifts
 from handlers.rotation.conductor import Conductor
 from handlers.rotation.throttles import Throttles
 from handlers.rotation.turns import Rotations

@@ -13,8 +13,7 @@ from core.incidents.actions import (
     TakeLease,
     TerminateInGroup,
 )
-from core.incidents.record import State
-from core.incidents.sections import Release
+from core.incidents.record import Release, State
 from handlers.adapters.aws import tick_message
 from handlers.incidents.act import LONGEST_BEFORE_ONCE_SECONDS, LONGEST_TURN_SECONDS, perform
 from tests.unit.handlers.announced import hook_event

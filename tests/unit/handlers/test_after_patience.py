@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from core.incidents.pause import Pause
+from core.incidents.joining import Pause, hold
 from core.incidents.record import State
-from core.incidents.requests import hold
 from handlers.store.pauses import Pauses
 from tests.unit.handlers.fakes import OLD
 from tests.unit.handlers.healthy import healthy_kafka

@@ -10,11 +10,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from core.incidents.inventory import ScheduledEvent, StatusView
-from core.incidents.joining import scheduled_changes
-from core.incidents.record import Incident, State
-from core.incidents.requests import ignore
-from core.incidents.schedules import governing
+from core.incidents.joining import ignore, scheduled_changes
+from core.incidents.observation import ScheduledEvent, StatusView
+from core.incidents.record import Incident, State, governing
 from handlers.adapters.aws import tick_message
 from handlers.store.ledger import rounds
 from tests.every_case import every_case

@@ -10,7 +10,7 @@ from core.errors import StillwaterError
 from core.incidents.decide import BLIND_SECONDS
 from core.incidents.record import State
 from core.views import Doubt
-from handlers.incidents.leadership import Leadership
+from handlers.incidents.shifts import Leadership
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.memory_records import MemoryRecords
 from tests.unit.handlers.station import Station

@@ -10,14 +10,14 @@ import pytest
 
 from core.availability.lease import party_name
 from core.errors import Conflict
+from core.incidents.consenting import wrongly_open
 from core.incidents.observation import BudgetView, PodView
-from core.incidents.opening import wrongly_open
 from core.incidents.record import State
 from core.rotation.run_record import RunState
 from core.views import Doubt
 from handlers.adapters.aws import tick_message
-from handlers.incidents.budgets import restore
-from handlers.store.messages import STRAYS_MESSAGE
+from handlers.incidents.leftovers import restore
+from handlers.store.ledger import STRAYS_MESSAGE
 from tests.effort import EFFORT
 from tests.unit.handlers.fakes import FakeCluster, six_brokers
 from tests.unit.handlers.healthy import ZONES

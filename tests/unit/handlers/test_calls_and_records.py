@@ -10,7 +10,7 @@ import pytest
 
 from core.errors import Conflict, StillwaterError
 from core.incidents.record import Incident
-from handlers.incidents.lost_zone import freeze
+from handlers.incidents.act import freeze
 from tests.announcements import BODIES
 from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.fakes import OLD, group_of

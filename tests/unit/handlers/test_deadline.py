@@ -10,7 +10,7 @@ import pytest
 
 from core.errors import StillwaterError
 from core.unknown import Unknown
-from handlers.adapters.deadline import first_of, within
+from handlers.adapters.calls import first_of, within
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.incidents.pause import Pause
+from core.incidents.joining import Pause
 from core.incidents.record import State
 from handlers.store.pauses import Pauses
 from tests.unit.handlers.asking import Door

@@ -14,8 +14,7 @@ import pytest
 from moto import mock_aws
 
 from core.errors import StillwaterError
-from core.volumes import samples
-from core.volumes.samples import HOUR_SECONDS, Whose
+from core.volumes.series import HOUR_SECONDS, WANTED, Whose, sample_key
 from handlers.adapters.prometheus import Prometheus
 from handlers.adapters.sample_files import S3SampleFiles
 from handlers.volume.filing import Filing
@@ -85,7 +84,7 @@ def content(s3: Any, key: str) -> Any:
 def test_each_hour_of_the_last_day_is_filed_once_under_its_own_name(s3: Any) -> None:
     assert filing(Remembers()).turn(NOW, until=NEVER) == {"filed": 24, "left": 0}
     assert len(filed(s3)) == 24
-    assert filed(s3)[-1] == f"metrics/{samples.key(NOON - HOUR_SECONDS)}"
+    assert filed(s3)[-1] == f"metrics/{sample_key(NOON - HOUR_SECONDS)}"
     assert filing(Remembers()).turn(NOW, until=NEVER) == {"filed": 0, "left": 0}
 
 
@@ -100,7 +99,7 @@ def test_a_file_is_an_answer_with_every_sample_and_its_name(s3: Any) -> None:
 
 
 def test_an_hour_that_breaks_off_is_no_file_and_the_next_turn_makes_it(s3: Any) -> None:
-    questions = len(samples.WANTED) + 1
+    questions = len(WANTED) + 1
     with pytest.raises(StillwaterError, match="did not answer"):
         filing(Remembers(silent_after=2 * questions + 3)).turn(NOW, until=NEVER)
     assert len(filed(s3)) == 2

@@ -12,14 +12,12 @@ from typing import Any
 
 import pytest
 
-from core.availability.conditions import KafkaConditions
+from core.availability.operator import KafkaConditions
 from core.errors import StillwaterError
-from core.health.cluster import ClusterHealth, cluster_health
-from core.health.examination import Expected, Seen, parts
-from core.health.verdict import Health
-from core.health.wanted import roles_wanted
+from core.health.examination import Expected, Seen, parts, roles_wanted
+from core.health.verdict import ClusterHealth, Health, cluster_health
 from core.unknown import Unknown
-from handlers.adapters import operator
+from handlers.adapters import claims
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.pods import pod_seen
 from local.kafka.fake_cluster import (
@@ -381,6 +379,6 @@ def test_a_cluster_of_others_is_told_as_it_is(
 def test_pod_sets_of_another_shape_are_silence_in_a_sentence(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(operator, "pod_sets", lambda *_: [{"spec": None}])
+    monkeypatch.setattr(claims, "pod_sets", lambda *_: [{"spec": None}])
     with pytest.raises(StillwaterError, match="in a shape that this release cannot read"):
-        operator.wanted_roles(None, "kafka", "orders")  # type: ignore[arg-type]
+        claims.wanted_roles(None, "kafka", "orders")  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.availability.zones import HEALTH_ISSUE
+from core.availability.leaders import HEALTH_ISSUE
 from core.errors import Conflict
 from core.zones.incident import LostZone
 from handlers.store.freezes import LedgerFreezes

@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 
 from core.events import Kind
-from core.gate.asked import asked_in
-from core.incidents.record import State
-from core.incidents.sections import Drainer, NodeDisruption
+from core.gate.answer import asked_in
+from core.incidents.record import Drainer, NodeDisruption, State
 from core.incidents.verify import breaks
 from core.views import ClusterView
 from core.zones.incident import LostZone

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from core.events import Kind
-from core.incidents.levels import WATCHED, Reach
-from core.incidents.record import State
-from core.incidents.sections import Release
+from core.incidents.decisions import WATCHED, Reach
+from core.incidents.record import Release, State
 from tests.every_case import every_case
 from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.asking import PERSON, Door

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from botocore.exceptions import ClientError
 
+from core.incidents.joining import ask_release
 from core.incidents.record import State
-from core.incidents.requests import ask_release
 from tests.unit.handlers.fakes import NEW, OLD
 from tests.unit.handlers.health_events import DAY, health_event
 from tests.unit.handlers.station import POLICY, START, Station

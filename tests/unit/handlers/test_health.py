@@ -12,17 +12,16 @@ from typing import Any
 
 import pytest
 
-from core.availability.conditions import KafkaConditions
+from core.availability.operator import KafkaConditions
 from core.errors import StillwaterError
 from core.health.connect import RestResponse
-from core.health.examination import Expected
-from core.health.kafka_metrics import Metric, parse
+from core.health.examination import Expected, roles_wanted
+from core.health.node import Metric, parse
 from core.health.pods import PodSeen
-from core.health.wanted import roles_wanted
 from core.metric_names import CLUSTER_HEALTH
 from core.views import ClusterView
 from handlers.adapters import metrics
-from handlers.adapters.exporters import Scrapes
+from handlers.adapters.pods import Scrapes
 from handlers.examination import examiner as examining
 from handlers.examination.examiner import Examiner
 from handlers.store.freezes import LedgerFreezes

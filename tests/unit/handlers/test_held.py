@@ -7,10 +7,9 @@ from dataclasses import replace
 import pytest
 
 from core.incidents.draining import MOST_FORWARDS
+from core.incidents.joining import ask_release, hold, ignore
 from core.incidents.observation import BudgetView
-from core.incidents.record import State
-from core.incidents.requests import ask_release, hold, ignore
-from core.incidents.sections import LaunchFailure
+from core.incidents.record import LaunchFailure, State
 from core.zones.incident import LostZone
 from tests.unit.handlers.announced import hook_event
 from tests.unit.handlers.fakes import NEW, OLD, group_of, node_named

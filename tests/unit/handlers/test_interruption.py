@@ -7,8 +7,8 @@ import pytest
 
 from core.errors import Conflict
 from core.events import Kind
-from core.incidents.ownership import ours
 from core.incidents.record import Incident, State
+from core.incidents.sweep import ours
 from handlers import interruption
 from handlers.incidents.desk import IntakeDesk
 from tests.announcements import load

@@ -7,10 +7,9 @@ from dataclasses import replace
 import pytest
 
 from core.events import Kind
-from core.incidents.nodeclaims import Condition
-from core.incidents.pause import Pause
-from core.incidents.record import State
-from core.incidents.sections import NodeDisruption
+from core.incidents.joining import Pause
+from core.incidents.observation import Condition
+from core.incidents.record import NodeDisruption, State
 from core.incidents.verify import breaks
 from core.rotation.run_record import Phase, Run, RunState
 from handlers.adapters.aws import tick_message

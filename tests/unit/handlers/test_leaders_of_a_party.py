@@ -12,8 +12,8 @@ from core.incidents.record import State
 from core.rotation.run_record import RunState
 from core.views import ClusterView, Doubt
 from handlers.incidents.act import perform
-from handlers.incidents.leadership import Leadership, shift_in_force
-from handlers.store.messages import SHIFT_MESSAGE
+from handlers.incidents.shifts import Leadership, shift_in_force
+from handlers.store.ledger import SHIFT_MESSAGE
 from tests.unit.handlers.fakes import FakeCluster
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import Station

@@ -10,12 +10,12 @@ import pytest
 from botocore.exceptions import ClientError
 
 from core.errors import StillwaterError
-from core.rotation.step import Throttle
-from handlers.incidents.lasting import NOT_GIVEN_BACK, PATIENCE_SECONDS, UNSEEN
-from handlers.incidents.leadership import INCIDENT_CAUSE, shift_in_force
+from core.rotation.run_record import Throttle
+from handlers.incidents.broom import NOT_GIVEN_BACK, PATIENCE_SECONDS, UNSEEN
+from handlers.incidents.shifts import INCIDENT_CAUSE, shift_in_force
 from handlers.rotation.throttles import Throttles
 from handlers.store.freezes import LostZone
-from handlers.store.messages import STRAYS_MESSAGE
+from handlers.store.ledger import STRAYS_MESSAGE
 from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.fakes import NEW, OLD, group_of, node_named
 from tests.unit.handlers.station import Station

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from core.events import Kind
+from core.incidents.joining import ask_release
 from core.incidents.record import State
-from core.incidents.requests import ask_release
 from core.rotation.run_record import Phase, RunState
 from tests.unit.handlers import healthy
 from tests.unit.handlers.announced import hook_event

@@ -14,8 +14,8 @@ import pytest
 from core.errors import Conflict
 from core.events import Kind
 from core.incidents.actions import ForwardDrain, TakeLease
+from core.incidents.joining import ask_release, ignore
 from core.incidents.record import State
-from core.incidents.requests import ask_release, ignore
 from handlers.incidents.act import perform
 from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.fakes import NEW, OLD

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from core.errors import StillwaterError
-from core.rotation.run_codec import from_document, to_document
-from core.rotation.run_record import Run, RunState
+from core.rotation.run_record import Run, RunState, run_from_document, run_to_document
 from core.zones.incident import AUTOSHIFT, silence_limit
 from handlers.store.freezes import LostZone
-from handlers.store.messages import rotation_message
+from handlers.store.ledger import rotation_message
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.test_rotations import ask, current, start
 
@@ -28,7 +27,7 @@ def station() -> Station:
 
 
 def stored(run: Run) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(json.dumps(to_document(run)))
+    document: dict[str, Any] = json.loads(json.dumps(run_to_document(run)))
     return document
 
 
@@ -87,7 +86,7 @@ def test_what_a_newer_release_added_is_written_back_as_it_was(station: Station) 
         "options": {**document["options"], "pace": "slow"},
         "budget": {"spent": 2},
     }
-    assert stored(from_document(document, 1)) == {**document, "version": 1}
+    assert stored(run_from_document(document, 1)) == {**document, "version": 1}
 
 
 def frozen(station: Station, **changed: Any) -> None:

@@ -11,12 +11,12 @@ import pytest
 
 from core.errors import Conflict
 from core.events import Kind
-from core.incidents.inventory import EbsVolume
+from core.incidents.observation import EbsVolume
 from core.incidents.record import Incident, State
 from core.metric_names import PAGES_SENT
 from core.naming import CLUSTER_TAG, ENVIRONMENT_TAG
-from core.volumes.ledger import History, Modification, ModificationState
-from core.volumes.limits import Gp3
+from core.volumes.sizing import Gp3
+from core.volumes.views import History, Modification, ModificationState
 from handlers.store import volume_records
 from tests.announcements import BODIES, load
 from tests.unit.handlers.announced import hook_event

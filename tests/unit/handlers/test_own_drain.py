@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from core.incidents.observation import BudgetView
-from core.incidents.own_drain import LATE_SECONDS, OTHERS_SECONDS
-from core.incidents.pods_on_node import PodOnNode
+from core.incidents.drains import LATE_SECONDS, OTHERS_SECONDS
+from core.incidents.observation import BudgetView, PodOnNode
 from core.incidents.record import State
 from tests.unit.handlers.announced import ec2_event
 from tests.unit.handlers.asking import Door

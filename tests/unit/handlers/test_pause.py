@@ -8,9 +8,8 @@ import pytest
 
 from core.errors import Conflict
 from core.incidents.actions import ForwardDrain, TakeLease, TerminateInGroup
-from core.incidents.pause import Pause
+from core.incidents.joining import Pause, ask_release
 from core.incidents.record import State
-from core.incidents.requests import ask_release
 from handlers.incidents.act import perform
 from handlers.store.pauses import Pauses
 from tests.unit.handlers.announced import ec2_event, hook_event

@@ -6,16 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from core.rotation.run_codec import from_document, to_document
 from core.rotation.run_record import (
     NodeTurn,
     Phase,
     Replication,
     Run,
     RunState,
+    Throttle,
+    run_from_document,
+    run_to_document,
 )
-from core.rotation.step import Throttle
-from handlers.store.messages import STRAYS_MESSAGE
+from handlers.store.ledger import STRAYS_MESSAGE
 from handlers.store.throttled import is_left_throttled
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import Station
@@ -207,10 +208,10 @@ def test_a_record_of_a_run_keeps_what_it_throttles(station: Station) -> None:
     left(station)
     behind(station, 1 * GIB)
     run = turn(station)
-    again = from_document(to_document(run), run.version)
+    again = run_from_document(run_to_document(run), run.version)
     assert again == run
-    older = {k: v for k, v in to_document(run).items() if k != "throttled"}
-    assert from_document(older, 1).throttled == ()
+    older = {k: v for k, v in run_to_document(run).items() if k != "throttled"}
+    assert run_from_document(older, 1).throttled == ()
 
 
 def test_nothing_is_decided_on_a_reading_without_a_quorum(station: Station) -> None:

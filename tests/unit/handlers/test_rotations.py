@@ -7,17 +7,17 @@ from dataclasses import replace
 
 import pytest
 
-from core.health.kafka_metrics import parse
-from core.health.metadata_errors import from_dict
-from core.incidents.nodeclaims import NodeClaim
+from core.health.kafka import from_dict
+from core.health.node import parse
+from core.incidents.joining import ignore
+from core.incidents.observation import NodeClaim
 from core.incidents.record import State
-from core.incidents.requests import ignore
-from core.rotation.outdated import Build, Launched
 from core.rotation.run_record import Phase, Run, RunState
+from core.rotation.selection import Build, Launched
 from core.views import PartitionView
 from handlers.adapters.aws import tick_message
-from handlers.adapters.exporters import Scrapes
-from handlers.store.messages import rotation_message
+from handlers.adapters.pods import Scrapes
+from handlers.store.ledger import rotation_message
 from handlers.store.runs import LedgerRuns
 from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.fakes import NEW, OLD, group_of

@@ -9,7 +9,7 @@ import pytest
 
 from core.errors import InvalidInput
 from core.settings import codec
-from core.settings.environment import kept_key, setting_text
+from core.settings.codec import kept_key, setting_text
 from core.settings.functions import ApiServer, SweepSettings, late_seconds
 from handlers.store.settings import read_settings
 

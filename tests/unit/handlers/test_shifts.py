@@ -11,7 +11,7 @@ import pytest
 from core.errors import StillwaterError
 from core.zones.incident import LostZone
 from handlers.incidents.shifts import pending
-from handlers.store.messages import SHIFT_MESSAGE
+from handlers.store.ledger import SHIFT_MESSAGE
 from tests.unit.core.zones.health_issues import issue
 from tests.unit.handlers.fakes import OLD, group_of
 from tests.unit.handlers.healthy import healthy_kafka

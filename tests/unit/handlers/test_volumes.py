@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from core.cost.pricing import PriceBook
-from core.volumes.ledger import ModificationState
-from core.volumes.limits import Performance
-from core.volumes.views import Load
+from core.volumes.sizing import Performance
+from core.volumes.views import Load, ModificationState
 from handlers.store import volume_records
 from handlers.store.records import Record
 from handlers.store.volume_records import PLAN
-from handlers.volume.observe import Lookout
+from handlers.volume.steward import Lookout
 from tests.unit.handlers.volume_world import (
     DAY,
     GIB,

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from core.errors import StillwaterError
-from core.events.origin import Home
+from core.events.parsing import Home
 from tests.announcements import load
 from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.fakes import OLD

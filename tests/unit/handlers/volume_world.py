@@ -15,20 +15,15 @@ from typing import Any
 from core.cost import pricing
 from core.errors import Conflict
 from core.settings.volumes import PoolSettings, VolumeSettings
-from core.volumes.ledger import Modification, ModificationState
-from core.volumes.limits import Gp3, Performance, steps
-from core.volumes.policy import Policy
-from core.volumes.troubles import class_of
-from core.volumes.views import Load
+from core.volumes.deciding import class_of
+from core.volumes.sizing import Gp3, Performance, Policy, steps
+from core.volumes.views import Load, Modification, ModificationState
 from handlers.adapters.claims import ClaimView, PoolView
 from handlers.adapters.ebs import EbsView
 from handlers.adapters.fill import FillView
 from handlers.adapters.volume_series import VolumeSeries
 from handlers.store.runs import LedgerRuns
-from handlers.volume.departures import Departing
-from handlers.volume.observe import Lookout
-from handlers.volume.sources import Sources
-from handlers.volume.steward import Steward
+from handlers.volume.steward import Departing, Lookout, Sources, Steward
 from local.aws.modifications import RefusedModification, VolumeShape, check
 from tests.unit.handlers.memory_ledger import MemoryLedger
 from tests.unit.handlers.memory_records import MemoryRecords

@@ -9,8 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from core import instances
-from core.cluster.limits import LONGEST_SUFFIX, RULE_NAME_LIMIT
-from core.cluster.requests import overhead_mib, room
+from core.cluster.limits import LONGEST_SUFFIX, RULE_NAME_LIMIT, overhead_mib, requested_room
 from core.regions import ZONES
 from tests.unit.infra.variants import TOKENS
 
@@ -40,7 +39,7 @@ def _maybe(key: str, value: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[st
 @st.composite
 def _pool(draw: Any, name: str, role: str, first: int, zones: Sequence[str]) -> dict[str, Any]:
     kind = instances.table().types[draw(st.sampled_from(_TYPES))]
-    left = room(kind, node_monitoring=True)
+    left = requested_room(kind, node_monitoring=True)
     memory = draw(st.integers(1024, left.memory_mib - overhead_mib(kind)))
     size = draw(st.integers(10, 4000))
     fast = draw(st.booleans())

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core.events import Ignored, parse
-from infra.functions.announcements import direct_rules, events_rules, our_groups
+from infra.functions.termination import direct_rules, events_rules, our_groups
 from tests.announcements import BODIES, load
 from tests.every_case import every_case
 

@@ -14,8 +14,7 @@ from core.cluster.function_memory import memory_mib
 from core.cluster.operated import policy_of
 from core.settings.functions import TickSettings, kept_fields
 from handlers.adapters.kubernetes import OUT_OF_SERVICE, SCALE_DOWN_DISABLED, SPARE_ANNOTATION
-from infra.functions.catalogue import EVERY, LOOP
-from infra.functions.samples import SAMPLES
+from infra.functions.catalogue import EVERY, LOOP, SAMPLES
 from infra.functions.webhook import WEBHOOK
 from tests.unit.infra.programs import description, run_layer, spec
 from tests.unit.infra.recording import ACCOUNT, Recorded, Resource

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.cluster.node_places import nodes
+from core.cluster.limits import nodes
 from core.settings.functions import HealthSettings
 from handlers import health as handler
 from tests.unit.infra.programs import description, run_changed, spec

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from core.settings.environment import SETTINGS
+from core.settings.codec import SETTINGS
 from stillwater import inside
 from stillwater.inside import PARTS
 from tests.every_case import every_case

@@ -14,7 +14,7 @@ from core.errors import InvalidInput
 from core.settings import codec
 from core.settings.probe import ATTEMPTS, ProbeSettings
 from infra.alerts.rules import alerts
-from infra.functions.tick import TICK
+from infra.functions.catalogue import TICK
 from infra.kafka.probe import pod_spec
 from tests.unit.infra.programs import run_changed, spec
 

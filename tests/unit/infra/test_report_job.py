@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark import SparkContext
 
-from core.cluster.facts import of_spec
+from core.cluster.expected import of_spec
 from core.settings import facts
 from infra.analytics import bill_export, python_wheels, report_request, spark_zip
 from infra.iam import Account

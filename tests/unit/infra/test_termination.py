@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core import naming
-from core.events import groups, instances, zones
+from core.events import groups, instances
 from tests.unit.infra.programs import description, run_layer, spec
 from tests.unit.infra.recording import ACCOUNT, Recorded
 
@@ -76,7 +76,7 @@ def test_every_kind_of_announcement_has_its_rule(held: Recorded) -> None:
         *groups.REFRESHES,
         *instances.NOTICES,
         *instances.BLOCK_EXPIRES,
-        *zones.SHIFTS,
+        *instances.SHIFTS,
         "EBS Volume Notification",
         "AWS Health Event",
         "CloudWatch Alarm State Change",

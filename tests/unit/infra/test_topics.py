@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.availability.kafka_rights import rights_for
+from core.availability.wholeness import rights_for
 from core.cluster import Topic
 from core.cluster.rights import clients
 from core.settings.kafka_calls import FUNCTION_CALLS

@@ -11,7 +11,7 @@ from core.cluster import ClusterSpec, parse
 from core.cluster.operated import volumes
 from core.settings import codec
 from core.settings.volumes import VolumeSettings
-from core.volumes.limits import Gp3, Performance
+from core.volumes.sizing import Gp3, Performance
 from infra.kafka.storage import _performances
 from tests.unit.infra.programs import description, run_layer
 from tests.unit.infra.recording import Recorded

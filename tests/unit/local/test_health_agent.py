@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from core.health.cases import WELL
 from core.health.node import Role
+from core.health.rules import WELL
 from local.kubernetes import strimzi_resources
 from local.kubernetes.health import Agent, node_of
 from local.kubernetes.strimzi_model import HEALTH_RULES, PORTS, RULES_VARIABLE, KafkaCluster, read

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.settings.environment import SETTINGS
+from core.settings.codec import SETTINGS
 from core.settings.probe import AUTHORITY_DIRECTORY
 from local import moved_ports
 from local.kubernetes import images

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from core.errors import StillwaterError
-from core.health.cases import WELL
 from core.health.node import NEVER, NodeObservation, Recovery, Role
+from core.health.rules import WELL
 from core.views import ClusterView, PartitionView, VoterView
 from local.kafka import observer
 from local.kafka.observer import READING_KEPT_SECONDS, ObservedNode, Observer, _Reading

@@ -14,19 +14,14 @@ from hypothesis import strategies as st
 from pyspark.sql import Row
 
 from core.cluster import ClusterSpec, parse
-from core.cluster.facts import of_spec
+from core.cluster.expected import of_spec
 from core.cluster.operated import volumes
 from core.cost import pricing
 from core.settings.facts import Facts
 from core.settings.volumes import VolumeSettings
-from core.volumes.deciding import decide
-from core.volumes.decisions import DecisionKind, VolumeDecision
-from core.volumes.forecast import FillForecast
-from core.volumes.ledger import History
-from core.volumes.limits import Gp3, Performance
-from core.volumes.sizing import GIB, MIB
-from core.volumes.troubles import class_of
-from core.volumes.views import Hour, Load, VolumeSet, VolumeView
+from core.volumes.deciding import DecisionKind, VolumeDecision, class_of, decide
+from core.volumes.sizing import GIB, MIB, Gp3, Performance
+from core.volumes.views import FillForecast, History, Hour, Load, VolumeSet, VolumeView
 from local.demo import spec as demo_spec
 from local.place import Place
 from tests.unit.spark.test_storage_job import advised as sized

@@ -13,8 +13,7 @@ from pyspark.sql import Row
 from core import instances
 from core.cost import pricing
 from core.settings.facts import Facts, Pool, Volume
-from core.volumes.limits import Gp3, Performance, instance_ceiling
-from core.volumes.sizing import Goals, Resync, Use, right_size
+from core.volumes.sizing import Goals, Gp3, Performance, Resync, Use, instance_ceiling, right_size
 from spark.findings import STORAGE
 from spark.jobs import storage
 

@@ -18,11 +18,11 @@ from cli.desk.reading import (
 )
 from cli.desk.state import page_state
 from core.availability.lease import Lease
-from core.incidents.pause import Pause
+from core.incidents.joining import Pause
 from core.incidents.record import Incident, State
 from core.rotation.run_record import Options, Phase, RunState, open_run
-from core.volumes.forecast import FillSample
 from core.volumes.sizing import GIB
+from core.volumes.views import FillSample
 from core.zones.incident import ZoneIncident, ZoneState
 from handlers.store.volume_records import Memory
 from tests import desk_data

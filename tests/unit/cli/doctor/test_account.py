@@ -14,7 +14,7 @@ from cli.doctor.account import LiveAccount
 from cli.target import Target
 from core.cluster.expected import expectation_of
 from core.doctor.snapshot import Alarm, Hook, Queue, hook_of
-from core.survey.target_groups import name_in
+from core.survey.balancing import name_in
 from tests.unit.infra.programs import spec
 
 REGION = "us-east-1"

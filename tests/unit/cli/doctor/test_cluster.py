@@ -12,7 +12,7 @@ import yaml
 
 from cli.doctor.cluster import KubernetesCluster
 from cli.target import Target
-from core.availability.conditions import kafka_conditions
+from core.availability.operator import kafka_conditions
 from core.cluster.expected import expectation_of
 from core.doctor import snapshot
 from handlers.adapters.eks import EksApi

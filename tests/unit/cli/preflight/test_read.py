@@ -29,8 +29,7 @@ from core.preflight.account import (
     StandingSubnet,
     StandingVpc,
 )
-from core.preflight.judge import Consequence, findings
-from core.preflight.quotas import QUOTAS
+from core.preflight.judge import QUOTAS, Consequence, findings
 from core.unknown import Unknown
 from tests.unit.infra.programs import description
 

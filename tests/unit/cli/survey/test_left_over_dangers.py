@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cli.survey.trust import lapsed_trust
+from cli.survey.kafka import lapsed_trust
 from core.survey.finding import Finding
 from tests.every_case import every_case
 from tests.unit.certificates import issue

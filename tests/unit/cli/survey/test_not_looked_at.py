@@ -14,7 +14,7 @@ import pytest
 from botocore import xform_name
 
 from cli.survey import command
-from cli.survey.trust import ends
+from cli.survey.kafka import ends
 from core.survey.rights import AWS_UNREAD, KUBERNETES, UNREAD
 from tests.every_case import every_case
 from tests.unit.certificates import issue

@@ -333,7 +333,7 @@ UNFORESEEN: dict[str, tuple[Callable[[World], object], set[str]]] = {
             "placement: quorum",
             "groups: groups",
             "room: addresses",
-            "ways_out: ways out",
+            "room: ways out",
         },
     ),
     "a budget that is an object": (

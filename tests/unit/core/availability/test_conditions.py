@@ -1,10 +1,10 @@
-"""core.availability.conditions: what a Kafka's status says, as Strimzi 1.2.0 writes it."""
+"""core.availability.operator: what a Kafka's status says, as Strimzi 1.2.0 writes it."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from core.availability.conditions import kafka_conditions
+from core.availability.operator import kafka_conditions
 
 SINCE = "2026-11-28T13:58:33.916448010Z"
 IGNORED = (

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.availability.consent import may_leave, may_leave_together
+from core.availability.consent import check_returned, is_back, may_leave, may_leave_together
 from core.availability.lease import Lease, grant, release, valid_holder
-from core.availability.presence import check_returned, is_back
 from core.views import ClusterView, PartitionView, VoterView
 from tests.every_case import every_case
 

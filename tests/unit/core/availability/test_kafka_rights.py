@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from core.availability import kafka_rights
-from core.availability.kafka_rights import (
+from core.availability import wholeness
+from core.availability.wholeness import (
     MOVING_LEADERS,
     READING,
     RIGHT_OF,
@@ -57,4 +57,4 @@ def test_a_refusal_names_the_right_to_grant(call: KafkaRequest, topic: str, said
 
 def test_the_table_is_plain_data_that_nobody_changes() -> None:
     with pytest.raises(TypeError):
-        kafka_rights.RIGHT_OF[KafkaRequest.METADATA] = None  # type: ignore[index]
+        wholeness.RIGHT_OF[KafkaRequest.METADATA] = None  # type: ignore[index]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.availability.leader_load import successor, too_much
+from core.availability.consent import successor, too_much
 from core.views import ClusterView, PartitionView
 
 ZONES = {10: "a", 11: "a", 20: "b", 21: "b", 30: "c", 31: "c"}

@@ -9,8 +9,7 @@ from itertools import chain, combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.availability.consent import may_leave_together
-from core.availability.parties import parties
+from core.availability.consent import may_leave_together, parties
 from core.views import ClusterView, PartitionView
 
 

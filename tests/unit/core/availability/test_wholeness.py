@@ -8,17 +8,17 @@ from dataclasses import replace
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from core.availability.answers import (
+from core.availability.consent import check_returned, may_leave
+from core.availability.wholeness import (
     Answers,
     BrokerAnswer,
     DirectoryAnswer,
     PartitionAnswer,
     QuorumAnswer,
     ReplicaAnswer,
+    is_current,
+    view_of,
 )
-from core.availability.consent import may_leave
-from core.availability.presence import check_returned
-from core.availability.wholeness import is_current, view_of
 from core.health.kafka import broker_verdict, controller_verdict, partitions_verdict, quorum_verdict
 from core.rotation.preconditions import objections
 from core.rotation.run_record import Options

@@ -1,4 +1,4 @@
-"""core.cluster.needs: what a new account cannot hold yet is said before `up` stops at it."""
+"""core.cluster.addresses: what a new account cannot hold yet is said before `up` stops at it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from core.cluster import parse
-from core.cluster.needs import beyond_what_accounts_begin_with
+from core.cluster.addresses import beyond_what_accounts_begin_with
 
 ZONES = [f"us-east-1{letter}" for letter in "abcdef"]
 VPC = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.cluster import adoption
-from core.cluster.adoption_doubts import doubts
+from core.cluster.adoption import doubts
 from tests.every_case import every_case
 
 WAYS_IN = {

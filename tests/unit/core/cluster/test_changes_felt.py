@@ -1,4 +1,4 @@
-"""core.cluster.changes_felt: whom a change shuts out, and what it no longer keeps."""
+"""core.cluster.changes: whom a change shuts out, and what it no longer keeps."""
 
 from __future__ import annotations
 

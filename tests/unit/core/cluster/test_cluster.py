@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.cluster import ClusterSpec, Role, parse
-from core.cluster.meanings import json_schema
+from core.cluster.reading import json_schema
 from core.errors import InvalidInput
 from tests.every_case import every_case
 

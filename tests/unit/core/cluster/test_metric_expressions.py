@@ -1,8 +1,8 @@
-"""core.cluster.metric_expressions: what reaches Kafka as it is meant, and what stops a broker."""
+"""core.cluster.fields: what reaches Kafka as it is meant, and what stops a broker."""
 
 from __future__ import annotations
 
-from core.cluster.metric_expressions import expression_problem
+from core.cluster.fields import expression_problem
 from infra.alerts.metrics import CONNECT_ALLOW, KAFKA_ALLOW
 from tests.every_case import every_case
 

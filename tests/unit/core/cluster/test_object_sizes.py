@@ -1,4 +1,4 @@
-"""core.cluster.object_sizes: what would not fit into one object of Kubernetes."""
+"""core.cluster.limits: what would not fit into one object of Kubernetes."""
 
 from __future__ import annotations
 

@@ -10,8 +10,7 @@ import pytest
 from pydantic import BaseModel
 
 from core.cluster.adoption import Adoption
-from core.cluster.patterns import WORDS, asked_for
-from core.cluster.reading import parse
+from core.cluster.reading import WORDS, asked_for, parse
 from core.cluster.spec import ClusterSpec
 from core.errors import InvalidInput
 from tests.every_case import every_case

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.cluster import limits, parse, system_nodes
-from core.cluster.requests import ON_EVERY_NODE
+from core.cluster import limits, machines, parse
+from core.cluster.limits import ON_EVERY_NODE
 from infra.spec import doubts_of
 from infra.versions import ADDONS
 from tests.every_case import every_case
@@ -16,7 +16,7 @@ GATE = {"image": "registry.example/gate:1"}
 
 def refused(**changed: Any) -> list[str]:
     spec = parse(description(**changed))
-    return [*(each.sentence for each in limits.check(spec)), *system_nodes.problems(spec)]
+    return [*(each.sentence for each in limits.check(spec)), *machines.system_node_problems(spec)]
 
 
 def broker(**changed: Any) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core import instances
-from core.cost import economics, instance_rates, pricing
+from core.cost import economics, pricing
 from core.cost.economics import Brokers, compare
 from core.errors import InvalidInput
 
@@ -132,8 +132,8 @@ def test_only_types_of_the_same_processor_are_candidates() -> None:
     intel = compare(replace(BROKERS, instance_type="r6i.2xlarge"), BOOK).nvme
     assert graviton is not None
     assert intel is not None
-    assert instance_rates.table()[graviton.instance_type].is_graviton
-    assert not instance_rates.table()[intel.instance_type].is_graviton
+    assert pricing.table()[graviton.instance_type].is_graviton
+    assert not pricing.table()[intel.instance_type].is_graviton
 
 
 def test_a_broker_that_never_catches_up_is_not_recommended() -> None:
@@ -189,5 +189,5 @@ def test_more_rotations_never_make_local_disks_better(
 def test_every_priced_type_has_its_rates_and_its_limits() -> None:
     prefix = f"{pricing.INSTANCE_HOUR}:"
     priced = {item.removeprefix(prefix) for item in BOOK.prices if item.startswith(prefix)}
-    assert priced == instance_rates.table().keys()
+    assert priced == pricing.table().keys()
     assert priced <= instances.table().types.keys()

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.cost import offer_file, price_list, pricing
+from core.cost import price_list, pricing
 from core.cost.price_list import Gathered, Product
 from core.errors import InvalidInput
 from tests.every_case import every_case
@@ -32,7 +32,7 @@ EXPECTED = {
 def gathered(text: str | io.TextIOBase, region: str = "eu-west-1") -> Gathered:
     found = Gathered(region, lambda name: name == "m7g.large")
     file = io.StringIO(text) if isinstance(text, str) else text
-    for quoted in offer_file.read_quotes(file, "index", found.wants):  # type: ignore[arg-type]
+    for quoted in price_list.read_quotes(file, "index", found.wants):  # type: ignore[arg-type]
         found.add(quoted)
     return found
 

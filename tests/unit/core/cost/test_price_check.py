@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from core.cost import pricing
-from core.cost.price_check import BilledRate, disagreements, item_of, outdated_prices
+from core.cost.price_list import BilledRate, checked_item_of, disagreements, outdated_prices
 
 BOOK = pricing.book("us-east-1")
 
@@ -28,7 +28,7 @@ def billed(usage_type: str, quantity: str, cost: str) -> BilledRate:
     ],
 )
 def test_a_usage_type_is_a_row_of_the_book_or_none(usage_type: str, item: str | None) -> None:
-    assert item_of(usage_type) == item
+    assert checked_item_of(usage_type) == item
 
 
 def test_a_bill_that_charges_what_the_book_says_is_no_news() -> None:

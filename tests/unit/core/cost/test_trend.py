@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.cost.trend import FEWEST_POINTS, backtest, forecast, student_t
+from core.cost.economics import FEWEST_POINTS, backtest, forecast, student_t
 
 
 def test_a_straight_line_goes_on_and_leaves_no_doubt() -> None:

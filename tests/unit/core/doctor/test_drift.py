@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from core import naming
-from core.availability.conditions import Condition, KafkaConditions
+from core.availability.operator import Condition, KafkaConditions
 from core.cluster.expected import expectation_of
 from core.doctor import snapshot
-from core.doctor.drift import COMPARED, JUDGED, TITLES, Drift, findings
-from core.doctor.notes import unexamined_parts
+from core.doctor.drift import COMPARED, JUDGED, TITLES, Drift, findings, unexamined_parts
 from core.doctor.snapshot import Pod, Service, Snapshot, Volume
 from tests.every_case import every_case
 from tests.unit.infra.programs import BROKER, CONTROLLER, spec

@@ -1,4 +1,4 @@
-"""core.health.cluster: what of the parts' health is the whole's."""
+"""core.health.verdict: what of the parts' health is the whole's."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.health.cluster import (
+from core.health.verdict import (
     ASIDE,
     NEEDED,
     REDUNDANT,
+    SEVERITY,
+    Health,
+    HealthVerdict,
     Part,
     PartKind,
     cluster_health,
     document,
 )
-from core.health.verdict import SEVERITY, Health, HealthVerdict
 from tests.every_case import every_case
 
 

@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
-from core.availability.conditions import Condition, KafkaConditions
-from core.availability.zones import Freeze
+from core.availability.leaders import Freeze
+from core.availability.operator import Condition, KafkaConditions
 from core.events import Kind as EventKind
-from core.health.cluster import Part, PartKind, cluster_health
 from core.health.connect import RestResponse
 from core.health.examination import Expected, Seen, parts
-from core.health.kafka_metrics import parse
+from core.health.node import parse
 from core.health.pods import PodSeen
-from core.health.verdict import Health
+from core.health.verdict import Health, Part, PartKind, cluster_health
 from core.incidents.record import Incident, State, Transition
 from core.unknown import Unknown
 from core.views import ClusterView, PartitionView, VoterView

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.health.kafka_metrics import DRAFT, Metric, NodeMetrics, metric_of, parse, wanted_names
+from core.health.node import DRAFT, Metric, NodeMetrics, metric_of, parse, wanted_names
 from infra.alerts.metrics import KAFKA_ALLOW
 from tests.every_case import every_case
 from tests.unit.infra.test_metrics import allowed

@@ -1,4 +1,4 @@
-"""core.health.lifecycle: where a broker stands, by whose word, and who contradicts it."""
+"""core.health.kafka: where a broker stands, by whose word, and who contradicts it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.health.kafka_metrics import parse
-from core.health.lifecycle import (
+from core.health.kafka import (
     REGISTRATIONS,
     BrokerSigns,
     Lifecycle,
@@ -17,7 +16,7 @@ from core.health.lifecycle import (
     lifecycle,
     signs_of,
 )
-from core.health.node import STATES
+from core.health.node import STATES, parse
 from tests.every_case import every_case
 
 DATA = Path(__file__).parents[3] / "data" / "exporters"

@@ -1,4 +1,4 @@
-"""core.health.metadata_errors: what a snapshot keeps, whom it vetoes, and what is not known."""
+"""core.health.kafka: what a snapshot keeps, whom it vetoes, and what is not known."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.health.kafka_metrics import Metric, MetricSample, NodeMetrics
-from core.health.metadata_errors import (
+from core.health.kafka import (
     ErrorCounts,
     ErrorSnapshot,
     from_dict,
+    metadata_errors_verdict,
     snapshot,
-    verdict,
     vetoes,
 )
+from core.health.node import Metric, MetricSample, NodeMetrics
 from core.health.verdict import Health
 
 CLEAN = ErrorCounts(load=0, apply=0, controller=0)
@@ -99,15 +99,21 @@ def test_a_node_that_exports_no_counter_is_silent_and_not_clean() -> None:
 
 
 def test_counters_a_role_has_not_are_not_missed() -> None:
-    assert verdict(10, "broker", BROKER).health is Health.HEALTHY
-    assert verdict(0, "controller", metrics(metadata_errors=0)).health is Health.HEALTHY
-    found = verdict(0, "combined", BROKER)
+    assert metadata_errors_verdict(10, "broker", BROKER).health is Health.HEALTHY
+    assert (
+        metadata_errors_verdict(0, "controller", metrics(metadata_errors=0)).health
+        is Health.HEALTHY
+    )
+    found = metadata_errors_verdict(0, "combined", BROKER)
     assert (found.health, found.missing) == (Health.UNKNOWN, ("MetadataErrorCount",))
 
 
 def test_a_node_that_does_not_answer_is_unknown() -> None:
-    assert verdict(10, "broker", None).health is Health.UNKNOWN
+    assert metadata_errors_verdict(10, "broker", None).health is Health.UNKNOWN
 
 
 def test_an_error_outweighs_a_counter_that_is_missing() -> None:
-    assert verdict(10, "broker", metrics(metadata_load_errors=1)).health is Health.DEGRADED
+    assert (
+        metadata_errors_verdict(10, "broker", metrics(metadata_load_errors=1)).health
+        is Health.DEGRADED
+    )

@@ -1,4 +1,4 @@
-"""core.health.nodes: neither Kafka's word on a node nor its own is believed alone."""
+"""core.health.kafka: neither Kafka's word on a node nor its own is believed alone."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from core.health.kafka_metrics import NodeMetrics, parse
-from core.health.node import NEVER, Role
-from core.health.nodes import disagreements, node_verdict, observation
+from core.health.kafka import disagreements, node_verdict, observation
+from core.health.node import NEVER, NodeMetrics, Role, parse
 from core.health.pods import PodSeen
 from core.health.verdict import Health
 from core.views import ClusterView, PartitionView, VoterView

@@ -10,11 +10,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.health.cases import CASES, NOW, WELL, HealthCase
-from core.health.kafka_metrics import NodeMetrics, parse
-from core.health.limits import Limits
-from core.health.node import NEVER, STATES, NodeObservation, Recovery, Role, with_metrics
-from core.health.rules import RULES, RuleSet, is_alive, is_ready, liveness, readiness
+from core.health.node import (
+    NEVER,
+    STATES,
+    Limits,
+    NodeMetrics,
+    NodeObservation,
+    Recovery,
+    Role,
+    parse,
+    with_metrics,
+)
+from core.health.rules import (
+    CASES,
+    NOW,
+    RULES,
+    WELL,
+    HealthCase,
+    RuleSet,
+    is_alive,
+    is_ready,
+    liveness,
+    readiness,
+)
 from core.health.verdict import Health
 from tests.every_case import every_case
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from core.events import Interruption, Kind
 from core.incidents.decide import next_action
 from core.incidents.joining import open_incident
-from core.incidents.learn import learn
+from core.incidents.learn import learn, settle
 from core.incidents.observation import InstanceView, Observation, Policy
 from core.incidents.record import Incident
-from core.incidents.settling import settle
 from tests.unit.policies import policy_with
 
 POLICY = policy_with(hold_limit_seconds=600, post_condition_hold_seconds=5)

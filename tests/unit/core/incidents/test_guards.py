@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from core.availability.conditions import Condition, KafkaConditions
-from core.availability.zones import Freeze
+from core.availability.leaders import Freeze
+from core.availability.operator import Condition, KafkaConditions
 from core.events import Kind
 from core.incidents.actions import (
     CompleteHook,
@@ -18,17 +18,10 @@ from core.incidents.actions import (
     TakeLease,
 )
 from core.incidents.decide import next_action
-from core.incidents.gating import still_missing
 from core.incidents.learn import learn
-from core.incidents.observation import (
-    GroupView,
-    InstanceView,
-    NodeView,
-    Observation,
-    PodView,
-)
-from core.incidents.record import Incident, State
-from core.incidents.sections import Forwarding, Replacement
+from core.incidents.observation import GroupView, InstanceView, NodeView, Observation, PodView
+from core.incidents.record import Forwarding, Incident, Replacement, State
+from core.incidents.replacement import still_missing
 from core.unknown import Unknown
 from tests.unit.core.incidents.announced_incidents import OLD, POLICY, observation, opened_incident
 from tests.unit.handlers.healthy import healthy_kafka

@@ -12,13 +12,12 @@ from typing import TypeVar
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.availability.consent import may_leave
-from core.availability.presence import check_returned
+from core.availability.consent import check_returned, may_leave
 from core.events import Interruption, Kind
 from core.incidents.actions import CompleteHook, ForwardDrain, HookResult
 from core.incidents.decide import next_action
 from core.incidents.joining import merge, open_incident
-from core.incidents.learn import learn
+from core.incidents.learn import learn, settle
 from core.incidents.observation import (
     GroupView,
     InstanceView,
@@ -27,9 +26,7 @@ from core.incidents.observation import (
     PodView,
     Policy,
 )
-from core.incidents.record import ALLOWED, TERMINAL, Decision, Incident, State
-from core.incidents.sections import Forwarding
-from core.incidents.settling import settle
+from core.incidents.record import ALLOWED, TERMINAL, Decision, Forwarding, Incident, State
 from core.views import ClusterView, PartitionView, VoterView
 from tests.unit.core.incidents.announced_incidents import NEW, OLD, POLICY, announcement
 from tests.unit.policies import policy_with

@@ -7,8 +7,7 @@ from dataclasses import replace
 from core.events import Kind
 from core.incidents.learn import learn
 from core.incidents.observation import Observation, PodView
-from core.incidents.record import MOST_NOTES, Incident, State, Transition
-from core.incidents.sections import Forwarding
+from core.incidents.record import MOST_NOTES, Forwarding, Incident, State, Transition
 from core.views import ClusterView
 
 OPENED = Transition(1.0, State.OPENED, "interruption", "AWS announced it.")

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from core.incidents.left_out import LEFT_OUT_SECONDS, left_out
 from core.incidents.observation import PodView
 from core.incidents.record import State
-from core.incidents.sweep import Snapshot
+from core.incidents.sweep import LEFT_OUT_SECONDS, Snapshot, left_out
 from tests.unit.core.incidents.test_sweep import NOW, announced, group, incident_of
 
 POD = PodView(

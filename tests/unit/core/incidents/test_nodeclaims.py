@@ -1,4 +1,4 @@
-"""core.incidents.nodeclaims: why Karpenter ends a node and until when it asks, odd claims included.
+"""NodeClaims: why Karpenter ends a node and until when it asks, odd claims included.
 
 The shapes are those of karpenter.sh/v1 as release 1.14.1 writes them.
 """
@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.incidents.inventory import ScheduledEvent, StatusView
-from core.incidents.nodeclaims import (
+from core.incidents.observation import (
     DEADLINE_ANNOTATION,
     DO_NOT_DISRUPT,
     NodeClaim,
     Reason,
+    ScheduledEvent,
+    StatusView,
     claim_in,
     coming,
     disruption_of,

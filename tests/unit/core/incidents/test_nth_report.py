@@ -1,4 +1,4 @@
-"""core.incidents.nth_report: what NTH posts, and which incident it is about."""
+"""core.incidents.drains: what NTH posts, and which incident it is about."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ import pytest
 
 from core.errors import InvalidInput
 from core.events import parse
+from core.incidents.drains import concerns, note_report, read
 from core.incidents.joining import open_incident
-from core.incidents.nth_report import concerns, note_report, read
-from core.incidents.record import Incident
-from core.incidents.sections import Forwarding
+from core.incidents.record import Forwarding, Incident
 from tests.every_case import every_case
 from tests.unit.handlers.announced import hook_event
 

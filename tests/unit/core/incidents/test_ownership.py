@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.incidents.ownership import GROUP_TAG, Ownership, ours
+from core.incidents.sweep import GROUP_TAG, Ownership, ours
 from tests.every_case import every_case
 
 THEIRS = Ownership(

@@ -11,8 +11,8 @@ from core.incidents.actions import ForwardDrain
 from core.incidents.codec import from_json, to_json
 from core.incidents.decide import why_unanswered
 from core.incidents.joining import merge, open_incident, reopens
+from core.incidents.learn import settle
 from core.incidents.record import ALLOWED, TERMINAL, Decision, State, incident_id, is_unattended
-from core.incidents.settling import settle
 from tests.every_case import every_case
 from tests.unit.core.incidents.announced_incidents import OLD, announcement, opened_incident
 

@@ -8,16 +8,9 @@ from decimal import Decimal
 import pytest
 
 from core.incidents.evicted import starts_again_in_place
-from core.incidents.observation import (
-    GroupView,
-    InstanceView,
-    NodeView,
-    Observation,
-    PodView,
-)
-from core.incidents.record import Incident
+from core.incidents.observation import GroupView, InstanceView, NodeView, Observation, PodView
+from core.incidents.record import Incident, Replacement
 from core.incidents.replacement import none_will_come, replacement_for, what_is_coming
-from core.incidents.sections import Replacement
 from core.placement import VOLUME_SLOTS, Placement, PodNeeds, Taint, Toleration
 from core.unknown import Unknown
 from tests.every_case import every_case

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.incidents.codec import SECTIONS, Section, from_json, to_json
-from core.incidents.record import Incident
-from core.incidents.sections import (
+from core.incidents.record import (
     SOMEBODY,
     Drainer,
     Forwarding,
     GroupRefusal,
+    Incident,
     LaunchFailure,
     NodeDisruption,
     Release,

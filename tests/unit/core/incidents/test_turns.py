@@ -8,12 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.events import Kind
-from core.incidents.decisions import stay
+from core.incidents.decisions import asking, stay, turn_due_at, waiting_turns, who_goes_first
+from core.incidents.learn import settle
 from core.incidents.observation import InstanceView, Observation, WaitingTurn
-from core.incidents.record import Incident, State, Transition
-from core.incidents.sections import NodeDisruption, Release
-from core.incidents.settling import settle
-from core.incidents.turns import asking, turn_due_at, waiting_turns, who_goes_first
+from core.incidents.record import Incident, NodeDisruption, Release, State, Transition
 from tests.every_case import every_case
 from tests.unit.policies import policy_with
 

@@ -6,10 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from core.health.pods import trouble_of
-from core.incidents.gating import still_missing
 from core.incidents.observation import NodeView, Observation, PodView
 from core.incidents.record import Incident, State
-from core.incidents.unready import causes, why_unready
+from core.incidents.replacement import causes, still_missing, why_unready
 from handlers.adapters.claims import claim_troubles
 from tests.every_case import every_case
 from tests.unit.core.incidents.announced_incidents import POLICY, opened_incident

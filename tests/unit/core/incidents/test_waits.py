@@ -11,13 +11,10 @@ import pytest
 from core.events import Kind
 from core.incidents.actions import DropLease, Page, TerminateInGroup
 from core.incidents.decide import next_action
-from core.incidents.learn import learn
-from core.incidents.left_out import left_out
+from core.incidents.learn import learn, settle
 from core.incidents.observation import Observation, PodView
-from core.incidents.record import Decision, Incident, State
-from core.incidents.sections import Forwarding, Release
-from core.incidents.settling import settle
-from core.incidents.sweep import Announce, died_again
+from core.incidents.record import Decision, Forwarding, Incident, Release, State
+from core.incidents.sweep import Announce, died_again, left_out
 from core.incidents.waits import ENDING_SECONDS, GROUP_SECONDS, WAITS
 from tests.unit.core.incidents.test_guards import NEW_NODE, OLD, PATIENT, POD, housed, shown
 

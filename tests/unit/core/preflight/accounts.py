@@ -15,7 +15,7 @@ from core.preflight.account import (
     VolumesKey,
     Zone,
 )
-from core.preflight.quotas import QUOTAS
+from core.preflight.judge import QUOTAS
 
 ZONES = ("us-east-1a", "us-east-1b", "us-east-1c")
 NEEDS = Needs(

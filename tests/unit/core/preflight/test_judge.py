@@ -15,8 +15,15 @@ from core.preflight.account import (
     VolumesKey,
     Zone,
 )
-from core.preflight.judge import CLEAR, NOT_ASKED, REFUSED, Consequence, exit_code, findings
-from core.preflight.schema import refused_keys
+from core.preflight.judge import (
+    CLEAR,
+    NOT_ASKED,
+    REFUSED,
+    Consequence,
+    exit_code,
+    findings,
+    refused_keys,
+)
 from core.unknown import Unknown
 from tests.every_case import every_case
 from tests.unit.core.preflight.accounts import GOOD, NEEDS, SCHEMA, changed_account

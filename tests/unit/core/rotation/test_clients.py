@@ -1,4 +1,4 @@
-"""core.rotation.clients: a run stops itself where its clients fail more than it may cost them."""
+"""core.rotation.progress: a run stops itself where its clients fail more than it may cost them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,8 @@ from dataclasses import replace
 import pytest
 
 from core.availability.budget import PERIOD_SECONDS, Spent
-from core.rotation.clients import KEY, counting_since
-from core.rotation.progress import next_step
-from core.rotation.requests import resume
-from core.rotation.run_record import Run, RunState
-from core.rotation.step import PersonCall, RunStep
+from core.rotation.progress import KEY, counting_since, next_step
+from core.rotation.run_record import PersonCall, Run, RunState, RunStep, resume
 from tests.unit.core.rotation.test_who_is_next import a_run, begun, seen_at
 from tests.unit.policies import policy_with
 

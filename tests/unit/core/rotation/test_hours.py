@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.rotation.estimate import expecting, medians, spreads, together
-from core.rotation.hours import wait_of
+from core.rotation.preconditions import wait_of
 from core.rotation.progress import next_step
 from core.rotation.run_record import NodeTurn, Options, Phase, Run, open_run
 from core.views import ClusterView

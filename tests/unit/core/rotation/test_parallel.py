@@ -19,11 +19,9 @@ from core.availability.lease import (
     release,
 )
 from core.rotation.observation import RunObservation
-from core.rotation.order import in_order
 from core.rotation.parallel import company, in_batches, partings
-from core.rotation.preconditions import objections
-from core.rotation.run_codec import from_document, to_document
-from core.rotation.run_record import NodeTurn, Options, open_run
+from core.rotation.preconditions import in_order, objections
+from core.rotation.run_record import NodeTurn, Options, open_run, run_from_document, run_to_document
 from core.views import ClusterView, PartitionView, VoterView
 from tests.unit.core.availability import roller
 from tests.unit.core.availability.clusters import around, calm, clusters, turn_of
@@ -278,9 +276,9 @@ def test_the_next_party_of_a_zone_waits_for_whoever_the_last_has_left_out() -> N
 
 def test_a_run_that_an_earlier_release_stored_keeps_how_many_go_together() -> None:
     run = open_run([turn_of(10)], Options(at_once=None), "ada", 0.0)
-    assert from_document(to_document(run), 0) == run
-    stored = to_document(run)
+    assert run_from_document(run_to_document(run), 0) == run
+    stored = run_to_document(run)
     del stored["options"]["at_once"], stored["turns"][0]["party"]
-    assert from_document(stored, 0).options.at_once == 1
+    assert run_from_document(stored, 0).options.at_once == 1
     stored["options"]["parallel_per_zone"] = 2
-    assert from_document(stored, 0).options.at_once == 2
+    assert run_from_document(stored, 0).options.at_once == 2

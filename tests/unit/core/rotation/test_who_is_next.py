@@ -6,8 +6,16 @@ from dataclasses import replace
 
 from core.rotation.observation import RunObservation
 from core.rotation.progress import OVERTAKEN_AFTER_SECONDS, next_step
-from core.rotation.run_record import Options, Phase, Run, RunState, open_run
-from core.rotation.step import Begin, PersonCall, RunStep
+from core.rotation.run_record import (
+    Begin,
+    Options,
+    PersonCall,
+    Phase,
+    Run,
+    RunState,
+    RunStep,
+    open_run,
+)
 from core.views import ClusterView, PartitionView, VoterView
 from tests.every_case import every_case
 from tests.unit.core.availability.clusters import around, turn_of

@@ -11,8 +11,7 @@ import pytest
 from core.errors import InvalidInput
 from core.settings import codec
 from core.settings.volumes import PoolSettings, PrometheusSettings, VolumeSettings
-from core.volumes.limits import Gp3, Performance
-from core.volumes.policy import Policy
+from core.volumes.sizing import Gp3, Performance, Policy
 from core.window import Window
 from tests.every_case import every_case
 from tests.unit.policies import policy_with

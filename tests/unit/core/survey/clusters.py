@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from core.instances import STANDARD_QUOTA
-from core.survey.account_facts import (
+from core.survey.balancing import GATE_LABEL
+from core.survey.facts import (
     AccountQuota,
     AwsHealth,
     ControlPlane,
     Subnet,
+    Surveyed,
     TargetGroup,
     WayOut,
 )
-from core.survey.balancing import GATE_LABEL
-from core.survey.facts import Surveyed
 from core.survey.kafka_facts import Kafka, KafkaListener, KafkaPool, Pod, Volume
 from core.survey.node_facts import Instance, Node, ScalingGroup, TerminationHook, VolumeSlots
 from core.survey.tool_facts import (

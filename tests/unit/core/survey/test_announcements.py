@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.survey.announcements import is_announced
+from core.survey.tool_facts import is_announced
 from tests.every_case import every_case
 
 ACTION = "EC2 Instance-terminate Lifecycle Action"

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from decimal import Decimal
 from typing import Any
 
-from core.availability.conditions import Condition
+from core.availability.operator import Condition
 from core.placement import Taint
 from core.selectors import Requirement
 from core.survey.facts import Surveyed
@@ -14,13 +14,7 @@ from core.survey.finding import CLEAR, FOUND, NOT_READ, Weight, exit_code
 from core.survey.judge import findings
 from core.survey.kafka_facts import KafkaListener, Topic
 from core.survey.node_facts import Instance, ManagedNodeGroup, NodeBudget, NodePool
-from core.survey.tool_facts import (
-    Autoscaler,
-    Balanced,
-    DrainCleaner,
-    EvictionWebhook,
-    Evictor,
-)
+from core.survey.tool_facts import Autoscaler, Balanced, DrainCleaner, EvictionWebhook, Evictor
 from core.unknown import Unknown
 from tests.every_case import every_case
 from tests.unit.core.survey.clusters import (

@@ -12,22 +12,22 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from core.cost import pricing
-from core.volumes import limits
-from core.volumes.decisions import DecisionKind, VolumeDecision
-from core.volumes.forecast import FillSample, forecast
-from core.volumes.ledger import (
+from core.volumes import sizing
+from core.volumes.deciding import DecisionKind, VolumeDecision, above_spec, class_of, plan
+from core.volumes.sizing import GIB, MIB, Gp3, Policy
+from core.volumes.views import (
+    FillSample,
     History,
+    Hour,
+    Load,
     Modification,
     ModificationState,
+    VolumeSet,
+    VolumeView,
+    forecast,
     with_observation,
     with_request,
 )
-from core.volumes.limits import Gp3
-from core.volumes.plan import above_spec, plan
-from core.volumes.policy import Policy
-from core.volumes.sizing import GIB, MIB
-from core.volumes.troubles import class_of
-from core.volumes.views import Hour, Load, VolumeSet, VolumeView
 
 BOOK = pricing.book("us-east-1")
 START = 1_800_000_000.0
@@ -59,7 +59,7 @@ class Ec2:
         if not self.may_modify(now) or target.size_gib < self.shape.size_gib:
             self.refused.append(f"{target} at {now - START:.0f}")
             return
-        self.refused += limits.refusals(target)
+        self.refused += sizing.refusals(target)
         self.starts.append(now)
         self.over_at = now + takes
         self.latest = Modification(

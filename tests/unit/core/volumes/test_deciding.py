@@ -8,14 +8,17 @@ from decimal import Decimal
 import pytest
 
 from core.cost import pricing
-from core.volumes.deciding import decide
-from core.volumes.decisions import DecisionKind, VolumeDecision
-from core.volumes.forecast import FillForecast
-from core.volumes.ledger import History, ModificationState
-from core.volumes.limits import Gp3, Performance
-from core.volumes.policy import Policy
-from core.volumes.sizing import GIB, MIB
-from core.volumes.views import BrokerAbsence, Load, Trouble, VolumeSet
+from core.volumes.deciding import DecisionKind, VolumeDecision, decide
+from core.volumes.sizing import GIB, MIB, Gp3, Performance, Policy
+from core.volumes.views import (
+    BrokerAbsence,
+    FillForecast,
+    History,
+    Load,
+    ModificationState,
+    Trouble,
+    VolumeSet,
+)
 from tests.every_case import every_case
 from tests.unit.core.volumes.views import (
     DAY,

@@ -8,20 +8,18 @@ from dataclasses import replace
 import pytest
 
 from core.events import Kind as Announced
-from core.incidents.record import Incident, State
-from core.incidents.sections import Forwarding
+from core.incidents.record import Forwarding, Incident, State
 from core.rotation.run_record import NodeTurn, Options, Phase, Run, RunState, open_run
-from core.volumes.decisions import DecisionKind
-from core.volumes.departures import (
+from core.volumes.deciding import (
     ASSUMED_AWAY_SECONDS,
     MOST_REMEMBERED,
     Absences,
+    DecisionKind,
     Departures,
     remembered_absences,
     rotation_of,
 )
-from core.volumes.limits import Gp3
-from core.volumes.sizing import MIB
+from core.volumes.sizing import MIB, Gp3
 from core.volumes.views import Load, VolumeSet
 from tests.unit.core.volumes.views import (
     FAST,

@@ -1,10 +1,10 @@
-"""core.volumes.forecast: when a volume is full, by its trends and its spread."""
+"""core.volumes.views: when a volume is full, by its trends and its spread."""
 
 from __future__ import annotations
 
 import math
 
-from core.volumes.forecast import FillSample, forecast
+from core.volumes.views import FillSample, forecast
 from tests.unit.core.volumes.views import DAY, HOUR, NOW
 
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from core.cost import pricing
 from core.instances import table
-from core.volumes.deciding import decide
-from core.volumes.decisions import DecisionKind, VolumeDecision
-from core.volumes.limits import Gp3, Performance, instance_ceiling
-from core.volumes.policy import Policy
-from core.volumes.sizing import MIB
+from core.volumes.deciding import DecisionKind, VolumeDecision, decide
+from core.volumes.sizing import MIB, Gp3, Performance, Policy, instance_ceiling
 from core.volumes.views import BrokerAbsence, Load, VolumeSet
 from tests.unit.core.volumes.views import (
     FAST,

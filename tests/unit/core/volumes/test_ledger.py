@@ -1,4 +1,4 @@
-"""core.volumes.ledger: how many modifications are left, and what is not known counts as used."""
+"""core.volumes.views: how many modifications are left, and what is not known counts as used."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.volumes.ledger import (
+from core.volumes.sizing import Gp3
+from core.volumes.views import (
     History,
     Modification,
     ModificationState,
     free_slots,
-    from_json,
+    ledger_from_json,
+    ledger_to_json,
     next_slot_at,
-    to_json,
     with_end,
     with_observation,
     with_request,
 )
-from core.volumes.limits import Gp3
 from tests.unit.core.volumes.views import DAY, HOUR, LOOKED, NOW, ended_modification, history
 
 GROWN = Gp3(200)
@@ -117,7 +117,7 @@ def test_a_history_reads_as_it_was_written(ages: list[float], state: Modificatio
     written = history(
         *(ended_modification(age, state=state, original=Gp3(50)) for age in sorted(ages)[::-1])
     )
-    assert from_json(to_json(written)) == written
+    assert ledger_from_json(ledger_to_json(written)) == written
 
 
 @given(ages=st.lists(st.floats(0, 2 * DAY), max_size=6))

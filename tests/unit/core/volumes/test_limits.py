@@ -1,4 +1,4 @@
-"""core.volumes.limits: what EC2 would refuse of a gp3 volume, and the steps between."""
+"""core.volumes.sizing: what EC2 would refuse of a gp3 volume, and the steps between."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.instances import table
-from core.volumes import limits
-from core.volumes.limits import Gp3, Performance
+from core.volumes import sizing
+from core.volumes.sizing import Gp3, Performance
 from tests.every_case import every_case
 
-performances = st.sampled_from(limits.steps(limits.INCLUDED, limits.UNLIMITED))
+performances = st.sampled_from(sizing.steps(sizing.INCLUDED, sizing.UNLIMITED))
 
 
 @every_case(
@@ -28,7 +28,7 @@ performances = st.sampled_from(limits.steps(limits.INCLUDED, limits.UNLIMITED))
     ],
 )
 def test_a_volume_is_refused_as_ec2_refuses_it(volume: Gp3, word: str | None) -> None:
-    found = limits.refusals(volume)
+    found = sizing.refusals(volume)
     assert bool(found) == (word is not None)
     assert word is None or word in found[0]
 
@@ -37,35 +37,35 @@ def test_a_volume_is_refused_as_ec2_refuses_it(volume: Gp3, word: str | None) ->
 def test_a_step_is_one_that_ec2_accepts(
     size: int, wanted: Performance, floor: Performance, ceiling: Performance
 ) -> None:
-    if floor.iops > limits.most_iops(size):
+    if floor.iops > sizing.most_iops(size):
         return
-    step = limits.step_for(wanted, floor, ceiling, size)
-    assert limits.refusals(Gp3(size, step)) == []
+    step = sizing.step_for(wanted, floor, ceiling, size)
+    assert sizing.refusals(Gp3(size, step)) == []
     assert step.covers(floor)
 
 
 @given(size=st.integers(160, 65_536), wanted=performances)
 def test_no_cheaper_step_covers_what_is_wanted(size: int, wanted: Performance) -> None:
-    step = limits.step_for(wanted, limits.INCLUDED, limits.UNLIMITED, size)
+    step = sizing.step_for(wanted, sizing.INCLUDED, sizing.UNLIMITED, size)
     assert step == wanted
 
 
 def test_a_step_that_does_not_suffice_is_the_cheapest_of_the_best() -> None:
     ceiling = Performance(12_000, 298)
-    step = limits.step_for(Performance(4000, 900), limits.INCLUDED, ceiling, 500)
+    step = sizing.step_for(Performance(4000, 900), sizing.INCLUDED, ceiling, 500)
     assert step == Performance(4000, 298)
 
 
 def test_an_instances_ceiling_is_its_baseline_less_what_stands_beside() -> None:
     instance = table().types["m7g.2xlarge"]
-    assert limits.instance_ceiling(instance) == Performance(12_000, 298)
+    assert sizing.instance_ceiling(instance) == Performance(12_000, 298)
     beside = [Performance(4000, 125)]
-    assert limits.instance_ceiling(instance, beside) == Performance(8000, 173)
-    assert limits.instance_ceiling(instance, [Performance(16_000, 500)]) == limits.INCLUDED
+    assert sizing.instance_ceiling(instance, beside) == Performance(8000, 173)
+    assert sizing.instance_ceiling(instance, [Performance(16_000, 500)]) == sizing.INCLUDED
 
 
 def test_the_steps_within_an_instance_are_few() -> None:
-    found = limits.steps(limits.INCLUDED, limits.instance_ceiling(table().types["r7g.xlarge"]))
+    found = sizing.steps(sizing.INCLUDED, sizing.instance_ceiling(table().types["r7g.xlarge"]))
     assert found == (
         Performance(3000, 125),
         Performance(4000, 125),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.volumes.samples import (
+from core.volumes.series import (
     CATCH_UP_HOURS,
     HOUR_SECONDS,
     MOST_SAMPLES,
@@ -15,7 +15,7 @@ from core.volumes.samples import (
     before_due,
     expression,
     hours_due,
-    key,
+    sample_key,
     slices,
 )
 
@@ -33,11 +33,13 @@ def test_what_is_filed_is_not_due_and_the_oldest_hour_comes_first() -> None:
     hours = list(hours_due(NOON + 601, ()))
     assert len(hours) == CATCH_UP_HOURS
     assert hours == sorted(hours)
-    assert list(hours_due(NOON + 601, {key(hour) for hour in hours[:-1]})) == [NOON - HOUR_SECONDS]
+    assert list(hours_due(NOON + 601, {sample_key(hour) for hour in hours[:-1]})) == [
+        NOON - HOUR_SECONDS
+    ]
 
 
 def test_every_hour_that_may_be_due_is_listed_after_where_the_list_begins() -> None:
-    assert all(key(hour) > before_due(NOON) for hour in hours_due(NOON, ()))
+    assert all(sample_key(hour) > before_due(NOON) for hour in hours_due(NOON, ()))
 
 
 def test_a_brokers_own_counters_are_asked_for_without_those_of_its_topics() -> None:

@@ -8,14 +8,10 @@ from decimal import Decimal
 import pytest
 
 from core.cost import pricing
-from core.volumes.deciding import decide
-from core.volumes.decisions import DecisionKind
-from core.volumes.forecast import FillForecast
-from core.volumes.limits import Gp3, Performance
-from core.volumes.policy import Policy
-from core.volumes.shrinking import payback, smaller
-from core.volumes.sizing import GIB
-from core.volumes.views import VolumeSet
+from core.volumes.deciding import DecisionKind, decide
+from core.volumes.growth import payback, smaller
+from core.volumes.sizing import GIB, Gp3, Performance, Policy
+from core.volumes.views import FillForecast, VolumeSet
 from tests.unit.core.volumes.views import DAY, NOW, view, volume_set
 
 BOOK = pricing.book("us-east-1")
@@ -75,7 +71,7 @@ def test_else_nothing_is_said(of: VolumeSet) -> None:
 
 
 def test_a_move_that_pays_too_late_is_not_advised(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.volumes.shrinking.MOST_MONTHS", 0)
+    monkeypatch.setattr("core.volumes.growth.MOST_MONTHS", 0)
     assert smaller(a_set(), BOOK) is None
 
 

@@ -7,8 +7,8 @@ from decimal import Decimal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.volumes.decisions import DecisionKind
-from core.volumes.policy import Policy
+from core.volumes.deciding import DecisionKind
+from core.volumes.sizing import Policy
 from tests.unit.core.volumes.simulated import DAY, HOUR, Simulation
 
 policies = st.builds(

@@ -9,9 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.cost import pricing
-from core.volumes import limits
-from core.volumes.limits import Gp3, Performance
-from core.volumes.sizing import GIB, MIB, Goals, Resync, Use, monthly_usd, right_size
+from core.volumes import sizing
+from core.volumes.sizing import (
+    GIB,
+    MIB,
+    Goals,
+    Gp3,
+    Performance,
+    Resync,
+    Use,
+    monthly_usd,
+    right_size,
+)
 
 BOOK = pricing.book("us-east-1")
 DAY = 24 * 3600
@@ -59,7 +68,7 @@ def test_performance_is_the_measured_with_its_margin() -> None:
 
 
 def test_what_nobody_measured_asks_for_nothing() -> None:
-    assert right_size(Gp3(100), Use(used_bytes=GIB), BOOK).wanted.performance == limits.INCLUDED
+    assert right_size(Gp3(100), Use(used_bytes=GIB), BOOK).wanted.performance == sizing.INCLUDED
 
 
 def test_a_resync_in_a_stated_time_asks_for_throughput() -> None:
@@ -103,6 +112,6 @@ def test_what_is_wanted_is_what_ec2_accepts(
         throughput_p999_bytes_per_s=throughput,
     )
     found = right_size(Gp3(size), use, BOOK)
-    assert limits.refusals(found.wanted) == []
+    assert sizing.refusals(found.wanted) == []
     change = monthly_usd(found.wanted, BOOK) - monthly_usd(Gp3(size), BOOK)
     assert abs(found.monthly_usd_change - change) <= Decimal("0.005")

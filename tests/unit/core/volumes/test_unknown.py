@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from core.cost import pricing
-from core.volumes.deciding import decide
-from core.volumes.decisions import DecisionKind, VolumeDecision
-from core.volumes.policy import Policy
-from core.volumes.unknown import MAKING_SECONDS
+from core.volumes.deciding import DecisionKind, VolumeDecision, decide
+from core.volumes.series import MAKING_SECONDS
+from core.volumes.sizing import Policy
 from core.volumes.views import Load, VolumeSet
 from tests.unit.core.volumes.views import LOOKED, NOW, fill_forecast, view, volume_set
 

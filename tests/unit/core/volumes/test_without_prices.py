@@ -8,14 +8,11 @@ import pytest
 
 from core import instances
 from core.cost import pricing
-from core.volumes.decisions import DecisionKind, VolumeDecision
-from core.volumes.forecast import FillForecast
-from core.volumes.limits import Gp3, Performance
-from core.volumes.plan import VolumePlan, plan
-from core.volumes.shrinking import payback
-from core.volumes.sizing import GIB
+from core.volumes.deciding import DecisionKind, VolumeDecision, VolumePlan, plan
+from core.volumes.growth import payback
+from core.volumes.sizing import GIB, Gp3, Performance
 from core.volumes.speed import helping_type, helps
-from core.volumes.views import Load
+from core.volumes.views import FillForecast, Load
 from tests.unit.core.volumes.views import (
     HOUR,
     NOW,

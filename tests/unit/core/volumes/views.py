@@ -5,14 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from core.volumes.forecast import FillForecast
-from core.volumes.ledger import History, Modification, ModificationState
-from core.volumes.limits import Gp3, Performance
-from core.volumes.policy import Policy
+from core.volumes.deciding import class_of
 from core.volumes.series import merged_load
-from core.volumes.sizing import GIB
-from core.volumes.troubles import class_of
-from core.volumes.views import Hour, Load, VolumeSet, VolumeView
+from core.volumes.sizing import GIB, Gp3, Performance, Policy
+from core.volumes.views import (
+    FillForecast,
+    History,
+    Hour,
+    Load,
+    Modification,
+    ModificationState,
+    VolumeSet,
+    VolumeView,
+)
 
 NOW = 1_800_000_000.0
 HOUR, DAY = 3600.0, 86_400.0

@@ -13,7 +13,7 @@ from moto import mock_aws
 
 from core.incidents.actions import HookResult
 from core.incidents.observation import GroupView
-from core.incidents.ownership import ours
+from core.incidents.sweep import ours
 from handlers.adapters.aws import AwsCloud, SqsQueue, tick_message
 from tests.every_case import every_case
 

@@ -1,4 +1,4 @@
-"""handlers.adapters.connect: what a worker's answer, an API server's and none at all look like."""
+"""handlers.adapters.pods: what a worker's answer, an API server's and none at all look like."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from urllib3.exceptions import (
 
 from core.errors import StillwaterError
 from core.health.connect import CONNECTOR_PATH, HEALTH_PATH, Failure, RestResponse
-from handlers.adapters import connect
-from handlers.adapters.connect import LARGEST_ANSWER_BYTES, ask, through
+from handlers.adapters import pods
+from handlers.adapters.pods import LARGEST_ANSWER_BYTES, ask, through
 from tests.every_case import every_case
 
 POOL = urllib3.HTTPConnectionPool("127.0.0.1")
@@ -130,7 +130,7 @@ def test_a_port_nobody_listens_on_is_no_host_that_is_away(
         error = NewConnectionError(POOL, "x") if kind is NewConnectionError else ProtocolError("x")
         raise error from cause
 
-    assert connect._timed_answer(HEALTH_PATH, failing).failure is failure
+    assert pods._timed_answer(HEALTH_PATH, failing).failure is failure
 
 
 def test_a_worker_that_knows_no_health_is_asked_again_in_the_time_that_is_left() -> None:

@@ -1,12 +1,12 @@
-"""handlers.adapters.exporters: whom it asks, what it makes of answers, and of none."""
+"""handlers.adapters.pods: whom it asks, what it makes of answers, and of none."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from core.errors import StillwaterError
-from core.health.kafka_metrics import Metric
-from handlers.adapters.exporters import PodExporters
+from core.health.node import Metric
+from handlers.adapters.pods import PodExporters
 
 DATA = Path(__file__).parents[3] / "data" / "exporters"
 BROKER = (DATA / "broker-strimzi-reporter.txt").read_text()

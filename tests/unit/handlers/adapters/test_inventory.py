@@ -1,11 +1,11 @@
-"""handlers.adapters.inventory: checks that fail, however much EC2 tells of them."""
+"""handlers.adapters.aws: checks that fail, however much EC2 tells of them."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Any
 
-from handlers.adapters.inventory import _status
+from handlers.adapters.aws import _status
 from tests.every_case import every_case
 
 EARLY, LATE = datetime(2026, 11, 20, tzinfo=UTC), datetime(2026, 11, 21, tzinfo=UTC)

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from kafka.errors import KafkaTimeoutError, SaslAuthenticationFailedError
 
-from core.availability.kafka_rights import MOVING_LEADERS
+from core.availability.wholeness import MOVING_LEADERS
 from core.errors import StillwaterError
-from core.rotation.step import Throttle
+from core.rotation.run_record import Throttle
 from core.views import VoterView
 from handlers.adapters import kafka
 from handlers.adapters.kafka import KafkaAdmin

@@ -19,9 +19,8 @@ from kafka.errors import (
 from core.errors import StillwaterError
 from core.settings.functions import KafkaIdentity
 from handlers.adapters import kafka_identity
-from handlers.adapters.eks import EksApi
+from handlers.adapters.eks import EksApi, certificate_ends_at
 from handlers.adapters.kafka_identity import KafkaAccess
-from handlers.adapters.tls import certificate_ends_at
 from tests.unit.certificates import Issued, issue
 
 AUTHORITY = issue("ca", authority=None)

@@ -7,9 +7,8 @@ from collections.abc import Callable
 import pytest
 from kafka.errors import KafkaTimeoutError
 
-from core.availability.consent import may_leave
-from core.availability.kafka_rights import MOVING_LEADERS
-from core.availability.presence import check_returned
+from core.availability.consent import check_returned, may_leave
+from core.availability.wholeness import MOVING_LEADERS
 from core.health.kafka import broker_verdict, partitions_verdict
 from core.health.verdict import Health
 from core.views import ClusterView

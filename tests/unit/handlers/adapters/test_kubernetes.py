@@ -13,8 +13,7 @@ from core.errors import Conflict, StillwaterError
 from core.incidents.observation import NodeView, PodView
 from core.placement import NOT_SAID
 from handlers.adapters.eks import EksApi
-from handlers.adapters.kafka_pod import kafka_pod_in
-from handlers.adapters.kubernetes import EksNodes
+from handlers.adapters.kubernetes import EksNodes, kafka_pod_in
 from tests.every_case import every_case
 from tests.unit.handlers.adapters.fake_api import node, reader
 

@@ -1,4 +1,4 @@
-"""handlers.adapters.node_drain: which pods are on a node, its cordon, and one eviction."""
+"""handlers.adapters.kubernetes: which pods are on a node, its cordon, and one eviction."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from core.errors import Conflict, StillwaterError
-from core.incidents.pods_on_node import PodOnNode
+from core.incidents.observation import PodOnNode
 from handlers.adapters.eks import EksApi
-from handlers.adapters.node_drain import CORDON_ANNOTATION, EksDrain
+from handlers.adapters.kubernetes import CORDON_ANNOTATION, EksDrain
 from tests.unit.handlers.adapters.fake_api import FakePool, node, reader
 
 pytestmark = pytest.mark.usefixtures("signing")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from handlers.adapters.nodeclaims import CLAIMS_PATH, EksNodeClaims
+from handlers.adapters.kubernetes import CLAIMS_PATH, EksNodeClaims
 from tests.unit.handlers.adapters.fake_api import node, reader
 
 pytestmark = pytest.mark.usefixtures("signing")

@@ -1,4 +1,4 @@
-"""handlers.adapters.operator: what Strimzi rolls."""
+"""handlers.adapters.claims: what Strimzi rolls."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.availability.conditions import KafkaConditions
-from core.availability.operator import OperatorView, PodSetView, Revisions
+from core.availability.operator import KafkaConditions, OperatorView, PodSetView, Revisions
 from tests.unit.handlers.adapters.fake_api import reader
 
 pytestmark = pytest.mark.usefixtures("signing")

@@ -12,8 +12,8 @@ from botocore.stub import Stubber
 
 from core.incidents.observation import RootTask
 from core.naming import INCIDENT_TAG
-from handlers.adapters import root_volumes
-from handlers.adapters.root_volumes import Ec2RootVolumes
+from handlers.adapters import templates
+from handlers.adapters.templates import Ec2RootVolumes
 
 ASKED = {"InstanceId": "i-0a", "ImageId": "ami-1"}
 CREATE, DESCRIBE = "create_replace_root_volume_task", "describe_replace_root_volume_tasks"
@@ -24,7 +24,7 @@ def ec2(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stubber]:
     client = boto3.client(
         "ec2", region_name="us-east-1", aws_access_key_id="a", aws_secret_access_key="b"
     )
-    monkeypatch.setattr(root_volumes.boto3, "client", lambda *_, **__: client)
+    monkeypatch.setattr(templates.boto3, "client", lambda *_, **__: client)
     with Stubber(client) as stubbed:
         yield stubbed
 

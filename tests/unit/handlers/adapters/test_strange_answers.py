@@ -8,11 +8,8 @@ from typing import Any
 
 import pytest
 
-from handlers.adapters.claims import EksClaims, gib
-from handlers.adapters.kubernetes import EksNodes
-from handlers.adapters.node_drain import EksDrain
-from handlers.adapters.nodeclaims import EksNodeClaims
-from handlers.adapters.operator import read_conditions
+from handlers.adapters.claims import EksClaims, gib, read_conditions
+from handlers.adapters.kubernetes import EksDrain, EksNodeClaims, EksNodes
 from handlers.adapters.pods import EksPods
 from tests.every_case import every_case
 from tests.unit.handlers.adapters.strange import changed, tracebacks

@@ -8,12 +8,11 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
-from core.incidents.ownership import ours
-from core.volumes.ledger import ModificationState
-from handlers.adapters.aws import AwsCloud
+from core.incidents.sweep import ours
+from core.volumes.views import ModificationState
+from handlers.adapters.aws import AwsCloud, Ec2Inventory
 from handlers.adapters.ebs import Ec2Ebs
-from handlers.adapters.inventory import Ec2Inventory
-from handlers.adapters.root_volumes import Ec2RootVolumes
+from handlers.adapters.templates import Ec2RootVolumes
 from tests.every_case import every_case
 from tests.unit.handlers.adapters.strange import changed, tracebacks
 

@@ -10,9 +10,9 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from core.incidents.ownership import ours
+from core.incidents.sweep import ours
 from core.naming import managed_tag
-from core.rotation.outdated import Launched, why_outdated, why_unknown
+from core.rotation.selection import Launched, why_outdated, why_unknown
 from handlers.adapters.templates import AwsTemplates
 
 PREFIX, GROUP = "test-orders", "test-orders-broker-a"

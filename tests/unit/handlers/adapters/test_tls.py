@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from core.errors import StillwaterError
-from handlers.adapters.tls import trusting
+from handlers.adapters.eks import trusting
 
 HOST = "api.example"
 

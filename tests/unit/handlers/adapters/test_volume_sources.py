@@ -10,10 +10,10 @@ import pytest
 from kafka.protocol.admin import DescribeLogDirsResponse
 
 from core.errors import StillwaterError
-from core.volumes.limits import Gp3, Performance
+from core.volumes.sizing import Gp3, Performance
 from handlers.adapters.claims import FIELD_MANAGER, EksClaims
+from handlers.adapters.ebs import CloudWatchLoads, load
 from handlers.adapters.fill import FillView, _fills
-from handlers.adapters.load import CloudWatchLoads, load
 from local.kafka.fake_cluster import FakeKafka
 from tests.unit.kafka_in_memory import FakeClient
 

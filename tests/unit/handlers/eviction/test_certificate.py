@@ -13,8 +13,7 @@ import pytest
 from cryptography import x509
 
 from core.errors import Conflict, StillwaterError
-from core.gate.asked import PATH
-from core.gate.named import EVICTIONS, KNOWN
+from core.gate.answer import EVICTIONS, KNOWN, PATH
 from handlers.eviction.certificate import (
     NAMED_EVERY,
     RENEWED_BEFORE,
