@@ -34,7 +34,7 @@ from uvicorn import Server
 from bench import record
 from bench.reading import REPLICAS_PER_BROKER, fake_kafka
 from core.errors import StillwaterError
-from core.gate.answer import PATH
+from core.gate import PATH
 from core.incidents.observation import GroupView, InstanceView, NodeView, PodView
 from core.incidents.record import State
 from handlers.adapters.kafka import KafkaAdmin

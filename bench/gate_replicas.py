@@ -45,7 +45,7 @@ from bench.gate import (
 )
 from bench.reading import fake_kafka
 from core.errors import StillwaterError
-from core.gate.answer import PATH, TIMEOUT_SECONDS, let_through
+from core.gate import PATH, TIMEOUT_SECONDS, let_through
 from core.incidents.record import UNDRAINED
 from tests.unit.handlers.memory_ledger import MemoryLedger
 

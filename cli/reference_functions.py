@@ -10,8 +10,8 @@ import yaml
 from cli.reference_cost import EXAMPLE
 from core import cluster
 from core.cluster.operated import of_spec
+from core.cluster.rights import FUNCTION_CALLS
 from core.settings.functions import kept_fields
-from core.settings.kafka_calls import FUNCTION_CALLS
 from infra import iam
 from infra.functions.catalogue import EVERY
 from infra.functions.definition import Definition, PolicyRule, Scope

@@ -6,11 +6,10 @@ from core import naming
 from core.cluster.adoption import AdoptedKafka, Adoption
 from core.cluster.function_memory import LEAST_MIB
 from core.cluster.operated import SASL, Operated, policy, secrets_of
-from core.cluster.rights import GATE
+from core.cluster.rights import FUNCTION_CALLS, GATE
 from core.incidents.decisions import Level
 from core.incidents.sweep import Mark, Ownership
 from core.settings.functions import KafkaIdentity
-from core.settings.kafka_calls import FUNCTION_CALLS
 
 # Labels of nodes, and tags of their instances, that EKS and Karpenter write by themselves. Auto
 # Mode's are of AmazonEKSComputePolicy.

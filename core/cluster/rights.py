@@ -10,14 +10,28 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from core import naming
-from core.availability.wholeness import EVERY, READING, KafkaRequest, KafkaResource, rights_for
+from core.availability.wholeness import (
+    EVERY,
+    MOVING_LEADERS,
+    READING,
+    THROTTLING,
+    KafkaRequest,
+    KafkaResource,
+    rights_for,
+)
 from core.cluster.identity import TAKES_EVERYTHING, Acl, Asking, Operation, User
 from core.cluster.kafka import Kafka
-from core.settings.kafka_calls import FUNCTION_CALLS
 
 if TYPE_CHECKING:
     from core.cluster.spec import ClusterSpec
 
+# What each function that speaks to Kafka sends there.
+FUNCTION_CALLS: Mapping[str, frozenset[KafkaRequest]] = {
+    "tick": READING | MOVING_LEADERS | THROTTLING,
+    "rotate": READING,
+    "health": READING,
+    "volumes": frozenset({KafkaRequest.DESCRIBE_CLUSTER, KafkaRequest.DESCRIBE_LOG_DIRS}),
+}
 EVERYONE = "allow.everyone.if.no.acl.found"
 SUPER_USERS = "super.users"
 # The eviction gate, where there is one, asks what a turn of the loop does.

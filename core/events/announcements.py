@@ -134,7 +134,7 @@ class Interruption(_Announced):
     party: str | None = None  # a run's: whose nodes may be out together (core.availability.lease)
     image_id: str | None = None  # a run's: what the root volume is replaced with, in place
     ahead: bool = False  # a run's: only its replacement is to be made ready, its turn comes later
-    disruption: str | None = None  # Karpenter's: why it ends the node (core.incidents.observation)
+    disruption: str | None = None  # Karpenter's: why it ends the node (core.incidents.nodeclaims)
     # Epoch seconds: Health's last word, so that an older update which comes late moves nothing.
     updated_at: float | None = None
     closed: bool = False  # Health: called off or done

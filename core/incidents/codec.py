@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from core.events import Kind
-from core.incidents.observation import Reason
+from core.incidents.nodeclaims import Reason
 from core.incidents.record import (
     SOMEBODY,
     TERMINAL,

@@ -4,7 +4,7 @@
     replacing  as anything planned: room for one more node in the zone's group, or one that the
                drainer has brought itself
     holding    nobody is sent to drain; `hindrance` is None when whoever asks next is let through
-    draining   entered by the gate (core.gate.answer), which has used the lease for it
+    draining   entered by the gate (core.gate), which has used the lease for it
     gating     the broker is back in every ISR; the instance is its drainer's, and stays
 
 No instance is terminated for it, and nobody who stops asking leaves anything behind.

@@ -23,7 +23,7 @@ from core.errors import Conflict, InvalidInput
 from core.events import GroupChange, GroupNotice, Interruption, Kind
 from core.events.announcements import CLOCKS_APART_SECONDS, ISSUES, URGENT
 from core.fields import part
-from core.incidents.observation import disrupted_for
+from core.incidents.nodeclaims import disrupted_for
 from core.incidents.record import (
     Incident,
     InPlace,

@@ -3,7 +3,7 @@ it is back.
 
 handlers.tick calls `learn` between observing and deciding; a blind reading teaches nothing.
 
-Adds to an incident what Karpenter does to its node (core.incidents.observation): why, until when.
+Adds to an incident what Karpenter does to its node (core.incidents.nodeclaims): why, until when.
 
 Whatever opened the incident, the gate or the sweep: core.incidents.learn asks `note_disruption` at
 every reading, core.incidents.decide asks `deadlines` whom to call.
@@ -52,16 +52,14 @@ from core.incidents.actions import (
     Untaint,
 )
 from core.incidents.decisions import evicting, stay
-from core.incidents.observation import (
+from core.incidents.nodeclaims import (
     DISRUPTED_TAINT,
     Disruption,
     NodeClaim,
-    Observation,
-    PodView,
-    Policy,
     disrupted_for,
     disruption_of,
 )
+from core.incidents.observation import Observation, PodView, Policy
 from core.incidents.record import (
     ALLOWED,
     UNDRAINED,

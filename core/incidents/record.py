@@ -169,7 +169,7 @@ class Drainer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeDisruption:
-    """What Karpenter does to the node (core.incidents.observation)."""
+    """What Karpenter does to the node (core.incidents.nodeclaims)."""
 
     reason: str
     forced_at: float | None = None  # epoch seconds: from then on no budget is asked

@@ -24,14 +24,8 @@ from core.availability.consent import is_back
 from core.incidents.actions import Action, FreeSpare, KeepSpare, SetDesired, TerminateInGroup
 from core.incidents.decisions import asked_for
 from core.incidents.learn import attached_there, pod_there
-from core.incidents.observation import (
-    DO_NOT_DISRUPT,
-    NodeView,
-    Observation,
-    PodView,
-    Policy,
-    coming,
-)
+from core.incidents.nodeclaims import DO_NOT_DISRUPT, coming
+from core.incidents.observation import NodeView, Observation, PodView, Policy
 from core.incidents.record import Incident, State
 from core.naming import managed_tag
 from core.placement import barrier, shortage

@@ -15,7 +15,8 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from core.incidents.observation import NodeView, StatusView
+from core.incidents.inventory import StatusView
+from core.incidents.observation import NodeView
 
 AGENT, KUBELET, EC2 = "node monitoring agent", "kubelet", "EC2"
 # EKS's own repair waits 30 minutes for the agent's conditions and for Ready. EC2 moves an instance

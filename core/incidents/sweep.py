@@ -30,16 +30,11 @@ from dataclasses import dataclass, field, replace
 
 from core.availability.lease import Lease
 from core.events import Interruption, Kind, VolumeChange
+from core.incidents.inventory import StatusView
 from core.incidents.joining import scheduled_changes
 from core.incidents.learn import KARPENTER
-from core.incidents.observation import (
-    GroupView,
-    NodeClaim,
-    NodeView,
-    PodView,
-    StatusView,
-    disruption_of,
-)
+from core.incidents.nodeclaims import NodeClaim, disruption_of
+from core.incidents.observation import GroupView, NodeView, PodView
 from core.incidents.record import (
     UNDRAINED,
     Incident,

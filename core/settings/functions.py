@@ -2,7 +2,7 @@
 
 A function gets only what it reads. Fields marked KEPT are too long for a function's environment and
 wait in the ledger's table (infra.functions.function, handlers.store.settings). What each asks of
-Kafka stands in core.settings.kafka_calls.
+Kafka stands in core.cluster.rights.
 """
 
 from __future__ import annotations

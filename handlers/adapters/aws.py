@@ -33,7 +33,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from core.incidents.observation import EbsVolume, ScheduledEvent, StatusView
+from core.incidents.inventory import EbsVolume, ScheduledEvent, StatusView
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2.type_defs import InstanceStatusTypeDef

@@ -32,7 +32,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from core.errors import Conflict, StillwaterError
-from core.gate.answer import EVICTIONS, KNOWN, PATH, condition
+from core.gate import EVICTIONS, KNOWN, PATH, condition
 
 VALID = dt.timedelta(days=90)
 # Renewed with a month to go: whatever keeps the gate from renewing is noticed long before the end.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 
-from core.gate.answer import GateAnswer
+from core.gate import GateAnswer
 
 BOUNDS_SECONDS = (0.01, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 8.0)
 ANSWERS = "stillwater_gate_answers_total"

@@ -18,7 +18,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from core.availability.lease import in_the_way, lease_of
 from core.errors import Conflict, StillwaterError
 from core.events import Interruption, Kind
-from core.gate.answer import (
+from core.gate import (
     ASKED_LAST,
     ASKS_FIRST_SECONDS,
     GateAnswer,
@@ -36,7 +36,8 @@ from core.gate.answer import (
 from core.incidents.decisions import Reach, asked_for
 from core.incidents.joining import merge, open_incident
 from core.incidents.learn import learn
-from core.incidents.observation import DISRUPTED_TAINT, NodeView, Observation, PodView, Policy
+from core.incidents.nodeclaims import DISRUPTED_TAINT
+from core.incidents.observation import NodeView, Observation, PodView, Policy
 from core.incidents.record import UNDRAINED, Drainer, Incident, State
 from core.naming import node_id_of_pod
 from core.views import ClusterView

@@ -13,14 +13,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from core.incidents.observation import (
-    BudgetView,
-    GroupView,
-    InstanceView,
-    NodeClaim,
-    NodeView,
-    PodView,
-)
+from core.incidents.nodeclaims import NodeClaim
+from core.incidents.observation import BudgetView, GroupView, InstanceView, NodeView, PodView
 from core.placement import PodNeeds
 from core.views import ClusterView
 from handlers.adapters.aws import AwsCloud

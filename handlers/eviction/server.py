@@ -23,7 +23,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from core.errors import InvalidInput
-from core.gate.answer import (
+from core.gate import (
     PATH,
     TIMEOUT_SECONDS,
     Decider,

@@ -13,7 +13,7 @@ from typing import Any
 
 from core import naming
 from core.cluster.operated import Operated
-from core.gate.answer import CLEANERS, EVICTIONS, TIMEOUT_SECONDS
+from core.gate import CLEANERS, EVICTIONS, TIMEOUT_SECONDS
 
 PORT = 8443
 
@@ -93,7 +93,7 @@ def _pod_name_condition(cluster: Operated) -> str:
     """Return what is true of the names of Kafka's own pods, and not of Connect's.
 
     Of a Kafka that exists pools may come and go: there it is true of more, until the gate has added
-    the pools that there are (core.gate.answer); it knows its own pods by their labels in any case.
+    the pools that there are (core.gate); it knows its own pods by their labels in any case.
     """
     pools = "|".join(sorted({node.node_pool for node in cluster.nodes})) or ".+"
     return f"request.name.matches('^{cluster.name}-({pools})-[0-9]+$')"

@@ -26,6 +26,19 @@ def control_plane(eks_cluster: str, opts: pulumi.InvokeOptions) -> list[dict[str
     return [{"ipBlock": {"cidr": block}} for block in blocks]
 
 
+def ingress(ports: Mapping[int, Sequence[Mapping[str, Any]] | None]) -> list[dict[str, Any]]:
+    """Return a rule for each port: its peers alone, everybody for None, no rule without a peer."""
+    return [
+        {
+            **({} if peers is None else {"from": list(peers)}),
+            "ports": [{"port": port, "protocol": "TCP"}],
+        }
+        for port, peers in ports.items()
+        # To Kubernetes an empty list means everybody.
+        if peers is None or peers
+    ]
+
+
 def admit(
     name: str,
     metadata: Mapping[str, Any],
@@ -37,15 +50,7 @@ def admit(
     spec: Any = {
         "podSelector": {"matchLabels": pods},
         "policyTypes": ["Ingress"],
-        "ingress": [
-            {
-                # To Kubernetes an empty list means everybody.
-                **({} if peers is None else {"from": list(peers)}),
-                "ports": [{"port": port, "protocol": "TCP"}],
-            }
-            for port, peers in ports.items()
-            if peers is None or peers
-        ],
+        "ingress": ingress(ports),
     }
     described: Any = metadata
     return k8s.networking.v1.NetworkPolicy(name, metadata=described, spec=spec, opts=opts)

@@ -14,15 +14,8 @@ from typing import Any, Protocol
 from core.availability.leaders import Order, Partition
 from core.availability.operator import OperatorView
 from core.incidents.actions import HookResult
-from core.incidents.observation import (
-    BudgetView,
-    EbsVolume,
-    GroupView,
-    InstanceView,
-    NodeView,
-    PodView,
-    StatusView,
-)
+from core.incidents.inventory import EbsVolume, StatusView
+from core.incidents.observation import BudgetView, GroupView, InstanceView, NodeView, PodView
 from core.incidents.sweep import Ownership
 from core.placement import PodNeeds
 from core.views import ClusterView

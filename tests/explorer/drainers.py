@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from core.gate.answer import TIMEOUT_SECONDS, GateAnswer, RemovalRequest, Wish
+from core.gate import TIMEOUT_SECONDS, GateAnswer, RemovalRequest, Wish
 from core.incidents.observation import PodView
 from handlers.eviction.gate import Gate
 from tests.explorer import agenda, handler, karpenter, nature, rules

@@ -137,7 +137,7 @@ FUNCTIONS = (
     ),
     _M(
         "a drain of our own is let by without asking Kafka once more",
-        "core/gate",
+        "core",
         "    if not allowed:\n        return refuse(reason, policy)\n",
         "    if not reason:\n        return refuse(reason, policy)\n",
     ),

@@ -14,14 +14,8 @@ from typing import Any
 
 from core.availability.lease import Lease
 from core.incidents.decisions import OWN, Level
-from core.incidents.observation import (
-    GroupView,
-    InstanceView,
-    NodeClaim,
-    NodeView,
-    PodView,
-    RootTask,
-)
+from core.incidents.nodeclaims import NodeClaim
+from core.incidents.observation import GroupView, InstanceView, NodeView, PodView, RootTask
 from core.incidents.record import Incident
 from core.incidents.sweep import ours
 from core.naming import managed_tag

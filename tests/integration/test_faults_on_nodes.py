@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from core import naming
+from core.cluster.rights import FUNCTION_CALLS
 from core.incidents.record import Incident, State
-from core.settings.kafka_calls import FUNCTION_CALLS
 from local import environment
 from local.aws.instances import MARKET_TAG
 from local.demo import clients

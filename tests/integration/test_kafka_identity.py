@@ -33,10 +33,10 @@ from kafka.admin import (
 from kafka.errors import KafkaError, TopicAuthorizationFailedError
 
 from core.availability.wholeness import rights_for
+from core.cluster.rights import FUNCTION_CALLS
 from core.errors import StillwaterError
 from core.naming import cluster_ca_secret, function_user
 from core.settings.functions import KafkaIdentity
-from core.settings.kafka_calls import FUNCTION_CALLS
 from handlers.adapters.eks import EksApi
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kafka_identity import KafkaAccess

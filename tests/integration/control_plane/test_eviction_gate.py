@@ -21,7 +21,7 @@ import urllib3
 import uvicorn
 
 from core.cluster.operated import of_spec
-from core.gate.answer import KNOWN, PATH
+from core.gate import KNOWN, PATH
 from handlers.adapters.kubernetes import kafka_pod_in
 from handlers.eviction.certificate import WEBHOOKS, Keeper
 from handlers.eviction.counts import Counts

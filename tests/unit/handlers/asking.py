@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from core.gate.answer import GateAnswer, asked_in
+from core.gate import GateAnswer, asked_in
 from core.incidents.record import State
 from handlers.eviction.gate import Gate
 from handlers.incidents.observe import Sources

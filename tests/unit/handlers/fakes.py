@@ -14,16 +14,15 @@ from core.availability.leaders import Order, Partition
 from core.availability.operator import KafkaConditions, OperatorView
 from core.errors import StillwaterError
 from core.incidents.actions import HookResult
+from core.incidents.inventory import EbsVolume, StatusView
+from core.incidents.nodeclaims import NodeClaim
 from core.incidents.observation import (
     BudgetView,
-    EbsVolume,
     GroupView,
     InstanceView,
-    NodeClaim,
     NodeView,
     PodOnNode,
     PodView,
-    StatusView,
 )
 from core.incidents.sweep import Ownership, ours
 from core.naming import managed_tag

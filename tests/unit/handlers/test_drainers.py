@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from core.gate.answer import GateAnswer, asked_in
+from core.gate import GateAnswer, asked_in
 from core.incidents.record import State
 from tests.every_case import every_case
 from tests.unit.handlers.announced import ec2_event, hook_event

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from core.events import Kind
-from core.gate.answer import asked_in
+from core.gate import asked_in
 from core.incidents.record import Drainer, NodeDisruption, State
 from core.incidents.verify import breaks
 from core.views import ClusterView

@@ -8,7 +8,7 @@ import pytest
 
 from core import cluster as clusters
 from core.errors import InvalidInput
-from core.gate.answer import CLEANERS
+from core.gate import CLEANERS
 from tests.unit.infra.programs import description, run_changed, run_layers
 from tests.unit.infra.recording import CONTROL_PLANE, CONTROL_PLANE_IPV6, Recorded
 

@@ -8,8 +8,7 @@ import pytest
 
 from core.availability.wholeness import rights_for
 from core.cluster import Topic
-from core.cluster.rights import clients
-from core.settings.kafka_calls import FUNCTION_CALLS
+from core.cluster.rights import FUNCTION_CALLS, clients
 from infra.kafka.cluster import kafka_spec
 from infra.kafka.topics import resource_name, topic_spec, user_spec
 from tests.every_case import every_case

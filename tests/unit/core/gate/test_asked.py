@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from core.errors import InvalidInput
-from core.gate.answer import GateAnswer, Wish, asked_in, review_of
+from core.gate import GateAnswer, Wish, asked_in, review_of
 from tests.every_case import every_case
 
 DELETED = {"operation": "DELETE", "subResource": ""}

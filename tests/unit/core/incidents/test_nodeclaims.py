@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.incidents.observation import (
+from core.incidents.inventory import ScheduledEvent, StatusView
+from core.incidents.nodeclaims import (
     DEADLINE_ANNOTATION,
     DO_NOT_DISRUPT,
     NodeClaim,
     Reason,
-    ScheduledEvent,
-    StatusView,
     claim_in,
     coming,
     disruption_of,

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.incidents.observation import NodeView, StatusView
+from core.incidents.inventory import StatusView
+from core.incidents.observation import NodeView
 from core.incidents.sickness import Concern, Departure, Recovery, Ward, findings
 from tests.every_case import every_case
 

@@ -13,7 +13,7 @@ import pytest
 from cryptography import x509
 
 from core.errors import Conflict, StillwaterError
-from core.gate.answer import EVICTIONS, KNOWN, PATH
+from core.gate import EVICTIONS, KNOWN, PATH
 from handlers.eviction.certificate import (
     NAMED_EVERY,
     RENEWED_BEFORE,

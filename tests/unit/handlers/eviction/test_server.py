@@ -12,7 +12,7 @@ import anyio
 import pytest
 from starlette.applications import Starlette
 
-from core.gate.answer import PATH, GateAnswer, RemovalRequest
+from core.gate import PATH, GateAnswer, RemovalRequest
 from handlers.eviction.counts import Counts
 from handlers.eviction.server import LONGEST_BYTES, application, collecting
 from tests.unit.core.gate.test_asked import review
