@@ -35,7 +35,7 @@ def survey(
     """
     from cli import answer
     from cli.survey import command
-    from core.survey.finding import NOT_READ
+    from core.checks.finding import NOT_READ
 
     with answer.refusals(NOT_READ, as_json=as_json):
         done = command.examine(

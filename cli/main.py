@@ -182,7 +182,7 @@ def preflight(
     """
     from cli import answer, target
     from cli.preflight import command
-    from core.preflight.judge import NOT_ASKED
+    from core.checks.new_cluster import NOT_ASKED
 
     with answer.refusals(NOT_ASKED, as_json=as_json):
         done = command.examine(target.of(environment), complaints)

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pydantic import BaseModel
 
 from cli.reference_functions import ACCOUNT, rights
+from core.checks.rights import AWS_UNREAD, KUBERNETES, READS
 from core.cluster import adoption
 from core.cluster.adopted import operated_kafka
 from core.cluster.adoption import AdoptedKafka, Adoption, Level
 from core.cluster.adoption_plan import LEAVING, TOUCHES
 from core.cluster.reading import meanings
-from core.survey.rights import AWS_UNREAD, KUBERNETES, READS
 from infra.functions.catalogue import functions
 from infra.functions.definition import Scope
 from infra.gate.definition import GATE

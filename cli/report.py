@@ -22,7 +22,7 @@ from cli import aws
 from cli.incidents import Desk
 from cli.project import found
 from cli.reach import out_of_reach
-from core.cluster.expected import of_spec
+from core.cluster.report_facts import report_facts
 from core.errors import InvalidInput, StillwaterError
 from core.settings.facts import Facts
 from core.settings.facts import load as load_facts
@@ -266,7 +266,7 @@ def _s3(asked: ReportOptions) -> Any:
 
 def _facts(asked: ReportOptions) -> Facts | None:
     if asked.spec is None and asked.environment is not None:
-        return of_spec(Desk.of(asked.environment).of_ours)
+        return report_facts(Desk.of(asked.environment).of_ours)
     return facts_of(asked.spec)
 
 
@@ -278,7 +278,7 @@ def facts_of(path: Path | None) -> Facts | None:
         return load_facts(path)
     from infra.spec import read  # noqa: PLC0415 - reads pydantic
 
-    return of_spec(read(path))
+    return report_facts(read(path))
 
 
 def _text(path: Path) -> str:

@@ -1,6 +1,6 @@
 """Holds what is the same in every cluster and no setting: a reason chose it, not a preference.
 
-infra builds with these values, and core.cluster.expected compares a live cluster with them.
+infra builds with these values, and core.cluster.report_facts compares a live cluster with them.
 """
 
 from __future__ import annotations

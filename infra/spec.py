@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Protocol
 
 from core import timing
-from core.cluster import ClusterSpec, adoption, advice, changes, contradictions, limits, parse
+from core.checks import contradictions
+from core.checks.advice import advice
+from core.cluster import ClusterSpec, adoption, changes, limits, parse
 from core.cluster.adoption import Adoption
 from core.cluster.reading import shortened
 from core.errors import InvalidInput

@@ -17,10 +17,10 @@ from botocore.exceptions import ClientError
 from cli.aws_pages import of_names, pages
 from cli.target import Target
 from core import naming
+from core.checks.balancing import name_in
+from core.checks.drift import Expectation
 from core.constants import HOOKS
-from core.doctor import snapshot
-from core.doctor.drift import Expectation
-from core.survey.balancing import name_in
+from core.model import snapshot
 from handlers.adapters.calls import portions
 
 T = TypeVar("T")

@@ -1,4 +1,4 @@
-"""Reads what a description of a cluster that exists names, for core.cluster.adopted_drift.
+"""Reads what a description of a cluster that exists names, for core.checks.adopted.
 
 The readers are the survey's: a description of many names costs no more calls than one of few.
 """
@@ -25,9 +25,9 @@ from cli.survey.command import CLIENT
 from cli.survey.kafka import lapsed_trust
 from cli.survey.listing import NOT_FOUND, items, labels, one, served_versions
 from core import naming
+from core.checks.adopted import Standing, StandingGate, findings, secrets_named, unread_parts
 from core.cluster import adoption
 from core.cluster.adopted import operated_kafka
-from core.cluster.adopted_drift import Standing, StandingGate, findings, secrets_named, unread_parts
 from core.cluster.adoption import Adoption, Level
 from core.errors import InvalidInput
 from core.unknown import mapping_of

@@ -14,12 +14,12 @@ from cli.survey.listing import going, labels, name_of, title_of
 from cli.target import Target
 from core import constants, naming
 from core.availability.operator import kafka_conditions
+from core.checks.balancing import name_in
+from core.checks.drift import Expectation
 from core.cluster import rights
-from core.doctor import snapshot
-from core.doctor.drift import Expectation
+from core.model import snapshot
 from core.placement import placement_of
 from core.selectors import is_selected
-from core.survey.balancing import name_in
 from handlers.adapters.eks import EksApi
 
 CONNECTIONS = 8

@@ -17,14 +17,14 @@ from cli.doctor.cluster import KubernetesCluster
 from cli.refusals import sentence
 from cli.target import Target
 from core import naming
+from core.checks.drift import TITLES, Drift, findings, unexamined_parts
+from core.checks.expected import expectation_of
+from core.checks.finding import Finding
+from core.checks.finding import exit_code as code_of
 from core.cluster import rights
-from core.cluster.expected import expectation_of
 from core.cluster.operated import of_spec
-from core.doctor.drift import TITLES, Drift, findings, unexamined_parts
-from core.doctor.snapshot import Snapshot
 from core.errors import StillwaterError, one_line
-from core.survey.finding import Finding
-from core.survey.finding import exit_code as code_of
+from core.model.snapshot import Snapshot
 from handlers.adapters.eks import EksApi
 from handlers.store.pauses import Pauses
 from handlers.store.records import DynamoRecords

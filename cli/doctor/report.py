@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.doctor.examine import Diagnosis
-from core.survey.finding import Weight
+from core.checks.finding import Weight
 
 
 def as_json(diagnosis: Diagnosis) -> str:

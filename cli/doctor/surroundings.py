@@ -19,12 +19,12 @@ from cli.survey import account
 from cli.survey.account_parts import around, changes_of, keys_below
 from cli.survey.command import CLIENT, region_of
 from cli.survey.surroundings import RUNNING
+from core.checks import room
+from core.checks.finding import Finding, unknown
+from core.checks.table import around_findings, in_order
 from core.errors import StillwaterError
-from core.survey import room
-from core.survey.facts import Subnet, Surveyed, only
-from core.survey.finding import Finding, unknown
-from core.survey.judge import around_findings, in_order
-from core.survey.node_facts import Instance, Node
+from core.model.facts import ClusterFacts, Subnet, only
+from core.model.nodes import Instance, Node
 from core.unknown import Unknown, mapping_of
 
 OWNED = "kubernetes.io/cluster/"
@@ -70,13 +70,13 @@ def findings(session: Any, wanted: Machines) -> list[Finding]:
     return [unknown(WHOLE, answer)] if isinstance(answer, Unknown) else answer
 
 
-def judged(seen: Surveyed, wanted: Machines) -> list[Finding]:
+def judged(seen: ClusterFacts, wanted: Machines) -> list[Finding]:
     """Return what is found around the machines, and around functions in subnets of others."""
     functions = room.of_functions(seen, wanted.function_subnets, wanted.called)
     return in_order([*around_findings(seen), *functions])
 
 
-def read(aws: Aws, wanted: Machines) -> Surveyed:
+def read(aws: Aws, wanted: Machines) -> ClusterFacts:
     """Read the account around some machines; each part may fail by itself."""
     every = answer_or_reason(lambda: _instances(aws("ec2"), wanted))
     held = on_any(every, lambda found: account.group_of(aws("autoscaling"), list(found)))

@@ -1,4 +1,4 @@
-"""One question about an account per function, in core.preflight.account's words."""
+"""One question about an account per function, in core.model.account's words."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from cli.answers import answer_or_reason
 from cli.preflight import network
 from cli.survey import account_parts, surroundings
 from core import naming
+from core.checks.new_cluster import QUOTAS
 from core.cluster.addresses import STANDARD
 from core.errors import StillwaterError, passed_on
 from core.instances import STANDARD_QUOTA
-from core.preflight.account import Concurrency, Needs, VolumesKey, Zone
-from core.preflight.judge import QUOTAS
+from core.model.account import Concurrency, Needs, VolumesKey, Zone
 from core.unknown import Unknown
 
 GLOBAL_REGION = "us-east-1"

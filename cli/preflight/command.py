@@ -12,8 +12,8 @@ from rich.text import Text
 from cli.preflight.needs import needs_of
 from cli.preflight.read import CLIENT, Reader
 from cli.target import Target
+from core.checks.new_cluster import AccountFinding, Consequence, exit_code, findings
 from core.errors import InvalidInput, StillwaterError
-from core.preflight.judge import AccountFinding, Consequence, exit_code, findings
 
 STYLES = {Consequence.REFUSED: "red", Consequence.UNKNOWN: "yellow", Consequence.NOTICE: "yellow"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from core.cluster import ClusterSpec
 from core.cluster.addresses import instance_types_of, quotas_of, subnets_of
 from core.cluster.network import service_cidr
-from core.preflight.account import NeededNetwork, Needs
+from core.model.account import NeededNetwork, Needs
 from infra import buckets
 from infra.eks import addon_versions, addons
 from infra.network import endpoints

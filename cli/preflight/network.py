@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cli.survey import surroundings
-from core.preflight.account import StandingSubnet, StandingVpc
+from core.model.account import StandingSubnet, StandingVpc
 
 if TYPE_CHECKING:
     from cli.preflight.asked import AccountClients

@@ -1,4 +1,4 @@
-"""Reads an account for core.preflight: Describe, Get, List, DryRun and simulation, nothing else.
+"""Reads an account for core.checks.new_cluster: Describe, Get, List, DryRun and simulation only.
 
 Every part is asked at the same time as the others; what one cannot be asked is an Unknown with the
 reason, and costs no other.
@@ -15,7 +15,7 @@ from botocore.config import Config
 from cli.answers import answer_or_reason
 from cli.aws import Clients, require_login
 from cli.preflight.asked import PARTS, AccountClients
-from core.preflight.account import Account, Needs
+from core.model.account import Account, Needs
 
 CLIENT = Config(
     connect_timeout=5,

@@ -1,8 +1,8 @@
-"""Reads the machines of some nodes from AWS into core.survey's facts, and changes nothing.
+"""Reads the machines of some nodes from AWS into core.model, and changes nothing.
 
 Reads whether what a template names to start machines by is still there; changes nothing.
 
-Reads what groups start machines by into core.survey's facts, and changes nothing.
+Reads what groups start machines by into core.model, and changes nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from botocore.exceptions import ClientError
 from cli.aws_pages import FILTER_VALUES, pages
 from core.errors import StillwaterError
 from core.instances import table
-from core.survey.node_facts import (
+from core.model.nodes import (
     FargateProfile,
     Instance,
     MachineStatus,

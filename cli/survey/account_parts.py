@@ -1,10 +1,10 @@
 """Reads what AWS knows of a cluster's machines and of the account around them, part by part.
 
-Reads Kafka's disks from EBS into core.survey's facts, and changes nothing.
+Reads Kafka's disks from EBS into core.model, and changes nothing.
 
-Reads which roles of machines a cluster knows into core.survey's facts, and changes nothing.
+Reads which roles of machines a cluster knows into core.model, and changes nothing.
 
-Reads keys of KMS's into core.survey's facts, and changes nothing.
+Reads keys of KMS's into core.model, and changes nothing.
 
 Reads the queue of a termination handler: how long it keeps, and what is sent to it.
 """
@@ -26,13 +26,13 @@ from cli.aws_pages import of_names, pages
 from cli.survey import account, surroundings
 from cli.survey.draft import eks_cluster
 from cli.survey.listing import one
+from core.checks.room import EBS_IDS
 from core.errors import StillwaterError
 from core.instances import vcpu_quota
-from core.survey.facts import ControlPlane, Disk, EncryptionKey, Subnet, VpcEndpoint, WayOut
-from core.survey.kafka_facts import Volume
-from core.survey.node_facts import MachineTemplate, Node, NodeRole, ScalingGroup
-from core.survey.room import EBS_IDS
-from core.survey.tool_facts import TerminationHandler, TerminationQueue
+from core.model.facts import ControlPlane, Disk, EncryptionKey, Subnet, VpcEndpoint, WayOut
+from core.model.kafka import Volume
+from core.model.nodes import MachineTemplate, Node, NodeRole, ScalingGroup
+from core.model.workloads import TerminationHandler, TerminationQueue
 from core.unknown import Unknown, mapping_of
 from infra.eks.api import Api
 

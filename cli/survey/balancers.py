@@ -1,8 +1,8 @@
 """Reads who sends clients to pods of Kafka: bindings, Services, the controller behind them.
 
-Reads proxies by which clients may come in, and autoscalers of pods, into core.survey's facts.
+Reads proxies by which clients may come in, and autoscalers of pods, into core.model.
 
-Reads the target groups behind some bindings into core.survey's facts, and changes nothing.
+Reads the target groups behind some bindings into core.model, and changes nothing.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from botocore.exceptions import ClientError
 
 from cli.survey.listing import custom, items, labels, name_of, one, title_of
 from cli.survey.tools import down, flag, running
-from core.survey.balancing import AUTO_MODE_LABEL, GATE_LABEL
-from core.survey.facts import TargetGroup
-from core.survey.tool_facts import Balanced, BalancerController, IngressController, SizeScaler
+from core.checks.balancing import AUTO_MODE_LABEL, GATE_LABEL
+from core.model.facts import TargetGroup
+from core.model.workloads import Balanced, BalancerController, IngressController, SizeScaler
 from infra.eks.api import Api, Object
 
 GATE_LABELS = (GATE_LABEL, AUTO_MODE_LABEL)

@@ -43,11 +43,11 @@ from cli.survey.account_parts import (
     queues,
 )
 from cli.survey.listing import served_versions
+from core.checks.finding import Finding, Weight, exit_code
+from core.checks.rights import UNREAD
+from core.checks.table import findings
 from core.errors import StillwaterError
-from core.survey.facts import Surveyed, every_kafka
-from core.survey.finding import Finding, Weight, exit_code
-from core.survey.judge import findings
-from core.survey.rights import UNREAD
+from core.model.facts import ClusterFacts, every_kafka
 from core.unknown import Unknown, mapping_of, of
 from infra.eks.access import connect, files
 from infra.eks.api import Api
@@ -138,7 +138,7 @@ def _nothing(where: str) -> str:
 
 def read(
     api: Api, client: Callable[[str, str | None], Any], namespace: str | None, context: str = ""
-) -> Surveyed:
+) -> ClusterFacts:
     """Read every part, each of which may fail by itself."""
     now = time.time()
     strimzis = answer_or_reason(kafka_pods.pods, api, namespace)
@@ -166,7 +166,7 @@ def read(
         lambda found: others.pods_of_others(api, {(pod.namespace, pod.name) for pod in found}),
     )
 
-    return Surveyed(
+    return ClusterFacts(
         kafkas=answer_or_reason(kafka.kafkas, api, namespace),
         pools=answer_or_reason(kafka.pools, api, namespace),
         pod_sets=answer_or_reason(kafka.pod_sets, api, namespace),

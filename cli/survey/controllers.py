@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 from cli.survey.listing import title_of, variable
 from cli.survey.tools import down, running, setting
+from core.checks.room import VPC_CNI
 from core.errors import StillwaterError
-from core.survey.room import VPC_CNI
-from core.survey.tool_facts import Essential, NodeProvisioner, VolumeController
+from core.model.workloads import Essential, NodeProvisioner, VolumeController
 from infra.eks.api import Object
 
 # Karpenter's own image, and the one of its first provider for AWS.

@@ -18,10 +18,10 @@ from core.cluster import adoption
 from core.cluster.adopted_names import BOOTSTRAP, QUEUE_URL, aws_name
 from core.constants import HOOKS
 from core.errors import InvalidInput, StillwaterError
+from core.model.facts import ClusterFacts, pool_names
+from core.model.kafka import Kafka
+from core.model.nodes import Instance, ScalingGroup
 from core.naming import CLUSTER_TAG, operator_account
-from core.survey.facts import Surveyed, pool_names
-from core.survey.kafka_facts import Kafka
-from core.survey.node_facts import Instance, ScalingGroup
 from core.unknown import Unknown, mapping_of, of
 
 # Tags of groups and machines by which the EKS cluster's name is known: in the key, or the value.
@@ -61,7 +61,7 @@ CONFIG_MAP, POD_SETS = "CONFIG_MAP", "v1"
 UNUSABLE = "# It cannot be used as it is: "
 
 
-def draft(seen: Surveyed, context: str) -> str:
+def draft(seen: ClusterFacts, context: str) -> str:
     """Return the description as YAML; raise where another Stillwater manages the groups."""
     for group in mapping_of(seen.groups).values():
         if owner := (group.tags or {}).get(CLUSTER_TAG):
@@ -98,7 +98,7 @@ def refusals(written: str) -> list[str]:
     return []
 
 
-def _section(seen: Surveyed, context: str) -> dict[str, Any]:
+def _section(seen: ClusterFacts, context: str) -> dict[str, Any]:
     groups = mapping_of(seen.groups).values()
     machines = mapping_of(seen.instances).values()
     cluster = eks_cluster(groups, machines, context)
@@ -123,7 +123,7 @@ def _section(seen: Surveyed, context: str) -> dict[str, Any]:
     }
 
 
-def _queues(seen: Surveyed) -> list[str]:
+def _queues(seen: ClusterFacts) -> list[str]:
     return sorted(url for each in of(seen.handlers) if (url := each.queue_url))
 
 
@@ -176,7 +176,7 @@ def _ways_in(kafka: Kafka) -> Iterator[str]:
         )
 
 
-def _draining(seen: Surveyed, given: dict[str, Any]) -> Iterator[str]:
+def _draining(seen: ClusterFacts, given: dict[str, Any]) -> Iterator[str]:
     """Say what must be settled of who drains."""
     queues = _queues(seen)
     if queues and "queue_url" not in given:
@@ -189,7 +189,7 @@ def _draining(seen: Surveyed, given: dict[str, Any]) -> Iterator[str]:
             )
 
 
-def _too_old(seen: Surveyed) -> Iterator[str]:
+def _too_old(seen: ClusterFacts) -> Iterator[str]:
     """Say what the functions of levels from watch on ask of a cluster, and it does not have."""
     plane = seen.control_plane
     if not isinstance(plane, Unknown) and plane.authentication == CONFIG_MAP:
@@ -208,7 +208,7 @@ def _too_old(seen: Surveyed) -> Iterator[str]:
         )
 
 
-def _taken_names(seen: Surveyed) -> Iterator[str]:
+def _taken_names(seen: ClusterFacts) -> Iterator[str]:
     """Say which groups have hooks of the names that ours get."""
     for group in mapping_of(seen.groups).values():
         for hook in group.hooks:
@@ -219,7 +219,7 @@ def _taken_names(seen: Surveyed) -> Iterator[str]:
                 )
 
 
-def _operators_noted(seen: Surveyed) -> str:
+def _operators_noted(seen: ClusterFacts) -> str:
     """Return who rolls the Kafkas, where the gate would not know it by itself.
 
     A comment: the section is none without the gate's image, which only a person can name.
@@ -238,7 +238,7 @@ def _operators_noted(seen: Surveyed) -> str:
     return GATE + "".join(f"#    - {account}\n" for account in accounts)
 
 
-def _region(seen: Surveyed) -> str | None:
+def _region(seen: ClusterFacts) -> str | None:
     nodes = mapping_of(seen.nodes).values()
     found = {zone[1] for node in nodes if (zone := ZONE.fullmatch(node.zone or ""))}
     return found.pop() if len(found) == 1 else None

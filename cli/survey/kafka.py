@@ -1,4 +1,4 @@
-"""Reads Kafkas, their pods, topics and volumes from an API server into core.survey's facts.
+"""Reads Kafkas, their pods, topics and volumes from an API server into core.model.
 
 Reads when certificates end: of the authorities that a webhook is trusted by, and of listeners.
 
@@ -26,8 +26,7 @@ from cli.survey.listing import (
 )
 from core.availability.operator import Condition, kafka_conditions
 from core.cluster.adopted_names import INSIDE
-from core.quantities import quantity
-from core.survey.kafka_facts import (
+from core.model.kafka import (
     Kafka,
     KafkaListener,
     KafkaPool,
@@ -38,6 +37,7 @@ from core.survey.kafka_facts import (
     Topic,
     Volume,
 )
+from core.quantities import quantity
 from core.window import clock
 from infra.eks.api import Api, Object
 

@@ -1,4 +1,4 @@
-"""Reads nodes and Karpenter's pools from an API server into core.survey's facts.
+"""Reads nodes and Karpenter's pools from an API server into core.model.
 
 Reads which images of Kafka's pods ECR has no more, and changes nothing.
 """
@@ -27,11 +27,8 @@ from cli.survey.listing import (
     status_of,
 )
 from core.errors import one_line
-from core.placement import NODE_NAME, VOLUME_SLOTS, allocatable_of, taints_of
-from core.quantities import quantity
-from core.selectors import requirements
-from core.survey.kafka_facts import Pod
-from core.survey.node_facts import (
+from core.model.kafka import Pod
+from core.model.nodes import (
     EBS_DRIVERS,
     Node,
     NodeBudget,
@@ -39,6 +36,9 @@ from core.survey.node_facts import (
     NodePool,
     VolumeSlots,
 )
+from core.placement import NODE_NAME, VOLUME_SLOTS, allocatable_of, taints_of
+from core.quantities import quantity
+from core.selectors import requirements
 from infra.eks.api import Api, Object
 
 # Before NodePools there were Provisioners.

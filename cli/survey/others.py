@@ -3,9 +3,9 @@
 They are known by their operator's resource (Koperator, Confluent for Kubernetes) or by the image
 of a StatefulSet or Deployment.
 
-Reads the pods of others, beside Kafka's and before them, into core.survey's facts.
+Reads the pods of others, beside Kafka's and before them, into core.model.
 
-Reads the ZooKeeper pods of Strimzi's Kafkas from an API server into core.survey's facts.
+Reads the ZooKeeper pods of Strimzi's Kafkas from an API server into core.model.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from cli.survey.listing import (
 )
 from cli.survey.machines import nodes
 from cli.survey.pods import PODS, has_ended, pod_of, strimzis_pod
+from core.model.kafka import Flavour, OtherKafka, Pod, Rival, ZooKeeperPod
+from core.model.workloads import Neighbour
 from core.placement import placement_of
 from core.selectors import is_selected, selects
-from core.survey.kafka_facts import Flavour, OtherKafka, Pod, Rival, ZooKeeperPod
-from core.survey.tool_facts import Neighbour
 from infra.eks.api import Api, ApiError, Object
 
 # Images of Kafka itself, whoever built them, without what only speaks to it.

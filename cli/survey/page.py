@@ -7,8 +7,8 @@ from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING
 
-from core.survey.finding import Finding, Weight
-from core.survey.rights import UNREAD
+from core.checks.finding import Finding, Weight
+from core.checks.rights import UNREAD
 from core.words import time_said
 
 if TYPE_CHECKING:

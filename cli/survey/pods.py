@@ -1,4 +1,4 @@
-"""Reads the pods of Kafkas from an API server into core.survey's facts."""
+"""Reads the pods of Kafkas from an API server into core.model."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from cli.survey.listing import (
     variable,
 )
 from core.incidents.nodeclaims import ignores_disruption
+from core.model.kafka import Pod
 from core.placement import HOST, REQUIRED, needs_of, placement_of
 from core.quantities import heap, quantity
 from core.selectors import is_selected
-from core.survey.kafka_facts import Pod
 from infra.eks.api import Api, Object
 
 ZONES = ("topology.kubernetes.io/zone", "topology.ebs.csi.aws.com/zone")

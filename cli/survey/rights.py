@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from cli.survey.listing import items, labels, name_of, title_of
 from cli.survey.tools import KNOWN
-from core.survey.tool_facts import Evictor
+from core.model.workloads import Evictor
 from infra.eks.api import Api, Object
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"

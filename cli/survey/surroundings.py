@@ -1,9 +1,9 @@
-"""Reads the account and region around a cluster into core.survey's facts, and changes nothing.
+"""Reads the account and region around a cluster into core.model, and changes nothing.
 
 What a replacement needs (addresses, vCPUs, disks), how long the control plane is supported, what
 AWS has announced.
 
-Reads how subnets of nodes reach AWS into core.survey's facts, and changes nothing.
+Reads how subnets of nodes reach AWS into core.model, and changes nothing.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ from botocore.exceptions import ClientError
 
 from cli.aws_pages import of_names, pages
 from cli.survey.account import health_issues, vcpus
+from core.checks.new_cluster import QUOTAS
 from core.errors import StillwaterError
 from core.instances import vcpu_quota
-from core.preflight.judge import QUOTAS
-from core.quantities import GIB_PER_TIB
-from core.survey.facts import (
+from core.model.facts import (
     AccountQuota,
     AwsHealth,
     ControlPlane,
@@ -34,6 +33,7 @@ from core.survey.facts import (
     VpcEndpoint,
     WayOut,
 )
+from core.quantities import GIB_PER_TIB
 from handlers.adapters.calls import portions
 
 # Lists what a service holds: operation, key of the answer, what is asked.

@@ -1,4 +1,4 @@
-"""Reads what runs beside Kafka and moves its pods, by image and settings, into core.survey's facts.
+"""Reads what runs beside Kafka and moves its pods, by image and settings, into core.model.
 
 Whoever installed it: names and labels are theirs, the programs' images and settings are known. A
 setting that comes from another object is not guessed.
@@ -13,9 +13,7 @@ from typing import Any
 from cli.survey.listing import annotations_of, going, items, labels, name_of, status_of, title_of
 from core.cluster.adopted_names import queue_url
 from core.errors import StillwaterError
-from core.quantities import quantity
-from core.selectors import requirements
-from core.survey.tool_facts import (
+from core.model.workloads import (
     Autoscaler,
     DisruptionBudget,
     DrainCleaner,
@@ -26,6 +24,8 @@ from core.survey.tool_facts import (
     Quota,
     TerminationHandler,
 )
+from core.quantities import quantity
+from core.selectors import requirements
 from infra.eks.api import Api, ApiError, Object
 
 # NTH's own defaults.

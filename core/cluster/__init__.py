@@ -5,7 +5,6 @@ values a handler needs into its environment.
 """
 
 from core.cluster.addresses import Route, routes
-from core.cluster.advice import advice
 from core.cluster.alerts import Alerts, Maintenance, Slack
 from core.cluster.identity import Acl, User
 from core.cluster.kafka import ClientProbe, Connect, Metrics, Probe, Topic
@@ -36,7 +35,6 @@ __all__ = [
     "Timings",
     "Topic",
     "User",
-    "advice",
     "parse",
     "routes",
 ]

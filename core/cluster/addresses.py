@@ -11,7 +11,7 @@ Sources: Route 53's CreateHostedZone ("You can't create a hosted zone for a top-
 under amazonaws.com are reserved by AWS), the VPC user guide on EC2's own host names, the Kubernetes
 DNS specification (CoreDNS answers for cluster.local, in the cluster and nowhere else).
 
-Counts what a ClusterSpec takes of an account before it stands: core.preflight compares.
+Counts what a ClusterSpec takes of an account before it stands: core.checks.new_cluster compares.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _why(name: str, region: str) -> str | None:
     return None
 
 
-# How core.preflight.judge calls the quota that most families share.
+# How core.checks.new_cluster calls the quota that most families share.
 STANDARD = "vcpus_standard"
 # Free addresses in each subnet that a network load balancer asks for as it is made, and EKS for its
 # control plane's interfaces (NLB user guide; EKS network requirements).

@@ -1,7 +1,7 @@
 """Hands the ClusterSpec's figures, which no bill says, to the report.
 
 A plain document, so that a job on EMR needs no more than the standard library:
-core.cluster.expected makes it where the ClusterSpec is, in `pulumi up` or for a report on one
+core.cluster.report_facts makes it where the ClusterSpec is, in `pulumi up` or for a report on one
 machine, and `parse` reads it where the job runs.
 """
 

@@ -14,7 +14,7 @@ import pulumi_aws as aws
 
 from core import naming
 from core.cluster import ClusterSpec
-from core.cluster.expected import of_spec
+from core.cluster.report_facts import report_facts
 from core.settings import facts
 from core.volumes import series
 from infra import buckets
@@ -91,7 +91,7 @@ class Analytics(pulumi.ComponentResource):
                 application_arn=made.arn,
                 application_id=made.id,
                 bill=f"{bill_export.PREFIX}/{export.name}",
-                facts=facts.to_json(of_spec(spec)),
+                facts=facts.to_json(report_facts(spec)),
                 incidents_bucket=args.incidents_bucket,
                 tags=Tags.of(spec).everywhere,
                 bill_cluster_tag=spec.bill_cluster_tag,

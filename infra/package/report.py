@@ -7,7 +7,7 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 
 from core.cluster import tagging
-from core.cluster.expected import RESYNC_WITHIN_SECONDS, RETENTION_SECONDS
+from core.cluster.report_facts import RESYNC_WITHIN_SECONDS, RETENTION_SECONDS
 from core.errors import InvalidInput
 from core.settings.facts import Facts, Pool, Volume, to_json
 from infra.analytics import report_job

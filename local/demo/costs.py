@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.cluster import ClusterSpec, parse
-from core.cluster.expected import of_spec
+from core.cluster.report_facts import report_facts
 from core.cost import pricing
 from core.incidents.record import Incident
 from handlers.store.archive import archive_key, archive_line
@@ -76,7 +76,7 @@ def report(
         bill=bill.path,
         metrics=str(metrics),
         history=str(file_incident(output / HISTORY, spec, incident)),
-        facts=of_spec(spec),
+        facts=report_facts(spec),
         book=pricing.book(environment.REGION),
     )
     with local_session(settings=classes.settings()) as session:

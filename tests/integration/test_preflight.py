@@ -18,8 +18,8 @@ from rich.console import Console
 from cli.preflight import command
 from cli.target import Target
 from cli.twin_layers import TwinLayers
+from core.checks.new_cluster import NOT_ASKED, Consequence
 from core.cluster import parse
-from core.preflight.judge import NOT_ASKED, Consequence
 from local import environment
 from local.demo import spec as demo_spec
 from local.place import PLACE_VARIABLE

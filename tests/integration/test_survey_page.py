@@ -8,7 +8,7 @@ import pytest
 
 from cli.survey import page
 from cli.survey.command import Survey
-from core.survey.finding import Finding, Weight
+from core.checks.finding import Finding, Weight
 from tests import browser
 
 CHROMIUM = browser.find()

@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 from cli import bill_in_s3, emr
 from cli.emr import JobRun
 from cli.main import app
-from core.cluster.expected import of_spec
+from core.cluster.report_facts import report_facts
 from core.settings import facts
 from handlers.store.archive import archive_key, archive_line
 from infra.spec import read
@@ -101,7 +101,7 @@ def test_the_schedules_job_is_run_and_its_tables_become_the_page(
     s3 = aws("s3")
     write(tmp_path / "bill", lines(OCTOBER))
     put_below(s3, tmp_path / "bill", f"s3://{BUCKET}/export/x")
-    known = facts.to_json(of_spec(read(EXAMPLE)))
+    known = facts.to_json(report_facts(read(EXAMPLE)))
     s3.put_object(Bucket=BUCKET, Key="facts/cluster.json", Body=known.encode())
     rotated = simulated.incident_of(Rotation(10, simulated.at(10, 3), 60), "i-1")
     line = archive_line(rotated, "example-orders").encode()

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from cli import report
 from cli.main import app
-from core.cluster.expected import of_spec
+from core.cluster.report_facts import report_facts
 from core.errors import InvalidInput
 from core.settings import facts
 from infra.spec import read
@@ -64,7 +64,7 @@ def test_what_emr_cannot_do_is_said_before_anything_is_asked_of_aws(
 
 def test_a_spec_becomes_the_facts_that_a_job_reads_back(tmp_path: Path) -> None:
     known = report.facts_of(EXAMPLE)
-    assert known == of_spec(read(EXAMPLE))
+    assert known == report_facts(read(EXAMPLE))
     assert known is not None
     path = tmp_path / "facts.json"
     path.write_text(facts.to_json(known))
@@ -76,10 +76,10 @@ def test_a_spec_becomes_the_facts_that_a_job_reads_back(tmp_path: Path) -> None:
 
 def test_whether_consumers_may_stay_in_their_zone_is_a_fact_of_the_spec() -> None:
     spec = read(EXAMPLE)
-    assert of_spec(spec).follower_fetching is True
+    assert report_facts(spec).follower_fetching is True
     kafka = spec.kafka.model_copy(update={"config": {"replica.selector.class": "org.acme.Own"}})
-    assert of_spec(spec.model_copy(update={"kafka": kafka})).follower_fetching is False
-    written = json.loads(facts.to_json(of_spec(spec)))
+    assert report_facts(spec.model_copy(update={"kafka": kafka})).follower_fetching is False
+    written = json.loads(facts.to_json(report_facts(spec)))
     del written["follower_fetching"]
     assert facts.parse(json.dumps(written).encode(), "older").follower_fetching is None
 

@@ -1,4 +1,4 @@
-"""core.cluster.expected: what the program makes is what the doctor looks for, value by value."""
+"""core.checks.expected: what the program makes is what the doctor looks for, value by value."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 
 from cli.doctor.account import ZONE_TAG
 from core import naming
+from core.checks.expected import expectation_of
 from core.cluster import parse
-from core.cluster.expected import expectation_of
 from core.cluster.operated import of_spec
-from core.doctor import snapshot
+from core.model import snapshot
 from infra.alerts.alarms import names
 from tests.unit.infra.programs import (
     BROKER,

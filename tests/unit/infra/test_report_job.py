@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark import SparkContext
 
-from core.cluster.expected import of_spec
+from core.cluster.report_facts import report_facts
 from core.settings import facts
 from infra.analytics import bill_export, python_wheels, report_request, spark_zip
 from infra.iam import Account
@@ -118,7 +118,7 @@ def test_the_job_is_told_what_the_spec_says_of_the_cluster(layers: dict[str, Rec
     (written,) = [each for each in objects if each.inputs["key"].startswith("facts/")]
     assert known.facts == f"s3://{BUCKET}/{written.inputs['key']}"
     content = written.inputs["content"].encode()
-    assert facts.parse(content, "the facts") == of_spec(programs.spec())
+    assert facts.parse(content, "the facts") == report_facts(programs.spec())
 
 
 def test_another_spec_is_other_facts_under_the_same_key() -> None:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from pyspark.sql import Row
 
 from core.cluster import ClusterSpec, parse
-from core.cluster.expected import of_spec
 from core.cluster.operated import volumes
+from core.cluster.report_facts import report_facts
 from core.cost import pricing
 from core.settings.facts import Facts
 from core.settings.volumes import VolumeSettings
@@ -39,7 +39,7 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> ClusterSpec:
 
 @pytest.fixture(scope="module")
 def facts(described: ClusterSpec) -> Facts:
-    return of_spec(described)
+    return report_facts(described)
 
 
 @pytest.fixture(scope="module")

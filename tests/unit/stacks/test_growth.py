@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from core.cluster import advice, parse
+from core.checks.advice import advice
+from core.cluster import parse
 from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, description, run_layers
 from tests.unit.infra.recording import Resource
 from tests.unit.infra.variants import EVERYTHING

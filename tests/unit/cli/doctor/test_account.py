@@ -12,9 +12,9 @@ from moto import mock_aws
 
 from cli.doctor.account import LiveAccount
 from cli.target import Target
-from core.cluster.expected import expectation_of
-from core.doctor.snapshot import Alarm, Hook, Queue, hook_of
-from core.survey.balancing import name_in
+from core.checks.balancing import name_in
+from core.checks.expected import expectation_of
+from core.model.snapshot import Alarm, Hook, Queue, hook_of
 from tests.unit.infra.programs import spec
 
 REGION = "us-east-1"

@@ -13,8 +13,8 @@ import yaml
 from cli.doctor.cluster import KubernetesCluster
 from cli.target import Target
 from core.availability.operator import kafka_conditions
-from core.cluster.expected import expectation_of
-from core.doctor import snapshot
+from core.checks.expected import expectation_of
+from core.model import snapshot
 from handlers.adapters.eks import EksApi
 from infra.kafka.cluster import kafka_spec
 from tests.unit.infra.programs import spec

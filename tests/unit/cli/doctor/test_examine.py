@@ -12,10 +12,10 @@ from cli.doctor import examine as examining
 from cli.doctor.account import Found, LiveAccount
 from cli.doctor.cluster import KubernetesCluster
 from cli.doctor.examine import Diagnosis, UnknownPart, _read
-from core.cluster.expected import expectation_of
-from core.doctor.drift import Drift
-from core.doctor.snapshot import Balancer
+from core.checks.drift import Drift
+from core.checks.expected import expectation_of
 from core.errors import StillwaterError
+from core.model.snapshot import Balancer
 from tests.unit.infra.programs import spec
 
 WANTED = expectation_of(spec(), []).snapshot

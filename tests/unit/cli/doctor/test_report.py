@@ -10,9 +10,9 @@ from rich.console import Console
 
 from cli.doctor import report
 from cli.doctor.examine import Diagnosis, UnknownPart
-from core.cluster.expected import expectation_of
-from core.doctor.drift import Drift, findings
-from core.doctor.snapshot import Pod, Volume, hook_of
+from core.checks.drift import Drift, findings
+from core.checks.expected import expectation_of
+from core.model.snapshot import Pod, Volume, hook_of
 from infra.spec import ROOT, read
 from tests.unit.cli.doctor.test_examine import FINDING, UNREAD, diagnosis
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from cli.doctor.examine import _answer_of
-from core.doctor.drift import findings
-from core.doctor.snapshot import Snapshot
+from core.checks.drift import findings
+from core.model.snapshot import Snapshot
 from tests.unit.cli.doctor.test_cluster import EXPECTED, Lists, cluster, item, read
 
 IMAGE = "public.ecr.aws/aws-ec2/aws-node-termination-handler:v1.25.6"

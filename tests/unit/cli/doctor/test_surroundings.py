@@ -12,9 +12,9 @@ from botocore.exceptions import ClientError
 
 from cli.doctor import report
 from cli.doctor.surroundings import Machines, findings, judged, read
+from core.checks.finding import Weight
+from core.checks.table import around_findings
 from core.instances import STANDARD_QUOTA
-from core.survey.finding import Weight
-from core.survey.judge import around_findings
 from tests.unit.cli.doctor.test_examine import FINDING, diagnosis
 from tests.unit.cli.survey.further_changes import (
     both,

@@ -20,16 +20,16 @@ from cli.preflight.needs import needs_of
 from cli.preflight.read import Reader
 from cli.refusals import one_line
 from cli.target import Target
+from core.checks.new_cluster import QUOTAS, Consequence, findings
 from core.cluster import parse
 from core.errors import InvalidInput, StillwaterError
-from core.preflight.account import (
+from core.model.account import (
     Account,
     Concurrency,
     Needs,
     StandingSubnet,
     StandingVpc,
 )
-from core.preflight.judge import QUOTAS, Consequence, findings
 from core.unknown import Unknown
 from tests.unit.infra.programs import description
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from cli.survey import command
-from core.survey.finding import Finding
-from core.survey.judge import findings
+from core.checks.finding import Finding
+from core.checks.table import findings
 from tests.unit.cli.survey import machines, worlds
 from tests.unit.cli.survey.around import CLUSTER
 from tests.unit.cli.survey.machines import managed, own_groups, provisioned

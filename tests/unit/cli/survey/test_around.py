@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from core.checks.finding import Weight
 from core.instances import STANDARD_QUOTA
-from core.survey.finding import Weight
 from tests.every_case import every_case
 from tests.unit.cli.survey import around, worlds
 from tests.unit.cli.survey.machines import provisioned
@@ -297,7 +297,7 @@ def test_without_a_plan_of_support_it_is_said_why_nothing_is_known(
 
 def test_a_cluster_that_nobody_names_is_unknown() -> None:
     from cli.survey import command  # noqa: PLC0415
-    from core.survey.judge import findings  # noqa: PLC0415
+    from core.checks.table import findings  # noqa: PLC0415
 
     world = own()
     (said,) = findings(command.read(world, world.client, None))

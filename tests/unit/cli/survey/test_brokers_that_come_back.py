@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from core.survey.finding import Weight
+from core.checks.finding import Weight
 from tests.every_case import every_case
 from tests.unit.cli.survey.changes_of_machines import deleted, nodes_labelled
 from tests.unit.cli.survey.changes_of_pods import (

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cli.survey.kafka import lapsed_trust
-from core.survey.finding import Finding
+from core.checks.finding import Finding
 from tests.every_case import every_case
 from tests.unit.certificates import issue
 from tests.unit.cli.survey import worlds

@@ -15,7 +15,7 @@ from botocore import xform_name
 
 from cli.survey import command
 from cli.survey.kafka import ends
-from core.survey.rights import AWS_UNREAD, KUBERNETES, UNREAD
+from core.checks.rights import AWS_UNREAD, KUBERNETES, UNREAD
 from tests.every_case import every_case
 from tests.unit.certificates import issue
 from tests.unit.cli.survey import worlds

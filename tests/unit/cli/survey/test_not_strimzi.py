@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from core.survey.finding import Finding, Weight
+from core.checks.finding import Finding, Weight
 from tests.every_case import every_case
 from tests.unit.cli.survey import worlds
 from tests.unit.cli.survey.machines import own_groups

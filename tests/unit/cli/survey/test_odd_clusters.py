@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from core.survey.finding import Weight
+from core.checks.finding import Weight
 from tests.every_case import every_case
 from tests.unit.cli.survey import machines, others, worlds
 from tests.unit.cli.survey.machines import managed, provisioned

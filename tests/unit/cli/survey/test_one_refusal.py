@@ -9,8 +9,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from cli.survey import command
-from core.survey.finding import Finding, Weight
-from core.survey.judge import findings
+from core.checks.finding import Finding, Weight
+from core.checks.table import findings
 from tests.unit.cli.survey.around import CLUSTER
 from tests.unit.cli.survey.further_changes import of_ecr, role
 from tests.unit.cli.survey.others import bound, changed, own

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from core.survey.finding import Weight
+from core.checks.finding import Weight
 from tests.every_case import every_case
 from tests.unit.cli.survey.machines import managed, provisioned
 from tests.unit.cli.survey.others import (

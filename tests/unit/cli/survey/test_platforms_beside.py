@@ -14,8 +14,8 @@ from botocore.exceptions import (
 )
 
 from cli.survey import command
-from core.survey.finding import Finding
-from core.survey.judge import findings
+from core.checks.finding import Finding
+from core.checks.table import findings
 from infra.eks.api import ApiError
 from tests.unit.cli.survey.around import CLUSTER
 from tests.unit.cli.survey.manifests import meta

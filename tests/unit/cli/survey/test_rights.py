@@ -11,7 +11,7 @@ from botocore.session import get_session
 from botocore.validate import ParamValidator
 
 from cli.survey import command
-from core.survey.rights import READS
+from core.checks.rights import READS
 from tests.unit.cli.survey.around import CLUSTER
 from tests.unit.cli.survey.further_changes import of_ecr
 from tests.unit.cli.survey.machines import managed, own_groups

@@ -14,8 +14,8 @@ from rich.console import Console
 
 from cli import adopt
 from cli.survey import command, draft
+from core.checks.finding import CLEAR, NOT_READ
 from core.errors import StillwaterError
-from core.survey.finding import CLEAR, NOT_READ
 from tests.unit.cli.survey import worlds
 from tests.unit.cli.survey.machines import own_groups
 from tests.unit.cli.survey.manifests import workload

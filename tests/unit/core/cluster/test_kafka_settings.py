@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from core.cluster import contradictions, parse
+from core.checks import contradictions
+from core.cluster import parse
 from tests.every_case import every_case
 from tests.unit.infra.programs import description
 

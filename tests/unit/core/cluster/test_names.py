@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.cluster import contradictions, parse
+from core.checks import contradictions
+from core.cluster import parse
 from core.errors import InvalidInput
 from infra.kafka.topics import resource_name
 from tests.every_case import every_case

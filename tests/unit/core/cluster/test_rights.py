@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from core.cluster import advice, parse
+from core.checks.advice import advice
+from core.cluster import parse
 from core.cluster.rights import sentences
 from core.errors import InvalidInput
 from tests.every_case import every_case

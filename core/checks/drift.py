@@ -1,0 +1,462 @@
+"""Compares a live account and cluster with what their spec asks for, with a remedy for each gap.
+
+core.checks.expected says what should be there, cli.doctor reads what is. Nothing here repairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from core import constants, naming
+from core.availability.operator import remedy
+from core.model.snapshot import Binding, Pod, Service, Snapshot
+
+MISSING, PRESENT = "missing", "present"
+GATES = naming.readiness_gate("")
+OFF_THEM, ASKS = "take it away, or", ": it drains nodes without a question to Kafka"
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """One thing that is not as its spec says, and the remedy."""
+
+    what: str
+    expected: str
+    found: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expectation:
+    """What a spec asks for; parts of the snapshot that are None are not of this cluster."""
+
+    environment: str
+    cluster: str
+    namespace: str
+    # Of brokers that may come: their bindings are there before them.
+    spare_services: frozenset[str]
+    # Made beside the function that reads them, a layer later than the others.
+    queues_of_functions: frozenset[str]
+    # Node ids of Kafka, and how many volumes they have together.
+    nodes: frozenset[int]
+    disks: int
+    snapshot: Snapshot
+    connect: bool = False  # workers of Connect stand beside Kafka
+
+    def up(self, layer: str) -> str:
+        """Return the command that brings a layer back to its spec, whatever was changed by hand."""
+        return f"`pulumi up --refresh -s {self.environment}-{layer}`"
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotPart:
+    """A part of the snapshot whose members are expected one by one, field by field."""
+
+    title: str
+    member: str
+    # Field -> what a reader calls it.
+    labels: Mapping[str, str]
+    # The layer that makes it; None: somebody else does, and the remedy says who.
+    layer: str | None
+    remedy: str = ""
+    # Fields that are judged by themselves, each with a remedy of its own.
+    judged: frozenset[str] = frozenset()
+
+
+COMPARED: Mapping[str, SnapshotPart] = {
+    "groups": SnapshotPart(
+        "Auto Scaling groups",
+        "Auto Scaling group",
+        {
+            "minimum": "minimum size",
+            "maximum": "maximum size",
+            "zones": "zones of its subnets",
+            "zone_tag": "zone in its node template's tag",
+            "on_abandon": "what becomes of an instance whose hook is abandoned",
+            "healthy_percent": "healthy percentages while an instance is replaced",
+            "suspended": "suspended processes",
+        },
+        naming.KAFKA,
+    ),
+    "hooks": SnapshotPart(
+        "lifecycle hooks",
+        "lifecycle hook",
+        {
+            "transition": "transition",
+            "default_result": "default result",
+            "heartbeat_seconds": "heartbeat timeout",
+        },
+        naming.KAFKA,
+    ),
+    "balancers": SnapshotPart("load balancer", "load balancer", {"zones": "zones"}, naming.KAFKA),
+    "target_groups": SnapshotPart(
+        "target groups",
+        "target group",
+        {
+            "interval_seconds": "health check interval",
+            "timeout_seconds": "health check timeout",
+            "healthy_threshold": "checks until healthy",
+            "unhealthy_threshold": "checks until unhealthy",
+            "deregistration_seconds": "deregistration delay",
+            "connection_termination": "end of connections after deregistration",
+            "cross_zone": "cross-zone load balancing",
+            "dns_failover": "healthy targets a zone needs to stay in the name",
+        },
+        naming.KAFKA,
+    ),
+    "listeners": SnapshotPart(
+        "listeners",
+        "listener on port",
+        {"target_group": "target group", "idle_timeout_seconds": "idle timeout"},
+        naming.KAFKA,
+    ),
+    "queues": SnapshotPart(
+        "queues",
+        "queue",
+        {
+            "retention_seconds": "retention",
+            "visibility_seconds": "visibility timeout",
+            "dead_letters": "dead-letter queue",
+            "max_receive_count": "receives before a message is a dead letter",
+        },
+        naming.PLATFORM,
+    ),
+    "alarms": SnapshotPart("alarms", "alarm", {"acts": "whether it notifies"}, naming.OPERATIONS),
+    "namespaces": SnapshotPart(
+        "namespace",
+        "namespace",
+        {"gate_label": f"label {naming.READINESS_GATE_LABEL}"},
+        naming.KAFKA,
+        judged=frozenset({"leaving"}),
+    ),
+    "bindings": SnapshotPart(
+        "TargetGroupBindings",
+        "TargetGroupBinding",
+        {
+            "target_group": "target group",
+            "service": "Service",
+            "port": "port of the Service",
+            "target_type": "target type",
+        },
+        naming.KAFKA,
+    ),
+    "budgets": SnapshotPart(
+        "disruption budget",
+        "PodDisruptionBudget",
+        {"min_available": "minAvailable", "max_unavailable": "maxUnavailable"},
+        None,
+        "`stillwater up` writes it again; where Strimzi makes it, look at the status of the Kafka "
+        "and its pools, and at who else changed the number of nodes",
+        frozenset({"of_kafka"}),
+    ),
+    "termination_handlers": SnapshotPart(
+        "node termination handler",
+        "node termination handler",
+        {
+            "drain_timeout_seconds": "drain timeout (NODE_TERMINATION_GRACE_PERIOD)",
+            "grace_seconds": "grace of its own pod",
+            "runs": "whether a pod is available",
+        },
+        None,
+        f"`helm -n {constants.NTH_NAMESPACE} rollback {constants.NTH_RELEASE}`, or "
+        f"`helm upgrade` with --reuse-values: the engine does not look inside a release",
+    ),
+    "kafkas": SnapshotPart(
+        "Kafka's listeners and authorization",
+        "Kafka",
+        {
+            "doors": "what each listener asks of its clients",
+            "authorization": "authorization",
+            "super_users": "super users beside Strimzi's own",
+            "everyone_may": "rights of everybody to what no ACL names (allow.everyone)",
+        },
+        naming.KAFKA,
+        judged=frozenset({"conditions", "leaving"}),
+    ),
+}
+# Parts whose members nobody can list beforehand: what they say of themselves is looked at.
+JUDGED: Mapping[str, str] = {
+    "services": "Services",
+    "pods": "Kafka's pods",
+    "volumes": "Kafka's volumes",
+    "operators": "Strimzi's operator",
+    "connect_bindings": "Connect's ClusterRoleBinding",
+    "drain_cleaners": "Drain Cleaner",
+    "second_handlers": "termination handlers beside ours",
+}
+TITLES: Mapping[str, str] = {**{name: part.title for name, part in COMPARED.items()}, **JUDGED}
+
+
+def findings(expected: Expectation, found: Snapshot) -> list[Drift]:
+    """Return everything that differs, part by part; a part that was not read says nothing."""
+    return [
+        *(f for name, part in COMPARED.items() for f in _differences(name, part, expected, found)),
+        *_services(expected, found.bindings or {}, found.services),
+        *_pods(expected, found.pods or {}),
+        *_volumes(found),
+        *_drain_cleaners(found),
+        *_second_handlers(expected, found),
+        *_second_budget(expected, found),
+        *_stopped_parts(expected, found),
+    ]
+
+
+def _differences(
+    name: str, part: SnapshotPart, expectation: Expectation, snapshot: Snapshot
+) -> Iterator[Drift]:
+    wanted: Mapping[str, object] | None = getattr(expectation.snapshot, name)
+    seen: Mapping[str, object] | None = getattr(snapshot, name)
+    if wanted is None or seen is None:
+        return
+    for member, expected in wanted.items():
+        what, remedy = f"{part.member} {member}", _remedy(part, member, expectation)
+        if member not in seen:
+            yield Drift(what, PRESENT, MISSING, remedy)
+            continue
+        for field, label in part.labels.items():
+            wants, has = getattr(expected, field), getattr(seen[member], field)
+            if wants != has:
+                unit = " s" if field.endswith("_seconds") else ""
+                yield Drift(
+                    f"{label} of {what}", _value_text(wants, unit), _value_text(has, unit), remedy
+                )
+
+
+def _remedy(part: SnapshotPart, member: str, expected: Expectation) -> str:
+    if part.layer is None:
+        return part.remedy
+    beside_functions = part.member == "queue" and member in expected.queues_of_functions
+    return expected.up(naming.OPERATIONS if beside_functions else part.layer)
+
+
+def _value_text(value: object, unit: str) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, frozenset):
+        return ", ".join(sorted(value)) or "none"
+    if isinstance(value, tuple):
+        return "-".join(str(each) for each in value)
+    return f"{value}{unit}"
+
+
+def _services(
+    expected: Expectation,
+    bindings: Mapping[str, Binding],
+    services: Mapping[str, Service] | None,
+) -> Iterator[Drift]:
+    """Find bindings that lead nowhere: the controller then takes every target out of the group."""
+    if services is None:
+        return
+    for name, binding in bindings.items():
+        what = f"Service {binding.service} of TargetGroupBinding {name}"
+        if binding.service not in services:
+            if binding.service not in expected.spare_services:
+                yield Drift(
+                    what,
+                    PRESENT,
+                    MISSING,
+                    f"Strimzi makes it: `kubectl -n {expected.namespace} describe kafka "
+                    f"{expected.cluster}`; delete the binding only if its broker is gone for good",
+                )
+        elif binding.port not in services[binding.service].ports:
+            yield Drift(
+                f"ports of {what}",
+                binding.port,
+                ", ".join(sorted(services[binding.service].ports)) or "none",
+                "give the listener its name back: every target is deregistered meanwhile",
+            )
+
+
+def _pods(expected: Expectation, pods: Mapping[str, Pod]) -> Iterator[Drift]:
+    """Find pods the load balancer does not hold back, and those it holds back for ever."""
+    for name, pod in pods.items():
+        bindings = [
+            naming.target_group_binding(expected.cluster, node)
+            for node in ((pod.node_id, None) if pod.is_broker else ())
+        ]
+        wanted = frozenset(naming.readiness_gate(binding) for binding in bindings)
+        gates = frozenset(gate for gate in pod.gates if gate.startswith(GATES))
+        restart = (
+            f"`kubectl -n {expected.namespace} annotate pod {name} "
+            f"strimzi.io/manual-rolling-update=true`: gates come only with a new pod"
+        )
+        if wanted - gates:
+            yield Drift(
+                f"readiness gates of pod {name}",
+                _bindings_text(wanted),
+                _bindings_text(gates),
+                restart,
+            )
+        elif gates - wanted:
+            yield Drift(
+                f"readiness gates of pod {name}",
+                _bindings_text(wanted),
+                _bindings_text(gates),
+                f"find the TargetGroupBinding whose Service selects it; then {restart}",
+            )
+
+
+def _bindings_text(gates: frozenset[str]) -> str:
+    """Return the bindings that gates wait for."""
+    return _value_text(frozenset(gate.removeprefix(GATES) for gate in gates), "")
+
+
+def _drain_cleaners(found: Snapshot) -> Iterator[Drift]:
+    """Find who denies the evictions of our own drains, which nobody tries again."""
+    for name, cleaner in (found.drain_cleaners or {}).items():
+        if cleaner.drains_kafka:
+            yield Drift(
+                f"STRIMZI_DRAIN_KAFKA of Drain Cleaner {name}",
+                "false",
+                "true",
+                "set it to false: Kafka is asked before each drain here, and a drain that Drain "
+                "Cleaner denies is not tried again by the node termination handler",
+            )
+
+
+def _second_handlers(expected: Expectation, found: Snapshot) -> Iterator[Drift]:
+    """Find who drains Kafka's nodes beside the one termination handler that we tell when to."""
+    ours = expected.snapshot.queues or {}
+    for title, handler in (found.second_handlers or {}).items():
+        what = f"second node termination handler {title}"
+        if handler.queue is None and handler.on_kafkas_nodes:
+            how = "on Kafka's nodes, by the instance metadata"
+            yield Drift(what, MISSING, how, f"{OFF_THEM} let it not tolerate their taint{ASKS}")
+        elif handler.queue in ours:
+            remedy = "take it away: of the drains that are meant for ours it takes its share"
+            yield Drift(what, MISSING, f"reads our queue {handler.queue}", remedy)
+        elif handler.queue is not None:
+            remedy = f"{OFF_THEM} let no rule send its queue events of Kafka's machines{ASKS}"
+            yield Drift(what, MISSING, f"reads queue {handler.queue}", remedy)
+
+
+def _second_budget(expected: Expectation, found: Snapshot) -> Iterator[Drift]:
+    """Find the budget that Strimzi made before there were ours: the operator leaves it behind."""
+    strimzis = naming.kafka_component(expected.cluster)
+    wanted = expected.snapshot.budgets or {}
+    for name, budget in (found.budgets or {}).items():
+        if budget.of_kafka and name not in {*wanted, strimzis}:
+            yield Drift(
+                f"PodDisruptionBudget {name} over pods of Kafka's",
+                MISSING,
+                PRESENT,
+                f"change its selector, or `kubectl -n {expected.namespace} delete pdb {name}`: "
+                f"of a pod with two budgets the API server evicts none",
+            )
+    if wanted and strimzis not in wanted and strimzis in (found.budgets or {}):
+        yield Drift(
+            f"PodDisruptionBudget {strimzis}",
+            MISSING,
+            PRESENT,
+            f"`kubectl -n {expected.namespace} delete pdb {strimzis}`: of a pod with two budgets "
+            f"the API server evicts none, so that no node of Kafka's can be drained",
+        )
+
+
+def _stopped_parts(expected: Expectation, found: Snapshot) -> Iterator[Drift]:
+    """Find what is there, and is on its way out or left alone by its operator."""
+    kafka = (found.kafkas or {}).get(expected.cluster)
+    namespace = (found.namespaces or {}).get(expected.namespace)
+    going = [
+        *([f"Kafka {expected.cluster}"] if kafka is not None and kafka.leaving else []),
+        *([f"namespace {expected.namespace}"] if namespace and namespace.leaving else []),
+    ]
+    for what in going:
+        yield Drift(
+            what,
+            PRESENT,
+            "somebody has deleted it",
+            "find out who meant it, and save the volumes first: a deletion cannot be taken back",
+        )
+    if kafka is not None and kafka.conditions.paused:
+        yield Drift(
+            f"annotation strimzi.io/pause-reconciliation of Kafka {expected.cluster}",
+            "none",
+            "true",
+            f"`kubectl -n {expected.namespace} annotate kafka {expected.cluster} "
+            f"strimzi.io/pause-reconciliation-`: meanwhile nothing is rolled, and nothing that the "
+            f"spec asks for is done",
+        )
+    for binding in () if expected.connect else found.connect_bindings or ():
+        yield Drift(
+            f"ClusterRoleBinding {binding}",
+            "absent",
+            PRESENT,
+            f"`kubectl delete clusterrolebinding {binding}`: Strimzi's operator was away when "
+            f"Connect's workers went, and left their right to read nodes",
+        )
+    for ignored in () if kafka is None else kafka.conditions.objections:
+        yield Drift(
+            f"what is asked of Kafka {expected.cluster} ({ignored.reason})",
+            "carried out by Strimzi's operator",
+            ignored.message or "not carried out",
+            remedy(ignored),
+        )
+    if len(found.operators or {}) > 1:
+        yield Drift(
+            f"Strimzi's operators that watch {expected.namespace}",
+            "one",
+            ", ".join(sorted(found.operators or {})),
+            "leave one of them: each rolls brokers without regard to the other",
+        )
+
+
+def _volumes(found: Snapshot) -> Iterator[Drift]:
+    for name, volume in (found.volumes or {}).items():
+        if volume.reclaim_policy != constants.RETAIN_VOLUME:
+            patch = f'{{"spec":{{"persistentVolumeReclaimPolicy":"{constants.RETAIN_VOLUME}"}}}}'
+            yield Drift(
+                f"reclaim policy of volume {name} ({volume.claim})",
+                constants.RETAIN_VOLUME,
+                volume.reclaim_policy,
+                f"`kubectl patch pv {name} -p '{patch}'` now: the data goes with the claim",
+            )
+
+
+def unexamined_parts(expected: Expectation, found: Snapshot) -> Iterator[str]:
+    """Say of what there was nothing to look at, so that nothing of it was found in order."""
+    if found.pods is not None:
+        away = sorted(expected.nodes - {pod.node_id for pod in found.pods.values()})
+        if away:
+            yield (
+                f"No pod of Kafka's {'node' if len(away) == 1 else 'nodes'} "
+                f"{', '.join(map(str, away))} runs: what it says of readiness gates was not "
+                f"looked at. `stillwater health {expected.environment}` says how they do."
+            )
+    for name, operator in (found.operators or {}).items():
+        if operator.down:
+            yield (
+                f"No pod of Strimzi's operator {name} is available: a broker that is lost does not "
+                f"come back."
+            )
+    if found.operators == {} and expected.environment != naming.TWIN_ENVIRONMENT:
+        yield (
+            f"No operator of Strimzi's was found that watches {expected.namespace}: a broker that "
+            f"is lost does not come back."
+        )
+    yield from _operator_says(expected, found)
+    if found.volumes is not None and len(found.volumes) < expected.disks:
+        yield (
+            f"{len(found.volumes)} of {expected.disks} volumes of {expected.cluster} are there: "
+            f"what becomes of the others with their claims was not looked at."
+        )
+
+
+def _operator_says(expected: Expectation, found: Snapshot) -> Iterator[str]:
+    """Say what the operator has not finished; it is at work, so this is no difference."""
+    kafka = (found.kafkas or {}).get(expected.cluster)
+    if kafka is None:
+        return
+    if kafka.conditions.not_ready is not None:
+        yield (
+            f"Strimzi's operator says that Kafka {expected.cluster} is NotReady: "
+            f"{kafka.conditions.not_ready}. Until that ends it carries out no change."
+        )
+    elif not kafka.conditions.generation_observed:
+        yield (
+            f"Strimzi's operator has not finished with Kafka {expected.cluster} as it is written: "
+            f"it rolls brokers now, or waits for something. What it ignores is known afterwards."
+        )

@@ -1,0 +1,227 @@
+"""Builds the snapshot a ClusterSpec asks for: what `pulumi up` left, if nobody touched it since.
+
+Built from the same names, timings and fixed values as infra/, and compared by core.checks.drift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from core import constants, naming
+from core.checks.drift import Expectation
+from core.cluster import rights
+from core.cluster.addresses import Route, routes
+from core.cluster.nodes import NodePool
+from core.cluster.spec import ClusterSpec
+from core.model import snapshot
+
+
+def expectation_of(spec: ClusterSpec, alarms: Iterable[str]) -> Expectation:
+    """Return what a spec's account and cluster hold when nothing has drifted.
+
+    `alarms` are the names of the spec's alarms, which whoever makes them knows.
+    """
+    of_asg = spec.node_provisioner == "asg"
+    return Expectation(
+        environment=spec.environment,
+        cluster=spec.name,
+        namespace=spec.kubernetes.namespace,
+        spare_services=frozenset(route.service for route in routes(spec) if route.spare),
+        queues_of_functions=frozenset(
+            each
+            for role in ("ticks", "stories")
+            for queue in (naming.queue(spec.prefix, role),)
+            for each in (queue, naming.dead_letter_queue(queue))
+        ),
+        nodes=frozenset(
+            node_id
+            for pool in spec.pools
+            for ids in spec.node_ids_of(pool).values()
+            for node_id in ids[: pool.nodes_per_zone]
+        ),
+        connect=spec.connect is not None,
+        disks=sum(spec.nodes_of(pool) * len(pool.volumes) for pool in spec.pools),
+        snapshot=snapshot.Snapshot(
+            groups=_groups(spec) if of_asg else None,
+            hooks=_hooks(spec) if of_asg else None,
+            balancers={
+                naming.load_balancer(spec.prefix): snapshot.Balancer(
+                    zones=frozenset(spec.availability_zones)
+                )
+            },
+            target_groups={
+                _target_group_name(spec, route): _target_group(spec, route)
+                for route in routes(spec)
+            },
+            listeners={
+                str(route.port): snapshot.BalancerListener(
+                    target_group=_target_group_name(spec, route),
+                    idle_timeout_seconds=spec.timings.nlb_idle_timeout_seconds,
+                )
+                for route in routes(spec)
+            },
+            queues=_queues(spec),
+            alarms={name: snapshot.Alarm(acts=True) for name in alarms} or None,
+            namespaces={
+                spec.kubernetes.namespace: snapshot.Namespace(gate_label=constants.GATE_LABEL)
+            },
+            bindings={route.binding: _binding(spec, route) for route in routes(spec)},
+            services={},
+            pods={},
+            volumes={},
+            budgets=_budgets(spec),
+            termination_handlers={constants.NTH_RELEASE: _termination_handler(spec)},
+            operators={},
+            drain_cleaners={},
+            connect_bindings={},
+            second_handlers={},
+            kafkas={spec.name: _kafka(spec)},
+        ),
+    )
+
+
+def _kafka(spec: ClusterSpec) -> snapshot.Kafka:
+    kafka = spec.kafka
+    doors = (
+        (constants.INTERNAL_LISTENER, kafka.internal_listener),
+        (kafka.listener.name, kafka.listener),
+    )
+    # Strimzi has no type of its own for tokens.
+    types = {"none": None, "oauth": "custom"}
+    return snapshot.Kafka(
+        doors=frozenset(
+            snapshot.door_of(
+                name, types.get(each.authentication, each.authentication), tls=each.tls
+            )
+            for name, each in doors
+        ),
+        authorization=kafka.authorization,
+        super_users=frozenset(),
+        everyone_may=rights.everyone_may(kafka.config),
+    )
+
+
+def _pools(spec: ClusterSpec) -> Mapping[str, tuple[NodePool, str]]:
+    """Return pool and zone of each Auto Scaling group."""
+    return {
+        naming.auto_scaling_group(spec.prefix, pool.name, zone): (pool, zone)
+        for pool in spec.pools
+        for zone in spec.zones_of(pool)
+    }
+
+
+def _groups(spec: ClusterSpec) -> Mapping[str, snapshot.Group]:
+    return {
+        name: snapshot.Group(
+            minimum=pool.nodes_per_zone,
+            maximum=constants.MAXIMUM_PER_NODE * pool.nodes_per_zone,
+            zones=frozenset({zone}),
+            zone_tag=zone,
+            on_abandon=constants.RETAIN_INSTANCE,
+            healthy_percent=constants.HEALTHY_PERCENT,
+            suspended=frozenset(constants.SUSPENDED_PROCESSES),
+        )
+        for name, (pool, zone) in _pools(spec).items()
+    }
+
+
+def _hooks(spec: ClusterSpec) -> Mapping[str, snapshot.Hook]:
+    hook = snapshot.Hook(
+        transition=constants.TERMINATING,
+        default_result=constants.ABANDON,
+        heartbeat_seconds=spec.timings.hook_heartbeat_timeout_seconds,
+    )
+    return {
+        snapshot.hook_of(name, group): hook for group in _pools(spec) for name in constants.HOOKS
+    }
+
+
+def _target_group_name(spec: ClusterSpec, route: Route) -> str:
+    return naming.target_group(spec.prefix, naming.target_group_role(route.node_id))
+
+
+def _target_group(spec: ClusterSpec, route: Route) -> snapshot.TargetGroup:
+    timings, of_broker = spec.timings, route.node_id is not None
+    return snapshot.TargetGroup(
+        interval_seconds=timings.nlb_health_interval_seconds,
+        timeout_seconds=timings.nlb_health_timeout_seconds,
+        healthy_threshold=timings.nlb_healthy_threshold,
+        unhealthy_threshold=constants.UNHEALTHY_THRESHOLD,
+        deregistration_seconds=timings.nlb_deregistration_seconds,
+        connection_termination="true",
+        cross_zone="true" if of_broker else "false",
+        dns_failover=(
+            constants.DNS_FAILOVER_OF_BROKER if of_broker else constants.DNS_FAILOVER_OF_BOOTSTRAP
+        ),
+    )
+
+
+def _binding(spec: ClusterSpec, route: Route) -> snapshot.Binding:
+    return snapshot.Binding(
+        target_group=_target_group_name(spec, route),
+        service=route.service,
+        port=naming.listener_port_name(spec.kafka.listener.name),
+        target_type="ip",
+    )
+
+
+def _queues(spec: ClusterSpec) -> Mapping[str, snapshot.Queue]:
+    timings = spec.timings
+    visibility, retention = (
+        timings.queue_visibility_timeout_seconds,
+        timings.events_queue_retention_seconds,
+    )
+    fed = {
+        "events": (visibility, retention, constants.EVENTS_MAX_RECEIVE_COUNT),
+        "nth": (
+            timings.nth_visibility_timeout_seconds,
+            timings.nth_retention_seconds(spec.drain_route),
+            timings.nth_max_receive_count,
+        ),
+        "ticks": (visibility, retention, constants.TICKS_MAX_RECEIVE_COUNT),
+    }
+    if spec.slack is not None:
+        fed["stories"] = (visibility, retention, constants.STORIES_MAX_RECEIVE_COUNT)
+    if spec.node_provisioner == "karpenter":
+        fed["karpenter"] = (
+            constants.KARPENTER_VISIBILITY_SECONDS,
+            constants.KARPENTER_RETENTION_SECONDS,
+            constants.KARPENTER_MAX_RECEIVE_COUNT,
+        )
+    found = {}
+    for role, (visible, kept, receives) in fed.items():
+        name = naming.queue(spec.prefix, role)
+        found[name] = snapshot.Queue(
+            retention_seconds=kept,
+            visibility_seconds=visible,
+            dead_letters=naming.dead_letter_queue(name),
+            max_receive_count=receives,
+        )
+        found[naming.dead_letter_queue(name)] = snapshot.Queue(
+            retention_seconds=constants.DEAD_LETTER_RETENTION_SECONDS,
+            visibility_seconds=None,
+            dead_letters=None,
+            max_receive_count=None,
+        )
+    return found
+
+
+def _budgets(spec: ClusterSpec) -> dict[str, snapshot.Budget]:
+    nodes = sum(spec.nodes_of(pool) for pool in spec.pools)
+    # Brokers and controllers are counted together.
+    available = max(0, nodes - constants.EVICTED_AT_A_TIME)
+    one = snapshot.Budget(min_available=str(available), max_unavailable=None)
+    if not spec.strimzi.own_budgets:
+        return {naming.kafka_component(spec.name): one}
+    everybody = snapshot.Budget(min_available="0", max_unavailable=None)
+    return {
+        naming.budget_of_the_staying(spec.name): one,
+        naming.budget_of_the_leaving(spec.name): everybody,
+    }
+
+
+def _termination_handler(spec: ClusterSpec) -> snapshot.TerminationHandler:
+    drain = spec.timings.nth_drain_timeout_seconds
+    return snapshot.TerminationHandler(
+        drain_timeout_seconds=drain, grace_seconds=drain + constants.NTH_EXIT_MARGIN_SECONDS
+    )

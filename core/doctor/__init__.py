@@ -1,1 +1,0 @@
-"""Compares a live account and cluster with what their spec asks for."""

@@ -1,0 +1,409 @@
+"""One EKS cluster with everything read of it. A part that could not be read is an Unknown.
+
+Facts of the account and region around a cluster that somebody else made, as AWS tells them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
+
+from core.model.kafka import (
+    Kafka,
+    KafkaPool,
+    OtherKafka,
+    Pod,
+    PodSet,
+    Rebalance,
+    Rival,
+    Topic,
+    Volume,
+    ZooKeeperPod,
+)
+from core.model.nodes import (
+    FargateProfile,
+    Instance,
+    MachineStatus,
+    MachineTemplate,
+    ManagedNodeGroup,
+    Node,
+    NodeClass,
+    NodePool,
+    NodeRole,
+    ScaleIn,
+    ScalingGroup,
+    VolumeSlots,
+)
+from core.model.workloads import (
+    AdmissionPolicy,
+    Autoscaler,
+    Balanced,
+    BalancerController,
+    DisruptionBudget,
+    DrainCleaner,
+    Essential,
+    EvictionWebhook,
+    Evictor,
+    IngressController,
+    LimitRange,
+    Neighbour,
+    NodeProvisioner,
+    Operator,
+    PendingRelease,
+    PodWebhook,
+    Quota,
+    SizeScaler,
+    TerminationHandler,
+    TerminationQueue,
+    VolumeController,
+)
+from core.unknown import Unknown, mapping_of, of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subnet:
+    """A subnet in which nodes of Kafka stand, or would start."""
+
+    zone: str
+    # As AWS names the zone in every account: eun1-az1.
+    zone_id: str
+    free_addresses: int
+    vpc: str = ""
+    ipv6_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WayOut:
+    """How what stands in a subnet leaves its VPC: by the default route of its table."""
+
+    table: str
+    # What the route leads to: nat-0a1b, igw-0a1b, tgw-0a1b; None: there is no such route.
+    target: str | None = None
+    # What it leads to is no more.
+    gone: bool = False
+    # Of a NAT gateway that stands in one zone.
+    nat_zone: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VpcEndpoint:
+    """A way from a VPC to one of AWS's services: ec2, ecr.api, s3."""
+
+    vpc: str
+    service: str
+    available: bool = True
+    # Of one that is a route: the tables that have it; None: every subnet of the VPC reaches it.
+    tables: frozenset[str] | None = None
+
+    def reached_from(self, subnet: Subnet, way: WayOut) -> bool:
+        inside = self.available and self.vpc == subnet.vpc
+        return inside and (self.tables is None or way.table in self.tables)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncryptionKey:
+    """A key of KMS's under which Kafka's disks, or root volumes of its machines, are encrypted."""
+
+    # Enabled, or why it decrypts nothing: Disabled, PendingDeletion, Unavailable; gone.
+    state: str = "Enabled"
+    deleted_on: str | None = None
+    # Whom its policy and its grants name; None: not asked, as of AWS's own key.
+    users: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disk:
+    """A volume as EBS describes it."""
+
+    type: str
+    gib: float
+    state: str = "in-use"
+    multi_attach: bool = False
+    # The ARN of the key that it is encrypted under.
+    key: str | None = None
+    # Machine -> whether it is attached there: attaching, attached, detaching, busy.
+    attached: Mapping[str, str] = field(default_factory=dict)
+    # How far its last modification is, where that is not over: modifying, optimizing, failed.
+    change: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountQuota:
+    """How much of something the account may have in this region, and has."""
+
+    # Service Quotas' name of it.
+    name: str
+    service: str
+    limit: float
+    used: float
+
+    @property
+    def left(self) -> float:
+        return self.limit - self.used
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlPlane:
+    """An EKS cluster as EKS describes it, with how long its version is supported."""
+
+    name: str
+    arn: str
+    version: str
+    status: str = "ACTIVE"
+    # STANDARD_SUPPORT, EXTENDED_SUPPORT or UNSUPPORTED; None: EKS lists no such version.
+    support: str | None = "STANDARD_SUPPORT"
+    # Epoch seconds; None where EKS names no day.
+    standard_ends: float | None = None
+    extended_ends: float | None = None
+    # What follows standard support: STANDARD, an upgrade by AWS; EXTENDED, a dearer year.
+    policy: str | None = None
+    ipv6: bool = False
+    # Its API server has an address in the VPC; None: EKS does not say.
+    private: bool | None = None
+    # How callers are known: API, API_AND_CONFIG_MAP or CONFIG_MAP; None: EKS does not say.
+    authentication: str | None = None
+    # What EKS says is wrong with it: code and message.
+    issues: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Insight:
+    """What EKS has found that an upgrade of a cluster would meet."""
+
+    name: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shiftable:
+    """A resource that ARC knows: where it is shifted away from, and whether AWS may do that."""
+
+    arn: str
+    # Zone, by its name or id, -> who shifted it and until when.
+    shifted: Mapping[str, str]
+    autoshift: bool = False
+
+    @property
+    def name(self) -> str:
+        """Return what the resource is called: the end of its ARN."""
+        return self.arn.rpartition(":")[2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthEvent:
+    """An event of AWS Health's that is open or to come; `entities` are the resources it names."""
+
+    code: str
+    service: str
+    # issue, investigation or scheduledChange.
+    category: str
+    place: str
+    begins: str
+    entities: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwsHealth:
+    """What AWS Health tells this account; without a plan of Support's it tells nothing."""
+
+    events: tuple[HealthEvent, ...] = ()
+    without_plan: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetGroup:
+    """A target group that a binding sends pods of Kafka to."""
+
+    name: str
+    balancers: tuple[str, ...] = ()
+    deregistration_seconds: int = 300
+    # What becomes of connections: when that delay is over, and when a target is unhealthy.
+    ends_deregistered: bool = False
+    ends_unhealthy: bool = True
+    preserves_client_ip: bool = False
+    cross_zone: bool = False
+    network: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterFacts:
+    """One EKS cluster with everything read of it."""
+
+    kafkas: tuple[Kafka, ...] | Unknown
+    pools: tuple[KafkaPool, ...] | Unknown
+    pod_sets: tuple[PodSet, ...] | Unknown
+    rebalances: tuple[Rebalance, ...] | Unknown
+    # Versions in which its API server serves Strimzi's resources, and StrimziPodSets.
+    kafka_versions: frozenset[str] | Unknown
+    pod_set_versions: frozenset[str] | Unknown
+    topics: tuple[Topic, ...] | Unknown
+    other_kafkas: tuple[OtherKafka, ...] | Unknown
+    pods: tuple[Pod, ...] | Unknown
+    # Images of Kafka's pods that their registry at ECR has no more.
+    lost_images: frozenset[str] | Unknown
+    # Pods of others on the nodes of Kafka's.
+    neighbours: tuple[Neighbour, ...] | Unknown
+    # Pods of others, wherever they are, of a priority above the usual one.
+    rivals: tuple[Rival, ...] | Unknown
+    zookeepers: tuple[ZooKeeperPod, ...] | Unknown
+    nodes: Mapping[str, Node] | Unknown
+    # Of the labels that pods of Kafka ask for, without one of them.
+    idle_nodes: Mapping[str, Node] | Unknown
+    # By the node's name; a node without EBS's driver is not in it.
+    slots: Mapping[str, VolumeSlots] | Unknown
+    instances: Mapping[str, Instance] | Unknown
+    # Instance id -> what EC2 says beside its description; most are not in it.
+    statuses: Mapping[str, MachineStatus] | Unknown
+    # Instance id -> group's name; an instance of no group is not in it.
+    group_of: Mapping[str, str] | Unknown
+    groups: Mapping[str, ScalingGroup] | Unknown
+    # By the group's name.
+    templates: Mapping[str, tuple[MachineTemplate, ...]] | Unknown
+    # Instance profile of a template's -> its role; None: it is gone, or has none.
+    node_roles: Mapping[str, NodeRole | None] | Unknown
+    # Role that the cluster knows -> when its access entry was made (epoch seconds); None: aws-auth
+    # names it, which goes by the name alone. Asked where there are such.
+    admitted_roles: Mapping[str, float | None] | Unknown
+    # By the group's name; a group that nothing shrinks is not in it.
+    scale_ins: Mapping[str, tuple[ScaleIn, ...]] | Unknown
+    # Group's name -> the state of the instance refresh it is in.
+    refreshes: Mapping[str, str] | Unknown
+    # By the Auto Scaling group's name.
+    managed_node_groups: Mapping[str, ManagedNodeGroup] | Unknown
+    budgets: tuple[DisruptionBudget, ...] | Unknown
+    handlers: tuple[TerminationHandler, ...] | Unknown
+    # By URL.
+    queues: Mapping[str, TerminationQueue] | Unknown
+    cleaners: tuple[DrainCleaner, ...] | Unknown
+    eviction_webhooks: tuple[EvictionWebhook, ...] | Unknown
+    admission_policies: tuple[AdmissionPolicy, ...] | Unknown
+    operators: tuple[Operator, ...] | Unknown
+    pending_releases: tuple[PendingRelease, ...] | Unknown
+    autoscalers: tuple[Autoscaler, ...] | Unknown
+    size_scalers: tuple[SizeScaler, ...] | Unknown
+    evictors: tuple[Evictor, ...] | Unknown
+    # Workloads whose account a role lets evict pods, or delete nodes.
+    entitled: tuple[Evictor, ...] | Unknown
+    node_pools: Mapping[str, NodePool] | Unknown
+    # By its title.
+    node_classes: Mapping[str, NodeClass] | Unknown
+    volumes: tuple[Volume, ...] | Unknown
+    # By its id at EBS; one that is gone is not in it.
+    disks: Mapping[str, Disk] | Unknown
+    # What EBS's checks say of disks that are not ok: impaired (io-enabled: failed).
+    disk_checks: Mapping[str, str] | Unknown
+    # How many snapshots of a disk are being made.
+    disk_snapshots: Mapping[str, int] | Unknown
+    balanced: tuple[Balanced, ...] | Unknown
+    # Namespace -> labels by which its pods get readiness gates: the controller's, or Auto Mode's.
+    gated_namespaces: Mapping[str, frozenset[str]] | Unknown
+    # Deleted, and gone as soon as what is in them is.
+    ending_namespaces: frozenset[str] | Unknown
+    # In which a service mesh puts a proxy into new pods.
+    injected_namespaces: frozenset[str] | Unknown
+    # Namespace -> the level at which Pod Security refuses pods in it: baseline or restricted.
+    enforced_levels: Mapping[str, str] | Unknown
+    essentials: tuple[Essential, ...] | Unknown
+    quotas: tuple[Quota, ...] | Unknown
+    limit_ranges: tuple[LimitRange, ...] | Unknown
+    pod_webhooks: tuple[PodWebhook, ...] | Unknown
+    node_provisioners: tuple[NodeProvisioner, ...] | Unknown
+    volume_controllers: tuple[VolumeController, ...] | Unknown
+    balancer_controllers: tuple[BalancerController, ...] | Unknown
+    ingress_controllers: tuple[IngressController, ...] | Unknown
+    # By its ARN.
+    target_groups: Mapping[str, TargetGroup] | Unknown
+    # By its id; those of the nodes and of their groups.
+    subnets: Mapping[str, Subnet] | Unknown
+    # By the subnet's id.
+    ways_out: Mapping[str, WayOut] | Unknown
+    # Of the VPCs of subnets without a default route.
+    vpc_endpoints: tuple[VpcEndpoint, ...] | Unknown
+    # By what disks and templates call them.
+    encryption_keys: Mapping[str, EncryptionKey] | Unknown
+    # Family of machines -> vCPUs on demand, of the families that Kafka's nodes are of.
+    machine_quotas: Mapping[str, AccountQuota] | Unknown
+    # TiB of gp3, which root volumes are of.
+    disk_quota: AccountQuota | Unknown
+    control_plane: ControlPlane | Unknown
+    fargate_profiles: tuple[FargateProfile, ...] | Unknown
+    upgrade_insights: tuple[Insight, ...] | Unknown
+    zonal_shifts: tuple[Shiftable, ...] | Unknown
+    aws_health: AwsHealth | Unknown
+    # Epoch seconds.
+    read_at: float
+
+
+Owned = TypeVar("Owned", KafkaPool, Pod, PodSet, Rebalance, Topic)
+# Of a part that whoever reads had no need of: nothing is known of it, and nothing is amiss.
+NOT_ASKED = Unknown("nobody asked")
+
+
+def only(read_at: float, **parts: Any) -> ClusterFacts:
+    """Return a cluster of which only some parts were asked for."""
+    names = (field.name for field in fields(ClusterFacts))
+    return ClusterFacts(**dict.fromkeys(names, NOT_ASKED) | parts | {"read_at": read_at})
+
+
+def every_kafka(seen: ClusterFacts) -> tuple[Kafka | OtherKafka, ...]:
+    """Return every Kafka whose pods are known, whoever runs it."""
+    return (*of(seen.kafkas), *of(seen.other_kafkas))
+
+
+def of_kafka(part: tuple[Owned, ...] | Unknown, kafka: Kafka | OtherKafka) -> list[Owned]:
+    """Return what of a part belongs to one Kafka."""
+    return [e for e in of(part) if (e.namespace, e.kafka) == (kafka.namespace, kafka.name)]
+
+
+def pods_of(seen: ClusterFacts, kafka: Kafka | OtherKafka) -> list[Pod]:
+    """Return the pods of one Kafka."""
+    return of_kafka(seen.pods, kafka)
+
+
+def node_of(pod: Pod, seen: ClusterFacts) -> Node | None:
+    """Return the node that holds a pod, where both are known."""
+    return mapping_of(seen.nodes).get(pod.node or "")
+
+
+def zone_of(pod: Pod, seen: ClusterFacts) -> str | None:
+    """Return the zone of a pod's node, where both are known."""
+    node = node_of(pod, seen)
+    return None if node is None else node.zone
+
+
+def machine_of(node: Node, seen: ClusterFacts) -> Instance | None:
+    """Return the instance that a node is, where both are known."""
+    return mapping_of(seen.instances).get(node.instance_id or "")
+
+
+def machines_of(seen: ClusterFacts) -> dict[str, Instance]:
+    """Return the instances that nodes are, by the nodes' names, as far as they are known."""
+    nodes = mapping_of(seen.nodes).values()
+    return {node.name: machine for node in nodes if (machine := machine_of(node, seen))}
+
+
+def pool_names(seen: ClusterFacts) -> list[str]:
+    """Return the NodePools that nodes of Kafka name."""
+    return sorted({node.node_pool for node in mapping_of(seen.nodes).values() if node.node_pool})
+
+
+def nodes_of(group: ScalingGroup, seen: ClusterFacts) -> list[Node]:
+    """Return a group's nodes that hold pods of Kafka."""
+    group_of = mapping_of(seen.group_of)
+    return [
+        node
+        for node in mapping_of(seen.nodes).values()
+        if node.instance_id and group_of.get(node.instance_id) == group.name
+    ]
+
+
+def pods_on(group: ScalingGroup, seen: ClusterFacts) -> list[Pod]:
+    """Return the pods on a group's nodes."""
+    mine = {node.name for node in nodes_of(group, seen)}
+    return [pod for pod in of(seen.pods) if pod.node in mine]
+
+
+def grace_of(pods: list[Pod] | tuple[Pod, ...]) -> int:
+    """Return the longest time that any of some pods asks for to stop."""
+    return max((pod.grace_seconds for pod in pods), default=0)

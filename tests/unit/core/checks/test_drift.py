@@ -1,0 +1,293 @@
+"""core.checks.drift: whatever differs is named, with both values and a remedy; nothing else is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+
+from core import naming
+from core.availability.operator import Condition, KafkaConditions
+from core.checks.drift import COMPARED, JUDGED, TITLES, Drift, findings, unexamined_parts
+from core.checks.expected import expectation_of
+from core.model import snapshot
+from core.model.snapshot import Pod, Service, Snapshot, Volume
+from tests.every_case import every_case
+from tests.unit.infra.programs import BROKER, CONTROLLER, spec
+
+SPEC = spec(pools=[CONTROLLER, {**BROKER, "spare_nodes_per_zone": 1}])
+EXPECTED = expectation_of(SPEC, ["test-orders-incidents-retained"])
+CLUSTER = EXPECTED.cluster
+BOOTSTRAP_GATE = naming.readiness_gate(naming.target_group_binding(CLUSTER, None))
+
+
+THEIRS = snapshot.Budget(min_available="1", max_unavailable=None, of_kafka=True)
+KAFKA = (EXPECTED.snapshot.kafkas or {})[CLUSTER]
+
+
+def kafka(**told: Any) -> KafkaConditions:
+    return KafkaConditions(**{"ready": True, "generation_observed": True, **told})
+
+
+def gate(node_id: int) -> str:
+    return naming.readiness_gate(naming.target_group_binding(CLUSTER, node_id))
+
+
+def broker(node_id: int = 10, **changed: Any) -> Pod:
+    gates = frozenset({gate(node_id), BOOTSTRAP_GATE, "example.com/warm"})
+    return replace(Pod(node_id=node_id, is_broker=True, gates=gates), **changed)
+
+
+def live_cluster(**changed: Any) -> Snapshot:
+    """A cluster as its spec asks for; keywords replace whole parts."""
+    bindings = EXPECTED.snapshot.bindings or {}
+    services = {
+        binding.service: Service(ports=frozenset({binding.port, "tcp-other"}))
+        for binding in bindings.values()
+        if binding.service not in EXPECTED.spare_services
+    }
+    whole = replace(
+        EXPECTED.snapshot,
+        services=services,
+        pods={
+            "orders-broker-a-10": broker(),
+            "orders-controller-a-0": Pod(node_id=0, is_broker=False, gates=frozenset()),
+        },
+        volumes={"pvc-1": Volume(claim="data-0-orders-broker-a-10", reclaim_policy="Retain")},
+    )
+    return replace(whole, **changed)
+
+
+def found(**changed: Any) -> list[Drift]:
+    return findings(EXPECTED, live_cluster(**changed))
+
+
+def test_of_nodes_and_volumes_that_are_not_there_it_is_said_that_nobody_looked() -> None:
+    said = list(unexamined_parts(EXPECTED, live_cluster(pods={}, volumes={})))
+    assert said[0].startswith("No pod of Kafka's nodes 0, 1, 2, 10, 20, 30 runs")
+    assert said[1].startswith("No operator of Strimzi's was found")
+    assert said[2].startswith("0 of 9 volumes of orders are there")
+    assert (
+        list(unexamined_parts(EXPECTED, live_cluster(pods=None, volumes=None, operators=None)))
+        == []
+    )
+
+
+BESIDE = {
+    "a budget of somebody else's over Kafka's pods": (
+        {"budgets": {**(EXPECTED.snapshot.budgets or {}), "theirs": THEIRS}},
+        "PodDisruptionBudget theirs over pods of Kafka's",
+    ),
+    "a namespace that is deleted": (
+        {"namespaces": {"kafka": snapshot.Namespace(gate_label="enabled", leaving=True)}},
+        "namespace kafka",
+    ),
+    "a Kafka that is paused": (
+        {"kafkas": {CLUSTER: replace(KAFKA, conditions=kafka(paused=True))}},
+        "annotation strimzi.io/pause-reconciliation of Kafka orders",
+    ),
+    "a Kafka of which something is ignored": (
+        {
+            "kafkas": {
+                CLUSTER: replace(
+                    KAFKA, conditions=kafka(warnings=(Condition("KafkaStorage", "It ignores."),))
+                )
+            }
+        },
+        "what is asked of Kafka orders (KafkaStorage)",
+    ),
+    "a Kafka that is deleted": (
+        {"kafkas": {CLUSTER: replace(KAFKA, leaving=True)}},
+        "Kafka orders",
+    ),
+    "what Connect has left behind": (
+        {"connect_bindings": {"strimzi-kafka-orders-connect-connect-init": True}},
+        "ClusterRoleBinding strimzi-kafka-orders-connect-connect-init",
+    ),
+    "two operators": (
+        {"operators": dict.fromkeys("ab", snapshot.Operator())},
+        "Strimzi's operators that watch kafka",
+    ),
+}
+
+
+@every_case(("changed", "what"), BESIDE.values(), ids=BESIDE.keys())
+def test_what_is_there_and_stops_or_doubles_it_is_found(
+    changed: Mapping[str, Any], what: str
+) -> None:
+    assert [each.what for each in found(**changed)] == [what]
+
+
+def test_a_cluster_that_is_as_its_spec_says_has_no_findings() -> None:
+    assert found() == []
+
+
+def members(part: str) -> dict[str, Any]:
+    return dict(getattr(EXPECTED.snapshot, part))
+
+
+@every_case("part", COMPARED)
+def test_a_member_that_is_missing_is_named(part: str) -> None:
+    name, *_ = members(part)
+    remaining = {key: value for key, value in members(part).items() if key != name}
+    finding, *others = found(**{part: remaining})
+    assert not others
+    assert (finding.what, finding.expected, finding.found) == (
+        f"{COMPARED[part].member} {name}",
+        "present",
+        "missing",
+    )
+    assert finding.remedy
+
+
+def another(value: Any) -> Any:
+    """Return a value of the same kind that is not this one."""
+    kinds: Mapping[type, Any] = {
+        bool: not value,
+        int: 4711,
+        str: "other",
+        frozenset: frozenset({"other"}),
+        tuple: (0, 1),
+        type(None): 4711,
+    }
+    return kinds[type(value)]
+
+
+FIELDS = [(part, field) for part, compared in COMPARED.items() for field in compared.labels]
+
+
+@every_case(("part", "field"), FIELDS, ids=[f"{p}-{f}" for p, f in FIELDS])
+def test_a_value_that_differs_is_named_with_both_values(part: str, field: str) -> None:
+    name, member = next(iter(members(part).items()))
+    other = another(getattr(member, field))
+    what = f"{COMPARED[part].labels[field]} of {COMPARED[part].member} {name}"
+    changed = {**members(part), name: replace(member, **{field: other})}
+    # A binding that leads elsewhere breaks more than itself; that has tests of its own.
+    (finding,) = [f for f in found(**{part: changed}) if f.what == what]
+    assert finding.expected != finding.found
+    assert finding.remedy
+
+
+def test_every_field_of_a_compared_part_is_compared() -> None:
+    for part, compared in COMPARED.items():
+        member = next(iter(members(part).values()))
+        wanted = {*compared.labels, *compared.judged}
+        assert {field.name for field in fields(member)} == wanted, part
+
+
+def test_every_part_has_a_title_and_is_either_compared_or_judged() -> None:
+    assert {field.name for field in fields(Snapshot)} == set(TITLES) == {*COMPARED, *JUDGED}
+
+
+@every_case("part", TITLES)
+def test_a_part_that_was_not_read_says_nothing(part: str) -> None:
+    assert found(**{part: None}) == []
+
+
+def test_a_part_that_is_not_of_this_cluster_says_nothing() -> None:
+    on_karpenter = expectation_of(spec(node_provisioner="karpenter"), [])
+    assert on_karpenter.snapshot.groups is None
+    assert on_karpenter.snapshot.hooks is None
+    names = {f.what for f in findings(on_karpenter, Snapshot(groups={}, hooks={}, alarms={}))}
+    assert names == set()
+
+
+def test_seconds_are_said_as_seconds() -> None:
+    name, hook = next(iter(members("hooks").items()))
+    cut = {**members("hooks"), name: replace(hook, heartbeat_seconds=60)}
+    (finding,) = found(hooks=cut)
+    assert (finding.expected, finding.found) == ("900 s", "60 s")
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "layer"),
+    [
+        ("queues", "test-orders-nth", "test-platform"),
+        ("queues", "test-orders-ticks-dlq", "test-operations"),
+        ("alarms", "test-orders-incidents-retained", "test-operations"),
+        ("bindings", "orders-broker-10", "test-kafka"),
+    ],
+)
+def test_the_remedy_names_the_stack_that_made_it(part: str, name: str, layer: str) -> None:
+    remaining = {key: value for key, value in members(part).items() if key != name}
+    (finding,) = found(**{part: remaining})
+    assert finding.remedy == f"`pulumi up --refresh -s {layer}`"
+
+
+def test_a_binding_whose_service_is_gone_is_named_and_a_spare_brokers_is_not() -> None:
+    services = dict(live_cluster().services or {})
+    assert "orders-broker-a-nlb-11" in EXPECTED.spare_services
+    assert "orders-broker-a-nlb-11" not in services
+    del services["orders-broker-a-nlb-10"]
+    (finding,) = found(services=services)
+    assert finding.what == "Service orders-broker-a-nlb-10 of TargetGroupBinding orders-broker-10"
+    assert "describe kafka orders" in finding.remedy
+
+
+def test_a_service_that_lost_the_bindings_port_is_named() -> None:
+    name = "orders-broker-a-nlb-10"
+    services = {**(live_cluster().services or {}), name: Service(ports=frozenset({"tcp-new"}))}
+    (finding,) = found(services=services)
+    assert (finding.expected, finding.found) == ("tcp-nlb", "tcp-new")
+    assert "every target is deregistered" in finding.remedy
+
+
+def test_somebody_elses_binding_needs_its_service_too() -> None:
+    stray = snapshot.Binding(target_group="x", service="nobody", port="y", target_type="ip")
+    (finding,) = found(bindings={**members("bindings"), "stray": stray})
+    assert finding.what == "Service nobody of TargetGroupBinding stray"
+
+
+@pytest.mark.parametrize(
+    "gates",
+    [frozenset(), frozenset({BOOTSTRAP_GATE}), frozenset({gate(10)}), frozenset({gate(20)})],
+    ids=["none", "its own missing", "the bootstrap's missing", "another's"],
+)
+def test_a_running_broker_without_its_gates_is_named(gates: frozenset[str]) -> None:
+    (finding,) = found(pods={"orders-broker-a-10": broker(gates=gates)})
+    assert finding.what == "readiness gates of pod orders-broker-a-10"
+    assert finding.expected == "orders-bootstrap, orders-broker-10"
+    assert "manual-rolling-update=true" in finding.remedy
+
+
+def test_a_controller_behind_the_load_balancer_is_named_since_it_is_never_ready() -> None:
+    pod = Pod(node_id=0, is_broker=False, gates=frozenset({BOOTSTRAP_GATE}))
+    (finding,) = found(pods={"orders-controller-a-0": pod})
+    assert finding.expected == "none"
+    assert finding.found == "orders-bootstrap"
+
+
+def test_a_volume_that_would_go_with_its_claim_is_named_with_the_patch_that_saves_it() -> None:
+    volume = Volume(claim="data-0-orders-broker-a-10", reclaim_policy="Delete")
+    (finding,) = found(volumes={"pvc-1": volume})
+    assert "data-0-orders-broker-a-10" in finding.what
+    assert '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}' in finding.remedy
+
+
+def test_a_drain_cleaner_that_denies_our_drains_is_named_with_the_setting() -> None:
+    cleaners = {"ops/cleaner": snapshot.DrainCleaner(drains_kafka=True)}
+    (finding,) = found(drain_cleaners=cleaners)
+    assert finding.what == "STRIMZI_DRAIN_KAFKA of Drain Cleaner ops/cleaner"
+    assert (finding.expected, finding.found) == ("false", "true")
+    assert found(drain_cleaners={"ops/off": snapshot.DrainCleaner(drains_kafka=False)}) == []
+
+
+def test_a_budget_of_strimzis_beside_ours_is_named_with_the_command_that_ends_it() -> None:
+    theirs = snapshot.Budget(min_available="5", max_unavailable=None)
+    (finding,) = found(budgets={**members("budgets"), "orders-kafka": theirs})
+    assert (finding.what, finding.found) == ("PodDisruptionBudget orders-kafka", "present")
+    assert "delete pdb orders-kafka" in finding.remedy
+
+
+def test_what_strimzis_operator_has_not_finished_is_said_and_is_no_drift() -> None:
+    trouble = Condition("FatalProblem", "Pod orders-broker-a-10 is unschedulable")
+    for told, words in (
+        (kafka(not_ready=trouble, ready=False), str(trouble)),
+        (kafka(generation_observed=False), "has not finished with Kafka orders"),
+    ):
+        changed = {"kafkas": {CLUSTER: replace(KAFKA, conditions=told)}}
+        assert found(**changed) == []
+        said = unexamined_parts(EXPECTED, live_cluster(**changed))
+        assert any(words in sentence for sentence in said)

@@ -1,0 +1,418 @@
+"""One broken fact of a healthy cluster is one finding, and it is the right one."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from decimal import Decimal
+from typing import Any
+
+from core.availability.operator import Condition
+from core.checks.finding import CLEAR, FOUND, NOT_READ, Weight, exit_code
+from core.checks.table import findings
+from core.model.facts import ClusterFacts
+from core.model.kafka import KafkaListener, Topic
+from core.model.nodes import Instance, ManagedNodeGroup, NodeBudget, NodePool
+from core.model.workloads import Autoscaler, Balanced, DrainCleaner, EvictionWebhook, Evictor
+from core.placement import Taint
+from core.selectors import Requirement
+from core.unknown import Unknown
+from tests.every_case import every_case
+from tests.unit.core.checks.clusters import (
+    BUDGET,
+    GOOD,
+    HANDLER,
+    HOOK,
+    INSTANCE,
+    KAFKA,
+    OPERATOR,
+    QUEUE,
+    VOLUME,
+    ZONES,
+    node,
+    pod,
+)
+from tests.unit.core.checks.clusters import group as group_at
+
+ONE = NodeBudget(written="1")
+POOL = NodePool(
+    name="kafka", expire_after=None, grace=None, consolidation="WhenEmpty", budgets=(ONE,)
+)
+MANAGED = ManagedNodeGroup(name="workers", at_once=1, percent_at_once=None, strategy="DEFAULT")
+TAGS = {"drain-me": ""}
+GOOD_INSTANCES = {f"i-{index}": replace(INSTANCE, tags=TAGS) for index in range(4)}
+GOOD_NODES = {f"ip-10-0-0-{index}": node(index) for index in range(3)}
+GOOD_GROUPS = {f"kafka-{index}": group_at(index) for index in range(3)}
+GOOD_GROUP_OF = {f"i-{index}": f"kafka-{index}" for index in range(3)}
+GOOD_PODS = tuple(map(pod, range(3)))
+GOOD_BALANCED = Balanced(
+    namespace="streaming", name="brokers", selector=pod(0).labels, target_group="brokers"
+)
+CLEANER = DrainCleaner(title="kafka/cleaner", denies=True, drains_kafka=True)
+
+
+def kafka(**changes: Any) -> ClusterFacts:
+    return replace(GOOD, kafkas=(replace(KAFKA, **changes),))
+
+
+def config(**changes: str) -> ClusterFacts:
+    given = {key.replace("_", "."): value for key, value in changes.items()}
+    return kafka(config={**KAFKA.config, **given})
+
+
+def first_pod(**changes: Any) -> ClusterFacts:
+    return replace(GOOD, pods=(replace(pod(0), **changes), pod(1), pod(2)))
+
+
+def group(**changes: Any) -> ClusterFacts:
+    first = replace(group_at(0), **changes)
+    return replace(GOOD, groups={"kafka-0": first, "kafka-1": group_at(1), "kafka-2": group_at(2)})
+
+
+def handler(**changes: Any) -> ClusterFacts:
+    return replace(GOOD, handlers=(replace(HANDLER, **changes),))
+
+
+def karpenter(*, auto_mode: bool = False, **changes: Any) -> ClusterFacts:
+    nodes = {
+        f"ip-10-0-0-{index}": replace(node(index), node_pool="kafka", auto_mode=auto_mode)
+        for index in range(3)
+    }
+    pools = {"kafka": replace(POOL, **changes)}
+    return replace(GOOD, nodes=nodes, node_pools=pools, group_of={}, groups={})
+
+
+def in_zones(*zones: str) -> ClusterFacts:
+    nodes = {f"ip-10-0-0-{i}": replace(node(i), zone=zone) for i, zone in enumerate(zones)}
+    named = dict(zip(GOOD_GROUPS, zones, strict=True))
+    groups = {n: replace(GOOD_GROUPS[n], zones=frozenset({z})) for n, z in named.items()}
+    return replace(GOOD, nodes=nodes, groups=groups)
+
+
+def topic(**changes: int) -> ClusterFacts:
+    given = {"replicas": None, "min_in_sync": None, **changes}
+    named = Topic(namespace="streaming", name="orders", kafka="payments", **given)
+    return replace(GOOD, topics=(named,))
+
+
+def voters(count: int, *, same_node: bool = False) -> ClusterFacts:
+    """Give the cluster controllers beside its brokers."""
+    alone = (
+        replace(
+            pod(index),
+            name=f"payments-controllers-{index}",
+            broker=False,
+            controller=True,
+            node="ip-10-0-0-0" if same_node else f"ip-10-0-0-{index}",
+            labels={**pod(index).labels, "role": "controller"},
+        )
+        for index in range(count)
+    )
+    fourth = replace(GOOD_NODES["ip-10-0-0-0"], name="ip-10-0-0-3", zone="d", instance_id="i-3")
+    fourth_group = replace(GOOD_GROUPS["kafka-0"], name="kafka-3", zones=frozenset({"d"}))
+    nodes = {**GOOD_NODES, fourth.name: fourth}
+    balanced = (replace(GOOD_BALANCED, selector={**GOOD_BALANCED.selector, "role": "broker"}),)
+    return replace(
+        GOOD,
+        pods=(*GOOD_PODS, *alone),
+        nodes=nodes,
+        instances=GOOD_INSTANCES,
+        group_of={**GOOD_GROUP_OF, "i-3": "kafka-3"},
+        groups={**GOOD_GROUPS, "kafka-3": fourth_group},
+        balanced=balanced,
+    )
+
+
+BROKEN = {
+    "replicas as many as must be in sync": (config(min_insync_replicas="3"), "replication"),
+    "two replicas": (config(offsets_topic_replication_factor="1"), "replication"),
+    "one replica suffices": (config(min_insync_replicas="1"), "min-insync"),
+    "a listener for everybody": (kafka(listeners=(KafkaListener("plain", None),)), "listener"),
+    "no rack": (kafka(rack_aware=False), "rack"),
+    "one zone": (in_zones("a", "a", "a"), "zones"),
+    "two zones": (in_zones("a", "a", "b"), "zones"),
+    "the usual 30 s": (first_pod(grace_seconds=30), "grace"),
+    "as long as Kafka waits": (first_pod(grace_seconds=300), "grace"),
+    "a pod without a node": (first_pod(node=None), "not-running"),
+    "a pod that is not ready": (first_pod(ready=False), "not-running"),
+    "a pod too few": (replace(GOOD, pods=(pod(0), pod(1))), "not-running"),
+    "what Strimzi complains of": (kafka(not_ready="a certificate has expired"), "not-running"),
+    "nobody reconciles": (kafka(paused=True), "paused"),
+    "a change that is ignored": (kafka(ignored=(Condition("KafkaStorage", "No."),)), "ignored"),
+    "no operator": (replace(GOOD, operators=()), "operator-missing"),
+    "an operator of others": (
+        replace(GOOD, operators=(replace(OPERATOR, namespaces=frozenset({"x"})),)),
+        "operator-missing",
+    ),
+    "two operators": (replace(GOOD, operators=(OPERATOR, OPERATOR)), "operator-several"),
+    "an unclean election": (config(unclean_leader_election_enable="true"), "unclean-election"),
+    "no controlled shutdown": (config(controlled_shutdown_enable="false"), "controlled-shutdown"),
+    "a topic of one replica": (topic(replicas=1), "topic-replicas"),
+    "a topic that wants all": (topic(min_in_sync=3), "topic-replicas"),
+    "two controllers": (voters(2), "quorum"),
+    "controllers on one node": (voters(3, same_node=True), "quorum-node"),
+    "spot": (
+        replace(GOOD, instances={**GOOD_INSTANCES, "i-1": Instance(lifecycle="spot", tags=TAGS)}),
+        "spot",
+    ),
+    "two on a node": (
+        replace(
+            GOOD,
+            pools=tuple(replace(pool, replicas=4) for pool in GOOD.pools),
+            pods=(*GOOD.pods, replace(pod(0), name="payments-main-3")),
+        ),
+        "shared-node",
+    ),
+    "free to share": (first_pod(alone_on_its_node=False), "anti-affinity"),
+    "an idle node with a leftover taint": (
+        replace(
+            GOOD,
+            idle_nodes={
+                "ip-10-0-0-9": replace(
+                    node(0),
+                    taints=(Taint(key="ebs.csi.aws.com/agent-not-ready", effect="NoSchedule"),),
+                )
+            },
+        ),
+        "node-takes-none",
+    ),
+    "an idle node that is not Ready": (
+        replace(GOOD, idle_nodes={"ip-10-0-0-9": replace(node(0), ready=False)}),
+        "node-takes-none",
+    ),
+    "an idle node that is too small": (
+        replace(
+            GOOD,
+            pods=tuple(replace(p, requests={"memory": Decimal(8)}) for p in GOOD.pods),
+            idle_nodes={"ip-10-0-0-9": replace(node(0), allocatable={"memory": Decimal(7)})},
+        ),
+        "node-takes-none",
+    ),
+    "no disk": (first_pod(claims=()), "ephemeral"),
+    "deleted with its claim": (
+        replace(GOOD, volumes=(replace(VOLUME, reclaim="Delete"),)),
+        "reclaim",
+    ),
+    "bound too early": (replace(GOOD, volumes=(replace(VOLUME, binding="Immediate"),)), "binding"),
+    "cannot grow": (replace(GOOD, volumes=(replace(VOLUME, expandable=False),)), "expansion"),
+    "a node's own disk": (replace(GOOD, volumes=(replace(VOLUME, on_node=True),)), "local-volume"),
+    "a network's disk": (
+        replace(GOOD, volumes=(replace(VOLUME, shared_by="NFS"),)),
+        "network-file-system",
+    ),
+    "a disk on credit": (
+        replace(GOOD, volumes=(replace(VOLUME, ebs_type="gp2", gib=500.0),)),
+        "gp2",
+    ),
+    "an age limit": (group(lifetime_seconds=1_209_600), "group-lifetime"),
+    "a load balancer's opinion": (group(asks=frozenset({"ELB"})), "group-health"),
+    "two zones in a group": (group(zones=frozenset({ZONES[0], "b"})), "group-zones"),
+    "no room": (group(maximum=1), "group-maximum"),
+    "nothing launches": (group(suspended=frozenset({"Launch"})), "group-suspended"),
+    "no hook": (group(hooks=()), "hook-missing"),
+    "a hook that continues": (
+        group(hooks=(replace(HOOK, default_result="CONTINUE"),)),
+        "hook-default",
+    ),
+    "abandoned and not kept": (group(retains_on_abandon=False), "hook-default"),
+    "a short hook": (group(hooks=(replace(HOOK, heartbeat_seconds=300),)), "hook-heartbeat"),
+    "a hook shorter than a drain": (
+        group(hooks=(replace(HOOK, heartbeat_seconds=500),)),
+        "hook-heartbeat",
+    ),
+    "beaten too rarely": (
+        replace(
+            group(hooks=(replace(HOOK, heartbeat_seconds=300),)),
+            handlers=(replace(HANDLER, beat_seconds=300),),
+        ),
+        "hook-heartbeat",
+    ),
+    "a share nobody can count": (
+        replace(
+            GOOD,
+            budgets=(replace(BUDGET, least_available=None, most_unavailable="1"),),
+        ),
+        "budget-blocks",
+    ),
+    "a budget that lets nobody go": (
+        replace(GOOD, budgets=(replace(BUDGET, least_available="3", desired_healthy=3),)),
+        "budget-blocks",
+    ),
+    "two may leave": (replace(GOOD, budgets=(replace(BUDGET, desired_healthy=1),)), "budget-loose"),
+    "no handler": (replace(GOOD, handlers=()), "nth-missing"),
+    "two handlers": (replace(GOOD, handlers=(HANDLER, HANDLER)), "nth-several"),
+    "metadata only": (handler(queue_mode=False), "nth-mode"),
+    "too little for pods": (handler(pod_grace_seconds=30), "nth-pod-grace"),
+    "too little for nodes": (handler(drain_timeout_seconds=120), "nth-timeout"),
+    "only cordons": (handler(drains=False), "nth-idle"),
+    "a tag that is missing": (handler(asks_for_tag="x/managed"), "nth-tag"),
+    "not told of terminations": (
+        replace(GOOD, queues={"https://sqs/theirs": replace(QUEUE, patterns=())}),
+        "nth-deaf",
+    ),
+    "forgets too early": (
+        replace(GOOD, queues={"https://sqs/theirs": replace(QUEUE, kept_seconds=300)}),
+        "nth-queue",
+    ),
+    "volumes taken from a living node": (
+        handler(taints_out_of_service=True),
+        "nth-out-of-service",
+    ),
+    "a gate that is gone": (
+        replace(
+            GOOD,
+            eviction_webhooks=(
+                EvictionWebhook(name="gate", unanswered="Service tools/gate, which does not exist"),
+            ),
+        ),
+        "webhook-dead",
+    ),
+    "a cleaner elsewhere": (
+        replace(
+            GOOD,
+            cleaners=(replace(CLEANER, denies=False, namespaces=frozenset({"x"})),),
+        ),
+        "cleaner-elsewhere",
+    ),
+    "a cleaner that lets pass": (
+        replace(GOOD, cleaners=(replace(CLEANER, denies=False),)),
+        "cleaner-passed",
+    ),
+    "an autoscaler that takes Strimzi's pods": (
+        replace(GOOD, autoscalers=(Autoscaler(title="ca", scales_down=True, takes_custom=True),)),
+        "autoscaler",
+    ),
+    "nobody asked": (replace(GOOD, eviction_webhooks=()), "eviction-unasked"),
+    "a cleaner of others": (
+        replace(GOOD, cleaners=(replace(CLEANER, drains_kafka=False),)),
+        "cleaner-off",
+    ),
+    "a cleaner that denies": (replace(GOOD, cleaners=(CLEANER,)), "cleaner-denies"),
+    "Karpenter's expiry": (karpenter(expire_after="720h"), "karpenter-expiry"),
+    "Karpenter's patience": (karpenter(grace="5m"), "karpenter-grace"),
+    "Karpenter's consolidation": (
+        karpenter(consolidation="WhenEmptyOrUnderutilized", budgets=(NodeBudget(written="10%"),)),
+        "karpenter-consolidation",
+    ),
+    "Karpenter's taint": (
+        replace(karpenter(), pods=(replace(pod(0), ignores_disruption=True), pod(1), pod(2))),
+        "karpenter-toleration",
+    ),
+    "Auto Mode": (karpenter(auto_mode=True), "auto-mode"),
+    "an instance alone": (
+        replace(GOOD, group_of={"i-0": "kafka-0", "i-1": "kafka-1"}),
+        "node-alone",
+    ),
+    "no label": (replace(GOOD, gated_namespaces={}), "gate-label"),
+    "no gate": (first_pod(readiness_gates=frozenset()), "gate-missing"),
+    "no controller": (replace(GOOD, balancer_controllers=()), "lbc-missing"),
+}
+
+
+def test_a_healthy_cluster_yields_nothing() -> None:
+    assert findings(GOOD) == []
+    assert exit_code([]) == CLEAR
+
+
+@every_case(("seen", "check"), BROKEN.values(), ids=BROKEN.keys())
+def test_one_broken_fact_is_that_finding_and_no_other(seen: ClusterFacts, check: str) -> None:
+    found = findings(seen)
+    assert {each.check for each in found} == {check}
+    assert exit_code(found) == FOUND
+    assert all(each.subject and each.evidence and each.remedy for each in found)
+
+
+ADVISED = {
+    "EKS's own group": (group(managed_node_group="workers", hooks=()), "managed-node-group"),
+    "an even quorum": (voters(4), "quorum-even"),
+    "ZooKeeper": (kafka(zookeeper=True), "zookeeper"),
+    "a descheduler": (
+        replace(GOOD, evictors=(Evictor(title="kube-system/d", tool="the descheduler"),)),
+        "evictor",
+    ),
+}
+
+
+@every_case(("seen", "check"), ADVISED.values(), ids=ADVISED.keys())
+def test_what_is_worth_knowing_is_said_and_breaks_nothing(seen: ClusterFacts, check: str) -> None:
+    found = findings(seen)
+    assert [(each.check, each.weight) for each in found] == [(check, Weight.ADVICE)]
+    assert exit_code(found) == CLEAR
+
+
+def test_how_eks_updates_its_own_group_is_judged() -> None:
+    eks = group(managed_node_group="workers", hooks=(), desired=6, maximum=6)
+
+    def checks(**changes: Any) -> set[str]:
+        managed = {"kafka-0": replace(MANAGED, **changes)}
+        return {each.check for each in findings(replace(eks, managed_node_groups=managed))}
+
+    assert checks() == {"managed-node-group"}
+    assert checks(at_once=2) == {"managed-node-group", "managed-update"}
+    assert checks(at_once=None, percent_at_once=33) == {"managed-node-group", "managed-update"}
+    assert checks(strategy="MINIMAL") == {"managed-node-group", "managed-minimal"}
+
+
+def test_a_combined_pod_is_a_vote_that_leaves_with_its_broker() -> None:
+    both = tuple(replace(each, controller=True) for each in GOOD_PODS)
+    (found,) = findings(replace(GOOD, pods=both))
+    assert (found.check, found.weight) == ("combined", Weight.ADVICE)
+    (first, *_) = findings(replace(in_zones("a", "a", "b"), pods=both))
+    assert {each.check for each in findings(replace(in_zones("a", "a", "b"), pods=both))} == {
+        "zones",
+        "quorum-zone",
+        "combined",
+    }
+    assert first.weight is Weight.PRODUCER
+
+
+def test_a_budget_without_a_status_is_counted_as_the_controller_would() -> None:
+    def found(**written: str | None) -> list[str]:
+        budget = replace(
+            BUDGET,
+            **{"least_available": None, "desired_healthy": None, "expected_pods": None, **written},
+        )
+        pods = tuple(replace(each, owner="StatefulSet") for each in GOOD_PODS)
+        return [each.check for each in findings(replace(GOOD, budgets=(budget,), pods=pods))]
+
+    assert found(most_unavailable="1") == found(least_available="2") == []
+    assert found(most_unavailable="34%") == found(least_available="0") == ["budget-loose"]
+    assert found(least_available="66%") == []
+    assert found(most_unavailable="0") == found(least_available="90%") == ["budget-blocks"]
+
+
+def test_pods_without_a_budget_are_one_finding_that_names_them() -> None:
+    (found,) = findings(replace(GOOD, budgets=()))
+    assert found.check == "budget-missing"
+    assert "payments-main-0, payments-main-1, payments-main-2" in found.evidence
+
+
+def test_two_budgets_over_a_pod_make_every_eviction_an_error() -> None:
+    expression = Requirement(key="strimzi.io/cluster", operator="Exists")
+    second = replace(BUDGET, name="ours", match_labels={}, expressions=(expression,))
+    found = findings(replace(GOOD, budgets=(BUDGET, second)))
+    assert {each.check for each in found} == {"budget-several"}
+    assert "ours, payments-kafka" in found[0].evidence
+
+
+def test_a_group_of_several_zones_that_does_not_rebalance_weighs_less() -> None:
+    zones = frozenset({ZONES[0], "b"})
+    (moving,) = findings(group(zones=zones))
+    (still,) = findings(group(zones=zones, suspended=frozenset({"AZRebalance"})))
+    assert (moving.weight, still.weight) == (Weight.BROKER, Weight.PRODUCER)
+
+
+def test_a_budget_of_one_node_or_an_annotation_is_enough_for_consolidation() -> None:
+    limited = karpenter(consolidation="Balanced", budgets=(ONE,))
+    assert findings(limited) == []
+    kept = tuple(
+        replace(pod(i), annotations={"karpenter.sh/do-not-disrupt": "true"}) for i in range(3)
+    )
+    annotated = replace(karpenter(consolidation="Balanced", budgets=()), pods=kept)
+    assert findings(annotated) == []
+
+
+@every_case("part", [field.name for field in fields(ClusterFacts)])
+def test_a_part_that_could_not_be_read_is_unknown_and_never_good(part: str) -> None:
+    found = findings(replace(GOOD, **{part: Unknown("you may not list it")}))
+    assert any(each.weight is Weight.UNKNOWN and "you may not" in each.evidence for each in found)
+    assert exit_code(found) == NOT_READ
