@@ -182,9 +182,9 @@ def preflight(
     """
     from cli import answer, target
     from cli.preflight import command
-    from core.checks.new_cluster import NOT_ASKED
+    from core.checks.finding import NOT_READ
 
-    with answer.refusals(NOT_ASKED, as_json=as_json):
+    with answer.refusals(NOT_READ, as_json=as_json):
         done = command.examine(target.of(environment), complaints)
     if as_json:
         typer.echo(command.as_json(done))

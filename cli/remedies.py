@@ -18,7 +18,7 @@ from botocore.exceptions import (
 from core.errors import StillwaterError
 from infra.eks.api import ApiError
 
-LOGIN = "log in again (such as `aws sso login`), or name another --profile; then survey again"
+LOGIN = "log in again (such as `aws sso login`), or name another --profile; then ask again"
 ENDED = frozenset(
     {
         *("AuthFailure", "ExpiredToken", "ExpiredTokenException", "InvalidClientTokenId"),
@@ -27,7 +27,7 @@ ENDED = frozenset(
     }
 )
 UNFORESEEN = "look at what it is about yourself, and tell the authors of Stillwater"
-WAIT = "wait a minute, and survey again"
+WAIT = "wait a minute, and ask again"
 AWAY = frozenset(
     {
         *("InternalError", "InternalFailure", "InternalServerError", "RequestLimitExceeded"),
@@ -51,7 +51,7 @@ def remedy_of(error: Exception) -> str:
     if isinstance(error, ApiError):
         return _of_kubernetes(error)
     if isinstance(error, ConnectionError | HTTPClientError):
-        return "let this machine reach AWS's endpoints in that region, and survey again"
+        return "let this machine reach AWS's endpoints in that region, and ask again"
     if isinstance(error, StillwaterError):
         return _of_ours(str(error))
     return "" if isinstance(error, BotoCoreError | OSError) else UNFORESEEN
@@ -60,10 +60,10 @@ def remedy_of(error: Exception) -> str:
 def _of_ours(said: str) -> str:
     """Return what to do about an answer that was read, and says too little."""
     if "another object" in said:
-        return "read it there yourself, or set it where its workload is described; survey again"
+        return "read it there yourself, or set it where its workload is described; ask again"
     if "--" in said or "account" in said:
-        return "name another --profile, --region or --context, and survey again"
-    return "see to what it says, and survey again"
+        return "name another --profile, --region or --context, and ask again"
+    return "see to what it says, and ask again"
 
 
 def _of_aws(error: ClientError) -> str:
@@ -77,7 +77,7 @@ def _of_aws(error: ClientError) -> str:
         if policy in message:
             return (
                 f"ask whoever keeps the {policy} that denies it, since no right of the caller's "
-                f"own goes beyond that; then survey again"
+                f"own goes beyond that; then ask again"
             )
     return ""
 
@@ -90,6 +90,6 @@ def _of_kubernetes(error: ApiError) -> str:
     if not error.status:
         return (
             "reach its API server: from inside its VPC or by a VPN where its endpoint is private, "
-            "then survey again"
+            "then ask again"
         )
     return ""

@@ -19,11 +19,11 @@ from cli.survey import account
 from cli.survey.account_parts import around, changes_of, keys_below
 from cli.survey.command import CLIENT, region_of
 from cli.survey.surroundings import RUNNING
-from core.checks import room
+from core.checks import table
 from core.checks.finding import Finding, unknown
-from core.checks.table import around_findings, in_order
 from core.errors import StillwaterError
-from core.model.facts import ClusterFacts, Subnet, only
+from core.model.account import Subnet
+from core.model.facts import ClusterFacts
 from core.model.nodes import Instance, Node
 from core.unknown import Unknown, mapping_of
 
@@ -64,16 +64,10 @@ def findings(session: Any, wanted: Machines) -> list[Finding]:
 
     def found() -> list[Finding]:
         asked = AWS.search(str(aws("ec2").meta.endpoint_url))
-        return judged(read(aws, wanted), wanted) if asked else []
+        return table.findings(read(aws, wanted)) if asked else []
 
     answer = answer_or_reason(found)
     return [unknown(WHOLE, answer)] if isinstance(answer, Unknown) else answer
-
-
-def judged(seen: ClusterFacts, wanted: Machines) -> list[Finding]:
-    """Return what is found around the machines, and around functions in subnets of others."""
-    functions = room.of_functions(seen, wanted.function_subnets, wanted.called)
-    return in_order([*around_findings(seen), *functions])
 
 
 def read(aws: Aws, wanted: Machines) -> ClusterFacts:
@@ -100,12 +94,12 @@ def read(aws: Aws, wanted: Machines) -> ClusterFacts:
             if grouped.get(name) in kept or _is_meant(_pool(each), wanted)
         },
     )
-    machinery = {"instances": instances, "groups": groups}
+    machinery: dict[str, Any] = {"instances": instances, "groups": groups}
     beside = around(aws, machinery, wanted.eks_cluster, wanted.region, wanted.function_subnets)
     changes = changes_of(aws, groups)
     zones = mapping_of(beside["subnets"])
-    return only(
-        time.time(),
+    return ClusterFacts(
+        read_at=time.time(),
         **machinery,
         **changes,
         encryption_keys=keys_below(aws, {}, changes["templates"], beside["control_plane"]),
@@ -113,6 +107,8 @@ def read(aws: Aws, wanted: Machines) -> ClusterFacts:
         nodes=on(
             instances, lambda found: {name: _node(name, found[name], zones) for name in found}
         ),
+        function_subnets=frozenset(wanted.function_subnets),
+        function_services=frozenset(wanted.called),
         **beside,
     )
 

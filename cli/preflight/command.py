@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
+from cli.findings import counted, show_findings
 from cli.preflight.needs import needs_of
 from cli.preflight.read import CLIENT, Reader
 from cli.target import Target
-from core.checks.new_cluster import AccountFinding, Consequence, exit_code, findings
+from core.checks.finding import Finding, Weight, exit_code
+from core.checks.table import findings
 from core.errors import InvalidInput, StillwaterError
-
-STYLES = {Consequence.REFUSED: "red", Consequence.UNKNOWN: "yellow", Consequence.NOTICE: "yellow"}
+from core.model.facts import ClusterFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +28,15 @@ class Preflight:
     account: str
     caller: str
     region: str
-    findings: list[AccountFinding]
+    findings: list[Finding]
 
     @property
     def exit_code(self) -> int:
         return exit_code(self.findings)
 
     @property
-    def refused(self) -> list[AccountFinding]:
-        return [each for each in self.findings if each.kind is Consequence.REFUSED]
+    def refused(self) -> list[Finding]:
+        return [each for each in self.findings if each.weight is Weight.REFUSED]
 
 
 def examine(target: Target, console: Console) -> Preflight:
@@ -58,7 +60,7 @@ def examine(target: Target, console: Console) -> Preflight:
     )
     with console.status("Asking the account") as status:
         needs, account = reader.read(status.update)
-    found = findings(needs, account)
+    found = findings(ClusterFacts(needs=needs, account=account, read_at=time.time()))
     return Preflight(spec.prefix, account.number, account.caller, account.region, found)
 
 
@@ -84,18 +86,11 @@ def as_json(done: Preflight) -> str:
 
 def show(done: Preflight, console: Console) -> None:
     """Print what stands in the way, then what is not known, then a verdict."""
-    for each in done.findings:
-        console.print(Text(f"{each.kind}: {each.sentence}", STYLES[each.kind]), soft_wrap=True)
+    show_findings(done.findings, console)
     console.print(Text(verdict(done)), soft_wrap=True)
 
 
 def verdict(done: Preflight) -> str:
     """Return the last line: how much of what, and of which account."""
     where = f"{done.cluster} in account {done.account}, {done.region}, as {done.caller}"
-    counts = {kind: sum(each.kind is kind for each in done.findings) for kind in Consequence}
-    if not counts[Consequence.REFUSED] and not counts[Consequence.UNKNOWN]:
-        return f"{where}: nothing stands in the way."
-    return (
-        f"{where}: {counts[Consequence.REFUSED]} would be refused, "
-        f"{counts[Consequence.UNKNOWN]} could not be asked."
-    )
+    return f"{where}: {counted(done.findings) or 'nothing stands in the way'}."

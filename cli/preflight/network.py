@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cli.survey import surroundings
-from core.model.account import StandingSubnet, StandingVpc
+from core.model.account import StandingVpc, Subnet
 
 if TYPE_CHECKING:
     from cli.preflight.asked import AccountClients
@@ -14,15 +14,11 @@ if TYPE_CHECKING:
 _ATTRIBUTES = {"EnableDnsSupport": "enableDnsSupport", "EnableDnsHostnames": "enableDnsHostnames"}
 
 
-def subnets(asked: AccountClients) -> dict[str, StandingSubnet]:
+def subnets(asked: AccountClients) -> dict[str, Subnet]:
     """Return the named subnets that there are."""
     if asked.needs.network is None:
         return {}
-    found = surroundings.subnets(asked.client("ec2"), sorted(asked.needs.network.subnets))
-    return {
-        name: StandingSubnet(each.zone, each.vpc, each.free_addresses, each.ipv6_only)
-        for name, each in found.items()
-    }
+    return surroundings.subnets(asked.client("ec2"), sorted(asked.needs.network.subnets))
 
 
 def vpc(asked: AccountClients) -> StandingVpc | None:

@@ -29,7 +29,8 @@ from cli.survey.listing import one
 from core.checks.room import EBS_IDS
 from core.errors import StillwaterError
 from core.instances import vcpu_quota
-from core.model.facts import ControlPlane, Disk, EncryptionKey, Subnet, VpcEndpoint, WayOut
+from core.model.account import Subnet
+from core.model.facts import ControlPlane, Disk, EncryptionKey, VpcEndpoint, WayOut
 from core.model.kafka import Volume
 from core.model.nodes import MachineTemplate, Node, NodeRole, ScalingGroup
 from core.model.workloads import TerminationHandler, TerminationQueue

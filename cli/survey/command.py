@@ -17,6 +17,7 @@ from rich.text import Text
 
 from cli.answers import answer_or_reason, on, on_any
 from cli.aws import Clients
+from cli.findings import counted, show_findings
 from cli.page_files import write_page
 from cli.refusals import sentence
 from cli.survey import (
@@ -43,7 +44,7 @@ from cli.survey.account_parts import (
     queues,
 )
 from cli.survey.listing import served_versions
-from core.checks.finding import Finding, Weight, exit_code
+from core.checks.finding import Finding, exit_code
 from core.checks.rights import UNREAD
 from core.checks.table import findings
 from core.errors import StillwaterError
@@ -54,13 +55,6 @@ from infra.eks.api import Api
 
 # Services that answer in one region of a partition for all of it, by how its regions begin.
 GLOBAL = {"health": {"": "us-east-1", "us-gov-": "us-gov-west-1", "cn-": "cn-northwest-1"}}
-STYLES = {
-    Weight.BROKER: "red",
-    Weight.PRODUCER: "red",
-    Weight.EXPOSED: "yellow",
-    Weight.UNKNOWN: "yellow",
-    Weight.ADVICE: "",
-}
 CLIENT = Config(
     connect_timeout=5, read_timeout=20, retries={"mode": "standard", "total_max_attempts": 3}
 )
@@ -264,14 +258,11 @@ def write_files(done: Survey, html: Path | None, adopt: Path | None) -> None:
 
 def show(done: Survey, console: Console) -> None:
     """Print each finding with its evidence and remedy, worst first, then a verdict."""
-    for each in done.findings:
-        console.print(Text(each.line, STYLES[each.weight]), soft_wrap=True)
+    show_findings(done.findings, console)
     console.print(Text(verdict(done)), soft_wrap=True)
 
 
 def verdict(done: Survey) -> str:
     """Return the last line: of which cluster, and how much of what."""
     where = f"{done.context} ({', '.join(done.kafkas) or 'its Kafkas could not be read'})"
-    counts = {weight: sum(e.weight is weight for e in done.findings) for weight in Weight}
-    said = [f"{count} x {weight}" for weight, count in counts.items() if count]
-    return f"{where}: {', '.join(said) or 'nothing was found'}."
+    return f"{where}: {counted(done.findings) or 'nothing was found'}."

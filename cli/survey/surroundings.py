@@ -22,6 +22,7 @@ from cli.survey.account import health_issues, vcpus
 from core.checks.new_cluster import QUOTAS
 from core.errors import StillwaterError
 from core.instances import vcpu_quota
+from core.model.account import Subnet
 from core.model.facts import (
     AccountQuota,
     AwsHealth,
@@ -29,7 +30,6 @@ from core.model.facts import (
     HealthEvent,
     Insight,
     Shiftable,
-    Subnet,
     VpcEndpoint,
     WayOut,
 )

@@ -28,6 +28,7 @@ from core.checks.finding import (
     producer_may_stall,
     worth_knowing,
 )
+from core.checks.rule import rule
 from core.model.facts import ClusterFacts, ControlPlane, EncryptionKey, HealthEvent, Shiftable
 from core.model.nodes import MachineStatus, ScalingGroup
 from core.unknown import Unknown, mapping_of, of
@@ -35,6 +36,7 @@ from core.unknown import Unknown, mapping_of, of
 TROUBLE = ("issue", "investigation")
 
 
+@rule("aws_health")
 def health(seen: ClusterFacts) -> Iterator[Finding]:
     """Find what AWS Health says is wrong, or will be done, where Kafka runs."""
     told = seen.aws_health
@@ -97,6 +99,7 @@ def _ours(seen: ClusterFacts) -> frozenset[str]:
     return frozenset(each for each in named if each)
 
 
+@rule("zonal_shifts")
 def shifts(seen: ClusterFacts) -> Iterator[Finding]:
     """Find zones that are shifted away from at this moment, and resources AWS may shift."""
     for each in of(seen.zonal_shifts):
@@ -157,6 +160,7 @@ MOST_SKEW, SKEW_SINCE_MINOR, MOST_SKEW_BEFORE = 3, 28, 2
 _MINOR = re.compile(r"v?1\.(\d+)")
 
 
+@rule("control_plane")
 def support(seen: ClusterFacts) -> Iterator[Finding]:
     """Find a version that costs more than it must, or that AWS upgrades by itself."""
     plane = seen.control_plane
@@ -211,6 +215,7 @@ def _day(moment: float | None) -> str:
     return "?" if moment is None else f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d}"
 
 
+@rule("control_plane")
 def state(seen: ClusterFacts) -> Iterator[Finding]:
     """Find a control plane that is changed or deleted at this moment, or that EKS calls ill."""
     plane = seen.control_plane
@@ -242,6 +247,7 @@ def state(seen: ClusterFacts) -> Iterator[Finding]:
         )
 
 
+@rule("control_plane", "nodes")
 def skew(seen: ClusterFacts) -> Iterator[Finding]:
     """Find nodes whose kubelet is older than the control plane allows, or newer."""
     plane = seen.control_plane
@@ -270,6 +276,7 @@ def _minor(written: str) -> int | None:
     return int(found[1]) if found else None
 
 
+@rule("upgrade_insights")
 def insights(seen: ClusterFacts) -> Iterator[Finding]:
     """Name what EKS has found that the next upgrade would meet."""
     open_ones = [each for each in of(seen.upgrade_insights) if each.status != "PASSING"]
@@ -292,6 +299,7 @@ USABLE, DELETED = (
 SERVICE_ROLE = "AWSServiceRoleForAutoScaling"
 
 
+@rule("encryption_keys")
 def keys(seen: ClusterFacts) -> Iterator[Finding]:
     """Find disks that no machine can open again, and groups whose machines do not start."""
     known = mapping_of(seen.encryption_keys)

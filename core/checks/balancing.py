@@ -24,6 +24,7 @@ from core.checks.finding import (
     producer_may_stall,
     worth_knowing,
 )
+from core.checks.rule import rule
 from core.model.facts import ClusterFacts, TargetGroup, grace_of
 from core.model.kafka import Kafka, Pod
 from core.model.workloads import Balanced, IngressController
@@ -37,6 +38,7 @@ FIRST_WITH_BINDINGS = (2,)
 FIRST_WITHOUT_DELAY = (3, 4)
 
 
+@rule("balanced")
 def readiness(seen: ClusterFacts) -> Iterator[Finding]:
     """Find brokers that count as ready before their load balancer sends anybody there."""
     if isinstance(seen.balanced, Unknown) or isinstance(seen.pods, Unknown):
@@ -72,6 +74,7 @@ def readiness(seen: ClusterFacts) -> Iterator[Finding]:
         )
 
 
+@rule("balanced")
 def node_ports(seen: ClusterFacts) -> Iterator[Finding]:
     """Name brokers that clients know by the addresses of their nodes."""
     ports = [each for each in of(seen.balanced) if each.own_port]
@@ -111,6 +114,7 @@ def _without_gate(binding: Balanced, pods: list[Pod], label: str) -> Iterator[Fi
         )
 
 
+@rule("balancer_controllers")
 def controller(seen: ClusterFacts) -> Iterator[Finding]:
     """Find controllers too old for TargetGroupBindings and readiness gates by IP."""
     if isinstance(seen.balancer_controllers, Unknown):
@@ -164,6 +168,7 @@ def _is_bound(seen: ClusterFacts) -> bool:
     return any(binding.covers(pod) for binding in bindings for pod in of(seen.pods))
 
 
+@rule("balanced", "target_groups")
 def attributes(seen: ClusterFacts) -> Iterator[Finding]:
     """Find target groups that keep, cut or misdirect clients of a broker that leaves."""
     if isinstance(seen.target_groups, Unknown):
@@ -269,6 +274,7 @@ def _kept_connections(group: TargetGroup, subject: str) -> Iterator[Finding]:
         )
 
 
+@rule("balanced")
 def unread_groups(seen: ClusterFacts) -> Iterator[Finding]:
     """Name bindings whose target group is not named in them, so that it was not judged."""
     silent = [
@@ -291,6 +297,7 @@ def unread_groups(seen: ClusterFacts) -> Iterator[Finding]:
 INGRESS, BEHIND_A_PROXY = "ingress", ("ingress", "cluster-ip")
 
 
+@rule("kafkas", "ingress_controllers")
 def ingresses(seen: ClusterFacts) -> Iterator[Finding]:
     """Find proxies by which all clients of a Kafka come in, and which one node takes along."""
     if isinstance(seen.ingress_controllers, Unknown):

@@ -20,6 +20,7 @@ from core.checks.finding import (
     producer_may_stall,
     worth_knowing,
 )
+from core.checks.rule import rule
 from core.model.facts import ClusterFacts, every_kafka, of_kafka, pods_of
 from core.model.kafka import Flavour, Kafka, OtherKafka, Pod, Volume
 from core.unknown import Unknown, mapping_of, of
@@ -32,6 +33,7 @@ TRUSTED_DAYS, URGENT_DAYS, DAY_SECONDS = 30, 7, 86_400
 RESTRICTED = "restricted"
 
 
+@rule("kafkas")
 def deletions(seen: ClusterFacts) -> Iterator[Finding]:
     """Find Kafkas that somebody has deleted, with all they consist of or in part."""
     for kafka in of(seen.kafkas):
@@ -50,6 +52,7 @@ def deletions(seen: ClusterFacts) -> Iterator[Finding]:
             )
 
 
+@rule("pods")
 def refusals(seen: ClusterFacts) -> Iterator[Finding]:
     """Find webhooks and quotas by which no pod of a Kafka can be created again."""
     for kafka in every_kafka(seen):
@@ -79,6 +82,7 @@ def refusals(seen: ClusterFacts) -> Iterator[Finding]:
                 )
 
 
+@rule("pod_webhooks", "pods")
 def asked_outside(seen: ClusterFacts) -> Iterator[Finding]:
     """Name who is asked before a pod of Kafka's is created, and is not in this cluster."""
     for kafka in every_kafka(seen):
@@ -98,6 +102,7 @@ def asked_outside(seen: ClusterFacts) -> Iterator[Finding]:
                 )
 
 
+@rule("pod_webhooks", "pods")
 def trust(seen: ClusterFacts) -> Iterator[Finding]:
     """Find webhooks that a broker waits for and whose authority ends soon."""
     for hook in of(seen.pod_webhooks):
@@ -116,6 +121,7 @@ def trust(seen: ClusterFacts) -> Iterator[Finding]:
             )
 
 
+@rule("pod_webhooks", "pods")
 def steps(seen: ClusterFacts) -> Iterator[Finding]:
     """Find webhooks without which a node does not join or empty, and nobody answers."""
     pods = of(seen.pods)
@@ -137,6 +143,7 @@ def steps(seen: ClusterFacts) -> Iterator[Finding]:
             )
 
 
+@rule("admission_policies", "pods")
 def policies(seen: ClusterFacts) -> Iterator[Finding]:
     """Name policies that may deny what a drain asks for, or whose expressions are wrong."""
     spaces = {pod.namespace for pod in of(seen.pods)}
@@ -190,6 +197,7 @@ def _lax(kafka: Kafka | OtherKafka, pods: list[Pod], seen: ClusterFacts) -> Iter
     )
 
 
+@rule("lost_images")
 def images(seen: ClusterFacts) -> Iterator[Finding]:
     """Find images that only nodes have which run them."""
     for kafka in every_kafka(seen):
@@ -203,6 +211,7 @@ def images(seen: ClusterFacts) -> Iterator[Finding]:
             )
 
 
+@rule("fargate_profiles", "pods")
 def fargate(seen: ClusterFacts) -> Iterator[Finding]:
     """Find Fargate profiles that take pods whose disks Fargate cannot attach."""
     for kafka in every_kafka(seen):
@@ -220,6 +229,7 @@ def fargate(seen: ClusterFacts) -> Iterator[Finding]:
                 )
 
 
+@rule("limit_ranges", "pods")
 def limits(seen: ClusterFacts) -> Iterator[Finding]:
     """Find pods that have more memory than a LimitRange lets the next ones have."""
     for kafka in every_kafka(seen):
@@ -239,6 +249,7 @@ def limits(seen: ClusterFacts) -> Iterator[Finding]:
                 )
 
 
+@rule("essentials")
 def essentials(seen: ClusterFacts) -> Iterator[Finding]:
     """Find what no pod starts without, and which does not run."""
     for each in of(seen.essentials):
@@ -252,6 +263,7 @@ def essentials(seen: ClusterFacts) -> Iterator[Finding]:
             )
 
 
+@rule("pending_releases")
 def releases(seen: ClusterFacts) -> Iterator[Finding]:
     """Find releases of Helm's that were begun and did not end."""
     for each in of(seen.pending_releases):
@@ -271,6 +283,7 @@ def releases(seen: ClusterFacts) -> Iterator[Finding]:
         )
 
 
+@rule("volume_controllers", "volumes")
 def drivers(seen: ClusterFacts) -> Iterator[Finding]:
     """Find EBS volumes that nobody would attach to another node."""
     if isinstance(seen.volume_controllers, Unknown):
@@ -294,6 +307,7 @@ GP2_WITHOUT_BURST_GIB = 1000
 DISKS = ("st1", "sc1", "standard")
 
 
+@rule("volumes")
 def volumes(seen: ClusterFacts) -> Iterator[Finding]:
     """Find disks that end with their pod, claim or node, or bind where the pod cannot run."""
     for kafka in every_kafka(seen):

@@ -24,6 +24,7 @@ from core.checks.finding import (
     producer_may_stall,
     worth_knowing,
 )
+from core.checks.rule import rule
 from core.model.facts import ClusterFacts, every_kafka, node_of, pods_of
 from core.model.kafka import Pod, Rival
 from core.model.workloads import Autoscaler, DisruptionBudget, DrainCleaner
@@ -36,6 +37,7 @@ SCALABLE = ("StatefulSet", "ReplicaSet", "ReplicationController", "Deployment")
 STRIMZIS = "strimzi.io/cluster"
 
 
+@rule("pods", "budgets")
 def budgets(seen: ClusterFacts) -> Iterator[Finding]:
     """Find brokers that anybody may evict, that nobody can, or whose eviction is an error."""
     if isinstance(seen.budgets, Unknown) or isinstance(seen.pods, Unknown):
@@ -154,6 +156,7 @@ def _cleaners(seen: ClusterFacts, namespace: str) -> list[DrainCleaner] | None:
     ]
 
 
+@rule("kafkas", "eviction_webhooks")
 def webhooks(seen: ClusterFacts) -> Iterator[Finding]:
     """Find evictions that nobody judges by Kafka's replicas, or that nobody can answer."""
     if isinstance(seen.eviction_webhooks, Unknown) or isinstance(seen.cleaners, Unknown):
@@ -182,6 +185,7 @@ def webhooks(seen: ClusterFacts) -> Iterator[Finding]:
         )
 
 
+@rule("kafkas", "cleaners")
 def cleaners(seen: ClusterFacts) -> Iterator[Finding]:
     """Find Drain Cleaners that leave a Kafka out, or deny what a drainer does not try again."""
     for cleaner in of(seen.cleaners):
@@ -224,6 +228,7 @@ SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 KEPT = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 
 
+@rule("pods", "autoscalers")
 def autoscalers(seen: ClusterFacts) -> Iterator[Finding]:
     """Find brokers whose node an autoscaler may take away because it looks idle."""
     for scaler in of(seen.autoscalers):
@@ -255,6 +260,7 @@ def _is_protected(pod: Pod, scaler: Autoscaler, seen: ClusterFacts) -> bool:
     return known and node.node_pool is None
 
 
+@rule("evictors")
 def evictors(seen: ClusterFacts) -> Iterator[Finding]:
     """Name what else evicts pods by its own rules, or may."""
     named = of(seen.evictors)
@@ -284,6 +290,7 @@ _REMEDY = (
 )
 
 
+@rule("pods", "rivals")
 def preemption(seen: ClusterFacts) -> Iterator[Finding]:
     """Find pods of others for which the scheduler may delete pods of Kafka."""
     for kafka in every_kafka(seen):

@@ -1,4 +1,4 @@
-"""Shapes of what a survey finds, and the exit code that follows."""
+"""Holds what a rule finds, and the exit code that follows."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from core import words
 from core.unknown import Unknown
 
 CLEAR, FOUND, NOT_READ = 0, 1, 2
-AGAIN = "look at it, and survey again"
+AGAIN = "look at it, and ask again"
 
 
 class Weight(StrEnum):
     """What may come of it, worst first."""
 
+    REFUSED = "would be refused"
     BROKER = "a broker may die"
     PRODUCER = "a producer may stall"
     EXPOSED = "open to everybody"
+    DRIFT = "not as described"
     UNKNOWN = "unknown"
     # A fact a plan should reckon with; nothing is broken.
     ADVICE = "worth knowing"
@@ -65,7 +67,7 @@ def unknown(part: str, unread: Unknown) -> Finding:
         "unread",
         part,
         f"it could not be read: {unread.why}",
-        unread.remedy or "give the caller the right to read it, and survey again",
+        unread.remedy or "give the caller the right to read it, and ask again",
     )
 
 

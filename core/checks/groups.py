@@ -23,6 +23,7 @@ from core.checks.finding import (
     producer_may_stall,
     worth_knowing,
 )
+from core.checks.rule import rule
 from core.model.facts import ClusterFacts, grace_of, machines_of, nodes_of, pods_on, pool_names
 from core.model.nodes import MachineTemplate, ManagedNodeGroup, ScalingGroup, TerminationHook
 from core.unknown import mapping_of, of
@@ -138,15 +139,14 @@ ENDED_BY: Mapping[str, tuple[Weight, str, str]] = {
 REPLACING = ("Launch", "Terminate", "HealthCheck", "ReplaceUnhealthy")
 
 
+@rule("groups", "pods")
 def groups(seen: ClusterFacts) -> Iterator[Finding]:
     """Find groups that end a node with its broker on it, or cannot replace it in its zone."""
     for group in mapping_of(seen.groups).values():
         subject = group.title
         yield from _room(group, subject)
         yield from _there(group, subject)
-        yield from _own_ends(group, subject)
         yield from _launching(group, subject)
-        yield from _at_once(group, subject)
         yield from _shrinks(group, subject, seen)
         yield from _now(group, subject, seen)
         yield from _zone_findings(group, subject, seen)
@@ -223,7 +223,7 @@ def _there(group: ScalingGroup, subject: str) -> Iterator[Finding]:
 
 
 def _shrinks(group: ScalingGroup, subject: str, seen: ClusterFacts) -> Iterator[Finding]:
-    """Find a group that wants fewer nodes than Kafka alone has of it, and one that starts spot."""
+    """Find a group that wants fewer nodes than Kafka alone has of it."""
     held = {pod.node for pod in pods_on(group, seen)}
     if group.desired < len(held) and not group.weighted:
         yield broker_may_die(
@@ -233,10 +233,9 @@ def _shrinks(group: ScalingGroup, subject: str, seen: ClusterFacts) -> Iterator[
             f"or is about to",
             f"set its desired capacity to {len(held)} or more",
         )
-    yield from _next_ones(group, subject)
-    yield from _lowering_findings(group, subject, len(held), seen)
 
 
+@rule("groups")
 def by_themselves(seen: ClusterFacts) -> Iterator[Finding]:
     """Find groups that end, exchange or lower machines by themselves, whoever runs on them."""
     for group in mapping_of(seen.groups).values():
@@ -308,7 +307,6 @@ def _now(group: ScalingGroup, subject: str, seen: ClusterFacts) -> Iterator[Find
             f"{listing(aside)} is in standby: the group does not replace it when it fails",
             "return it to service",
         )
-    yield from _refresh_findings(group, subject, seen)
 
 
 def _refresh_findings(group: ScalingGroup, subject: str, seen: ClusterFacts) -> Iterator[Finding]:
@@ -448,6 +446,7 @@ IMDS = (
 )
 
 
+@rule("templates")
 def templates(seen: ClusterFacts) -> Iterator[Finding]:
     """Find groups whose next machine does not start, may be taken back, or tells too much."""
     for group in mapping_of(seen.groups).values():
@@ -508,6 +507,7 @@ def _starts(template: MachineTemplate, group: ScalingGroup, subject: str) -> Ite
     )
 
 
+@rule("instances")
 def metadata(seen: ClusterFacts) -> Iterator[Finding]:
     """Find machines that tell every pod too much, and handlers that are told nothing."""
     held = machines_of(seen)
@@ -530,6 +530,7 @@ def metadata(seen: ClusterFacts) -> Iterator[Finding]:
             )
 
 
+@rule("node_classes")
 def node_classes(seen: ClusterFacts) -> Iterator[Finding]:
     """Find NodePools whose class starts nothing, elsewhere, or another image at any time."""
     for name in pool_names(seen):

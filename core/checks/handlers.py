@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.checks.finding import Finding, broker_may_die, listing, not_judged
+from core.checks.rule import rule
 from core.model.facts import ClusterFacts, grace_of, machine_of, nodes_of, pods_on
 from core.model.nodes import ScalingGroup
 from core.model.workloads import TerminationHandler, TerminationQueue
@@ -18,6 +19,7 @@ from core.unknown import Unknown, mapping_of, of
 COMPLETES_NONE = "1.21.0"
 
 
+@rule("handlers")
 def handlers(seen: ClusterFacts) -> Iterator[Finding]:
     """Find node termination handlers that are missing, compete, do not hear or are too quick."""
     if isinstance(seen.handlers, Unknown) or isinstance(seen.groups, Unknown):

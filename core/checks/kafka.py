@@ -22,6 +22,7 @@ from core.checks.finding import (
     producer_may_stall,
     worth_knowing,
 )
+from core.checks.rule import rule
 from core.model.facts import ClusterFacts, every_kafka, node_of, of_kafka, pods_of, pool_names
 from core.model.kafka import Kafka, Pod, PodSet
 from core.unknown import Unknown, of
@@ -48,6 +49,7 @@ LEAST_REPLICAS = 3
 LEAST_IN_SYNC = 2
 
 
+@rule("kafkas")
 def replication(seen: ClusterFacts) -> Iterator[Finding]:
     """Find replicas that one lost broker takes below what producers wait for."""
     for kafka in of(seen.kafkas):
@@ -116,6 +118,7 @@ def durability(title: str, config: Mapping[str, str]) -> Iterator[Finding]:
         )
 
 
+@rule("kafkas", "topics")
 def topics(seen: ClusterFacts) -> Iterator[Finding]:
     """Find topics whose own settings are weaker than what one lost broker allows."""
     for kafka in of(seen.kafkas):
@@ -164,6 +167,7 @@ def _loose_topics(kafka: Kafka, seen: ClusterFacts) -> Iterator[Finding]:
         )
 
 
+@rule("kafkas")
 def listeners(seen: ClusterFacts) -> Iterator[Finding]:
     """Find listeners that ask nobody who they are."""
     for kafka in of(seen.kafkas):
@@ -185,6 +189,7 @@ def listeners(seen: ClusterFacts) -> Iterator[Finding]:
                 )
 
 
+@rule("kafkas", "pods")
 def running(seen: ClusterFacts) -> Iterator[Finding]:
     """Find Kafkas that are not whole today: pods that are missing, placed nowhere, not ready."""
     if isinstance(seen.pods, Unknown):
@@ -220,6 +225,7 @@ def lacks(pods: Sequence[Pod], wanted: int | None) -> list[str]:
     return said
 
 
+@rule("kafkas")
 def operators(seen: ClusterFacts) -> Iterator[Finding]:
     """Find Kafkas that nobody reconciles, or two operators do, or one that ignores something."""
     for kafka in of(seen.kafkas):
@@ -282,6 +288,7 @@ def operators(seen: ClusterFacts) -> Iterator[Finding]:
             )
 
 
+@rule("kafkas")
 def carried_out(seen: ClusterFacts) -> Iterator[Finding]:
     """Find pod sets that bring no pod back, and rebalances that move replicas at this moment."""
     for kafka in of(seen.kafkas):
@@ -332,6 +339,7 @@ def _pod_set(found: PodSet, title: str) -> Iterator[Finding]:
         )
 
 
+@rule("kafkas")
 def eras(seen: ClusterFacts) -> Iterator[Finding]:
     """Name what is judged in part: ZooKeeper, and the way from it to KRaft."""
     for kafka in of(seen.kafkas):
@@ -369,6 +377,7 @@ def whole_number(written: str | None) -> int | None:
         return None
 
 
+@rule("kafkas", "pods")
 def asleep(seen: ClusterFacts) -> Iterator[Finding]:
     """Find Kafkas that want no pods today, so that nothing below them was judged."""
     for kafka in of(seen.kafkas):
@@ -384,6 +393,7 @@ def asleep(seen: ClusterFacts) -> Iterator[Finding]:
                 )
 
 
+@rule("kafkas")
 def settings(seen: ClusterFacts) -> Iterator[Finding]:
     """Find settings of replication that are written as something else than a number."""
     names = {each for setting, (in_sync, *_) in REPLICATION.items() for each in (setting, in_sync)}
@@ -399,6 +409,7 @@ def settings(seen: ClusterFacts) -> Iterator[Finding]:
             )
 
 
+@rule("pods", "nodes")
 def nodes(seen: ClusterFacts) -> Iterator[Finding]:
     """Find pods whose node, or whose node's machine, zone or state, is not known."""
     if isinstance(seen.nodes, Unknown):
@@ -450,6 +461,7 @@ def nodes(seen: ClusterFacts) -> Iterator[Finding]:
             )
 
 
+@rule("volumes", "pods")
 def volumes(seen: ClusterFacts) -> Iterator[Finding]:
     """Find claims whose volume or class is not there to be judged."""
     if isinstance(seen.volumes, Unknown):
@@ -480,6 +492,7 @@ def volumes(seen: ClusterFacts) -> Iterator[Finding]:
         )
 
 
+@rule("node_pools")
 def node_pools(seen: ClusterFacts) -> Iterator[Finding]:
     """Find NodePools that nodes name and nobody lists."""
     if isinstance(seen.node_pools, Unknown):

@@ -30,6 +30,7 @@ from core.checks.finding import (
     producer_may_stall,
     worth_knowing,
 )
+from core.checks.rule import rule
 from core.model.facts import ClusterFacts, grace_of, machine_of, machines_of, pool_names
 from core.model.kafka import Pod
 from core.model.nodes import Node, NodePool, NodeRole, ScalingGroup
@@ -60,6 +61,7 @@ STARTED_BY: Mapping[str, str] = {
 }
 
 
+@rule("nodes", "statuses")
 def scheduled_findings(seen: ClusterFacts) -> Iterator[Finding]:
     """Find nodes of Kafka whose machine AWS itself is about to end or to stop for a while."""
     statuses = mapping_of(seen.statuses)
@@ -85,6 +87,7 @@ def scheduled_findings(seen: ClusterFacts) -> Iterator[Finding]:
         )
 
 
+@rule("nodes", "instances")
 def orphans(seen: ClusterFacts) -> Iterator[Finding]:
     """Find nodes of Kafka that nothing would replace."""
     if isinstance(seen.nodes, Unknown) or isinstance(seen.group_of, Unknown):
@@ -126,6 +129,7 @@ def _keeper(node: Node, seen: ClusterFacts) -> str | None:
     return next(found, None)
 
 
+@rule("nodes", "instances")
 def burstable(seen: ClusterFacts) -> Iterator[Finding]:
     """Find machines whose processors, disks and network live on credits."""
     held = machines_of(seen).items()
@@ -139,6 +143,7 @@ def burstable(seen: ClusterFacts) -> Iterator[Finding]:
         )
 
 
+@rule("nodes", "instances")
 def marked(seen: ClusterFacts) -> Iterator[Finding]:
     """Name machines that somebody stops or reboots by the clock, as their tags say."""
     found: dict[str, list[str]] = {}
@@ -156,6 +161,7 @@ def marked(seen: ClusterFacts) -> Iterator[Finding]:
         )
 
 
+@rule("nodes", "instances")
 def places(seen: ClusterFacts) -> Iterator[Finding]:
     """Name machines whose replacement needs more than a zone's capacity, or an image that ended."""
     if outposts := [name for name, machine in machines_of(seen).items() if machine.outpost]:
@@ -176,6 +182,7 @@ def places(seen: ClusterFacts) -> Iterator[Finding]:
         )
 
 
+@rule("nodes", "instances")
 def now(seen: ClusterFacts) -> Iterator[Finding]:
     """Find machines that EC2 ends at this moment, or whose checks fail."""
     if ending := [name for name, machine in machines_of(seen).items() if machine.ending]:
@@ -202,6 +209,7 @@ def now(seen: ClusterFacts) -> Iterator[Finding]:
         )
 
 
+@rule("templates", "node_roles")
 def roles(seen: ClusterFacts) -> Iterator[Finding]:
     """Find groups whose next machine has no role, or one that the cluster does not know."""
     templates, role_of = mapping_of(seen.templates), mapping_of(seen.node_roles)
@@ -307,6 +315,7 @@ AT_MOST_ONE = ("0", "0%", "1")
 SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 
+@rule("node_pools")
 def node_pools(seen: ClusterFacts) -> Iterator[Finding]:
     """Find pools whose nodes are replaced by age, by price, by drift or by force."""
     for name in pool_names(seen):
@@ -424,6 +433,7 @@ def _is_undisturbed(annotations: Mapping[str, str]) -> bool:
     return any(annotations.get(key) == "true" for key in DO_NOT_DISRUPT)
 
 
+@rule("node_provisioners")
 def controllers(seen: ClusterFacts) -> Iterator[Finding]:
     """Find nodes of Karpenter's whose controller is away, or hears nothing from AWS."""
     if isinstance(seen.node_provisioners, Unknown):

@@ -1,23 +1,10 @@
-"""Decides what an account would refuse of a cluster: a sentence each, with its remedy.
+"""Decides what an account would refuse of a cluster that is to be made, part by part.
 
-Sources of the rules: EKS's subnet requirements, Lambda's reserved concurrency, EBS's default key
-and its grants, Service Quotas, Secrets Manager's recovery window (docs/how-to/preflight.md).
-
-Which keys of a configuration the JSON schema of an EKS add-on does not admit.
-
-Only what EKS refuses a configuration for in practice: keys that are not there where
-additionalProperties is false, and values of another type.
-
-Which quotas a cluster meets: Service Quotas' names for them, and what they are called here.
-
-Sources: the quota pages of EC2, VPC, Elastic Load Balancing, Auto Scaling, EKS, KMS, EBS and
-EventBridge. A quota is found by the name that Service Quotas prints, since codes say nothing.
-
-Decides what AWS would refuse of a VPC that is there already, for core.checks.new_cluster.
-
-Sources: EKS's user guide (network-reqs.html: subnets, IPv4, DNS attributes), CreateCluster
-(`serviceIpv4Cidr`), CreateVpcEndpoint (private DNS, a gateway's routes), CreateHostedZone of
-Route 53 (`ConflictingDomainExists`).
+Sources: EKS's subnet requirements and CreateCluster, Lambda's reserved concurrency, EBS's default
+key and its grants, Service Quotas (a quota is found by its name, since codes say nothing), Secrets
+Manager's recovery window, CreateVpcEndpoint, CreateHostedZone (docs/how-to/preflight.md). Of the
+JSON schema of an EKS add-on only what EKS refuses in practice is read: unknown keys and wrong
+types.
 """
 
 from __future__ import annotations
@@ -25,11 +12,14 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
+from functools import wraps
 from typing import Any
 
+from core.checks.finding import Finding, Weight, unknown, worth_knowing
+from core.checks.rule import Judge, rule
 from core.instances import STANDARD_QUOTA
-from core.model.account import Account, NeededNetwork, Needs, StandingSubnet, StandingVpc, Zone
+from core.model.account import Account, NeededNetwork, Needs, StandingVpc, Subnet, Zone
+from core.model.facts import ClusterFacts
 from core.regions import WITHOUT_EKS, refusal
 from core.unknown import Unknown, entry, of
 from core.words import listing
@@ -127,81 +117,109 @@ QUOTAS = {
 }
 
 
-def subnets(
-    wanted: NeededNetwork, found: Mapping[str, StandingSubnet], missing: str
-) -> Iterator[str]:
-    """Yield a sentence for each subnet that is not what it is named for."""
+def subnets(wanted: NeededNetwork, found: Mapping[str, Subnet], missing: str) -> Iterator[Finding]:
+    """Yield what AWS would refuse of each subnet that is not what it is named for."""
     for subnet, (zone, addresses) in wanted.subnets.items():
         there = found.get(subnet)
         if there is None:
-            yield (
-                f"{missing.format(subnet)}; name one of `aws ec2 describe-subnets` in "
-                f"network.existing."
+            yield _no(
+                "network",
+                "subnets",
+                missing.format(subnet),
+                "name one of `aws ec2 describe-subnets` in network.existing",
             )
         elif there.vpc != wanted.vpc:
-            yield (
-                f"Subnet {subnet} is of {there.vpc} and network.existing.vpc_id is {wanted.vpc}; "
-                f"name a subnet of that VPC."
+            yield _no(
+                "network",
+                "subnets",
+                f"subnet {subnet} is of {there.vpc} and network.existing.vpc_id is {wanted.vpc}",
+                "name a subnet of that VPC",
             )
         elif there.zone != zone:
-            yield (
-                f"Subnet {subnet} is in {there.zone} and network.existing.private_subnet_ids names "
-                f"it for {zone}; name one there."
+            yield _no(
+                "network",
+                "subnets",
+                f"subnet {subnet} is in {there.zone} and network.existing.private_subnet_ids names "
+                f"it for {zone}",
+                "name one there",
             )
         elif there.ipv6_only:
-            yield (
-                f"Subnet {subnet} has IPv6 addresses alone, and EKS and the load balancer take "
-                f"IPv4 ones here; name one that has them."
+            yield _no(
+                "network",
+                "subnets",
+                f"subnet {subnet} has IPv6 addresses alone, and EKS and the load balancer take "
+                "IPv4 ones here",
+                "name one that has them",
             )
         elif there.free_addresses < addresses:
-            yield (
-                f"Subnet {subnet} has {there.free_addresses} free addresses, and the load "
-                f"balancer, the control plane and the nodes there take {addresses} at the least; "
-                f"name a larger subnet in network.existing, or free some."
+            yield _no(
+                "network",
+                "subnets",
+                f"subnet {subnet} has {there.free_addresses} free addresses, and the load "
+                f"balancer, the control plane and the nodes there take {addresses} at the least",
+                "name a larger subnet in network.existing, or free some",
             )
 
 
-def refused(wanted: NeededNetwork, found: StandingVpc) -> Iterator[str]:
-    """Yield a sentence for what AWS would not make in a VPC, or nodes not join from."""
+def refused(wanted: NeededNetwork, found: StandingVpc) -> Iterator[Finding]:
+    """Yield what AWS would not make in a VPC, or nodes not join from."""
     vpc = wanted.vpc
     for attribute in found.attributes_off:
-        yield (
+        yield _no(
+            "network",
+            "the VPC",
             f"{vpc} has {attribute} off, without which no node joins and no private name is "
-            f"answered; set it by `aws ec2 modify-vpc-attribute`."
+            "answered",
+            "set it by `aws ec2 modify-vpc-attribute`",
         )
     services = ipaddress.ip_network(wanted.services)
     for block in sorted(found.blocks):
         if ipaddress.ip_network(block).overlaps(services):
-            yield (
+            yield _no(
+                "network",
+                "the VPC",
                 f"{vpc} has the block {block}, which overlaps {services}, where Kubernetes' "
-                f"Services would be; name it in network.secondary_cidrs, and another is chosen."
+                "Services would be",
+                "name it in network.secondary_cidrs, and another is chosen",
             )
     for service in wanted.gateways:
         for table in sorted(found.gateways.get(service, frozenset()) & set(wanted.route_tables)):
-            yield (
+            yield _no(
+                "network",
+                "the VPC",
                 f"{table} has a route to an endpoint of {service} already, and AWS enters none "
-                f"twice; leave it out of network.existing.private_route_table_ids."
+                "twice",
+                "leave it out of network.existing.private_route_table_ids",
             )
     if taken := sorted(set(wanted.interfaces) & found.private_names):
-        yield (
-            f"{vpc} has endpoints with private DNS of {', '.join(taken)}, and AWS takes no second "
-            f"of a name; set network.interface_endpoints to false and make those that are missing, "
-            f"or delete these."
+        yield _no(
+            "network",
+            "the VPC",
+            f"{vpc} has endpoints with private DNS of {', '.join(taken)}, and AWS takes no "
+            "second of a name",
+            "set network.interface_endpoints to false and make those that are missing, or "
+            "delete these",
         )
     if wanted.private_zone in found.hosted_zones:
-        yield (
-            f"{vpc} has a private hosted zone {wanted.private_zone}, and Route 53 takes no second "
-            f"of a name; leave load_balancer.private_zone out and make the record there."
+        yield _no(
+            "network",
+            "the VPC",
+            f"{vpc} has a private hosted zone {wanted.private_zone}, and Route 53 takes no "
+            "second of a name",
+            "leave load_balancer.private_zone out and make the record there",
         )
 
 
-def noticed(wanted: NeededNetwork, found: StandingVpc) -> Iterator[str]:
-    """Yield a sentence for each block that a VPC has not: rules would admit strangers by it."""
+def noticed(wanted: NeededNetwork, found: StandingVpc) -> Iterator[Finding]:
+    """Yield each block that a VPC has not: rules would admit strangers by it."""
     for block in wanted.blocks:
         if block not in found.blocks:
-            yield (
+            yield worth_knowing(
+                "account-network",
+                "the VPC",
                 f"network names the block {block} and {wanted.vpc} has "
-                f"{', '.join(sorted(found.blocks))}; name those, so that clients there are let in."
+                f"{', '.join(sorted(found.blocks))}",
+                "name those, so that clients there are let in",
             )
 
 
@@ -213,100 +231,83 @@ LEAST_UNRESERVED = 100
 AUTO_SCALING = "AWSServiceRoleForAutoScaling"
 
 
-class Consequence(StrEnum):
-    """What becomes of `up`: it is refused, or nobody knows, or it works and costs something."""
+def account_rule(judge: Callable[[Needs, Account], Iterator[Finding]]) -> Judge:
+    """Enter a judge of what a cluster needs of an account in the table of rules."""
 
-    REFUSED = "refused"
-    UNKNOWN = "unknown"
-    NOTICE = "notice"
+    @rule("needs", "account")
+    @wraps(judge)
+    def asked(seen: ClusterFacts) -> Iterator[Finding]:
+        if not isinstance(seen.needs, Unknown) and not isinstance(seen.account, Unknown):
+            yield from judge(seen.needs, seen.account)
 
-
-@dataclass(frozen=True, slots=True)
-class AccountFinding:
-    """One thing about an account that somebody should know before the first resource is made."""
-
-    part: str
-    kind: Consequence
-    sentence: str
+    return asked
 
 
-_Judge = Callable[[Needs, Account], Iterator[AccountFinding]]
-CLEAR, REFUSED, NOT_ASKED = 0, 1, 2
+def _no(check: str, part: str, evidence: str, remedy: str) -> Finding:
+    return Finding(f"account-{check}", Weight.REFUSED, part, evidence, remedy)
 
 
-def findings(needs: Needs, account: Account) -> list[AccountFinding]:
-    """Return everything that stands in the way, what would be refused first."""
-    found = [each for judge in _JUDGES for each in judge(needs, account)]
-    return sorted(found, key=lambda each: list(Consequence).index(each.kind))
-
-
-def exit_code(found: list[AccountFinding]) -> int:
-    """0: nothing stands in the way; 1: something does; 2: a part could not be asked."""
-    kinds = {each.kind for each in found}
-    if Consequence.UNKNOWN in kinds:
-        return NOT_ASKED
-    return REFUSED if Consequence.REFUSED in kinds else CLEAR
-
-
-def _no(part: str, sentence: str) -> AccountFinding:
-    return AccountFinding(part, Consequence.REFUSED, sentence)
-
-
-def _unknown(part: str, unread: Unknown) -> AccountFinding:
-    return AccountFinding(part, Consequence.UNKNOWN, f"{part} could not be asked: {unread.why}.")
-
-
-def _region(needs: Needs, account: Account) -> Iterator[AccountFinding]:
+@account_rule
+def region(needs: Needs, account: Account) -> Iterator[Finding]:
     part = "region"
     other = refusal(needs.region)
     if other is not None:
-        yield _no(part, other)
+        yield _no("region", part, *other.removesuffix(".").rsplit("; ", 1))
     if account.region != needs.region:
         yield _no(
+            "region",
             part,
-            f"The session is in {account.region} and the spec in {needs.region}; set aws:region "
-            f"of the stacks, or correct the spec.",
+            f"the session is in {account.region} and the spec in {needs.region}",
+            "set aws:region of the stacks, or correct the spec",
         )
     if isinstance(account.region_status, Unknown):
-        yield _unknown(part, account.region_status)
+        yield unknown(part, account.region_status)
     elif account.region_status == "not-opted-in":
         yield _no(
+            "region",
             part,
-            f"Region {needs.region} is not enabled in account {account.number}; enable it with "
-            f"`aws account enable-region --region-name {needs.region}` and wait some minutes.",
+            f"region {needs.region} is not enabled in account {account.number}",
+            f"enable it with `aws account enable-region --region-name {needs.region}` and wait "
+            "some minutes",
         )
 
 
-def _zones(needs: Needs, account: Account) -> Iterator[AccountFinding]:
+@account_rule
+def zones(needs: Needs, account: Account) -> Iterator[Finding]:
     part = "zones"
     if isinstance(account.zones, Unknown):
-        yield _unknown(part, account.zones)
+        yield unknown(part, account.zones)
         return
     fit = sorted(name for name, zone in account.zones.items() if _has_eks(zone))
     instead = f"choose among {', '.join(fit) or 'other zones'}"
     for name in needs.zones:
         zone = account.zones.get(name)
         if zone is None:
-            yield _no(part, f"Account {account.number} has no zone {name}; {instead}.")
+            yield _no("zones", part, f"account {account.number} has no zone {name}", instead)
         # A control plane that stands is in none, and nodes may be in any.
         elif zone.zone_id in WITHOUT_EKS and account.stands is not True:
             yield _no(
+                "zones",
                 part,
-                f"Zone {name} of account {account.number} is {zone.zone_id}, where EKS places no "
-                f"control plane: CreateCluster refuses its subnet; {instead}.",
+                f"zone {name} of account {account.number} is {zone.zone_id}, where EKS places no "
+                "control plane: CreateCluster refuses its subnet",
+                instead,
             )
         elif not zone.available:
-            yield _no(part, f"Zone {name} is not available at the moment; {instead}, or wait.")
+            yield _no(
+                "zones", part, f"zone {name} is not available at the moment", f"{instead}, or wait"
+            )
 
 
 def _has_eks(zone: Zone) -> bool:
     return zone.available and zone.zone_id not in WITHOUT_EKS
 
 
-def _offerings(needs: Needs, account: Account) -> Iterator[AccountFinding]:
+@account_rule
+def offerings(needs: Needs, account: Account) -> Iterator[Finding]:
     part = "instance types"
     if isinstance(account.offerings, Unknown):
-        yield _unknown(part, account.offerings)
+        yield unknown(part, account.offerings)
         return
     for name, zones in needs.instance_types.items():
         offered = account.offerings.get(name, frozenset())
@@ -314,38 +315,40 @@ def _offerings(needs: Needs, account: Account) -> Iterator[AccountFinding]:
         if missing:
             where = f"only in {', '.join(sorted(offered))}" if offered else "nowhere in the region"
             yield _no(
+                "offerings",
                 part,
-                f"Instance type {name} is not offered in {', '.join(missing)}, {where}: the "
-                f"groups there would never start a node; choose another type or other zones.",
+                f"instance type {name} is not offered in {', '.join(missing)}, {where}: the groups "
+                "there would never start a node",
+                "choose another type or other zones",
             )
 
 
-def _network(needs: Needs, account: Account) -> Iterator[AccountFinding]:
+@account_rule
+def network(needs: Needs, account: Account) -> Iterator[Finding]:
     wanted = needs.network
     if wanted is None or account.stands is True:
         return
     if isinstance(account.subnets, Unknown):
-        yield _unknown("subnets", account.subnets)
+        yield unknown("subnets", account.subnets)
     else:
-        where = f"Account {account.number} has no subnet {{}} in {needs.region}"
-        for sentence in subnets(wanted, account.subnets, where):
-            yield _no("subnets", sentence)
+        where = f"account {account.number} has no subnet {{}} in {needs.region}"
+        yield from subnets(wanted, account.subnets, where)
     if isinstance(account.vpc, Unknown):
-        yield _unknown("the VPC", account.vpc)
+        yield unknown("the VPC", account.vpc)
     elif account.vpc is None:
         yield _no(
+            "network",
             "the VPC",
-            f"Account {account.number} has no VPC {wanted.vpc} in {needs.region}; name one of `aws "
-            f"ec2 describe-vpcs` in network.existing.",
+            f"account {account.number} has no VPC {wanted.vpc} in {needs.region}",
+            "name one of `aws ec2 describe-vpcs` in network.existing",
         )
     else:
-        for sentence in refused(wanted, account.vpc):
-            yield _no("the VPC", sentence)
-        for sentence in noticed(wanted, account.vpc):
-            yield AccountFinding("the VPC", Consequence.NOTICE, sentence)
+        yield from refused(wanted, account.vpc)
+        yield from noticed(wanted, account.vpc)
 
 
-def _quotas(needs: Needs, account: Account) -> Iterator[AccountFinding]:
+@account_rule
+def quotas(needs: Needs, account: Account) -> Iterator[Finding]:
     if account.stands is True:
         return
     for key, wanted in needs.quotas.items():
@@ -353,28 +356,30 @@ def _quotas(needs: Needs, account: Account) -> Iterator[AccountFinding]:
             yield from _quota(key, wanted, account)
 
 
-def _quota(key: str, wanted: float, account: Account) -> Iterator[AccountFinding]:
+def _quota(key: str, wanted: float, account: Account) -> Iterator[Finding]:
     quota = QUOTAS[key]
     part = f"quota of {quota.what}"
     limit, used = entry(account.quotas, key), entry(account.used, key)
     if isinstance(limit, Unknown):
-        yield _unknown(part, limit)
+        yield unknown(part, limit)
     elif isinstance(used, Unknown):
-        yield _unknown(f"how much of the {part} is used", used)
+        yield unknown(f"how much of the {part} is used", used)
     elif used + wanted > limit:
         yield _no(
+            "quotas",
             part,
             f"{used:g} of {limit:g} {quota.what} are used and this cluster takes {wanted:g}, "
-            f"{used + wanted - limit:g} too many; ask for more of {quota.name!r} "
-            f"({quota.service}) in Service Quotas.",
+            f"{used + wanted - limit:g} too many",
+            f"ask for more of {quota.name!r} ({quota.service}) in Service Quotas",
         )
 
 
-def _concurrency(needs: Needs, account: Account) -> Iterator[AccountFinding]:
+@account_rule
+def concurrency(needs: Needs, account: Account) -> Iterator[Finding]:
     part = "Lambda's concurrency"
     found, reserved = account.concurrency, needs.reserved_concurrency
     if isinstance(found, Unknown):
-        yield _unknown(part, found)
+        yield unknown(part, found)
         return
     left = min(LEAST_UNRESERVED, found.limit)
     room = max(0, found.unreserved + found.reserved - left)
@@ -387,160 +392,178 @@ def _concurrency(needs: Needs, account: Account) -> Iterator[AccountFinding]:
     if reserved > room:
         remedy = f"set it to {room} or less" if room else f"set it to 0, with which {risk}"
         yield _no(
+            "concurrency",
             part,
             f"webhook_concurrency is {reserved} and the account has room for {room}: {counted}, "
-            f"and AWS keeps {left} so; {more}, or {remedy}.",
+            f"and AWS keeps {left} so",
+            f"{more}, or {remedy}",
         )
     elif not reserved:
         remedy = f"reserve some, since there is room for {room}" if room else more
-        yield AccountFinding(
+        yield worth_knowing(
+            "account-concurrency",
             part,
-            Consequence.NOTICE,
-            f"webhook_concurrency is 0 and {counted}: {risk}; {remedy}.",
+            f"webhook_concurrency is 0 and {counted}: {risk}",
+            f"{remedy}",
         )
 
 
-def _kubernetes(needs: Needs, account: Account) -> Iterator[AccountFinding]:
+@account_rule
+def kubernetes(needs: Needs, account: Account) -> Iterator[Finding]:
     part = "Kubernetes version"
     found = account.kubernetes
     if isinstance(found, Unknown):
-        yield _unknown(part, found)
+        yield unknown(part, found)
         return
     status = found.get(needs.kubernetes)
     standard = sorted(version for version, s in found.items() if s == "STANDARD_SUPPORT")
     if status in (None, "UNSUPPORTED"):
         yield _no(
+            "kubernetes",
             part,
-            f"EKS does not offer Kubernetes {needs.kubernetes} here; set kubernetes.version to one "
-            f"of {', '.join(standard)}.",
+            f"EKS does not offer Kubernetes {needs.kubernetes} here",
+            f"set kubernetes.version to one of {', '.join(standard)}",
         )
     elif status == "EXTENDED_SUPPORT":
-        yield AccountFinding(
+        yield worth_knowing(
+            "account-kubernetes",
             part,
-            Consequence.NOTICE,
             f"Kubernetes {needs.kubernetes} is in extended support, at 0.60 USD an hour in place "
-            f"of 0.10; one of {', '.join(standard)} is not.",
+            "of 0.10",
+            f"one of {', '.join(standard)} is not",
         )
 
 
-def _addons(needs: Needs, account: Account) -> Iterator[AccountFinding]:
+@account_rule
+def addons(needs: Needs, account: Account) -> Iterator[Finding]:
     for addon, version in needs.addons.items():
         part = f"add-on {addon}"
         offered = entry(account.addons, addon)
         if isinstance(offered, Unknown):
-            yield _unknown(part, offered)
+            yield unknown(part, offered)
         elif version not in offered:
             newest = max(offered, default="no version")
             yield _no(
+                "addons",
                 part,
-                f"EKS offers no {addon} {version} for Kubernetes {needs.kubernetes}; name one in "
-                f"kubernetes.addon_versions, such as {newest}.",
+                f"EKS offers no {addon} {version} for Kubernetes {needs.kubernetes}",
+                f"name one in kubernetes.addon_versions, such as {newest}",
             )
     for addon, told in needs.addon_configuration.items():
         part = f"configuration of add-on {addon}"
         schema = entry(account.addon_schemas, addon)
         if isinstance(schema, Unknown):
-            yield _unknown(part, schema)
+            yield unknown(part, schema)
             continue
         for key in refused_keys(schema, told):
             yield _no(
+                "addons",
                 part,
-                f"{addon} {needs.addons.get(addon, '')} does not take {key} in its configuration; "
-                f"name another version in kubernetes.addon_versions.",
+                f"{addon} {needs.addons.get(addon, '')} does not take {key} in its configuration",
+                "name another version in kubernetes.addon_versions",
             )
 
 
-def _volumes_key(_needs: Needs, account: Account) -> Iterator[AccountFinding]:
+@account_rule
+def volumes_key(_needs: Needs, account: Account) -> Iterator[Finding]:
     part = "the key of volumes"
     found = account.volumes_key
     if isinstance(found, Unknown):
-        yield _unknown(part, found)
+        yield unknown(part, found)
         return
     if not found.of_customer:
         return
     if not found.enabled:
         yield _no(
+            "volumes-key",
             part,
-            f"The key of volumes {found.key} is not enabled, so that no volume can be made or "
-            f"attached; enable it, or name another: encryption_key, or EBS's default key.",
+            f"the key of volumes {found.key} is not enabled, so that no volume can be made or "
+            "attached",
+            "enable it, or name another: encryption_key, or EBS's default key",
         )
     elif isinstance(found.usable_by, Unknown):
-        yield _unknown(f"who may use {found.key}", found.usable_by)
+        yield unknown(f"who may use {found.key}", found.usable_by)
     elif not any(AUTO_SCALING in grantee for grantee in found.usable_by):
         yield _no(
+            "volumes-key",
             part,
-            f"The key of volumes {found.key} is your own and no grant or policy lets "
-            f"{AUTO_SCALING} use it: instances would end with Client.InternalError as they start; "
-            f"grant it, or name another: encryption_key, or EBS's default key aws/ebs.",
+            f"the key of volumes {found.key} is your own and no grant or policy lets "
+            f"{AUTO_SCALING} use it: instances would end with Client.InternalError as they start",
+            "grant it, or name another: encryption_key, or EBS's default key aws/ebs",
         )
 
 
-def _names(needs: Needs, account: Account) -> Iterator[AccountFinding]:
+@account_rule
+def names(needs: Needs, account: Account) -> Iterator[Finding]:
     if account.stands is True:
         return
     if isinstance(account.stands, Unknown):
-        yield _unknown(f"cluster {needs.prefix}", account.stands)
+        yield unknown(f"cluster {needs.prefix}", account.stands)
     taken = account.taken
     for kind, names in ({"resources": taken} if isinstance(taken, Unknown) else taken).items():
         if isinstance(names, Unknown):
-            yield _unknown(f"names of {kind}", names)
+            yield unknown(f"names of {kind}", names)
         elif names:
             yield _no(
+                "names",
                 f"names of {kind}",
                 f"{listing(names)}: {kind} of these names are there already and are not this "
-                f"environment's; delete them, or choose another environment or name.",
+                "environment's",
+                "delete them, or choose another environment or name",
             )
     if isinstance(account.pending_secrets, Unknown):
-        yield _unknown("secrets", account.pending_secrets)
+        yield unknown("secrets", account.pending_secrets)
     for name in of(account.pending_secrets):
         yield _no(
+            "names",
             "secrets",
-            f"Secret {name} is scheduled for deletion, and its name is taken until then; `aws "
-            f"secretsmanager restore-secret --secret-id {name}`, or delete it with "
-            f"--force-delete-without-recovery.",
+            f"secret {name} is scheduled for deletion, and its name is taken until then",
+            f"`aws secretsmanager restore-secret --secret-id {name}`, or delete it with "
+            "--force-delete-without-recovery",
         )
 
 
-def _permissions(_needs: Needs, account: Account) -> Iterator[AccountFinding]:
+@account_rule
+def permissions(_needs: Needs, account: Account) -> Iterator[Finding]:
     part = "permissions"
     if isinstance(account.denied, Unknown):
-        yield _unknown(part, account.denied)
+        yield unknown(part, account.denied)
         return
     by: dict[str, list[str]] = {}
     for action, who in account.denied.items():
         by.setdefault(who, []).append(action)
     for who, actions in by.items():
         yield _no(
+            "permissions",
             part,
-            f"{account.caller} may not {', '.join(sorted(actions))}: {who}; have it allowed, or "
-            f"run `up` as somebody who may.",
+            f"{account.caller} may not {', '.join(sorted(actions))}: {who}",
+            "have it allowed, or run `up` as somebody who may",
         )
 
 
-def _bill(_needs: Needs, account: Account) -> Iterator[AccountFinding]:
+@account_rule
+def bill(_needs: Needs, account: Account) -> Iterator[Finding]:
     if isinstance(account.bill, Unknown):
-        yield _unknown("the bill", account.bill)
+        yield unknown("the bill", account.bill)
     elif account.bill:
         yield _no(
+            "bill",
             "the bill",
             f"{account.caller} may not see the bill ({account.bill}), so that its export is "
-            f"refused; activate IAM access to billing as the root user, or have the management "
-            f"account allow it.",
+            "refused",
+            "activate IAM access to billing as the root user, or have the management account "
+            "allow it",
         )
 
 
-def _slack(needs: Needs, account: Account) -> Iterator[AccountFinding]:
+@account_rule
+def slack(needs: Needs, account: Account) -> Iterator[Finding]:
     if isinstance(account.slack, Unknown):
-        yield _unknown("Slack", account.slack)
+        yield unknown("Slack", account.slack)
     elif account.slack:
         yield _no(
+            "slack",
             "Slack",
-            f"Slack does not take the token of secret {needs.slack_secret} ({account.slack}); "
-            f"store the bot token of the installed app in it.",
+            f"Slack does not take the token of secret {needs.slack_secret} ({account.slack})",
+            "store the bot token of the installed app in it",
         )
-
-
-_JUDGES: tuple[_Judge, ...] = (
-    *(_region, _zones, _offerings, _network, _quotas, _concurrency, _kubernetes, _addons),
-    *(_volumes_key, _names, _permissions, _bill, _slack),
-)

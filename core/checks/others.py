@@ -32,6 +32,7 @@ from core.checks.finding import (
     worth_knowing,
 )
 from core.checks.kafka import LEAST_REPLICAS, durability, lacks, whole_number
+from core.checks.rule import rule
 from core.model.facts import ClusterFacts, every_kafka, node_of, pods_of, zone_of
 from core.model.kafka import Flavour, Kafka, OtherKafka, ZooKeeperPod
 from core.model.workloads import DisruptionBudget, Neighbour
@@ -42,6 +43,7 @@ BITNAMIS = re.compile(r"(docker\.io/|index\.docker\.io/)?bitnami/[a-z-]+:(?!late
 FACTOR, IN_SYNC = "default.replication.factor", "min.insync.replicas"
 
 
+@rule("other_kafkas", "pods")
 def whole_today(seen: ClusterFacts) -> Iterator[Finding]:
     """Find those that are not whole: pods that are missing, placed nowhere, not ready."""
     if isinstance(seen.pods, Unknown):
@@ -58,6 +60,7 @@ def whole_today(seen: ClusterFacts) -> Iterator[Finding]:
             )
 
 
+@rule("other_kafkas", "pods", "nodes")
 def one_zone(seen: ClusterFacts) -> Iterator[Finding]:
     """Find those whose pods all stand in one zone."""
     for other in of(seen.other_kafkas):
@@ -71,6 +74,7 @@ def one_zone(seen: ClusterFacts) -> Iterator[Finding]:
             )
 
 
+@rule("other_kafkas", "pods")
 def ready_too_soon(seen: ClusterFacts) -> Iterator[Finding]:
     """Find those whose pods count as ready before they serve, so that the next one may leave."""
     for other in of(seen.other_kafkas):
@@ -92,6 +96,7 @@ def ready_too_soon(seen: ClusterFacts) -> Iterator[Finding]:
                 )
 
 
+@rule("other_kafkas")
 def images(seen: ClusterFacts) -> Iterator[Finding]:
     """Find images that a node which has them runs, and no other node can fetch."""
     for other in of(seen.other_kafkas):
@@ -106,6 +111,7 @@ def images(seen: ClusterFacts) -> Iterator[Finding]:
             )
 
 
+@rule("other_kafkas")
 def moving_images(seen: ClusterFacts) -> Iterator[Finding]:
     """Find images without a version: who starts next may be of another release."""
     for other in of(seen.other_kafkas):
@@ -122,6 +128,7 @@ def moving_images(seen: ClusterFacts) -> Iterator[Finding]:
             )
 
 
+@rule("other_kafkas")
 def rolling(seen: ClusterFacts) -> Iterator[Finding]:
     """Find sets that replace their pods at this moment, or stopped half-way."""
     for other in of(seen.other_kafkas):
@@ -135,6 +142,7 @@ def rolling(seen: ClusterFacts) -> Iterator[Finding]:
             )
 
 
+@rule("other_kafkas")
 def claims(seen: ClusterFacts) -> Iterator[Finding]:
     """Find claims that several pods have together, or that end by themselves."""
     for other in of(seen.other_kafkas):
@@ -157,6 +165,7 @@ def claims(seen: ClusterFacts) -> Iterator[Finding]:
             )
 
 
+@rule("other_kafkas")
 def settings(seen: ClusterFacts) -> Iterator[Finding]:
     """Find settings, where they were read, by which one lost broker costs data or stops writers."""
     for other in of(seen.other_kafkas):
@@ -177,6 +186,7 @@ def settings(seen: ClusterFacts) -> Iterator[Finding]:
             )
 
 
+@rule("other_kafkas")
 def unjudged_parts(seen: ClusterFacts) -> Iterator[Finding]:
     """Name what of them was not judged, and how clients come in."""
     for other in of(seen.other_kafkas):
@@ -211,6 +221,7 @@ def _whose(other: OtherKafka) -> str:
 KIND = "strimzi.io/kind"
 
 
+@rule("neighbours")
 def neighbours(seen: ClusterFacts) -> Iterator[Finding]:
     """Find pods of others that no drain of their node gets rid of, or only late."""
     every = of(seen.neighbours)
@@ -285,6 +296,7 @@ def _slow(every: tuple[Neighbour, ...], seen: ClusterFacts) -> Iterator[Finding]
         )
 
 
+@rule("pods")
 def meshes(seen: ClusterFacts) -> Iterator[Finding]:
     """Find brokers that lose their network first when they stop, or once they start again."""
     for kafka in every_kafka(seen):
@@ -320,6 +332,7 @@ def meshes(seen: ClusterFacts) -> Iterator[Finding]:
             )
 
 
+@rule("kafkas", "zookeepers")
 def ensembles(seen: ClusterFacts) -> Iterator[Finding]:
     """Find ensembles whose majority is away, or goes with one node or one zone."""
     if isinstance(seen.zookeepers, Unknown):

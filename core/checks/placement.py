@@ -18,6 +18,7 @@ from core.checks.finding import (
     worth_knowing,
 )
 from core.checks.kafka import number
+from core.checks.rule import rule
 from core.model.facts import (
     ClusterFacts,
     every_kafka,
@@ -42,6 +43,7 @@ NO_ZONES = (
 )
 
 
+@rule("kafkas", "pods", "nodes")
 def zones(seen: ClusterFacts) -> Iterator[Finding]:
     """Find brokers that stand in fewer zones than a partition has replicas."""
     for kafka in of(seen.kafkas):
@@ -100,6 +102,7 @@ def _racks(kafka: Kafka, seen: ClusterFacts) -> Iterator[Finding]:
         )
 
 
+@rule("kafkas", "pods")
 def quorum(seen: ClusterFacts) -> Iterator[Finding]:
     """Find controllers whose majority one node or one zone takes along."""
     for kafka in of(seen.kafkas):
@@ -176,6 +179,7 @@ def _together(kafka: Kafka, voters: list[Pod], spare: int, seen: ClusterFacts) -
                 )
 
 
+@rule("pods")
 def grace(seen: ClusterFacts) -> Iterator[Finding]:
     """Find brokers that are killed while Kafka still hands over its leaders."""
     for kafka in every_kafka(seen):
@@ -204,6 +208,7 @@ def grace(seen: ClusterFacts) -> Iterator[Finding]:
             )
 
 
+@rule("pods")
 def nodes(seen: ClusterFacts) -> Iterator[Finding]:
     """Find brokers that share a node, or may."""
     for kafka in every_kafka(seen):
@@ -233,6 +238,7 @@ def nodes(seen: ClusterFacts) -> Iterator[Finding]:
             )
 
 
+@rule("pods", "nodes")
 def ailing(seen: ClusterFacts) -> Iterator[Finding]:
     """Find pods of Kafka on nodes that do not answer."""
     for kafka in every_kafka(seen):
@@ -250,6 +256,7 @@ def ailing(seen: ClusterFacts) -> Iterator[Finding]:
                 )
 
 
+@rule("pods", "nodes")
 def unwell(seen: ClusterFacts) -> Iterator[Finding]:
     """Find nodes of Kafka that somebody empties, or that say of themselves what ails them."""
     for kafka in every_kafka(seen):
@@ -275,6 +282,7 @@ def unwell(seen: ClusterFacts) -> Iterator[Finding]:
             )
 
 
+@rule("pods", "nodes")
 def spot(seen: ClusterFacts) -> Iterator[Finding]:
     """Find brokers and controllers whose machine AWS takes back by itself."""
     for kafka in every_kafka(seen):

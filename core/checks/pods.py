@@ -21,6 +21,7 @@ from core.checks.finding import (
     producer_may_stall,
     worth_knowing,
 )
+from core.checks.rule import rule
 from core.model.facts import ClusterFacts, every_kafka, node_of, pods_of
 from core.model.kafka import Pod
 from core.model.nodes import EBS_DRIVERS, Node, VolumeSlots
@@ -44,6 +45,7 @@ DELETED_WITH_CLAIM = "strimzi.io/delete-pod-and-pvc"
 ROLLED = "strimzi.io/manual-rolling-update"
 
 
+@rule("pods")
 def memory(seen: ClusterFacts) -> Iterator[Finding]:
     """Find pods that a node short of memory gives up first, or that the kernel ends."""
     for kafka in every_kafka(seen):
@@ -79,6 +81,7 @@ def memory(seen: ClusterFacts) -> Iterator[Finding]:
             )
 
 
+@rule("pods")
 def liveness(seen: ClusterFacts) -> Iterator[Finding]:
     """Find pods that the kubelet restarts before their broker has recovered its logs."""
     for kafka in every_kafka(seen):
@@ -110,6 +113,7 @@ def liveness(seen: ClusterFacts) -> Iterator[Finding]:
             )
 
 
+@rule("kafkas", "pods")
 def marked_pods(seen: ClusterFacts) -> Iterator[Finding]:
     """Find pods that Strimzi was asked to delete or to roll."""
     for kafka in of(seen.kafkas):
@@ -135,6 +139,7 @@ def _says(pod: Pod, annotation: str) -> bool:
     return pod.annotations.get(annotation, "").lower() == "true"
 
 
+@rule("pods", "nodes")
 def returning(seen: ClusterFacts) -> Iterator[Finding]:
     """Find pods that could not start again: on their node, on another, or that start too soon."""
     if isinstance(seen.nodes, Unknown):
@@ -175,6 +180,7 @@ def _placement_barrier(pod: Pod, node: Node) -> str | None:
     return said and f"{node.name} {said}"
 
 
+@rule("idle_nodes", "pods")
 def idle(seen: ClusterFacts) -> Iterator[Finding]:
     """Find nodes that are there for Kafka's pods and could take none of them."""
     barred = {}
@@ -219,6 +225,7 @@ def _is_on_ebs(pod: Pod, seen: ClusterFacts) -> bool:
     return any(v.driver in EBS_DRIVERS and (v.namespace, v.claim) in mine for v in of(seen.volumes))
 
 
+@rule("volumes")
 def drivers(seen: ClusterFacts) -> Iterator[Finding]:
     """Find nodes on which the kubelet knows no EBS driver."""
     if isinstance(seen.slots, Unknown):
@@ -262,6 +269,7 @@ def _hasty(title: str, pods: list[Pod], seen: ClusterFacts) -> Iterator[Finding]
         )
 
 
+@rule("pods")
 def interfaces(seen: ClusterFacts) -> Iterator[Finding]:
     """Find pods that only some types of machines have a network interface for."""
     for kafka in every_kafka(seen):
@@ -276,6 +284,7 @@ def interfaces(seen: ClusterFacts) -> Iterator[Finding]:
             )
 
 
+@rule("pods")
 def schedulers(seen: ClusterFacts) -> Iterator[Finding]:
     """Name schedulers of somebody's own, without which a pod stays Pending."""
     for kafka in every_kafka(seen):
@@ -290,6 +299,7 @@ def schedulers(seen: ClusterFacts) -> Iterator[Finding]:
             )
 
 
+@rule("pods")
 def priority(seen: ClusterFacts) -> Iterator[Finding]:
     """Find pods that any other pod may push off its node."""
     for kafka in every_kafka(seen):
@@ -303,6 +313,7 @@ def priority(seen: ClusterFacts) -> Iterator[Finding]:
             )
 
 
+@rule("nodes")
 def versions(seen: ClusterFacts) -> Iterator[Finding]:
     """Name nodes of Kafka that run different versions of Kubernetes."""
     found = {node.version for node in mapping_of(seen.nodes).values() if node.version}
@@ -315,6 +326,7 @@ def versions(seen: ClusterFacts) -> Iterator[Finding]:
         )
 
 
+@rule("size_scalers")
 def scalers(seen: ClusterFacts) -> Iterator[Finding]:
     """Find autoscalers that take a broker away when a metric is low."""
     pools = {(each.namespace, each.name) for each in of(seen.pools)}

@@ -14,7 +14,7 @@ Source: EBS's volumes: states, Multi-Attach, encryption under another account's 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from core.checks.finding import (
     Finding,
@@ -25,12 +25,13 @@ from core.checks.finding import (
     producer_may_stall,
     worth_knowing,
 )
+from core.checks.rule import rule
 from core.instances import vcpu_quota
+from core.model.account import Subnet
 from core.model.facts import (
     AccountQuota,
     ClusterFacts,
     Disk,
-    Subnet,
     VpcEndpoint,
     WayOut,
     machine_of,
@@ -53,6 +54,7 @@ PREFIX, COMFORTABLE_BY_PREFIX = 17, 34
 ROOT_GIB = 20
 
 
+@rule("subnets")
 def addresses(seen: ClusterFacts) -> Iterator[Finding]:
     """Find zones whose subnets have no addresses left for a machine and its broker."""
     if isinstance(seen.subnets, Unknown):
@@ -173,6 +175,7 @@ def _custom_networking(seen: ClusterFacts) -> Iterator[Finding]:
         )
 
 
+@rule("machine_quotas")
 def machines(seen: ClusterFacts) -> Iterator[Finding]:
     """Find families of machines of which the account may have no more."""
     if isinstance(seen.machine_quotas, Unknown):
@@ -211,6 +214,7 @@ def machines(seen: ClusterFacts) -> Iterator[Finding]:
             )
 
 
+@rule("disk_quota")
 def disks(seen: ClusterFacts) -> Iterator[Finding]:
     """Find an account that may have no more gp3 than it has."""
     quota = seen.disk_quota
@@ -235,6 +239,7 @@ IDENTITY = ("sts", "eks-auth")
 SUBJECT = "subnets of Kafka's nodes"
 
 
+@rule("ways_out")
 def ways_out(seen: ClusterFacts) -> Iterator[Finding]:
     """Find subnets from which a node that starts there reaches nobody, or only by one zone."""
     if isinstance(seen.subnets, Unknown) or isinstance(seen.ways_out, Unknown):
@@ -262,15 +267,15 @@ def ways_out(seen: ClusterFacts) -> Iterator[Finding]:
     yield from _one_nat(mine, ways)
 
 
-def of_functions(
-    seen: ClusterFacts, names: Collection[str], called: Collection[str]
-) -> Iterator[Finding]:
+@rule("function_subnets", "subnets", "ways_out")
+def functions(seen: ClusterFacts) -> Iterator[Finding]:
     """Find subnets from which functions of ours do not reach what they call.
 
     A function in a VPC has no address of its own outside it: an internet gateway is no way out.
     """
     if isinstance(seen.subnets, Unknown) or isinstance(seen.ways_out, Unknown):
         return
+    names = of(seen.function_subnets)
     subject = "subnets of the functions"
     if lost := set(names) - set(seen.subnets):
         yield producer_may_stall(
@@ -295,7 +300,7 @@ def of_functions(
     }
     if isinstance(seen.vpc_endpoints, Unknown):
         return
-    wanted = tuple(sorted(called))
+    wanted = tuple(sorted(of(seen.function_services)))
     missing = {
         each
         for name, way in alone.items()
@@ -426,6 +431,7 @@ IMPAIRED = "impaired"
 NOT_OFF = ("detaching", "busy")
 
 
+@rule("disks")
 def impaired_disks(seen: ClusterFacts) -> Iterator[Finding]:
     """Find disks that are gone, broken, open to two machines, or under somebody else's key."""
     if isinstance(seen.disks, Unknown):

@@ -18,6 +18,7 @@ from core.checks.finding import (
     producer_may_stall,
     worth_knowing,
 )
+from core.checks.rule import rule
 from core.model.facts import ClusterFacts, of_kafka, pods_of
 from core.model.kafka import Kafka
 from core.model.workloads import Operator
@@ -31,6 +32,7 @@ FIRST_WITH_V1, FIRST_WITHOUT_BEFORE = (0, 49, 0), (0, 52, 0)
 FIRST_ON_KUBERNETES, KUBERNETES_MINOR = (0, 45, 1), 33
 
 
+@rule("kafkas")
 def api_versions(seen: ClusterFacts) -> Iterator[Finding]:
     """Find operators that ask for an API that is not served, and clusters of before v1."""
     served = seen.kafka_versions
@@ -78,6 +80,7 @@ def _release(operator: Operator) -> str:
     return ".".join(map(str, operator.version or ()))
 
 
+@rule("kafkas", "operators", "control_plane")
 def kubernetes(seen: ClusterFacts) -> Iterator[Finding]:
     """Find operators that do not start on the control plane's version, or on the next one."""
     plane = seen.control_plane
@@ -104,6 +107,7 @@ def kubernetes(seen: ClusterFacts) -> Iterator[Finding]:
         )
 
 
+@rule("kafkas")
 def authorities(seen: ClusterFacts) -> Iterator[Finding]:
     """Name Kafkas whose certificates' authority nobody renews by itself."""
     for kafka in of(seen.kafkas):
@@ -118,6 +122,7 @@ def authorities(seen: ClusterFacts) -> Iterator[Finding]:
             )
 
 
+@rule("kafkas")
 def certificates(seen: ClusterFacts) -> Iterator[Finding]:
     """Find certificates that end before anybody has renewed them, or whose end is not shown."""
     for kafka in of(seen.kafkas):
@@ -173,6 +178,7 @@ def _ending(
         )
 
 
+@rule("kafkas", "pools", "pods")
 def shrinking(seen: ClusterFacts) -> Iterator[Finding]:
     """Name Kafkas that have more brokers than their pools want."""
     for kafka in of(seen.kafkas):
@@ -190,6 +196,7 @@ def shrinking(seen: ClusterFacts) -> Iterator[Finding]:
             )
 
 
+@rule("kafkas", "pods")
 def images(seen: ClusterFacts) -> Iterator[Finding]:
     """Name Kafkas whose pods run different images: their operator rolls the rest."""
     for kafka in of(seen.kafkas):

@@ -75,13 +75,15 @@ class Zone:
     available: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class StandingSubnet:
-    """A subnet that is there already."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subnet:
+    """A subnet in which nodes of Kafka stand, or would start."""
 
     zone: str
-    vpc: str
+    # As AWS names the zone in every account: eun1-az1.
+    zone_id: str = ""
     free_addresses: int
+    vpc: str = ""
     ipv6_only: bool = False
 
 
@@ -133,7 +135,7 @@ class Account:
     zones: Mapping[str, Zone] | Unknown
     offerings: Mapping[str, frozenset[str]] | Unknown
     # Of those that a spec names; None: there is no such VPC, or none is named.
-    subnets: Mapping[str, StandingSubnet] | Unknown
+    subnets: Mapping[str, Subnet] | Unknown
     vpc: StandingVpc | Unknown | None
     quotas: Mapping[str, float | Unknown] | Unknown
     used: Mapping[str, float | Unknown] | Unknown

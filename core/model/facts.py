@@ -6,9 +6,10 @@ Facts of the account and region around a cluster that somebody else made, as AWS
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
 
+from core.model.account import Account, Needs, Subnet
 from core.model.kafka import (
     Kafka,
     KafkaPool,
@@ -60,17 +61,8 @@ from core.model.workloads import (
 )
 from core.unknown import Unknown, mapping_of, of
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subnet:
-    """A subnet in which nodes of Kafka stand, or would start."""
-
-    zone: str
-    # As AWS names the zone in every account: eun1-az1.
-    zone_id: str
-    free_addresses: int
-    vpc: str = ""
-    ipv6_only: bool = False
+if TYPE_CHECKING:
+    from core.cluster.spec import ClusterSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,124 +218,130 @@ class TargetGroup:
     network: bool = True
 
 
+# Of a part that whoever reads had no need of: nothing is known of it, and nothing is amiss.
+NOT_ASKED = Unknown("nobody asked")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterFacts:
-    """One EKS cluster with everything read of it."""
+    """One EKS cluster with everything known of it, from whichever source: rules ask what is there.
 
-    kafkas: tuple[Kafka, ...] | Unknown
-    pools: tuple[KafkaPool, ...] | Unknown
-    pod_sets: tuple[PodSet, ...] | Unknown
-    rebalances: tuple[Rebalance, ...] | Unknown
+    A part that nobody asked for is NOT_ASKED; one that could not be read says why.
+    """
+
+    # What is to be made, and what the account that it is made in says of itself.
+    needs: Needs | Unknown = NOT_ASKED
+    account: Account | Unknown = NOT_ASKED
+    description: ClusterSpec | Unknown = NOT_ASKED
+    # Subnets of others in which functions of ours stand, and the services of AWS's they call.
+    function_subnets: frozenset[str] | Unknown = NOT_ASKED
+    function_services: frozenset[str] | Unknown = NOT_ASKED
+    kafkas: tuple[Kafka, ...] | Unknown = NOT_ASKED
+    pools: tuple[KafkaPool, ...] | Unknown = NOT_ASKED
+    pod_sets: tuple[PodSet, ...] | Unknown = NOT_ASKED
+    rebalances: tuple[Rebalance, ...] | Unknown = NOT_ASKED
     # Versions in which its API server serves Strimzi's resources, and StrimziPodSets.
-    kafka_versions: frozenset[str] | Unknown
-    pod_set_versions: frozenset[str] | Unknown
-    topics: tuple[Topic, ...] | Unknown
-    other_kafkas: tuple[OtherKafka, ...] | Unknown
-    pods: tuple[Pod, ...] | Unknown
+    kafka_versions: frozenset[str] | Unknown = NOT_ASKED
+    pod_set_versions: frozenset[str] | Unknown = NOT_ASKED
+    topics: tuple[Topic, ...] | Unknown = NOT_ASKED
+    other_kafkas: tuple[OtherKafka, ...] | Unknown = NOT_ASKED
+    pods: tuple[Pod, ...] | Unknown = NOT_ASKED
     # Images of Kafka's pods that their registry at ECR has no more.
-    lost_images: frozenset[str] | Unknown
+    lost_images: frozenset[str] | Unknown = NOT_ASKED
     # Pods of others on the nodes of Kafka's.
-    neighbours: tuple[Neighbour, ...] | Unknown
+    neighbours: tuple[Neighbour, ...] | Unknown = NOT_ASKED
     # Pods of others, wherever they are, of a priority above the usual one.
-    rivals: tuple[Rival, ...] | Unknown
-    zookeepers: tuple[ZooKeeperPod, ...] | Unknown
-    nodes: Mapping[str, Node] | Unknown
+    rivals: tuple[Rival, ...] | Unknown = NOT_ASKED
+    zookeepers: tuple[ZooKeeperPod, ...] | Unknown = NOT_ASKED
+    nodes: Mapping[str, Node] | Unknown = NOT_ASKED
     # Of the labels that pods of Kafka ask for, without one of them.
-    idle_nodes: Mapping[str, Node] | Unknown
+    idle_nodes: Mapping[str, Node] | Unknown = NOT_ASKED
     # By the node's name; a node without EBS's driver is not in it.
-    slots: Mapping[str, VolumeSlots] | Unknown
-    instances: Mapping[str, Instance] | Unknown
+    slots: Mapping[str, VolumeSlots] | Unknown = NOT_ASKED
+    instances: Mapping[str, Instance] | Unknown = NOT_ASKED
     # Instance id -> what EC2 says beside its description; most are not in it.
-    statuses: Mapping[str, MachineStatus] | Unknown
+    statuses: Mapping[str, MachineStatus] | Unknown = NOT_ASKED
     # Instance id -> group's name; an instance of no group is not in it.
-    group_of: Mapping[str, str] | Unknown
-    groups: Mapping[str, ScalingGroup] | Unknown
+    group_of: Mapping[str, str] | Unknown = NOT_ASKED
+    groups: Mapping[str, ScalingGroup] | Unknown = NOT_ASKED
     # By the group's name.
-    templates: Mapping[str, tuple[MachineTemplate, ...]] | Unknown
+    templates: Mapping[str, tuple[MachineTemplate, ...]] | Unknown = NOT_ASKED
     # Instance profile of a template's -> its role; None: it is gone, or has none.
-    node_roles: Mapping[str, NodeRole | None] | Unknown
+    node_roles: Mapping[str, NodeRole | None] | Unknown = NOT_ASKED
     # Role that the cluster knows -> when its access entry was made (epoch seconds); None: aws-auth
     # names it, which goes by the name alone. Asked where there are such.
-    admitted_roles: Mapping[str, float | None] | Unknown
+    admitted_roles: Mapping[str, float | None] | Unknown = NOT_ASKED
     # By the group's name; a group that nothing shrinks is not in it.
-    scale_ins: Mapping[str, tuple[ScaleIn, ...]] | Unknown
+    scale_ins: Mapping[str, tuple[ScaleIn, ...]] | Unknown = NOT_ASKED
     # Group's name -> the state of the instance refresh it is in.
-    refreshes: Mapping[str, str] | Unknown
+    refreshes: Mapping[str, str] | Unknown = NOT_ASKED
     # By the Auto Scaling group's name.
-    managed_node_groups: Mapping[str, ManagedNodeGroup] | Unknown
-    budgets: tuple[DisruptionBudget, ...] | Unknown
-    handlers: tuple[TerminationHandler, ...] | Unknown
+    managed_node_groups: Mapping[str, ManagedNodeGroup] | Unknown = NOT_ASKED
+    budgets: tuple[DisruptionBudget, ...] | Unknown = NOT_ASKED
+    handlers: tuple[TerminationHandler, ...] | Unknown = NOT_ASKED
     # By URL.
-    queues: Mapping[str, TerminationQueue] | Unknown
-    cleaners: tuple[DrainCleaner, ...] | Unknown
-    eviction_webhooks: tuple[EvictionWebhook, ...] | Unknown
-    admission_policies: tuple[AdmissionPolicy, ...] | Unknown
-    operators: tuple[Operator, ...] | Unknown
-    pending_releases: tuple[PendingRelease, ...] | Unknown
-    autoscalers: tuple[Autoscaler, ...] | Unknown
-    size_scalers: tuple[SizeScaler, ...] | Unknown
-    evictors: tuple[Evictor, ...] | Unknown
+    queues: Mapping[str, TerminationQueue] | Unknown = NOT_ASKED
+    cleaners: tuple[DrainCleaner, ...] | Unknown = NOT_ASKED
+    eviction_webhooks: tuple[EvictionWebhook, ...] | Unknown = NOT_ASKED
+    admission_policies: tuple[AdmissionPolicy, ...] | Unknown = NOT_ASKED
+    operators: tuple[Operator, ...] | Unknown = NOT_ASKED
+    pending_releases: tuple[PendingRelease, ...] | Unknown = NOT_ASKED
+    autoscalers: tuple[Autoscaler, ...] | Unknown = NOT_ASKED
+    size_scalers: tuple[SizeScaler, ...] | Unknown = NOT_ASKED
+    evictors: tuple[Evictor, ...] | Unknown = NOT_ASKED
     # Workloads whose account a role lets evict pods, or delete nodes.
-    entitled: tuple[Evictor, ...] | Unknown
-    node_pools: Mapping[str, NodePool] | Unknown
+    entitled: tuple[Evictor, ...] | Unknown = NOT_ASKED
+    node_pools: Mapping[str, NodePool] | Unknown = NOT_ASKED
     # By its title.
-    node_classes: Mapping[str, NodeClass] | Unknown
-    volumes: tuple[Volume, ...] | Unknown
+    node_classes: Mapping[str, NodeClass] | Unknown = NOT_ASKED
+    volumes: tuple[Volume, ...] | Unknown = NOT_ASKED
     # By its id at EBS; one that is gone is not in it.
-    disks: Mapping[str, Disk] | Unknown
+    disks: Mapping[str, Disk] | Unknown = NOT_ASKED
     # What EBS's checks say of disks that are not ok: impaired (io-enabled: failed).
-    disk_checks: Mapping[str, str] | Unknown
+    disk_checks: Mapping[str, str] | Unknown = NOT_ASKED
     # How many snapshots of a disk are being made.
-    disk_snapshots: Mapping[str, int] | Unknown
-    balanced: tuple[Balanced, ...] | Unknown
+    disk_snapshots: Mapping[str, int] | Unknown = NOT_ASKED
+    balanced: tuple[Balanced, ...] | Unknown = NOT_ASKED
     # Namespace -> labels by which its pods get readiness gates: the controller's, or Auto Mode's.
-    gated_namespaces: Mapping[str, frozenset[str]] | Unknown
+    gated_namespaces: Mapping[str, frozenset[str]] | Unknown = NOT_ASKED
     # Deleted, and gone as soon as what is in them is.
-    ending_namespaces: frozenset[str] | Unknown
+    ending_namespaces: frozenset[str] | Unknown = NOT_ASKED
     # In which a service mesh puts a proxy into new pods.
-    injected_namespaces: frozenset[str] | Unknown
+    injected_namespaces: frozenset[str] | Unknown = NOT_ASKED
     # Namespace -> the level at which Pod Security refuses pods in it: baseline or restricted.
-    enforced_levels: Mapping[str, str] | Unknown
-    essentials: tuple[Essential, ...] | Unknown
-    quotas: tuple[Quota, ...] | Unknown
-    limit_ranges: tuple[LimitRange, ...] | Unknown
-    pod_webhooks: tuple[PodWebhook, ...] | Unknown
-    node_provisioners: tuple[NodeProvisioner, ...] | Unknown
-    volume_controllers: tuple[VolumeController, ...] | Unknown
-    balancer_controllers: tuple[BalancerController, ...] | Unknown
-    ingress_controllers: tuple[IngressController, ...] | Unknown
+    enforced_levels: Mapping[str, str] | Unknown = NOT_ASKED
+    essentials: tuple[Essential, ...] | Unknown = NOT_ASKED
+    quotas: tuple[Quota, ...] | Unknown = NOT_ASKED
+    limit_ranges: tuple[LimitRange, ...] | Unknown = NOT_ASKED
+    pod_webhooks: tuple[PodWebhook, ...] | Unknown = NOT_ASKED
+    node_provisioners: tuple[NodeProvisioner, ...] | Unknown = NOT_ASKED
+    volume_controllers: tuple[VolumeController, ...] | Unknown = NOT_ASKED
+    balancer_controllers: tuple[BalancerController, ...] | Unknown = NOT_ASKED
+    ingress_controllers: tuple[IngressController, ...] | Unknown = NOT_ASKED
     # By its ARN.
-    target_groups: Mapping[str, TargetGroup] | Unknown
+    target_groups: Mapping[str, TargetGroup] | Unknown = NOT_ASKED
     # By its id; those of the nodes and of their groups.
-    subnets: Mapping[str, Subnet] | Unknown
+    subnets: Mapping[str, Subnet] | Unknown = NOT_ASKED
     # By the subnet's id.
-    ways_out: Mapping[str, WayOut] | Unknown
+    ways_out: Mapping[str, WayOut] | Unknown = NOT_ASKED
     # Of the VPCs of subnets without a default route.
-    vpc_endpoints: tuple[VpcEndpoint, ...] | Unknown
+    vpc_endpoints: tuple[VpcEndpoint, ...] | Unknown = NOT_ASKED
     # By what disks and templates call them.
-    encryption_keys: Mapping[str, EncryptionKey] | Unknown
+    encryption_keys: Mapping[str, EncryptionKey] | Unknown = NOT_ASKED
     # Family of machines -> vCPUs on demand, of the families that Kafka's nodes are of.
-    machine_quotas: Mapping[str, AccountQuota] | Unknown
+    machine_quotas: Mapping[str, AccountQuota] | Unknown = NOT_ASKED
     # TiB of gp3, which root volumes are of.
-    disk_quota: AccountQuota | Unknown
-    control_plane: ControlPlane | Unknown
-    fargate_profiles: tuple[FargateProfile, ...] | Unknown
-    upgrade_insights: tuple[Insight, ...] | Unknown
-    zonal_shifts: tuple[Shiftable, ...] | Unknown
-    aws_health: AwsHealth | Unknown
+    disk_quota: AccountQuota | Unknown = NOT_ASKED
+    control_plane: ControlPlane | Unknown = NOT_ASKED
+    fargate_profiles: tuple[FargateProfile, ...] | Unknown = NOT_ASKED
+    upgrade_insights: tuple[Insight, ...] | Unknown = NOT_ASKED
+    zonal_shifts: tuple[Shiftable, ...] | Unknown = NOT_ASKED
+    aws_health: AwsHealth | Unknown = NOT_ASKED
     # Epoch seconds.
     read_at: float
 
 
 Owned = TypeVar("Owned", KafkaPool, Pod, PodSet, Rebalance, Topic)
-# Of a part that whoever reads had no need of: nothing is known of it, and nothing is amiss.
-NOT_ASKED = Unknown("nobody asked")
-
-
-def only(read_at: float, **parts: Any) -> ClusterFacts:
-    """Return a cluster of which only some parts were asked for."""
-    names = (field.name for field in fields(ClusterFacts))
-    return ClusterFacts(**dict.fromkeys(names, NOT_ASKED) | parts | {"read_at": read_at})
 
 
 def every_kafka(seen: ClusterFacts) -> tuple[Kafka | OtherKafka, ...]:

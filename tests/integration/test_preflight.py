@@ -18,7 +18,7 @@ from rich.console import Console
 from cli.preflight import command
 from cli.target import Target
 from cli.twin_layers import TwinLayers
-from core.checks.new_cluster import NOT_ASKED, Consequence
+from core.checks.finding import NOT_READ, Weight
 from core.cluster import parse
 from local import environment
 from local.demo import spec as demo_spec
@@ -45,10 +45,10 @@ def test_the_twins_account_is_asked_from_another_process(twin: Twin, layers: Twi
     )
     said = json.loads(done.stdout)
     # moto serves no quotas, no add-on versions and no simulation: said, and never taken for good.
-    assert (done.returncode, said["exit_code"]) == (NOT_ASKED, NOT_ASKED), done.stderr
+    assert (done.returncode, said["exit_code"]) == (NOT_READ, NOT_READ), done.stderr
     assert (said["account"], said["cluster"]) == (environment.ACCOUNT, layers_prefix())
-    assert {f["kind"] for f in said["findings"]} == {Consequence.UNKNOWN}, said["findings"]
-    assert all(f["sentence"].endswith(".") for f in said["findings"])
+    assert {f["weight"] for f in said["findings"]} == {Weight.UNKNOWN}, said["findings"]
+    assert all(f["evidence"] and f["remedy"] for f in said["findings"])
 
 
 def layers_prefix() -> str:
@@ -87,7 +87,7 @@ def refused(twin: Twin, described: dict[str, Any]) -> list[str]:
     )
     target = Target(parse(described), session, variables["AWS_ENDPOINT_URL"])
     done = command.examine(target, Console(quiet=True))
-    return [each.sentence for each in done.refused]
+    return [each.line for each in done.refused]
 
 
 def test_a_sabotaged_twin_is_a_sentence_for_each_obstacle(twin: Twin) -> None:
@@ -107,8 +107,8 @@ def test_a_sabotaged_twin_is_a_sentence_for_each_obstacle(twin: Twin) -> None:
         "us-east-1e of account 123456789012 is use1-az3, where EKS places no control plane",
         f"{ROLE}: roles of these names are there already",
         f"{BUCKET}: buckets of these names are there already",
-        f"Secret {SECRET} is scheduled for deletion",
-        f"Subnet {subnet} has 11 free addresses",
+        f"secret {SECRET} is scheduled for deletion",
+        f"subnet {subnet} has 11 free addresses",
         f"has no subnet subnet-0123456789abcde{demo_spec.ZONES[-1][-1]}f",
     ):
         assert words in found, found

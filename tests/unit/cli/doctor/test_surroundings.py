@@ -11,9 +11,9 @@ import pytest
 from botocore.exceptions import ClientError
 
 from cli.doctor import report
-from cli.doctor.surroundings import Machines, findings, judged, read
+from cli.doctor.surroundings import Machines, findings, read
+from core.checks import table
 from core.checks.finding import Weight
-from core.checks.table import around_findings
 from core.instances import STANDARD_QUOTA
 from tests.unit.cli.doctor.test_examine import FINDING, diagnosis
 from tests.unit.cli.survey.further_changes import (
@@ -43,7 +43,7 @@ def checks(made: World, **wanted: Any) -> dict[str, Weight]:
     asked = Machines(
         eks_cluster="shop", region="eu-north-1", **{"groups": tuple(made.groups), **wanted}
     )
-    found = around_findings(read(lambda _: made, asked))
+    found = table.findings(read(lambda _: made, asked))
     return {each.check: each.weight for each in found}
 
 
@@ -147,7 +147,7 @@ def test_functions_in_subnets_of_others_reach_what_they_call(
         function_subnets=("subnet-c",),
         called=("sqs", "dynamodb", "ec2"),
     )
-    found = judged(read(lambda _: made, asked), asked)
+    found = table.findings(read(lambda _: made, asked))
     assert {each.check: each.weight for each in found} == said
 
 
@@ -159,7 +159,7 @@ def test_functions_in_a_subnet_that_is_gone_are_found() -> None:
         groups=tuple(made.groups),
         function_subnets=("subnet-z",),
     )
-    found = judged(read(lambda _: made, asked), asked)
+    found = table.findings(read(lambda _: made, asked))
     assert [each.check for each in found] == ["function-subnets"]
 
 
@@ -198,7 +198,7 @@ def test_what_would_stop_a_rotation_has_the_exit_code_of_a_difference(
 ) -> None:
     made = world(change)
     asked = Machines(eks_cluster="shop", region="eu-north-1", groups=tuple(made.groups))
-    found = around_findings(read(lambda _: made, asked))
+    found = table.findings(read(lambda _: made, asked))
     assert replace(diagnosis([], []), surroundings=found).exit_code == code
     assert replace(diagnosis([FINDING], []), surroundings=found).exit_code == max(1, code)
     last = report.verdict(replace(diagnosis([], []), surroundings=found))

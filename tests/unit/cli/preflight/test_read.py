@@ -20,17 +20,18 @@ from cli.preflight.needs import needs_of
 from cli.preflight.read import Reader
 from cli.refusals import one_line
 from cli.target import Target
-from core.checks.new_cluster import QUOTAS, Consequence, findings
+from core.checks.finding import Weight
+from core.checks.new_cluster import QUOTAS
 from core.cluster import parse
 from core.errors import InvalidInput, StillwaterError
 from core.model.account import (
     Account,
     Concurrency,
     Needs,
-    StandingSubnet,
     StandingVpc,
 )
 from core.unknown import Unknown
+from tests.unit.core.checks.test_new_cluster import findings
 from tests.unit.infra.programs import description
 
 SPEC = parse(description())
@@ -79,8 +80,8 @@ def test_what_moto_serves_is_read_and_what_it_does_not_is_said(aws: Callable[...
     assert account.used["elastic_ips"] == 4
     assert isinstance(account.offerings, dict)
     assert account.stands is False
-    unknown = [each for each in findings(needs, account) if each.kind is Consequence.UNKNOWN]
-    assert any("add-on coredns could not be asked" in each.sentence for each in unknown)
+    unknown = [each for each in findings(needs, account) if each.weight is Weight.UNKNOWN]
+    assert any("add-on coredns: it could not be read" in each.line for each in unknown)
 
 
 def test_a_machine_of_another_family_uses_nothing_of_the_standard_quota() -> None:
@@ -158,7 +159,9 @@ def test_subnets_that_are_there_are_asked_for_their_free_addresses(aws: Callable
     assert needs.network is not None
     assert needs.network.subnets[small] == ("us-east-1a", 8 + 6 + 2 * 5)
     _, account = read(aws, needs)
-    assert account.subnets == {small: StandingSubnet("us-east-1a", vpc, 11)}
+    assert account.subnets == {
+        small: replace(account.subnets[small], zone="us-east-1a", vpc=vpc, free_addresses=11)
+    }
 
 
 def test_a_vpc_that_is_there_is_asked_for_what_stands_in_the_way(aws: Callable[..., Any]) -> None:
@@ -290,7 +293,7 @@ def test_the_key_that_the_spec_names_is_judged_in_place_of_the_default() -> None
 
 def test_our_own_configuration_is_held_to_the_published_schema() -> None:
     needs, account = read(FakeAws(ANSWERS))
-    said = [each.sentence for each in findings(needs, account)]
+    said = [each.line for each in findings(needs, account)]
     assert any("does not take node in its configuration" in sentence for sentence in said)
 
 
@@ -302,7 +305,7 @@ def test_our_own_configuration_is_held_to_the_published_schema() -> None:
 def test_an_account_that_answers_nothing_is_unknown_in_every_part(error: Exception) -> None:
     needs, account = read(FakeAws({"sts.get_caller_identity": WHO}))
     found = findings(needs, account)
-    assert {each.kind for each in found} == {Consequence.UNKNOWN}
+    assert {each.weight for each in found} == {Weight.UNKNOWN}
     with pytest.raises(StillwaterError, match="does not say who is calling"):
         read(FakeAws({"sts.get_caller_identity": error}))
 
@@ -350,4 +353,4 @@ def test_up_stops_before_the_first_resource_and_names_the_way_round(
     document = json.loads(command.as_json(done))
     assert document["exit_code"] == done.exit_code == 2
     assert document["account"] == "111122223333"
-    assert {"refused", "unknown"} <= {each["kind"] for each in document["findings"]}
+    assert {Weight.REFUSED, Weight.UNKNOWN} <= {each["weight"] for each in document["findings"]}

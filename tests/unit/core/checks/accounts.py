@@ -11,8 +11,8 @@ from core.model.account import (
     Concurrency,
     NeededNetwork,
     Needs,
-    StandingSubnet,
     StandingVpc,
+    Subnet,
     VolumesKey,
     Zone,
 )
@@ -62,7 +62,7 @@ GOOD = Account(
     stands=False,
     zones={name: Zone(f"use1-az{number}") for name, number in zip(ZONES, (6, 1, 2), strict=True)},
     offerings={name: frozenset(ZONES) for name in NEEDS.instance_types},
-    subnets={"subnet-0a": StandingSubnet("us-east-1a", "vpc-0a", 4000)},
+    subnets={"subnet-0a": Subnet(zone="us-east-1a", vpc="vpc-0a", free_addresses=4000)},
     vpc=StandingVpc(blocks=frozenset({"10.40.0.0/16"})),
     quotas=dict.fromkeys(QUOTAS, 10.0),
     used=dict.fromkeys(QUOTAS, 1.0),

@@ -7,23 +7,19 @@ from typing import Any
 
 import pytest
 
-from core.checks.new_cluster import (
-    CLEAR,
-    NOT_ASKED,
-    REFUSED,
-    Consequence,
-    exit_code,
-    findings,
-    refused_keys,
-)
+from core.checks import table
+from core.checks.finding import CLEAR, FOUND, NOT_READ, Finding, Weight, exit_code
+from core.checks.new_cluster import refused_keys
 from core.model.account import (
     Account,
     Concurrency,
-    StandingSubnet,
+    Needs,
     StandingVpc,
+    Subnet,
     VolumesKey,
     Zone,
 )
+from core.model.facts import ClusterFacts
 from core.unknown import Unknown
 from tests.every_case import every_case
 from tests.unit.core.checks.accounts import GOOD, NEEDS, SCHEMA, changed_account
@@ -31,7 +27,7 @@ from tests.unit.core.checks.accounts import GOOD, NEEDS, SCHEMA, changed_account
 KEY = "arn:aws:kms:us-east-1:111122223333:key/k"
 STRICT = {**SCHEMA, "properties": {"controller": {"type": "object"}}}
 API = "com.amazonaws.us-east-1"
-SUBNET = StandingSubnet("us-east-1a", "vpc-0a", 4000)
+SUBNET = Subnet(zone="us-east-1a", vpc="vpc-0a", free_addresses=4000)
 VPC = StandingVpc(blocks=frozenset({"10.40.0.0/16"}))
 SABOTAGES: dict[str, tuple[dict[str, Any], str, str]] = {
     "region not enabled": ({"region_status": "not-opted-in"}, "is not enabled", "enable-region"),
@@ -191,6 +187,10 @@ SABOTAGES: dict[str, tuple[dict[str, Any], str, str]] = {
 }
 
 
+def findings(needs: Needs, account: Account) -> list[Finding]:
+    return table.findings(ClusterFacts(needs=needs, account=account, read_at=0))
+
+
 def test_an_account_that_takes_the_cluster_has_nothing_to_say() -> None:
     found = findings(NEEDS, GOOD)
     assert (found, exit_code(found)) == ([], CLEAR)
@@ -198,7 +198,7 @@ def test_an_account_that_takes_the_cluster_has_nothing_to_say() -> None:
 
 def test_a_subnet_that_is_not_there_is_said() -> None:
     (found,) = findings(NEEDS, replace(GOOD, subnets={}))
-    assert "has no subnet subnet-0a in us-east-1; name one of" in found.sentence
+    assert "has no subnet subnet-0a in us-east-1; name one of" in found.line
 
 
 @every_case(("changed", "words", "remedy"), SABOTAGES.values(), ids=SABOTAGES)
@@ -206,11 +206,11 @@ def test_a_sabotaged_account_is_one_sentence_with_its_remedy(
     changed: dict[str, Any], words: str, remedy: str
 ) -> None:
     (found,) = findings(NEEDS, changed_account(**changed))
-    assert found.kind is Consequence.REFUSED
-    assert words in found.sentence
-    assert remedy in found.sentence
-    assert found.sentence.endswith(".")
-    assert exit_code([found]) == REFUSED
+    assert found.weight is Weight.REFUSED
+    assert words in found.line
+    assert remedy in found.line
+    assert found.line.endswith(".")
+    assert exit_code([found]) == FOUND
 
 
 def test_nodes_may_be_added_in_a_zone_without_control_planes() -> None:
@@ -221,7 +221,7 @@ def test_nodes_may_be_added_in_a_zone_without_control_planes() -> None:
 def test_a_zone_that_the_account_does_not_have_is_refused() -> None:
     less = {name: zone for name, zone in GOOD.zones.items() if name != "us-east-1c"}  # type: ignore[union-attr]
     (found,) = findings(NEEDS, replace(GOOD, zones=less))
-    assert "has no zone us-east-1c; choose among us-east-1a, us-east-1b" in found.sentence
+    assert "has no zone us-east-1c; choose among us-east-1a, us-east-1b" in found.line
 
 
 ASKED = [
@@ -238,15 +238,15 @@ def test_what_could_not_be_asked_is_said_and_never_taken_for_good(part: str) -> 
     unknown = dict.fromkeys(now, why) if part in {"addons", "addon_schemas", "taken"} else why
     found = findings(NEEDS, replace(GOOD, **{part: unknown}))
     assert found
-    assert {each.kind for each in found} == {Consequence.UNKNOWN}
-    assert all("could not be asked: AccessDenied." in each.sentence for each in found)
-    assert exit_code(found) == NOT_ASKED
+    assert {each.weight for each in found} == {Weight.UNKNOWN}
+    assert all("it could not be read: AccessDenied;" in each.line for each in found)
+    assert exit_code(found) == NOT_READ
 
 
 @pytest.mark.parametrize("part", ["quotas", "used"])
 def test_a_quota_of_which_nothing_is_known_is_not_enough(part: str) -> None:
     (found,) = findings(NEEDS, changed_account(**{part: {"vpcs": Unknown("Throttled")}}))
-    assert found.kind is Consequence.UNKNOWN
+    assert found.weight is Weight.UNKNOWN
     empty = findings(NEEDS, replace(GOOD, **{part: {}}))
     assert len(empty) == len(NEEDS.quotas)
 
@@ -266,7 +266,7 @@ def test_an_environment_that_stands_has_its_names_and_its_share_already() -> Non
 )
 def test_what_works_and_costs_something_is_a_notice(account: Account) -> None:
     (found,) = findings(NEEDS, account)
-    assert found.kind is Consequence.NOTICE
+    assert found.weight is Weight.ADVICE
     assert exit_code([found]) == CLEAR
 
 
@@ -293,9 +293,9 @@ def test_what_the_webhook_reserves_leaves_what_aws_keeps(
 ) -> None:
     needs = replace(NEEDS, reserved_concurrency=reserved)
     said = findings(needs, changed_account(concurrency=found))
-    assert [sentence in each.sentence for each in said if sentence] == [True] * bool(sentence)
-    kinds = [Consequence.REFUSED if reserved else Consequence.NOTICE] * bool(sentence)
-    assert [each.kind for each in said] == kinds
+    assert [sentence in each.line for each in said if sentence] == [True] * bool(sentence)
+    kinds = [Weight.REFUSED if reserved else Weight.ADVICE] * bool(sentence)
+    assert [each.weight for each in said] == kinds
 
 
 def test_a_customers_key_with_a_grant_is_as_good() -> None:
@@ -306,11 +306,11 @@ def test_a_customers_key_with_a_grant_is_as_good() -> None:
 
 def test_what_is_refused_is_said_before_what_is_not_known() -> None:
     both = changed_account(zones={"us-east-1a": Zone("use1-az3")}, bill=Unknown("a timeout"))
-    assert [each.kind for each in findings(NEEDS, both)] == [
-        Consequence.REFUSED,
-        Consequence.UNKNOWN,
+    assert [each.weight for each in findings(NEEDS, both)] == [
+        Weight.REFUSED,
+        Weight.UNKNOWN,
     ]
-    assert exit_code(findings(NEEDS, both)) == NOT_ASKED
+    assert exit_code(findings(NEEDS, both)) == NOT_READ
 
 
 @pytest.mark.parametrize(
