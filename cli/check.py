@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rich.console import Console
 
 from cli import adopt
+from cli.findings import counted, show_findings
 from cli.stack_settings import spec_file
+from core.checks.described import description_findings
+from core.checks.finding import CLEAR, FOUND, Finding, exit_code
 from core.cluster import adoption, changes, rights
 from core.errors import InvalidInput
 from core.naming import TWIN_ENVIRONMENT
@@ -18,16 +22,24 @@ from infra.spec import changes_in, doubts_in, read, standing_spec
 
 @dataclass(frozen=True, slots=True)
 class CheckedDescription:
-    """A description, what is wrong with it, what is doubtful, and who may do what in its Kafka."""
+    """A description, what is wrong with it, what is doubtful, and who may do what in its Kafka.
+
+    `accepted` are findings that the description calls meant.
+    """
 
     spec: str
     cluster: str | None = None
     problems: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
     rights: tuple[str, ...] = ()
+    findings: Sequence[Finding] = ()
+    accepted: Sequence[Finding] = ()
 
-    def wrong(self, *, strict: bool) -> bool:
-        return bool(self.problems or (strict and self.doubts))
+    def exit_code(self, *, strict: bool) -> int:
+        """0: nothing that hurts; 1: something does, or is doubtful where `strict`."""
+        if self.problems or (strict and (self.doubts or self.findings)):
+            return FOUND
+        return exit_code(self.findings)
 
 
 def examine(named: Path, against: Path | None = None) -> CheckedDescription:
@@ -50,8 +62,14 @@ def examine(named: Path, against: Path | None = None) -> CheckedDescription:
             f"environment is {TWIN_ENVIRONMENT!r}, which `up`, `destroy` and the others take for "
             f"the twin on this machine; choose another, such as prod.",
         )
+    found, accepted = description_findings(parsed)
     return CheckedDescription(
-        str(path), parsed.prefix, doubts=tuple(doubts), rights=tuple(rights.sentences(parsed))
+        str(path),
+        parsed.prefix,
+        doubts=tuple(doubts),
+        rights=tuple(rights.sentences(parsed)),
+        findings=found,
+        accepted=accepted,
     )
 
 
@@ -59,7 +77,7 @@ def show(
     checked: CheckedDescription, console: Console, complaints: Console, *, strict: bool
 ) -> None:
     """Say who may do what, what is doubtful, and that it holds, else raise InvalidInput."""
-    if checked.wrong(strict=strict):
+    if checked.problems or (strict and checked.doubts):
         raise InvalidInput(checked.problems or checked.doubts)
     if checked.rights:
         console.print("In Kafka:")
@@ -67,7 +85,12 @@ def show(
         console.print(f"  {sentence}")
     for sentence in checked.doubts:
         complaints.print(sentence, style="yellow")
-    console.print(f"{checked.spec}: {checked.cluster} is consistent.")
+    show_findings(checked.findings, complaints)
+    for each in checked.accepted:
+        complaints.print(f"accepted: {each.line}", soft_wrap=True)
+    hurts = exit_code(checked.findings)
+    said = counted(checked.findings) if hurts else "is consistent"
+    console.print(f"{checked.spec}: {checked.cluster}{': ' if hurts else ' '}{said}.")
 
 
 def as_json(checked: CheckedDescription) -> str:
@@ -75,9 +98,11 @@ def as_json(checked: CheckedDescription) -> str:
     said = {
         "spec": checked.spec,
         "cluster": checked.cluster,
-        "consistent": not checked.problems,
+        "consistent": not checked.problems and exit_code(checked.findings) == CLEAR,
         "problems": checked.problems,
         "doubts": checked.doubts,
         "rights": checked.rights,
+        "findings": [asdict(each) for each in checked.findings],
+        "accepted": [asdict(each) for each in checked.accepted],
     }
     return json.dumps(said, indent=2)

@@ -258,17 +258,17 @@ def check(
 
     Of a cluster that exists, name its description: FILE.yaml.
 
-    Exit code 0: it is consistent; 1: it is not, or --strict and something is doubtful.
+    Exit code 0: nothing that hurts was found; 1: something was, or --strict and something is
+    doubtful.
     """
     from cli import check as command
 
     checked = command.examine(spec, against)
     if not as_json:
         command.show(checked, console, complaints, strict=strict)
-        return
-    typer.echo(command.as_json(checked))
-    if checked.wrong(strict=strict):
-        raise typer.Exit(1)
+    else:
+        typer.echo(command.as_json(checked))
+    raise typer.Exit(checked.exit_code(strict=strict))
 
 
 @app.command()
@@ -285,9 +285,10 @@ def doctor(
     """
     from cli import answer, described, target
     from cli.doctor import adopted, examine, report
+    from core.checks.finding import NOT_READ
 
     # Not the usual 1, which says that something was read and differs.
-    with answer.refusals(examine.NOT_READ, as_json=as_json):
+    with answer.refusals(NOT_READ, as_json=as_json):
         if described.is_meant(environment):
             diagnosis = adopted.examine(Path(environment))
         else:

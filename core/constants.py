@@ -1,12 +1,14 @@
 """Holds what is the same in every cluster and no setting: a reason chose it, not a preference.
 
-infra builds with these values, and core.cluster.report_facts compares a live cluster with them.
+infra builds with these values, and core.checks.expected compares a live cluster with them.
 """
 
 from __future__ import annotations
 
 from core import naming
 
+# KafkaBroker.shutdown waits so long for its controlled shutdown.
+CONTROLLED_SHUTDOWN_SECONDS = 300
 # Lifecycle hooks. ABANDON and a policy that retains: whatever fails keeps the broker.
 HOOKS = (naming.DRAIN_HOOK, naming.GATE_HOOK)
 TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"

@@ -12,8 +12,9 @@ from typing import Protocol
 
 from core import timing
 from core.checks import contradictions
-from core.checks.advice import advice
-from core.cluster import ClusterSpec, adoption, changes, limits, parse
+from core.checks.described import description_findings, stops_up
+from core.checks.finding import Finding
+from core.cluster import ClusterSpec, addresses, adoption, changes, limits, parse
 from core.cluster.adoption import Adoption
 from core.cluster.reading import shortened
 from core.errors import InvalidInput
@@ -98,18 +99,23 @@ def problems_of(spec: ClusterSpec) -> list[str]:
         *(breach.sentence for breach in limits.check(spec)),
         *addon_versions.problems(kubernetes.version, kubernetes.addon_versions),
         *(violation.sentence for violation in timing.check(spec)),
+        *(_refusal(each) for each in description_findings(spec)[0] if stops_up(each)),
     ]
     return [*map(shortened, found)]
 
 
+def _refusal(found: Finding) -> str:
+    return f"{found.line.removesuffix('.')}, or name {found.check} in `accept`."
+
+
 def doubts_of(spec: ClusterSpec) -> list[str]:
-    """Return a sentence for everything that works now and costs something later, or is unknown."""
+    """Return a sentence for what nobody can tell here, or a new account is too small for."""
     found = [
         *limits.unchecked_types(spec),
         *limits.tight(spec),
         *contradictions.doubts(spec),
         *addon_versions.doubts(spec.kubernetes.version, spec.kubernetes.addon_versions),
-        *advice(spec),
+        *addresses.beyond_what_accounts_begin_with(spec),
     ]
     return [*map(shortened, found)]
 

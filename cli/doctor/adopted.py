@@ -18,7 +18,7 @@ from cli import aws
 from cli.answers import answer_or_reason, on
 from cli.aws_pages import pages
 from cli.doctor import surroundings
-from cli.doctor.examine import Diagnosis, UnknownPart
+from cli.doctor.examine import Diagnosis
 from cli.survey import account, kafka, machines, tools
 from cli.survey.account_parts import queues as queues_of
 from cli.survey.command import CLIENT
@@ -26,11 +26,12 @@ from cli.survey.kafka import lapsed_trust
 from cli.survey.listing import NOT_FOUND, items, labels, one, served_versions
 from core import naming
 from core.checks.adopted import Standing, StandingGate, findings, secrets_named, unread_parts
+from core.checks.finding import in_order, unknown
 from core.cluster import adoption
 from core.cluster.adopted import operated_kafka
 from core.cluster.adoption import Adoption, Level
 from core.errors import InvalidInput
-from core.unknown import mapping_of
+from core.unknown import Unknown, mapping_of
 from handlers.adapters.eks import eks_token
 from infra import spec_file
 from infra.alerts import alarms
@@ -60,20 +61,25 @@ def examine(path: Path) -> Diagnosis:
         account=number,
         region=adopted.region,
         seconds=time.monotonic() - started,
-        findings=findings(adopted, standing, ours, queues),
-        unread=[UnknownPart(part, why) for part, why in unread_parts(standing)],
-        surroundings=surroundings.findings(
-            session,
-            surroundings.Machines(
-                eks_cluster=adopted.eks_cluster,
-                region=adopted.region,
-                groups=adopted.scaling_groups,
-                node_groups=adopted.managed_node_groups,
-                node_pools=adopted.node_pools,
-                function_subnets=adopted.subnets,
-                called=_called_services(adopted, number),
-            ),
+        findings=in_order(
+            [
+                *(each.finding for each in findings(adopted, standing, ours, queues)),
+                *(unknown(part, Unknown(why)) for part, why in unread_parts(standing)),
+                *surroundings.findings(session, _machines(adopted, number)),
+            ]
         ),
+    )
+
+
+def _machines(adopted: Adoption, number: str) -> surroundings.Machines:
+    return surroundings.Machines(
+        eks_cluster=adopted.eks_cluster,
+        region=adopted.region,
+        groups=adopted.scaling_groups,
+        node_groups=adopted.managed_node_groups,
+        node_pools=adopted.node_pools,
+        function_subnets=adopted.subnets,
+        called=_called_services(adopted, number),
     )
 
 

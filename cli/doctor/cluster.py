@@ -10,17 +10,17 @@ from urllib.parse import quote
 
 from cli.doctor.account import Found
 from cli.survey import tools
-from cli.survey.listing import going, labels, name_of, title_of
+from cli.survey.listing import labels, name_of, title_of
 from cli.target import Target
 from core import constants, naming
-from core.availability.operator import kafka_conditions
 from core.checks.balancing import name_in
 from core.checks.drift import Expectation
 from core.cluster import rights
 from core.model import snapshot
 from core.placement import placement_of
 from core.selectors import is_selected
-from handlers.adapters.eks import EksApi
+from handlers.adapters.eks import EksApi, eks_token
+from infra.eks.api import Api
 
 CONNECTIONS = 8
 DRAIN_TIMEOUT = "NODE_TERMINATION_GRACE_PERIOD"
@@ -46,12 +46,22 @@ class KubernetesCluster:
             (("volumes",), self._volumes),
             (("budgets",), self._budgets),
             (
-                ("termination_handlers", "operators", "drain_cleaners", "second_handlers"),
+                ("termination_handlers", "drain_cleaners", "second_handlers"),
                 self._workloads,
             ),
             (("kafkas",), self._kafkas),
             (("connect_bindings",), self._connect_bindings),
         ]
+
+    def survey_api(self) -> Api:
+        """Return the same API server for the survey's readers, asked as the caller."""
+        endpoint, ca = self._connect()
+        prefix, region = self._target.spec.prefix, self._target.spec.region
+        return Api(
+            endpoint,
+            lambda: eks_token(prefix, region, self._target.session),
+            ca_pem=base64.b64decode(ca).decode(),
+        )
 
     def api(self) -> EksApi:
         """Return the API server that EKS names."""
@@ -74,7 +84,6 @@ class KubernetesCluster:
             {
                 name_of(item): snapshot.Namespace(
                     gate_label=labels(item).get(naming.READINESS_GATE_LABEL),
-                    leaving=going(item),
                 )
                 for item in listed
             },
@@ -167,14 +176,6 @@ class KubernetesCluster:
             },
         )
         yield (
-            "operators",
-            {
-                each.title: snapshot.Operator(down=each.down)
-                for each in tools.operators(listed)
-                if each.watches(self._expected.namespace)
-            },
-        )
-        yield (
             "drain_cleaners",
             {
                 each.title: snapshot.DrainCleaner(drains_kafka=each.drains_kafka)
@@ -210,8 +211,6 @@ def _kafka(item: Item) -> snapshot.Kafka:
         authorization=str(authorization.get("type", "none")),
         super_users=frozenset(str(user) for user in authorization.get("superUsers") or ()),
         everyone_may=rights.everyone_may(spec.get("config") or {}),
-        conditions=kafka_conditions(item),
-        leaving=going(item),
     )
 
 

@@ -10,40 +10,37 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from cli.answers import answer_or_reason, on
 from cli.aws import require_login
 from cli.doctor import surroundings
 from cli.doctor.account import Found, LiveAccount
 from cli.doctor.cluster import KubernetesCluster
 from cli.refusals import sentence
+from cli.survey import kafka, tools
 from cli.target import Target
 from core import naming
-from core.checks.drift import TITLES, Drift, findings, unexamined_parts
+from core.checks import table
+from core.checks.described import description_findings
+from core.checks.drift import TITLES, findings, unexamined_parts
 from core.checks.expected import expectation_of
-from core.checks.finding import Finding
-from core.checks.finding import exit_code as code_of
-from core.cluster import rights
+from core.checks.finding import Finding, exit_code, in_order, unknown, worth_knowing
 from core.cluster.operated import of_spec
 from core.errors import StillwaterError, one_line
+from core.model.facts import NOT_ASKED, ClusterFacts
+from core.model.kafka import Kafka
 from core.model.snapshot import Snapshot
+from core.unknown import Unknown
 from handlers.adapters.eks import EksApi
 from handlers.store.pauses import Pauses
 from handlers.store.records import DynamoRecords
 from infra.alerts import alarms
+from infra.eks.api import Api
 
 UNREADABLE = (BotoCoreError, ClientError, StillwaterError)
 Reader = Callable[[], Iterator[Found]]
 _Answer = tuple[dict[str, Mapping[str, Any]], str]
 # One per reader.
 THREADS = 16
-CLEAN, DRIFT, NOT_READ = 0, 1, 2
-
-
-@dataclass(frozen=True, slots=True)
-class UnknownPart:
-    """A part nothing is known of, and why."""
-
-    part: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,20 +52,11 @@ class Diagnosis:
     account: str
     region: str
     seconds: float
-    findings: Sequence[Drift]
-    unread: Sequence[UnknownPart]
-    # What the account would refuse a replacement, and what AWS has announced.
-    surroundings: Sequence[Finding] = ()
-    # Doors without a lock, a pause: no difference from the spec, and to be named all the same.
-    open_doors: Sequence[str] = ()
+    findings: Sequence[Finding]
 
     @property
     def exit_code(self) -> int:
-        """0: as the spec says; 1: it is not; 2: a part could not be read, whatever the rest."""
-        if self.unread:
-            return NOT_READ
-        around = code_of(list(self.surroundings))
-        return max(around, DRIFT if self.findings else CLEAN)
+        return exit_code(self.findings)
 
 
 def examine(target: Target) -> Diagnosis:
@@ -79,24 +67,50 @@ def examine(target: Target) -> Diagnosis:
         account = LiveAccount(target, wanted)
         number = account.number()
     cluster = KubernetesCluster(target, wanted, lambda: account.eks_cluster(target.spec.prefix))
-    with ThreadPoolExecutor(1) as pool:
+    with ThreadPoolExecutor(2) as pool:
         around = pool.submit(_surroundings, target, wanted.snapshot.groups or ())
+        kafka = pool.submit(_of_kafka, target, cluster)
         snapshot, unread = _read(wanted.snapshot, account, cluster)
+    described, _accepted = description_findings(target.spec)
     return Diagnosis(
         environment=wanted.environment,
         cluster=target.spec.prefix,
         account=number,
         region=target.spec.region,
         seconds=time.monotonic() - started,
-        findings=findings(wanted, snapshot),
-        unread=unread,
-        surroundings=around.result(),
-        open_doors=(
-            *_pause_sentences(target),
-            *rights.findings(target.spec),
-            *unexamined_parts(wanted, snapshot),
+        findings=in_order(
+            [
+                *(each.finding for each in findings(wanted, snapshot)),
+                *unread,
+                *kafka.result(),
+                *around.result(),
+                *described,
+                *_pause(target),
+                *unexamined_parts(wanted, snapshot),
+            ]
         ),
     )
+
+
+def _of_kafka(target: Target, cluster: KubernetesCluster) -> list[Finding]:
+    """Return what is found of the Kafka itself and of who looks after it."""
+    spec = target.spec
+    namespace = spec.kubernetes.namespace
+
+    def kafkas(api: Api) -> tuple[Kafka, ...]:
+        return tuple(each for each in kafka.kafkas(api, namespace) if each.name == spec.name)
+
+    api = answer_or_reason(cluster.survey_api)
+    # The twin's operator runs beside its API server, and not in it.
+    workloads = NOT_ASKED if target.endpoint_url is not None else on(api, tools.workloads)
+    facts = ClusterFacts(
+        kafkas=on(api, kafkas),
+        pools=on(api, lambda found: kafka.pools(found, namespace)),
+        operators=NOT_ASKED if workloads is NOT_ASKED else on(workloads, tools.operators),
+        ending_namespaces=on(api, tools.ending_namespaces),
+        read_at=time.time(),
+    )
+    return [each for each in table.findings(facts) if each.check not in spec.accept]
 
 
 def _surroundings(target: Target, groups: Collection[str]) -> list[Finding]:
@@ -109,7 +123,7 @@ def _surroundings(target: Target, groups: Collection[str]) -> list[Finding]:
     return surroundings.findings(target.session, machines)
 
 
-def _pause_sentences(target: Target) -> Iterator[str]:
+def _pause(target: Target) -> Iterator[Finding]:
     """Yield that the cluster is paused: as somebody wants it, and to be named all the same."""
     spec = target.spec
     try:
@@ -117,18 +131,23 @@ def _pause_sentences(target: Target) -> Iterator[str]:
         records = DynamoRecords(naming.ledger_table(spec.prefix), spec.region, client=client)
         pause = Pauses(records, spec.name).current(time.time())
     except (*UNREADABLE, ValueError, KeyError, TypeError) as error:
-        yield f"Whether {spec.name} is paused could not be read: {sentence(error)}."
+        yield unknown(f"the pause of {spec.name}", Unknown(sentence(error)))
         return
     if pause is not None:
-        yield f"{pause.sentence} Nothing new is drained or terminated until then."
+        yield worth_knowing(
+            "pause",
+            spec.name,
+            f"{pause.sentence.removesuffix('.')}: nothing new is drained or terminated until then",
+            f"end it by `stillwater resume {spec.environment}`",
+        )
 
 
 def _read(
     wanted: Snapshot, account: LiveAccount, cluster: KubernetesCluster
-) -> tuple[Snapshot, list[UnknownPart]]:
+) -> tuple[Snapshot, list[Finding]]:
     """Run every reader of a part this cluster has; what one cannot read costs no other."""
     found: dict[str, Mapping[str, Any]] = {}
-    unread: list[UnknownPart] = []
+    unread: list[Finding] = []
     with ThreadPoolExecutor(THREADS) as pool:
         # Before those who wait for it.
         api = pool.submit(cluster.api)
@@ -144,7 +163,9 @@ def _read(
         for parts, future in asked:
             answer, reason = future.result()
             found |= answer
-            unread += [UnknownPart(TITLES[part], reason) for part in parts if part not in answer]
+            unread += [
+                unknown(TITLES[part], Unknown(reason)) for part in parts if part not in answer
+            ]
     return Snapshot(**found), unread
 
 

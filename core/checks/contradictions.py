@@ -39,13 +39,6 @@ OWN_KEYS: dict[str, tuple[str, Callable[[ClusterSpec], int]]] = {
         lambda spec: spec.timings.broker_connections_max_idle_seconds * 1000,
     ),
 }
-# Kafka's own topics: (their replicas, their minimum in sync where there is one).
-_INTERNAL = (
-    ("offsets.topic.replication.factor", None),
-    ("transaction.state.log.replication.factor", "transaction.state.log.min.isr"),
-    ("share.coordinator.state.topic.replication.factor", "share.coordinator.state.topic.min.isr"),
-    ("rlmm.config.remote.log.metadata.topic.replication.factor", None),
-)
 
 
 def problems(spec: ClusterSpec) -> list[str]:
@@ -55,9 +48,7 @@ def problems(spec: ClusterSpec) -> list[str]:
         *([refused] if refused else []),
         *_zones(spec),
         *kafka_releases.problems(spec),
-        *_replicas(spec),
         *_own_keys(spec),
-        *_internal_topics(spec),
         *_topic_names(spec),
         *addresses.problems(spec),
         *machines.system_node_problems(spec),
@@ -104,42 +95,12 @@ def _zones(spec: ClusterSpec) -> Iterator[str]:
             )
 
 
-def _replicas(spec: ClusterSpec) -> Iterator[str]:
-    factor, minimum = spec.kafka.default_replication_factor, spec.kafka.min_insync_replicas
-    if minimum == factor > 1:
-        yield (
-            f"min_insync_replicas {minimum} is default_replication_factor {factor}: with one "
-            f"replica away nothing can be written with acks=all, so that no broker may ever stop; "
-            f"lower min_insync_replicas to {factor - 1} or raise the other."
-        )
-
-
 def _own_keys(spec: ClusterSpec) -> Iterator[str]:
     for setting, (key, value) in OWN_KEYS.items():
         if setting in spec.kafka.config and str(spec.kafka.config[setting]) != str(value(spec)):
             yield (
                 f"kafka.config sets {setting} to {spec.kafka.config[setting]} and {key} makes it "
                 f"{value(spec)}, which is what everything else here goes by; set {key} alone."
-            )
-
-
-def _internal_topics(spec: ClusterSpec) -> Iterator[str]:
-    config = spec.kafka.config
-    for replicas, in_sync in _INTERNAL:
-        factor = _whole_number(config.get(replicas))
-        if replicas in config and factor is None:
-            yield f"kafka.config sets {replicas} to {config[replicas]!r}; write a whole number."
-        if factor is not None and factor > spec.brokers:
-            yield (
-                f"kafka.config sets {replicas} to {factor} and the cluster has {spec.brokers} "
-                f"brokers: Kafka could never make that topic; lower it."
-            )
-        minimum = _whole_number(config.get(in_sync)) if in_sync else None
-        of = spec.kafka.default_replication_factor if factor is None else factor
-        if minimum is not None and minimum >= of > 1:
-            yield (
-                f"kafka.config sets {in_sync} to {minimum} of {of} replicas, so that no broker "
-                f"may ever stop; lower it."
             )
 
 
@@ -199,10 +160,3 @@ def _policy(pool: NodePool) -> Iterator[str]:
                     f"volume_policy.{key} {most} of pool {pool.name} is below the {setting} "
                     f"{asked} of one of its volumes, which is the policy's floor; raise {key}."
                 )
-
-
-def _whole_number(value: object) -> int | None:
-    try:
-        return int(str(value))
-    except ValueError:
-        return None

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from core import constants, naming
-from core.availability.operator import remedy
+from core.checks.finding import Finding, Weight, worth_knowing
 from core.model.snapshot import Binding, Pod, Service, Snapshot
 
 MISSING, PRESENT = "missing", "present"
@@ -25,6 +25,11 @@ class Drift:
     expected: str
     found: str
     remedy: str
+
+    @property
+    def finding(self) -> Finding:
+        evidence = f"expected {self.expected}, found {self.found}"
+        return Finding("drift", Weight.DRIFT, self.what, evidence, self.remedy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +133,6 @@ COMPARED: Mapping[str, SnapshotPart] = {
         "namespace",
         {"gate_label": f"label {naming.READINESS_GATE_LABEL}"},
         naming.KAFKA,
-        judged=frozenset({"leaving"}),
     ),
     "bindings": SnapshotPart(
         "TargetGroupBindings",
@@ -172,7 +176,6 @@ COMPARED: Mapping[str, SnapshotPart] = {
             "everyone_may": "rights of everybody to what no ACL names (allow.everyone)",
         },
         naming.KAFKA,
-        judged=frozenset({"conditions", "leaving"}),
     ),
 }
 # Parts whose members nobody can list beforehand: what they say of themselves is looked at.
@@ -180,7 +183,6 @@ JUDGED: Mapping[str, str] = {
     "services": "Services",
     "pods": "Kafka's pods",
     "volumes": "Kafka's volumes",
-    "operators": "Strimzi's operator",
     "connect_bindings": "Connect's ClusterRoleBinding",
     "drain_cleaners": "Drain Cleaner",
     "second_handlers": "termination handlers beside ours",
@@ -198,7 +200,7 @@ def findings(expected: Expectation, found: Snapshot) -> list[Drift]:
         *_drain_cleaners(found),
         *_second_handlers(expected, found),
         *_second_budget(expected, found),
-        *_stopped_parts(expected, found),
+        *_connect_bindings(expected, found),
     ]
 
 
@@ -356,30 +358,7 @@ def _second_budget(expected: Expectation, found: Snapshot) -> Iterator[Drift]:
         )
 
 
-def _stopped_parts(expected: Expectation, found: Snapshot) -> Iterator[Drift]:
-    """Find what is there, and is on its way out or left alone by its operator."""
-    kafka = (found.kafkas or {}).get(expected.cluster)
-    namespace = (found.namespaces or {}).get(expected.namespace)
-    going = [
-        *([f"Kafka {expected.cluster}"] if kafka is not None and kafka.leaving else []),
-        *([f"namespace {expected.namespace}"] if namespace and namespace.leaving else []),
-    ]
-    for what in going:
-        yield Drift(
-            what,
-            PRESENT,
-            "somebody has deleted it",
-            "find out who meant it, and save the volumes first: a deletion cannot be taken back",
-        )
-    if kafka is not None and kafka.conditions.paused:
-        yield Drift(
-            f"annotation strimzi.io/pause-reconciliation of Kafka {expected.cluster}",
-            "none",
-            "true",
-            f"`kubectl -n {expected.namespace} annotate kafka {expected.cluster} "
-            f"strimzi.io/pause-reconciliation-`: meanwhile nothing is rolled, and nothing that the "
-            f"spec asks for is done",
-        )
+def _connect_bindings(expected: Expectation, found: Snapshot) -> Iterator[Drift]:
     for binding in () if expected.connect else found.connect_bindings or ():
         yield Drift(
             f"ClusterRoleBinding {binding}",
@@ -387,20 +366,6 @@ def _stopped_parts(expected: Expectation, found: Snapshot) -> Iterator[Drift]:
             PRESENT,
             f"`kubectl delete clusterrolebinding {binding}`: Strimzi's operator was away when "
             f"Connect's workers went, and left their right to read nodes",
-        )
-    for ignored in () if kafka is None else kafka.conditions.objections:
-        yield Drift(
-            f"what is asked of Kafka {expected.cluster} ({ignored.reason})",
-            "carried out by Strimzi's operator",
-            ignored.message or "not carried out",
-            remedy(ignored),
-        )
-    if len(found.operators or {}) > 1:
-        yield Drift(
-            f"Strimzi's operators that watch {expected.namespace}",
-            "one",
-            ", ".join(sorted(found.operators or {})),
-            "leave one of them: each rolls brokers without regard to the other",
         )
 
 
@@ -416,47 +381,23 @@ def _volumes(found: Snapshot) -> Iterator[Drift]:
             )
 
 
-def unexamined_parts(expected: Expectation, found: Snapshot) -> Iterator[str]:
+def unexamined_parts(expected: Expectation, found: Snapshot) -> Iterator[Finding]:
     """Say of what there was nothing to look at, so that nothing of it was found in order."""
     if found.pods is not None:
         away = sorted(expected.nodes - {pod.node_id for pod in found.pods.values()})
         if away:
-            yield (
-                f"No pod of Kafka's {'node' if len(away) == 1 else 'nodes'} "
-                f"{', '.join(map(str, away))} runs: what it says of readiness gates was not "
-                f"looked at. `stillwater health {expected.environment}` says how they do."
+            yield worth_knowing(
+                "nodes-away",
+                f"Kafka {expected.namespace}/{expected.cluster}",
+                f"no pod of {'node' if len(away) == 1 else 'nodes'} {', '.join(map(str, away))} "
+                f"runs: what it says of readiness gates was not looked at",
+                f"see how they do by `stillwater health {expected.environment}`",
             )
-    for name, operator in (found.operators or {}).items():
-        if operator.down:
-            yield (
-                f"No pod of Strimzi's operator {name} is available: a broker that is lost does not "
-                f"come back."
-            )
-    if found.operators == {} and expected.environment != naming.TWIN_ENVIRONMENT:
-        yield (
-            f"No operator of Strimzi's was found that watches {expected.namespace}: a broker that "
-            f"is lost does not come back."
-        )
-    yield from _operator_says(expected, found)
     if found.volumes is not None and len(found.volumes) < expected.disks:
-        yield (
-            f"{len(found.volumes)} of {expected.disks} volumes of {expected.cluster} are there: "
-            f"what becomes of the others with their claims was not looked at."
-        )
-
-
-def _operator_says(expected: Expectation, found: Snapshot) -> Iterator[str]:
-    """Say what the operator has not finished; it is at work, so this is no difference."""
-    kafka = (found.kafkas or {}).get(expected.cluster)
-    if kafka is None:
-        return
-    if kafka.conditions.not_ready is not None:
-        yield (
-            f"Strimzi's operator says that Kafka {expected.cluster} is NotReady: "
-            f"{kafka.conditions.not_ready}. Until that ends it carries out no change."
-        )
-    elif not kafka.conditions.generation_observed:
-        yield (
-            f"Strimzi's operator has not finished with Kafka {expected.cluster} as it is written: "
-            f"it rolls brokers now, or waits for something. What it ignores is known afterwards."
+        yield worth_knowing(
+            "volumes-away",
+            f"Kafka {expected.namespace}/{expected.cluster}",
+            f"{len(found.volumes)} of {expected.disks} volumes are there: what becomes of the "
+            f"others with their claims was not looked at",
+            "bring the missing pods back, whose claims have none",
         )

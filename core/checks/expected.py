@@ -71,7 +71,6 @@ def expectation_of(spec: ClusterSpec, alarms: Iterable[str]) -> Expectation:
             volumes={},
             budgets=_budgets(spec),
             termination_handlers={constants.NTH_RELEASE: _termination_handler(spec)},
-            operators={},
             drain_cleaners={},
             connect_bindings={},
             second_handlers={},

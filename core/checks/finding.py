@@ -71,7 +71,12 @@ def unknown(part: str, unread: Unknown) -> Finding:
     )
 
 
-def exit_code(found: list[Finding]) -> int:
+def in_order(found: Iterable[Finding]) -> list[Finding]:
+    """Return findings worst first, each once."""
+    return sorted(dict.fromkeys(found), key=lambda each: list(Weight).index(each.weight))
+
+
+def exit_code(found: Iterable[Finding]) -> int:
     """0: nothing that hurts; 1: something does; 2: a part could not be read, whatever the rest."""
     weights = {each.weight for each in found}
     if Weight.UNKNOWN in weights:

@@ -49,7 +49,7 @@ LEAST_REPLICAS = 3
 LEAST_IN_SYNC = 2
 
 
-@rule("kafkas")
+@rule("kafkas", described=True)
 def replication(seen: ClusterFacts) -> Iterator[Finding]:
     """Find replicas that one lost broker takes below what producers wait for."""
     for kafka in of(seen.kafkas):
@@ -58,7 +58,16 @@ def replication(seen: ClusterFacts) -> Iterator[Finding]:
             in_sync = number(kafka, in_sync_setting, in_sync_default)
             if factor is None or in_sync is None:
                 continue
-            if factor <= in_sync or factor < LEAST_REPLICAS:
+            if 1 < factor <= in_sync:
+                yield producer_may_stall(
+                    "no-spare-replica",
+                    kafka.title,
+                    f"{setting} is {factor} and {in_sync_setting} {in_sync}: with one replica away "
+                    f"nothing can be written with acks=all, so that no broker may ever stop",
+                    f"set {in_sync_setting} to {factor - 1}, or {setting} above it, and reassign "
+                    f"the topics that exist",
+                )
+            elif factor < LEAST_REPLICAS:
                 yield producer_may_stall(
                     "replication",
                     kafka.title,
@@ -71,7 +80,7 @@ def replication(seen: ClusterFacts) -> Iterator[Finding]:
             asked = setting in kafka.config or setting in ALWAYS_MADE
             if brokers and asked and factor > brokers:
                 yield producer_may_stall(
-                    "replication",
+                    "too-few-brokers",
                     kafka.title,
                     f"{setting} is {factor} and there are {brokers} brokers: no such topic can be "
                     f"made",
@@ -118,7 +127,7 @@ def durability(title: str, config: Mapping[str, str]) -> Iterator[Finding]:
         )
 
 
-@rule("kafkas", "topics")
+@rule("kafkas", "topics", described=True)
 def topics(seen: ClusterFacts) -> Iterator[Finding]:
     """Find topics whose own settings are weaker than what one lost broker allows."""
     for kafka in of(seen.kafkas):
@@ -126,19 +135,21 @@ def topics(seen: ClusterFacts) -> Iterator[Finding]:
         least = number(kafka, "min.insync.replicas", 1)
         if default is None or least is None:
             continue
-        weak = []
+        weak: dict[str, list[str]] = {}
         for topic in of_kafka(seen.topics, kafka):
             # What a topic leaves to the brokers is found at the brokers.
             own = topic.replicas is not None or topic.min_in_sync is not None
             replicas = default if topic.replicas is None else topic.replicas
             in_sync = least if topic.min_in_sync is None else topic.min_in_sync
             if own and replicas <= in_sync:
-                weak.append(f"{topic.name} ({replicas} replicas, {in_sync} in sync)")
-        if weak:
+                check = "topic-no-spare-replica" if replicas > 1 else "topic-replicas"
+                said = f"{topic.name} ({replicas} replicas, {in_sync} in sync)"
+                weak.setdefault(check, []).append(said)
+        for check, names in weak.items():
             yield producer_may_stall(
-                "topic-replicas",
+                check,
                 kafka.title,
-                f"one broker that leaves stops producers of {listing(weak)}",
+                f"one broker that leaves stops producers of {listing(names)}",
                 "give these topics more replicas than must be in sync",
             )
         yield from _loose_topics(kafka, seen)
@@ -167,7 +178,7 @@ def _loose_topics(kafka: Kafka, seen: ClusterFacts) -> Iterator[Finding]:
         )
 
 
-@rule("kafkas")
+@rule("kafkas", described=True)
 def listeners(seen: ClusterFacts) -> Iterator[Finding]:
     """Find listeners that ask nobody who they are."""
     for kafka in of(seen.kafkas):

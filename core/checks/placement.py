@@ -19,6 +19,7 @@ from core.checks.finding import (
 )
 from core.checks.kafka import number
 from core.checks.rule import rule
+from core.constants import CONTROLLED_SHUTDOWN_SECONDS
 from core.model.facts import (
     ClusterFacts,
     every_kafka,
@@ -31,8 +32,6 @@ from core.model.facts import (
 from core.model.kafka import Flavour, Kafka, OtherKafka, Pod
 from core.unknown import of
 
-# KafkaBroker.shutdown waits so long for its controlled shutdown.
-CONTROLLED_SHUTDOWN_SECONDS = 300
 LEAST_VOTERS = 3
 SPOT = "spot"
 # Labels that tell hosts apart, or nothing.
@@ -43,7 +42,7 @@ NO_ZONES = (
 )
 
 
-@rule("kafkas", "pods", "nodes")
+@rule("kafkas", "pods", "nodes", described=True)
 def zones(seen: ClusterFacts) -> Iterator[Finding]:
     """Find brokers that stand in fewer zones than a partition has replicas."""
     for kafka in of(seen.kafkas):
@@ -102,7 +101,7 @@ def _racks(kafka: Kafka, seen: ClusterFacts) -> Iterator[Finding]:
         )
 
 
-@rule("kafkas", "pods")
+@rule("kafkas", "pods", described=True)
 def quorum(seen: ClusterFacts) -> Iterator[Finding]:
     """Find controllers whose majority one node or one zone takes along."""
     for kafka in of(seen.kafkas):
@@ -179,7 +178,7 @@ def _together(kafka: Kafka, voters: list[Pod], spare: int, seen: ClusterFacts) -
                 )
 
 
-@rule("pods")
+@rule("pods", described=True)
 def grace(seen: ClusterFacts) -> Iterator[Finding]:
     """Find brokers that are killed while Kafka still hands over its leaders."""
     for kafka in every_kafka(seen):

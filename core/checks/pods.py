@@ -11,6 +11,7 @@ Sources: Kubernetes' HorizontalPodAutoscaler; Strimzi's check before it removes 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 
 from core.checks.finding import (
     Finding,
@@ -39,6 +40,8 @@ from core.unknown import Unknown, mapping_of, of
 
 # A broker that was killed reads its logs again before it opens a port: minutes for full disks.
 RECOVERY_SECONDS = 600
+# Of a pod's memory; what Java needs beside its heap is rarely less than a fifth.
+LARGEST_HEAP = Decimal("0.8")
 NO_LIMIT = VolumeSlots()
 CORDON = ("node.kubernetes.io/unschedulable", "", "NoSchedule")
 DELETED_WITH_CLAIM = "strimzi.io/delete-pod-and-pvc"
@@ -66,12 +69,18 @@ def memory(seen: ClusterFacts) -> Iterator[Finding]:
                 f"again whenever they take as much",
                 "raise their resources.limits.memory, or lower the heap (-Xmx)",
             )
-        full = [
-            pod.name
-            for pod in pods
-            if pod.heap_bytes and pod.memory_bytes and pod.heap_bytes >= pod.memory_bytes
-        ]
-        if full:
+
+
+@rule("pods", described=True)
+def heap(seen: ClusterFacts) -> Iterator[Finding]:
+    """Find heaps that leave the JVM itself too little of its pod's memory."""
+    for kafka in every_kafka(seen):
+        shares = {
+            pod.name: pod.heap_bytes / pod.memory_bytes
+            for pod in pods_of(seen, kafka)
+            if pod.heap_bytes and pod.memory_bytes
+        }
+        if full := [name for name, share in shares.items() if share >= 1]:
             yield broker_may_die(
                 "heap",
                 kafka.title,
@@ -79,6 +88,20 @@ def memory(seen: ClusterFacts) -> Iterator[Finding]:
                 f"allows: the kernel ends the broker before the heap is full",
                 "leave half of the limit, or a few GiB, to the JVM itself and the page cache",
             )
+        if large := [name for name, share in shares.items() if LARGEST_HEAP < share < 1]:
+            yield heap_large(kafka.title, listing(large))
+
+
+def heap_large(subject: str, whose: str) -> Finding:
+    """Return that a heap leaves Java too little of its pod's memory."""
+    return worth_knowing(
+        "heap-large",
+        subject,
+        f"the heap of {whose} may take more than {LARGEST_HEAP:.0%} of its pod's memory: Java "
+        f"takes memory beside it, for threads, classes and buffers, and the kernel ends a pod "
+        f"that goes beyond",
+        "leave half of the memory, or a few GiB, to the JVM itself and the page cache",
+    )
 
 
 @rule("pods")

@@ -24,12 +24,13 @@ class Rule:
 
     @property
     def title(self) -> str:
-        return (
-            f"{self.judge.__module__.rpartition('.')[2]}: {self.judge.__name__.replace('_', ' ')}"
-        )
+        module = self.judge.__module__.rpartition(".")[2]
+        return f"{module}: {self.judge.__name__.replace('_', ' ')}"
 
     def is_asked_of(self, seen: ClusterFacts) -> bool:
-        """Say whether somebody asked for all of its facts; one that could not be read counts."""
+        """Say whether all of its facts were asked for; one that could not be read counts, too."""
+        if seen.description is not NOT_ASKED and not self.described:
+            return False
         return all(getattr(seen, need) is not NOT_ASKED for need in self.needs)
 
 

@@ -8,6 +8,7 @@ from dataclasses import fields
 # Each enters its rules.
 from core.checks import (
     account,
+    advice,
     balancing,
     coming_back,
     evictions,
@@ -15,28 +16,29 @@ from core.checks import (
     handlers,
     kafka,
     machines,
+    new_cluster,
     others,
     placement,
     pods,
     room,
     strimzi,
 )
-from core.checks.finding import Finding, Weight, not_judged, unknown
+from core.checks.finding import Finding, in_order, not_judged, unknown
 from core.checks.rule import RULES, Rule
 from core.errors import one_line
 from core.model.facts import NOT_ASKED, ClusterFacts
 from core.unknown import Unknown
 
 MODULES = (
-    *(account, balancing, coming_back, evictions, groups, handlers, kafka, machines, others),
-    *(placement, pods, room, strimzi),
+    *(account, advice, balancing, coming_back, evictions, groups, handlers, kafka, machines),
+    *(new_cluster, others, placement, pods, room, strimzi),
 )
 
 
 def findings(seen: ClusterFacts) -> list[Finding]:
     """Return everything found, worst first, with what could not be read."""
     found = [each for rule in RULES if rule.is_asked_of(seen) for each in _findings_of(rule, seen)]
-    return sorted([*_unread(seen), *found], key=lambda each: list(Weight).index(each.weight))
+    return in_order([*_unread(seen), *found])
 
 
 def _findings_of(rule: Rule, seen: ClusterFacts) -> list[Finding]:

@@ -133,13 +133,6 @@ def doubts(spec: ClusterSpec) -> Iterator[str]:
                 f"kafka.config sets {setting}, which this release does not know of Kafka's, and a "
                 f"broker ignores what it does not know; did you mean {close[0]}?"
             )
-    losing = [("kafka.config", config), *((f"topic {t.name}", t.config) for t in spec.topics)]
-    for whose, settings in losing:
-        if str(settings.get("unclean.leader.election.enable", "")).lower() == "true":
-            yield (
-                f"{whose} sets unclean.leader.election.enable to true, so that a broker that "
-                f"missed records may lead and those are lost; take it out."
-            )
 
 
 def refusal(definition: Definition, value: Value) -> str | None:

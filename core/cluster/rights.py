@@ -19,7 +19,7 @@ from core.availability.wholeness import (
     KafkaResource,
     rights_for,
 )
-from core.cluster.identity import TAKES_EVERYTHING, Acl, Asking, Operation, User
+from core.cluster.identity import Acl, Asking, Operation, User
 from core.cluster.kafka import Kafka
 
 if TYPE_CHECKING:
@@ -243,38 +243,6 @@ def sentences(spec: ClusterSpec) -> list[str]:
     if spec.kafka.authorization == "none":
         return []
     return [client.sentence for client in clients(spec)]
-
-
-def findings(spec: ClusterSpec) -> Iterator[str]:
-    """Warn of every door without a lock, and of every user who may unlock the others."""
-    kafka = spec.kafka
-    may = (
-        "do everything: read, write and delete every topic"
-        if kafka.authorization == "none" or everyone_may(kafka.config)
-        else "do what ACLs of User:ANONYMOUS say"
-    )
-    for key, listener in listeners(kafka).items():
-        if listener.authentication == "none":
-            yield (
-                f"{key} has anonymous_clients: whoever reaches it has no name and may {may}; set "
-                f"its authentication to tls or scram-sha-512."
-            )
-        elif kafka.authorization == "none":
-            yield (
-                f"kafka.authorization is none: whoever {key} lets in may do everything; set it to "
-                f"simple and give each client ACLs in users."
-            )
-        if not listener.tls:
-            yield f"{key} has no TLS: whoever is on the way reads every record; set tls to true."
-    if kafka.authorization == "none":
-        return
-    for user in spec.users:
-        given = {op for acl in user.acls if acl.resource == "cluster" for op in acl.operations}
-        if taken := sorted(given & TAKES_EVERYTHING):
-            yield (
-                f"User {user.name} has {taken[0]} on the cluster, with which it may give itself "
-                f"every other right; take it away unless it administers Kafka."
-            )
 
 
 def everyone_may(config: Mapping[str, object]) -> bool:

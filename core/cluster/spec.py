@@ -91,6 +91,10 @@ class ClusterSpec(Frozen):
     """Whether Kafka's volumes grow and speed up by themselves, and what that may cost."""
     snapshots: Snapshots | None = Snapshots()
     """Scheduled snapshots of Kafka's volumes; null: none are taken."""
+    accept: tuple[str, ...] = ()
+    """Findings that are meant, [by their names](checks.md): `check` lists them apart, and `up` goes
+    on.
+    """
     ephemeral: bool = False
     """An environment that may be destroyed: nothing in it is protected from deletion, and
     `stillwater destroy` deletes Kafka's volumes with it.
@@ -300,17 +304,10 @@ class ClusterSpec(Frozen):
                     f"topic {topic.name} has min.insync.replicas {written!r}; write a whole number"
                 )
                 continue
-            minimum = int(written)
             if factor > self.brokers:
                 yield (
                     f"topic {topic.name} wants {factor} replicas but the cluster has "
                     f"{self.brokers} brokers; lower its replication_factor"
-                )
-            if minimum >= factor > 1:
-                yield (
-                    f"topic {topic.name} needs {minimum} of {factor} replicas in sync to be "
-                    f"written, so that no broker may ever stop; raise its replication_factor or "
-                    f"lower min.insync.replicas"
                 )
 
     def _key_problems(self) -> Iterator[str]:

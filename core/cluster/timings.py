@@ -7,13 +7,14 @@ from typing import Annotated
 from pydantic import Field
 
 from core.cluster.fields import Frozen, Seconds
+from core.constants import CONTROLLED_SHUTDOWN_SECONDS
 
 
 class Timings(Frozen):
     """Every timeout in the system; core.timing holds the inequalities between them."""
 
     # Kafka.
-    controlled_shutdown_seconds: Seconds = 300
+    controlled_shutdown_seconds: Seconds = CONTROLLED_SHUTDOWN_SECONDS
     """How long a stopping broker takes at most to hand over its leaders (KafkaBroker.shutdown)."""
     pod_grace_seconds: Seconds = 330
     """How long a Kafka pod has between SIGTERM and SIGKILL."""

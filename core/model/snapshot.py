@@ -1,6 +1,6 @@
 """Holds what decides whether Kafka outlives its nodes, of a live account, in one frozen snapshot.
 
-core.cluster.report_facts renders the one a ClusterSpec asks for, cli.doctor reads the one that is
+core.checks.expected renders the one a ClusterSpec asks for, cli.doctor reads the one that is
 there, core.checks.drift compares the two. A part that is None was not looked at: by the first
 because the spec has no such thing, by the second because it could not be read.
 """
@@ -8,9 +8,7 @@ because the spec has no such thing, by the second because it could not be read.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-
-from core.availability.operator import KafkaConditions
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +87,6 @@ class Namespace:
     """Kafka's namespace; its label is what has readiness gates put into new pods."""
 
     gate_label: str | None
-    leaving: bool = False  # somebody has deleted it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,13 +151,6 @@ class SecondHandler:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Operator:
-    """Strimzi's cluster operator, where it watches Kafka's namespace."""
-
-    down: bool = False  # none of its pods is available
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DrainCleaner:
     """Strimzi's Drain Cleaner, where it answers evictions in Kafka's namespace."""
 
@@ -175,11 +165,6 @@ class Kafka:
     authorization: str  # Strimzi's type; none: whoever is let in may do everything
     super_users: frozenset[str]  # beside Strimzi's own
     everyone_may: bool  # allow.everyone.if.no.acl.found
-    # What its operator says of it.
-    conditions: KafkaConditions = field(
-        default_factory=lambda: KafkaConditions(ready=True, generation_observed=True)
-    )
-    leaving: bool = False  # somebody has deleted it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,7 +185,6 @@ class Snapshot:
     volumes: Mapping[str, Volume] | None = None
     budgets: Mapping[str, Budget] | None = None
     termination_handlers: Mapping[str, TerminationHandler] | None = None
-    operators: Mapping[str, Operator] | None = None
     drain_cleaners: Mapping[str, DrainCleaner] | None = None
     second_handlers: Mapping[str, SecondHandler] | None = None
     kafkas: Mapping[str, Kafka] | None = None

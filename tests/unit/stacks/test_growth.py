@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from core.checks.advice import advice
+from core.checks.described import description_findings
 from core.cluster import parse
 from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, description, run_layers
 from tests.unit.infra.recording import Resource
@@ -231,7 +231,8 @@ def test_a_zone_adds_a_controller_to_any_other_pool_and_check_and_the_guide_warn
     before, after = recorded("asg"), recorded("asg", "an unpinned zone")
     # The preview shows only additions, and Strimzi cannot make a voter of this one.
     assert "kafka-us-east-1d-controller" in controllers(after) - controllers(before)
-    (warning,) = advice(parse(description(**FULL)))
+    ((found,), _accepted) = description_findings(parse(description(**FULL)))
+    warning = found.line
     assert "Strimzi cannot add a voter to a live cluster" in warning
     assert f"zones of the pool to [{', '.join(ZONES)}]" in warning
     guide = " ".join(GUIDE.read_text().split())

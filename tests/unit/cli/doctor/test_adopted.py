@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from cli.doctor import adopted
 from cli.main import app
+from core.checks.finding import Weight
 from infra.eks.api import ApiError
 from tests.unit.certificates import issue
 
@@ -143,8 +144,7 @@ def described(tmp_path: Path, level: str) -> Path:
 
 def test_what_is_missing_is_named_and_nothing_else(server: Server, tmp_path: Path) -> None:
     found = adopted.examine(described(tmp_path, "gate"))
-    assert found.unread == []
-    assert [each.what for each in found.findings] == [
+    assert [each.subject for each in found.findings] == [
         "function shop-orders-sweep",
         "queue shop-orders-ticks",
     ]
@@ -160,13 +160,17 @@ def test_a_gate_whose_authority_has_ended_is_trusted_by_nobody(
         "webhooks": [{"clientConfig": {"caBundle": bundle}}]
     }
     found = adopted.examine(described(tmp_path, "gate")).findings
-    assert ("webhook shop-orders-gate", "does not") in [(e.what, e.found) for e in found]
+    assert [e.evidence for e in found if e.subject == "webhook shop-orders-gate"] == [
+        "expected asks the gate, and trusts it, found does not"
+    ]
 
 
 def test_a_strimzi_of_before_v1_is_found(server: Server, tmp_path: Path) -> None:
     server.held["/apis/core.strimzi.io"] = {"versions": [{"version": "v1beta2"}]}
     found = adopted.examine(described(tmp_path, "watch")).findings
-    assert ("API of StrimziPodSets", "v1beta2 alone") in [(e.what, e.found) for e in found]
+    assert [e.evidence for e in found if e.subject == "API of StrimziPodSets"] == [
+        "expected v1, found v1beta2 alone"
+    ]
 
 
 def test_functions_in_subnets_call_what_their_rights_name(server: Server, tmp_path: Path) -> None:
@@ -183,7 +187,7 @@ def test_functions_in_subnets_call_what_their_rights_name(server: Server, tmp_pa
 def test_an_operator_elsewhere_is_read_by_its_account(server: Server, tmp_path: Path) -> None:
     server.held["/apis/apps/v1/deployments"] = {"items": [OPERATOR]}
     found = adopted.examine(described(tmp_path, "gate"))
-    assert "system:serviceaccount:ops:strimzi" in [each.found for each in found.findings]
+    assert any("system:serviceaccount:ops:strimzi" in each.evidence for each in found.findings)
 
 
 def test_a_part_that_is_refused_is_not_known_and_costs_no_other(
@@ -191,9 +195,10 @@ def test_a_part_that_is_refused_is_not_known_and_costs_no_other(
 ) -> None:
     server.held["/api/v1/namespaces/shop-kafka/secrets/eyes"] = 403
     found = adopted.examine(described(tmp_path, "gate"))
-    assert [each.part for each in found.unread] == ["Secrets"]
-    assert "was refused (403)" in found.unread[0].reason
-    assert len(found.findings) == 2
+    (unread,) = [each for each in found.findings if each.weight is Weight.UNKNOWN]
+    assert unread.subject == "Secrets"
+    assert "was refused (403)" in unread.evidence
+    assert len(found.findings) == 3
     assert found.exit_code == 2
 
 
@@ -209,4 +214,5 @@ def test_a_kafka_that_somebody_deletes_is_found_while_it_is_there(
     going = {**KAFKA, "metadata": {**KAFKA["metadata"], "deletionTimestamp": "2026-11-01"}}
     server.held["/apis/kafka.strimzi.io/v1/kafkas"] = {"items": [going]}
     (first, *_) = adopted.examine(described(tmp_path, "gate")).findings
-    assert (first.what, first.found) == ("Kafka shop-kafka/orders", "somebody deletes it")
+    assert first.subject == "Kafka shop-kafka/orders"
+    assert first.evidence.endswith("found somebody deletes it")

@@ -11,11 +11,12 @@ from botocore.exceptions import ClientError
 from cli.doctor import examine as examining
 from cli.doctor.account import Found, LiveAccount
 from cli.doctor.cluster import KubernetesCluster
-from cli.doctor.examine import Diagnosis, UnknownPart, _read
-from core.checks.drift import Drift
+from cli.doctor.examine import Diagnosis, _read
 from core.checks.expected import expectation_of
+from core.checks.finding import Finding, Weight, unknown, worth_knowing
 from core.errors import StillwaterError
 from core.model.snapshot import Balancer
+from core.unknown import Unknown
 from tests.unit.infra.programs import spec
 
 WANTED = expectation_of(spec(), []).snapshot
@@ -64,8 +65,8 @@ def test_what_comes_before_a_refusal_is_kept_and_what_comes_after_is_named() -> 
     assert snapshot.queues == {}
     assert snapshot.listeners is None
     (missing,) = unread
-    assert missing.part == "listeners"
-    assert missing.reason.endswith("DescribeListeners operation: not authorized")
+    assert missing.subject == "listeners"
+    assert missing.evidence.endswith("DescribeListeners operation: not authorized")
 
 
 def test_a_cluster_nobody_can_reach_costs_nothing_of_aws() -> None:
@@ -74,7 +75,7 @@ def test_a_cluster_nobody_can_reach_costs_nothing_of_aws() -> None:
 
     snapshot, unread = read([(("queues",), queues)], [(("pods",), pods)], unreachable)
     assert snapshot.queues == {}
-    assert unread == [UnknownPart("Kafka's pods", "There is no such cluster")]
+    assert unread == [unknown("Kafka's pods", Unknown("There is no such cluster"))]
 
 
 def test_the_api_server_is_looked_up_once_for_all_readers() -> None:
@@ -103,28 +104,29 @@ def test_an_answer_that_nobody_foresaw_is_unread_and_costs_no_other_part() -> No
 
     snapshot, unread = read([(("queues",), odd), (("balancers",), nothing)], [])
     assert snapshot.balancers == {}
-    assert unread == [UnknownPart("queues", "the answer is not as documented (KeyError: 'spec')")]
+    assert unread == [
+        unknown("queues", Unknown("the answer is not as documented (KeyError: 'spec')"))
+    ]
 
 
 def nothing() -> Iterator[Found]:
     yield "balancers", {}
 
 
-FINDING = Drift("queue x", "present", "missing", "look")
-UNREAD = UnknownPart("queues", "refused")
+FINDING = Finding("drift", Weight.DRIFT, "queue x", "expected present, found missing", "look")
+UNREAD = unknown("queues", Unknown("refused"))
+KNOWN = worth_knowing("pause", "orders", "it is paused", "resume it")
 
 
 @pytest.mark.parametrize(
-    ("findings", "unread", "code"),
-    [([], [], 0), ([FINDING], [], 1), ([], [UNREAD], 2), ([FINDING], [UNREAD], 2)],
+    ("findings", "code"),
+    [([], 0), ([KNOWN], 0), ([FINDING], 1), ([UNREAD], 2), ([FINDING, UNREAD], 2)],
 )
-def test_the_exit_code_says_clean_drift_or_not_read(
-    findings: list[Drift], unread: list[UnknownPart], code: int
-) -> None:
-    assert diagnosis(findings, unread).exit_code == code
+def test_the_exit_code_says_clean_found_or_not_read(findings: list[Finding], code: int) -> None:
+    assert diagnosis(findings).exit_code == code
 
 
-def diagnosis(findings: list[Drift], unread: list[UnknownPart]) -> Diagnosis:
+def diagnosis(findings: list[Finding]) -> Diagnosis:
     return Diagnosis(
         environment="test",
         cluster="test-orders",
@@ -132,5 +134,4 @@ def diagnosis(findings: list[Drift], unread: list[UnknownPart]) -> Diagnosis:
         region="us-east-1",
         seconds=1.234,
         findings=findings,
-        unread=unread,
     )

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from core import naming
-from core.availability.operator import Condition, KafkaConditions
 from core.checks.drift import COMPARED, JUDGED, TITLES, Drift, findings, unexamined_parts
 from core.checks.expected import expectation_of
 from core.model import snapshot
@@ -24,11 +23,6 @@ BOOTSTRAP_GATE = naming.readiness_gate(naming.target_group_binding(CLUSTER, None
 
 
 THEIRS = snapshot.Budget(min_available="1", max_unavailable=None, of_kafka=True)
-KAFKA = (EXPECTED.snapshot.kafkas or {})[CLUSTER]
-
-
-def kafka(**told: Any) -> KafkaConditions:
-    return KafkaConditions(**{"ready": True, "generation_observed": True, **told})
 
 
 def gate(node_id: int) -> str:
@@ -65,14 +59,10 @@ def found(**changed: Any) -> list[Drift]:
 
 
 def test_of_nodes_and_volumes_that_are_not_there_it_is_said_that_nobody_looked() -> None:
-    said = list(unexamined_parts(EXPECTED, live_cluster(pods={}, volumes={})))
-    assert said[0].startswith("No pod of Kafka's nodes 0, 1, 2, 10, 20, 30 runs")
-    assert said[1].startswith("No operator of Strimzi's was found")
-    assert said[2].startswith("0 of 9 volumes of orders are there")
-    assert (
-        list(unexamined_parts(EXPECTED, live_cluster(pods=None, volumes=None, operators=None)))
-        == []
-    )
+    said = [each.evidence for each in unexamined_parts(EXPECTED, live_cluster(pods={}, volumes={}))]
+    assert said[0].startswith("no pod of nodes 0, 1, 2, 10, 20, 30 runs")
+    assert said[1].startswith("0 of 9 volumes are there")
+    assert list(unexamined_parts(EXPECTED, live_cluster(pods=None, volumes=None))) == []
 
 
 BESIDE = {
@@ -80,35 +70,9 @@ BESIDE = {
         {"budgets": {**(EXPECTED.snapshot.budgets or {}), "theirs": THEIRS}},
         "PodDisruptionBudget theirs over pods of Kafka's",
     ),
-    "a namespace that is deleted": (
-        {"namespaces": {"kafka": snapshot.Namespace(gate_label="enabled", leaving=True)}},
-        "namespace kafka",
-    ),
-    "a Kafka that is paused": (
-        {"kafkas": {CLUSTER: replace(KAFKA, conditions=kafka(paused=True))}},
-        "annotation strimzi.io/pause-reconciliation of Kafka orders",
-    ),
-    "a Kafka of which something is ignored": (
-        {
-            "kafkas": {
-                CLUSTER: replace(
-                    KAFKA, conditions=kafka(warnings=(Condition("KafkaStorage", "It ignores."),))
-                )
-            }
-        },
-        "what is asked of Kafka orders (KafkaStorage)",
-    ),
-    "a Kafka that is deleted": (
-        {"kafkas": {CLUSTER: replace(KAFKA, leaving=True)}},
-        "Kafka orders",
-    ),
     "what Connect has left behind": (
         {"connect_bindings": {"strimzi-kafka-orders-connect-connect-init": True}},
         "ClusterRoleBinding strimzi-kafka-orders-connect-connect-init",
-    ),
-    "two operators": (
-        {"operators": dict.fromkeys("ab", snapshot.Operator())},
-        "Strimzi's operators that watch kafka",
     ),
 }
 
@@ -279,15 +243,3 @@ def test_a_budget_of_strimzis_beside_ours_is_named_with_the_command_that_ends_it
     (finding,) = found(budgets={**members("budgets"), "orders-kafka": theirs})
     assert (finding.what, finding.found) == ("PodDisruptionBudget orders-kafka", "present")
     assert "delete pdb orders-kafka" in finding.remedy
-
-
-def test_what_strimzis_operator_has_not_finished_is_said_and_is_no_drift() -> None:
-    trouble = Condition("FatalProblem", "Pod orders-broker-a-10 is unschedulable")
-    for told, words in (
-        (kafka(not_ready=trouble, ready=False), str(trouble)),
-        (kafka(generation_observed=False), "has not finished with Kafka orders"),
-    ):
-        changed = {"kafkas": {CLUSTER: replace(KAFKA, conditions=told)}}
-        assert found(**changed) == []
-        said = unexamined_parts(EXPECTED, live_cluster(**changed))
-        assert any(words in sentence for sentence in said)

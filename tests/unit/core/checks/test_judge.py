@@ -123,7 +123,7 @@ def voters(count: int, *, same_node: bool = False) -> ClusterFacts:
 
 
 BROKEN = {
-    "replicas as many as must be in sync": (config(min_insync_replicas="3"), "replication"),
+    "replicas as many as must be in sync": (config(min_insync_replicas="3"), "no-spare-replica"),
     "two replicas": (config(offsets_topic_replication_factor="1"), "replication"),
     "one replica suffices": (config(min_insync_replicas="1"), "min-insync"),
     "a listener for everybody": (kafka(listeners=(KafkaListener("plain", None),)), "listener"),
@@ -147,7 +147,7 @@ BROKEN = {
     "an unclean election": (config(unclean_leader_election_enable="true"), "unclean-election"),
     "no controlled shutdown": (config(controlled_shutdown_enable="false"), "controlled-shutdown"),
     "a topic of one replica": (topic(replicas=1), "topic-replicas"),
-    "a topic that wants all": (topic(min_in_sync=3), "topic-replicas"),
+    "a topic that wants all": (topic(min_in_sync=3), "topic-no-spare-replica"),
     "two controllers": (voters(2), "quorum"),
     "controllers on one node": (voters(3, same_node=True), "quorum-node"),
     "spot": (

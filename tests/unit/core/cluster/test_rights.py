@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.checks.advice import advice
+from core.checks.described import description_findings
 from core.cluster import parse
 from core.cluster.rights import sentences
 from core.errors import InvalidInput
@@ -215,8 +215,9 @@ def test_check_says_what_each_user_and_each_function_may_do() -> None:
     assert sentences(parse({**GOOD, "kafka": OPEN})) == []
 
 
-def findings(**changed: Any) -> list[str]:
-    return [line for line in advice(parse({**GOOD, **changed})) if "Pool" not in line]
+def findings(**changed: Any) -> list[tuple[str, str]]:
+    found, _accepted = description_findings(parse({**GOOD, **changed}))
+    return [(each.check, each.evidence) for each in found if each.check != "quorum-grows"]
 
 
 def test_a_cluster_that_asks_everybody_has_no_finding() -> None:
@@ -224,21 +225,22 @@ def test_a_cluster_that_asks_everybody_has_no_finding() -> None:
 
 
 def test_every_door_without_a_lock_is_a_finding() -> None:
-    said = findings(kafka=OPEN)
-    assert [line.split(" ")[0] for line in said] == ["kafka.internal_listener", "kafka.listener"]
-    assert all("read, write and delete every topic" in line for line in said)
-    (inside,) = findings(kafka={"internal_listener": ANONYMOUS})
-    assert "ACLs of User:ANONYMOUS" in inside
-    assert len(findings(kafka={"authorization": "none"})) == 2
+    doors = [("listener", "listener internal asks nobody who they are")]
+    assert findings(kafka={"internal_listener": ANONYMOUS}) == doors
+    assert [check for check, _ in findings(kafka=OPEN)].count("listener") == 2
+    said = findings(kafka={"authorization": "none"})
+    assert [check for check, _ in said] == ["authorization-none"] * 2
+    (everyone,) = findings(kafka={"config": EVERYONE})
+    assert everyone[0] == "everyone-may"
 
 
 def test_a_listener_in_the_clear_is_a_finding() -> None:
     (said,) = findings(kafka={"listener": {**SCRAM, "tls": False}})
-    assert "has no TLS" in said
+    assert said[0] == "tls-missing"
 
 
 @pytest.mark.parametrize("operation", ["Alter", "All", "ClusterAction"])
 def test_a_user_who_may_give_itself_every_right_is_a_finding(operation: str) -> None:
     (said,) = findings(users=acl("cluster", operation))
-    assert f"has {operation} on the cluster" in said
+    assert f"has {operation} on the cluster" in said[1]
     assert findings(users=acl("cluster", "IdempotentWrite")) == []

@@ -32,12 +32,6 @@ def test_a_snapshot_schedule_is_one_that_aws_offers() -> None:
             id="too-many-replicas",
         ),
         pytest.param(
-            "topics",
-            [{"name": "t", "config": {"min.insync.replicas": 3}}],
-            "no broker may ever stop",
-            id="no-margin",
-        ),
-        pytest.param(
             "topics", [{"name": "a/b"}], "must be at most 249 letters", id="no-topic-name"
         ),
         pytest.param("metrics.allow", ["("], "no regular expression", id="bad-expression"),

@@ -1,0 +1,140 @@
+"""Renders a ClusterSpec as the facts of the cluster that it would become, for the table of rules.
+
+Only rules that a description answers are asked of them: what is rendered here is what is wanted,
+and says nothing of what runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+
+from core import naming
+from core.checks.finding import Finding, Weight, worth_knowing
+from core.checks.table import findings
+from core.cluster.kafka_settings import TIERED, default_config
+from core.cluster.nodes import NodePool
+from core.cluster.spec import ClusterSpec
+from core.constants import INTERNAL_LISTENER
+from core.model.facts import ClusterFacts
+from core.model.kafka import Kafka, KafkaListener, KafkaPool, Pod, Topic
+from core.model.nodes import Node
+
+MIB = 1024 * 1024
+REMOTE_METADATA = "rlmm."
+RACK = "topology.kubernetes.io/zone"
+# Beside whatever may cost a broker: what Kafka could never do, or never do with a broker away.
+UNWORKABLE = frozenset({"no-spare-replica", "topic-no-spare-replica", "too-few-brokers"})
+
+
+def described_facts(spec: ClusterSpec) -> ClusterFacts:
+    """Return the facts of a cluster as a description wants it."""
+    namespace, written = spec.kubernetes.namespace, spec.kafka.config
+    # Of tiered storage, whose topic nobody makes without it.
+    tiered = TIERED in written or any(key.startswith(REMOTE_METADATA) for key in written)
+    rendered = {
+        key: value
+        for key, value in default_config(spec).items()
+        if tiered or not key.startswith(REMOTE_METADATA)
+    }
+    placed = [place for pool in spec.pools for place in _placed(spec, pool)]
+    kafka = Kafka(
+        namespace=namespace,
+        name=spec.name,
+        rack_aware=True,
+        rack_key=RACK,
+        listeners=tuple(
+            KafkaListener(name, None if how == "none" else how)
+            for name, how in (
+                (INTERNAL_LISTENER, spec.kafka.internal_listener.authentication),
+                (spec.kafka.listener.name, spec.kafka.listener.authentication),
+            )
+        ),
+        config={key: str(value) for key, value in {**rendered, **written}.items()},
+    )
+    return ClusterFacts(
+        description=spec,
+        kafkas=(kafka,),
+        pools=tuple(_pool(spec, pool) for pool in spec.pools),
+        topics=tuple(_topics(spec)),
+        pods=tuple(pod for pod, _ in placed),
+        nodes={node.name: node for _, node in placed},
+        read_at=0,
+    )
+
+
+def description_findings(spec: ClusterSpec) -> tuple[list[Finding], list[Finding]]:
+    """Return what is found of a description, and what of it the description accepts by name."""
+    found = findings(described_facts(spec))
+    accepted = [each for each in found if each.check in spec.accept]
+    unused = sorted({*spec.accept} - {each.check for each in found})
+    told = [
+        worth_knowing(
+            "accept-unused",
+            "accept",
+            f"it names {name}, and nothing of that name is found",
+            "take it out, or write it as docs/reference/checks.md does",
+        )
+        for name in unused
+    ]
+    return [each for each in found if each not in accepted] + told, accepted
+
+
+def stops_up(found: Finding) -> bool:
+    """Say whether nothing is made of a description of which this is found, and not accepted."""
+    return found.weight is Weight.BROKER or found.check in UNWORKABLE
+
+
+def _placed(spec: ClusterSpec, pool: NodePool) -> Iterator[tuple[Pod, Node]]:
+    for zone, ids in spec.node_ids_of(pool).items():
+        for node_id in ids[: pool.nodes_per_zone]:
+            name = naming.pod(spec.name, pool.name, node_id)
+            pod = Pod(
+                namespace=spec.kubernetes.namespace,
+                name=name,
+                kafka=spec.name,
+                broker=pool.role.is_broker,
+                controller=pool.role.is_controller,
+                node=name,
+                grace_seconds=spec.timings.pod_grace_seconds,
+                labels={},
+                annotations={},
+                readiness_gates=frozenset(),
+                claims=(),
+                alone_on_its_node=True,
+                heap_bytes=pool.heap_mib * MIB,
+                memory_bytes=Decimal(pool.memory_request_mib * MIB),
+            )
+            node = Node(
+                name=name,
+                zone=zone,
+                instance_id=None,
+                node_pool=None,
+                auto_mode=False,
+                labels={RACK: zone},
+            )
+            yield pod, node
+
+
+def _pool(spec: ClusterSpec, pool: NodePool) -> KafkaPool:
+    roles = {"broker": pool.role.is_broker, "controller": pool.role.is_controller}
+    return KafkaPool(
+        namespace=spec.kubernetes.namespace,
+        name=pool.name,
+        kafka=spec.name,
+        replicas=spec.nodes_of(pool),
+        roles=frozenset(role for role, has in roles.items() if has),
+    )
+
+
+def _topics(spec: ClusterSpec) -> Iterator[Topic]:
+    for topic in spec.topics:
+        minimum = topic.config.get("min.insync.replicas")
+        yield Topic(
+            namespace=spec.kubernetes.namespace,
+            name=topic.name,
+            kafka=spec.name,
+            replicas=topic.replication_factor,
+            min_in_sync=None if minimum is None else int(str(minimum)),
+            unclean=str(topic.config.get("unclean.leader.election.enable", "")).lower() == "true",
+        )
