@@ -11,7 +11,7 @@ from core.checks.pods import LARGEST_HEAP, heap_large
 from core.checks.rule import Judge, rule
 from core.cluster.identity import TAKES_EVERYTHING
 from core.cluster.network import service_cidr
-from core.cluster.rights import everyone_may, listeners
+from core.cluster.rights import listeners
 from core.cluster.spec import ClusterSpec
 from core.model.facts import ClusterFacts
 from core.unknown import Unknown
@@ -36,14 +36,6 @@ def description_rule(judge: Callable[[ClusterSpec], Iterator[Finding]]) -> Judge
 def doors(spec: ClusterSpec) -> Iterator[Finding]:
     """Find doors without a lock, and users who may unlock the others."""
     kafka = spec.kafka
-    if kafka.authorization != "none" and everyone_may(kafka.config):
-        yield worth_knowing(
-            "everyone-may",
-            "kafka.config",
-            "allow.everyone.if.no.acl.found is true: whoever is let in may read, write and delete "
-            "every topic that no ACL names",
-            "take it out, and give each client ACLs in users",
-        )
     for key, listener in listeners(kafka).items():
         if kafka.authorization == "none":
             yield worth_knowing(
