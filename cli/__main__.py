@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import importlib
 import io
 import os
 import signal
@@ -19,6 +20,8 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
+# The module whose `app` is the command.
+COMMAND = "cli.main"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 WITHOUT_TWIN = "This command runs on the twin, which is a distribution of its own"
 WITHOUT_REPORT = "This command reads a bill with Spark and draws it"
@@ -28,8 +31,8 @@ OF_THE_REPORT = {"matplotlib", "numpy", "pandas", "py4j", "pyarrow", "pyspark"}
 _asked: list[int] = []
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command and exit."""
+def main(arguments: Sequence[str] | None = None, *, module: str = COMMAND) -> None:
+    """Run the command whose `app` is in a module, and exit."""
     for number in SIGNALS:
         # Ignored by whoever started us, as nohup does, a signal stays ignored.
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -39,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     try:
-        _run(arguments)
+        _run(arguments, module)
     except BaseException:
         if _asked:
             # Whatever surfaces after a signal is that signal: libraries turn a KeyboardInterrupt
@@ -48,15 +51,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise
 
 
-def _run(arguments: Sequence[str] | None) -> None:
+def _run(arguments: Sequence[str] | None, module: str = COMMAND) -> None:
     from cli import answer  # noqa: PLC0415 - after the handlers are in place
-    from cli.main import app  # noqa: PLC0415
     from core.errors import StillwaterError  # noqa: PLC0415
 
     given = sys.argv[1:] if arguments is None else arguments
     refused = partial(_in_red, as_json=answer.FLAG in given)
     try:
-        app(args=arguments)
+        importlib.import_module(module).app(args=arguments)
     except StillwaterError as error:
         if not _asked:
             sys.exit(refused(str(error), answer.problems_of(error)))

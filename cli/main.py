@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -17,12 +17,6 @@ from cli.rotate_commands import rotate
 from cli.terminal import Terminal
 from cli.volume_commands import volumes
 from cli.zone_commands import zones
-from core.naming import TWIN_ENVIRONMENT
-
-if TYPE_CHECKING:
-    from cli.provision import Asked, Operation
-
-OUTPUT = Path("out")
 
 app = typer.Typer(
     cls=Commands,
@@ -66,49 +60,6 @@ def everywhere(
     """Keeps Kafka on EKS available while its nodes come and go."""
 
 
-@app.command()
-def setup(
-    *,
-    reports: Annotated[
-        bool,
-        typer.Option(
-            "--reports", help="Record the classes of Spark, too: a report starts sooner on them."
-        ),
-    ] = False,
-) -> None:
-    """Build the twin's tools into the per-user cache; quick when they are there."""
-    from cli.setup import prepare_tools, record_sparks_classes
-
-    prepare_tools(console)
-    if reports:
-        record_sparks_classes(console)
-
-
-@app.command()
-def demo(
-    output: Annotated[Path, typer.Option(help="Where the page and the figures go.")] = OUTPUT
-    / "demo",
-    *,
-    brief: Annotated[
-        bool, typer.Option("--brief", help="The story alone: no second `up`, no report.")
-    ] = False,
-) -> None:
-    """Let a broker's node die under a live producer, on real parts, and show what happened."""
-    from cli import twin
-
-    failures = twin.demo(output, console, brief=brief)
-    for failure in failures:
-        complaints.print(failure, style="red")
-    if brief:
-        console.print(f"\nAs it ran: {output / 'recording.svg'}")
-    else:
-        console.print(
-            f"\nThe timeline: {output / 'index.html'}   the figures: {output / 'result.json'}"
-        )
-    if failures:
-        raise typer.Exit(1)
-
-
 Layer = Annotated[
     list[str] | None, typer.Option("--layer", help="This layer alone; may be said again.")
 ]
@@ -138,8 +89,7 @@ def up(  # noqa: PLR0913 - an option is an argument
 ) -> None:
     """Show what would change, ask, and bring every layer up in order.
 
-    First the account is asked what it would refuse, as by `preflight`. `local` is a twin that
-    lives until Ctrl-C; nobody is asked there.
+    First the account is asked what it would refuse, as by `preflight`.
     """
     from cli import provision
 
@@ -147,17 +97,8 @@ def up(  # noqa: PLR0913 - an option is an argument
         layer or (), target or (), refresh=refresh, yes=yes, diff=diff, as_json=as_json
     )
     people = complaints if as_json else console
-    if environment == TWIN_ENVIRONMENT:
-        _on_twin("up", people, wanted)
-        return
     _ask_first(environment, people, skip=skip_preflight)
     provision.up(environment, people, wanted)
-
-
-def _on_twin(operation: Operation, people: Terminal, wanted: Asked) -> None:
-    from cli import twin
-
-    twin.run_layers(operation, people, wanted)
 
 
 def _ask_first(environment: str, people: Terminal, *, skip: bool) -> None:
@@ -210,10 +151,7 @@ def preview(
         layer or (), target or (), refresh=refresh, yes=False, diff=diff, as_json=as_json
     )
     people = complaints if as_json else console
-    if environment == TWIN_ENVIRONMENT:
-        _on_twin("preview", people, wanted)
-    else:
-        provision.preview(environment, people, wanted)
+    provision.preview(environment, people, wanted)
 
 
 @app.command()
@@ -230,10 +168,7 @@ def destroy(
         layer or (), (), refresh=False, yes=yes, diff=False, as_json=as_json
     )
     people = complaints if as_json else console
-    if environment == TWIN_ENVIRONMENT:
-        _on_twin("destroy", people, wanted)
-    else:
-        provision.destroy(environment, people, wanted)
+    provision.destroy(environment, people, wanted)
 
 
 Spec = Annotated[
@@ -350,18 +285,6 @@ def estimate(
     console.print(rendered.table(result))
     for note in rendered.notes(result, usage):
         console.print(note)
-
-
-@app.command()
-def reference(
-    ours: typer.Context,
-    directory: Annotated[Path, typer.Argument(help="Where the pages go.")] = Path("docs/reference"),
-) -> None:
-    """Write the reference pages: a ClusterSpec's keys, timings, the example's cost."""
-    from cli import reference as rendered
-
-    written = rendered.write(ours.find_root().command, directory)
-    console.print(f"Wrote {', '.join(written)} to {directory}.")
 
 
 incident_commands.register(app)

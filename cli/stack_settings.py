@@ -62,6 +62,10 @@ def require(environment: str, project: Project | None = None) -> Project:
 def _unknown(environment: str, missing: Sequence[str], project: Project) -> str:
     """Say that an environment, or a part of it, is described nowhere, and what describes it."""
     known = project.environments()
+    if environment == TWIN_ENVIRONMENT:
+        return (
+            f"`{TWIN_ENVIRONMENT}` is the twin, which has commands of its own: `python -m local`."
+        )
     if environment in known:
         where = project.file(environment, missing[0])
         return (

@@ -14,9 +14,9 @@ from rich.console import Console
 from cli.engine.progress import EngineStep
 from cli.farewell import Farewell
 from cli.provision import Asked
-from cli.twin import run_layers
-from cli.twin_layers import TwinLayers
 from core.naming import KAFKA, LAYERS
+from local.commands.app import run_layers
+from local.commands.layers import TwinLayers
 from local.demo import spec as demo_spec
 from local.twin import Twin
 from tests.integration import leftovers

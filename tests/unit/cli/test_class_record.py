@@ -7,7 +7,8 @@ import sys
 import pytest
 from rich.console import Console
 
-from cli import class_record, setup
+from cli import class_record
+from local.commands import setup
 from local.spark import classes
 
 

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from typer.testing import CliRunner
 
-from cli import provision, reference_commands, run_json
+from cli import provision, run_json
 from cli.answer import FLAG
 from cli.engine.changes import HIDDEN, Difference, Operation, ResourceChange
 from cli.engine.progress import LayerResult
@@ -20,13 +20,14 @@ from cli.main import app
 from cli.project import release
 from cli.project.origin import Origin
 from core.errors import StillwaterError
+from reference import command_line
 from tests.every_case import every_case
 from tests.unit.cli.forked import COMMAND, run_forked
 from tests.unit.cli.test_adopt import DESCRIPTION
 from tests.unit.cli.test_provision import Api, Stacks, stacks, wanted
 
 __all__ = ["stacks"]
-COMMANDS = dict(reference_commands.commands(typer.main.get_command(app)))
+COMMANDS = dict(command_line.commands(typer.main.get_command(app)))
 SECRET = ResourceChange(
     urn="urn:pulumi:prod-kafka::s::kubernetes:core/v1:Secret::token",
     operation=Operation.UPDATE,
@@ -51,14 +52,14 @@ DONE = LayerResult(
 
 @every_case("words", COMMANDS)
 def test_every_command_has_json_that_is_explained_or_says_why_not(words: str) -> None:
-    explained = words in reference_commands.DOCUMENTS
+    explained = words in command_line.DOCUMENTS
     takes_it = any(FLAG in each.opts for each in COMMANDS[words].params)
     assert explained == takes_it
-    assert explained != (words in reference_commands.WITHOUT)
+    assert explained != (words in command_line.WITHOUT)
 
 
 def test_no_command_is_explained_that_there_is_not() -> None:
-    known = {*reference_commands.DOCUMENTS, *reference_commands.WITHOUT}
+    known = {*command_line.DOCUMENTS, *command_line.WITHOUT}
     assert known == set(COMMANDS)
 
 

@@ -53,7 +53,7 @@ def test_the_twin_that_is_kept_is_found_with_its_own_identity_and_endpoint(cache
 def test_a_twin_whose_starter_died_is_not_taken_for_one_that_runs(cache: Path) -> None:
     with claim_place() as place:
         furnish(place)
-    with pytest.raises(StillwaterError, match="`stillwater up local` starts one"):
+    with pytest.raises(StillwaterError, match="`python -m local up` starts one"):
         of_twin()
 
 

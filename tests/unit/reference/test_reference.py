@@ -6,14 +6,12 @@ import functools
 from collections.abc import Mapping
 from pathlib import Path
 
-import typer
-
-from cli import reference, reference_spec
-from cli.main import app
 from core import timing
 from core.cluster import ClusterSpec
 from core.cluster.fields import Frozen
 from core.cluster.reading import meanings
+from reference import __main__ as reference
+from reference import description, tables
 from tests.every_case import every_case
 
 REFERENCE = Path(__file__).resolve().parents[3] / "docs" / "reference"
@@ -21,7 +19,7 @@ REFERENCE = Path(__file__).resolve().parents[3] / "docs" / "reference"
 
 @functools.cache
 def pages() -> Mapping[str, str]:
-    return reference.pages(typer.main.get_command(app))
+    return reference.pages()
 
 
 @every_case("name", lambda: sorted(pages()))
@@ -30,7 +28,7 @@ def test_the_checked_in_page_is_current(name: str) -> None:
 
 
 def test_every_rule_is_on_the_page() -> None:
-    page = reference.timings()
+    page = tables.timings()
     assert all(f"| {rule.name} |" in page for rule in timing.RULES)
 
 
@@ -48,24 +46,24 @@ def test_every_key_says_what_it_means(section: type[Frozen]) -> None:
 
 
 def test_every_key_of_every_section_is_a_row() -> None:
-    page = reference_spec.page()
+    page = description.page()
     rows = [line for line in page.splitlines() if line.startswith("| `")]
     assert len(rows) == sum(len(section.model_fields) for section in _sections())
     assert all(f"| `{name}` |" in page for s in _sections() for name in s.model_fields)
 
 
 def test_a_row_says_type_default_limits_and_meaning() -> None:
-    rows = reference_spec.page().splitlines()
+    rows = description.page().splitlines()
     described = meanings(ClusterSpec)["isr_margin"]
     assert f"| `isr_margin` | integer | `1` | 0 to 3 | {' '.join(described.split())} |" in rows
 
 
 def test_a_row_has_five_cells_whatever_a_pattern_holds() -> None:
-    rows = [line for line in reference_spec.page().splitlines() if line.startswith("|")]
+    rows = [line for line in description.page().splitlines() if line.startswith("|")]
     assert {line.replace(r"\|", "").count("|") for line in rows} == {6}
 
 
 def test_a_section_at_two_places_has_one_table_that_both_point_to() -> None:
-    page = reference_spec.page()
+    page = description.page()
     assert page.count("## kafka.probes.readiness, kafka.probes.liveness") == 1
     assert page.count("(#kafkaprobesreadiness-kafkaprobesliveness)") == 2

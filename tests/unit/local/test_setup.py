@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from cli import setup
 from core.errors import MissingPrerequisite
+from local.commands import setup
 from local.kafka import jars
 from local.tools import build, prerequisites
 from local.tools.build import Progress
