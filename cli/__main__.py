@@ -98,9 +98,10 @@ def _of_aws(error: Exception) -> bool:
 
 
 def _not_installed(what: str, extra: str) -> str:
-    from cli.project import origin  # noqa: PLC0415
+    from cli.project import release  # noqa: PLC0415
 
-    return f"{what}, and that is not installed: `{origin.read().installing(extra)}` brings it."
+    install = release.installed_release().installing(extra)
+    return f"{what}, and that is not installed: `{install}` brings it."
 
 
 def _in_red(sentence: str, problems: Sequence[str] = (), *, as_json: bool) -> int:

@@ -16,17 +16,22 @@ from rich.console import Console
 from rich.status import Status
 from rich.table import Table
 
-from cli import answer, aws, planned, run_json, stack_settings
-from cli.engine.layers import Around, Layers, RunScope
-from cli.engine.progress import EngineStep, LayerResult
-from cli.farewell import Farewell, FarewellApi
-from cli.kafka_settled import QUIET_SECONDS, wait_until_settled
+from cli import answer, aws, planned, stack_settings
+from cli.engine.events import EngineStep, LayerResult
+from cli.engine.layers import Layers, RunScope
+from cli.kafka_layer import (
+    QUIET_SECONDS,
+    VOLUMES,
+    Teardown,
+    namespace_volumes,
+    wait_until_settled,
+)
 from cli.reach import out_of_reach
 from cli.stack_settings import DescribedEnvironment
-from cli.volumes import VOLUMES, of_namespace
 from core.cluster import changes, parse
 from core.errors import InvalidInput, StillwaterError
 from core.naming import FOUNDATION, KAFKA, LAYERS
+from infra.eks.api import Api
 
 # The output of Kafka's layer that holds what it was made from.
 SPEC = "spec"
@@ -146,7 +151,7 @@ def destroy(environment: str, console: Console, wanted: Asked) -> None:
             _say(console, sentence)
     planned.ask_for_agreement(f"Remove {environment}?", environment, console, yes=wanted.yes)
     with _layers(environment, console, wanted) as layers:
-        results = layers.destroy(_farewell(described, api))
+        results = layers.destroy(_teardown(described, api))
     if wanted.as_json and going is not None:
         write_results(environment, "destroy", results, wanted, volumes=going.volumes_as_json())
         return
@@ -169,7 +174,7 @@ def write_results(
     **more: object,
 ) -> None:
     """Write what was done as JSON on stdout."""
-    answer.write(run_json.document(environment, operation, results, diff=wanted.diff, **more))
+    answer.write(planned.run_document(environment, operation, results, diff=wanted.diff, **more))
 
 
 def _preview_results(environment: str, console: Console, wanted: Asked) -> list[LayerResult]:
@@ -231,14 +236,14 @@ def _for_the_engine(environment: Mapping[str, str]) -> Mapping[str, str]:
     return {**environment, "PATH": os.pathsep.join([ours, path])}
 
 
-def run(operation: Operation, layers: Layers, farewell: Around | None) -> list[LayerResult]:
-    """Run an operation on all layers; `farewell` is what a destroy does beside the engine."""
+def run(operation: Operation, layers: Layers, teardown: Teardown | None) -> list[LayerResult]:
+    """Run an operation on all layers; `teardown` is what a destroy does beside the engine."""
     if operation == "up":
         return layers.up()
-    return layers.preview() if operation == "preview" else layers.destroy(farewell)
+    return layers.preview() if operation == "preview" else layers.destroy(teardown)
 
 
-def _api(described: DescribedEnvironment, layers: Layers) -> Callable[[], FarewellApi] | None:
+def _api(described: DescribedEnvironment, layers: Layers) -> Callable[[], Api] | None:
     """Return how the environment's cluster is reached, None where there is none any more."""
     foundation = layers.outputs(FOUNDATION)
     if not foundation:
@@ -246,13 +251,11 @@ def _api(described: DescribedEnvironment, layers: Layers) -> Callable[[], Farewe
     return lambda: _cluster_api(described.spec.region, described.profile, foundation)
 
 
-def _farewell(
-    described: DescribedEnvironment, api: Callable[[], FarewellApi] | None
-) -> Farewell | None:
+def _teardown(described: DescribedEnvironment, api: Callable[[], Api] | None) -> Teardown | None:
     """Return what goes with an ephemeral environment; another one keeps what it has."""
     if api is None or not described.spec.ephemeral:
         return None
-    return Farewell(api, described.spec.kubernetes.namespace)
+    return Teardown(api, described.spec.kubernetes.namespace)
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,23 +299,22 @@ def _going(
     environment: str,
     wanted: Asked,
     described: DescribedEnvironment,
-    api: Callable[[], FarewellApi] | None,
+    api: Callable[[], Api] | None,
 ) -> _Going:
     """Return what a destroy takes away; a cluster that is gone already has no volumes."""
     going = _Going(environment, wanted.layers, described.spec.ephemeral)
     if api is None:
         return going
     try:
-        found = of_namespace(api().get(VOLUMES)["items"], described.spec.kubernetes.namespace)
+        found = namespace_volumes(api().get(VOLUMES)["items"], described.spec.kubernetes.namespace)
     except (StillwaterError, OSError) as error:
         return replace(going, unread=out_of_reach("The cluster does not answer.", error))
     return replace(going, volumes=found)
 
 
-def _cluster_api(region: str, profile: str | None, foundation: Mapping[str, Any]) -> FarewellApi:
+def _cluster_api(region: str, profile: str | None, foundation: Mapping[str, Any]) -> Api:
     """Return the API of an environment's cluster, for the AWS identity that its stacks run as."""
     from handlers.adapters.eks import eks_token  # noqa: PLC0415
-    from infra.eks.api import Api  # noqa: PLC0415
 
     session = aws.session(profile)
     return Api(

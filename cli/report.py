@@ -1,27 +1,30 @@
-"""`stillwater report`: from a bill, and what is known beside it, to a page, a text or a message.
+"""Makes `stillwater report`: from a bill, and what is known beside it, to a page, text or message.
 
 Runs on this machine unless told otherwise: RUNNERS holds every place a report is made, each with
-one call from what was asked to where it was written.
+one call from what was asked to where it was written. The tables are Parquet, or Iceberg in a folder
+of this machine: every run is then a snapshot, so that earlier figures can be asked for again.
 """
 
 from __future__ import annotations
 
+import re
 import tempfile
 import uuid
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
 
-from cli import aws
-from cli.incidents import Desk
-from cli.project import found
+from cli import aws, stack_settings
 from cli.reach import out_of_reach
+from cli.target import Cluster
 from core.cluster.expected import of_spec
 from core.errors import InvalidInput, StillwaterError
 from core.settings.facts import Facts
@@ -30,13 +33,104 @@ from core.settings.facts import load as load_facts
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from cli.warehouse import Warehouse
     from spark.jobs.report import Inputs
     from spark.report.document import Document
     from spark.tables import Store
 
+# As spark.entry names it: a catalog, and the namespace in it.
+NAMESPACE = "stillwater.report"
+_NAMESPACE = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*$")
+_CLASS = "org/apache/iceberg/spark/SparkCatalog.class"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Warehouse:
+    """A folder of Iceberg tables, what they are called in SQL, and whose jar reads them."""
+
+    folder: Path
+    namespace: str
+    jar: Path
+
+    @property
+    def catalog(self) -> str:
+        return self.namespace.partition(".")[0]
+
+    def settings(self) -> dict[str, str]:
+        """Return what a Spark session is started with."""
+        from local.spark import iceberg  # noqa: PLC0415 - of the twin
+
+        return iceberg.settings(self.jar, self.folder.resolve().as_uri(), self.catalog)
+
+    def catalog_settings(self) -> dict[str, str]:
+        """Return those of them that may be set at any time: all but the jar."""
+        from local.spark import iceberg  # noqa: PLC0415 - of the twin
+
+        return {key: value for key, value in self.settings().items() if key != iceberg.JARS}
+
+
+def chosen_warehouse(folder: str | None, namespace: str, jar: Path | None) -> Warehouse | None:
+    """Return the warehouse that a command line names, or None for plain Parquet.
+
+    Raises InvalidInput for a name, a place or a jar that is none, StillwaterError where no jar is
+    at hand.
+    """
+    if folder is None:
+        if jar is not None or namespace != NAMESPACE:
+            problem = "--namespace and --iceberg-jar belong to --warehouse FOLDER; name it as well."
+            raise InvalidInput([problem])
+        return None
+    if urlsplit(folder).scheme:
+        problem = (
+            f"--warehouse {folder} is no folder of this machine, which is where this Spark writes; "
+            f"the job on EMR keeps Iceberg tables in S3 and Glue."
+        )
+        raise InvalidInput([problem])
+    if not _NAMESPACE.match(namespace):
+        problem = f"--namespace {namespace} is not CATALOG.NAMESPACE, such as {NAMESPACE}."
+        raise InvalidInput([problem])
+    return Warehouse(folder=Path(folder), namespace=namespace, jar=_jar(jar))
+
+
+def _jar(named: Path | None) -> Path:
+    # Maven's way to a jar is the twin's; a report into Parquet does without it.
+    from local.spark import iceberg  # noqa: PLC0415
+
+    if named is not None:
+        if not _holds_iceberg(named):
+            problem = (
+                f"--iceberg-jar {named} is not Iceberg's jar for Spark; name the file "
+                f"{iceberg.JAR}, or leave the option out, and Maven fetches it."
+            )
+            raise InvalidInput([problem])
+        return named.resolve()
+    try:
+        return iceberg.jar()
+    except StillwaterError as error:
+        raise StillwaterError(
+            f"Iceberg's jar for Spark is not at hand, and could not be fetched: {error}\nName it "
+            f"with --iceberg-jar FILE ({iceberg.JAR}), or leave --warehouse out: the tables are "
+            f"Parquet then."
+        ) from None
+
+
+def _holds_iceberg(jar: Path) -> bool:
+    try:
+        with zipfile.ZipFile(jar) as archive:
+            return _CLASS in archive.namelist()
+    except (OSError, zipfile.BadZipFile):
+        return False
+
 
 NOT_READ = "Final, unchanged since they were read, and not read again: {}."
+
+
+def class_record() -> dict[str, str]:
+    """Return what a session starts with to map the record of its classes; nothing without one."""
+    try:
+        from local.spark import classes  # noqa: PLC0415 - the twin is a distribution of its own
+    except ModuleNotFoundError:
+        return {}
+    return classes.settings()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,14 +167,13 @@ def on_this_machine(asked: ReportOptions, console: Console) -> Document:
 
 def _document_of(asked: ReportOptions, console: Console, scratch: Path | None = None) -> Document:
     """Make the report; a bill in S3 is copied into `scratch`, as far as it is to be read."""
-    from cli import class_record  # noqa: PLC0415 - starts Spark's imports
     from spark import tag_keys  # noqa: PLC0415 - the same
     from spark.jobs import report as job  # noqa: PLC0415 - starts Spark's imports
     from spark.report import formats  # noqa: PLC0415
     from spark.session import local_session  # noqa: PLC0415
 
     facts = _facts(asked)
-    book = None if facts is None else found.prices(facts.region, asked.prices)
+    book = None if facts is None else stack_settings.prices(facts.region, asked.prices)
     inputs = job.Inputs(
         bill=asked.bill,
         month=asked.month,
@@ -92,7 +185,7 @@ def _document_of(asked: ReportOptions, console: Console, scratch: Path | None = 
         kafka=tag_keys.parse_tags(asked.cluster_tag, asked.pool_tag),
     )
     settings = {
-        **class_record.settings(),
+        **class_record(),
         **(asked.warehouse.settings() if asked.warehouse else {}),
     }
     with console.status("Spark makes the report"), local_session(settings=settings) as session:
@@ -162,11 +255,11 @@ def on_emr(asked: ReportOptions, console: Console) -> Document:
         )
         raise InvalidInput([problem])
     _made_folders(asked)
-    desk = Desk.of(asked.environment)
+    cluster = Cluster.named(asked.environment)
     try:
-        job = emr.scheduled_job(desk.client("scheduler"), desk.spec.prefix)
-        s3 = desk.client("s3")
-        client = desk.client("emr-serverless")
+        job = emr.scheduled_job(cluster.client("scheduler"), cluster.spec.prefix)
+        s3 = cluster.client("s3")
+        client = cluster.client("emr-serverless")
         bill = asked.bill or emr.job_argument(job, "bill")
         months = bill_in_s3.months(s3, bill, asked.month) if bill else ()
         asked = replace(
@@ -260,13 +353,13 @@ def _at_hand(asked: ReportOptions, scratch: Path, console: Console) -> ReportOpt
 
 def _s3(asked: ReportOptions) -> Any:
     if asked.environment:
-        return Desk.of(asked.environment).client("s3")
+        return Cluster.named(asked.environment).client("s3")
     return aws.session().client("s3")
 
 
 def _facts(asked: ReportOptions) -> Facts | None:
     if asked.spec is None and asked.environment is not None:
-        return of_spec(Desk.of(asked.environment).of_ours)
+        return of_spec(Cluster.named(asked.environment).own_spec)
     return facts_of(asked.spec)
 
 

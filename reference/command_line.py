@@ -145,6 +145,8 @@ def _section(words: str, command: Any) -> Iterator[str]:
             yield f"| `{_name(each)}` | {_cell(each)} |"
     said = DOCUMENTS.get(words)
     yield f"| `{FLAG}` | {said} |" if said else f"| no `{FLAG}` | {WITHOUT[words]} |"
+    typed = [line.strip() for line in command.epilog.splitlines() if "stillwater " in line]
+    yield from ("\n```", *typed, "```")
 
 
 def _name(parameter: Any) -> str:

@@ -10,9 +10,8 @@ import typer
 from rich.console import Console
 
 from cli import planned
-from cli.commands import Commands
+from cli.commands.options import AsJson, Commands, complaints, console
 from cli.provision import Asked, Operation, parse_targets, run, summary, write_results
-from cli.terminal import Terminal
 from core.errors import InvalidInput
 from core.naming import TWIN_ENVIRONMENT
 from local import twin
@@ -31,10 +30,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-console = Terminal()
-complaints = Terminal(stderr=True)
-
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")]
 
 
 @app.command()
@@ -131,7 +126,7 @@ def run_layers(operation: Operation, console: Console, wanted: Asked) -> None:
 def _provision(operation: Operation, reached: RunningTwin, console: Console, wanted: Asked) -> None:
     layers = TwinLayers(reached, demo_spec.write(reached.place))
     with console.status(f"{operation} {TWIN_ENVIRONMENT}"):
-        results = run(operation, layers.layers, layers.farewell)
+        results = run(operation, layers.layers, layers.teardown)
     if wanted.as_json:
         write_results(TWIN_ENVIRONMENT, operation, results, wanted)
         return

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cli.engine.changes import Operation
+from cli.engine.events import LayerResult, Operation
 from cli.engine.layers import Layers
-from cli.engine.progress import LayerResult
-from cli.farewell import Farewell
+from cli.kafka_layer import Teardown
 from core.cluster import Kubernetes
 from infra.eks.api import Api
 from local.demo import spec as demo_spec
@@ -77,9 +76,9 @@ class TwinLayers:
         return Provisioned(tuple(results))
 
     @property
-    def farewell(self) -> Farewell:
+    def teardown(self) -> Teardown:
         """What a destroy does beside the engine: a twin's cluster is ephemeral."""
-        return Farewell(lambda: Api.from_kubeconfig(self._place.path("kubeconfig")), NAMESPACE)
+        return Teardown(lambda: Api.from_kubeconfig(self._place.path("kubeconfig")), NAMESPACE)
 
 
 def _tell(result: LayerResult, on_progress: Callable[[str], None]) -> None:

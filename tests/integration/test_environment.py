@@ -11,8 +11,8 @@ import pytest
 import yaml
 from rich.console import Console
 
-from cli.engine.progress import EngineStep
-from cli.farewell import Farewell
+from cli.engine.events import EngineStep
+from cli.kafka_layer import Farewell
 from cli.provision import Asked
 from core.naming import KAFKA, LAYERS
 from local.commands.app import run_layers

@@ -182,13 +182,13 @@ class Ledger:
         return self
     def current(self, now):
         return None
-incidents.Desk.of = lambda environment: Ledger()
+incidents.Cluster.named = lambda environment: Ledger()
 incidents.show_all.__kwdefaults__["pace"] = incidents.Pace(seconds=0.01)
 """,
     "health": """
 from cli import health
-from cli.incidents import Desk
-Desk.of = lambda environment: None
+from cli.target import Cluster
+Cluster.named = lambda environment: None
 body = {"status": "healthy", "message": "", "cluster": "orders", "at": "", "seconds": 0}
 def look(desk, seen=[]):
     seen.append(1)
@@ -201,14 +201,14 @@ health.show.__kwdefaults__["pace"] = health.Pace(seconds=0.01)
     "rotate status": """
 from cli import rotate
 from core.rotation.run_record import Options, open_run
-class Runs(rotate.Rotor):
+class Runs(rotate.Rotations):
     seen = []
     def run(self):
         self.seen.append(1)
         if len(self.seen) == 3:
             os.kill(os.getpid(), signal.SIGINT)
         return open_run([], Options(), "ada", 0.0)
-rotate.rotor = lambda environment: Runs(None)
+rotate.Rotations.named = lambda environment: Runs(None)
 rotate.watch_run.__defaults__ = (rotate.Pace(seconds=0.01),)
 """,
 }

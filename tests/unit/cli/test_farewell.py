@@ -1,4 +1,4 @@
-"""cli.farewell: who goes before whom when an environment ends."""
+"""cli.kafka_layer: who goes before whom when an environment ends."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cli.farewell import BEFORE_BROKERS, BINDINGS, delete_init_bindings, let_brokers_go
+from cli.kafka_layer import BEFORE_BROKERS, BINDINGS, delete_init_bindings, let_brokers_go
 from core.errors import StillwaterError
 from local.kubernetes.client import ApiError
 

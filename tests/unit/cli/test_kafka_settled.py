@@ -1,4 +1,4 @@
-"""cli.kafka_settled: `up` ends when Strimzi's operator has carried Kafka's layer out."""
+"""cli.kafka_layer: `up` ends when Strimzi's operator has carried Kafka's layer out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cli.kafka_settled import wait_until_settled
+from cli.kafka_layer import wait_until_settled
 from core.errors import StillwaterError
 from tests.unit.infra.programs import spec
 

@@ -13,10 +13,10 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
-from cli import price_fetch
+from cli import prices
 from cli.main import app
-from cli.price_fetch import fetch
-from cli.project.found import Project
+from cli.prices import fetch
+from cli.stack_settings import Project
 from core.cost import pricing
 from core.errors import InvalidInput
 from tests.unit.core.cost.offers import as_csv, as_json
@@ -100,7 +100,7 @@ def test_where_there_is_no_directory_of_ones_own_nothing_of_the_installed_releas
     def nowhere() -> Project:
         raise InvalidInput(["There is no Pulumi.yaml here: write one."])
 
-    monkeypatch.setattr(price_fetch, "find", nowhere)
+    monkeypatch.setattr(prices, "find", nowhere)
     done = run("--region", "eu-west-1", "--from", str(offer))
     assert isinstance(done.exception, InvalidInput)
     assert "write one; or name the file to write with --output." in str(done.exception)

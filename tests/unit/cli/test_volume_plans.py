@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from cli import volume_plans
+from cli import volumes
+from cli.target import Cluster
 from core.cluster import parse
 from core.errors import InvalidInput, StillwaterError
 from core.volumes.sizing import Gp3
@@ -57,12 +58,14 @@ def desk(answer: dict[str, Any], *, failed: bool = False, **volumes: Any) -> Any
         }
     )
     client = SimpleNamespace(invoke=lambda **asked: {**called, "asked": asked})
-    return SimpleNamespace(spec=spec, of_ours=spec, client=lambda *_: client)
+    reached = Cluster(spec, None)
+    vars(reached)["client"] = lambda *_: client
+    return reached
 
 
 def shown(answer: dict[str, Any]) -> str:
     console = Console(file=io.StringIO(), width=200)
-    volume_plans.plan("test", console, desk(answer))
+    volumes.plan(desk(answer), console)
     printed: str = console.file.getvalue()  # type: ignore[attr-defined]
     return printed
 
@@ -75,19 +78,19 @@ def test_a_plan_is_shown_with_its_cost_and_its_reason() -> None:
 
 def test_applying_what_is_only_advice_is_refused_with_the_remedy() -> None:
     with pytest.raises(InvalidInput, match="set it to apply"):
-        volume_plans.apply("test", Console(), desk(PLAN))
+        volumes.apply(desk(PLAN), Console())
 
 
 def test_a_function_that_fails_is_a_sentence_with_its_log() -> None:
     with pytest.raises(StillwaterError, match="/aws/lambda/test-orders-volumes"):
-        volume_plans.plan("test", Console(), desk({"errorMessage": "boom"}, failed=True))
+        volumes.plan(desk({"errorMessage": "boom"}, failed=True), Console())
 
 
 def test_a_program_is_given_the_functions_own_answer(capsys: pytest.CaptureFixture[str]) -> None:
     applies = desk(PLAN, mode="apply", max_monthly_increase_usd=10)
-    volume_plans.plan("test", Console(), desk(PLAN), as_json=True)
+    volumes.plan(desk(PLAN), Console(), as_json=True)
     assert json.loads(capsys.readouterr().out) == PLAN
-    volume_plans.apply("test", Console(), applies, as_json=True)
+    volumes.apply(applies, Console(), as_json=True)
     assert json.loads(capsys.readouterr().out) == PLAN
 
 
@@ -103,12 +106,10 @@ def test_a_program_is_told_what_was_modified_and_how_much_is_left_today(
     )
     history = History(known_since=-1e6, looked_at=990.0, modifications=(grown,))
     known = SimpleNamespace(document={"volumes": {"data-0-orders-broker-a-10": "vol-0a"}})
-    monkeypatch.setattr(
-        volume_plans.volume_records, "read", lambda *_: SimpleNamespace(history=history)
-    )
-    ours = desk(PLAN)
+    monkeypatch.setattr(volumes.volume_records, "read", lambda *_: SimpleNamespace(history=history))
+    ours = SimpleNamespace()
     ours.records = SimpleNamespace(read=lambda _key: known)
-    volume_plans.history("test", Console(), 1000.0, None, ours, as_json=True)
+    volumes.history(ours, Console(), 1000.0, as_json=True)
     (listed,) = json.loads(capsys.readouterr().out)["volumes"]
     assert (listed["volume"], listed["left_today"]) == ("vol-0a", 3)
     (modified,) = listed["modifications"]

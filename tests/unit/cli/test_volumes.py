@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cli.volumes import VOLUMES, delete_retained, retained_volumes
+from cli.kafka_layer import VOLUMES, delete_retained, retained_volumes
 from core.errors import StillwaterError
 
 

@@ -1,4 +1,4 @@
-"""cli.project.origin: what is told to be installed is this very release, never its namesake."""
+"""cli.project.release: what is told to be installed is this very release, never its namesake."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from cli.project import command, origin, release
-from cli.project.command import Given
-from cli.project.origin import Origin
+from cli.project import init as command
+from cli.project import release
+from cli.project.init import Given
+from cli.project.release import Origin
 from infra.spec import ROOT
 from tests.every_case import every_case
 
@@ -22,7 +23,7 @@ ADDRESS = f"https://wheels.example.com/a/{WHEEL}"
 
 
 def from_file(path: Path, version: str = "1.2.3") -> Origin:
-    return origin.of(version, json.dumps({"url": path.as_uri(), "archive_info": {}}))
+    return release.parse_origin(version, json.dumps({"url": path.as_uri(), "archive_info": {}}))
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,7 @@ def from_file(path: Path, version: str = "1.2.3") -> Origin:
 def test_a_release_is_named_by_where_it_came_from(
     direct_url: object, line: str, report: list[str], twin: list[str]
 ) -> None:
-    came = origin.of("1.2.3", json.dumps(direct_url) if direct_url else None)
+    came = release.parse_origin("1.2.3", json.dumps(direct_url) if direct_url else None)
     assert came.requirement == line
     assert shlex.split(came.installing("report"))[4:] == report
     assert shlex.split(came.installing("twin"))[4:] == twin
@@ -139,7 +140,7 @@ def test_no_page_and_no_sentence_installs_the_namesake() -> None:
     told = [
         f"{path.relative_to(ROOT)}: {found[0]}"
         for path in PAGES
-        if path.is_file() and path.suffix != ".pyc" and path.name != "origin.py"
+        if path.is_file() and path.suffix != ".pyc" and path.name != "release.py"
         for found in _NAMESAKE.finditer(path.read_text("utf-8"))
     ]
     assert told == []

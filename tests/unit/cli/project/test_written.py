@@ -13,11 +13,10 @@ import yaml
 from rich.console import Console
 
 from cli import stack_settings
-from cli.project import command, written
-from cli.project.command import Given
-from cli.project.found import at
-from cli.project.origin import Origin
-from cli.project.written import InitAnswers, render, write
+from cli.project import init as command
+from cli.project.init import Given, InitAnswers, render, write
+from cli.project.release import Origin
+from cli.stack_settings import project_at
 from core.errors import InvalidInput, StillwaterError
 from core.naming import LAYERS
 from infra import spec as specs
@@ -52,7 +51,7 @@ def files(directory: Path) -> dict[str, str]:
 
 def test_what_is_written_is_an_environment_that_check_accepts(tmp_path: Path) -> None:
     write(tmp_path, render(answers(), Origin("1.2.3")), force=False)
-    found = stack_settings.read_described("prod", at(tmp_path))
+    found = stack_settings.read_described("prod", project_at(tmp_path))
     (pool,) = [pool for pool in found.spec.pools if pool.role.is_broker]
     assert (pool.instance_type, pool.volumes[0].size_gib) == ("r7g.xlarge", 8450)
     path = tmp_path / "clusters" / "prod.yaml"
@@ -74,7 +73,7 @@ def test_a_second_environment_shares_the_directory_and_leaves_it_as_it_is(tmp_pa
     kept = write(tmp_path, render(answers(environment="staging"), RELEASE), force=False)
     assert kept == ["README.md"]
     assert (tmp_path / "README.md").read_text() == "ours"
-    assert at(tmp_path).environments() == ["prod", "staging"]
+    assert project_at(tmp_path).environments() == ["prod", "staging"]
 
 
 def test_an_environment_that_is_there_is_written_over_only_when_told(tmp_path: Path) -> None:
@@ -86,13 +85,13 @@ def test_an_environment_that_is_there_is_written_over_only_when_told(tmp_path: P
         write(tmp_path, render(answers(brokers=6), RELEASE), force=False)
     assert files(tmp_path) == before
     write(tmp_path, render(answers(brokers=6), RELEASE), force=True)
-    assert stack_settings.read_described("prod", at(tmp_path)).spec.brokers == 6
+    assert stack_settings.read_described("prod", project_at(tmp_path)).spec.brokers == 6
 
 
 def test_a_disk_that_fails_leaves_nothing_half_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened, real = [], written.tempfile.NamedTemporaryFile
+    opened, real = [], command.tempfile.NamedTemporaryFile
 
     def full(*arguments: Any, **named: Any) -> Any:
         opened.append(named)
@@ -100,7 +99,7 @@ def test_a_disk_that_fails_leaves_nothing_half_written(
             raise OSError(28, "No space left on device")
         return real(*arguments, **named)
 
-    monkeypatch.setattr(written.tempfile, "NamedTemporaryFile", full)
+    monkeypatch.setattr(command.tempfile, "NamedTemporaryFile", full)
     with pytest.raises(InvalidInput, match="No space left on device"):
         write(tmp_path, render(answers(), RELEASE), force=False)
     assert files(tmp_path) == {}
@@ -205,9 +204,9 @@ def test_a_name_that_yaml_reads_as_something_else_is_still_a_name(name: str) -> 
 def test_a_secrets_provider_stands_in_every_stacks_settings(tmp_path: Path) -> None:
     key = "awskms://alias/state?region=us-east-1"
     write(tmp_path, render(answers(secrets_provider=key), RELEASE), force=False)
-    assert stack_settings.secrets_provider("prod", at(tmp_path)) == key
+    assert stack_settings.secrets_provider("prod", project_at(tmp_path)) == key
     for layer in LAYERS:
-        stored = yaml.safe_load(at(tmp_path).file("prod", layer).read_text())
+        stored = yaml.safe_load(project_at(tmp_path).file("prod", layer).read_text())
         assert stored["secretsprovider"] == key
 
 

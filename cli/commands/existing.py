@@ -1,4 +1,4 @@
-"""The options of `stillwater survey` and `stillwater adopt`, for clusters that exist."""
+"""The commands for clusters that exist: the survey, and what the next level of adoption adds."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from typing import Annotated
 
 import typer
 
-from cli.arguments import AsJson
-from cli.commands import Commands
-from cli.terminal import Terminal
+from cli.commands.options import AsJson, Commands, complaints, console, examples
 
 REFUSED = 2
+app = typer.Typer()
 adopt = typer.Typer(cls=Commands, help="Clusters that exist.", no_args_is_help=True)
+app.add_typer(adopt, name="adopt")
 
 
+@app.command(
+    epilog=examples("survey --html survey.html", "survey --context prod --adopt shop.yaml")
+)
 def survey(
     *,
     context: Annotated[str | None, typer.Option(help="A context of the kubeconfig.")] = None,
@@ -48,11 +51,11 @@ def survey(
         command.write_files(done, html, describe)
         for sentence in done.refusals if describe is not None else ():
             said = f"{describe} cannot be used as it is: {sentence}"
-            Terminal(stderr=True).print(said, style="yellow")
+            complaints.print(said, style="yellow")
     if as_json:
         typer.echo(command.as_json(done))
     else:
-        command.show(done, Terminal())
+        command.show(done, console)
     raise typer.Exit(done.exit_code)
 
 
@@ -61,7 +64,7 @@ def _adopt() -> None:
     """Keep `adopt plan` two words."""
 
 
-@adopt.command()
+@adopt.command(epilog=examples("adopt plan shop.yaml", "adopt plan shop.yaml lab.yaml --json"))
 def plan(
     descriptions: Annotated[list[Path], typer.Argument(help="Written by `survey --adopt`.")],
     *,
@@ -79,4 +82,4 @@ def plan(
     if as_json:
         answer.write(command.as_json(described))
     else:
-        command.show_all(described, Terminal())
+        command.show_all(described, console)
