@@ -331,7 +331,7 @@ Zone = Annotated[str, typer.Argument(help="A zone's name (us-east-1a) or id (use
 Because = Annotated[str, typer.Option(help="Why; it is kept with the incident.")]
 
 
-@zones.command(LIST, epilog=examples("zones prod", "zones list prod --all"))
+@zones.command(LIST, epilog=examples("zones list prod", "zones list prod --all"))
 def zones_list(
     environment: Environment,
     *,
