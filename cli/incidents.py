@@ -31,6 +31,7 @@ from core.words import span, time_said
 from handlers.adapters.aws import tick_message
 
 PACE = Pace(seconds=2.0)
+MOST_SHOWN = 10
 
 
 def show_all(
@@ -205,9 +206,6 @@ def resume(cluster: Cluster) -> str:
         f"{cluster.spec.name} goes on; it was: {before.sentence} The loop looks at {len(woken)} "
         f"open incidents now."
     )
-
-
-MOST_SHOWN = 10
 
 
 def verify(named: str, console: Console, *, as_json: bool = False) -> None:

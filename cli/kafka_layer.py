@@ -45,6 +45,19 @@ Item = Mapping[str, Any]
 Items = Sequence[Item]
 # The operator refuses the resource: waiting does not help.
 REFUSED = "InvalidResourceException"
+VOLUMES = "/api/v1/persistentvolumes"
+# One is detached first, which EC2 does in seconds, and deleted, which it does at once.
+VOLUME_LIMIT_SECONDS = 120.0
+POLL_SECONDS = 0.5
+STRIMZI = "/apis/kafka.strimzi.io/v1"
+# What needs a living Kafka to be let go of goes before it; Kafka goes before its pools, else its
+# operator takes the missing pool for a mistake.
+BEFORE_BROKERS = ("kafkaconnectors", "kafkaconnects", "kafkatopics", "kafkausers", "kafkas")
+POOLS = "kafkanodepools"
+BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+# Longer than a broker's grace, which is longer than its controlled shutdown (ADR 0005).
+BROKER_LIMIT_SECONDS = 600.0
+NOT_FOUND = 404
 
 
 def wait_until_settled(
@@ -135,12 +148,6 @@ def _missing(kafka: Item, pools: Items, pod_sets: Items, pods: Items) -> Iterato
         yield "the operator does not say that the Kafka is Ready"
 
 
-VOLUMES = "/api/v1/persistentvolumes"
-# One is detached first, which EC2 does in seconds, and deleted, which it does at once.
-VOLUME_LIMIT_SECONDS = 120.0
-POLL_SECONDS = 0.5
-
-
 def delete_retained(
     api: Api, namespace: str, limit_seconds: float = VOLUME_LIMIT_SECONDS
 ) -> tuple[str, ...]:
@@ -180,17 +187,6 @@ def retained_volumes(volumes: list[dict[str, Any]], namespace: str) -> tuple[str
         and (volume["spec"].get("claimRef") or {}).get("namespace") == namespace
         and volume["status"].get("phase") == "Released"
     )
-
-
-STRIMZI = "/apis/kafka.strimzi.io/v1"
-# What needs a living Kafka to be let go of goes before it; Kafka goes before its pools, else its
-# operator takes the missing pool for a mistake.
-BEFORE_BROKERS = ("kafkaconnectors", "kafkaconnects", "kafkatopics", "kafkausers", "kafkas")
-POOLS = "kafkanodepools"
-BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
-# Longer than a broker's grace, which is longer than its controlled shutdown (ADR 0005).
-BROKER_LIMIT_SECONDS = 600.0
-NOT_FOUND = 404
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,10 @@ from core.cost.price_list import METERS, Disagreement, Gathered, Quoted
 from core.cost.pricing import INSTANCE_HOUR, Price, PriceBook
 from core.errors import InvalidInput, StillwaterError, one_line
 
+# The Price List Query API is served from few regions and answers for all.
+ENDPOINT_REGION = "us-east-1"
+GZIP = b"\x1f\x8b"
+
 
 @dataclass(frozen=True, slots=True)
 class CheckedPrices:
@@ -125,11 +129,6 @@ def _billed_rates(root: Path) -> list[price_list.BilledRate]:
 
 def _say(console: Console, sentence: str, style: str | None = None) -> None:
     console.print(sentence, style=style, markup=False, highlight=False, soft_wrap=True)
-
-
-# The Price List Query API is served from few regions and answers for all.
-ENDPOINT_REGION = "us-east-1"
-GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 NAMESPACE = "stillwater.report"
 _NAMESPACE = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*$")
 _CLASS = "org/apache/iceberg/spark/SparkCatalog.class"
+NOT_READ = "Final, unchanged since they were read, and not read again: {}."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,9 +120,6 @@ def _holds_iceberg(jar: Path) -> bool:
             return _CLASS in archive.namelist()
     except (OSError, zipfile.BadZipFile):
         return False
-
-
-NOT_READ = "Final, unchanged since they were read, and not read again: {}."
 
 
 def class_record() -> dict[str, str]:

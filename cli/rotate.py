@@ -46,6 +46,27 @@ NODE: Shape = {
     "resync_bytes": int | float | None,
     "objections": list,
 }
+MIB = 1024 * 1024
+STYLE = """
+:root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif }
+body { max-width: 70rem; margin: 2rem auto; padding: 0 1rem }
+ol { list-style: none; padding: 0 }
+li { display: grid; grid-template-columns: 14rem 1fr 6rem; gap: 1rem; align-items: center }
+.track { position: relative; height: 1.1rem; background: #8882; border-radius: 3px }
+.track i { position: absolute; height: 100%; min-width: 2px; border-radius: 3px }
+.takes, .leaving { background: #2f6db5 } .returning { background: #c77d11 }
+.machine { background: #8a6fb0 } .holding { background: #3a8f5c }
+.key i { display: inline-block; width: 1rem; height: .8rem; margin: 0 .3rem 0 1rem }
+small { text-align: right } .note { color: color-mix(in srgb, currentColor 68%, transparent) }
+@media (max-width: 40rem) { li { grid-template-columns: 8rem 1fr 4rem; gap: .4rem } }
+"""
+WORDS = {
+    "takes": "expected",
+    "machine": "waits for its machine",
+    "leaving": "consent, drain and stop",
+    "returning": "start, register and catch up",
+    "holding": "in every ISR, watched",
+}
 
 
 def _is_whole(told: Mapping[str, Any], command: str) -> bool:
@@ -208,9 +229,6 @@ def selection(
     return {"everything": everything, "node_ids": node_ids, "pools": pools, "zones": zones}
 
 
-MIB = 1024 * 1024
-
-
 def render_plan(plan: Mapping[str, Any]) -> Group:
     """Return a plan; each objection once, with the nodes it holds up."""
     return Group(*_parts(plan))
@@ -268,28 +286,6 @@ def objections(plan: Mapping[str, Any]) -> dict[str, list[int]]:
             if not any(sentence.startswith(said) for said in plan["unavailable"]):
                 found.setdefault(sentence, []).append(node["node_id"])
     return found
-
-
-STYLE = """
-:root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif }
-body { max-width: 70rem; margin: 2rem auto; padding: 0 1rem }
-ol { list-style: none; padding: 0 }
-li { display: grid; grid-template-columns: 14rem 1fr 6rem; gap: 1rem; align-items: center }
-.track { position: relative; height: 1.1rem; background: #8882; border-radius: 3px }
-.track i { position: absolute; height: 100%; min-width: 2px; border-radius: 3px }
-.takes, .leaving { background: #2f6db5 } .returning { background: #c77d11 }
-.machine { background: #8a6fb0 } .holding { background: #3a8f5c }
-.key i { display: inline-block; width: 1rem; height: .8rem; margin: 0 .3rem 0 1rem }
-small { text-align: right } .note { color: color-mix(in srgb, currentColor 68%, transparent) }
-@media (max-width: 40rem) { li { grid-template-columns: 8rem 1fr 4rem; gap: .4rem } }
-"""
-WORDS = {
-    "takes": "expected",
-    "machine": "waits for its machine",
-    "leaving": "consent, drain and stop",
-    "returning": "start, register and catch up",
-    "holding": "in every ISR, watched",
-}
 
 
 @dataclass(frozen=True, slots=True)

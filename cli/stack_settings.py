@@ -29,6 +29,9 @@ from infra import spec as specs
 PROJECT_FILE = "Pulumi.yaml"
 # Only a checkout has it beside the packages; an installed one lies in site-packages.
 CHECKOUT = "pyproject.toml"
+PROFILE = "aws:profile"
+_NAME = re.compile(r"[A-Za-z0-9-]+")
+SECRETS_PROVIDER = "secretsprovider"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +97,6 @@ def prices(region: str, named: Path | None = None) -> PriceBook:
     except InvalidInput:
         own = None
     return pricing.book(region, named, own=own)
-
-
-PROFILE = "aws:profile"
-_NAME = re.compile(r"[A-Za-z0-9-]+")
-SECRETS_PROVIDER = "secretsprovider"
 
 
 @dataclass(frozen=True)

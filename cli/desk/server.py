@@ -41,6 +41,28 @@ from core.errors import Conflict, InvalidInput, StillwaterError, passed_on
 
 # A page that gets no word for longer says that it is stale.
 BEAT_SECONDS = 2.0
+Said = Mapping[str, str]
+LONGEST_WORD = 500
+TOKEN_HEADER = "X-Stillwater-Token"  # noqa: S105 - a header's name
+LARGEST_BODY_BYTES = 8_192
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+        "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+PAGES = {
+    "/": ("desk.html", "text/html"),
+    "/desk.css": ("desk.css", "text/css"),
+    "/desk.js": ("desk.js", "text/javascript"),
+}
+Fulfil = Callable[[str, object], str]
+LOOPBACK = "127.0.0.1"
 
 
 @dataclass
@@ -102,10 +124,6 @@ class DeskWatch:
             self._news.notify_all()
 
 
-Said = Mapping[str, str]
-LONGEST_WORD = 500
-
-
 def _rotation(command: str) -> Callable[[Cluster, Said], str]:
     def ask(cluster: Cluster, _said: Said) -> str:
         return str(Rotations(cluster).ask(command)["said"])
@@ -145,28 +163,6 @@ def fulfil(cluster: Cluster, name: str, said: object) -> str:
             )
     with readable_ledger():
         return do(cluster, said)
-
-
-TOKEN_HEADER = "X-Stillwater-Token"  # noqa: S105 - a header's name
-LARGEST_BODY_BYTES = 8_192
-HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-        "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "no-store",
-}
-PAGES = {
-    "/": ("desk.html", "text/html"),
-    "/desk.css": ("desk.css", "text/css"),
-    "/desk.js": ("desk.js", "text/javascript"),
-}
-
-Fulfil = Callable[[str, object], str]
 
 
 class OnlyOurs:
@@ -263,9 +259,6 @@ def _page(name: str, media_type: str) -> Callable[[Request], Response]:
 
 def _refused_response(status: int, sentence: str) -> Response:
     return JSONResponse({"refused": sentence}, status)
-
-
-LOOPBACK = "127.0.0.1"
 
 
 def serve_desk(environment: str, port: int, console: Console) -> None:

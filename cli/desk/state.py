@@ -34,6 +34,9 @@ AWAITED = {
     State.REPLACING: "its replacement",
     State.HOLDING: "Kafka's consent",
 }
+# So many turns missed: what is shown may not be true any more.
+MISSED_TURNS = 4
+OUT = frozenset({State.DRAINING, State.GATING})
 
 
 def _incident_part(incident: Incident, hold_limit_seconds: float) -> dict[str, Any]:
@@ -255,11 +258,6 @@ def _double(reading: DeskReading, now: float) -> str:
         usd += (hourly or 0.0) * beside / 3600
     price = "at an unknown price" if unpriced else f"${usd:,.2f}"
     return f"{price} for {span(seconds)}"
-
-
-# So many turns missed: what is shown may not be true any more.
-MISSED_TURNS = 4
-OUT = frozenset({State.DRAINING, State.GATING})
 
 
 class Tone(StrEnum):

@@ -35,6 +35,22 @@ from infra import spec as specs
 
 ZONES = 3
 LABEL_LIMIT = 20
+T = TypeVar("T")
+Read = Callable[[str], T]
+ACTION = specs.ROOT / "action.yaml"
+SHARED = {
+    "Pulumi.yaml": "Pulumi.yaml",
+    "__main__.py": "__main__.py",
+    "requirements.txt": "requirements.txt",
+    "README.md": "README.md",
+    ".gitignore": "gitignore",
+    ".github/workflows/stillwater.yaml": "workflow.yaml",
+}
+NODE_IDS_PER_ZONE = 10
+_REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
+# What `pulumi stack init --secrets-provider` takes.
+_PROVIDERS = ("default", "passphrase")
+_KEY_SERVICES = ("awskms", "azurekeyvault", "gcpkms", "hashivault")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,10 +80,6 @@ def init(
     kept = write(directory, rendered, force=force)
     for sentence in summary_lines(directory, answers, rendered, kept, came):
         console.print(sentence, markup=False, highlight=False, soft_wrap=True)
-
-
-T = TypeVar("T")
-Read = Callable[[str], T]
 
 
 class Ask(Protocol):
@@ -216,22 +228,6 @@ def _missing(directory: Path, region: str, came: Origin, *, priced: bool) -> Ite
             f"{directory / WHEELS}: requirements.txt names it there, since the package that "
             f"pypi.org has under its name is another project's."
         )
-
-
-ACTION = specs.ROOT / "action.yaml"
-SHARED = {
-    "Pulumi.yaml": "Pulumi.yaml",
-    "__main__.py": "__main__.py",
-    "requirements.txt": "requirements.txt",
-    "README.md": "README.md",
-    ".gitignore": "gitignore",
-    ".github/workflows/stillwater.yaml": "workflow.yaml",
-}
-NODE_IDS_PER_ZONE = 10
-_REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
-# What `pulumi stack init --secrets-provider` takes.
-_PROVIDERS = ("default", "passphrase")
-_KEY_SERVICES = ("awskms", "azurekeyvault", "gcpkms", "hashivault")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

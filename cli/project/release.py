@@ -26,6 +26,11 @@ from infra import spec as specs
 NAME = "stillwater"
 TWIN = "stillwater_twin"
 WHEELS = "wheels"
+NOTES = specs.ROOT / "CHANGELOG.md"
+# `stillwater==1.2.3`, `stillwater[report]==1.2.3`, or a wheel's path or address.
+_PIN = re.compile(r"^[^#\n]*?\bstillwater(?:\[[\w,-]+\])?(?:==|-)(\d[^\s-]*)", re.MULTILINE)
+_RELEASE = re.compile(r"^## (\S+)", re.MULTILINE)
+UNRELEASED = "Unreleased"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +93,6 @@ def parse_origin(version: str, direct_url: str | None) -> Origin:
     """Return what pip wrote down; what it did not write down came from an index."""
     said = json.loads(direct_url) if direct_url else {}
     return Origin(version, said.get("url"), "dir_info" in said)
-
-
-NOTES = specs.ROOT / "CHANGELOG.md"
-# `stillwater==1.2.3`, `stillwater[report]==1.2.3`, or a wheel's path or address.
-_PIN = re.compile(r"^[^#\n]*?\bstillwater(?:\[[\w,-]+\])?(?:==|-)(\d[^\s-]*)", re.MULTILINE)
-_RELEASE = re.compile(r"^## (\S+)", re.MULTILINE)
-UNRELEASED = "Unreleased"
 
 
 @dataclass(frozen=True, slots=True)
