@@ -27,7 +27,7 @@ WITHOUT_TWIN = "This command runs on the twin, which is a distribution of its ow
 WITHOUT_REPORT = "This command reads a bill with Spark and draws it"
 REFUSED = 1
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS}
-OF_THE_REPORT = {"matplotlib", "numpy", "pandas", "py4j", "pyarrow", "pyspark"}
+REPORT_PACKAGES = {"matplotlib", "numpy", "pandas", "py4j", "pyarrow", "pyspark"}
 _asked: list[int] = []
 
 
@@ -66,22 +66,22 @@ def _run(arguments: Sequence[str] | None, module: str = COMMAND) -> None:
     except ModuleNotFoundError as error:
         if error.name == "local":
             sys.exit(refused(_not_installed(WITHOUT_TWIN, "twin")))
-        if error.name in OF_THE_REPORT:
+        if error.name in REPORT_PACKAGES:
             sys.exit(refused(_not_installed(WITHOUT_REPORT, "report")))
         raise
     except OSError as error:
-        if _asked or (sentence := _of_a_file(error)) is None:
+        if _asked or (sentence := _file_sentence(error)) is None:
             raise
         sys.exit(refused(sentence))
     except Exception as error:
-        if _asked or not _of_aws(error):
+        if _asked or not _is_refusal_of_aws(error):
             raise
         from cli.reach import out_of_reach  # noqa: PLC0415
 
         sys.exit(refused(out_of_reach("AWS refuses, or is not reached.", error)))
 
 
-def _of_a_file(error: OSError) -> str | None:
+def _file_sentence(error: OSError) -> str | None:
     """Say which file the system refuses, or that there is no room; None for anything else."""
     reason = error.strerror or str(error)
     if error.filename is not None:
@@ -91,7 +91,7 @@ def _of_a_file(error: OSError) -> str | None:
     return None
 
 
-def _of_aws(error: Exception) -> bool:
+def _is_refusal_of_aws(error: Exception) -> bool:
     """Say whether AWS refused or was not reached; commands that know more say it themselves."""
     refusals = sys.modules.get("botocore.exceptions")
     return refusals is not None and isinstance(error, refusals.ClientError | refusals.BotoCoreError)

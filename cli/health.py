@@ -18,6 +18,7 @@ from rich.text import Text
 
 from cli import watching
 from cli.target import Cluster, Shape, has_shape, json_object
+from cli.terminal import say
 from cli.watching import Pace
 from core.health.verdict import Health
 
@@ -106,7 +107,7 @@ def _print(examined: Examined, console: Console, *, as_json: bool) -> None:
         console.print(page(examined))
         return
     line = json.dumps(examined.document, ensure_ascii=False)
-    console.print(line, markup=False, highlight=False, soft_wrap=True)
+    say(console, line)
 
 
 def page(examined: Examined) -> Group:

@@ -19,6 +19,7 @@ from rich.text import Text
 from cli import answer, watching
 from cli.moments import moment_of
 from cli.target import Cluster, readable_ledger
+from cli.terminal import say
 from cli.watching import Pace, Page
 from core.errors import InvalidInput, StillwaterError, one_line, passed_on
 from core.incidents.codec import flat, from_json
@@ -66,7 +67,7 @@ def show_all(
 
 def _say_json(incident: Incident, console: Console) -> None:
     said = json.dumps(_plain(incident), sort_keys=True)
-    console.print(said, markup=False, highlight=False, soft_wrap=True)
+    say(console, said)
 
 
 def show_one(environment: str, named: str, console: Console, *, as_json: bool = False) -> None:

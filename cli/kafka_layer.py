@@ -109,7 +109,7 @@ def wait_until_settled(
 
 def _look(api: Api, spec: ClusterSpec) -> tuple[Item, Items, Items, Items]:
     namespace = f"namespaces/{spec.kubernetes.namespace}"
-    kafkas = f"/apis/kafka.strimzi.io/v1/{namespace}"
+    kafkas = f"{STRIMZI}/{namespace}"
     selector = f"{naming.CLUSTER_LABEL}={spec.name}"
     pod_sets = f"/apis/core.strimzi.io/v1/{namespace}/strimzipodsets"
     return (

@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 
 from cli.engine.events import LayerResult, Operation, ResourceChange
-from cli.terminal import somebody_answers
+from cli.terminal import say, somebody_answers
 from core.errors import StillwaterError
 
 _SIGNS = {
@@ -34,7 +34,7 @@ def show(results: Iterable[LayerResult], console: Console, *, diff: bool = False
     """Print every layer's changes by the part they belong to."""
     for result in results:
         for line, style in lines(result, diff=diff):
-            console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
+            say(console, line, style)
 
 
 def lines(result: LayerResult, *, diff: bool = False) -> list[tuple[str, str | None]]:

@@ -21,6 +21,7 @@ from rich.console import Console
 
 from cli import aws
 from cli.stack_settings import find
+from cli.terminal import say
 from core import instances
 from core.cost import price_list, pricing
 from core.cost.price_list import METERS, Disagreement, Gathered, Quoted
@@ -60,20 +61,20 @@ def check(book: PriceBook, tables: Path | None, today: date, old_days: int) -> C
 def show_checked(checked: CheckedPrices, console: Console) -> None:
     """Print what is wrong with a book."""
     book, by_day = checked.book, Counter(price.as_of for price in checked.aged)
-    _say(console, f"{book.name}, {book.region}: {len(book.prices)} prices.")
+    say(console, f"{book.name}, {book.region}: {len(book.prices)} prices.")
     for day, number in sorted(by_day.items()):
         sources = sorted({price.source for price in checked.aged if price.as_of == day})
-        _say(
+        say(
             console,
             f"{number} read on {day}, {(checked.today - day).days} days ago: {'; '.join(sources)}.",
             style="yellow",
         )
     if not checked.aged:
-        _say(console, f"None was read more than {checked.old_days} days ago.")
+        say(console, f"None was read more than {checked.old_days} days ago.")
     for each in checked.disagreements or ():
-        _say(console, each.sentence, style="yellow")
+        say(console, each.sentence, style="yellow")
     if checked.disagreements is not None and not checked.disagreements:
-        _say(console, "No price that the bill shows disagrees with it.")
+        say(console, "No price that the bill shows disagrees with it.")
 
 
 def checked_as_json(checked: CheckedPrices) -> Mapping[str, object]:
@@ -125,10 +126,6 @@ def _billed_rates(root: Path) -> list[price_list.BilledRate]:
     with local_session(settings=class_record()) as session:
         store = tables.ParquetStore(session, str(root.resolve()))
         return billed_rates(store.read(tables.USAGE))
-
-
-def _say(console: Console, sentence: str, style: str | None = None) -> None:
-    console.print(sentence, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 @dataclass(frozen=True, slots=True)

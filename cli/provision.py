@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rich.console import Console
-from rich.status import Status
 from rich.table import Table
 
 from cli import answer, aws, planned, stack_settings
@@ -28,6 +28,7 @@ from cli.kafka_layer import (
 )
 from cli.reach import out_of_reach
 from cli.stack_settings import DescribedEnvironment
+from cli.terminal import say
 from core.cluster import changes, parse
 from core.errors import InvalidInput, StillwaterError
 from core.naming import FOUNDATION, KAFKA, LAYERS
@@ -84,7 +85,7 @@ def preview(environment: str, console: Console, wanted: Asked) -> None:
         return
     planned.show(results, console, diff=wanted.diff)
     for sentence in (*cannot, *felt, *_warnings(results)):
-        _say(console, sentence)
+        say(console, sentence)
 
 
 def up(environment: str, console: Console, wanted: Asked) -> None:
@@ -106,7 +107,7 @@ def up(environment: str, console: Console, wanted: Asked) -> None:
                 console.print("Nothing is to be done.")
             return
         for sentence in felt:
-            _say(console, sentence)
+            say(console, sentence)
     planned.ask_for_agreement(f"Bring up {environment}?", "yes", console, yes=wanted.yes)
     described = stack_settings.read_described(environment)
     with _layers(environment, console, wanted) as layers:
@@ -116,10 +117,8 @@ def up(environment: str, console: Console, wanted: Asked) -> None:
         return
     console.print(summary(results))
     for sentence in _warnings(results):
-        _say(console, sentence)
-    _say(
-        console, f"Next: `stillwater doctor {environment}` says whether all of it is as described."
-    )
+        say(console, sentence)
+    say(console, f"Next: `stillwater doctor {environment}` says whether all of it is as described.")
 
 
 def _check_kafka(
@@ -131,7 +130,7 @@ def _check_kafka(
         wait_until_settled(
             api(),
             described.spec,
-            lambda sentence: _say(console, sentence),
+            lambda sentence: say(console, sentence),
             quiet_seconds=QUIET_SECONDS if result.changed else 0.0,
             limit_seconds=described.spec.roll_limit_seconds,
         )
@@ -148,7 +147,7 @@ def destroy(environment: str, console: Console, wanted: Asked) -> None:
         going = _going(environment, wanted, described, api)
     if going is not None and not wanted.yes:
         for sentence in going.sentences():
-            _say(console, sentence)
+            say(console, sentence)
     planned.ask_for_agreement(f"Remove {environment}?", environment, console, yes=wanted.yes)
     with _layers(environment, console, wanted) as layers:
         results = layers.destroy(_teardown(described, api))
@@ -160,10 +159,6 @@ def destroy(environment: str, console: Console, wanted: Asked) -> None:
 
 def _warnings(results: Sequence[LayerResult]) -> list[str]:
     return [f"Warning: {sentence}" for result in results for sentence in result.warnings]
-
-
-def _say(console: Console, sentence: str) -> None:
-    console.print(sentence, markup=False, highlight=False, soft_wrap=True)
 
 
 def write_results(
@@ -221,7 +216,7 @@ def _layers(environment: str, console: Console, wanted: Asked) -> Iterator[Layer
                 on_step=on_step,
             )
     except KeyboardInterrupt:
-        _say(
+        say(
             console,
             f"Stopped: the engine ended the steps that were under way and wrote its state. What "
             f"it had made stays; the same command again goes on with {environment}.",
@@ -327,36 +322,23 @@ def _cluster_api(region: str, profile: str | None, foundation: Mapping[str, Any]
 @contextmanager
 def _steps(console: Console) -> Iterator[Callable[[EngineStep], None]]:
     """Show which resource the engine is at; where nobody watches, a line for each that is done."""
+    done: Counter[str] = Counter()
+
+    def say_line(step: EngineStep) -> None:
+        if step.state != "started" and step.operation not in {"same", "read", "refresh"}:
+            say(console, f"{step.layer}: {step.operation} {step.name}: {step.state}")
+
     if not console.is_terminal:
-        yield _Lines(console)
+        yield say_line
         return
     with console.status("starting the engine") as status:
-        yield _Steps(status)
 
+        def update(step: EngineStep) -> None:
+            done[step.layer] += step.state == "done"
+            counted = f"{step.layer}: {done[step.layer]} resources"
+            status.update(f"{counted}, {step.operation} {step.name}")
 
-class _Lines:
-    """Says each resource that is made, changed or gone, in a line of its own."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-
-    def __call__(self, step: EngineStep) -> None:
-        if step.state != "started" and step.operation not in {"same", "read", "refresh"}:
-            _say(self._console, f"{step.layer}: {step.operation} {step.name}: {step.state}")
-
-
-class _Steps:
-    """Shows which resource the engine is at."""
-
-    def __init__(self, status: Status) -> None:
-        self._status = status
-        self._done: dict[str, int] = {}
-
-    def __call__(self, step: EngineStep) -> None:
-        if step.state == "done":
-            self._done[step.layer] = self._done.get(step.layer, 0) + 1
-        done = self._done.get(step.layer, 0)
-        self._status.update(f"{step.layer}: {done} resources, {step.operation} {step.name}")
+        yield update
 
 
 def summary(results: Iterable[LayerResult]) -> Table:

@@ -25,6 +25,7 @@ from rich.console import Console
 from cli import aws, stack_settings
 from cli.reach import out_of_reach
 from cli.target import Cluster
+from cli.terminal import say
 from core.cluster.expected import of_spec
 from core.errors import InvalidInput, StillwaterError
 from core.settings.facts import Facts
@@ -194,7 +195,7 @@ def _document_of(asked: ReportOptions, console: Console, scratch: Path | None = 
         store.tidy(datetime.now(UTC))
     kept = [NOT_READ.format(", ".join(made.kept))] if made.kept else []
     for line in [*formats.summary(made.document), *kept]:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        say(console, line)
     return made.document
 
 
@@ -277,9 +278,9 @@ def on_emr(asked: ReportOptions, console: Console) -> Document:
             "pool-tag": asked.pool_tag,
         }
         run = emr.submit(client, job, token=uuid.uuid4().hex, months=months, instead=shared)
-        console.print(f"Job run {run.run_id} on {run.application_id}", highlight=False)
+        say(console, f"Job run {run.run_id} on {run.application_id}")
         with _goes_on(run.application_id, run.run_id, console):
-            emr.follow(client, run, lambda state: console.print(f"  {state}", highlight=False))
+            emr.follow(client, run, lambda state: say(console, f"  {state}"))
         emr.fetch(s3, run, asked.tables)
     except (BotoCoreError, ClientError) as error:
         raise StillwaterError(out_of_reach("The job on EMR could not be run.", error)) from None
@@ -300,11 +301,10 @@ def _goes_on(application_id: str, run_id: str, console: Console) -> Iterator[Non
     try:
         yield
     except KeyboardInterrupt:
-        console.print(
+        say(
+            console,
             f"The job goes on at AWS and is billed; `aws emr-serverless cancel-job-run "
             f"--application-id {application_id} --job-run-id {run_id}` ends it.",
-            highlight=False,
-            soft_wrap=True,
         )
         raise
 
@@ -317,7 +317,7 @@ def make(asked: ReportOptions, on: str, console: Console) -> None:
     kind = formats.Format(asked.format)
     path = asked.output / kind.file_name
     path.write_text(formats.write(document, kind), encoding="utf-8")
-    console.print(f"The report: {path}", highlight=False, soft_wrap=True)
+    say(console, f"The report: {path}")
 
 
 def as_json(asked: ReportOptions, on: str, console: Console) -> str:

@@ -19,8 +19,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from cli.page_files import write_page
 from cli.target import Cluster, Shape, has_shape
+from cli.terminal import say, write_page
 from cli.watching import Pace, watch
 from core.errors import InvalidInput, StillwaterError
 from core.rotation.estimate import away_seconds, together
@@ -125,7 +125,7 @@ def start(environment: str, console: Console, *, watch: bool, **said: Any) -> No
     """Start a run; watching it shows how far it is until it stands still."""
     rotation = Rotations.named(environment)
     answer = rotation.ask("start", **said)
-    console.print(answer["said"], markup=False)
+    say(console, answer["said"])
     if watch and "run" in answer:
         watch_run(rotation, console)
 
@@ -148,9 +148,9 @@ def show_plan(
         write_page(page, plan_page(answer["plan"]))
     if as_json:
         plain = json.dumps(answer["plan"], sort_keys=True)
-        console.print(plain, markup=False, highlight=False, soft_wrap=True)
+        say(console, plain)
         return
-    console.print(answer["said"], markup=False)
+    say(console, answer["said"])
     console.print(render_plan(answer["plan"]))
 
 
@@ -167,7 +167,7 @@ def show(
         write_page(page, run_page(run, time.time()))
     if as_json:
         plain = json.dumps(run_to_document(run), sort_keys=True)
-        console.print(plain, markup=False, highlight=False, soft_wrap=True)
+        say(console, plain)
         return
     if watch:
         watch_run(rotation, console)
@@ -177,7 +177,7 @@ def show(
 
 def send_command(environment: str, command: str, console: Console, **said: Any) -> None:
     """Pause, resume or abort the run."""
-    console.print(Rotations.named(environment).ask(command, **said)["said"], markup=False)
+    say(console, Rotations.named(environment).ask(command, **said)["said"])
 
 
 def watch_run(rotation: Rotations, console: Console, pace: Pace = PACE) -> None:

@@ -17,6 +17,7 @@ from rich.text import Text
 
 from cli.moments import moment_of
 from cli.target import Cluster, readable_ledger
+from cli.terminal import say
 from core.cluster import ClusterSpec
 from core.errors import InvalidInput
 from core.fields import zone_id_in
@@ -62,9 +63,9 @@ def freeze(environment: str, zone: str, until: str, because: str, console: Conso
             raise InvalidInput([problem])
         freezes.freeze(zone_id, name, now, ends, cluster.actor, because)
         cluster.send_tick(SHIFT_MESSAGE)
-    console.print(
+    say(
+        console,
         f"Zone {name} ({zone_id}) is frozen until {time_said(ends)}. Its leaders move away now.",
-        markup=False,
     )
 
 
@@ -83,7 +84,7 @@ def thaw(environment: str, zone: str, because: str, console: Console) -> None:
         cluster.send_tick(SHIFT_MESSAGE)
         left = [f.source for f in freezes_in_force(after, now) if f.zone == name]
     said = f"Zone {name} ({zone_id}) is thawed: {len(ended)} ended."
-    console.print(f"{said} Still frozen by {', '.join(left)}." if left else said, markup=False)
+    say(console, f"{said} Still frozen by {', '.join(left)}." if left else said)
 
 
 def table(incidents: Sequence[ZoneIncident], now: float) -> Table:

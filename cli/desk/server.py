@@ -3,7 +3,8 @@
 The page itself says nothing and is open; all that it shows or does is asked with the token in a
 header. So no other site can ask in a browser's name, and no cookie goes to another port of
 loopback. A Host that is not ours is refused: a name that was rebound to this address. A wish is
-done by the functions behind the commands of the same names, and refused where they refuse."""
+done by the functions behind the commands of the same names, and refused where they refuse.
+"""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from cli.desk.reading import EVERY_SECONDS, DeskReading, DeskSource, LedgerSeen, VolumesSeen
+from cli.incidents import entries
 from core.availability.lease import Lease, hinders, valid_leases
 from core.cost.pricing import HOURS_PER_MONTH
 from core.health.verdict import Health
@@ -86,10 +87,9 @@ def _way(incident: Incident) -> list[dict[str, Any]]:
 
 
 def _history(incident: Incident) -> list[dict[str, Any]]:
-    entries = sorted((*incident.transitions, *incident.notes), key=lambda entry: entry.at)
     return [
         {"at": e.at, "who": e.actor, "state": e.state.value, "what": e.reason}
-        for e in entries[-MOST_ENTRIES:]
+        for e in entries(incident)[-MOST_ENTRIES:]
     ]
 
 

@@ -23,7 +23,7 @@ import yaml
 from rich.console import Console
 
 from cli.project.release import WHEELS, Origin
-from cli.terminal import somebody_answers
+from cli.terminal import say, somebody_answers
 from core import regions
 from core.cluster import ClusterSpec, estimate, parse
 from core.cluster.estimate import Usage
@@ -75,11 +75,11 @@ def init(
     """Write a directory for the answers given; people on a terminal are asked the others."""
     if directory.exists() and not directory.is_dir():
         raise InvalidInput([f"{directory} is a file; name a directory, new or not."])
-    answers = answers_of(directory, given, _asking(console))
+    answers = complete_answers(directory, given, _asking(console))
     rendered = render(answers, came)
     kept = write(directory, rendered, force=force)
     for sentence in summary_lines(directory, answers, rendered, kept, came):
-        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+        say(console, sentence)
 
 
 class Ask(Protocol):
@@ -88,7 +88,7 @@ class Ask(Protocol):
     def __call__(self, question: str, default: str | None, read: Read[T]) -> T: ...
 
 
-def answers_of(directory: Path, given: Given, ask: Ask) -> InitAnswers:
+def complete_answers(directory: Path, given: Given, ask: Ask) -> InitAnswers:
     """Return every answer: what was given, else what `ask` says to the question and its default."""
 
     def answer(value: str | None, question: str, default: str | None, read: Read[T]) -> T:
@@ -170,7 +170,7 @@ def _asking(console: Console) -> Ask:
                 return read(given)
             except InvalidInput as error:
                 # The answers before it are not lost.
-                console.print(str(error), markup=False, highlight=False, soft_wrap=True)
+                say(console, str(error))
 
     def nobody(question: str, default: str | None, read: Read[T]) -> T:
         if default is None:

@@ -17,7 +17,6 @@ from rich.text import Text
 
 from cli.answers import answer_or_reason, on, on_any
 from cli.aws import Clients
-from cli.page_files import write_page
 from cli.refusals import sentence
 from cli.survey import (
     balancers,
@@ -43,6 +42,7 @@ from cli.survey.account_parts import (
     queues,
 )
 from cli.survey.listing import served_versions
+from cli.terminal import write_page
 from core.errors import StillwaterError
 from core.survey.facts import Surveyed, every_kafka
 from core.survey.finding import Finding, Weight, exit_code

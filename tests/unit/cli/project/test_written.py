@@ -172,7 +172,7 @@ def test_a_person_who_mistypes_is_asked_again_and_loses_no_answer(
     replies = iter(["", "", "us-east", "us-east-2", "a,b,c", "", "three", "3", "", "", ""])
     monkeypatch.setattr("sys.stdin", Keyboard())
     monkeypatch.setattr(person, "input", lambda *_, **__: next(replies))
-    found = command.answers_of(tmp_path / "own", Given(), command._asking(person))
+    found = command.complete_answers(tmp_path / "own", Given(), command._asking(person))
     assert (found.region, found.brokers) == ("us-east-2", 3)
     assert isinstance(person.file, io.StringIO)
     said = person.file.getvalue()
@@ -223,18 +223,18 @@ def test_what_is_not_given_is_asked_of_a_person_and_has_a_default_for_a_machine(
 
     monkeypatch.setattr("sys.stdin", Keyboard())
     monkeypatch.setattr(person, "input", reply)
-    found = command.answers_of(tmp_path / "Pay ments", Given(), command._asking(person))
+    found = command.complete_answers(tmp_path / "Pay ments", Given(), command._asking(person))
     assert (found.name, found.region, found.brokers, len(asked)) == ("pay-ments", "us-east-2", 6, 8)
     assert found.zones == ("us-east-2a", "us-east-2b", "us-east-2c")
 
     machine = command._asking(Console(file=io.StringIO()))
-    assert command.answers_of(tmp_path, Given(region="ca-central-1"), machine).zones == (
+    assert command.complete_answers(tmp_path, Given(region="ca-central-1"), machine).zones == (
         "ca-central-1a",
         "ca-central-1b",
         "ca-central-1d",
     )
     with pytest.raises(StillwaterError, match=r"--region\) is needed"):
-        command.answers_of(tmp_path, Given(), machine)
+        command.complete_answers(tmp_path, Given(), machine)
 
 
 def test_init_says_what_it_wrote_what_that_costs_and_what_is_next(tmp_path: Path) -> None:
