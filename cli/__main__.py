@@ -76,7 +76,7 @@ def _run(arguments: Sequence[str] | None, module: str = COMMAND) -> None:
     except Exception as error:
         if _asked or not _is_refusal_of_aws(error):
             raise
-        from cli.reach import out_of_reach  # noqa: PLC0415
+        from cli.aws import out_of_reach  # noqa: PLC0415
 
         sys.exit(refused(out_of_reach("AWS refuses, or is not reached.", error)))
 

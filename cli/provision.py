@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from cli import answer, aws, planned, stack_settings
+from cli.aws import out_of_reach
 from cli.engine.events import EngineStep, LayerResult
 from cli.engine.layers import Layers, RunScope
 from cli.kafka_layer import (
@@ -26,7 +27,6 @@ from cli.kafka_layer import (
     namespace_volumes,
     wait_until_settled,
 )
-from cli.reach import out_of_reach
 from cli.stack_settings import DescribedEnvironment
 from cli.terminal import say
 from core.cluster import changes, parse

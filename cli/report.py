@@ -23,7 +23,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
 
 from cli import aws, stack_settings
-from cli.reach import out_of_reach
+from cli.aws import out_of_reach
 from cli.target import Cluster
 from cli.terminal import say
 from core.cluster.expected import of_spec

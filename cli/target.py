@@ -20,7 +20,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from cli import aws, stack_settings
-from cli.reach import out_of_reach
+from cli.aws import out_of_reach
 from core import naming
 from core.cluster import ClusterSpec, adoption, parse
 from core.cluster.timings import Timings

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from cli import answer
-from cli.reach import out_of_reach
+from cli.aws import out_of_reach
 from cli.target import Cluster
 from core.errors import InvalidInput, StillwaterError
 from core.volumes.sizing import Gp3

@@ -14,7 +14,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from cli import health
-from cli.reach import out_of_reach
+from cli.aws import out_of_reach
 from cli.target import Cluster
 from core.availability.lease import Lease
 from core.cluster import estimate

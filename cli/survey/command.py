@@ -16,8 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from cli.answers import answer_or_reason, on, on_any
-from cli.aws import Clients
-from cli.refusals import sentence
+from cli.aws import Clients, sentence
 from cli.survey import (
     balancers,
     controllers,
