@@ -56,7 +56,7 @@ def _run(arguments: Sequence[str] | None, module: str = COMMAND) -> None:
     from core.errors import StillwaterError  # noqa: PLC0415
 
     given = sys.argv[1:] if arguments is None else arguments
-    refused = partial(_in_red, as_json=answer.FLAG in given)
+    refused = partial(_print_refusal, as_json=answer.FLAG in given)
     try:
         importlib.import_module(module).app(args=arguments)
     except StillwaterError as error:
@@ -104,7 +104,7 @@ def _not_installed(what: str, extra: str) -> str:
     return f"{what}, and that is not installed: `{install}` brings it."
 
 
-def _in_red(sentence: str, problems: Sequence[str] = (), *, as_json: bool) -> int:
+def _print_refusal(sentence: str, problems: Sequence[str] = (), *, as_json: bool) -> int:
     """Say why the command is refused, to a program on stdout as well; return the exit code."""
     from rich.console import Console  # noqa: PLC0415
 

@@ -208,7 +208,7 @@ def _layers(environment: str, console: Console, wanted: Asked) -> Iterator[Layer
         with _steps(console) as on_step:
             yield Layers(
                 environment,
-                _for_the_engine(os.environ),
+                _engine_environment(os.environ),
                 project.root,
                 secrets_provider=stack_settings.secrets_provider(environment, project),
                 layers=wanted.layers,
@@ -224,7 +224,7 @@ def _layers(environment: str, console: Console, wanted: Asked) -> Iterator[Layer
         raise
 
 
-def _for_the_engine(environment: Mapping[str, str]) -> Mapping[str, str]:
+def _engine_environment(environment: Mapping[str, str]) -> Mapping[str, str]:
     """Let the engine find this very Python first: an installed command's is on nobody's PATH."""
     ours = str(Path(sys.executable).parent)
     path = environment.get("PATH", os.defpath)

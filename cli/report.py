@@ -157,14 +157,16 @@ class ReportOptions:
     finished: bool = False
 
 
-def on_this_machine(asked: ReportOptions, console: Console) -> Document:
+def make_locally(asked: ReportOptions, console: Console) -> Document:
     """Make the report with a local Spark session; what is in S3 is copied here first."""
     _made_folders(asked)
     with tempfile.TemporaryDirectory(prefix=".copied-", dir=asked.output) as scratch:
-        return _document_of(_at_hand(asked, Path(scratch), console), console, Path(scratch))
+        return _make_document(
+            _copied_options(asked, Path(scratch), console), console, Path(scratch)
+        )
 
 
-def _document_of(asked: ReportOptions, console: Console, scratch: Path | None = None) -> Document:
+def _make_document(asked: ReportOptions, console: Console, scratch: Path | None = None) -> Document:
     """Make the report; a bill in S3 is copied into `scratch`, as far as it is to be read."""
     from spark import tag_keys  # noqa: PLC0415 - the same
     from spark.jobs import report as job  # noqa: PLC0415 - starts Spark's imports
@@ -190,7 +192,7 @@ def _document_of(asked: ReportOptions, console: Console, scratch: Path | None = 
     with console.status("Spark makes the report"), local_session(settings=settings) as session:
         store = _store(session, asked)
         if scratch is not None and asked.bill is not None:
-            inputs = _with_bill_at_hand(session, store, inputs, asked, scratch)
+            inputs = _copied_inputs(session, store, inputs, asked, scratch)
         made = job.run(session, store, inputs, finished=asked.finished)
         store.tidy(datetime.now(UTC))
     kept = [NOT_READ.format(", ".join(made.kept))] if made.kept else []
@@ -199,7 +201,7 @@ def _document_of(asked: ReportOptions, console: Console, scratch: Path | None = 
     return made.document
 
 
-def _with_bill_at_hand(
+def _copied_inputs(
     session: SparkSession, store: Store, inputs: Inputs, asked: ReportOptions, scratch: Path
 ) -> Inputs:
     """Return the inputs with a copy of a bill in S3; of months that tables hold none is made."""
@@ -210,10 +212,10 @@ def _with_bill_at_hand(
         return inputs
     s3 = _s3(asked)
     kafka = every.kafka_of(session, inputs)
-    months, kept = bill_in_s3.to_copy(s3, asked.bill, asked.month, store, kafka)
+    months, kept = bill_in_s3.months_to_copy(s3, asked.bill, asked.month, store, kafka)
     if months == []:
         return replace(inputs, bill=None, kept=kept)
-    copy = bill_in_s3.bill(s3, asked.bill, scratch / "bill", months or ())
+    copy = bill_in_s3.copy_bill(s3, asked.bill, scratch / "bill", months or ())
     return replace(inputs, bill=str(copy), kept=kept)
 
 
@@ -231,7 +233,7 @@ def _store(session: SparkSession, asked: ReportOptions) -> Store:
     return IcebergStore(session, asked.warehouse.namespace)
 
 
-def on_emr(asked: ReportOptions, console: Console) -> Document:
+def make_on_emr(asked: ReportOptions, console: Console) -> Document:
     """Make the tables on EMR Serverless, as the schedule does, and the report of them here.
 
     Facts, samples and history are those that the schedule's job reads; others that are in S3 are
@@ -286,12 +288,12 @@ def on_emr(asked: ReportOptions, console: Console) -> Document:
         raise StillwaterError(out_of_reach("The job on EMR could not be run.", error)) from None
     # What the job read stays where it is: its tables hold what they say.
     asked = replace(asked, bill=None, finished=True)
-    return _document_of(asked, console)
+    return _make_document(asked, console)
 
 
 RUNNERS: Mapping[str, Callable[[ReportOptions, Console], Document]] = {
-    "local": on_this_machine,
-    "emr": on_emr,
+    "local": make_locally,
+    "emr": make_on_emr,
 }
 
 
@@ -333,7 +335,7 @@ def _run(asked: ReportOptions, on: str, console: Console) -> Document:
     return RUNNERS[on](asked, console)
 
 
-def _at_hand(asked: ReportOptions, scratch: Path, console: Console) -> ReportOptions:
+def _copied_options(asked: ReportOptions, scratch: Path, console: Console) -> ReportOptions:
     """Return what was asked with copies in the place of what stands beside the bill in S3."""
     from cli import bill_in_s3  # noqa: PLC0415 - the same
 
@@ -344,7 +346,7 @@ def _at_hand(asked: ReportOptions, scratch: Path, console: Console) -> ReportOpt
     copies: dict[str, Any] = {}
     for name in names:
         with console.status(f"Copying {getattr(asked, name)}"):
-            copy = bill_in_s3.everything(_s3(asked), getattr(asked, name), scratch / name)
+            copy = bill_in_s3.copy_everything(_s3(asked), getattr(asked, name), scratch / name)
             copies[name] = str(copy)
     return replace(asked, **copies)
 
@@ -358,10 +360,10 @@ def _s3(asked: ReportOptions) -> Any:
 def _facts(asked: ReportOptions) -> Facts | None:
     if asked.spec is None and asked.environment is not None:
         return of_spec(Cluster.named(asked.environment).own_spec)
-    return facts_of(asked.spec)
+    return read_facts(asked.spec)
 
 
-def facts_of(path: Path | None) -> Facts | None:
+def read_facts(path: Path | None) -> Facts | None:
     """Return a cluster's facts from its ClusterSpec, or from the facts another run wrote."""
     if path is None:
         return None

@@ -54,7 +54,7 @@ def freeze(environment: str, zone: str, until: str, because: str, console: Conso
         zone_id, name = _zone_names(cluster, zone)
         freezes = _freezes(cluster)
         elsewhere = {f.zone for f in freezes.current(now)} - {name}
-        if not zones_of(cluster.own_spec) - elsewhere - {name}:
+        if not pool_zones(cluster.own_spec) - elsewhere - {name}:
             others = ", ".join(sorted(z for z in elsewhere if z)) or "none is frozen"
             problem = (
                 f"Zone {name} is the last zone of {cluster.spec.name} that is not frozen; thaw "
@@ -105,7 +105,7 @@ def table(incidents: Sequence[ZoneIncident], now: float) -> Table:
     return found
 
 
-def zones_of(spec: ClusterSpec) -> set[str]:
+def pool_zones(spec: ClusterSpec) -> set[str]:
     """Return the names of the zones that a cluster's pools stand in."""
     return {zone for pool in spec.pools for zone in spec.zones_of(pool)}
 
@@ -114,7 +114,7 @@ def _zone_names(cluster: Cluster, said: str) -> tuple[str, str]:
     """Return a zone's id and this account's name for it, from either."""
     answer = cluster.client("ec2").describe_availability_zones(AllAvailabilityZones=True)
     names: Mapping[str, str] = {z["ZoneId"]: z["ZoneName"] for z in answer["AvailabilityZones"]}
-    ours = {id_: name for id_, name in names.items() if name in zones_of(cluster.own_spec)}
+    ours = {id_: name for id_, name in names.items() if name in pool_zones(cluster.own_spec)}
     wanted = zone_id_in(said) or said.strip().lower()
     for zone_id, name in ours.items():
         if wanted in {zone_id, name}:

@@ -77,7 +77,7 @@ def page() -> str:
 def _table(priced: estimate.Estimate, *, without: estimate.Estimate | None = None) -> str:
     known = set(without.lines) if without else set()
     rows = ["| component | what | quantity | unit | USD each | USD |", "|---|---|--:|---|--:|--:|"]
-    for component, lines in shown.by_component(priced):
+    for component, lines in shown.component_lines(priced):
         rows += [
             f"| {component} | {line.what} | {shown.quantity(line.quantity)} | {line.unit} "
             f"| {shown.each(line)} | {shown.money(line.usd)} |"

@@ -55,11 +55,11 @@ def rights(definition: Definition, scope: Scope) -> Iterator[str]:
     cluster = scope.cluster
     for statement in definition.may(scope):
         resources = [f"`{_short(str(each), cluster.prefix)}`" for each in statement.resources]
-        of = ", ".join(resources)
+        reach = ", ".join(resources)
         for operator, which in _ITEMS.items():
             keys = statement.conditions.get(operator, {}).get("dynamodb:LeadingKeys", ())
-            of += f", {which} {', '.join(f'`{key}`' for key in keys)}" if keys else ""
-        yield f"| {', '.join(sorted(statement.actions))} | {of} |"
+            reach += f", {which} {', '.join(f'`{key}`' for key in keys)}" if keys else ""
+        yield f"| {', '.join(sorted(statement.actions))} | {reach} |"
     if definition.kubernetes is not None:
         known = definition.kubernetes(cluster)
         yield from _rules("in the cluster", known.everywhere)
@@ -76,8 +76,8 @@ def _rules(where: str, rules: Sequence[PolicyRule]) -> Iterator[str]:
 
 def _trigger(definition: Definition) -> str:
     if definition.reads is not None:
-        of = definition.reads
-        return f"the `{of.queue}` queue, {of.batch} at a time, {of.at_once} at once"
+        source = definition.reads
+        return f"the `{source.queue}` queue, {source.batch} at a time, {source.at_once} at once"
     if definition.schedule is not None:
         return f"`{definition.schedule[0]}`, and by whoever may invoke it"
     return "whoever may invoke it"

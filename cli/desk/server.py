@@ -178,14 +178,14 @@ class OnlyOurs:
             await self._app(scope, receive, send)
             return
 
-        async def with_headers(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 extra = [(k.lower().encode(), v.encode()) for k, v in HEADERS.items()]
                 message["headers"] = [*message["headers"], *extra]
             await send(message)
 
         refusal = self._refusal(Request(scope))
-        await (refusal or self._app)(scope, receive, with_headers)
+        await (refusal or self._app)(scope, receive, send_with_headers)
 
     def _refusal(self, request: Request) -> Response | None:
         host = request.headers.get("host", "")

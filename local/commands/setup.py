@@ -35,7 +35,7 @@ def prepare_tools(console: Console) -> None:
     cache = make_cache()
     console.print(
         f"Building the twin's tools into {cache}, once: {len(parts)} parts, about "
-        f"{in_minutes(pace.left_seconds)} on two cores "
+        f"{rough_duration(pace.left_seconds)} on two cores "
         f"where Go has their sources, and longer by the download where it does not.",
         soft_wrap=True,
         highlight=False,
@@ -53,7 +53,7 @@ def record_sparks_classes(console: Console) -> None:
         return
     console.print(
         "Recording the classes that a report's Java loads, once: about "
-        f"{in_minutes(classes.ESTIMATE_SECONDS)}.",
+        f"{rough_duration(classes.ESTIMATE_SECONDS)}.",
         highlight=False,
     )
     classes.record()
@@ -90,10 +90,10 @@ class SetupPace:
         return rate * max(0.0, self.estimated_seconds - self.done_estimated)
 
     def _time_left(self) -> str:
-        return f", about {in_minutes(self.left_seconds)} left" if self.left_seconds else ""
+        return f", about {rough_duration(self.left_seconds)} left" if self.left_seconds else ""
 
 
-def in_minutes(seconds: float) -> str:
+def rough_duration(seconds: float) -> str:
     """Return a duration as a person would say it: 40 s, 1 min, 11 min."""
     return f"{seconds:.0f} s" if seconds < 55 else f"{round(seconds / 60)} min"
 
@@ -133,7 +133,7 @@ def _bars(console: Console, pace: SetupPace) -> Iterator[Show]:
     )
     with Progress(*columns, console=console) as progress:
         seconds = pace.estimated_seconds
-        note = f"0 of {pace.parts}, about {in_minutes(seconds)}"
+        note = f"0 of {pace.parts}, about {rough_duration(seconds)}"
         whole = progress.add_task("everything", total=seconds, note=note)
         tasks: dict[str, TaskID] = {}
 

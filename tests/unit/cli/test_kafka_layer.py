@@ -9,6 +9,7 @@ import pytest
 
 from cli.kafka_layer import wait_until_settled
 from core.errors import StillwaterError
+from infra.eks.api import Api
 from tests.unit.infra.programs import spec
 
 KAFKAS = "/apis/kafka.strimzi.io/v1/namespaces/kafka"
@@ -42,7 +43,7 @@ def pod(resource_revision: str = "b", ready: str = "True", **metadata: Any) -> d
     }
 
 
-class Cluster:
+class Cluster(Api):
     """An API server; `happens` changes it each time that somebody sleeps."""
 
     def __init__(self, *happens: Callable[[Cluster], None]) -> None:

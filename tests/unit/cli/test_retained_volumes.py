@@ -9,6 +9,7 @@ import pytest
 
 from cli.kafka_layer import VOLUMES, delete_retained, retained_volumes
 from core.errors import StillwaterError
+from infra.eks.api import Api
 
 
 def volume(
@@ -22,7 +23,7 @@ def volume(
     return {"metadata": {"name": name}, "spec": spec, "status": {"phase": phase}}
 
 
-class Cluster:
+class Cluster(Api):
     """An API server whose EBS driver deletes what it may, or hangs."""
 
     def __init__(self, *volumes: dict[str, Any], hangs: bool = False) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from cli.kafka_layer import BEFORE_BROKERS, BINDINGS, delete_init_bindings, let_brokers_go
 from core.errors import StillwaterError
+from infra.eks.api import Api
 from local.kubernetes.client import ApiError
 
 ROOT = "/apis/kafka.strimzi.io/v1/namespaces/kafka"
@@ -16,7 +17,7 @@ PODS = "/api/v1/namespaces/kafka/pods"
 POOLS = {"a": ["broker"], "b": ["broker"], "both": ["controller", "broker"], "c": ["controller"]}
 
 
-class Cluster:
+class Cluster(Api):
     """An API server; a deleted pool's pod is still seen `stopping` more times."""
 
     def __init__(self, *, stopping: int = 0, hangs: str = "") -> None:

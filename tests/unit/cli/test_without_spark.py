@@ -47,7 +47,7 @@ def test_whichever_is_missed_first_the_remedy_is_the_same(
     def missing(*_: object) -> None:
         raise ModuleNotFoundError(f"No module named '{absent}'", name=absent)
 
-    monkeypatch.setattr(report, "_at_hand", missing)
+    monkeypatch.setattr(report, "_copied_options", missing)
     with pytest.raises(SystemExit) as ended:
         command._run(["report", "--bill", "own"])
     said = f"{ended.value.code}{capsys.readouterr()}"

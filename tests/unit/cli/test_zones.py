@@ -57,7 +57,7 @@ def ids(desk: Cluster) -> dict[str, str]:
 def test_a_zone_is_frozen_by_its_name_or_id_until_a_moment_and_a_turn_asked_for(
     desk: Cluster,
 ) -> None:
-    zone = min(command.zones_of(desk.spec))
+    zone = min(command.pool_zones(desk.spec))
     console, out = said()
     for named in (zone, ids(desk)[zone].upper()):
         command.freeze("local", named, "4h", "clients time out", console)
@@ -73,7 +73,7 @@ def test_a_zone_is_frozen_by_its_name_or_id_until_a_moment_and_a_turn_asked_for(
 
 
 def test_a_thaw_ends_whatever_keeps_the_zone_frozen_and_names_who_did(desk: Cluster) -> None:
-    zone = min(command.zones_of(desk.spec))
+    zone = min(command.pool_zones(desk.spec))
     shift = LostZone(ids(desk)[zone], zone, source="autoshift", occurred_at=time.time())
     freezes(desk).note(shift, time.time())
     console, out = said()
@@ -86,7 +86,7 @@ def test_a_thaw_ends_whatever_keeps_the_zone_frozen_and_names_who_did(desk: Clus
 
 
 def test_the_last_zone_cannot_be_frozen(desk: Cluster) -> None:
-    *others, last = sorted(command.zones_of(desk.spec))
+    *others, last = sorted(command.pool_zones(desk.spec))
     console, _ = said()
     for zone in others:
         command.freeze("local", zone, "1h", "", console)
@@ -114,11 +114,11 @@ def test_what_cannot_be_meant_is_one_sentence(
 
 def test_a_thaw_of_what_is_not_frozen_says_so(desk: Cluster) -> None:
     with pytest.raises(InvalidInput, match="nothing to do"):
-        command.thaw("local", min(command.zones_of(desk.spec)), "", said()[0])
+        command.thaw("local", min(command.pool_zones(desk.spec)), "", said()[0])
 
 
 def test_zones_are_listed_without_a_word_for_it(desk: Cluster) -> None:
-    zone = min(command.zones_of(desk.spec))
+    zone = min(command.pool_zones(desk.spec))
     command.freeze("local", zone, "4h", "drill", said()[0])
     result = CliRunner().invoke(app, ["zones", "local", "--json"])
     assert result.exit_code == 0

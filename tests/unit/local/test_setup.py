@@ -67,7 +67,7 @@ def test_a_missing_prerequisite_ends_the_set_up_before_it_begins(
 def test_in_a_log_every_step_is_a_line_and_nothing_moves() -> None:
     first, *lines, last = said(terminal=False).splitlines()
     assert first.startswith("Building the twin's tools into ")
-    left = setup.in_minutes(140.4 / 150 * (EVERYTHING + jars.ESTIMATE_SECONDS - 150))
+    left = setup.rough_duration(140.4 / 150 * (EVERYTHING + jars.ESTIMATE_SECONDS - 150))
     assert lines == [
         "  cached  etcd 3.6.8: in the cache",
         " waiting  pulumi 3.220.0: another build of it is under way",
@@ -111,7 +111,7 @@ def test_a_full_cache_says_nothing_and_builds_nothing(
     ("seconds", "words"), [(15, "15 s"), (54, "54 s"), (58, "1 min"), (650, "11 min")]
 )
 def test_a_duration_is_said_as_a_person_would(seconds: float, words: str) -> None:
-    assert setup.in_minutes(seconds) == words
+    assert setup.rough_duration(seconds) == words
 
 
 def test_what_is_left_is_told_at_the_rate_of_what_is_done() -> None:
