@@ -44,6 +44,11 @@ def test_an_environment_nobody_described_is_told_what_is_missing(named: Path) ->
         require("prod", Project(named, named))
 
 
+def test_the_twin_is_no_environment_of_stacks(named: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"commands of its own: `python -m local`"):
+        require("local", Project(named, named))
+
+
 def test_a_layer_that_names_another_spec_is_named(named: Path) -> None:
     settings(named, {"stillwater:spec": "other.yaml"}, "kafka")
     with pytest.raises(InvalidInput, match="test-kafka name another ClusterSpec"):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from core.errors import MissingPrerequisite
+from infra.spec import ROOT
 from local.commands import setup
 from local.kafka import jars
 from local.tools import build, prerequisites
@@ -112,6 +115,18 @@ def test_a_full_cache_says_nothing_and_builds_nothing(
 )
 def test_a_duration_is_said_as_a_person_would(seconds: float, words: str) -> None:
     assert setup.rough_duration(seconds) == words
+
+
+def test_the_twins_commands_run_where_its_wheel_is_installed() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "from stillwater.command import twin; twin()", "-h"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for command in ("setup", "demo", "up", "preview", "destroy"):
+        assert f"\n  {command} " in done.stdout
 
 
 def test_what_is_left_is_told_at_the_rate_of_what_is_done() -> None:
