@@ -17,15 +17,15 @@ $(STAMP): requirements-dev.txt pyproject.toml
 
 .PHONY: setup
 setup: $(STAMP) ## Install the Python packages and build the twin's tools, once
-	@exec $(BIN)/python -m cli setup
+	@exec $(BIN)/python -m local setup
 
 .PHONY: demo
 demo: $(STAMP) ## A broker's node dies under a live producer; writes out/demo/
-	@exec $(BIN)/python -m cli demo
+	@exec $(BIN)/python -m local demo
 
 .PHONY: recording
 recording: $(STAMP) ## Run the demo's story and keep what it printed as the README's picture
-	@$(BIN)/python -m cli demo --brief
+	@$(BIN)/python -m local demo --brief
 	@cp out/demo/recording.svg docs/images/demo.svg
 
 # The product's own unit tests, and those of the twin alone.
@@ -86,7 +86,7 @@ format: $(STAMP) ## Format the code
 
 .PHONY: docs
 docs: $(STAMP) ## Regenerate docs/reference/ from the code
-	@$(BIN)/python -m cli reference
+	@$(BIN)/python -m reference
 
 .PHONY: site
 site: $(STAMP) ## Build docs/ as a site with search into out/site/VERSION/; a broken link fails it

@@ -36,10 +36,10 @@ from bench.storm.report import (
 )
 from bench.storm.ways import through_nth, through_the_toolkit
 from bench.waiting import until
-from cli.setup import prepare_tools
 from core.cluster import ClusterSpec
 from core.incidents.record import State, incident_id
 from local import twin as twins
+from local.commands.setup import prepare_tools
 from local.demo import spec as demo
 
 LOOK_SECONDS = 0.01

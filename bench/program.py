@@ -145,9 +145,9 @@ def _add_engine(rows: list[dict[str, Any]]) -> None:
     from rich.console import Console  # noqa: PLC0415 - the child needs none of these
 
     from cli.engine.layers import Layers  # noqa: PLC0415
-    from cli.setup import prepare_tools  # noqa: PLC0415
-    from cli.twin_layers import TwinLayers  # noqa: PLC0415
     from local import twin as twins  # noqa: PLC0415
+    from local.commands.layers import TwinLayers  # noqa: PLC0415
+    from local.commands.setup import prepare_tools  # noqa: PLC0415
     from local.demo import spec as demo  # noqa: PLC0415
 
     prepare_tools(Console(stderr=True))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import importlib
 import io
 import os
 import signal
@@ -19,17 +20,19 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
+# The module whose `app` is the command.
+COMMAND = "cli.main"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 WITHOUT_TWIN = "This command runs on the twin, which is a distribution of its own"
 WITHOUT_REPORT = "This command reads a bill with Spark and draws it"
 REFUSED = 1
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS}
-OF_THE_REPORT = {"matplotlib", "numpy", "pandas", "py4j", "pyarrow", "pyspark"}
+REPORT_PACKAGES = {"matplotlib", "numpy", "pandas", "py4j", "pyarrow", "pyspark"}
 _asked: list[int] = []
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command and exit."""
+def main(arguments: Sequence[str] | None = None, *, module: str = COMMAND) -> None:
+    """Run the command whose `app` is in a module, and exit."""
     for number in SIGNALS:
         # Ignored by whoever started us, as nohup does, a signal stays ignored.
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -39,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     try:
-        _run(arguments)
+        _run(arguments, module)
     except BaseException:
         if _asked:
             # Whatever surfaces after a signal is that signal: libraries turn a KeyboardInterrupt
@@ -48,15 +51,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise
 
 
-def _run(arguments: Sequence[str] | None) -> None:
+def _run(arguments: Sequence[str] | None, module: str = COMMAND) -> None:
     from cli import answer  # noqa: PLC0415 - after the handlers are in place
-    from cli.main import app  # noqa: PLC0415
     from core.errors import StillwaterError  # noqa: PLC0415
 
     given = sys.argv[1:] if arguments is None else arguments
-    refused = partial(_in_red, as_json=answer.FLAG in given)
+    refused = partial(_print_refusal, as_json=answer.FLAG in given)
     try:
-        app(args=arguments)
+        importlib.import_module(module).app(args=arguments)
     except StillwaterError as error:
         if not _asked:
             sys.exit(refused(str(error), answer.problems_of(error)))
@@ -64,22 +66,22 @@ def _run(arguments: Sequence[str] | None) -> None:
     except ModuleNotFoundError as error:
         if error.name == "local":
             sys.exit(refused(_not_installed(WITHOUT_TWIN, "twin")))
-        if error.name in OF_THE_REPORT:
+        if error.name in REPORT_PACKAGES:
             sys.exit(refused(_not_installed(WITHOUT_REPORT, "report")))
         raise
     except OSError as error:
-        if _asked or (sentence := _of_a_file(error)) is None:
+        if _asked or (sentence := _file_sentence(error)) is None:
             raise
         sys.exit(refused(sentence))
     except Exception as error:
-        if _asked or not _of_aws(error):
+        if _asked or not _is_refusal_of_aws(error):
             raise
-        from cli.reach import out_of_reach  # noqa: PLC0415
+        from cli.aws import out_of_reach  # noqa: PLC0415
 
         sys.exit(refused(out_of_reach("AWS refuses, or is not reached.", error)))
 
 
-def _of_a_file(error: OSError) -> str | None:
+def _file_sentence(error: OSError) -> str | None:
     """Say which file the system refuses, or that there is no room; None for anything else."""
     reason = error.strerror or str(error)
     if error.filename is not None:
@@ -89,19 +91,20 @@ def _of_a_file(error: OSError) -> str | None:
     return None
 
 
-def _of_aws(error: Exception) -> bool:
+def _is_refusal_of_aws(error: Exception) -> bool:
     """Say whether AWS refused or was not reached; commands that know more say it themselves."""
     refusals = sys.modules.get("botocore.exceptions")
     return refusals is not None and isinstance(error, refusals.ClientError | refusals.BotoCoreError)
 
 
 def _not_installed(what: str, extra: str) -> str:
-    from cli.project import origin  # noqa: PLC0415
+    from cli.project import release  # noqa: PLC0415
 
-    return f"{what}, and that is not installed: `{origin.read().installing(extra)}` brings it."
+    install = release.installed_release().installing(extra)
+    return f"{what}, and that is not installed: `{install}` brings it."
 
 
-def _in_red(sentence: str, problems: Sequence[str] = (), *, as_json: bool) -> int:
+def _print_refusal(sentence: str, problems: Sequence[str] = (), *, as_json: bool) -> int:
     """Say why the command is refused, to a program on stdout as well; return the exit code."""
     from rich.console import Console  # noqa: PLC0415
 

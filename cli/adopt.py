@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rich.console import Console
-from rich.text import Text
 
+from cli.terminal import say
 from core.cluster import adoption
 from core.cluster.adoption import Adoption
-from core.cluster.adoption_plan import AdoptionPlan, next_level
+from core.cluster.adoption_plan import next_level
 from core.errors import InvalidInput
 from infra import spec_file
 
@@ -45,7 +45,7 @@ def show_all(described: Mapping[str, Adoption], console: Console) -> None:
     for file, each in described.items():
         show(file, each, console)
     if any(next_level(each) for each in described.values()):
-        console.print(Text(MADE_YET), soft_wrap=True)
+        say(console, MADE_YET)
 
 
 def as_json(described: Mapping[str, Adoption]) -> Mapping[str, object]:
@@ -71,16 +71,14 @@ def show(file: str, adopted: Adoption, console: Console) -> None:
     """Print one description's plan."""
     found = next_level(adopted)
     if found is None:
-        console.print(Text(f"{file}: {adopted.eks_cluster} is at {adopted.level}, the last level."))
+        say(console, f"{file}: {adopted.eks_cluster} is at {adopted.level}, the last level.")
         return
-    console.print(Text(f"{file}: {adopted.eks_cluster}, {_sentence(found)}"), soft_wrap=True)
-    for line in found.diff():
-        console.print(Text(line, STYLES.get(line[:1], "")), soft_wrap=True)
-    for each in (*found.missing, *adoption.doubts(adopted)):
-        console.print(Text(f"First: {each}", "yellow"), soft_wrap=True)
-
-
-def _sentence(found: AdoptionPlan) -> str:
-    return (
-        f"from {found.now} to {found.following}. {found.words} To leave it again, {found.leaving}."
+    say(
+        console,
+        f"{file}: {adopted.eks_cluster}, from {found.now} to {found.following}. {found.words} "
+        f"To leave it again, {found.leaving}.",
     )
+    for line in found.diff():
+        say(console, line, STYLES.get(line[:1]))
+    for each in (*found.missing, *adoption.doubts(adopted)):
+        say(console, f"First: {each}", "yellow")

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from cli.refusals import sentence
+from cli.aws import sentence
 from cli.remedies import remedy_of
 from core.errors import StillwaterError, one_line
 from core.unknown import Unknown

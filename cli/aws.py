@@ -1,23 +1,31 @@
-"""Opens sessions with AWS under the caller's identity; without one, every command says the same."""
+"""Opens AWS as the caller, lists what it holds, and says what it refuses, for every command."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from cli.refusals import sentence
-from core.errors import StillwaterError
+from core.errors import StillwaterError, one_line, passed_on
+from handlers.adapters.calls import portions
 
 REMEDY = (
     "log in (`aws sso login`), name a profile in AWS_PROFILE, or set AWS_ACCESS_KEY_ID and "
     "AWS_SECRET_ACCESS_KEY."
 )
 NO_CREDENTIALS = f"There are no AWS credentials here: {REMEDY}"
+# Whoever answers a call it does not know: a stand-in's server.
+NO_SUCH_CALL = {"404", "501", "InternalFailure", "UnknownOperationException"}
+IN_REACH = (
+    "Is the environment up in this account and region (`stillwater preview ENV` shows what is "
+    "missing), and may you do this?"
+)
+# A filter takes no more values.
+FILTER_VALUES = 200
 
 
 def session(profile: str | None = None, region: str | None = None) -> boto3.Session:
@@ -67,3 +75,38 @@ class Clients:
             if key not in self._made:
                 self._made[key] = self._make(service, **given)
             return self._made[key]
+
+
+def pages(client: Any, operation: str, key: str, **given: Any) -> Iterator[Any]:
+    """Yield what a listing holds, over all of its pages."""
+    for page in client.get_paginator(operation).paginate(**given):
+        yield from page.get(key) or ()
+
+
+def filtered_pages(
+    client: Any,
+    operation: str,
+    key: str,
+    chosen: str,
+    names: Iterable[str],
+    beside: Iterable[Mapping[str, object]] = (),
+    **given: Any,
+) -> Iterator[Any]:
+    """Yield what EC2 has of some names by a filter, `chosen`, which passes over what is gone."""
+    for portion in portions(sorted(set(names)), FILTER_VALUES):
+        filters = [{"Name": chosen, "Values": portion}, *beside]
+        yield from pages(client, operation, key, Filters=filters, **given)
+
+
+def sentence(error: Exception) -> str:
+    """Return an error's words on one line."""
+    if isinstance(error, ClientError) and error.response["Error"]["Code"] in NO_SUCH_CALL:
+        return f"{error.operation_name} is not served here"
+    ours = isinstance(error, StillwaterError)
+    return (" ".join(str(error).split()) if ours else one_line(error)).rstrip(".")
+
+
+def out_of_reach(what: str, error: Exception) -> str:
+    """Return our own sentences as they are, and AWS's words after what is wrong and to be asked."""
+    ours = isinstance(error, StillwaterError)
+    return str(error) if ours else passed_on(f"{what} {IN_REACH}", error)

@@ -87,7 +87,7 @@ def _written_at_ns(listed: Any) -> int:
     return int(listed["LastModified"].timestamp()) * 1_000_000_000
 
 
-def bill(s3: Any, address: str, folder: Path, months: Collection[str] = ()) -> Path:
+def copy_bill(s3: Any, address: str, folder: Path, months: Collection[str] = ()) -> Path:
     """Copy a bill, an export's newest deliveries or one file; return where it is now."""
     files, source = S3Files(s3), _plain(address)
     with reachable(address):
@@ -99,7 +99,7 @@ def bill(s3: Any, address: str, folder: Path, months: Collection[str] = ()) -> P
     return folder
 
 
-def everything(s3: Any, address: str, folder: Path) -> Path:
+def copy_everything(s3: Any, address: str, folder: Path) -> Path:
     """Copy one file, or all that stands below a folder; return where it is now."""
     files, source = S3Files(s3), _plain(address)
     with reachable(address):
@@ -132,7 +132,7 @@ def months(s3: Any, address: str, month: str | None) -> list[str]:
     return [each for each in (before, asked) if each in delivered]
 
 
-def to_copy(
+def months_to_copy(
     s3: Any, address: str, month: str | None, store: Store, kafka: KafkaTags
 ) -> tuple[list[str] | None, list[str]]:
     """Return which of the months that a report needs are to be copied, None for a bill as a whole.

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 from core import naming
@@ -29,16 +29,9 @@ TABLES = (
     "tags_found",
 )
 # The schedule's job leaves out what its tables hold; a run's own tables hold nothing yet.
-OF_THE_SCHEDULE = "--unsettled"
+UNSETTLED = "--unsettled"
 # Each start of the schedule has its own; a run by hand brings one.
 ONCE = "ClientToken"
-
-
-class EmrServerless(Protocol):
-    """What a run needs of boto3's emr-serverless client."""
-
-    def start_job_run(self, **request: Any) -> Mapping[str, Any]: ...
-    def get_job_run(self, **request: Any) -> Mapping[str, Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +68,7 @@ def job_argument(job: str, name: str) -> str | None:
 
 
 def submit(
-    emr: EmrServerless,
+    emr: Any,
     job: str,
     *,
     token: str,
@@ -101,7 +94,7 @@ def submit(
     given[where : where + 2] = ["--tables", tables]
     for name, value in (instead or {}).items():
         given = _told_instead(given, f"--{name}", value)
-    given = [word for word in given if word != OF_THE_SCHEDULE]
+    given = [word for word in given if word != UNSETTLED]
     submitted["entryPointArguments"] = [*given, *(a for m in months for a in ("--month", m))]
     answer = emr.start_job_run(clientToken=token, **request)
     monitoring = request["configurationOverrides"]["monitoringConfiguration"]
@@ -128,7 +121,7 @@ def _no_request(error: Exception) -> InvalidInput:
 
 
 def follow(
-    emr: EmrServerless,
+    emr: Any,
     run: JobRun,
     on_state: Callable[[str], None],
     sleep: Callable[[float], None] = time.sleep,

@@ -27,7 +27,7 @@ def table(estimate: Estimate) -> Table:
     for name in ("quantity", "unit", "USD each", "USD"):
         shown.add_column(name, justify="left" if name == "unit" else "right")
     shown.columns[-1].footer = money(estimate.total)
-    for component, lines in by_component(estimate):
+    for component, lines in component_lines(estimate):
         shown.add_row(component, "", "", "", "", money(together(lines)), style="bold")
         for line in lines:
             shown.add_row(
@@ -87,7 +87,7 @@ def as_json(estimate: Estimate, usage: Usage) -> str:
     )
 
 
-def by_component(estimate: Estimate) -> list[tuple[str, list[EstimateLine]]]:
+def component_lines(estimate: Estimate) -> list[tuple[str, list[EstimateLine]]]:
     """Return the lines of each component, in the order of the first of each."""
     found: dict[str, list[EstimateLine]] = {}
     for line in estimate.lines:

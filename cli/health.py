@@ -17,10 +17,9 @@ from rich.table import Table
 from rich.text import Text
 
 from cli import watching
-from cli.incidents import Desk
-from cli.invoking import Shape, has, invoke, object_in, unreadable
+from cli.target import Cluster, Shape, has_shape, json_object
+from cli.terminal import say
 from cli.watching import Pace
-from core import naming
 from core.health.verdict import Health
 
 PACE = Pace(seconds=5.0)
@@ -65,14 +64,14 @@ class Examined:
         return EXIT_CODES.get(self.status_code, UNHEALTHY)
 
 
-def ask(desk: Desk) -> Examined:
+def ask(cluster: Cluster) -> Examined:
     """Invoke λ health; raises StillwaterError where there is no answer of it."""
-    payload = invoke(desk, "health")
-    code, document = payload.get("statusCode"), object_in(str(payload.get("body") or ""))
+    payload = cluster.invoke("health")
+    code, document = payload.get("statusCode"), json_object(str(payload.get("body") or ""))
     parts = document.get("parts")
     known = [_has(document, SHOWN), *(_has(part, SHOWN_OF_A_PART) for part in _listed(parts))]
     if not (isinstance(code, int) and all(known)):
-        raise unreadable(naming.function(desk.spec.prefix, "health"))
+        raise cluster.unreadable("health")
     return Examined(code, document)
 
 
@@ -82,7 +81,7 @@ def _listed(parts: object) -> list[Any]:
 
 def _has(said: Any, shown: Shape) -> bool:
     """Say whether an answer, or a part of one, has all that is shown, and a health we know."""
-    return has(said, shown) and said["status"] in list(Health)
+    return has_shape(said, shown) and said["status"] in list(Health)
 
 
 def show(
@@ -92,11 +91,11 @@ def show(
 
     A watch begins with an examination that succeeds, and outlasts later ones that do not.
     """
-    desk = Desk.of(environment)
+    cluster = Cluster.named(environment)
     if watch and not as_json:
-        return watching.watch(console, lambda _now: (page(ask(desk)), None), pace)
+        return watching.watch(console, lambda _now: (page(ask(cluster)), None), pace)
     while True:
-        examined = ask(desk)
+        examined = ask(cluster)
         _print(examined, console, as_json=as_json)
         if not watch:
             return examined.exit_code
@@ -108,7 +107,7 @@ def _print(examined: Examined, console: Console, *, as_json: bool) -> None:
         console.print(page(examined))
         return
     line = json.dumps(examined.document, ensure_ascii=False)
-    console.print(line, markup=False, highlight=False, soft_wrap=True)
+    say(console, line)
 
 
 def page(examined: Examined) -> Group:

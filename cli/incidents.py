@@ -1,4 +1,4 @@
-"""`stillwater incidents`, `incident show`, `hold`, `release`, `ignore`: the ledger, for people.
+"""Runs `stillwater incidents`, `hold`, `release`, `ignore`, `pause` and `resume`: the ledger.
 
 A wish is one conditional write and one tick; λ tick acts on it like on anything else it observes.
 """
@@ -8,149 +8,31 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cached_property, partial
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from cli import aws, described, target, watching
-from cli.described import DescribedKafka
+from cli import answer, watching
 from cli.moments import moment_of
-from cli.reach import out_of_reach
+from cli.target import Cluster, readable_ledger
+from cli.terminal import say
 from cli.watching import Pace, Page
-from core import naming
-from core.cluster import ClusterSpec
-from core.errors import Conflict, InvalidInput, StillwaterError
-from core.fields import instance_in
-from core.incidents.codec import flat
-from core.incidents.joining import ask_release, hold, ignore
+from core.errors import InvalidInput, StillwaterError, one_line, passed_on
+from core.incidents.codec import flat, from_json
+from core.incidents.joining import Pause, ask_release, hold, ignore
 from core.incidents.record import Incident, Transition
+from core.incidents.verify import RULES, Break, breaks
 from core.slack.text import durations, outlook, subject, symbol
+from core.window import clock
 from core.words import span, time_said
 from handlers.adapters.aws import tick_message
-from handlers.store.ledger import DynamoLedger, incident_in, rounds
-from handlers.store.pauses import Pauses
-from handlers.store.records import DynamoRecords
 
 PACE = Pace(seconds=2.0)
-MOST_ATTEMPTS = 5
-
-
-@dataclass(frozen=True)
-class Desk:
-    """One environment's ledger, as the caller."""
-
-    spec: ClusterSpec | DescribedKafka
-    session: Any
-    endpoint_url: str | None = None
-
-    @classmethod
-    def of(cls, environment: str) -> Desk:
-        """Return the running twin's for `local`, a description's, or the stacks' settings'."""
-        if described.is_meant(environment):
-            known = described.of(environment)
-            return cls(known, aws.session(region=known.region))
-        found = target.of(environment)
-        return cls(found.spec, found.session, found.endpoint_url)
-
-    @property
-    def of_ours(self) -> ClusterSpec:
-        """Return the spec of a cluster that our stacks made; raise InvalidInput of another."""
-        if isinstance(self.spec, ClusterSpec):
-            return self.spec
-        raise InvalidInput(
-            [f"{self.spec.prefix} is a cluster that exists; this is for those our stacks made."]
-        )
-
-    @cached_property
-    def _clients(self) -> aws.Clients:
-        return aws.Clients(partial(self.session.client, endpoint_url=self.endpoint_url))
-
-    def client(self, service: str, config: Config | None = None) -> Any:
-        return self._clients(service) if config is None else self._clients(service, config=config)
-
-    @property
-    def table(self) -> str:
-        return naming.ledger_table(self.spec.prefix)
-
-    @property
-    def ledger(self) -> DynamoLedger:
-        return DynamoLedger(
-            self.table, self.spec.name, self.spec.region, client=self.client("dynamodb")
-        )
-
-    def incidents(self, *, closed: bool) -> list[Incident]:
-        """Return the open incidents, or all the table still holds; the newest last."""
-        if not closed:
-            return sorted(self.ledger.open_incidents(), key=lambda each: each.opened_at)
-        pages = (
-            self.client("dynamodb")
-            .get_paginator("scan")
-            .paginate(
-                TableName=self.table,
-                FilterExpression="begins_with(pk, :prefix)",
-                ExpressionAttributeValues={":prefix": {"S": "incident#"}},
-            )
-        )
-        found = [incident_in(item) for page in pages for item in page["Items"]]
-        return sorted(found, key=lambda each: each.opened_at)
-
-    def latest(self, named: str) -> Incident:
-        """Return an incident by its id, or the latest of an instance."""
-        exact = self.ledger.get(named)
-        named_round = "." in named or exact is None
-        found = exact if named_round else rounds(self.ledger, named)[-1]
-        if found is not None:
-            return found
-        what = "instance" if instance_in(named) else "incident"
-        problem = (
-            f"The ledger {self.table} knows no {what} {named}; "
-            f"`stillwater incidents {self.spec.environment} --all` lists what it holds."
-        )
-        raise InvalidInput([problem])
-
-    def wish(self, named: str, change: Callable[[Incident], Incident]) -> Incident:
-        """Write what a person wants over the newest version, and have the loop look at once."""
-        for _ in range(MOST_ATTEMPTS):
-            current = self.latest(named)
-            try:
-                written = self.ledger.put(change(current))
-            except Conflict:
-                # A tick was faster, unless it is the wish itself that comes too late.
-                if self.latest(named).version == current.version:
-                    raise
-                continue
-            self.send_tick(tick_message(written.id, written.version))
-            return written
-        raise Conflict(f"Incident {named} kept changing; try again in a moment.")
-
-    def send_tick(self, message: str) -> None:
-        """Have the loop look at once."""
-        sqs = self.client("sqs")
-        queue = naming.queue(self.spec.prefix, "ticks")
-        url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
-        sqs.send_message(QueueUrl=url, MessageBody=message)
-
-    @property
-    def records(self) -> DynamoRecords:
-        """Return the single documents of the ledger's table."""
-        return DynamoRecords(self.table, self.spec.region, client=self.client("dynamodb"))
-
-    @property
-    def pauses(self) -> Pauses:
-        return Pauses(self.records, self.spec.name)
-
-    @property
-    def actor(self) -> str:
-        """Return who asks, as AWS knows them: the last part of the caller's ARN."""
-        arn = str(self.client("sts").get_caller_identity()["Arn"])
-        return arn.rpartition("/")[2].rpartition(":")[2]
+MOST_SHOWN = 10
 
 
 def show_all(
@@ -163,16 +45,16 @@ def show_all(
     pace: Pace = PACE,
 ) -> None:
     """Print the incidents: once, as JSON lines, or again and again until Ctrl-C."""
-    with sentences():
-        desk = Desk.of(environment)
+    with readable_ledger():
+        cluster = Cluster.named(environment)
         if as_json:
-            for incident in desk.incidents(closed=closed):
+            for incident in cluster.incidents(closed=closed):
                 _say_json(incident, console)
             return
 
         def look(now: float) -> Page[None]:
-            found = table(desk.incidents(closed=closed), now)
-            pause = desk.pauses.current(now)
+            found = table(cluster.incidents(closed=closed), now)
+            pause = cluster.pauses.current(now)
             # First of all: it is why nothing moves.
             return (Group(Text(pause.sentence, "bold"), found) if pause else found), None
 
@@ -185,41 +67,41 @@ def show_all(
 
 def _say_json(incident: Incident, console: Console) -> None:
     said = json.dumps(_plain(incident), sort_keys=True)
-    console.print(said, markup=False, highlight=False, soft_wrap=True)
+    say(console, said)
 
 
 def show_one(environment: str, named: str, console: Console, *, as_json: bool = False) -> None:
     """Print one incident: what it is about, and everything that happened, in order."""
-    with sentences():
-        desk = Desk.of(environment)
-        incident = desk.latest(named)
+    with readable_ledger():
+        cluster = Cluster.named(environment)
+        incident = cluster.latest(named)
     if as_json:
         _say_json(incident, console)
         return
-    console.print(timeline(incident, float(desk.spec.timings.hold_limit_seconds)))
+    console.print(timeline(incident, float(cluster.spec.timings.hold_limit_seconds)))
 
 
-def hold_instance(desk: Desk, instance: str, until: str) -> str:
+def hold_instance(cluster: Cluster, instance: str, until: str) -> str:
     """Keep an instance until a moment; return what was noted."""
     now = time.time()
     moment = moment_of(until, now)
-    return _wish(desk, instance, lambda i, actor: hold(i, moment, actor, now))
+    return _wish(cluster, instance, lambda i, actor: hold(i, moment, actor, now))
 
 
-def release_instance(desk: Desk, instance: str) -> str:
+def release_instance(cluster: Cluster, instance: str) -> str:
     """Let an instance go without a replacement and without Kafka's consent; still drained first."""
-    return _wish(desk, instance, lambda i, actor: ask_release(i, actor, time.time()))
+    return _wish(cluster, instance, lambda i, actor: ask_release(i, actor, time.time()))
 
 
-def ignore_incident(desk: Desk, named: str, because: str) -> str:
+def ignore_incident(cluster: Cluster, named: str, because: str) -> str:
     """End an incident without doing anything; return what was noted."""
-    return _wish(desk, named, lambda i, actor: ignore(i, actor, because, time.time()))
+    return _wish(cluster, named, lambda i, actor: ignore(i, actor, because, time.time()))
 
 
-def _wish(desk: Desk, named: str, change: Callable[[Incident, str], Incident]) -> str:
-    with sentences():
-        actor = desk.actor
-        written = desk.wish(named, lambda incident: change(incident, actor))
+def _wish(cluster: Cluster, named: str, change: Callable[[Incident, str], Incident]) -> str:
+    with readable_ledger():
+        actor = cluster.actor
+        written = cluster.wish(named, lambda incident: change(incident, actor))
     said = written.notes[-1] if written.notes else written.transitions[-1]
     return f"{said.reason} The loop looks at incident {written.id} now."
 
@@ -288,12 +170,103 @@ def _plain(incident: Incident) -> dict[str, Any]:
     return document
 
 
-@contextmanager
-def sentences() -> Iterator[None]:
-    """Turn what AWS refuses into a sentence."""
+def pause(cluster: Cluster, because: str, until: str | None) -> str:
+    """Have nothing new drained or terminated until a moment, or until somebody resumes."""
+    now = time.time()
+    moment = None if until is None else moment_of(until, now)
+    problems = []
+    if not because.strip():
+        problems.append("--because is empty; say why, for whoever finds the cluster paused.")
+    if moment is not None and moment <= now:
+        problems.append(f"A pause cannot end at {clock(moment)}: it is {clock(now)}.")
+    if problems:
+        raise InvalidInput(problems)
+    with readable_ledger():
+        pauses = cluster.pauses
+        before = pauses.current(now)
+        pause = Pause(cluster.actor, because.strip(), now, moment)
+        pauses.write(pause if before is None else replace(pause, since=before.since))
+    return (
+        f"{pause.sentence} Nothing new is drained or terminated; hooks keep beating, drains that "
+        f"run end, and a two-minute warning is drained all the same."
+    )
+
+
+def resume(cluster: Cluster) -> str:
+    """Let the loop go on, and have it look at every open incident now."""
+    with readable_ledger():
+        pauses = cluster.pauses
+        before = pauses.current(time.time())
+        pauses.write(None)
+        woken = cluster.ledger.open_incidents()
+        for incident in woken:
+            cluster.send_tick(tick_message(incident.id, incident.version))
+    if before is None:
+        return f"{cluster.spec.name} was not paused."
+    return (
+        f"{cluster.spec.name} goes on; it was: {before.sentence} The loop looks at {len(woken)} "
+        f"open incidents now."
+    )
+
+
+def verify(named: str, console: Console, *, as_json: bool = False) -> None:
+    """Judge an environment's ledger, or archived lines; StillwaterError when a rule is broken.
+
+    `named` is an environment, a file of the archive, or a folder of such files; what has neither a
+    slash nor a dot is an environment, whatever folder is called like it.
+    """
+    place = Path(named)
+    if "/" in named or "." in named:
+        clusters = read(place)
+        found = [b for histories in clusters.values() for b in breaks(histories)]
+        count = sum(len(histories) for histories in clusters.values())
+    else:
+        cluster = Cluster.named(named)
+        with readable_ledger():
+            incidents = cluster.incidents(closed=True)
+        found, count = breaks(incidents, gate=cluster.spec.gate), len(incidents)
+    if found:
+        raise StillwaterError(_report_text(sorted(found), count))
+    if as_json:
+        answer.write({"incidents": count, "rules": list(RULES)})
+        return
+    console.print(f"{count} incidents keep all {len(RULES)} rules: {', '.join(RULES)}.")
+
+
+def _report_text(found: Sequence[Break], count: int) -> str:
+    more = len(found) - MOST_SHOWN
+    lines = [f"Of {count} incidents, the first step that breaks a rule:", str(found[0])]
+    lines.extend(f"then {each}" for each in found[1:MOST_SHOWN])
+    return "\n".join([*lines, *([f"and {more} more"] if more > 0 else [])])
+
+
+def read(place: Path) -> dict[str, list[Incident]]:
+    """Return the incidents of archived lines by cluster; InvalidInput for what is none."""
+    found: dict[str, list[Incident]] = {}
+    problems: list[str] = []
+    for path in sorted(place.rglob("*.jsonl")) if place.is_dir() else [place]:
+        for number, line in _lines(path):
+            try:
+                cluster = str(json.loads(line).get("cluster", ""))
+                found.setdefault(cluster, []).append(from_json(line))
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                problems.append(
+                    f"{path}, line {number}, is no archived incident "
+                    f"({type(error).__name__}: {one_line(error)}); give a file of the archive's "
+                    f"incidents/."
+                )
+    if problems:
+        raise InvalidInput(problems[:MOST_SHOWN])
+    if not found:
+        raise InvalidInput([f"{place} holds no archived incidents: no line of any .jsonl file."])
+    return found
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
     try:
-        yield
-    except (BotoCoreError, ClientError) as error:
-        raise StillwaterError(
-            out_of_reach("The ledger could not be read or written.", error)
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(
+            [passed_on(f"{path} cannot be read; name another file.", error)]
         ) from None
+    return ((n, line) for n, line in enumerate(text.splitlines(), start=1) if line.strip())

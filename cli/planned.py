@@ -1,15 +1,19 @@
-"""Shows what a run would change, so that a person can read it, and asks before it is done."""
+"""Shows a run of the layers: what it would change, for people and as JSON; asks before it is done.
+
+The JSON leaves outputs of stacks out: some are secrets. Values of properties are there with
+`--diff` alone, and hidden where a resource is a secret (cli.engine.events).
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from rich.console import Console
 
-from cli.engine.changes import Operation, ResourceChange
-from cli.engine.progress import LayerResult
-from cli.terminal import somebody_answers
+from cli.engine.events import LayerResult, Operation, ResourceChange
+from cli.terminal import say, somebody_answers
 from core.errors import StillwaterError
 
 _SIGNS = {
@@ -30,7 +34,7 @@ def show(results: Iterable[LayerResult], console: Console, *, diff: bool = False
     """Print every layer's changes by the part they belong to."""
     for result in results:
         for line, style in lines(result, diff=diff):
-            console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
+            say(console, line, style)
 
 
 def lines(result: LayerResult, *, diff: bool = False) -> list[tuple[str, str | None]]:
@@ -94,3 +98,47 @@ def ask_for_agreement(question: str, answer: str, console: Console, *, yes: bool
         raise StillwaterError("Nothing was changed: there was no answer.") from None
     if given.strip() != answer:
         raise StillwaterError(f"Nothing was changed: the answer was not {answer!r}.")
+
+
+def run_document(
+    environment: str, operation: str, results: Iterable[LayerResult], *, diff: bool, **more: object
+) -> dict[str, Any]:
+    """Return a run as an object; `more` stands before the layers."""
+    found = list(results)
+    return {
+        "environment": environment,
+        "operation": operation,
+        "changes": sum(len(result.changes) for result in found),
+        **more,
+        "layers": [_layer_document(result, diff=diff) for result in found],
+    }
+
+
+def _layer_document(result: LayerResult, *, diff: bool) -> dict[str, Any]:
+    counts = Counter(change.operation for change in result.changes)
+    return {
+        "layer": result.layer,
+        "skipped": result.skipped,
+        "seconds": round(result.seconds, 1),
+        "counts": {operation.value: counts[operation] for operation in Operation},
+        "unchanged": result.same,
+        "resources": [_resource_document(change, diff=diff) for change in result.changes],
+    }
+
+
+def _resource_document(change: ResourceChange, *, diff: bool) -> dict[str, Any]:
+    return {
+        "operation": change.operation.value,
+        "part": change.part,
+        "kind": change.kind,
+        "name": change.name,
+        "urn": change.urn,
+        "protected": change.protected,
+        "because": list(change.because),
+        "differences": [
+            {"path": each.path, "before": each.before, "after": each.after}
+            if diff
+            else {"path": each.path}
+            for each in change.differences
+        ],
+    }

@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -13,20 +14,25 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rich.console import Console
-from rich.status import Status
 from rich.table import Table
 
-from cli import answer, aws, planned, run_json, stack_settings
-from cli.engine.layers import Around, Layers, RunScope
-from cli.engine.progress import EngineStep, LayerResult
-from cli.farewell import Farewell, FarewellApi
-from cli.kafka_settled import QUIET_SECONDS, wait_until_settled
-from cli.reach import out_of_reach
+from cli import answer, aws, planned, stack_settings
+from cli.aws import out_of_reach
+from cli.engine.events import EngineStep, LayerResult
+from cli.engine.layers import Layers, RunScope
+from cli.kafka_layer import (
+    QUIET_SECONDS,
+    VOLUMES,
+    Teardown,
+    namespace_volumes,
+    wait_until_settled,
+)
 from cli.stack_settings import DescribedEnvironment
-from cli.volumes import VOLUMES, of_namespace
+from cli.terminal import say
 from core.cluster import changes, parse
 from core.errors import InvalidInput, StillwaterError
 from core.naming import FOUNDATION, KAFKA, LAYERS
+from infra.eks.api import Api
 
 # The output of Kafka's layer that holds what it was made from.
 SPEC = "spec"
@@ -79,7 +85,7 @@ def preview(environment: str, console: Console, wanted: Asked) -> None:
         return
     planned.show(results, console, diff=wanted.diff)
     for sentence in (*cannot, *felt, *_warnings(results)):
-        _say(console, sentence)
+        say(console, sentence)
 
 
 def up(environment: str, console: Console, wanted: Asked) -> None:
@@ -101,7 +107,7 @@ def up(environment: str, console: Console, wanted: Asked) -> None:
                 console.print("Nothing is to be done.")
             return
         for sentence in felt:
-            _say(console, sentence)
+            say(console, sentence)
     planned.ask_for_agreement(f"Bring up {environment}?", "yes", console, yes=wanted.yes)
     described = stack_settings.read_described(environment)
     with _layers(environment, console, wanted) as layers:
@@ -111,10 +117,8 @@ def up(environment: str, console: Console, wanted: Asked) -> None:
         return
     console.print(summary(results))
     for sentence in _warnings(results):
-        _say(console, sentence)
-    _say(
-        console, f"Next: `stillwater doctor {environment}` says whether all of it is as described."
-    )
+        say(console, sentence)
+    say(console, f"Next: `stillwater doctor {environment}` says whether all of it is as described.")
 
 
 def _check_kafka(
@@ -126,7 +130,7 @@ def _check_kafka(
         wait_until_settled(
             api(),
             described.spec,
-            lambda sentence: _say(console, sentence),
+            lambda sentence: say(console, sentence),
             quiet_seconds=QUIET_SECONDS if result.changed else 0.0,
             limit_seconds=described.spec.roll_limit_seconds,
         )
@@ -143,10 +147,10 @@ def destroy(environment: str, console: Console, wanted: Asked) -> None:
         going = _going(environment, wanted, described, api)
     if going is not None and not wanted.yes:
         for sentence in going.sentences():
-            _say(console, sentence)
+            say(console, sentence)
     planned.ask_for_agreement(f"Remove {environment}?", environment, console, yes=wanted.yes)
     with _layers(environment, console, wanted) as layers:
-        results = layers.destroy(_farewell(described, api))
+        results = layers.destroy(_teardown(described, api))
     if wanted.as_json and going is not None:
         write_results(environment, "destroy", results, wanted, volumes=going.volumes_as_json())
         return
@@ -157,10 +161,6 @@ def _warnings(results: Sequence[LayerResult]) -> list[str]:
     return [f"Warning: {sentence}" for result in results for sentence in result.warnings]
 
 
-def _say(console: Console, sentence: str) -> None:
-    console.print(sentence, markup=False, highlight=False, soft_wrap=True)
-
-
 def write_results(
     environment: str,
     operation: Operation,
@@ -169,7 +169,7 @@ def write_results(
     **more: object,
 ) -> None:
     """Write what was done as JSON on stdout."""
-    answer.write(run_json.document(environment, operation, results, diff=wanted.diff, **more))
+    answer.write(planned.run_document(environment, operation, results, diff=wanted.diff, **more))
 
 
 def _preview_results(environment: str, console: Console, wanted: Asked) -> list[LayerResult]:
@@ -208,7 +208,7 @@ def _layers(environment: str, console: Console, wanted: Asked) -> Iterator[Layer
         with _steps(console) as on_step:
             yield Layers(
                 environment,
-                _for_the_engine(os.environ),
+                _engine_environment(os.environ),
                 project.root,
                 secrets_provider=stack_settings.secrets_provider(environment, project),
                 layers=wanted.layers,
@@ -216,7 +216,7 @@ def _layers(environment: str, console: Console, wanted: Asked) -> Iterator[Layer
                 on_step=on_step,
             )
     except KeyboardInterrupt:
-        _say(
+        say(
             console,
             f"Stopped: the engine ended the steps that were under way and wrote its state. What "
             f"it had made stays; the same command again goes on with {environment}.",
@@ -224,21 +224,21 @@ def _layers(environment: str, console: Console, wanted: Asked) -> Iterator[Layer
         raise
 
 
-def _for_the_engine(environment: Mapping[str, str]) -> Mapping[str, str]:
+def _engine_environment(environment: Mapping[str, str]) -> Mapping[str, str]:
     """Let the engine find this very Python first: an installed command's is on nobody's PATH."""
     ours = str(Path(sys.executable).parent)
     path = environment.get("PATH", os.defpath)
     return {**environment, "PATH": os.pathsep.join([ours, path])}
 
 
-def run(operation: Operation, layers: Layers, farewell: Around | None) -> list[LayerResult]:
-    """Run an operation on all layers; `farewell` is what a destroy does beside the engine."""
+def run(operation: Operation, layers: Layers, teardown: Teardown | None) -> list[LayerResult]:
+    """Run an operation on all layers; `teardown` is what a destroy does beside the engine."""
     if operation == "up":
         return layers.up()
-    return layers.preview() if operation == "preview" else layers.destroy(farewell)
+    return layers.preview() if operation == "preview" else layers.destroy(teardown)
 
 
-def _api(described: DescribedEnvironment, layers: Layers) -> Callable[[], FarewellApi] | None:
+def _api(described: DescribedEnvironment, layers: Layers) -> Callable[[], Api] | None:
     """Return how the environment's cluster is reached, None where there is none any more."""
     foundation = layers.outputs(FOUNDATION)
     if not foundation:
@@ -246,13 +246,11 @@ def _api(described: DescribedEnvironment, layers: Layers) -> Callable[[], Farewe
     return lambda: _cluster_api(described.spec.region, described.profile, foundation)
 
 
-def _farewell(
-    described: DescribedEnvironment, api: Callable[[], FarewellApi] | None
-) -> Farewell | None:
+def _teardown(described: DescribedEnvironment, api: Callable[[], Api] | None) -> Teardown | None:
     """Return what goes with an ephemeral environment; another one keeps what it has."""
     if api is None or not described.spec.ephemeral:
         return None
-    return Farewell(api, described.spec.kubernetes.namespace)
+    return Teardown(api, described.spec.kubernetes.namespace)
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,23 +294,22 @@ def _going(
     environment: str,
     wanted: Asked,
     described: DescribedEnvironment,
-    api: Callable[[], FarewellApi] | None,
+    api: Callable[[], Api] | None,
 ) -> _Going:
     """Return what a destroy takes away; a cluster that is gone already has no volumes."""
     going = _Going(environment, wanted.layers, described.spec.ephemeral)
     if api is None:
         return going
     try:
-        found = of_namespace(api().get(VOLUMES)["items"], described.spec.kubernetes.namespace)
+        found = namespace_volumes(api().get(VOLUMES)["items"], described.spec.kubernetes.namespace)
     except (StillwaterError, OSError) as error:
         return replace(going, unread=out_of_reach("The cluster does not answer.", error))
     return replace(going, volumes=found)
 
 
-def _cluster_api(region: str, profile: str | None, foundation: Mapping[str, Any]) -> FarewellApi:
+def _cluster_api(region: str, profile: str | None, foundation: Mapping[str, Any]) -> Api:
     """Return the API of an environment's cluster, for the AWS identity that its stacks run as."""
     from handlers.adapters.eks import eks_token  # noqa: PLC0415
-    from infra.eks.api import Api  # noqa: PLC0415
 
     session = aws.session(profile)
     return Api(
@@ -325,36 +322,23 @@ def _cluster_api(region: str, profile: str | None, foundation: Mapping[str, Any]
 @contextmanager
 def _steps(console: Console) -> Iterator[Callable[[EngineStep], None]]:
     """Show which resource the engine is at; where nobody watches, a line for each that is done."""
+    done: Counter[str] = Counter()
+
+    def say_line(step: EngineStep) -> None:
+        if step.state != "started" and step.operation not in {"same", "read", "refresh"}:
+            say(console, f"{step.layer}: {step.operation} {step.name}: {step.state}")
+
     if not console.is_terminal:
-        yield _Lines(console)
+        yield say_line
         return
     with console.status("starting the engine") as status:
-        yield _Steps(status)
 
+        def update(step: EngineStep) -> None:
+            done[step.layer] += step.state == "done"
+            counted = f"{step.layer}: {done[step.layer]} resources"
+            status.update(f"{counted}, {step.operation} {step.name}")
 
-class _Lines:
-    """Says each resource that is made, changed or gone, in a line of its own."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-
-    def __call__(self, step: EngineStep) -> None:
-        if step.state != "started" and step.operation not in {"same", "read", "refresh"}:
-            _say(self._console, f"{step.layer}: {step.operation} {step.name}: {step.state}")
-
-
-class _Steps:
-    """Shows which resource the engine is at."""
-
-    def __init__(self, status: Status) -> None:
-        self._status = status
-        self._done: dict[str, int] = {}
-
-    def __call__(self, step: EngineStep) -> None:
-        if step.state == "done":
-            self._done[step.layer] = self._done.get(step.layer, 0) + 1
-        done = self._done.get(step.layer, 0)
-        self._status.update(f"{step.layer}: {done} resources, {step.operation} {step.name}")
+        yield update
 
 
 def summary(results: Iterable[LayerResult]) -> Table:

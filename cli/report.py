@@ -1,27 +1,31 @@
-"""`stillwater report`: from a bill, and what is known beside it, to a page, a text or a message.
+"""Makes `stillwater report`: from a bill, and what is known beside it, to a page, text or message.
 
 Runs on this machine unless told otherwise: RUNNERS holds every place a report is made, each with
-one call from what was asked to where it was written.
+one call from what was asked to where it was written. The tables are Parquet, or Iceberg in a folder
+of this machine: every run is then a snapshot, so that earlier figures can be asked for again.
 """
 
 from __future__ import annotations
 
+import re
 import tempfile
 import uuid
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
 
-from cli import aws
-from cli.incidents import Desk
-from cli.project import found
-from cli.reach import out_of_reach
+from cli import aws, stack_settings
+from cli.aws import out_of_reach
+from cli.target import Cluster
+from cli.terminal import say
 from core.cluster.report_facts import report_facts
 from core.errors import InvalidInput, StillwaterError
 from core.settings.facts import Facts
@@ -30,13 +34,102 @@ from core.settings.facts import load as load_facts
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from cli.warehouse import Warehouse
     from spark.jobs.report import Inputs
     from spark.report.document import Document
     from spark.tables import Store
 
-
+# As spark.entry names it: a catalog, and the namespace in it.
+NAMESPACE = "stillwater.report"
+_NAMESPACE = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*$")
+_CLASS = "org/apache/iceberg/spark/SparkCatalog.class"
 NOT_READ = "Final, unchanged since they were read, and not read again: {}."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Warehouse:
+    """A folder of Iceberg tables, what they are called in SQL, and whose jar reads them."""
+
+    folder: Path
+    namespace: str
+    jar: Path
+
+    @property
+    def catalog(self) -> str:
+        return self.namespace.partition(".")[0]
+
+    def settings(self) -> dict[str, str]:
+        """Return what a Spark session is started with."""
+        from local.spark import iceberg  # noqa: PLC0415 - of the twin
+
+        return iceberg.settings(self.jar, self.folder.resolve().as_uri(), self.catalog)
+
+    def catalog_settings(self) -> dict[str, str]:
+        """Return those of them that may be set at any time: all but the jar."""
+        from local.spark import iceberg  # noqa: PLC0415 - of the twin
+
+        return {key: value for key, value in self.settings().items() if key != iceberg.JARS}
+
+
+def chosen_warehouse(folder: str | None, namespace: str, jar: Path | None) -> Warehouse | None:
+    """Return the warehouse that a command line names, or None for plain Parquet.
+
+    Raises InvalidInput for a name, a place or a jar that is none, StillwaterError where no jar is
+    at hand.
+    """
+    if folder is None:
+        if jar is not None or namespace != NAMESPACE:
+            problem = "--namespace and --iceberg-jar belong to --warehouse FOLDER; name it as well."
+            raise InvalidInput([problem])
+        return None
+    if urlsplit(folder).scheme:
+        problem = (
+            f"--warehouse {folder} is no folder of this machine, which is where this Spark writes; "
+            f"the job on EMR keeps Iceberg tables in S3 and Glue."
+        )
+        raise InvalidInput([problem])
+    if not _NAMESPACE.match(namespace):
+        problem = f"--namespace {namespace} is not CATALOG.NAMESPACE, such as {NAMESPACE}."
+        raise InvalidInput([problem])
+    return Warehouse(folder=Path(folder), namespace=namespace, jar=_jar(jar))
+
+
+def _jar(named: Path | None) -> Path:
+    # Maven's way to a jar is the twin's; a report into Parquet does without it.
+    from local.spark import iceberg  # noqa: PLC0415
+
+    if named is not None:
+        if not _holds_iceberg(named):
+            problem = (
+                f"--iceberg-jar {named} is not Iceberg's jar for Spark; name the file "
+                f"{iceberg.JAR}, or leave the option out, and Maven fetches it."
+            )
+            raise InvalidInput([problem])
+        return named.resolve()
+    try:
+        return iceberg.jar()
+    except StillwaterError as error:
+        raise StillwaterError(
+            f"Iceberg's jar for Spark is not at hand, and could not be fetched: {error}\nName it "
+            f"with --iceberg-jar FILE ({iceberg.JAR}), or leave --warehouse out: the tables are "
+            f"Parquet then."
+        ) from None
+
+
+def _holds_iceberg(jar: Path) -> bool:
+    try:
+        with zipfile.ZipFile(jar) as archive:
+            return _CLASS in archive.namelist()
+    except (OSError, zipfile.BadZipFile):
+        return False
+
+
+def class_record() -> dict[str, str]:
+    """Return what a session starts with to map the record of its classes; nothing without one."""
+    try:
+        from local.spark import classes  # noqa: PLC0415 - the twin is a distribution of its own
+    except ModuleNotFoundError:
+        return {}
+    return classes.settings()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,23 +157,24 @@ class ReportOptions:
     finished: bool = False
 
 
-def on_this_machine(asked: ReportOptions, console: Console) -> Document:
+def make_locally(asked: ReportOptions, console: Console) -> Document:
     """Make the report with a local Spark session; what is in S3 is copied here first."""
     _made_folders(asked)
     with tempfile.TemporaryDirectory(prefix=".copied-", dir=asked.output) as scratch:
-        return _document_of(_at_hand(asked, Path(scratch), console), console, Path(scratch))
+        return _make_document(
+            _copied_options(asked, Path(scratch), console), console, Path(scratch)
+        )
 
 
-def _document_of(asked: ReportOptions, console: Console, scratch: Path | None = None) -> Document:
+def _make_document(asked: ReportOptions, console: Console, scratch: Path | None = None) -> Document:
     """Make the report; a bill in S3 is copied into `scratch`, as far as it is to be read."""
-    from cli import class_record  # noqa: PLC0415 - starts Spark's imports
     from spark import tag_keys  # noqa: PLC0415 - the same
     from spark.jobs import report as job  # noqa: PLC0415 - starts Spark's imports
     from spark.report import formats  # noqa: PLC0415
     from spark.session import local_session  # noqa: PLC0415
 
     facts = _facts(asked)
-    book = None if facts is None else found.prices(facts.region, asked.prices)
+    book = None if facts is None else stack_settings.prices(facts.region, asked.prices)
     inputs = job.Inputs(
         bill=asked.bill,
         month=asked.month,
@@ -92,22 +186,22 @@ def _document_of(asked: ReportOptions, console: Console, scratch: Path | None = 
         kafka=tag_keys.parse_tags(asked.cluster_tag, asked.pool_tag),
     )
     settings = {
-        **class_record.settings(),
+        **class_record(),
         **(asked.warehouse.settings() if asked.warehouse else {}),
     }
     with console.status("Spark makes the report"), local_session(settings=settings) as session:
         store = _store(session, asked)
         if scratch is not None and asked.bill is not None:
-            inputs = _with_bill_at_hand(session, store, inputs, asked, scratch)
+            inputs = _copied_inputs(session, store, inputs, asked, scratch)
         made = job.run(session, store, inputs, finished=asked.finished)
         store.tidy(datetime.now(UTC))
     kept = [NOT_READ.format(", ".join(made.kept))] if made.kept else []
     for line in [*formats.summary(made.document), *kept]:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        say(console, line)
     return made.document
 
 
-def _with_bill_at_hand(
+def _copied_inputs(
     session: SparkSession, store: Store, inputs: Inputs, asked: ReportOptions, scratch: Path
 ) -> Inputs:
     """Return the inputs with a copy of a bill in S3; of months that tables hold none is made."""
@@ -118,10 +212,10 @@ def _with_bill_at_hand(
         return inputs
     s3 = _s3(asked)
     kafka = every.kafka_of(session, inputs)
-    months, kept = bill_in_s3.to_copy(s3, asked.bill, asked.month, store, kafka)
+    months, kept = bill_in_s3.months_to_copy(s3, asked.bill, asked.month, store, kafka)
     if months == []:
         return replace(inputs, bill=None, kept=kept)
-    copy = bill_in_s3.bill(s3, asked.bill, scratch / "bill", months or ())
+    copy = bill_in_s3.copy_bill(s3, asked.bill, scratch / "bill", months or ())
     return replace(inputs, bill=str(copy), kept=kept)
 
 
@@ -139,7 +233,7 @@ def _store(session: SparkSession, asked: ReportOptions) -> Store:
     return IcebergStore(session, asked.warehouse.namespace)
 
 
-def on_emr(asked: ReportOptions, console: Console) -> Document:
+def make_on_emr(asked: ReportOptions, console: Console) -> Document:
     """Make the tables on EMR Serverless, as the schedule does, and the report of them here.
 
     Facts, samples and history are those that the schedule's job reads; others that are in S3 are
@@ -162,11 +256,11 @@ def on_emr(asked: ReportOptions, console: Console) -> Document:
         )
         raise InvalidInput([problem])
     _made_folders(asked)
-    desk = Desk.of(asked.environment)
+    cluster = Cluster.named(asked.environment)
     try:
-        job = emr.scheduled_job(desk.client("scheduler"), desk.spec.prefix)
-        s3 = desk.client("s3")
-        client = desk.client("emr-serverless")
+        job = emr.scheduled_job(cluster.client("scheduler"), cluster.spec.prefix)
+        s3 = cluster.client("s3")
+        client = cluster.client("emr-serverless")
         bill = asked.bill or emr.job_argument(job, "bill")
         months = bill_in_s3.months(s3, bill, asked.month) if bill else ()
         asked = replace(
@@ -186,20 +280,20 @@ def on_emr(asked: ReportOptions, console: Console) -> Document:
             "pool-tag": asked.pool_tag,
         }
         run = emr.submit(client, job, token=uuid.uuid4().hex, months=months, instead=shared)
-        console.print(f"Job run {run.run_id} on {run.application_id}", highlight=False)
+        say(console, f"Job run {run.run_id} on {run.application_id}")
         with _goes_on(run.application_id, run.run_id, console):
-            emr.follow(client, run, lambda state: console.print(f"  {state}", highlight=False))
+            emr.follow(client, run, lambda state: say(console, f"  {state}"))
         emr.fetch(s3, run, asked.tables)
     except (BotoCoreError, ClientError) as error:
         raise StillwaterError(out_of_reach("The job on EMR could not be run.", error)) from None
     # What the job read stays where it is: its tables hold what they say.
     asked = replace(asked, bill=None, finished=True)
-    return _document_of(asked, console)
+    return _make_document(asked, console)
 
 
 RUNNERS: Mapping[str, Callable[[ReportOptions, Console], Document]] = {
-    "local": on_this_machine,
-    "emr": on_emr,
+    "local": make_locally,
+    "emr": make_on_emr,
 }
 
 
@@ -209,11 +303,10 @@ def _goes_on(application_id: str, run_id: str, console: Console) -> Iterator[Non
     try:
         yield
     except KeyboardInterrupt:
-        console.print(
+        say(
+            console,
             f"The job goes on at AWS and is billed; `aws emr-serverless cancel-job-run "
             f"--application-id {application_id} --job-run-id {run_id}` ends it.",
-            highlight=False,
-            soft_wrap=True,
         )
         raise
 
@@ -226,7 +319,7 @@ def make(asked: ReportOptions, on: str, console: Console) -> None:
     kind = formats.Format(asked.format)
     path = asked.output / kind.file_name
     path.write_text(formats.write(document, kind), encoding="utf-8")
-    console.print(f"The report: {path}", highlight=False, soft_wrap=True)
+    say(console, f"The report: {path}")
 
 
 def as_json(asked: ReportOptions, on: str, console: Console) -> str:
@@ -242,7 +335,7 @@ def _run(asked: ReportOptions, on: str, console: Console) -> Document:
     return RUNNERS[on](asked, console)
 
 
-def _at_hand(asked: ReportOptions, scratch: Path, console: Console) -> ReportOptions:
+def _copied_options(asked: ReportOptions, scratch: Path, console: Console) -> ReportOptions:
     """Return what was asked with copies in the place of what stands beside the bill in S3."""
     from cli import bill_in_s3  # noqa: PLC0415 - the same
 
@@ -253,24 +346,24 @@ def _at_hand(asked: ReportOptions, scratch: Path, console: Console) -> ReportOpt
     copies: dict[str, Any] = {}
     for name in names:
         with console.status(f"Copying {getattr(asked, name)}"):
-            copy = bill_in_s3.everything(_s3(asked), getattr(asked, name), scratch / name)
+            copy = bill_in_s3.copy_everything(_s3(asked), getattr(asked, name), scratch / name)
             copies[name] = str(copy)
     return replace(asked, **copies)
 
 
 def _s3(asked: ReportOptions) -> Any:
     if asked.environment:
-        return Desk.of(asked.environment).client("s3")
+        return Cluster.named(asked.environment).client("s3")
     return aws.session().client("s3")
 
 
 def _facts(asked: ReportOptions) -> Facts | None:
     if asked.spec is None and asked.environment is not None:
-        return report_facts(Desk.of(asked.environment).of_ours)
-    return facts_of(asked.spec)
+        return report_facts(Cluster.named(asked.environment).own_spec)
+    return read_facts(asked.spec)
 
 
-def facts_of(path: Path | None) -> Facts | None:
+def read_facts(path: Path | None) -> Facts | None:
     """Return a cluster's facts from its ClusterSpec, or from the facts another run wrote."""
     if path is None:
         return None

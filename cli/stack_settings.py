@@ -1,7 +1,8 @@
-"""The settings of an environment's stacks, as the engine will give them to the program.
+"""Finds the project one stands in, and reads the settings of an environment's stacks there.
 
-For those who look at an environment, or take it down. Its spec is read and not judged: what was
-built from it stands there whatever a newer release thinks of it.
+The project is the nearest Pulumi.yaml at or above; in a checkout of Stillwater it is the checkout's
+own, from anywhere. An environment's spec is read and not judged: what was built from it stands
+there whatever a newer release thinks of it.
 """
 
 from __future__ import annotations
@@ -13,17 +14,89 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from cli.project.found import CHECKOUT, Project, find, settings_in
+import yaml
+
 from core.cluster import ClusterSpec
+from core.cost import pricing
+from core.cost.pricing import PriceBook
 from core.errors import InvalidInput
 from core.fields import part
 from core.naming import LAYERS, TWIN_ENVIRONMENT
 from infra import spec as specs
 
+PROJECT_FILE = "Pulumi.yaml"
+# Only a checkout has it beside the packages; an installed one lies in site-packages.
+CHECKOUT = "pyproject.toml"
 PROFILE = "aws:profile"
 _NAME = re.compile(r"[A-Za-z0-9-]+")
 SECRETS_PROVIDER = "secretsprovider"
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A Pulumi project of ours; paths in its stacks' settings are relative to `root`."""
+
+    root: Path
+    settings: Path  # where its stacks' settings are: Pulumi.<stack>.yaml
+
+    def file(self, environment: str, layer: str) -> Path:
+        return self.settings / f"Pulumi.{environment}-{layer}.yaml"
+
+    @property
+    def prices(self) -> Path:
+        """Return the price file that this project keeps: a checkout's is the one it ships."""
+        return pricing.SHIPPED if self.root == specs.ROOT else self.root / pricing.OWN
+
+    def environments(self) -> list[str]:
+        """Return the environments that have settings here."""
+        found = (path.name.split(".")[1] for path in self.settings.glob("Pulumi.*.yaml"))
+        return sorted({name.rpartition("-")[0] for name in found} - {""})
+
+
+def find(start: Path | None = None, package: Path = specs.ROOT) -> Project:
+    """Return the project one stands in; raise InvalidInput where there is none."""
+    here = (start or Path.cwd()).absolute()
+    for directory in (here, *here.parents):
+        if (directory / PROJECT_FILE).is_file():
+            return project_at(directory)
+    if (package / CHECKOUT).is_file():
+        return project_at(package)
+    raise InvalidInput(
+        [
+            (
+                f"There is no {PROJECT_FILE} in {here} or above it: change to the directory that "
+                f"`stillwater init DIRECTORY` wrote, or write one."
+            )
+        ]
+    )
+
+
+def project_at(directory: Path) -> Project:
+    """Return the project whose Pulumi.yaml stands in a directory."""
+    named = yaml_settings(directory / PROJECT_FILE).get("stackConfigDir")
+    return Project(directory, directory / str(named or "."))
+
+
+def yaml_settings(path: Path) -> Mapping[str, Any]:
+    """Return what a file of Pulumi's says; raise InvalidInput where it is no YAML."""
+    try:
+        return part(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except (yaml.YAMLError, UnicodeDecodeError, OSError):
+        raise InvalidInput([f"{path} cannot be read as YAML; correct it."]) from None
+
+
+def prices(region: str, named: Path | None = None) -> PriceBook:
+    """Return the prices of a region: a named file's, else those of the project one stands in.
+
+    What its own price file lacks, and where there is no project, the shipped one says.
+    """
+    try:
+        own = pricing.own_file(find().root)
+    except InvalidInput:
+        own = None
+    return pricing.book(region, named, own=own)
 
 
 @dataclass(frozen=True)
@@ -62,6 +135,10 @@ def require(environment: str, project: Project | None = None) -> Project:
 def _unknown(environment: str, missing: Sequence[str], project: Project) -> str:
     """Say that an environment, or a part of it, is described nowhere, and what describes it."""
     known = project.environments()
+    if environment == TWIN_ENVIRONMENT:
+        return (
+            f"`{TWIN_ENVIRONMENT}` is the twin, which has commands of its own: `python -m local`."
+        )
     if environment in known:
         where = project.file(environment, missing[0])
         return (
@@ -121,6 +198,6 @@ def _spec_settings(settings: StackSettings) -> tuple[object, object]:
 
 
 def _read(path: Path) -> StackSettings:
-    stored = settings_in(path)
+    stored = yaml_settings(path)
     provider = stored.get(SECRETS_PROVIDER)
     return StackSettings(part(stored.get("config")), None if provider is None else str(provider))

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import IO, Any
 
 from rich.console import Console, Group, RenderableType
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
+
+from core.errors import StillwaterError
 
 # Of a pipe or a log, which nobody's window cuts.
 WIDE = 240
@@ -55,6 +58,21 @@ class Terminal(Console):
     def _fits(self, table: Table) -> bool:
         unbounded = self.options.update(max_width=ENDLESS)
         return Measurement.get(self, unbounded, table).minimum <= self.width
+
+
+def say(console: Console, sentence: object, style: str | None = None) -> None:
+    """Print a sentence, or a line of JSON, as it is on any console: no markup, nothing cut."""
+    console.print(sentence, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+def write_page(path: Path, text: str) -> None:
+    """Write a page where somebody asked for it; raise StillwaterError where it cannot be."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StillwaterError(
+            f"{path} cannot be written: {error.strerror}; name a file in a directory of yours."
+        ) from None
 
 
 def somebody_answers(console: Console) -> bool:

@@ -1,69 +1,167 @@
-"""Settles volumes for `stillwater destroy`, between Kafka's layer and the ones below it.
+"""`stillwater volumes plan`, `apply`, `history`: what λ volumes sees, does, and has done.
 
-They are retained, so that a Kafka deleted by mistake loses no data, and `pulumi destroy` leaves
-them to whoever owns them. An environment that its spec calls ephemeral has nothing worth keeping:
-there the EBS driver, which runs until the foundation goes, is told to delete them.
+The function decides: here it is called, in the account and with the rights it has, and its answer
+is shown. History is read from the ledger's table, where the function keeps it.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
 
-from core.errors import StillwaterError
-from core.naming import EBS_CSI_DRIVER
+from botocore.exceptions import BotoCoreError, ClientError
+from rich.console import Console
+from rich.table import Table
 
-VOLUMES = "/api/v1/persistentvolumes"
-# One is detached first, which EC2 does in seconds, and deleted, which it does at once.
-LIMIT_SECONDS = 120.0
-POLL_SECONDS = 0.5
+from cli import answer
+from cli.aws import out_of_reach
+from cli.target import Cluster
+from core.errors import InvalidInput, StillwaterError
+from core.volumes.sizing import Gp3
+from core.volumes.views import History, free_slots
+from handlers.store import volume_records
+from handlers.store.volume_records import PLAN
 
-
-class VolumesApi(Protocol):
-    """The two requests made here."""
-
-    def get(self, path: str) -> dict[str, Any]: ...
-
-    def merge(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]: ...
-
-
-def delete_retained(
-    api: VolumesApi, namespace: str, limit_seconds: float = LIMIT_SECONDS
-) -> tuple[str, ...]:
-    """Delete the volumes that a namespace's claims left behind, EBS's with them; name them."""
-    left = retained_volumes(api.get(VOLUMES)["items"], namespace)
-    for name in left:
-        api.merge(f"{VOLUMES}/{name}", {"spec": {"persistentVolumeReclaimPolicy": "Delete"}})
-    deadline = time.monotonic() + limit_seconds
-    while still := set(left) & {v["metadata"]["name"] for v in api.get(VOLUMES)["items"]}:
-        if time.monotonic() > deadline:
-            raise StillwaterError(
-                f"The EBS driver has not deleted {', '.join(sorted(still))} within "
-                f"{limit_seconds:.0f} s; see its controller's log, and run destroy again."
-            )
-        time.sleep(POLL_SECONDS)
-    return left
+FUNCTION = "volumes"
 
 
-def of_namespace(volumes: list[dict[str, Any]], namespace: str) -> tuple[str, ...]:
-    """Return the EBS volumes of a namespace's claims, each as its claim, size and id."""
-    found = []
-    for volume in volumes:
-        claim = volume["spec"].get("claimRef") or {}
-        csi = volume["spec"].get("csi") or {}
-        if csi.get("driver") == EBS_CSI_DRIVER and claim.get("namespace") == namespace:
-            size = volume["spec"].get("capacity", {}).get("storage", "of unknown size")
-            found.append(f"{claim.get('name')} ({size}, {csi.get('volumeHandle')})")
-    return tuple(sorted(found))
+def plan(cluster: Cluster, console: Console, *, as_json: bool = False) -> None:
+    """Show what would be done now; nothing is changed."""
+    _say(cluster.invoke(FUNCTION, {"dry_run": True}), console, as_json=as_json)
 
 
-def retained_volumes(volumes: list[dict[str, Any]], namespace: str) -> tuple[str, ...]:
-    """Return the EBS volumes whose claim was in a namespace and is gone."""
-    return tuple(
-        volume["metadata"]["name"]
-        for volume in volumes
-        if (volume["spec"].get("csi") or {}).get("driver") == EBS_CSI_DRIVER
-        and (volume["spec"].get("claimRef") or {}).get("namespace") == namespace
-        and volume["status"].get("phase") == "Released"
+def apply(cluster: Cluster, console: Console, *, as_json: bool = False) -> None:
+    """Do now what the plan says, instead of within five minutes."""
+    if not cluster.own_spec.volumes.applies:
+        problem = (
+            "volumes.mode of this cluster is advise, so nothing is changed; set it to apply with "
+            "volumes.max_monthly_increase_usd, and run `stillwater up`."
+        )
+        raise InvalidInput([problem])
+    _say(cluster.invoke(FUNCTION, {"dry_run": False}), console, as_json=as_json)
+
+
+def history(
+    cluster: Cluster,
+    console: Console,
+    now: float,
+    claim: str | None = None,
+    *,
+    as_json: bool = False,
+) -> None:
+    """Show every known modification of the volumes, and how many are left today."""
+    try:
+        known: Mapping[str, str] = (cluster.records.read(PLAN).document or {}).get("volumes", {})
+        if claim is not None and claim not in known:
+            others = ", ".join(sorted(known)) or "none"
+            raise InvalidInput([f"λ volumes knows no claim {claim}; it knows {others}."])
+        wanted = {claim: known[claim]} if claim else known
+        found = {
+            name: volume_records.read(cluster.records, volume_id).history
+            for name, volume_id in sorted(wanted.items())
+        }
+    except (BotoCoreError, ClientError) as error:
+        raise StillwaterError(
+            out_of_reach(f"The ledger {cluster.table} cannot be read.", error)
+        ) from None
+    if as_json:
+        listed = [_history_as_json(name, known[name], found[name], now) for name in found]
+        answer.write({"volumes": listed})
+    else:
+        console.print(_histories(found, now))
+
+
+def _history_as_json(
+    claim: str, volume_id: str, history: History, now: float
+) -> Mapping[str, object]:
+    return {
+        "claim": claim,
+        "volume": volume_id,
+        "left_today": free_slots(history, now),
+        "known_since": history.known_since,
+        "modifications": [
+            {
+                "started_at": each.started_at,
+                "ended_at": each.ended_at,
+                "state": each.state.value,
+                "ours": each.ours,
+                "reason": each.reason,
+                "from": None if each.original is None else _size_as_json(each.original),
+                "to": _size_as_json(each.target),
+            }
+            for each in reversed(history.modifications)
+        ],
+    }
+
+
+def _size_as_json(volume: Gp3) -> Mapping[str, int]:
+    return {
+        "size_gib": volume.size_gib,
+        "iops": volume.iops,
+        "throughput_mib_per_s": volume.throughput_mib_per_s,
+    }
+
+
+def _say(said: Mapping[str, Any], console: Console, *, as_json: bool) -> None:
+    if as_json:
+        answer.write(said)
+    else:
+        show(said, console)
+
+
+def show(shown: Mapping[str, Any], console: Console) -> None:
+    """Print a plan as the function answered it."""
+    at = datetime.fromtimestamp(shown["at"], UTC)
+    budget = shown["budget_usd"]
+    limit = "no budget" if budget is None else f"a budget of ${budget}"
+    console.print(
+        f"Volumes at {at:%Y-%m-%d %H:%M} UTC, mode {shown['mode']}: "
+        f"{_money(shown, 'above_spec_usd')} a month above the spec, "
+        f"{_money(shown, 'planned_usd')} with this plan, {limit}."
     )
+    if shown.get("unpriced"):
+        console.print(f"Judged in GiB and IOPS alone: {shown['unpriced']}", soft_wrap=True)
+    table = Table(box=None, pad_edge=False)
+    for heading in ("volume", "what", "USD a month", "why"):
+        table.add_column(heading, overflow="fold")
+    for each in shown["decisions"]:
+        what = each["kind"] + (" (done)" if each["applied"] else "")
+        table.add_row(
+            f"{each['pool']} {each['volume']}",
+            what,
+            each["monthly_usd_change"] or "unknown",
+            each["reason"],
+        )
+    console.print(table)
+    for gap in shown.get("unknown", ()):
+        console.print(f"Not known: {gap}.")
+
+
+def _money(shown: Mapping[str, Any], key: str) -> str:
+    return "an unknown sum" if shown[key] is None else f"${shown[key]}"
+
+
+def _histories(found: Mapping[str, History], now: float) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("claim", "left today", "begun", "state", "from", "to", "why"):
+        table.add_column(heading, overflow="fold")
+    for claim, each in found.items():
+        rows: Iterable[tuple[str, ...]] = [
+            (
+                f"{datetime.fromtimestamp(m.started_at, UTC):%Y-%m-%d %H:%M}",
+                m.state.value,
+                "" if m.original is None else _size_text(m.original),
+                _size_text(m.target),
+                m.reason or "not ours",
+            )
+            for m in reversed(each.modifications)
+        ] or [("never", "", "", "", "")]
+        for number, row in enumerate(rows):
+            head = (claim, str(free_slots(each, now))) if number == 0 else ("", "")
+            table.add_row(*head, *row)
+    return table
+
+
+def _size_text(volume: Gp3) -> str:
+    return f"{volume.size_gib} GiB, {volume.iops} IOPS, {volume.throughput_mib_per_s} MiB/s"

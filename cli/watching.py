@@ -17,7 +17,7 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from cli.reach import out_of_reach
+from cli.aws import out_of_reach
 from core.errors import StillwaterError
 
 T = TypeVar("T")

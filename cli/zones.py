@@ -15,8 +15,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cli.incidents import Desk, sentences
 from cli.moments import moment_of
+from cli.target import Cluster, readable_ledger
+from cli.terminal import say
 from core.cluster import ClusterSpec
 from core.errors import InvalidInput
 from core.fields import zone_id_in
@@ -28,9 +29,9 @@ from handlers.store.ledger import SHIFT_MESSAGE
 
 def show_zones(environment: str, console: Console, *, closed: bool, as_json: bool) -> None:
     """List the zones' incidents: the open ones, or all that are remembered."""
-    with sentences():
-        desk = Desk.of(environment)
-        found = [i for i in _freezes(desk).incidents() if i.open or closed]
+    with readable_ledger():
+        cluster = Cluster.named(environment)
+        found = [i for i in _freezes(cluster).incidents() if i.open or closed]
     found.sort(key=lambda incident: incident.opened_at)
     if as_json:
         for incident in found:
@@ -48,42 +49,42 @@ def freeze(environment: str, zone: str, until: str, because: str, console: Conso
         raise InvalidInput(
             [f"--until {until!r} is not within {longest / 86_400:.0f} days from now; write 4h."]
         )
-    with sentences():
-        desk = Desk.of(environment)
-        zone_id, name = _zone_names(desk, zone)
-        freezes = _freezes(desk)
+    with readable_ledger():
+        cluster = Cluster.named(environment)
+        zone_id, name = _zone_names(cluster, zone)
+        freezes = _freezes(cluster)
         elsewhere = {f.zone for f in freezes.current(now)} - {name}
-        if not zones_of(desk.of_ours) - elsewhere - {name}:
+        if not pool_zones(cluster.own_spec) - elsewhere - {name}:
             others = ", ".join(sorted(z for z in elsewhere if z)) or "none is frozen"
             problem = (
-                f"Zone {name} is the last zone of {desk.spec.name} that is not frozen; thaw "
+                f"Zone {name} is the last zone of {cluster.spec.name} that is not frozen; thaw "
                 f"another first: {others}."
             )
             raise InvalidInput([problem])
-        freezes.freeze(zone_id, name, now, ends, desk.actor, because)
-        desk.send_tick(SHIFT_MESSAGE)
-    console.print(
+        freezes.freeze(zone_id, name, now, ends, cluster.actor, because)
+        cluster.send_tick(SHIFT_MESSAGE)
+    say(
+        console,
         f"Zone {name} ({zone_id}) is frozen until {time_said(ends)}. Its leaders move away now.",
-        markup=False,
     )
 
 
 def thaw(environment: str, zone: str, because: str, console: Console) -> None:
     """Thaw a zone: every incident that keeps it frozen is over, whatever AWS goes on saying."""
     now = time.time()
-    with sentences():
-        desk = Desk.of(environment)
-        zone_id, name = _zone_names(desk, zone)
-        freezes = _freezes(desk)
+    with readable_ledger():
+        cluster = Cluster.named(environment)
+        zone_id, name = _zone_names(cluster, zone)
+        freezes = _freezes(cluster)
         before = {i.key for i in freezes.incidents() if i.open}
-        after = freezes.thaw(zone_id, now, desk.actor, because)
+        after = freezes.thaw(zone_id, now, cluster.actor, because)
         ended = [i for i in after if not i.open and i.key in before]
         if not ended:
             raise InvalidInput([f"No incident of zone {name} ({zone_id}) is open: nothing to do."])
-        desk.send_tick(SHIFT_MESSAGE)
+        cluster.send_tick(SHIFT_MESSAGE)
         left = [f.source for f in freezes_in_force(after, now) if f.zone == name]
     said = f"Zone {name} ({zone_id}) is thawed: {len(ended)} ended."
-    console.print(f"{said} Still frozen by {', '.join(left)}." if left else said, markup=False)
+    say(console, f"{said} Still frozen by {', '.join(left)}." if left else said)
 
 
 def table(incidents: Sequence[ZoneIncident], now: float) -> Table:
@@ -104,23 +105,23 @@ def table(incidents: Sequence[ZoneIncident], now: float) -> Table:
     return found
 
 
-def zones_of(spec: ClusterSpec) -> set[str]:
+def pool_zones(spec: ClusterSpec) -> set[str]:
     """Return the names of the zones that a cluster's pools stand in."""
     return {zone for pool in spec.pools for zone in spec.zones_of(pool)}
 
 
-def _zone_names(desk: Desk, said: str) -> tuple[str, str]:
+def _zone_names(cluster: Cluster, said: str) -> tuple[str, str]:
     """Return a zone's id and this account's name for it, from either."""
-    answer = desk.client("ec2").describe_availability_zones(AllAvailabilityZones=True)
+    answer = cluster.client("ec2").describe_availability_zones(AllAvailabilityZones=True)
     names: Mapping[str, str] = {z["ZoneId"]: z["ZoneName"] for z in answer["AvailabilityZones"]}
-    ours = {id_: name for id_, name in names.items() if name in zones_of(desk.of_ours)}
+    ours = {id_: name for id_, name in names.items() if name in pool_zones(cluster.own_spec)}
     wanted = zone_id_in(said) or said.strip().lower()
     for zone_id, name in ours.items():
         if wanted in {zone_id, name}:
             return zone_id, name
     known = ", ".join(f"{name} ({zone_id})" for zone_id, name in sorted(ours.items()))
-    raise InvalidInput([f"{said!r} is no zone of {desk.spec.name}, which stands in {known}."])
+    raise InvalidInput([f"{said!r} is no zone of {cluster.spec.name}, which stands in {known}."])
 
 
-def _freezes(desk: Desk) -> LedgerFreezes:
-    return LedgerFreezes(desk.records, desk.spec.name)
+def _freezes(cluster: Cluster) -> LedgerFreezes:
+    return LedgerFreezes(cluster.records, cluster.spec.name)

@@ -78,7 +78,7 @@ def meant_place() -> Place:
     if not found:
         where = f" in {named}, which {PLACE_VARIABLE} names" if named else ""
         raise StillwaterError(
-            f"No twin with a cluster on it runs{where}; `stillwater up local` starts one in another"
+            f"No twin with a cluster on it runs{where}; `python -m local up` starts one in another"
             f" terminal."
         )
     if len(found) > 1:

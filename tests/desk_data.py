@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from cli.incidents import Desk
+from cli.target import Cluster
 from core.events import Kind
 from core.incidents.record import Incident, Replacement, State, Transition
 from core.rotation.run_record import NodeTurn, Note, Options, Phase, open_run
@@ -115,7 +115,7 @@ def turn(node: int, zone: str, instance: str, **changed: Any) -> NodeTurn:
     )
 
 
-def write(desk: Desk, now: float) -> None:
+def write(desk: Cluster, now: float) -> None:
     """Fill an environment's ledger with a busy moment."""
     ledger = desk.ledger
     out = "i-0a1b2c3d4e5f60718"

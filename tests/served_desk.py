@@ -7,16 +7,16 @@ import socket
 import threading
 from collections.abc import Iterator
 
-from cli.desk.command import LOOPBACK, server_of
-from cli.incidents import Desk
+from cli.desk.server import LOOPBACK, desk_server
+from cli.target import Cluster
 
 
 @contextlib.contextmanager
-def serving(desk: Desk, token: str) -> Iterator[str]:
+def serving(desk: Cluster, token: str) -> Iterator[str]:
     """Yield the address of a desk, for whoever has the token; it ends with the block."""
     with socket.create_server((LOOPBACK, 0)) as listening:
         port = listening.getsockname()[1]
-        server = server_of("local", desk, token, port)
+        server = desk_server("local", desk, token, port)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:

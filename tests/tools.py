@@ -15,8 +15,8 @@ from functools import partial
 
 from rich.console import Console
 
-from cli.setup import prepare_tools
 from core.errors import MissingPrerequisite
+from local.commands.setup import prepare_tools
 from local.spark import iceberg
 from local.tools import build, prerequisites
 from local.tools.catalogue import BINARIES, FOR_LONG_TESTS, FOR_TESTS

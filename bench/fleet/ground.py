@@ -17,12 +17,12 @@ from rich.console import Console
 
 from bench.fleet.seen import Stretch
 from bench.waiting import until
-from cli.setup import prepare_tools
-from cli.twin_layers import TwinLayers
 from core import naming
 from core.health.rules import RuleSet
 from core.views import ClusterView
 from local import twin as twins
+from local.commands.layers import TwinLayers
+from local.commands.setup import prepare_tools
 from local.demo import load, result
 from local.demo import spec as demo_spec
 from local.kubernetes.strimzi_model import RULES_VARIABLE

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bench.fleet.ground import FleetTwin
-from cli.rotate import Rotor, rotor
+from cli.rotate import Rotations
 from core import naming
 from core.errors import StillwaterError
 from core.naming import TWIN_ENVIRONMENT
@@ -95,9 +95,9 @@ def evict_beside_a_lagging_broker(ground: FleetTwin) -> Told:
     return Told([f"broker {LEAVING} {'was drained' if stopped else 'was not drained'}"])
 
 
-def rotations() -> Rotor:
+def rotations() -> Rotations:
     """Return the twin's rotation runs, as `stillwater rotate` meets them."""
-    return rotor(TWIN_ENVIRONMENT)
+    return Rotations.named(TWIN_ENVIRONMENT)
 
 
 def rotate(ground: FleetTwin, node_ids: Sequence[int], **asked: Any) -> Run:
@@ -110,11 +110,11 @@ def rotate(ground: FleetTwin, node_ids: Sequence[int], **asked: Any) -> Run:
     return _follow(ground, runs)
 
 
-def _start(runs: Rotor, node_ids: Sequence[int], **asked: Any) -> str:
+def _start(runs: Rotations, node_ids: Sequence[int], **asked: Any) -> str:
     return str(runs.ask("start", selection={"node_ids": list(node_ids)}, **asked)["said"])
 
 
-def _follow(ground: FleetTwin, runs: Rotor) -> Run:
+def _follow(ground: FleetTwin, runs: Rotations) -> Run:
     """Return a run that is over, and the cluster whole; raises StillwaterError when it stops."""
 
     def over() -> bool:

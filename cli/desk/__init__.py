@@ -2,6 +2,5 @@
 
 reading   from the stores and from λ health, shared by everybody who looks
 state     what of it is shown, decided by pure functions
-server    who may ask, and what they are sent
-wishes    hold, release, pause ...: the command line's own functions
+server    who may ask, what they are sent, and what they may wish
 """

@@ -14,8 +14,8 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from cli import health
-from cli.incidents import Desk
-from cli.reach import out_of_reach
+from cli.aws import out_of_reach
+from cli.target import Cluster
 from core.availability.lease import Lease
 from core.cluster import estimate
 from core.cost import pricing
@@ -96,12 +96,12 @@ class DeskReading:
     cluster: DeskCluster
     answers: Mapping[DeskSource, LastAnswer] = field(default_factory=dict)
 
-    def of(self, source: DeskSource) -> LastAnswer:
+    def answer(self, source: DeskSource) -> LastAnswer:
         return self.answers.get(source, LastAnswer())
 
     def after(self, source: DeskSource, answer: LastAnswer) -> DeskReading:
         """Return the reading with a new answer; one that failed keeps the value before it."""
-        before = self.of(source)
+        before = self.answer(source)
         kept = replace(before, failed=answer.failed) if answer.failed else answer
         return replace(self, answers={**self.answers, source: kept})
 
@@ -109,19 +109,19 @@ class DeskReading:
 class Stores:
     """The gateways of one environment, opened once and asked again and again."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._ledger = desk.ledger
-        self._records = desk.records
-        self._freezes = LedgerFreezes(self._records, desk.spec.name)
-        self._runs = LedgerRuns(self._records, desk.spec.name)
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._ledger = cluster.ledger
+        self._records = cluster.records
+        self._freezes = LedgerFreezes(self._records, cluster.spec.name)
+        self._runs = LedgerRuns(self._records, cluster.spec.name)
 
     def ask(self, source: DeskSource) -> LastAnswer:
         """Ask one source; what it refuses is a sentence."""
         asked: Mapping[DeskSource, Callable[[], Any]] = {
             DeskSource.LEDGER: self._ledger_seen,
             DeskSource.VOLUMES: self._volumes_seen,
-            DeskSource.HEALTH: lambda: health.ask(self._desk).document,
+            DeskSource.HEALTH: lambda: health.ask(self._cluster).document,
         }
         try:
             return LastAnswer(asked[source](), time.time())
@@ -156,9 +156,9 @@ class Stores:
         return VolumesSeen(plan, memories)
 
 
-def cluster_of(environment: str, desk: Desk) -> DeskCluster:
+def desk_cluster(environment: str, cluster: Cluster) -> DeskCluster:
     """Return what of a cluster does not change, with the list prices of its region."""
-    spec = desk.of_ours
+    spec = cluster.own_spec
     book = pricing.book(spec.region)
     total = estimate.monthly(spec, book).total
     hourly = {

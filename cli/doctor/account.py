@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from cli.aws_pages import of_names, pages
+from cli.aws import filtered_pages, pages
 from cli.target import Target
 from core import naming
 from core.checks.balancing import name_in
@@ -91,7 +91,7 @@ class LiveAccount:
 
     def _zones(self, subnet_ids: set[str]) -> dict[str, str]:
         # By a filter, since naming a subnet that is gone would refuse the whole call.
-        found = of_names(self._ec2, "describe_subnets", "Subnets", "subnet-id", subnet_ids)
+        found = filtered_pages(self._ec2, "describe_subnets", "Subnets", "subnet-id", subnet_ids)
         return {subnet["SubnetId"]: subnet["AvailabilityZone"] for subnet in found}
 
     def _hooks(self) -> Iterator[Found]:

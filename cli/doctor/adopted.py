@@ -16,7 +16,7 @@ from botocore.exceptions import ClientError
 
 from cli import aws
 from cli.answers import answer_or_reason, on
-from cli.aws_pages import pages
+from cli.aws import pages
 from cli.doctor import surroundings
 from cli.doctor.examine import Diagnosis
 from cli.survey import account, kafka, machines, tools

@@ -11,11 +11,10 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from cli.answers import answer_or_reason, on
-from cli.aws import require_login
+from cli.aws import require_login, sentence
 from cli.doctor import surroundings
 from cli.doctor.account import Found, LiveAccount
 from cli.doctor.cluster import KubernetesCluster
-from cli.refusals import sentence
 from cli.survey import kafka, tools
 from cli.target import Target
 from core import naming

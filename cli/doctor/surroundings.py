@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cli.answers import answer_or_reason, on, on_any
-from cli.aws import Clients
-from cli.aws_pages import pages
+from cli.aws import Clients, pages
 from cli.survey import account
 from cli.survey.account_parts import around, changes_of, keys_below
 from cli.survey.command import CLIENT, region_of

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from pulumi.automation import (
     CommandError,
@@ -28,14 +28,15 @@ from pulumi.automation import (
 )
 
 from cli.engine.command import EngineCommand, OnProcess
-from cli.engine.progress import (
+from cli.engine.events import (
     UNTOLD,
     EngineWatch,
     LayerFailed,
     LayerResult,
     OnStep,
-    with_remedy,
+    failure_sentence,
 )
+from cli.kafka_layer import Teardown
 from core.errors import passed_on
 from core.naming import LAYERS
 
@@ -68,14 +69,6 @@ class _Stack(Stack):
             environment={},
             result="succeeded",
         )
-
-
-class Around(Protocol):
-    """Hears of a layer that is about to be destroyed, and of one that is."""
-
-    def before(self, layer: str) -> None: ...
-
-    def after(self, layer: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,15 +209,15 @@ class Layers:
 
         return self._run(layer, plan, time.monotonic())
 
-    def destroy(self, around: Around | None = None) -> list[LayerResult]:
-        """Delete every layer's resources, last layer first, and what `around` does beside it."""
+    def destroy(self, teardown: Teardown | None = None) -> list[LayerResult]:
+        """Delete every layer's resources, last layer first, and what goes beside the engine."""
         results = []
         for layer in reversed(self.layers):
-            if around is not None:
-                around.before(layer)
+            if teardown is not None:
+                teardown.before(layer)
             results.append(self.destroy_one(layer))
-            if around is not None:
-                around.after(layer)
+            if teardown is not None:
+                teardown.after(layer)
         return results
 
     def outputs(self, layer: str) -> Mapping[str, Any]:
@@ -275,4 +268,4 @@ def _last_words(error: CommandError) -> str:
     lines = [_LABEL.sub("", line).strip() for line in str(error).splitlines()]
     errors = [line.removeprefix("error: ") for line in lines if line.startswith("error:")]
     said = [line for line in lines if line]
-    return with_remedy("The engine ended", " ".join(errors) or (said[-1] if said else ""))
+    return failure_sentence("The engine ended", " ".join(errors) or (said[-1] if said else ""))

@@ -1,24 +1,98 @@
-"""Says what a newer release changes for a directory: the notes between its pin and what runs."""
+"""Says where the installed release came from, and what a newer one changes for a directory.
+
+pip writes the origin down beside the package (PEP 610). The package that pypi.org has under the
+name `stillwater` is another project's: a bare `pip install stillwater` is right only where this
+release itself came from an index, which is then the reader's own.
+"""
 
 from __future__ import annotations
 
+import importlib.metadata
+import importlib.util
+import json
 import re
+import shlex
 import shutil
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
-from cli.project import origin
-from cli.project.found import find
-from cli.project.origin import WHEELS, Origin
+from cli.stack_settings import find
 from core.errors import InvalidInput, passed_on
 from infra import spec as specs
 
+NAME = "stillwater"
+TWIN = "stillwater_twin"
+WHEELS = "wheels"
 NOTES = specs.ROOT / "CHANGELOG.md"
 # `stillwater==1.2.3`, `stillwater[report]==1.2.3`, or a wheel's path or address.
 _PIN = re.compile(r"^[^#\n]*?\bstillwater(?:\[[\w,-]+\])?(?:==|-)(\d[^\s-]*)", re.MULTILINE)
 _RELEASE = re.compile(r"^## (\S+)", re.MULTILINE)
 UNRELEASED = "Unreleased"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A release and what pip took it from: a file or an address, nothing for an index."""
+
+    version: str
+    url: str | None = None
+    checkout: bool = False
+
+    @property
+    def wheel(self) -> str:
+        """Return the name of its wheel's file."""
+        named = "" if self.url is None else Path(urlsplit(self.url).path).name
+        return named if named.endswith(".whl") else f"{NAME}-{self.version}-py3-none-any.whl"
+
+    @property
+    def path(self) -> Path | None:
+        """Return the wheel or the checkout on this machine, where it came from one."""
+        parts = urlsplit(self.url or "")
+        return Path(unquote(parts.path)) if parts.scheme == "file" else None
+
+    @property
+    def kept_wheel(self) -> Path | None:
+        """Return the wheel's file where it is still there."""
+        path = self.path
+        return path if path is not None and not self.checkout and path.is_file() else None
+
+    @property
+    def requirement(self) -> str:
+        """Return the line of a requirements.txt that means this release, from its own folder."""
+        if self.url is None:
+            return f"{NAME}=={self.version}"
+        return f"./{WHEELS}/{self.wheel}" if self.path else f"{NAME} @ {self.url}"
+
+    def installing(self, extra: str) -> str:
+        """Return the command that adds an extra to this very release, into this very Python."""
+        if self.url is None:
+            wanted = [f"{NAME}[{extra}]=={self.version}"]
+        else:
+            source = str(self.path or self.url)
+            wanted = [f"{source}[{extra}]" if self.path else f"{NAME}[{extra}] @ {source}"]
+            # The twin is a distribution beside it, and in no index either.
+            if extra == "twin":
+                beside = Path(source) / "local" if self.checkout else None
+                wanted.append(str(beside or source.replace(f"/{NAME}-", f"/{TWIN}-")))
+        pip = [sys.executable, "-m", "pip", "install"]
+        if importlib.util.find_spec("pip") is None:
+            pip = ["uv", "pip", "install", "--python", sys.executable]
+        return shlex.join([*pip, *wanted])
+
+
+def installed_release() -> Origin:
+    """Return where the release that runs came from."""
+    found = importlib.metadata.distribution(NAME)
+    return parse_origin(found.version, found.read_text("direct_url.json"))
+
+
+def parse_origin(version: str, direct_url: str | None) -> Origin:
+    """Return what pip wrote down; what it did not write down came from an index."""
+    said = json.loads(direct_url) if direct_url else {}
+    return Origin(version, said.get("url"), "dir_info" in said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +132,7 @@ class Upgrade:
 
 def upgrade(*, write: bool, came: Origin | None = None) -> Upgrade:
     """Return the notes of every release after the pinned one, up to the installed one."""
-    came = came or origin.read()
+    came = came or installed_release()
     now = came.version
     pins = find().root / "requirements.txt"
     before = pinned_release(pins)
@@ -89,7 +163,7 @@ def pinned_release(path: Path) -> str:
     if found is None:
         problem = (
             f"{path} names no release of Stillwater; add the one you came from: a line such as "
-            f"`{origin.read().requirement}`."
+            f"`{installed_release().requirement}`."
         )
         raise InvalidInput([problem])
     return found[1]

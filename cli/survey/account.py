@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from botocore.exceptions import ClientError
 
-from cli.aws_pages import FILTER_VALUES, pages
+from cli.aws import FILTER_VALUES, pages
 from core.errors import StillwaterError
 from core.instances import table
 from core.model.nodes import (

@@ -22,7 +22,7 @@ import yaml
 from botocore.exceptions import ClientError
 
 from cli.answers import answer_or_reason, on, on_any
-from cli.aws_pages import of_names, pages
+from cli.aws import filtered_pages, pages
 from cli.survey import account, surroundings
 from cli.survey.draft import eks_cluster
 from cli.survey.listing import one
@@ -47,13 +47,13 @@ MADE = [{"Name": "status", "Values": ["pending"]}]
 def read_disks(ec2: Any, volumes: Iterable[Volume]) -> dict[str, Disk]:
     """Return Kafka's disks by id; one that is gone is left out, since a filter passes over it."""
     names = {v.handle for v in volumes if v.handle and v.handle.startswith(EBS_IDS)}
-    modified = of_names(
+    modified = filtered_pages(
         ec2, "describe_volumes_modifications", "VolumesModifications", "volume-id", names
     )
     changes = {str(each["VolumeId"]): str(each.get("ModificationState")) for each in modified}
     return {
         (name := str(item["VolumeId"])): _disk(item, changes.get(name, OVER))
-        for item in of_names(ec2, "describe_volumes", "Volumes", "volume-id", names)
+        for item in filtered_pages(ec2, "describe_volumes", "Volumes", "volume-id", names)
     }
 
 
@@ -96,7 +96,7 @@ def _failed_checks(status: Mapping[str, Any]) -> str:
 
 def snapshots(ec2: Any, known: Collection[str]) -> dict[str, int]:
     """Return how many snapshots of each of some disks are being made."""
-    made = of_names(
+    made = filtered_pages(
         ec2, "describe_snapshots", "Snapshots", "volume-id", known, MADE, OwnerIds=["self"]
     )
     return dict(Counter(str(each["VolumeId"]) for each in made))

@@ -16,10 +16,8 @@ from rich.console import Console
 from rich.text import Text
 
 from cli.answers import answer_or_reason, on, on_any
-from cli.aws import Clients
+from cli.aws import Clients, sentence
 from cli.findings import counted, show_findings
-from cli.page_files import write_page
-from cli.refusals import sentence
 from cli.survey import (
     balancers,
     controllers,
@@ -44,6 +42,7 @@ from cli.survey.account_parts import (
     queues,
 )
 from cli.survey.listing import served_versions
+from cli.terminal import write_page
 from core.checks.finding import Finding, exit_code
 from core.checks.rights import UNREAD
 from core.checks.table import findings

@@ -13,7 +13,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from cli.aws_pages import pages
+from cli.aws import pages
 from cli.survey.listing import (
     annotations_of,
     custom,

@@ -17,7 +17,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from cli.aws_pages import of_names, pages
+from cli.aws import filtered_pages, pages
 from cli.survey.account import health_issues, vcpus
 from core.checks.new_cluster import QUOTAS
 from core.errors import StillwaterError
@@ -58,7 +58,7 @@ def subnets(client: Any, wanted: Iterable[str]) -> dict[str, Subnet]:
             vpc=str(each.get("VpcId") or ""),
             ipv6_only=bool(each.get("Ipv6Native")),
         )
-        for each in of_names(client, "describe_subnets", "Subnets", "subnet-id", wanted)
+        for each in filtered_pages(client, "describe_subnets", "Subnets", "subnet-id", wanted)
     }
 
 

@@ -54,7 +54,8 @@ def directory() -> Path:
     """Return the folder of jars; raise StillwaterError when it has not been fetched yet."""
     if not home().is_dir():
         raise StillwaterError(
-            f"Kafka's jars have not been fetched yet (looked at {home()}); run `stillwater setup`."
+            f"Kafka's jars have not been fetched yet (looked at {home()}); run "
+            f"`python -m local setup`."
         )
     return home()
 

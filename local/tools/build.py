@@ -187,6 +187,6 @@ def _copy(source: Path, target: Path) -> None:
 def _existing(path: Path) -> Path:
     if not path.exists():
         raise StillwaterError(
-            f"{path.name} has not been built yet (looked at {path}); run `stillwater setup`."
+            f"{path.name} has not been built yet (looked at {path}); run `python -m local setup`."
         )
     return path

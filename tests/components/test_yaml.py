@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
+from cli.engine.events import LayerFailed
 from cli.engine.layers import Layers
-from cli.engine.progress import LayerFailed
 from infra.eks.kubeconfig import kubeconfig
 from local import environment
 from local.twin import Twin

@@ -13,7 +13,6 @@ from kafka.admin import KafkaAdminClient
 from kafka.errors import TopicAlreadyExistsError, UnknownTopicOrPartitionError
 from rich.console import Console
 
-from cli.twin_layers import Provisioned, TwinLayers
 from core import naming
 from core.errors import StillwaterError
 from core.incidents.record import Incident
@@ -21,6 +20,7 @@ from core.views import ClusterView
 from handlers.adapters.kafka import Access, KafkaAdmin
 from handlers.store.ledger import DynamoLedger, rounds
 from local import environment, journal
+from local.commands.layers import Provisioned, TwinLayers
 from local.demo import load, narration, result
 from local.demo import rotation as demo
 from local.demo import spec as demo_spec

@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from cli.setup import prepare_tools
-from cli.twin_layers import Provisioned, TwinLayers
 from core.naming import FOUNDATION, LAYERS
 from local import twin as twins
+from local.commands.layers import Provisioned, TwinLayers
+from local.commands.setup import prepare_tools
 from local.demo import spec as demo_spec
 from local.tools import tool_path
 from local.twin import Twin

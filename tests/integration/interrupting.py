@@ -7,8 +7,8 @@ import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from cli.engine.events import EngineStep, LayerFailed, LayerResult
 from cli.engine.layers import Layers
-from cli.engine.progress import EngineStep, LayerFailed, LayerResult
 from core.naming import LAYERS
 from local.processes import forget, record
 from local.pulumi.project import twin_project

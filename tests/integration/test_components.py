@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
+from cli.engine.events import LayerFailed
 from cli.engine.layers import Layers
-from cli.engine.progress import LayerFailed
 from core.naming import CLUSTER_TAG
 from infra.package.host import schema
 from local import environment

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.rotate_page import plan_page
+from cli.rotate import plan_page
 from cli.survey import page as survey_page
 from local.demo import timeline
 from spark.report import formats, story

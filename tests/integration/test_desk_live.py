@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cli.incidents import Desk
+from cli import target
 from core.cluster import parse
 from infra import spec as specs
 from local.demo import rotation as demo
@@ -38,7 +38,7 @@ HERE = "document.querySelector('#incidents .here b')?.textContent ?? ''"
 def address(cluster: Cluster) -> Iterator[str]:
     place = cluster.twin.place
     spec = parse(specs.content(demo_spec.path(place)))
-    desk = Desk(spec, session_of(place), place.url("moto"))
+    desk = target.Cluster(spec, session_of(place), place.url("moto"))
     with served_desk.serving(desk, TOKEN) as at:
         yield at
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from cli.doctor.examine import Diagnosis, examine
-from cli.target import of_twin
+from cli.target import find_twin
 from core import naming
 from core.checks.finding import Finding, Weight
 from local.demo import spec as demo_spec
@@ -265,19 +265,19 @@ SABOTAGES: dict[str, tuple[Sabotage, str, str, str]] = {
 def test_every_sabotage_is_named_and_nothing_else(cluster: Cluster, name: str) -> None:
     sabotage, what, expected, found = SABOTAGES[name]
     with sabotage(cluster):
-        diagnosis = examine(of_twin())
+        diagnosis = examine(find_twin())
     assert unread(diagnosis) == []
     ((named, values),) = differences(diagnosis).items()
     assert named.startswith(what)
     assert values == f"expected {expected}, found {found}"
     assert diagnosis.exit_code == 1
-    cluster.until(lambda: examine(of_twin()).exit_code == 0, "the sabotage is undone")
+    cluster.until(lambda: examine(find_twin()).exit_code == 0, "the sabotage is undone")
 
 
 def test_a_healthy_cluster_gives_the_doctor_nothing_to_say_with_the_rights_of_the_guide(
     cluster: Cluster,
 ) -> None:
-    target, called = of_twin(), set()
+    target, called = find_twin(), set()
     target.session.events.register(
         "before-call.*.*", lambda model, **_: called.add(model.name), unique_id="calls"
     )

@@ -11,12 +11,12 @@ import pytest
 import yaml
 from rich.console import Console
 
-from cli.engine.progress import EngineStep
-from cli.farewell import Farewell
+from cli.engine.events import EngineStep
+from cli.kafka_layer import Teardown
 from cli.provision import Asked
-from cli.twin import run_layers
-from cli.twin_layers import TwinLayers
 from core.naming import KAFKA, LAYERS
+from local.commands.app import run_layers
+from local.commands.layers import TwinLayers
 from local.demo import spec as demo_spec
 from local.twin import Twin
 from tests.integration import leftovers
@@ -105,7 +105,7 @@ def test_a_destroyed_environment_leaves_nothing(cluster: Cluster, interrupting: 
     assert leftovers.in_kubernetes(twin.api)
     if interrupting:
         halfway = Interrupting(twin, demo_spec.ENVIRONMENT, demo_spec.write(twin.place))
-        assert interruptions(halfway, cluster.layers.farewell) > len(LAYERS) // 2
+        assert interruptions(halfway, cluster.layers.teardown) > len(LAYERS) // 2
     twin.keep()
     said = io.StringIO()
     run_layers("destroy", Console(file=said), Asked())
@@ -113,14 +113,14 @@ def test_a_destroyed_environment_leaves_nothing(cluster: Cluster, interrupting: 
     assert left_over(twin) == "", left_over(twin)
 
 
-def interruptions(halfway: Interrupting, farewell: Farewell) -> int:
+def interruptions(halfway: Interrupting, teardown: Teardown) -> int:
     """Destroy as `Layers.destroy` does, each layer stopped once; return how many really were."""
     stopped = 0
     for layer in reversed(LAYERS):
-        farewell.before(layer)
+        teardown.before(layer)
         stopped += halfway.destroy(layer, after=CTRL_C_AFTER) is None
         halfway.layers.destroy_one(layer)
-        farewell.after(layer)
+        teardown.after(layer)
     return stopped
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 import yaml
 
-from cli.engine.progress import LayerResult
+from cli.engine.events import LayerResult
 from core.naming import FOUNDATION
 from local.demo import spec as demo_spec
 from local.twin import Twin

@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 REPOSITORY = Path(__file__).resolve().parents[2]
 # Not STILLWATER_...: the twin hides those from its children.
 TOKEN = "LIFECYCLE_TEST"
-DEMO = ("-m", "cli", "demo", "--output", "out")
+DEMO = ("-m", "local", "demo", "--output", "out")
 # A twin without a cluster on it, which lives until its input ends.
 TWIN = """
 import sys

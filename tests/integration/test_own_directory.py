@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 
 from cli import provision
-from cli.project.command import Given, init
-from cli.project.origin import Origin
+from cli.project.init import Given, init
+from cli.project.release import Origin
 from core.naming import FOUNDATION
 from infra.spec import ROOT
 from local.demo import spec as demo_spec

@@ -17,10 +17,10 @@ from rich.console import Console
 
 from cli.preflight import command
 from cli.target import Target
-from cli.twin_layers import TwinLayers
 from core.checks.finding import NOT_READ, Weight
 from core.cluster import parse
 from local import environment
+from local.commands.layers import TwinLayers
 from local.demo import spec as demo_spec
 from local.place import PLACE_VARIABLE
 from local.twin import Twin

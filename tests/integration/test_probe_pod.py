@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import pytest
 import yaml
 
-from cli.twin_layers import TwinLayers
 from core import naming
 from core.naming import KAFKA
 from core.settings.probe import FAILED, PORT, SECONDS
+from local.commands.layers import TwinLayers
 from local.demo import spec as demo_spec
 from tests.integration.cluster import BROKERS, Cluster
 from tests.integration.waiting import until

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from cli.rotate import Rotor, rotor
+from cli.rotate import Rotations
 from core.naming import TWIN_ENVIRONMENT
 from core.naming import claim as claim_name
 from core.rotation.run_record import Phase, Run, RunState
@@ -145,13 +145,13 @@ def test_the_deployed_function_asks_a_service_as_far_as_its_role_lets_it(
 
 
 @pytest.fixture
-def rotations(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Rotor:
+def rotations(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Rotations:
     monkeypatch.setenv(PLACE_VARIABLE, str(cluster.twin.place.directory))
-    return rotor(TWIN_ENVIRONMENT)
+    return Rotations.named(TWIN_ENVIRONMENT)
 
 
 def test_a_run_waits_while_nobody_counts_and_stops_where_clients_fail(
-    cluster: Cluster, service: PrometheusService, prometheus: None, rotations: Rotor
+    cluster: Cluster, service: PrometheusService, prometheus: None, rotations: Rotations
 ) -> None:
     allowed_percent = 0.1
     budget = ProbeBudget(

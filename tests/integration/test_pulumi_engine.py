@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
+from cli.engine.events import LayerFailed
 from cli.engine.layers import Layers
-from cli.engine.progress import LayerFailed
 from local.processes import start_time_ticks
 from local.twin import Twin
 from tests.integration.waiting import PATIENCE_SECONDS

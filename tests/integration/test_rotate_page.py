@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.rotate_page import plan_page
+from cli.rotate import plan_page
 from tests import browser
 
 CHROMIUM = browser.find()

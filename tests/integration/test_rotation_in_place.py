@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cli.rotate import Rotor, rotor
+from cli.rotate import Rotations
 from core.incidents.record import State
 from core.naming import TWIN_ENVIRONMENT
 from core.rotation.run_record import Phase, Run, RunState
@@ -22,10 +22,10 @@ BROKER = 20
 
 
 @pytest.fixture
-def rotations(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rotor]:
+def rotations(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rotations]:
     monkeypatch.setenv(PLACE_VARIABLE, str(cluster.twin.place.directory))
     cluster.settle()
-    yield rotor(TWIN_ENVIRONMENT)
+    yield Rotations.named(TWIN_ENVIRONMENT)
     cluster.settle()
 
 
@@ -41,7 +41,7 @@ class Machine:
 
 @pytest.mark.long
 def test_a_root_volume_is_replaced_in_place_and_nothing_is_lost(
-    cluster: Cluster, rotations: Rotor
+    cluster: Cluster, rotations: Rotations
 ) -> None:
     before, instances = machine(cluster), running(cluster)
     with cluster.under_load() as load:
@@ -72,7 +72,7 @@ def test_a_root_volume_is_replaced_in_place_and_nothing_is_lost(
 
 @pytest.mark.long
 def test_a_task_that_fails_costs_a_start_and_the_instance_is_replaced(
-    cluster: Cluster, rotations: Rotor
+    cluster: Cluster, rotations: Rotations
 ) -> None:
     before = machine(cluster)
     cluster.twin.aws("ec2").create_tags(
@@ -115,7 +115,7 @@ def tasks(cluster: Cluster, instance_id: str) -> list[dict[str, Any]]:
     return list(found["ReplaceRootVolumeTasks"])
 
 
-def done(rotations: Rotor) -> Run | None:
+def done(rotations: Rotations) -> Run | None:
     run = rotations.run()
     assert run is not None
     assert run.state is not RunState.STOPPED, run.reason

@@ -17,7 +17,7 @@ from kafka.admin import NewTopic
 from kafka.errors import TopicAlreadyExistsError
 from rich.console import Console
 
-from cli.rotate import Rotor, rotor, selection, show_plan
+from cli.rotate import Rotations, selection, show_plan
 from core.errors import InvalidInput
 from core.naming import TWIN_ENVIRONMENT
 from local.place import PLACE_VARIABLE
@@ -30,9 +30,9 @@ NOTHING_NAMED = selection(everything=False, node_ids=[], pools=[], zones=[])
 
 
 @pytest.fixture
-def rotations(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Rotor:
+def rotations(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Rotations:
     monkeypatch.setenv(PLACE_VARIABLE, str(cluster.twin.place.directory))
-    return rotor(TWIN_ENVIRONMENT)
+    return Rotations.named(TWIN_ENVIRONMENT)
 
 
 @contextmanager
@@ -103,7 +103,7 @@ def printed(*, as_json: bool, sample_seconds: float = 0.0, **said: Any) -> str:
 
 
 def test_a_plan_says_order_minutes_bytes_what_blocks_and_what_is_lost(
-    cluster: Cluster, rotations: Rotor
+    cluster: Cluster, rotations: Rotations
 ) -> None:
     name = group_of(cluster, BROKER)["AutoScalingGroupName"]
     leaders = [quorum_leader(cluster)]
@@ -143,7 +143,7 @@ def test_a_plan_says_order_minutes_bytes_what_blocks_and_what_is_lost(
 
 
 def test_a_new_template_image_type_or_kubernetes_version_each_triggers_a_rotation(
-    cluster: Cluster, rotations: Rotor
+    cluster: Cluster, rotations: Rotations
 ) -> None:
     assert rotations.ask("plan", selection=NOTHING_NAMED)["plan"]["nodes"] == []
     group = group_of(cluster, BROKER)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from cli.incident_verify import verify
-from cli.rotate import Rotor, rotor
+from cli.incidents import verify
+from cli.rotate import Rotations
 from core.naming import TWIN_ENVIRONMENT
 from core.rotation.run_record import Phase, Run, RunState
 from local.place import PLACE_VARIABLE
@@ -23,14 +23,14 @@ DRIVER = b"handlers.tick.handler"
 
 
 @pytest.fixture
-def rotations(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Rotor:
+def rotations(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Rotations:
     monkeypatch.setenv(PLACE_VARIABLE, str(cluster.twin.place.directory))
-    return rotor(TWIN_ENVIRONMENT)
+    return Rotations.named(TWIN_ENVIRONMENT)
 
 
 @pytest.mark.long
 def test_a_run_moves_a_controller_and_a_broker_and_nothing_is_lost(
-    cluster: Cluster, rotations: Rotor
+    cluster: Cluster, rotations: Rotations
 ) -> None:
     before = homes(cluster)
     with cluster.under_load() as load:
@@ -64,7 +64,7 @@ def homes(cluster: Cluster) -> dict[int, str]:
     return {node_id: str(pods[node_id]["spec"]["nodeName"]) for node_id in (CONTROLLER, BROKER)}
 
 
-def phase(rotations: Rotor, node_id: int) -> Phase:
+def phase(rotations: Rotations, node_id: int) -> Phase:
     run = rotations.run()
     assert run is not None
     return phase_in(run, node_id)
@@ -74,7 +74,7 @@ def phase_in(run: Run, node_id: int) -> Phase:
     return run.turn_of(node_id).phase
 
 
-def standing(rotations: Rotor, state: RunState) -> Run | None:
+def standing(rotations: Rotations, state: RunState) -> Run | None:
     run = rotations.run()
     assert run is not None
     assert run.state is not RunState.STOPPED, run.reason

@@ -12,7 +12,10 @@ import pytest
 from tests import house
 
 REPOSITORY = Path(__file__).parents[2]
-PRODUCT = ("core", "infra", "stacks", "handlers", "spark", "cli", "local", "stillwater", "bench")
+PRODUCT = (
+    *("core", "infra", "stacks", "handlers", "spark"),
+    *("cli", "local", "reference", "stillwater", "bench"),
+)
 _BEGINS = re.compile(r'"""(.*?)"""', re.DOTALL)
 # "What a volume needs" names a subject; "Sizes a volume" says what the module does in the flow.
 QUESTIONS = {"What", "Who", "Whom", "Where", "When", "How", "Whatever", "Whether"}

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cli.incidents import Desk
+from cli.target import Cluster
 from core import naming
 from tests import browser, desk_data, served_desk
 from tests.contrast import too_faint
@@ -29,13 +29,13 @@ WAITING = "i-0b77c1d2e3f405162"
 class Open:
     """A desk that is served, and where."""
 
-    desk: Desk
+    desk: Cluster
     address: str
 
 
 @pytest.fixture
 def served(cloud: Cloud, session: Any, twin: Any) -> Iterator[Open]:
-    desk = Desk(spec(environment="local", name="desk"), session, twin.place.url("moto"))
+    desk = Cluster(spec(environment="local", name="desk"), session, twin.place.url("moto"))
     make_table(cloud.dynamodb, desk.table)
     cloud.later(cloud.dynamodb.delete_table, TableName=desk.table)
     url = cloud.sqs.create_queue(QueueName=naming.queue(desk.spec.prefix, "ticks"))["QueueUrl"]

@@ -85,7 +85,7 @@ def run_as_emr_would(session: SparkSession, s3: Any, told: Sequence[str], folder
         address = getattr(chosen, name)
         copy = folder / name
         if files.is_folder(address) or files.is_file(address):
-            copy = bill_in_s3.everything(s3, address, copy)
+            copy = bill_in_s3.copy_everything(s3, address, copy)
         setattr(chosen, name, copy.as_uri())
     entry.run(session, chosen, datetime.now(UTC))
     put_below(s3, folder / "made", tables)

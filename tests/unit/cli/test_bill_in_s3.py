@@ -64,7 +64,7 @@ def test_the_newest_refresh_of_a_month_is_copied_and_nothing_else(
     deliver(s3, "2026-11", "2026-11-02")
     put(s3, "data/BILLING_PERIOD=2026-10/left-behind.snappy.parquet")
     address = EXPORT.replace("s3:", f"{scheme}:", 1)
-    found = bill_in_s3.bill(s3, f"{address}/", tmp_path / "copy", ["2026-10"])
+    found = bill_in_s3.copy_bill(s3, f"{address}/", tmp_path / "copy", ["2026-10"])
     assert copied_files(found) == {
         f"data/{newest}/bill-00001.snappy.parquet",
         f"metadata/{newest}/bill-Manifest.json",
@@ -77,13 +77,13 @@ def test_a_delivery_that_lacks_a_file_is_refused(s3: Any, tmp_path: Path) -> Non
     folder = deliver(s3, "2026-10", "2026-11-01")
     s3.delete_object(Bucket="bills", Key=f"prefix/export/data/{folder}/bill-00001.snappy.parquet")
     with pytest.raises(InvalidInput, match="the delivery is not complete"):
-        bill_in_s3.bill(s3, EXPORT, tmp_path)
+        bill_in_s3.copy_bill(s3, EXPORT, tmp_path)
 
 
 def test_one_file_is_copied_under_its_name(s3: Any, tmp_path: Path) -> None:
     put(s3, "focus.csv.gz", b"bill")
     put(s3, "focus.csv.gz.old", b"other")
-    found = bill_in_s3.bill(s3, f"{EXPORT}/focus.csv.gz", tmp_path / "copy")
+    found = bill_in_s3.copy_bill(s3, f"{EXPORT}/focus.csv.gz", tmp_path / "copy")
     assert (found.name, found.read_bytes()) == ("focus.csv.gz", b"bill")
 
 
@@ -92,19 +92,19 @@ def test_of_another_folder_everything_is_copied_and_nothing_leads_out_of_it(
 ) -> None:
     for name in ("day=1/a.jsonl", "day=2/b.jsonl", "day=2/", "../outside.jsonl"):
         put(s3, name)
-    found = bill_in_s3.everything(s3, EXPORT, tmp_path / "copy")
+    found = bill_in_s3.copy_everything(s3, EXPORT, tmp_path / "copy")
     assert copied_files(found) == {"day=1/a.jsonl", "day=2/b.jsonl"}
     assert copied_files(tmp_path) == {"copy/day=1/a.jsonl", "copy/day=2/b.jsonl"}
 
 
 def test_nothing_at_an_address_is_said(s3: Any, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="There is nothing at s3://bills/absent"):
-        bill_in_s3.bill(s3, "s3://bills/absent", tmp_path)
+        bill_in_s3.copy_bill(s3, "s3://bills/absent", tmp_path)
 
 
 def test_what_s3_refuses_names_the_rights_that_are_needed(s3: Any, tmp_path: Path) -> None:
     with pytest.raises(StillwaterError, match="You need s3:ListBucket on the bucket"):
-        bill_in_s3.bill(s3, "s3://another/export", tmp_path)
+        bill_in_s3.copy_bill(s3, "s3://another/export", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def _fingerprint(path: Path) -> str:
 
 def test_a_final_month_that_tables_hold_is_not_copied_again(s3: Any, tmp_path: Path) -> None:
     folders = {p: deliver(s3, p, "first") for p in ("2026-09", "2026-10", "2026-11")}
-    copy = bill_in_s3.bill(s3, EXPORT, tmp_path)
+    copy = bill_in_s3.copy_bill(s3, EXPORT, tmp_path)
     held = noted(copy, "bill", **{"2026-10": "2026-11-15", "2026-11": "2026-11-20"})
     assert to_copy(s3, EXPORT, None, held) == (["2026-11"], ["2026-10"])
     assert to_copy(s3, EXPORT, "2026-10", held) == (["2026-09"], ["2026-10"])
@@ -201,7 +201,7 @@ def test_a_final_month_that_tables_hold_is_not_copied_again(s3: Any, tmp_path: P
 
 def test_one_file_that_tables_hold_is_not_copied_again(s3: Any, tmp_path: Path) -> None:
     put(s3, "focus.csv.gz", b"bill")
-    copy = bill_in_s3.bill(s3, f"{EXPORT}/focus.csv.gz", tmp_path)
+    copy = bill_in_s3.copy_bill(s3, f"{EXPORT}/focus.csv.gz", tmp_path)
     held = noted(copy, "focus.csv.gz", **{"2026-10": "2026-11-15"})
     assert to_copy(s3, f"{EXPORT}/focus.csv.gz", None, held) == ([], ["2026-10"])
     assert to_copy(s3, f"{EXPORT}/focus.csv.gz", None, Tables()) == (None, [])
@@ -212,4 +212,4 @@ def test_one_file_that_tables_hold_is_not_copied_again(s3: Any, tmp_path: Path) 
 def to_copy(
     s3: Any, address: str, asked: str | None, held: Tables
 ) -> tuple[list[str] | None, list[str]]:
-    return bill_in_s3.to_copy(s3, address, asked, held, KafkaTags())  # type: ignore[arg-type] # all it asks
+    return bill_in_s3.months_to_copy(s3, address, asked, held, KafkaTags())  # type: ignore[arg-type] # all it asks

@@ -7,13 +7,14 @@ import sys
 import pytest
 from rich.console import Console
 
-from cli import class_record, setup
+from cli import report
+from local.commands import setup
 from local.spark import classes
 
 
 def test_without_the_twin_a_report_starts_without_a_record(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "local.spark", None)
-    assert class_record.settings() == {}
+    assert report.class_record() == {}
 
 
 def test_without_spark_there_is_nothing_to_record(monkeypatch: pytest.MonkeyPatch) -> None:

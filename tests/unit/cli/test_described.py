@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cli import described
-from cli.incidents import Desk
+from cli import target
+from cli.target import Cluster
 from core.errors import InvalidInput
 
 ONE = """
@@ -32,7 +32,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_one_kafka_of_a_description_needs_no_name(shop: Path) -> None:
-    desk = Desk.of(str(shop))
+    desk = Cluster.named(str(shop))
     assert (desk.table, desk.spec.name, desk.spec.region) == (
         *("shop-orders-incidents", "orders", "eu-north-1"),
     )
@@ -40,18 +40,18 @@ def test_the_one_kafka_of_a_description_needs_no_name(shop: Path) -> None:
 
 def test_of_several_one_is_named_by_what_is_ours(shop: Path) -> None:
     shop.write_text(TWO)
-    assert described.of(f"{shop}#lab-trial").name == "trial"
+    assert target.find_kafka(f"{shop}#lab-trial").name == "trial"
     for named, why in ((str(shop), "has 2 Kafkas"), (f"{shop}#other", "names no other")):
         with pytest.raises(InvalidInput) as refused:
-            described.of(named)
+            target.find_kafka(named)
         assert f"{why}; name one of {shop}#shop-orders, {shop}#lab-trial." in str(refused.value)
 
 
 def test_what_our_stacks_alone_have_is_refused_in_a_sentence(shop: Path) -> None:
     with pytest.raises(InvalidInput, match="shop-orders is a cluster that exists"):
-        _ = Desk.of(str(shop)).of_ours
+        _ = Cluster.named(str(shop)).own_spec
 
 
 @pytest.mark.parametrize(("named", "meant"), [("prod", False), ("a/shop.yml#x", True)])
 def test_a_file_is_told_from_an_environment_by_its_name(named: str, *, meant: bool) -> None:
-    assert described.is_meant(named) is meant
+    assert target.is_description(named) is meant

@@ -6,7 +6,7 @@ from pulumi.automation import EngineEvent
 from pulumi.automation.events import DiagnosticEvent, SummaryEvent
 
 from cli import provision
-from cli.engine.progress import EngineWatch
+from cli.engine.events import EngineWatch
 
 URN = "urn:pulumi:test-analytics::stillwater::pulumi:pulumi:Stack::stillwater-test-analytics"
 WARNED = "pip found no pyarrow. Reports on EMR read bills line by line."

@@ -26,7 +26,7 @@ def entry(body: str, *, before: str = "") -> subprocess.CompletedProcess[str]:
     lines = [
         "import signal, threading, time",
         *before.splitlines(),
-        "def command(arguments):",
+        "def command(arguments, module):",
         *(f"    {line}" for line in body.splitlines()),
         "entry._run = command",
         "entry.main([])",
@@ -146,7 +146,7 @@ def test_where_the_twin_is_not_installed_its_commands_say_what_installs_it() -> 
         "            raise ModuleNotFoundError(name=name)\n"
         "sys.meta_path.insert(0, Absent())"
     )
-    done = entry("real(['setup'])", before=absent)
+    done = entry("real(['doctor', 'local'])", before=absent)
     assert done.returncode == 1
     assert re.fullmatch(
         r".*: `\S*python\S* -m pip install .*\[twin\].*` brings it\.\n", done.stderr
@@ -182,13 +182,13 @@ class Ledger:
         return self
     def current(self, now):
         return None
-incidents.Desk.of = lambda environment: Ledger()
+incidents.Cluster.named = lambda environment: Ledger()
 incidents.show_all.__kwdefaults__["pace"] = incidents.Pace(seconds=0.01)
 """,
     "health": """
 from cli import health
-from cli.incidents import Desk
-Desk.of = lambda environment: None
+from cli.target import Cluster
+Cluster.named = lambda environment: None
 body = {"status": "healthy", "message": "", "cluster": "orders", "at": "", "seconds": 0}
 def look(desk, seen=[]):
     seen.append(1)
@@ -201,14 +201,14 @@ health.show.__kwdefaults__["pace"] = health.Pace(seconds=0.01)
     "rotate status": """
 from cli import rotate
 from core.rotation.run_record import Options, open_run
-class Runs(rotate.Rotor):
+class Runs(rotate.Rotations):
     seen = []
     def run(self):
         self.seen.append(1)
         if len(self.seen) == 3:
             os.kill(os.getpid(), signal.SIGINT)
         return open_run([], Options(), "ada", 0.0)
-rotate.rotor = lambda environment: Runs(None)
+rotate.Rotations.named = lambda environment: Runs(None)
 rotate.watch_run.__defaults__ = (rotate.Pace(seconds=0.01),)
 """,
 }
@@ -236,13 +236,12 @@ def test_a_locale_without_the_letter_shows_another_and_no_traceback() -> None:
     assert done.stderr.startswith(b"The ClusterSpec ?-\xe9.yaml cannot be read")
 
 
-@pytest.mark.parametrize(
-    "arguments", [("reference", "/proc/nowhere"), ("reference", "README.md")], ids=" ".join
-)
-def test_a_path_that_the_system_refuses_is_a_sentence(arguments: tuple[str, ...]) -> None:
-    done = run(*arguments)
+@pytest.mark.parametrize("path", ["/proc/nowhere", "README.md/page"])
+def test_a_path_that_the_system_refuses_is_a_sentence(path: str) -> None:
+    refused = f"real = entry._run\nimport cli.main\ncli.main.app = lambda args: open({path!r}, 'w')"
+    done = entry("real([])", before=refused)
     assert done.returncode == 1
-    assert done.stderr.startswith(f"{arguments[-1]} cannot be read or written: ")
+    assert done.stderr.startswith(f"{path} cannot be read or written: ")
     assert len(done.stderr.splitlines()) == 1
 
 

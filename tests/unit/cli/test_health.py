@@ -13,8 +13,8 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from cli import health as command
-from cli.incidents import Desk
 from cli.main import app
+from cli.target import Cluster
 from cli.watching import Pace
 from core.errors import StillwaterError
 from core.health.verdict import Health, HealthVerdict, Part, PartKind, cluster_health, document
@@ -63,7 +63,9 @@ class FakeLambda:
 @pytest.fixture
 def service(monkeypatch: pytest.MonkeyPatch) -> FakeLambda:
     fake = FakeLambda(told())
-    monkeypatch.setattr(Desk, "of", lambda _environment: Desk(spec(environment="local"), fake))
+    monkeypatch.setattr(
+        Cluster, "named", lambda _environment: Cluster(spec(environment="local"), fake)
+    )
     return fake
 
 
@@ -214,6 +216,6 @@ ODD |= {
 
 @every_case("payload", ODD.values(), ids=ODD.keys())
 def test_an_answer_of_another_form_is_one_sentence(payload: Any) -> None:
-    desk = Desk(spec(), FakeLambda(payload=payload))  # type: ignore[arg-type]
+    desk = Cluster(spec(), FakeLambda(payload=payload))  # type: ignore[arg-type]
     with pytest.raises(StillwaterError, match="in a form that this release cannot read"):
         command.ask(desk)

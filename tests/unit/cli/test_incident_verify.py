@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from cli.incident_verify import verify
-from cli.incidents import Desk
+from cli.incidents import verify
+from cli.target import Cluster
 from core.errors import InvalidInput, StillwaterError
 from core.incidents.record import Incident, State, Transition
 from handlers.store.archive import archive_line
@@ -84,7 +84,7 @@ def test_an_environment_is_one_whatever_folder_is_called_like_it(
 
     monkeypatch.chdir(tmp_path)
     Path("local").mkdir()
-    monkeypatch.setattr(Desk, "of", lambda environment: {"local": Ledger()}[environment])
+    monkeypatch.setattr(Cluster, "named", lambda environment: {"local": Ledger()}[environment])
     verify("local", Console())
     with pytest.raises(InvalidInput, match="local holds no archived"):
         verify("./local", Console())

@@ -14,8 +14,8 @@ from moto import mock_aws
 from rich.console import Console
 
 from cli import incidents as command
-from cli.incidents import Desk
 from cli.moments import moment_of, seconds_of
+from cli.target import Cluster, readable_ledger
 from cli.watching import Pace
 from core.errors import Conflict, InvalidInput, StillwaterError
 from core.incidents.record import Incident, State
@@ -25,7 +25,7 @@ from tests.unit.infra.programs import spec
 
 
 @pytest.fixture
-def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
@@ -34,8 +34,8 @@ def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
         boto3.client("sqs", region_name=REGION).create_queue(QueueName="local-orders-ticks")
         described = spec(environment="local")
         assert f"{described.prefix}-incidents" == TABLE
-        desk = Desk(described, boto3.Session(region_name=REGION))
-        monkeypatch.setattr(Desk, "of", lambda _environment: desk)
+        desk = Cluster(described, boto3.Session(region_name=REGION))
+        monkeypatch.setattr(Cluster, "named", lambda _environment: desk)
         yield desk
 
 
@@ -44,14 +44,14 @@ def said(width: int = 200) -> tuple[Console, io.StringIO]:
     return Console(file=out, width=width), out
 
 
-def ticks(desk: Desk) -> list[dict[str, object]]:
+def ticks(desk: Cluster) -> list[dict[str, object]]:
     sqs = desk.client("sqs")
     url = sqs.get_queue_url(QueueName="local-orders-ticks")["QueueUrl"]
     answer = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)
     return [json.loads(message["Body"]) for message in answer.get("Messages", [])]
 
 
-def test_open_incidents_are_listed_and_closed_ones_on_demand(desk: Desk) -> None:
+def test_open_incidents_are_listed_and_closed_ones_on_demand(desk: Cluster) -> None:
     desk.ledger.put(incident(3))
     desk.ledger.put(incident(id="i-0b", instance_id="i-0b"))
     for closed, expected in ((False, {"i-0a"}), (True, {"i-0a", "i-0b"})):
@@ -65,7 +65,7 @@ class Enough(Exception):
 
 
 def test_a_watch_shows_what_opens_and_outlasts_a_ledger_that_cannot_be_read(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = io.StringIO()
     console = Console(file=out, width=200, force_terminal=True)
@@ -76,11 +76,11 @@ def test_a_watch_shows_what_opens_and_outlasts_a_ledger_that_cannot_be_read(
         if len(naps) == 1:
             desk.ledger.put(incident(id="i-0b", instance_id="i-0b"))
         elif len(naps) == 2:
-            monkeypatch.setattr(Desk, "incidents", refused)
+            monkeypatch.setattr(Cluster, "incidents", refused)
         else:
             raise Enough
 
-    def refused(_desk: Desk, *, closed: bool) -> list[Incident]:
+    def refused(_desk: Cluster, *, closed: bool) -> list[Incident]:
         raise StillwaterError("The ledger says nothing.")
 
     pace = Pace(seconds=7.0, now=lambda: AT, pause=pause)
@@ -91,13 +91,13 @@ def test_a_watch_shows_what_opens_and_outlasts_a_ledger_that_cannot_be_read(
     assert naps == [7.0] * 3
 
 
-def test_a_watch_of_what_cannot_be_read_at_all_ends_with_the_sentence(desk: Desk) -> None:
+def test_a_watch_of_what_cannot_be_read_at_all_ends_with_the_sentence(desk: Cluster) -> None:
     desk.client("dynamodb").delete_table(TableName=TABLE)
     with pytest.raises(StillwaterError, match="could not be read"):
         command.show_all("local", Console(), closed=False, watch=True, as_json=False)
 
 
-def test_json_is_one_object_a_line_without_tokens(desk: Desk) -> None:
+def test_json_is_one_object_a_line_without_tokens(desk: Cluster) -> None:
     desk.ledger.put(incident(3, hooks={"drain": "secret-token"}, drain_event="secret-body"))
     console, out = said(40)
     command.show_all("local", console, closed=False, watch=False, as_json=True)
@@ -109,7 +109,7 @@ def test_json_is_one_object_a_line_without_tokens(desk: Desk) -> None:
     assert out.getvalue().splitlines() == [line]
 
 
-def test_an_incident_shows_its_whole_history(desk: Desk) -> None:
+def test_an_incident_shows_its_whole_history(desk: Cluster) -> None:
     desk.ledger.put(incident())
     console, out = said()
     command.show_one("local", "i-0a", console)
@@ -119,18 +119,18 @@ def test_an_incident_shows_its_whole_history(desk: Desk) -> None:
     assert "2026-11-20 10:01:35" in text
 
 
-def test_an_instance_without_incident_is_a_sentence(desk: Desk) -> None:
+def test_an_instance_without_incident_is_a_sentence(desk: Cluster) -> None:
     with pytest.raises(InvalidInput, match="knows no instance i-0z; `stillwater incidents local"):
         command.show_one("local", "i-0z", said()[0])
 
 
-def test_of_an_instances_rounds_the_last_is_meant(desk: Desk) -> None:
+def test_of_an_instances_rounds_the_last_is_meant(desk: Cluster) -> None:
     desk.ledger.put(incident(state=State.RETAINED))
     desk.ledger.put(incident(2, id="i-0a.2"))
     assert desk.latest("i-0a").id == "i-0a.2"
 
 
-def test_a_hold_is_written_with_who_asked_and_looked_at_at_once(desk: Desk) -> None:
+def test_a_hold_is_written_with_who_asked_and_looked_at_at_once(desk: Cluster) -> None:
     desk.ledger.put(incident(3))
     sentence = command.hold_instance(desk, "i-0a", "2h")
     held = desk.latest("i-0a")
@@ -140,7 +140,7 @@ def test_a_hold_is_written_with_who_asked_and_looked_at_at_once(desk: Desk) -> N
     assert "i-0a" in sentence
 
 
-def test_a_release_and_an_ignore_are_wishes_too(desk: Desk) -> None:
+def test_a_release_and_an_ignore_are_wishes_too(desk: Cluster) -> None:
     desk.ledger.put(incident(3))
     command.release_instance(desk, "i-0a")
     release = desk.latest("i-0a").release
@@ -150,20 +150,20 @@ def test_a_release_and_an_ignore_are_wishes_too(desk: Desk) -> None:
     assert "a drill" in desk.latest("i-0a").notes[-1].reason
 
 
-def test_a_retained_instance_is_released_in_another_round(desk: Desk) -> None:
+def test_a_retained_instance_is_released_in_another_round(desk: Cluster) -> None:
     desk.ledger.put(incident(state=State.RETAINED))
     command.release_instance(desk, "i-0a")
     assert desk.latest("i-0a").id == "i-0a.2"
 
 
-def test_a_wish_about_what_is_over_is_refused(desk: Desk) -> None:
+def test_a_wish_about_what_is_over_is_refused(desk: Cluster) -> None:
     desk.ledger.put(incident())
     with pytest.raises(Conflict, match="over"):
         command.hold_instance(desk, "i-0a", "2h")
     assert ticks(desk) == []
 
 
-def test_a_wish_that_loses_a_race_is_written_over_the_newer_version(desk: Desk) -> None:
+def test_a_wish_that_loses_a_race_is_written_over_the_newer_version(desk: Cluster) -> None:
     desk.ledger.put(incident(3))
     raced: list[int] = []
 
@@ -206,6 +206,6 @@ def test_a_duration_is_no_moment(text: str) -> None:
 def test_a_ledger_out_of_reach_is_told_with_what_to_look_at() -> None:
     with (
         pytest.raises(StillwaterError, match=r"Is the environment up in this account.* no route"),
-        command.sentences(),
+        readable_ledger(),
     ):
         raise ClientError({"Error": {"Code": "X", "Message": "no route"}}, "Query")

@@ -12,21 +12,21 @@ import typer
 from rich.console import Console
 from typer.testing import CliRunner
 
-from cli import provision, reference_commands, run_json
+from cli import planned, provision
 from cli.answer import FLAG
-from cli.engine.changes import HIDDEN, Difference, Operation, ResourceChange
-from cli.engine.progress import LayerResult
+from cli.engine.events import HIDDEN, Difference, LayerResult, Operation, ResourceChange
 from cli.main import app
 from cli.project import release
-from cli.project.origin import Origin
+from cli.project.release import Origin
 from core.errors import StillwaterError
+from reference import command_line
 from tests.every_case import every_case
 from tests.unit.cli.forked import COMMAND, run_forked
 from tests.unit.cli.test_adopt import DESCRIPTION
 from tests.unit.cli.test_provision import Api, Stacks, stacks, wanted
 
 __all__ = ["stacks"]
-COMMANDS = dict(reference_commands.commands(typer.main.get_command(app)))
+COMMANDS = dict(command_line.commands(typer.main.get_command(app)))
 SECRET = ResourceChange(
     urn="urn:pulumi:prod-kafka::s::kubernetes:core/v1:Secret::token",
     operation=Operation.UPDATE,
@@ -51,19 +51,19 @@ DONE = LayerResult(
 
 @every_case("words", COMMANDS)
 def test_every_command_has_json_that_is_explained_or_says_why_not(words: str) -> None:
-    explained = words in reference_commands.DOCUMENTS
+    explained = words in command_line.DOCUMENTS
     takes_it = any(FLAG in each.opts for each in COMMANDS[words].params)
     assert explained == takes_it
-    assert explained != (words in reference_commands.WITHOUT)
+    assert explained != (words in command_line.WITHOUT)
 
 
 def test_no_command_is_explained_that_there_is_not() -> None:
-    known = {*reference_commands.DOCUMENTS, *reference_commands.WITHOUT}
+    known = {*command_line.DOCUMENTS, *command_line.WITHOUT}
     assert known == set(COMMANDS)
 
 
 def test_a_run_is_counted_by_what_a_person_calls_a_resource_and_tells_no_output() -> None:
-    said = run_json.document("prod", "up", [DONE], diff=True)
+    said = planned.run_document("prod", "up", [DONE], diff=True)
     (layer,) = said["layers"]
     assert (said["changes"], layer["unchanged"], layer["seconds"]) == (2, 7, 2.0)
     assert layer["counts"] == {"create": 0, "update": 1, "delete": 0, "replace": 1}
@@ -75,7 +75,7 @@ def test_a_run_is_counted_by_what_a_person_calls_a_resource_and_tells_no_output(
 
 
 def test_values_of_properties_are_told_when_asked_for_alone() -> None:
-    (layer,) = run_json.document("prod", "preview", [DONE], diff=False)["layers"]
+    (layer,) = planned.run_document("prod", "preview", [DONE], diff=False)["layers"]
     assert layer["resources"][0]["differences"] == [{"path": "maxSize"}]
 
 
@@ -127,7 +127,7 @@ def test_a_destroy_names_the_volumes_or_says_that_they_are_not_known(
     named: Any,
 ) -> None:
     monkeypatch.setattr(provision, "_cluster_api", lambda *_: Api(volumes))
-    monkeypatch.setattr(provision, "_farewell", lambda *_: None)
+    monkeypatch.setattr(provision, "_teardown", lambda *_: None)
     provision.destroy("test", Console(file=io.StringIO()), asked(yes=True))
     said = json.loads(capsys.readouterr().out)["volumes"]
     assert (said["fate"], said["named"]) == ("deleted for good", named)
@@ -158,7 +158,7 @@ def test_an_upgrade_is_a_document_with_the_notes_of_each_release(
     notes.write_text("# Changelog\n## 0.2.0\n- the second\n## 0.1.0\n- the first\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(release, "NOTES", notes)
-    monkeypatch.setattr(release.origin, "read", lambda: Origin("0.2.0"))
+    monkeypatch.setattr(release, "installed_release", lambda: Origin("0.2.0"))
     done = CliRunner().invoke(app, ["upgrade", "--json"])
     said = json.loads(done.stdout)
     assert said["releases"] == [{"release": "0.2.0", "notes": "- the second"}]

@@ -11,8 +11,7 @@ from pulumi.automation import OpType
 from rich.console import Console
 
 from cli import planned
-from cli.engine.changes import HIDDEN, Changes, kind_of
-from cli.engine.progress import LayerResult
+from cli.engine.events import HIDDEN, Changes, LayerResult, kind_of
 from core.errors import StillwaterError
 from tests.every_case import every_case
 from tests.unit.cli.keyboard import Keyboard

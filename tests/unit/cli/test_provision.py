@@ -11,12 +11,10 @@ import pytest
 from pulumi.automation import OpType
 from rich.console import Console
 
-from cli import aws, farewell, provision, stack_settings
-from cli.engine.changes import Operation, ResourceChange
-from cli.engine.layers import Around, RunScope
-from cli.engine.progress import EngineStep, LayerResult
-from cli.project.found import Project
-from cli.stack_settings import DescribedEnvironment
+from cli import aws, kafka_layer, provision, stack_settings
+from cli.engine.events import EngineStep, LayerResult, Operation, ResourceChange
+from cli.engine.layers import RunScope
+from cli.stack_settings import DescribedEnvironment, Project
 from core.errors import InvalidInput, StillwaterError
 from core.naming import FOUNDATION, KAFKA, LAYERS
 from infra.eks.api import ApiError
@@ -59,12 +57,12 @@ class Stacks:
             check(LayerResult(layer=layer, seconds=0.0, changes=self.changes))
         return []
 
-    def destroy(self, around: Around | None) -> list[LayerResult]:
+    def destroy(self, teardown: kafka_layer.Teardown | None) -> list[LayerResult]:
         self.called.append("destroy")
         for layer in reversed(self.layers):
-            if around is not None:
-                around.before(layer)
-                around.after(layer)
+            if teardown is not None:
+                teardown.before(layer)
+                teardown.after(layer)
         return []
 
 
@@ -105,7 +103,7 @@ def deleted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for what in ("let_brokers_go", "delete_retained", "delete_init_bindings"):
         monkeypatch.setattr(
-            farewell, what, lambda _api, namespace, what=what: found.append((what, namespace))
+            kafka_layer, what, lambda _api, namespace, what=what: found.append((what, namespace))
         )
     return found
 

@@ -63,13 +63,13 @@ def test_what_emr_cannot_do_is_said_before_anything_is_asked_of_aws(
 
 
 def test_a_spec_becomes_the_facts_that_a_job_reads_back(tmp_path: Path) -> None:
-    known = report.facts_of(EXAMPLE)
+    known = report.read_facts(EXAMPLE)
     assert known == report_facts(read(EXAMPLE))
     assert known is not None
     path = tmp_path / "facts.json"
     path.write_text(facts.to_json(known))
-    assert report.facts_of(path) == known
-    assert report.facts_of(None) is None
+    assert report.read_facts(path) == known
+    assert report.read_facts(None) is None
     assert known.retention_seconds == 168 * 3600
     assert known.pool_of("broker-a") == known.pool_of("broker")
 
@@ -88,4 +88,4 @@ def test_facts_of_another_version_say_how_to_write_them_again(tmp_path: Path) ->
     path = tmp_path / "facts.json"
     path.write_text(json.dumps({"archive_name": "a"}))
     with pytest.raises(InvalidInput, match="write them again"):
-        report.facts_of(path)
+        report.read_facts(path)

@@ -14,10 +14,9 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from cli import rotate as command
-from cli.incidents import Desk
-from cli.rotate import Rotor
-from cli.rotate_commands import rotate
-from cli.rotate_plan import render_plan
+from cli.commands.act import rotate
+from cli.rotate import Rotations, render_plan
+from cli.target import Cluster
 from cli.watching import Pace
 from core.errors import InvalidInput, StillwaterError
 from core.rotation.run_record import Options, Phase, Run, RunState, open_run
@@ -30,11 +29,11 @@ from tests.unit.infra.programs import spec
 STARTED = 1_795_168_800.0
 
 
-class Ledger(Rotor):
+class Ledger(Rotations):
     """The runs of a cluster as a test says: one reading after the other."""
 
     def __init__(self, *readings: Run | Exception | None) -> None:
-        super().__init__(Desk(spec(environment="local"), boto3.Session(region_name=REGION)))
+        super().__init__(Cluster(spec(environment="local"), boto3.Session(region_name=REGION)))
         object.__setattr__(self, "_readings", list(readings))
 
     def run(self) -> Run | None:
@@ -111,7 +110,7 @@ class Answering:
         return {"Payload": io.BytesIO(self.payload)}
 
 
-class Adas(Desk):
+class Adas(Cluster):
     """A desk that asks nobody who sits at it."""
 
     @property
@@ -122,7 +121,7 @@ class Adas(Desk):
 def asked(payload: object, command: str = "plan") -> Mapping[str, object]:
     written = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
     desk = Adas(spec(environment="local"), Answering(written))  # type: ignore[arg-type]
-    return Rotor(desk).ask(command)
+    return Rotations(desk).ask(command)
 
 
 NODE: dict[str, object] = {
@@ -229,7 +228,7 @@ def test_a_resume_leaves_how_many_go_together_unless_it_is_told(
             heard.append({"command": command, **said})
             return {"said": "ada resumes the run."}
 
-    monkeypatch.setattr(command, "rotor", lambda _environment: Asked())
+    monkeypatch.setattr(command.Rotations, "named", lambda _environment: Asked())
     result = CliRunner().invoke(rotate, ["resume", "local", *given])
     assert result.exit_code == 0, result.output
     assert [(one["command"], one["at_once"]) for one in heard] == [("resume", asked)]

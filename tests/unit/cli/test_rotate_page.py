@@ -1,4 +1,4 @@
-"""cli.rotate_page: a bar for each node, as planned and as it went."""
+"""cli.rotate: a bar for each node, as planned and as it went."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.page_files import write_page
-from cli.rotate_page import plan_page, run_page
+from cli.rotate import plan_page, run_page
+from cli.terminal import write_page
 from core.errors import StillwaterError
 from core.rotation.run_record import Options, Phase, open_run
 from tests.unit.core.availability.clusters import turn_of

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from cli.project.found import Project, at
-from cli.stack_settings import read_described, require
+from cli.stack_settings import Project, project_at, read_described, require
 from core.errors import InvalidInput
 from core.naming import LAYERS
 from infra.spec import ROOT
@@ -45,6 +44,11 @@ def test_an_environment_nobody_described_is_told_what_is_missing(named: Path) ->
         require("prod", Project(named, named))
 
 
+def test_the_twin_is_no_environment_of_stacks(named: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"commands of its own: `python -m local`"):
+        require("local", Project(named, named))
+
+
 def test_a_layer_that_names_another_spec_is_named(named: Path) -> None:
     settings(named, {"stillwater:spec": "other.yaml"}, "kafka")
     with pytest.raises(InvalidInput, match="test-kafka name another ClusterSpec"):
@@ -72,5 +76,5 @@ def test_a_name_that_no_environment_can_have_is_told_as_that(named: Path, enviro
 
 def test_a_name_that_is_nearly_one_is_told_which() -> None:
     with pytest.raises(InvalidInput, match="Did you mean example") as caught:
-        require("exmaple", at(ROOT))
+        require("exmaple", project_at(ROOT))
     assert "`stillwater init DIRECTORY --environment exmaple`" in str(caught.value)

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from cli.aws import NO_CREDENTIALS
 from cli.main import app
-from cli.target import of_twin
+from cli.target import find_twin
 from core.errors import StillwaterError
 from local import place as places
 from local import twin
@@ -42,7 +42,7 @@ def furnish(place: Place, *, kept: bool = True) -> None:
 def test_the_twin_that_is_kept_is_found_with_its_own_identity_and_endpoint(cache: Path) -> None:
     with claim_place() as place:
         furnish(place)
-        found = of_twin()
+        found = find_twin()
     assert found.spec.prefix == "local-harbour"
     assert found.endpoint_url == place.url("moto")
     credentials = found.session.get_credentials()
@@ -53,8 +53,8 @@ def test_the_twin_that_is_kept_is_found_with_its_own_identity_and_endpoint(cache
 def test_a_twin_whose_starter_died_is_not_taken_for_one_that_runs(cache: Path) -> None:
     with claim_place() as place:
         furnish(place)
-    with pytest.raises(StillwaterError, match="`stillwater up local` starts one"):
-        of_twin()
+    with pytest.raises(StillwaterError, match="`python -m local up` starts one"):
+        find_twin()
 
 
 def test_a_twin_that_is_not_kept_is_found_by_name_only(
@@ -63,9 +63,9 @@ def test_a_twin_that_is_not_kept_is_found_by_name_only(
     with claim_place() as place:
         furnish(place, kept=False)
         with pytest.raises(StillwaterError, match="No twin"):
-            of_twin()
+            find_twin()
         monkeypatch.setenv(PLACE_VARIABLE, str(place.directory))
-        assert of_twin().endpoint_url == place.url("moto")
+        assert find_twin().endpoint_url == place.url("moto")
 
 
 def test_several_twins_are_told_apart_by_name(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,9 +73,9 @@ def test_several_twins_are_told_apart_by_name(cache: Path, monkeypatch: pytest.M
         furnish(first)
         furnish(second)
         with pytest.raises(StillwaterError, match=f"Several twins run .*{PLACE_VARIABLE}"):
-            of_twin()
+            find_twin()
         monkeypatch.setenv(PLACE_VARIABLE, str(second.directory))
-        assert of_twin().endpoint_url == second.url("moto")
+        assert find_twin().endpoint_url == second.url("moto")
 
 
 @pytest.mark.parametrize("environment", ["local", "nowhere"])

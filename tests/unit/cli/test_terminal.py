@@ -84,7 +84,7 @@ def test_start_check_and_estimate_import_nothing_heavy() -> None:
     assert not [name for name in said if name.startswith("core.incidents")]
 
 
-def test_only_the_report_and_the_twin_need_what_an_extra_brings() -> None:
+def test_only_the_report_needs_what_an_extra_brings() -> None:
     said = subprocess.run(
         [sys.executable, "-c", WITHOUT_EXTRAS],
         cwd=ROOT,
@@ -92,5 +92,4 @@ def test_only_the_report_and_the_twin_need_what_an_extra_brings() -> None:
         text=True,
         check=True,
     ).stdout.split()
-    of_the_twin = {"cli.setup", "cli.twin", "cli.twin_layers"}
-    assert set(said) <= {*of_the_twin, "cli.bill_in_s3"}, said
+    assert set(said) <= {"cli.bill_in_s3"}, said

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from cli import warehouse
+from cli import report
 from cli.main import app
 from core.errors import InvalidInput, MissingPrerequisite, StillwaterError
 from local.spark import iceberg
 
-NAMESPACE = warehouse.NAMESPACE
+NAMESPACE = report.NAMESPACE
 
 
 @pytest.fixture
@@ -26,11 +26,11 @@ def jar(tmp_path: Path) -> Path:
 
 
 def test_without_a_warehouse_tables_are_parquet() -> None:
-    assert warehouse.chosen_warehouse(None, NAMESPACE, None) is None
+    assert report.chosen_warehouse(None, NAMESPACE, None) is None
 
 
 def test_a_warehouse_is_a_catalog_of_folders(tmp_path: Path, jar: Path) -> None:
-    found = warehouse.chosen_warehouse(str(tmp_path / "kept"), "costs.orders", jar)
+    found = report.chosen_warehouse(str(tmp_path / "kept"), "costs.orders", jar)
     assert found is not None
     assert found.settings() == {
         "spark.jars": str(jar),
@@ -44,7 +44,7 @@ def test_without_a_jar_of_ones_own_mavens_is_taken(
     tmp_path: Path, jar: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(iceberg, "jar", lambda: jar)
-    found = warehouse.chosen_warehouse(str(tmp_path), NAMESPACE, None)
+    found = report.chosen_warehouse(str(tmp_path), NAMESPACE, None)
     assert found is not None
     assert found.jar == jar
 
@@ -57,7 +57,7 @@ def test_without_any_jar_both_ways_on_are_said(
 
     monkeypatch.setattr(iceberg, "jar", nothing)
     with pytest.raises(StillwaterError) as raised:
-        warehouse.chosen_warehouse(str(tmp_path), NAMESPACE, None)
+        report.chosen_warehouse(str(tmp_path), NAMESPACE, None)
     said = str(raised.value)
     assert "Maven is not here." in said
     assert "--iceberg-jar FILE" in said
@@ -72,7 +72,7 @@ def test_a_file_that_is_not_icebergs_jar_is_refused(tmp_path: Path, content: byt
     else:
         other.write_bytes(content)
     with pytest.raises(InvalidInput, match=r"other\.jar is not Iceberg's jar for Spark"):
-        warehouse.chosen_warehouse(str(tmp_path), NAMESPACE, other)
+        report.chosen_warehouse(str(tmp_path), NAMESPACE, other)
 
 
 @pytest.mark.parametrize("name", ["report", "a.b.c", "a.b; drop", "1.a", "a-b.c", ""])
@@ -80,12 +80,12 @@ def test_a_name_that_sql_would_not_take_is_refused(tmp_path: Path, jar: Path, na
     with pytest.raises(
         InvalidInput, match=r"is not CATALOG\.NAMESPACE, such as stillwater\.report"
     ):
-        warehouse.chosen_warehouse(str(tmp_path), name, jar)
+        report.chosen_warehouse(str(tmp_path), name, jar)
 
 
 def test_a_bucket_is_no_folder_of_this_machine(jar: Path) -> None:
     with pytest.raises(InvalidInput, match="the job on EMR keeps Iceberg tables in S3 and Glue"):
-        warehouse.chosen_warehouse("s3://bucket/kept", NAMESPACE, jar)
+        report.chosen_warehouse("s3://bucket/kept", NAMESPACE, jar)
 
 
 @pytest.mark.parametrize("options", [["--namespace", "a.b"], ["--iceberg-jar", "x.jar"]])

@@ -37,17 +37,17 @@ def test_each_package_that_a_report_alone_imports_is_named() -> None:
         if {each.lower() for each in known.get(name, ())} - always - {"stillwater"}
     }
     # pandas is what pyspark imports itself.
-    assert {"py4j", "pyspark"} <= others <= command.OF_THE_REPORT
+    assert {"py4j", "pyspark"} <= others <= command.REPORT_PACKAGES
 
 
-@pytest.mark.parametrize("absent", sorted(command.OF_THE_REPORT))
+@pytest.mark.parametrize("absent", sorted(command.REPORT_PACKAGES))
 def test_whichever_is_missed_first_the_remedy_is_the_same(
     absent: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def missing(*_: object) -> None:
         raise ModuleNotFoundError(f"No module named '{absent}'", name=absent)
 
-    monkeypatch.setattr(report, "_at_hand", missing)
+    monkeypatch.setattr(report, "_copied_options", missing)
     with pytest.raises(SystemExit) as ended:
         command._run(["report", "--bill", "own"])
     said = f"{ended.value.code}{capsys.readouterr()}"

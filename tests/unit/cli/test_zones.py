@@ -14,8 +14,8 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from cli import zones as command
-from cli.incidents import Desk
 from cli.main import app
+from cli.target import Cluster
 from core.errors import InvalidInput
 from core.zones.incident import LostZone
 from handlers.store.freezes import LedgerFreezes
@@ -26,19 +26,19 @@ from tests.unit.infra.programs import spec
 
 
 @pytest.fixture
-def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
     with mock_aws():
         make_table()
         boto3.client("sqs", region_name=REGION).create_queue(QueueName="local-orders-ticks")
-        desk = Desk(spec(environment="local"), boto3.Session(region_name=REGION))
-        monkeypatch.setattr(Desk, "of", lambda _environment: desk)
+        desk = Cluster(spec(environment="local"), boto3.Session(region_name=REGION))
+        monkeypatch.setattr(Cluster, "named", lambda _environment: desk)
         yield desk
 
 
-def freezes(desk: Desk) -> LedgerFreezes:
+def freezes(desk: Cluster) -> LedgerFreezes:
     return LedgerFreezes(
         DynamoRecords(desk.table, REGION, client=desk.client("dynamodb")), desk.spec.name
     )
@@ -49,13 +49,15 @@ def said() -> tuple[Console, io.StringIO]:
     return Console(file=out, width=200), out
 
 
-def ids(desk: Desk) -> dict[str, str]:
+def ids(desk: Cluster) -> dict[str, str]:
     answer = desk.client("ec2").describe_availability_zones()
     return {z["ZoneName"]: z["ZoneId"] for z in answer["AvailabilityZones"]}
 
 
-def test_a_zone_is_frozen_by_its_name_or_id_until_a_moment_and_a_turn_asked_for(desk: Desk) -> None:
-    zone = min(command.zones_of(desk.spec))
+def test_a_zone_is_frozen_by_its_name_or_id_until_a_moment_and_a_turn_asked_for(
+    desk: Cluster,
+) -> None:
+    zone = min(command.pool_zones(desk.spec))
     console, out = said()
     for named in (zone, ids(desk)[zone].upper()):
         command.freeze("local", named, "4h", "clients time out", console)
@@ -70,8 +72,8 @@ def test_a_zone_is_frozen_by_its_name_or_id_until_a_moment_and_a_turn_asked_for(
     assert {message["Body"] for message in messages} == {SHIFT_MESSAGE}
 
 
-def test_a_thaw_ends_whatever_keeps_the_zone_frozen_and_names_who_did(desk: Desk) -> None:
-    zone = min(command.zones_of(desk.spec))
+def test_a_thaw_ends_whatever_keeps_the_zone_frozen_and_names_who_did(desk: Cluster) -> None:
+    zone = min(command.pool_zones(desk.spec))
     shift = LostZone(ids(desk)[zone], zone, source="autoshift", occurred_at=time.time())
     freezes(desk).note(shift, time.time())
     console, out = said()
@@ -83,8 +85,8 @@ def test_a_thaw_ends_whatever_keeps_the_zone_frozen_and_names_who_did(desk: Desk
     assert "is thawed: 1 ended." in out.getvalue()
 
 
-def test_the_last_zone_cannot_be_frozen(desk: Desk) -> None:
-    *others, last = sorted(command.zones_of(desk.spec))
+def test_the_last_zone_cannot_be_frozen(desk: Cluster) -> None:
+    *others, last = sorted(command.pool_zones(desk.spec))
     console, _ = said()
     for zone in others:
         command.freeze("local", zone, "1h", "", console)
@@ -104,19 +106,19 @@ def test_the_last_zone_cannot_be_frozen(desk: Desk) -> None:
     ],
 )
 def test_what_cannot_be_meant_is_one_sentence(
-    desk: Desk, zone: str, until: str, sentence: str
+    desk: Cluster, zone: str, until: str, sentence: str
 ) -> None:
     with pytest.raises(InvalidInput, match=sentence):
         command.freeze("local", zone, until, "", said()[0])
 
 
-def test_a_thaw_of_what_is_not_frozen_says_so(desk: Desk) -> None:
+def test_a_thaw_of_what_is_not_frozen_says_so(desk: Cluster) -> None:
     with pytest.raises(InvalidInput, match="nothing to do"):
-        command.thaw("local", min(command.zones_of(desk.spec)), "", said()[0])
+        command.thaw("local", min(command.pool_zones(desk.spec)), "", said()[0])
 
 
-def test_zones_are_listed_without_a_word_for_it(desk: Desk) -> None:
-    zone = min(command.zones_of(desk.spec))
+def test_zones_are_listed_without_a_word_for_it(desk: Cluster) -> None:
+    zone = min(command.pool_zones(desk.spec))
     command.freeze("local", zone, "4h", "drill", said()[0])
     result = CliRunner().invoke(app, ["zones", "local", "--json"])
     assert result.exit_code == 0

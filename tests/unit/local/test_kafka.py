@@ -129,7 +129,7 @@ def test_jars_that_were_not_fetched_are_said_so(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("STILLWATER_CACHE", str(tmp_path))
-    with pytest.raises(StillwaterError, match="run `stillwater setup`"):
+    with pytest.raises(StillwaterError, match="run `python -m local setup`"):
         jars.directory()
 
 

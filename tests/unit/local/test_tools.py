@@ -201,7 +201,9 @@ def test_what_only_a_test_runs_is_no_part_of_the_set_up() -> None:
     ],
 )
 def test_what_was_not_built_is_said_with_the_remedy(look: Callable[[str], Path], name: str) -> None:
-    with pytest.raises(StillwaterError, match=r"has not been built yet .* run `stillwater setup`"):
+    with pytest.raises(
+        StillwaterError, match=r"has not been built yet .* run `python -m local setup`"
+    ):
         look(name)
 
 

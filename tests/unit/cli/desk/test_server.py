@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 
 from cli.desk.reading import DeskCluster, DeskReading, DeskSource, LastAnswer, LedgerSeen
-from cli.desk.server import HEADERS, PAGES, TOKEN_HEADER, application
-from cli.desk.watch import DeskWatch
-from cli.desk.wishes import WISHES, fulfil
+from cli.desk.server import HEADERS, PAGES, TOKEN_HEADER, WISHES, DeskWatch, application, fulfil
 from core.errors import Conflict, InvalidInput, StillwaterError
 from tests.every_case import every_case
 

@@ -80,7 +80,7 @@ def test_before_the_ledger_was_read_nobody_can_tell() -> None:
 @every_case("source", list(DeskSource))
 @every_case("failed", ["throttled", ""], ids=["failed", "too old"])
 def test_what_was_not_read_is_never_calm(source: DeskSource, failed: str) -> None:
-    old = replace(reading().of(source), read_at=NOW - 3600)
+    old = replace(reading().answer(source), read_at=NOW - 3600)
     before = replace(reading(), answers={**reading().answers, source: old})
     seen = before.after(source, LastAnswer(failed=failed)) if failed else before
     tone, _, said = verdict(seen)

@@ -13,12 +13,11 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 from moto import mock_aws
 from rich.console import Console
 
-from cli.aws import Clients
+from cli.aws import Clients, one_line
 from cli.preflight import command
 from cli.preflight.asked import principal_of
 from cli.preflight.needs import needs_of
 from cli.preflight.read import Reader
-from cli.refusals import one_line
 from cli.target import Target
 from core.checks.finding import Weight
 from core.checks.new_cluster import QUOTAS

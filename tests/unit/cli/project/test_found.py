@@ -8,8 +8,8 @@ import pytest
 
 from cli import stack_settings
 from cli.project import release
-from cli.project.found import find
-from cli.project.origin import Origin
+from cli.project.release import Origin
+from cli.stack_settings import find
 from core.errors import InvalidInput
 from infra.spec import ROOT
 

@@ -1,0 +1,119 @@
+"""The commands that look at a cluster and change nothing, and the desk, which shows it all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.commands.options import AsJson, AsJsonLines, Commands, Environment, console, examples
+
+app = typer.Typer()
+incident = typer.Typer(cls=Commands, help="One incident.", no_args_is_help=True)
+app.add_typer(incident, name="incident")
+
+Instance = Annotated[str, typer.Argument(help="An EC2 instance id, or an incident's id.")]
+
+
+@app.command(epilog=examples("health prod", "health prod --watch"))
+def health(
+    environment: Environment,
+    *,
+    as_json: AsJsonLines = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Again and again, until Ctrl-C.")] = False,
+) -> None:
+    """Say how the whole cluster does, and why: quorum, partitions, nodes, pods, Connect, incidents.
+
+    Exit code 0: healthy; 1: starting or degraded; 2: unhealthy, or nobody can tell.
+    """
+    from cli import answer
+    from cli import health as command
+
+    with answer.refusals(command.UNHEALTHY, as_json=as_json):
+        code = command.show(environment, console, watch=watch, as_json=as_json)
+    raise typer.Exit(code)
+
+
+@app.command(epilog=examples("doctor prod", "doctor shop.yaml --json"))
+def doctor(
+    environment: Environment,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Say where a live cluster differs from its description, and what may hurt. Changes nothing.
+
+    Of a cluster that exists, name its description: FILE.yaml.
+
+    Exit code 0: nothing that hurts; 1: something does; 2: a part of it, or all, could not be read.
+    """
+    from cli import answer, target
+    from cli.doctor import adopted, examine, report
+    from core.checks.finding import NOT_READ
+
+    # Not the usual 1, which says that something was read and differs.
+    with answer.refusals(NOT_READ, as_json=as_json):
+        if target.is_description(environment):
+            diagnosis = adopted.examine(Path(environment))
+        else:
+            diagnosis = examine.examine(target.find(environment))
+    if as_json:
+        typer.echo(report.as_json(diagnosis))
+    else:
+        report.show(diagnosis, console)
+    raise typer.Exit(diagnosis.exit_code)
+
+
+@app.command(epilog=examples("incidents prod --all", "incidents verify prod"))
+def incidents(
+    environment: Annotated[str, typer.Argument(help="The environment; or the word verify.")],
+    histories: Annotated[
+        str | None,
+        typer.Argument(help="With verify: an environment, or a file or folder of the archive."),
+    ] = None,
+    *,
+    everything: Annotated[bool, typer.Option("--all", help="Also those that are over.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Again and again, until Ctrl-C.")] = False,
+    as_json: AsJsonLines = False,
+) -> None:
+    """List what is going on with this cluster's instances.
+
+    `incidents verify ENV` (or a file or folder of archived incidents) holds what was recorded to
+    the rules of docs/guarantees.md, and names the first step that breaks one.
+    """
+    from cli import incidents as command
+
+    if environment == "verify" and histories is not None:
+        command.verify(histories, console, as_json=as_json)
+        return
+    if histories is not None:
+        raise typer.BadParameter(f"{histories!r} is one too many; only `verify` takes it.")
+    command.show_all(environment, console, closed=everything, watch=watch, as_json=as_json)
+
+
+@incident.command(
+    "show",
+    epilog=examples(
+        "incident show prod i-0123456789abcdef0", "incident show prod i-0123456789abcdef0 --json"
+    ),
+)
+def incident_show(
+    environment: Environment, incident_id: Instance, *, as_json: AsJson = False
+) -> None:
+    """Show one incident: everything that happened, who did it and why."""
+    from cli import incidents as command
+
+    command.show_one(environment, incident_id, console, as_json=as_json)
+
+
+@app.command(epilog=examples("desk prod", "desk prod --port 8080"))
+def desk(
+    environment: Environment,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="On loopback; 0: any that is free.")
+    ] = 0,
+) -> None:
+    """Open a page on this machine that shows it all and takes hold, release, pause."""
+    from cli.desk import server
+
+    server.serve_desk(environment, port, console)
