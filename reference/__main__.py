@@ -7,7 +7,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from core.cluster.reading import json_schema
-from reference import adoption, command_line, components, cost, description, functions, tables
+from reference import (
+    adoption,
+    checks,
+    command_line,
+    components,
+    cost,
+    description,
+    functions,
+    tables,
+)
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -16,6 +25,7 @@ def pages() -> Mapping[str, str]:
     """Return every generated page, file name -> content."""
     return {
         "adoption.md": adoption.page(),
+        "checks.md": checks.page(),
         "command-line.md": command_line.page(),
         "components.md": components.page(),
         "components.schema.json": components.schema(),
