@@ -125,7 +125,7 @@ def _built(call: ast.Call, called: str, function: ast.FunctionDef) -> Iterator[C
     texts = [_text(each) for each in call.args]
     last = texts[-2:] if len(texts) > 2 else ["…", "…"]
     weight = WEIGHTS.get(called)
-    weights = [weight] if weight else _weights(call.args[1])
+    weights = [weight] if weight else _weights(call.args[1], function)
     for name in _names(call.args[0], function):
         full = f"account-{name}" if called == "_no" else name
         said = tuple(str(finding.Weight[each]) for each in weights if each)
@@ -136,20 +136,30 @@ def _names(node: ast.expr, function: ast.FunctionDef) -> list[str]:
     if isinstance(node, ast.IfExp):
         return [*_names(node.body, function), *_names(node.orelse, function)]
     if isinstance(node, ast.Name):
-        values = [
-            each.value
-            for each in ast.walk(function)
-            if isinstance(each, ast.Assign)
-            and any(isinstance(t, ast.Name) and t.id == node.id for t in each.targets)
-        ]
-        return [name for value in values for name in _names(value, function)]
+        return [name for value in _values(node, function) for name in _names(value, function)]
     return [_text(node)] if isinstance(node, ast.Constant | ast.JoinedStr) else []
 
 
-def _weights(node: ast.expr) -> list[str]:
+def _weights(node: ast.expr, function: ast.FunctionDef) -> list[str]:
     """Return the weights that an expression may have, worst first."""
-    named = [each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute)]
+    named = [each.attr for value in _values(node, function) for each in _attributes(value)]
     return [each.name for each in finding.Weight if each.name in named]
+
+
+def _values(node: ast.expr, function: ast.FunctionDef) -> list[ast.expr]:
+    """Return an expression, or of a name everything that its function assigns to it."""
+    if not isinstance(node, ast.Name):
+        return [node]
+    return [
+        each.value
+        for each in ast.walk(function)
+        if isinstance(each, ast.Assign)
+        and any(isinstance(target, ast.Name) and target.id == node.id for target in each.targets)
+    ]
+
+
+def _attributes(node: ast.expr) -> list[ast.Attribute]:
+    return [each for each in ast.walk(node) if isinstance(each, ast.Attribute)]
 
 
 def _text(node: ast.expr) -> str:

@@ -304,19 +304,17 @@ def preemption(seen: ClusterFacts) -> Iterator[Finding]:
                 waiting[rival] = below
             elif below and rival.priority <= MOST_OF_PEOPLE:
                 running[rival] = below
-        for rivals, weight, check, what in (
-            (waiting, Weight.BROKER, "preempted", "wait for room"),
-            (running, Weight.ADVICE, "preemptible", "run"),
-        ):
+        for rivals, waits in ((waiting, True), (running, False)):
             if rivals:
                 names = {pod.name for below in rivals.values() for pod in below}
                 yield Finding(
-                    check,
-                    weight,
+                    "preempted" if waits else "preemptible",
+                    Weight.BROKER if waits else Weight.ADVICE,
                     kafka.title,
-                    f"{listing(each.title for each in rivals)} {what}, have a higher priority and "
-                    f"fit on nodes of {listing(names)}: where room is short, the scheduler deletes "
-                    f"these for them, and no webhook is asked",
+                    f"{listing(each.title for each in rivals)} "
+                    f"{'wait for room' if waits else 'run'}, have a higher priority and fit on "
+                    f"nodes of {listing(names)}: where room is short, the scheduler deletes these "
+                    f"for them, and no webhook is asked",
                     _REMEDY,
                 )
 

@@ -116,21 +116,18 @@ def _state(managed: ManagedNodeGroup, subject: str) -> Iterator[Finding]:
 
 # Of an instance's lifecycle state, and the group's opinion of its health.
 ENDING = ("Terminating", "Detaching", "Unhealthy")
-# Health checks beside EC2's, by which a group ends a node: how bad, what follows, what to do.
+# Health checks beside EC2's, by which a group ends a node: what follows, what to do.
 _LATE = "a broker that starts slowly has its node taken away"
-ENDED_BY: Mapping[str, tuple[Weight, str, str]] = {
+ENDED_BY: Mapping[str, tuple[str, str]] = {
     "ELB": (
-        Weight.BROKER,
         f"its health check asks the load balancer: {_LATE}",
         "use EC2's health checks alone",
     ),
     "VPC_LATTICE": (
-        Weight.BROKER,
         f"its health check asks VPC Lattice: {_LATE}",
         "use EC2's health checks alone",
     ),
     "EBS": (
-        Weight.PRODUCER,
         "its health check asks EBS: a node of an impaired volume is replaced, and the volume stays",
         "use EC2's health checks alone, and see to an impaired volume yourself",
     ),
@@ -356,7 +353,8 @@ def _own_ends(group: ScalingGroup, subject: str) -> Iterator[Finding]:
         )
     for opinion, said in ENDED_BY.items():
         if opinion in group.asks:
-            yield Finding("group-health", *said[:1], subject, *said[1:])
+            weight = Weight.PRODUCER if opinion == "EBS" else Weight.BROKER
+            yield Finding("group-health", weight, subject, *said)
 
 
 def _at_once(group: ScalingGroup, subject: str) -> Iterator[Finding]:
