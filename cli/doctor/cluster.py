@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from cli.doctor.account import Found
 from cli.survey import tools
-from cli.survey.listing import labels, name_of, title_of
+from cli.survey.listing import items, labels, name_of, title_of
 from cli.target import Target
 from core import constants, naming
 from core.checks.balancing import name_in
@@ -19,12 +19,16 @@ from core.cluster import rights
 from core.model import snapshot
 from core.placement import placement_of
 from core.selectors import is_selected
-from handlers.adapters.eks import EksApi, eks_token
-from infra.eks.api import Api
+from handlers.adapters.eks import eks_token
+from infra.eks.api import Api, Object
 
-CONNECTIONS = 8
 DRAIN_TIMEOUT = "NODE_TERMINATION_GRACE_PERIOD"
 Item = Mapping[str, Any]
+
+
+def _listed(api: Api, path: str, **query: object) -> Iterator[Object]:
+    prefix, _, kind = path.rpartition("/")
+    return items(api, prefix, kind, None, **query)
 
 
 class KubernetesCluster:
@@ -36,7 +40,7 @@ class KubernetesCluster:
         self._target, self._expected, self._connect = target, expected, connect
         self._kafka = quote(expected.namespace)
 
-    def readers(self) -> list[tuple[tuple[str, ...], Callable[[EksApi], Iterator[Found]]]]:
+    def readers(self) -> list[tuple[tuple[str, ...], Callable[[Api], Iterator[Found]]]]:
         """Return each reader with the part it yields."""
         return [
             (("namespaces",), self._namespaces),
@@ -53,8 +57,8 @@ class KubernetesCluster:
             (("connect_bindings",), self._connect_bindings),
         ]
 
-    def survey_api(self) -> Api:
-        """Return the same API server for the survey's readers, asked as the caller."""
+    def api(self) -> Api:
+        """Return the API server that EKS names, asked as the caller."""
         endpoint, ca = self._connect()
         prefix, region = self._target.spec.prefix, self._target.spec.region
         return Api(
@@ -63,21 +67,9 @@ class KubernetesCluster:
             ca_pem=base64.b64decode(ca).decode(),
         )
 
-    def api(self) -> EksApi:
-        """Return the API server that EKS names."""
-        endpoint, ca = self._connect()
-        return EksApi(
-            endpoint=endpoint,
-            ca_pem=base64.b64decode(ca).decode(),
-            eks_cluster=self._target.spec.prefix,
-            region=self._target.spec.region,
-            session=self._target.session,
-            connections=CONNECTIONS,
-        )
-
-    def _namespaces(self, api: EksApi) -> Iterator[Found]:
-        listed = api.list(
-            "/api/v1/namespaces", fieldSelector=f"metadata.name={self._expected.namespace}"
+    def _namespaces(self, api: Api) -> Iterator[Found]:
+        listed = _listed(
+            api, "/api/v1/namespaces", fieldSelector=f"metadata.name={self._expected.namespace}"
         )
         yield (
             "namespaces",
@@ -89,11 +81,11 @@ class KubernetesCluster:
             },
         )
 
-    def _bindings(self, api: EksApi) -> Iterator[Found]:
+    def _bindings(self, api: Api) -> Iterator[Found]:
         path = f"/apis/elbv2.k8s.aws/v1beta1/namespaces/{self._kafka}/targetgroupbindings"
-        yield "bindings", {name_of(item): _binding(item["spec"]) for item in api.list(path)}
+        yield "bindings", {name_of(item): _binding(item["spec"]) for item in _listed(api, path)}
 
-    def _services(self, api: EksApi) -> Iterator[Found]:
+    def _services(self, api: Api) -> Iterator[Found]:
         yield (
             "services",
             {
@@ -103,29 +95,31 @@ class KubernetesCluster:
                         for port in item["spec"].get("ports") or ()
                     )
                 )
-                for item in api.list(f"/api/v1/namespaces/{self._kafka}/services")
+                for item in _listed(api, f"/api/v1/namespaces/{self._kafka}/services")
             },
         )
 
-    def _pods(self, api: EksApi) -> Iterator[Found]:
-        listed = api.list(
+    def _pods(self, api: Api) -> Iterator[Found]:
+        listed = _listed(
+            api,
             f"/api/v1/namespaces/{self._kafka}/pods",
             labelSelector=f"{naming.CLUSTER_LABEL}={self._expected.cluster}",
         )
         yield "pods", {name_of(item): pod for item in listed if (pod := _pod(item)) is not None}
 
-    def _connect_bindings(self, api: EksApi) -> Iterator[Found]:
+    def _connect_bindings(self, api: Api) -> Iterator[Found]:
         name = naming.connect_init_binding(self._expected.namespace, self._expected.cluster)
-        listed = api.list(
+        listed = _listed(
+            api,
             "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
             fieldSelector=f"metadata.name={name}",
         )
         yield "connect_bindings", {name_of(item): True for item in listed}
 
-    def _volumes(self, api: EksApi) -> Iterator[Found]:
+    def _volumes(self, api: Api) -> Iterator[Found]:
         ours = re.compile(rf"data-\d+-{re.escape(self._expected.cluster)}-.+-\d+")
         found = {}
-        for item in api.list("/api/v1/persistentvolumes"):
+        for item in _listed(api, "/api/v1/persistentvolumes"):
             claim = item["spec"].get("claimRef") or {}
             name = str(claim.get("name", ""))
             if claim.get("namespace") == self._expected.namespace and ours.fullmatch(name):
@@ -135,7 +129,7 @@ class KubernetesCluster:
                 )
         yield "volumes", found
 
-    def _budgets(self, api: EksApi) -> Iterator[Found]:
+    def _budgets(self, api: Api) -> Iterator[Found]:
         path = f"/apis/policy/v1/namespaces/{self._kafka}/poddisruptionbudgets"
         yield (
             "budgets",
@@ -145,7 +139,7 @@ class KubernetesCluster:
                     max_unavailable=_text(item["spec"].get("maxUnavailable")),
                     of_kafka=self._covers_kafka(item["spec"].get("selector")),
                 )
-                for item in api.list(path)
+                for item in _listed(api, path)
             },
         )
 
@@ -163,9 +157,9 @@ class KubernetesCluster:
         }
         return is_selected(given, selector)
 
-    def _workloads(self, api: EksApi) -> Iterator[Found]:
+    def _workloads(self, api: Api) -> Iterator[Found]:
         """Read what drains or rolls beside us, wherever it was installed."""
-        listed = list(api.list("/apis/apps/v1/deployments"))
+        listed = list(_listed(api, "/apis/apps/v1/deployments"))
         handler = (constants.NTH_NAMESPACE, constants.NTH_RELEASE)
         yield (
             "termination_handlers",
@@ -187,12 +181,15 @@ class KubernetesCluster:
         beside = [
             item for item in listed if (item["metadata"]["namespace"], name_of(item)) != handler
         ]
-        yield "second_handlers", _second_handlers([*beside, *api.list("/apis/apps/v1/daemonsets")])
+        yield (
+            "second_handlers",
+            _second_handlers([*beside, *_listed(api, "/apis/apps/v1/daemonsets")]),
+        )
 
-    def _kafkas(self, api: EksApi) -> Iterator[Found]:
+    def _kafkas(self, api: Api) -> Iterator[Found]:
         path = f"/apis/kafka.strimzi.io/v1/namespaces/{self._kafka}/kafkas"
         ours = f"metadata.name={self._expected.cluster}"
-        listed = api.list(path, fieldSelector=ours)
+        listed = _listed(api, path, fieldSelector=ours)
         yield "kafkas", {name_of(item): _kafka(item) for item in listed}
 
 

@@ -29,7 +29,6 @@ from core.model.facts import NOT_ASKED, ClusterFacts
 from core.model.kafka import Kafka
 from core.model.snapshot import Snapshot
 from core.unknown import Unknown
-from handlers.adapters.eks import EksApi
 from handlers.store.pauses import Pauses
 from handlers.store.records import DynamoRecords
 from infra.alerts import alarms
@@ -99,7 +98,7 @@ def _of_kafka(target: Target, cluster: KubernetesCluster) -> list[Finding]:
     def kafkas(api: Api) -> tuple[Kafka, ...]:
         return tuple(each for each in kafka.kafkas(api, namespace) if each.name == spec.name)
 
-    api = answer_or_reason(cluster.survey_api)
+    api = answer_or_reason(cluster.api)
     # The twin's operator runs beside its API server, and not in it.
     workloads = NOT_ASKED if target.endpoint_url is not None else on(api, tools.workloads)
     facts = ClusterFacts(
@@ -168,7 +167,7 @@ def _read(
     return Snapshot(**found), unread
 
 
-def _of_cluster(api: Future[EksApi], reader: Callable[[EksApi], Iterator[Found]]) -> Reader:
+def _of_cluster(api: Future[Api], reader: Callable[[Api], Iterator[Found]]) -> Reader:
     return lambda: reader(api.result())
 
 

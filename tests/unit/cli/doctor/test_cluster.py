@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,7 +14,7 @@ from cli.doctor.cluster import KubernetesCluster
 from cli.target import Target
 from core.checks.expected import expectation_of
 from core.model import snapshot
-from handlers.adapters.eks import EksApi
+from infra.eks.api import Api
 from infra.kafka.cluster import kafka_spec
 from tests.unit.infra.programs import spec
 
@@ -31,9 +31,9 @@ class Lists:
         self._items = items
         self.asked: dict[str, dict[str, str]] = {}
 
-    def list(self, path: str, **query: str) -> Iterator[dict[str, Any]]:
+    def get(self, path: str, limit: int, **query: str) -> dict[str, Any]:
         self.asked[path] = query
-        yield from self._items.get(path.rpartition("/")[2], ())
+        return {"items": self._items.get(path.rpartition("/")[2], [])}
 
 
 def cluster() -> KubernetesCluster:
@@ -46,7 +46,7 @@ def read(**items: list[dict[str, Any]]) -> tuple[dict[str, Any], Lists]:
     found = {
         part: members
         for _, reader in cluster().readers()
-        for part, members in reader(cast("EksApi", api))
+        for part, members in reader(cast("Api", api))
     }
     return found, api
 
