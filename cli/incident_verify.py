@@ -11,8 +11,7 @@ from rich.console import Console
 from cli import answer
 from cli.incidents import Desk, sentences
 from core.errors import InvalidInput, StillwaterError, one_line, passed_on
-from core.incidents.codec import from_json
-from core.incidents.record import Incident
+from core.incidents.record import Incident, from_json
 from core.incidents.verify import RULES, Break, breaks
 
 MOST_SHOWN = 10

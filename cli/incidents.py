@@ -28,9 +28,8 @@ from core import naming
 from core.cluster import ClusterSpec
 from core.errors import Conflict, InvalidInput, StillwaterError
 from core.fields import instance_in
-from core.incidents.codec import flat
 from core.incidents.joining import ask_release, hold, ignore
-from core.incidents.record import Incident, Transition
+from core.incidents.record import Incident, Transition, flat
 from core.slack.text import durations, outlook, subject, symbol
 from core.words import span, time_said
 from handlers.adapters.aws import tick_message

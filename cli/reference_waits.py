@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from core.cluster import Timings
 from core.cluster.operated import policy
+from core.incidents.decide import WAITS, Wait
 from core.incidents.record import State
-from core.incidents.waits import WAITS, Wait
 from core.words import span
 
 BEGIN, END = "<!-- waits: `make docs` writes this table -->", "<!-- end of waits -->"

@@ -23,27 +23,22 @@ from core.availability.lease import members
 from core.incidents.actions import (
     Action,
     Cordon,
+    Decision,
     DropLease,
     ForwardDrain,
     Page,
     ReplaceRoot,
     TakeLease,
     Uncordon,
-)
-from core.incidents.consenting import party_waits
-from core.incidents.decisions import (
-    ENDING,
-    STOPPED,
-    ec2_state,
     go,
-    is_hooked,
     lease_renewal,
     retain,
     stay,
 )
+from core.incidents.consenting import party_waits
 from core.incidents.learn import pod_there
-from core.incidents.observation import NodeView, Observation, Policy
-from core.incidents.record import Decision, Incident, InPlace, State
+from core.incidents.observation import ENDING, STOPPED, NodeView, Observation, Policy, ec2_state
+from core.incidents.record import Incident, InPlace, State, is_hooked
 from core.incidents.replacement import barred, not_back, unfit, why_unready
 
 # EC2 shows a task it has taken within seconds; asked again under the same key it makes no other.

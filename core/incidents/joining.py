@@ -1,29 +1,23 @@
 """Makes announcements an incident or joins them to one, in whatever order AWS delivers them.
 
-Records what people and the group want of an incident, for the loop to obey at its next look.
-
-The command line writes the first three into the ledger, λ interruption the last. Every one is kept
-with who said it and when.
-
-A stop on purpose: who paused a cluster, why, and until when.
-
-While it holds nothing new is drained or terminated: hooks keep beating, drains that run end, and
-everything stays visible. A two-minute warning is drained all the same, since EC2 takes it anyway.
-core.incidents.decide and planned ask it, and handlers.incidents.act once more directly before it
-acts.
+So join the words of people and of groups (hold, ignore, release, a launch that failed), each kept
+with who said it and when, and what the node termination handler posts when a drain attempt has
+ended: `{{ toJson . }}` of its own event, after the attempt, whether it went well or not. A pause
+stands beside them: while it holds nothing new is drained or terminated, hooks keep beating and
+drains that run end; a two-minute warning is drained all the same, since EC2 takes it anyway.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from core.errors import Conflict, InvalidInput
 from core.events import GroupChange, GroupNotice, Interruption, Kind
 from core.events.announcements import CLOCKS_APART_SECONDS, ISSUES, URGENT
-from core.fields import part
-from core.incidents.nodeclaims import disrupted_for
+from core.fields import instance_in, part, readable, text
 from core.incidents.record import (
     Incident,
     InPlace,
@@ -33,6 +27,7 @@ from core.incidents.record import (
     State,
     Transition,
     apply_word,
+    disrupted_for,
     governing,
     incident_id,
     is_another,
@@ -42,8 +37,6 @@ from core.naming import DRAIN_HOOK
 from core.window import clock
 
 _GRAVITY = tuple(Kind)
-
-
 # Each is a matter of its own, whatever else was announced of the machine.
 _TROUBLES = ISSUES | {Kind.SICK_NODE, Kind.SCHEDULED_CHANGE}
 
@@ -459,3 +452,88 @@ def pause_from_document(document: object) -> Pause | None:
         since=since if isinstance(since, int | float) else 0.0,
         until=until if isinstance(until, int | float) else None,
     )
+
+
+NTH = "nth"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrainReport:
+    """One attempt that NTH has ended."""
+
+    nth_event_id: str
+    announcement_id: str
+    instance_id: str
+    kind: str
+    node_name: str | None
+
+
+def read_drain_report(body: str) -> DrainReport:
+    """Read a report; raises InvalidInput with a sentence for anything else."""
+    try:
+        message = json.loads(body, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        raise InvalidInput(
+            ["The body is no valid JSON; set NTH's webhookTemplate to {{ toJson . }}."]
+        ) from None
+    if not isinstance(message, Mapping):
+        raise InvalidInput(["The body is no JSON object, as NTH's events are."])
+    event_id, kind = text(message, "EventID"), text(message, "Kind")
+    instance_id = instance_in(message.get("InstanceID"))
+    missing = [
+        name
+        for name, value in (("EventID", event_id), ("Kind", kind), ("InstanceID", instance_id))
+        if value is None
+    ]
+    if event_id is None or kind is None or instance_id is None:
+        raise InvalidInput([f"The body has no usable {' and no '.join(missing)}."])
+    return DrainReport(
+        nth_event_id=event_id,
+        announcement_id=_announcement_id(event_id),
+        instance_id=instance_id,
+        kind=kind,
+        node_name=text(message, "NodeName"),
+    )
+
+
+def _refuse_constant(name: str) -> object:
+    # Python reads NaN and Infinity, which are no JSON.
+    raise ValueError(name)
+
+
+def _announcement_id(event_id: str) -> str:
+    """Return the id in NTH's own: asg-lifecycle-term-<hex of the announcement's id>."""
+    try:
+        return readable(bytes.fromhex(event_id.rpartition("-")[2]))
+    except ValueError:
+        raise InvalidInput(
+            [f"EventID {event_id[:80]!r} does not end in the hex of an announcement's id."]
+        ) from None
+
+
+def is_reported_by(incident: Incident, report: DrainReport) -> bool:
+    """Say whether a report is about the drain that this incident had forwarded."""
+    if incident.instance_id != report.instance_id or incident.forwarded is None:
+        return False
+    return report.announcement_id == _forwarded_id(incident)
+
+
+def _forwarded_id(incident: Incident) -> str:
+    """Return the id by which NTH knows what it was sent (its RequestId where no event has one)."""
+    try:
+        sent = json.loads(incident.drain_event or "")
+    except ValueError:
+        # The announcement got lost; handlers.incidents.act sent one in its place.
+        return f"stillwater-{incident.id}"
+    return text(sent, "id") or text(sent, "RequestId") or ""
+
+
+def note_report(incident: Incident, report: DrainReport, now: float) -> Incident:
+    """Add a report to the incident's history; the same one again changes nothing."""
+    where = report.node_name or f"the node of {report.instance_id}"
+    said = f"NTH has ended its attempt to drain {where} ({report.nth_event_id})."
+    sent = incident.forwarded
+    if sent is None or any(note.reason == said for note in incident.notes):
+        return incident
+    reported = sent if sent.reported_at is not None else replace(sent, reported_at=now)
+    return replace(incident, forwarded=reported).with_note(now, NTH, said)

@@ -15,6 +15,7 @@ from dataclasses import replace
 from core.availability.leaders import LOST_ZONE
 from core.incidents.actions import (
     Action,
+    Decision,
     DropLease,
     FreezeZone,
     HookResult,
@@ -22,26 +23,16 @@ from core.incidents.actions import (
     ReleaseAttachments,
     TaintOutOfService,
     Untaint,
-)
-from core.incidents.decisions import (
     asked_for,
     complete,
-    ec2_state,
-    evicting,
     go,
-    is_hooked,
     lease_renewal,
     stay,
 )
-from core.incidents.learn import (
-    PATIENCE_SECONDS,
-    WAITING,
-    attached_there,
-    looked_at_again,
-    pod_there,
-)
-from core.incidents.observation import Observation, Policy
-from core.incidents.record import Decision, Incident, State
+from core.incidents.consenting import looked_at_again
+from core.incidents.learn import IDLE_PATIENCE_SECONDS, WAITING, attached_there, pod_there
+from core.incidents.observation import Observation, Policy, ec2_state
+from core.incidents.record import Incident, State, is_evicted, is_hooked
 from core.incidents.replacement import is_returning, still_missing, why_unready
 from core.views import id_list
 
@@ -65,7 +56,7 @@ def drained_by_others(incident: Incident, seen: Observation, policy: Policy) -> 
         return None
     moved = pod is not None and pod.node_name is not None
     stands = seen.node_of(incident.instance_id) is not None
-    if not (moved or stands or is_hooked(incident) or evicting(incident)):
+    if not (moved or stands or is_hooked(incident) or is_evicted(incident)):
         return None
     reason = f"Pod {incident.pod_name} has left {incident.node_name}, which others have drained."
     return go(State.DRAINING, reason, *lease_renewal(incident))
@@ -84,7 +75,7 @@ def decide_found(incident: Incident, seen: Observation, policy: Policy) -> Decis
     ended = f"EC2 confirms that instance {incident.instance_id} is {state or 'gone'}"
     if incident.node_id is None:
         again = looked_at_again(incident, seen, policy)
-        if again and seen.now - incident.held_since <= PATIENCE_SECONDS:
+        if again and seen.now - incident.held_since <= IDLE_PATIENCE_SECONDS:
             return again
         # A stopped one stands in its hooks still: unanswered, they would run out and retain it.
         hooks = complete(incident, HookResult.CONTINUE)

@@ -32,35 +32,34 @@ from core.events import Kind
 from core.events.health import ChangeResponse, answer_to
 from core.incidents import in_place
 from core.incidents.actions import (
+    LATE_REPLACEMENT_SECONDS,
     Action,
+    Decision,
     DropLease,
     KeepErrors,
     MoveLeaders,
     Page,
     RestoreLeaders,
     SetDesired,
+    asked_for,
+    go,
+    stay,
 )
-from core.incidents.decisions import asked_for, evicting, go, is_hooked, stay
+from core.incidents.consenting import looked_at_again, out_of_time, overtaking_decision
 from core.incidents.evicted import given_up, nothing_to_evict
 from core.incidents.joining import scheduled_changes
-from core.incidents.learn import looked_at_again
 from core.incidents.observation import Observation, Policy
-from core.incidents.record import EXPEDITED, Decision, Incident, State
+from core.incidents.record import EXPEDITED, Incident, State, is_evicted, is_hooked
 from core.incidents.replacement import (
+    decide_awaiting_node,
+    into_hooks,
+    is_own_group,
     is_unneeded,
     is_unsettled,
     nowhere_to_go,
-    ours,
     replacement_for,
     spoken_for,
 )
-from core.incidents.terminating import (
-    decide_awaiting_node,
-    into_hooks,
-    out_of_time,
-    overtaking_decision,
-)
-from core.incidents.waits import LATE_REPLACEMENT_SECONDS
 from core.window import Start, clock, start_of
 
 # SQS delays a message by 15 minutes at most.
@@ -244,7 +243,7 @@ def _nothing_to_move(incident: Incident, seen: Observation, policy: Policy) -> D
     if incident.node_id is None and _awaits_its_turn(incident, seen, policy):
         reason = f"No Kafka pod runs on {incident.node_name}, whose turn has not come."
         return stay(incident, policy, reason)
-    if incident.node_id is not None or evicting(incident):
+    if incident.node_id is not None or is_evicted(incident):
         return nothing_to_evict(incident)
     again = looked_at_again(incident, seen, policy)
     if again:
@@ -320,7 +319,7 @@ def replacing(incident: Incident, seen: Observation, policy: Policy) -> Decision
 
 def _capacity(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     group = seen.group
-    theirs = policy.drain_route == "asked" or not ours(seen)
+    theirs = policy.drain_route == "asked" or not is_own_group(seen)
     if asked_for(incident, policy) and (group is None or theirs):
         return decide_awaiting_node(
             incident, seen, policy

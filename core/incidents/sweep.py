@@ -1,40 +1,30 @@
-"""Compares lists to find what the sweep is for: lost announcements, incidents nobody carries.
+"""Finds by comparing lists what was lost: announcements, ticks, machines that are sick or apart.
 
 handlers.sweep reads groups, instances, status checks, nodes and the ledger, asks `turn` whose turn
 it is, and acts on `findings`: announcements as AWS should have made them, and wake-ups; and frees a
 lease that `is_stranded`. All may be repeated without harm, so a sweep that dies half-way, or runs
-twice, changes nothing.
+twice, changes nothing. A person is told, once a day while it lasts, of machines that no group looks
+after (standby, detached, warm pool, groups gone) and of pods that are out while no incident has
+called for them.
 
-Decides whose instances and groups are a cluster's, by what AWS has written on them.
-
-A cluster of ours carries one tag of ours; one that exists is known by its groups' names and by the
-tags that EKS and Karpenter write on what they launch.
-
-Finds machines of Kafka's that no group looks after: standby, detached, warm pool, groups gone.
-
-AWS announces none of these. Such a machine serves on, and nobody replaces it when it dies; a
-termination of it runs no hook, so its broker would stop without a drain. A person is told, once a
-day while it stays so. What ends there, stopped or hibernated, core.incidents.sweep finds.
-
-Finds Kafka's pods that have been out for long, while no incident has called a person for them.
-
-A person may let an instance go as it is, a group may get no capacity for days, a pod may never
-start: whoever decided it has gone home, and the broker is still out. A person is told, once a day
-while it lasts.
+Three watch a node for sickness: the node monitoring agent by its conditions, the kubelet by Ready,
+EC2 by its checks. Two of them are believed within minutes. One alone must last as long as EKS
+itself waits, and a node that is sick in its first hour is a person's: the next one may be born with
+the same. One machine leaves at a time, and none where more than a share of a zone or of the cluster
+is sick: that is a zone's incident, or an image's, and no departure mends it.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from core.availability.lease import Lease
 from core.events import Interruption, Kind, VolumeChange
-from core.incidents.inventory import StatusView
 from core.incidents.joining import scheduled_changes
-from core.incidents.learn import KARPENTER
-from core.incidents.nodeclaims import NodeClaim, disruption_of
-from core.incidents.observation import GroupView, NodeView, PodView
+from core.incidents.learn import KARPENTER, disruption_of
+from core.incidents.observation import GroupView, NodeClaim, NodeView, PodView, StatusView
 from core.incidents.record import (
     UNDRAINED,
     Incident,
@@ -46,48 +36,7 @@ from core.incidents.record import (
     last_word_at,
 )
 from core.incidents.replacement import causes, joined
-from core.incidents.sickness import Concern, Departure, Recovery, Ward
-from core.incidents.sickness import findings as findings_of_sickness
-from core.naming import GATE_HOOK, managed_tag
-
-GROUP_TAG = "aws:autoscaling:groupName"
-# Tags that stand together: a key, and the values it may have; none: whatever it says.
-Mark = Mapping[str, tuple[str, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class Ownership:
-    """Tags of which one set is on everything of the cluster, and groups by name."""
-
-    marks: tuple[Mark, ...] = ()
-    scaling_groups: tuple[str, ...] = ()
-
-    def of(self, tags: Mapping[str, str]) -> bool:
-        """Say whether an instance with these tags is the cluster's."""
-        if tags.get(GROUP_TAG) in self.scaling_groups:
-            return True
-        return any(
-            all(key in tags and tags[key] in (values or (tags[key],)) for key, values in m.items())
-            for m in self.marks
-        )
-
-    @property
-    def of_instances(self) -> tuple[Mark, ...]:
-        """Return the marks of instances: Auto Scaling writes the group's name on each."""
-        by_name = ({GROUP_TAG: self.scaling_groups},) if self.scaling_groups else ()
-        return (*self.marks, *by_name)
-
-    @property
-    def lacking(self) -> str:
-        """Say what something of another's does not have."""
-        named = [", ".join(mark) for mark in self.of_instances]
-        return f"no tag {' nor '.join(named)}" + (" of this cluster" if len(named) > 1 else "")
-
-
-def ours(prefix: str) -> Ownership:
-    """Return how a cluster of ours is known."""
-    return Ownership(marks=({managed_tag(prefix): ()},))
-
+from core.naming import GATE_HOOK
 
 # What a group does with an instance in the ordinary course; hooks of both kinds among it.
 _ORDINARY = ("InService", "Pending", "Terminating", "Terminated")
@@ -234,6 +183,15 @@ class Snapshot:
         known.update(claim.instance_id for claim in self.standing if claim.instance_id)
         known.update(incident.instance_id for incident in self.incidents)
         return tuple(sorted(known))
+
+
+@dataclass(frozen=True, slots=True)
+class Concern:
+    """Something about machines that a person decides; told once a day for each key."""
+
+    key: str
+    reason: str
+    page: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -478,7 +436,7 @@ def _sick(seen: Snapshot) -> Iterator[Announce | Concern]:
         treated=treated.keys(),
         zones_in_trouble=seen.zones_in_trouble,
     )
-    for found in findings_of_sickness(ward):
+    for found in sickness_findings(ward):
         match found:
             case Concern():
                 yield found
@@ -572,3 +530,183 @@ def _announcement(kind: Kind, instance_id: str, what: str) -> Interruption:
         occurred_at=None,
         body="",
     )
+
+
+AGENT, KUBELET, EC2 = "node monitoring agent", "kubelet", "EC2"
+# EKS's own repair waits 30 minutes for the agent's conditions and for Ready. EC2 moves an instance
+# whose host fails to another one by itself, within minutes.
+ALONE_SECONDS: Mapping[str, float] = {AGENT: 1800.0, KUBELET: 1800.0, EC2: 600.0}
+# EC2 reports every reboot as a failed check, and a node that reboots is not Ready.
+TOGETHER_SECONDS = 120.0
+YOUNG_SECONDS = 3600.0
+# aws/eks-node-monitoring-agent#215: one line of a log at boot makes a condition False for days.
+BOOT_SECONDS = 600.0
+# More sick machines than this part of a zone, or of the cluster, have one cause. One is one.
+MOST_SHARE = 1 / 3
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """One thing that is wrong with a machine, by one of those who watch it."""
+
+    source: str
+    what: str
+    since: float  # epoch seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Patient:
+    """A node of Kafka's with signs that have lasted, on an instance that runs."""
+
+    node: NodeView
+    signs: tuple[Sign, ...]
+
+    @property
+    def key(self) -> str:
+        """Name this sickness: another sign, or the same one anew, is another."""
+        return ",".join(f"{s.what}@{s.since:.0f}" for s in self.signs)
+
+    @property
+    def what(self) -> str:
+        return "; ".join(f"{s.source}: {s.what}" for s in self.signs)
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.node.name} is sick: {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """A machine that is to leave for what is wrong with it."""
+
+    patient: Patient
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """A machine whose departure is no longer asked for."""
+
+    instance_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ward:
+    """What one run of the sweep has seen of the cluster's machines."""
+
+    now: float  # epoch seconds
+    nodes: Sequence[NodeView]  # Kafka's
+    running: Collection[str]  # instances that EC2 runs
+    statuses: Mapping[str, StatusView]  # of those that were asked about
+    leaving: Collection[str] = ()  # instances with an open incident for another reason
+    treated: Collection[str] = ()  # instances that leave for this one
+    zones_in_trouble: Collection[str] = ()  # names of zones with an open incident of their own
+
+
+def sickness_findings(ward: Ward) -> Iterator[Departure | Recovery | Concern]:
+    """Yield who is well again, else who is to leave, the clearest case first, or whom to call.
+
+    Of the departures one is to be begun; the next has its turn when that one is over.
+    """
+    nodes = [n for n in ward.nodes if n.zone and n.instance_id in ward.running]
+    sick = [p for n in nodes if n.instance_id not in ward.leaving if (p := _patient(n, ward))]
+    if ward.treated:
+        yield from _recoveries(nodes, ward)
+        return
+    common = _common_cause(sick, [n for n in nodes if n.instance_id not in ward.leaving])
+    if common is not None:
+        yield common
+        return
+    for patient in sorted(sick, key=_clearest):
+        if patient.node.zone in ward.zones_in_trouble:
+            continue  # It bears the zone's incident out, which pages and freezes.
+        doubt = _sickness_doubt(patient)
+        if not _signs_last(patient.signs, ward.now):
+            continue
+        if doubt is None:
+            yield Departure(patient)
+        else:
+            key = f"sick:{patient.node.instance_id}:{patient.key}"
+            yield Concern(key, doubt, page="sick")
+
+
+def signs_of(node: NodeView, status: StatusView | None) -> tuple[Sign, ...]:
+    """Return everything that is wrong with a node, however short it has been so."""
+    found = [Sign(AGENT, f"{what}=False", since) for what, since in sorted(node.sick.items())]
+    if not node.ready and node.unready_since is not None:
+        found.append(Sign(KUBELET, "not Ready", node.unready_since))
+    checks = {} if status is None else status.impaired
+    found += [Sign(EC2, f"{check} check", since) for check, since in sorted(checks.items())]
+    return tuple(found)
+
+
+def _patient(node: NodeView, ward: Ward) -> Patient | None:
+    found = signs_of(node, ward.statuses.get(node.instance_id or ""))
+    lasting = tuple(s for s in found if ward.now - s.since >= TOGETHER_SECONDS)
+    return Patient(node, lasting) if lasting else None
+
+
+def _recoveries(nodes: Sequence[NodeView], ward: Ward) -> Iterator[Recovery]:
+    """Yield those whom every one of the three calls well; EC2's silence proves nothing."""
+    for node in nodes:
+        status = ward.statuses.get(node.instance_id or "")
+        if node.instance_id not in ward.treated or status is None or not node.ready:
+            continue
+        if not signs_of(node, status):
+            yield Recovery(node.instance_id or "")
+
+
+def _common_cause(sick: Sequence[Patient], nodes: Sequence[NodeView]) -> Concern | None:
+    """Recognise a trouble that more machines have than one departure mends."""
+    standing = Counter(n.zone for n in nodes)
+    for zone, count in sorted(Counter(p.node.zone for p in sick).items(), key=str):
+        if _too_many(count, standing[zone]):
+            return _shared_sickness(f"{count} of {standing[zone]} of zone {zone}", sick)
+    if _too_many(len(sick), len(nodes)):
+        return _shared_sickness(f"{len(sick)} of {len(nodes)} of the cluster", sick)
+    return None
+
+
+def _too_many(count: int, standing: int) -> bool:
+    return count > 1 and count > standing * MOST_SHARE
+
+
+def _shared_sickness(whose: str, sick: Sequence[Patient]) -> Concern:
+    named = sorted(p.node.instance_id or "" for p in sick)
+    told = "; ".join(p.sentence for p in sick[:3])
+    reason = (
+        f"{whose} of Kafka's machines are sick at once, which no departure mends: none is "
+        f"replaced, and a person decides. {told}."
+    )
+    return Concern(f"sick_together:{','.join(named)}", reason, page="sick")
+
+
+def _clearest(patient: Patient) -> tuple[int, float, str]:
+    sources = len({s.source for s in patient.signs})
+    return (-sources, min(s.since for s in patient.signs), patient.node.name)
+
+
+def _signs_last(signs: Sequence[Sign], now: float) -> bool:
+    """Say whether two who watch agree, or one has said so for as long as one alone must."""
+    return len({s.source for s in signs}) > 1 or any(
+        now - s.since >= ALONE_SECONDS[s.source] for s in signs
+    )
+
+
+def _sickness_doubt(patient: Patient) -> str | None:
+    """Say why a person is asked before a machine is replaced; None: nothing speaks against it."""
+    born = patient.node.created_at
+    first = min(s.since for s in patient.signs)
+    if born is None:
+        return None
+    if first - born < BOOT_SECONDS and {s.source for s in patient.signs} == {AGENT}:
+        return (
+            f"{patient.sentence}, from its first minutes on, and neither EC2 nor its kubelet bears "
+            f"that out. The agent may never have looked again: restart its pod on the node, and "
+            f"replace the node if it says the same."
+        )
+    if first - born < YOUNG_SECONDS:
+        return (
+            f"{patient.sentence}, within an hour of its birth. It is not replaced: look for what "
+            f"another machine of the same template would have, too."
+        )
+    return None

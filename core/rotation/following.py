@@ -15,9 +15,8 @@ from dataclasses import replace
 from core.availability.consent import check_returned, is_back, outsider_missing
 from core.events import Kind
 from core.health.pods import is_hopeless
-from core.incidents.decisions import is_hooked
 from core.incidents.observation import Policy
-from core.incidents.record import Incident, State
+from core.incidents.record import Incident, State, is_hooked
 from core.incidents.replacement import causes, joined
 from core.rotation.estimate import with_pace
 from core.rotation.observation import RunObservation

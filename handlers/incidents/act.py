@@ -27,6 +27,8 @@ from core.errors import Conflict, StillwaterError
 from core.health.kafka import ErrorSnapshot, snapshot
 from core.health.node import Metric
 from core.incidents.actions import (
+    OWN,
+    WITHHELD,
     Action,
     CloseBudget,
     CompleteHook,
@@ -44,6 +46,7 @@ from core.incidents.actions import (
     MoveLeaders,
     OpenBudget,
     Page,
+    Reach,
     ReleaseAttachments,
     ReplaceRoot,
     RestoreLeaders,
@@ -53,13 +56,13 @@ from core.incidents.actions import (
     TerminateInGroup,
     Uncordon,
     Untaint,
+    is_allowed,
 )
 from core.incidents.consenting import operator_refusal
-from core.incidents.decisions import OWN, WITHHELD, Reach, is_allowed
 from core.incidents.lost import CONFIRMED
 from core.incidents.observation import Policy
 from core.incidents.record import Incident
-from core.incidents.terminating import own_refusal
+from core.incidents.replacement import own_refusal
 from core.naming import DRAIN_HOOK
 from core.zones.incident import LostZone
 from handlers.adapters.aws import Cloud, Queue

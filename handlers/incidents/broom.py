@@ -25,12 +25,11 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from core.errors import Conflict, StillwaterError
 from core.events import Kind
-from core.incidents.nodeclaims import NodeClaim
-from core.incidents.observation import NodeView, PodView
+from core.incidents.observation import NodeClaim, NodeView, PodView
 from core.incidents.record import is_unattended as incident_unattended
-from core.incidents.sickness import Concern
 from core.incidents.sweep import (
     Announce,
+    Concern,
     Finding,
     Snapshot,
     Wake,

@@ -34,8 +34,8 @@ from core.events import (
 )
 from core.events.parsing import Home, foreign
 from core.fields import eks_cluster_in, instance_in, volume_in, zone_id_in
-from core.incidents.inventory import EbsVolume
 from core.incidents.joining import awaiting, note_group
+from core.incidents.observation import EbsVolume
 from core.incidents.record import Incident
 from core.volumes.views import ModificationState
 from core.window import clock

@@ -17,13 +17,12 @@ from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
 
 from core.errors import Conflict, StillwaterError
-from core.incidents.actions import Page
+from core.incidents.actions import Decision, Page, as_told, settle
+from core.incidents.consenting import seen_to_end
 from core.incidents.decide import next_action
-from core.incidents.decisions import as_told
-from core.incidents.drains import seen_to_end
-from core.incidents.learn import learn, note_refusal, settle
+from core.incidents.learn import learn, note_refusal
 from core.incidents.observation import Observation, Policy
-from core.incidents.record import Decision, Incident, is_unattended
+from core.incidents.record import Incident, is_unattended
 from core.metric_names import DECISIONS_MADE
 from core.window import clock
 from handlers.adapters import metrics

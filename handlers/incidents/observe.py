@@ -11,9 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from core.availability.lease import Lease, companions, hinders, in_the_way, lease_of
 from core.availability.operator import OperatorView
 from core.errors import StillwaterError
-from core.incidents.consenting import asks_of_all
-from core.incidents.decisions import at_its_turn, waiting_turns
-from core.incidents.drains import without_lease
+from core.incidents.consenting import asks_of_all, waiting_turns, without_lease
 from core.incidents.learn import learn
 from core.incidents.observation import (
     NOT_ASKED,
@@ -23,7 +21,7 @@ from core.incidents.observation import (
     RootTask,
     StandingDrain,
 )
-from core.incidents.record import Incident, State, instance_of
+from core.incidents.record import Incident, State, at_its_turn, instance_of
 from core.incidents.replacement import places
 from core.placement import PodNeeds
 from core.unknown import Unknown

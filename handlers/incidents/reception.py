@@ -16,8 +16,8 @@ from core.events.announcements import URGENT
 from core.events.parsing import doubt
 from core.incidents.decide import why_overruled, why_unanswered
 from core.incidents.joining import merge, open_incident, reopens
+from core.incidents.observation import Ownership
 from core.incidents.record import Incident
-from core.incidents.sweep import Ownership
 from handlers.adapters.aws import Cloud, Queue, tick_message
 from handlers.adapters.pages import call
 from handlers.store.ledger import Ledger, rounds

@@ -33,8 +33,7 @@ from aws_lambda_powertools import Logger
 
 from core.availability.leaders import LOST_ZONE
 from core.events import Kind
-from core.incidents.observation import GroupView, NodeView, zones_of
-from core.incidents.sweep import Ownership
+from core.incidents.observation import GroupView, NodeView, Ownership, zones_of
 from core.slack.zone_thread import worth_telling
 from core.zones.evidence import ZoneSight, evidence_of
 from core.zones.incident import LostZone, ZoneIncident, freezes_in_force

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from core.availability.lease import Lease, LeaseDecision, begin, grant, release
 from core.errors import Conflict
 from core.fields import digest
-from core.incidents.codec import from_json, to_json, without_document
-from core.incidents.record import Incident, incident_id
+from core.incidents.record import Incident, from_json, incident_id, to_json, without_document
 from core.stored import as_document, values_in, without
 from handlers.adapters.calls import known_shape
 from handlers.store.table import VersionedTable

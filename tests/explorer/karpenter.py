@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from core.incidents.nodeclaims import Condition, NodeClaim
+from core.incidents.observation import Condition, NodeClaim
 from tests.explorer import agenda, nature
 from tests.explorer.adapters import Stage
 from tests.explorer.rules import break_rule, incident_of, paused

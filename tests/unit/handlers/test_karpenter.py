@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 
 from core.events import Kind
-from core.incidents.inventory import ScheduledEvent, StatusView
-from core.incidents.learn import WARNED_SECONDS
-from core.incidents.nodeclaims import Condition
+from core.incidents.evicted import WARNED_SECONDS
+from core.incidents.observation import Condition, ScheduledEvent, StatusView
 from core.incidents.record import Drainer, NodeDisruption, State
 from core.incidents.verify import breaks
 from core.zones.incident import LostZone

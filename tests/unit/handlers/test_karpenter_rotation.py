@@ -8,7 +8,7 @@ import pytest
 
 from core.events import Kind
 from core.incidents.joining import Pause
-from core.incidents.nodeclaims import Condition
+from core.incidents.observation import Condition
 from core.incidents.record import NodeDisruption, State
 from core.incidents.verify import breaks
 from core.rotation.run_record import Phase, Run, RunState

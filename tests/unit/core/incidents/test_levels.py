@@ -6,8 +6,18 @@ from typing import get_args
 
 import pytest
 
-from core.incidents.actions import Action, Heartbeat, Page, SetDesired, TakeLease
-from core.incidents.decisions import OF_OURS, Level, Reach, is_allowed, withheld_actions
+from core.incidents.actions import (
+    OF_OURS,
+    Action,
+    Heartbeat,
+    Level,
+    Page,
+    Reach,
+    SetDesired,
+    TakeLease,
+    is_allowed,
+    withheld_actions,
+)
 from tests.every_case import every_case
 from tests.unit.policies import policy_with
 

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.incidents.inventory import StatusView
-from core.incidents.observation import NodeView
-from core.incidents.sickness import Concern, Departure, Recovery, Ward, findings
+from core.incidents.observation import NodeView, StatusView
+from core.incidents.sweep import Concern, Departure, Recovery, Ward, sickness_findings
 from tests.every_case import every_case
 
 NOW = 1_795_168_800.0
@@ -65,11 +64,13 @@ def ward(
 
 
 def leaving(found: Ward) -> list[str | None]:
-    return [f.patient.node.instance_id for f in findings(found) if isinstance(f, Departure)]
+    return [
+        f.patient.node.instance_id for f in sickness_findings(found) if isinstance(f, Departure)
+    ]
 
 
 def concerns(found: Ward) -> list[str]:
-    return [f.reason for f in findings(found) if isinstance(f, Concern)]
+    return [f.reason for f in sickness_findings(found) if isinstance(f, Concern)]
 
 
 @every_case(
@@ -120,27 +121,27 @@ def test_where_many_are_sick_nobody_leaves_and_somebody_is_told(ids: tuple[str, 
 
 def test_a_sick_machine_in_a_zone_in_trouble_is_the_zones() -> None:
     found = ward({"i-a1": storage(7200)}, zones_in_trouble={"us-east-1a"})
-    assert list(findings(found)) == []
+    assert list(sickness_findings(found)) == []
 
 
 def test_the_clearest_case_goes_first_and_nobody_beside_it() -> None:
     ill = {"i-a1": storage(7200), "i-b1": storage(300)}
     found = ward(ill, checks(i_b1=300))
     assert leaving(found) == ["i-b1", "i-a1"]
-    assert list(findings(replace(found, treated={"i-b1"}))) == []
+    assert list(sickness_findings(replace(found, treated={"i-b1"}))) == []
 
 
 def test_only_who_is_called_well_by_everybody_is_well_again() -> None:
-    assert list(findings(ward({}, treated={"i-a1"}))) == [Recovery("i-a1")]
-    assert list(findings(ward({}, statuses={}, treated={"i-a1"}))) == []
-    assert list(findings(ward({"i-a1": {"ready": False}}, treated={"i-a1"}))) == []
-    assert list(findings(ward({"i-a1": storage(1)}, treated={"i-a1"}))) == []
+    assert list(sickness_findings(ward({}, treated={"i-a1"}))) == [Recovery("i-a1")]
+    assert list(sickness_findings(ward({}, statuses={}, treated={"i-a1"}))) == []
+    assert list(sickness_findings(ward({"i-a1": {"ready": False}}, treated={"i-a1"}))) == []
+    assert list(sickness_findings(ward({"i-a1": storage(1)}, treated={"i-a1"}))) == []
 
 
 def test_what_leaves_or_does_not_run_is_nobodys_patient() -> None:
     found = ward({"i-a1": storage(7200)})
-    assert list(findings(replace(found, leaving={"i-a1"}))) == []
-    assert list(findings(replace(found, running=IDS.keys() - {"i-a1"}))) == []
+    assert list(sickness_findings(replace(found, leaving={"i-a1"}))) == []
+    assert list(sickness_findings(replace(found, running=IDS.keys() - {"i-a1"}))) == []
 
 
 @given(
