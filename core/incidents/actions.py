@@ -279,7 +279,7 @@ class Decision:
     surge_to: int | None = None
     lost: bool = False
     not_in_place: str | None = None  # why the root volume is not replaced after all
-    turn_due_at: float | None = None  # it waits for others alone (core.incidents.decisions)
+    turn_due_at: float | None = None  # it waits for others alone (core.incidents.consenting)
 
 
 def stay(

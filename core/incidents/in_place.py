@@ -276,7 +276,7 @@ def _home(incident: Incident, seen: Observation, policy: Policy, node: NodeView)
     reason = f"Kafka node {incident.node_id} is back on {node.name} with {with_what}."
     ended = _drain_ended(incident, policy)
     if not ended:
-        # The lease stands until the message can do nothing more (core.incidents.drains).
+        # The lease stands until the message can do nothing more (core.incidents.consenting).
         reason += " The termination handler may be given its drain once more; nobody else goes yet."
     return go(State.RIDDEN_THROUGH, reason, DropLease(ended=ended))
 

@@ -399,7 +399,7 @@ class PodView:
     roll_asked: bool = False  # somebody asked Strimzi to restart it
     grace_seconds: float | None = None  # what it is given to stop in; None: not known
     may_leave: str | None = None  # the incident that its label says it may leave for
-    # Of Karpenter (core.incidents.nodeclaims): epoch seconds before which it evicts nobody, and
+    # Of Karpenter (core.incidents.learn): epoch seconds before which it evicts nobody, and
     # whether it ends the node under the pod.
     undisturbed_until: float | None = None
     ignores_disruption: bool = False
@@ -444,7 +444,7 @@ class WaitingTurn:
     """Another incident that asked for its turn when it was last looked at."""
 
     incident_id: str
-    due_at: float  # epoch seconds: by when its turn is to have come (core.incidents.decisions)
+    due_at: float  # epoch seconds: by when its turn is to have come (core.incidents.consenting)
     next_look_at: float  # epoch seconds: when its next tick is due
 
 

@@ -201,7 +201,7 @@ def decide_rotated(incident: Incident, seen: Observation, policy: Policy) -> Dec
 
 
 def decide_sick(incident: Incident, seen: Observation, policy: Policy) -> Decision:
-    """Begin with a machine that is sick and not dead (core.incidents.sickness)."""
+    """Begin with a machine that is sick and not dead (core.incidents.sweep)."""
     if incident.called_off:
         return _called_off(incident, seen, policy)
     taken = f"Instance {incident.instance_id} is sick ({incident.event_type})"

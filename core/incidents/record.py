@@ -209,7 +209,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeDisruption:
-    """What Karpenter does to the node (core.incidents.nodeclaims)."""
+    """What Karpenter does to the node (core.incidents.learn)."""
 
     reason: str
     forced_at: float | None = None  # epoch seconds: from then on no budget is asked
@@ -377,7 +377,7 @@ class Incident:
     ticked_at: float | None = None
     next_tick_at: float | None = None
     version: int = 0
-    # What a newer release wrote and this one cannot read; core.incidents.codec writes it back.
+    # What a newer release wrote and this one cannot read; `to_json` writes it back.
     unread: Mapping[str, Any] = field(default_factory=dict)
 
     @property

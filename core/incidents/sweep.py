@@ -462,7 +462,7 @@ def _well_again(incident: Incident) -> Iterator[Announce]:
 def _failing(seen: Snapshot, instance_id: str, incident: Incident | None) -> Iterator[Announce]:
     """Yield checks that have failed for long where no node of Kafka's stands, as far as is seen.
 
-    A node's are signs of its sickness (core.incidents.sickness); one that leaves is no news.
+    A node's are signs of its sickness (`signs_of`); one that leaves is no news.
     """
     status = seen.statuses.get(instance_id)
     is_node = any(n.instance_id == instance_id for n in seen.nodes or ())

@@ -1,4 +1,4 @@
-"""core.incidents.drains: what NTH posts, and which incident it is about."""
+"""core.incidents.joining: what NTH posts, and which incident it is about."""
 
 from __future__ import annotations
 

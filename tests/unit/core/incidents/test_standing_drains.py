@@ -1,4 +1,4 @@
-"""core.incidents.drains: when a drain whose incident is over can do no more harm."""
+"""core.incidents.consenting: when a drain whose incident is over can do no more harm."""
 
 from __future__ import annotations
 

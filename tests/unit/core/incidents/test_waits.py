@@ -1,4 +1,4 @@
-"""core.incidents.waits: what waits for somebody else calls a person in time, with a way out."""
+"""core.incidents.decide: what waits for somebody else calls a person in time, with a way out."""
 
 from __future__ import annotations
 
