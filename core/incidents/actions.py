@@ -25,8 +25,6 @@ from core.incidents.record import (
     Replacement,
     State,
     Transition,
-    is_evicted,
-    is_hooked,
 )
 from core.naming import DRAIN_HOOK, GATE_HOOK
 from core.window import clock
@@ -306,12 +304,12 @@ def go(state: State, reason: str, *actions: Action) -> Decision:
 
 def asked_for(incident: Incident, policy: Policy) -> bool:
     """Say whether the node goes when its own drainer asks: nobody of ours is sent to drain it."""
-    return is_evicted(incident) or policy.drain_route == "asked"
+    return incident.is_evicted or policy.drain_route == "asked"
 
 
 def complete(incident: Incident, result: HookResult) -> tuple[Action, ...]:
     """Complete both hooks; one that is complete already makes this a no-op."""
-    if not is_hooked(incident):
+    if not incident.is_hooked:
         return ()
     return (CompleteHook(DRAIN_HOOK, result), CompleteHook(GATE_HOOK, result))
 

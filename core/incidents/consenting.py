@@ -62,7 +62,7 @@ from core.incidents.observation import (
     WaitingTurn,
     zones_of,
 )
-from core.incidents.record import EXPEDITED, UNDRAINED, Incident, State, is_evicted, is_hooked
+from core.incidents.record import EXPEDITED, UNDRAINED, Incident, State
 from core.unknown import Unknown
 from core.views import id_list
 from core.window import clock
@@ -158,7 +158,7 @@ def _tasks_of_others(incident: Incident, seen: Observation) -> list[OperatorTask
 
 def _is_announced(incident: Incident) -> bool:
     """Say whether AWS or a group takes the instance: nothing that we planned, or that may wait."""
-    return is_hooked(incident) and not (_is_rotated(incident) or incident.called_off)
+    return incident.is_hooked and not (_is_rotated(incident) or incident.called_off)
 
 
 def _is_rotated(incident: Incident) -> bool:
@@ -172,7 +172,7 @@ def _insists(incident: Incident, seen: Observation, policy: Policy) -> bool:
     due = incident.taken_at
     if due is not None and seen.now >= due - policy.hold_limit_seconds:
         return True
-    return is_hooked(incident) and seen.now - incident.waits_since > policy.hold_limit_seconds
+    return incident.is_hooked and seen.now - incident.waits_since > policy.hold_limit_seconds
 
 
 def is_overruled(incident: Incident, seen: Observation, policy: Policy) -> bool:
@@ -193,7 +193,7 @@ def other_kafka_pods(incident: Incident, seen: Observation, policy: Policy) -> s
 
     A drain that we send or begin takes all of them; of others' drains each is asked about.
     """
-    theirs = policy.drain_route not in {"held", "evict"} or is_evicted(incident)
+    theirs = policy.drain_route not in {"held", "evict"} or incident.is_evicted
     if theirs or incident.release is not None:
         return None
     beside = sorted(
@@ -242,7 +242,7 @@ def past_hold_limit(incident: Incident, seen: Observation, policy: Policy) -> De
     A pause, a person's hold and a frozen zone outlast our limit, which counts anew after them; they
     do not outlast the one that AWS sets a hook.
     """
-    if not is_hooked(incident) or policy.drain_route == "asked":
+    if not incident.is_hooked or policy.drain_route == "asked":
         return None  # Nothing of ours runs out: whoever waits for a window may wait for days.
     last = max(policy.hook_limit_seconds - policy.heartbeat_timeout_seconds, 0.0)
     held, waited = seen.now - incident.held_since, seen.now - incident.waits_since
@@ -282,11 +282,11 @@ def overtaking_decision(incident: Incident, seen: Observation, policy: Policy) -
         return go(State.DRAINING, reason, *lease_renewal(incident))
     gone = incident.node_name is not None and seen.node_named(incident.node_name) is None
     homeless = pod is None or pod.node_name is None
-    if is_evicted(incident) and homeless and incident.node_id is not None:
+    if incident.is_evicted and homeless and incident.node_id is not None:
         # By somebody who asked nobody: it is out, and not on its way to where it was.
         reason = f"Pod {incident.pod_name} has left {incident.node_name}, which others drain."
         return go(State.DRAINING, reason, *lease_renewal(incident))
-    if is_hooked(incident) and gone and homeless:
+    if incident.is_hooked and gone and homeless:
         reason = f"Node {incident.node_name} is gone from Kubernetes, and its pod with it."
         return go(State.DRAINING, reason, *lease_renewal(incident))
     return past_hold_limit(incident, seen, policy)
@@ -325,7 +325,7 @@ def turn_due_at(incident: Incident, seen: Observation, policy: Policy) -> float:
     """Return by when an incident's turn is to have come."""
     entered = (t.at for t in incident.transitions if t.state is State.HOLDING)
     ends = [next(entered, seen.now) + policy.hold_limit_seconds]
-    if is_hooked(incident):
+    if incident.is_hooked:
         ends.append(incident.waits_since + policy.hold_limit_seconds)
     disruption, release = incident.disruption, incident.release
     dates = (
@@ -554,7 +554,7 @@ def asks_of_all(incident: Incident) -> bool:
 
     Once its hooks stand: before, the turn ends at them, and brokers are asked for nothing.
     """
-    begun = is_hooked(incident) or incident.in_place is not None
+    begun = incident.is_hooked or incident.in_place is not None
     return bool(_leavers(incident)) and begun and incident.leaders_moved_at is None
 
 

@@ -49,9 +49,9 @@ from core.incidents.consenting import (
     stalled_operator,
 )
 from core.incidents.evicted import claim_to_end, deadlines
-from core.incidents.observation import ENDING, STOPPED, Observation, Policy, ec2_state
+from core.incidents.observation import ENDING, STOPPED, Observation, Policy
 from core.incidents.planned import with_reboots
-from core.incidents.record import TERMINAL, UNDRAINED, Incident, State, is_hooked
+from core.incidents.record import TERMINAL, UNDRAINED, Incident, State
 from core.incidents.replacement import GROUP_SECONDS, into_hooks, spare_kept
 from core.incidents.terminating import (
     draining,
@@ -179,7 +179,7 @@ def _with_pages_once(
         a for a in decision.actions if not (isinstance(a, Page) and a.key in incident.pages)
     )
     delay = decision.delay_seconds
-    if delay is not None and is_hooked(incident):
+    if delay is not None and incident.is_hooked:
         delay = min(delay, policy.heartbeat_timeout_seconds / 4)
     if _heartbeat_is_due(decision, incident, seen, policy):
         actions = (Heartbeat(DRAIN_HOOK), Heartbeat(GATE_HOOK), *actions)
@@ -190,11 +190,11 @@ def _heartbeat_is_due(
     decision: Decision, incident: Incident, seen: Observation, policy: Policy
 ) -> bool:
     """Keep both hooks waiting once half their timeout has passed since the last heartbeat."""
-    if decision.delay_seconds is None or not is_hooked(incident):
+    if decision.delay_seconds is None or not incident.is_hooked:
         return False
     if policy.drain_route == "asked":
         return False  # The hooks are theirs, and so is their time.
-    if not seen.blind and ec2_state(seen) in ENDING:
+    if not seen.blind and seen.ec2_state in ENDING:
         return False
     if incident.heartbeat_at is None and not incident.hooks_said:
         return True  # Found standing: since when they run, nobody has said.
@@ -205,7 +205,7 @@ def _heartbeat_is_due(
 def _blind(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Keep the instance while nothing can be read; a drain that has begun goes on by itself."""
     drained = incident.state in {State.DRAINING, State.GATING}
-    if is_hooked(incident) and not drained:
+    if incident.is_hooked and not drained:
         kept = past_hold_limit(incident, seen, policy)
         if kept:
             return kept
@@ -218,7 +218,7 @@ def _blind(incident: Incident, seen: Observation, policy: Policy) -> Decision:
 def _ended_elsewhere(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Recognise that somebody else has ended what this incident was doing."""
     # What comes after that for an instance which serves on has no hook, and is a matter of its own.
-    hooked = is_hooked(incident) and not incident.urgent
+    hooked = incident.is_hooked and not incident.urgent
     if seen.lifecycle_state == RETAINED and incident.release is None and hooked:
         return retain(
             incident,
@@ -228,7 +228,7 @@ def _ended_elsewhere(incident: Incident, seen: Observation, policy: Policy) -> D
         )
     if incident.state not in UNDRAINED:
         return None
-    if ec2_state(seen) in STOPPED:
+    if seen.ec2_state in STOPPED:
         drained = lost.drained_by_others(incident, seen, policy)
         return drained or lost.decide_found(incident, seen, policy)
     terminating = incident.kind is Kind.ASG_TERMINATE and incident.release is None
@@ -242,7 +242,7 @@ def _decide_unasked_termination(incident: Incident, seen: Observation) -> Decisi
         reason = f"The group has instance {incident.instance_id} in service: it is not leaving."
         return go(State.CANCELLED, reason, DropLease())
     abandoned = incident.group is not None and seen.group is None
-    if abandoned and ec2_state(seen) not in ENDING:
+    if abandoned and seen.ec2_state not in ENDING:
         reason = (
             f"Group {incident.group} is gone and instance {incident.instance_id} runs on: nobody "
             f"terminates it, and nobody would replace it."
@@ -257,7 +257,7 @@ def _decide_on_request(incident: Incident, seen: Observation, policy: Policy) ->
         return None
     if incident.ignored_by:
         said = f"{incident.ignored_by} wants this ignored"
-        if is_hooked(incident):
+        if incident.is_hooked:
             reason = f"{said}: instance {incident.instance_id} stays until a person releases it."
             return retain(incident, "ignored", reason)
         return go(State.CANCELLED, f"{said}.", DropLease())
@@ -305,7 +305,7 @@ def _decide_recommended(incident: Incident, seen: Observation, policy: Policy) -
 
 def _decide_unannounced(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Wait for EC2's word on a state change that nothing announced: `lost` alone acts on it."""
-    state = ec2_state(seen)
+    state = seen.ec2_state
     if state in lost.MAY_RUN:
         return go(State.CANCELLED, f"EC2 runs instance {incident.instance_id}: it stays.")
     return stay(
@@ -417,7 +417,7 @@ def _for_a_decision(incident: Incident, seen: Observation, policy: Policy) -> fl
 
 
 def _is_scheduled(incident: Incident) -> bool:
-    return incident.scheduled_said_at is not None and not is_hooked(incident)
+    return incident.scheduled_said_at is not None and not incident.is_hooked
 
 
 def _for_its_turn(incident: Incident, seen: Observation, policy: Policy) -> float | None:
@@ -573,7 +573,7 @@ def _overdue_text(
     return (
         f"{reason.rstrip('.')}. Instance {incident.instance_id} has waited "
         f"{span(seen.now - since)} for {wait.awaits}; {wait.usual} is usual. "
-        f"EC2 says {ec2_state(seen) or 'nothing of it'}. "
+        f"EC2 says {seen.ec2_state or 'nothing of it'}. "
         f"{_held_text(incident, seen)} Way out: {way_out}."
     )
 
@@ -583,7 +583,7 @@ def _held_text(incident: Incident, seen: Observation) -> str:
     drained = incident.state not in UNDRAINED and incident.node_id is not None
     held = [
         *(["the lease"] if seen.lease_holder == incident.id or drained else []),
-        *(["its lifecycle hooks"] if is_hooked(incident) else []),
+        *(["its lifecycle hooks"] if incident.is_hooked else []),
         *([f"room for one more instance in {incident.group}"] if incident.surge_to else []),
         *([f"node {incident.spare}"] if incident.spare else []),
         *(["what its broker led"] if incident.leaders_moved_at is not None else []),

@@ -28,7 +28,7 @@ from core.incidents.consenting import (
 )
 from core.incidents.learn import claim_of, forced_soon, karpenter_disruption
 from core.incidents.observation import DISRUPTED_TAINT, Observation, Policy
-from core.incidents.record import SOMEBODY, UNDRAINED, Incident, State, is_evicted, is_hooked
+from core.incidents.record import SOMEBODY, UNDRAINED, Incident, State
 from core.incidents.replacement import (
     barred,
     is_own_group,
@@ -58,7 +58,7 @@ def given_up(incident: Incident, seen: Observation) -> bool:
         return False
     asked_at = None if incident.drainer is None else incident.drainer.asked_at
     silent_since = incident.opened_at if asked_at is None else asked_at
-    return is_evicted(incident) and seen.now - silent_since > SILENCE_SECONDS
+    return incident.is_evicted and seen.now - silent_since > SILENCE_SECONDS
 
 
 def decide_opened(incident: Incident, seen: Observation, policy: Policy) -> Decision:
@@ -74,7 +74,7 @@ def decide_opened(incident: Incident, seen: Observation, policy: Policy) -> Deci
 
 def nothing_to_evict(incident: Incident) -> Decision | None:
     """End what is about a node on which no Kafka runs."""
-    if not is_evicted(incident) or incident.node_id is not None:
+    if not incident.is_evicted or incident.node_id is not None:
         return None
     return go(State.CANCELLED, f"No Kafka pod runs on instance {incident.instance_id}.")
 
@@ -116,7 +116,7 @@ def _waits_for_room(incident: Incident, seen: Observation) -> bool:
     """
     if incident.release is not None or room(incident, seen):
         return False
-    return not is_hooked(incident) or seen.now - incident.held_since <= PLACE_SECONDS
+    return not incident.is_hooked or seen.now - incident.held_since <= PLACE_SECONDS
 
 
 def starts_again_in_place(incident: Incident, seen: Observation) -> bool:
@@ -173,7 +173,7 @@ def draining(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     pod = seen.pod_named(incident.pod_name)
     sent = incident.forwarded
     since = incident.entered_at if sent is None else sent.last_at
-    if sent is None and not is_evicted(incident):
+    if sent is None and not incident.is_evicted:
         reason = f"Whoever drains {incident.node_name} is let through when it asks."
         return stay(incident, policy, reason, *lease_renewal(incident))
     if pod is None or pod.stopping or seen.now - since <= REQUEST_SECONDS:

@@ -37,8 +37,8 @@ from core.incidents.actions import (
 )
 from core.incidents.consenting import party_waits
 from core.incidents.learn import pod_there
-from core.incidents.observation import ENDING, STOPPED, NodeView, Observation, Policy, ec2_state
-from core.incidents.record import Incident, InPlace, State, is_hooked
+from core.incidents.observation import ENDING, STOPPED, NodeView, Observation, Policy
+from core.incidents.record import Incident, InPlace, State
 from core.incidents.replacement import barred, not_back, unfit, why_unready
 
 # EC2 shows a task it has taken within seconds; asked again under the same key it makes no other.
@@ -60,7 +60,7 @@ def is_wanted(incident: Incident, policy: Policy) -> bool:
     if place is None or place.refusal is not None:
         return False
     ours = policy.drain_route in DRAINED_BY_US
-    return ours and not (is_hooked(incident) or incident.urgent or incident.release is not None)
+    return ours and not (incident.is_hooked or incident.urgent or incident.release is not None)
 
 
 def stays(incident: Incident, seen: Observation) -> bool:
@@ -69,9 +69,9 @@ def stays(incident: Incident, seen: Observation) -> bool:
     Hooks that find the pod at home again are another matter, and another round's: this one ends
     with the broker whole, as it was to.
     """
-    moves = is_hooked(incident) and not _at_home(incident, seen)
+    moves = incident.is_hooked and not _at_home(incident, seen)
     leaves = moves or incident.urgent or incident.lost_at is not None
-    return incident.in_place is not None and not leaves and ec2_state(seen) not in ENDING | STOPPED
+    return incident.in_place is not None and not leaves and seen.ec2_state not in ENDING | STOPPED
 
 
 def _at_home(incident: Incident, seen: Observation) -> bool:

@@ -41,7 +41,6 @@ from core.incidents.record import (
     Reason,
     State,
     disrupted_for,
-    is_evicted,
 )
 from core.naming import DRAIN_HOOK, GATE_HOOK
 from core.unknown import Unknown
@@ -246,7 +245,7 @@ def _return_noted(incident: Incident, seen: Observation) -> Incident:
     pod = seen.pod_named(incident.pod_name)
     moved = pod is not None and not pod_there(incident, pod, seen)
     place = incident.in_place
-    same = is_evicted(incident) or (place is not None and place.returned_at is not None)
+    same = incident.is_evicted or (place is not None and place.returned_at is not None)
     settled = pod is not None and pod.ready and (moved or same)
     if not settled or not check_returned(incident.node_id, seen.kafka).allowed:
         return replace(incident, broker_back_at=None)

@@ -31,8 +31,8 @@ from core.incidents.actions import (
 )
 from core.incidents.consenting import looked_at_again
 from core.incidents.learn import IDLE_PATIENCE_SECONDS, WAITING, attached_there, pod_there
-from core.incidents.observation import Observation, Policy, ec2_state
-from core.incidents.record import Incident, State, is_evicted, is_hooked
+from core.incidents.observation import Observation, Policy
+from core.incidents.record import Incident, State
 from core.incidents.replacement import is_returning, still_missing, why_unready
 from core.views import id_list
 
@@ -56,7 +56,7 @@ def drained_by_others(incident: Incident, seen: Observation, policy: Policy) -> 
         return None
     moved = pod is not None and pod.node_name is not None
     stands = seen.node_of(incident.instance_id) is not None
-    if not (moved or stands or is_hooked(incident) or is_evicted(incident)):
+    if not (moved or stands or incident.is_hooked or incident.is_evicted):
         return None
     reason = f"Pod {incident.pod_name} has left {incident.node_name}, which others have drained."
     return go(State.DRAINING, reason, *lease_renewal(incident))
@@ -64,7 +64,7 @@ def drained_by_others(incident: Incident, seen: Observation, policy: Policy) -> 
 
 def decide_found(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Decide about an instance that EC2 shows as ended and nobody has drained."""
-    state = ec2_state(seen)
+    state = seen.ec2_state
     node = seen.node_of(incident.instance_id)
     if state is None and node is not None:
         reason = (
@@ -86,7 +86,7 @@ def decide_found(incident: Incident, seen: Observation, policy: Policy) -> Decis
 
 def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Free what the dead machine holds, and wait for its broker on another node."""
-    if ec2_state(seen) in MAY_RUN:
+    if seen.ec2_state in MAY_RUN:
         return _runs_again(incident, seen, policy)
     if _hopeless(incident, seen):
         return _zone_lost(incident, seen, policy)
@@ -126,7 +126,7 @@ def _at_stake(incident: Incident, seen: Observation) -> str:
 
 def unbound(incident: Incident, seen: Observation) -> tuple[Action, ...]:
     """Return what frees the pod and volumes a confirmed dead machine still holds, if it does."""
-    if ec2_state(seen) not in CONFIRMED:
+    if seen.ec2_state not in CONFIRMED:
         return ()
     node = seen.node_of(incident.instance_id)
     if node is None:
@@ -156,7 +156,7 @@ def _still_tainted(incident: Incident, seen: Observation) -> str | None:
 def _hooks_let_go(incident: Incident, seen: Observation) -> tuple[Action, ...]:
     """Let the group have a dead instance once nothing of it is attached: that ends its Node."""
     held = seen.volumes or attached_there(incident, seen)
-    if held or not is_hooked(incident) or seen.lifecycle_state != WAITING:
+    if held or not incident.is_hooked or seen.lifecycle_state != WAITING:
         return ()
     return complete(incident, HookResult.CONTINUE)
 

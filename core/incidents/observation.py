@@ -312,6 +312,10 @@ class PodOnNode:
 
 
 NOT_ASKED = "Kafka was not asked."
+# EC2's states of an instance that is ending, and of one that certainly runs nothing any more;
+# None is an instance EC2 has already forgotten.
+ENDING = frozenset({"shutting-down", "terminated", None})
+STOPPED = frozenset({"stopped", "terminated", None})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -513,6 +517,10 @@ class Observation:
         return frozenset() if self.group is None else self.group.staying()
 
     @property
+    def ec2_state(self) -> str | None:
+        return None if self.instance is None else self.instance.state
+
+    @property
     def lifecycle_state(self) -> str | None:
         if self.group is None or self.instance is None:
             return None
@@ -571,13 +579,3 @@ class Policy:
     planned_margin_seconds: float  # planned work begins that long before AWS's own time
     maintenance: Window | None = None  # None: planned work begins when it is announced
     stops_together: bool = False  # the disruption budgets open for a party (ADR 0023)
-
-
-# EC2's states of an instance that is ending, and of one that certainly runs nothing any more;
-# None is an instance EC2 has already forgotten.
-ENDING = frozenset({"shutting-down", "terminated", None})
-STOPPED = frozenset({"stopped", "terminated", None})
-
-
-def ec2_state(seen: Observation) -> str | None:
-    return None if seen.instance is None else seen.instance.state

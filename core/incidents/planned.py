@@ -49,7 +49,7 @@ from core.incidents.consenting import looked_at_again, out_of_time, overtaking_d
 from core.incidents.evicted import given_up, nothing_to_evict
 from core.incidents.joining import scheduled_changes
 from core.incidents.observation import Observation, Policy
-from core.incidents.record import EXPEDITED, Incident, State, is_evicted, is_hooked
+from core.incidents.record import EXPEDITED, Incident, State
 from core.incidents.replacement import (
     decide_awaiting_node,
     into_hooks,
@@ -85,7 +85,7 @@ def with_reboots(
 ) -> Decision:
     """Add to a decision about an instance that AWS ends what reboots before that ask for."""
     ends = answer_to(incident.event_type) is not ChangeResponse.RIDE_THROUGH
-    planned = incident.kind is Kind.SCHEDULED_CHANGE and ends and not is_hooked(incident)
+    planned = incident.kind is Kind.SCHEDULED_CHANGE and ends and not incident.is_hooked
     if not planned or incident.node_id is None or decision.state is not incident.state:
         return decision
     step = _step(incident, incident.node_id, seen, policy)
@@ -243,7 +243,7 @@ def _nothing_to_move(incident: Incident, seen: Observation, policy: Policy) -> D
     if incident.node_id is None and _awaits_its_turn(incident, seen, policy):
         reason = f"No Kafka pod runs on {incident.node_name}, whose turn has not come."
         return stay(incident, policy, reason)
-    if incident.node_id is not None or is_evicted(incident):
+    if incident.node_id is not None or incident.is_evicted:
         return nothing_to_evict(incident)
     again = looked_at_again(incident, seen, policy)
     if again:
@@ -409,4 +409,4 @@ def _called_off(
 def is_planned(incident: Incident) -> bool:
     """Say whether the instance still serves and only a schedule or a rotation asks for its end."""
     asked = incident.scheduled_said_at is not None or incident.kind in _CALLED_OFF
-    return asked and not is_hooked(incident) and not incident.urgent
+    return asked and not incident.is_hooked and not incident.urgent

@@ -402,6 +402,28 @@ class Incident:
         return self.kind in URGENT
 
     @property
+    def is_hooked(self) -> bool:
+        """Say whether lifecycle hooks hold the instance; one announcement stands for both."""
+        return bool(self.hooks) and self.group is not None
+
+    @property
+    def is_evicted(self) -> bool:
+        """Say whether an eviction alone asks for it: what AWS announces later governs it."""
+        return self.kind is Kind.EVICTION and not self.is_hooked
+
+    @property
+    def at_its_turn(self) -> bool:
+        """Say whether the node goes as soon as nobody else is out: it waits for that, or is let go.
+
+        One for which a run only makes ready may have a word or a date of others, by which it goes.
+        """
+        others_say = (self.release, self.scheduled_said_at, self.disruption)
+        if self.ahead and not (self.is_hooked or self.urgent or any(others_say)):
+            return False
+        undrained = self.state in {State.OPENED, State.REPLACING}
+        return self.state is State.HOLDING or (undrained and self.release is not None)
+
+    @property
     def taken_at(self) -> float | None:
         """Return when AWS ends the machine; a date at which it gives it back is none."""
         stays = (
@@ -469,31 +491,6 @@ def is_unattended(incident: Incident, now: float, late_seconds: float) -> bool:
     """Say whether nothing carries an open incident any more: its tick is that late."""
     expected = max(incident.ticked_at or incident.opened_at, incident.next_tick_at or 0.0)
     return incident.open and now - expected > late_seconds
-
-
-def is_hooked(incident: Incident) -> bool:
-    """Say whether lifecycle hooks hold the instance.
-
-    One announcement stands for both hooks: the other may have got lost.
-    """
-    return bool(incident.hooks) and incident.group is not None
-
-
-def is_evicted(incident: Incident) -> bool:
-    """Say whether an eviction alone asks for it: what AWS announces later governs it."""
-    return incident.kind is Kind.EVICTION and not is_hooked(incident)
-
-
-def at_its_turn(incident: Incident) -> bool:
-    """Say whether the node goes as soon as nobody else is out: it waits for that, or is let go.
-
-    One for which a run only makes ready may have a word or a date of others, by which it goes.
-    """
-    others_say = (incident.release, incident.scheduled_said_at, incident.disruption)
-    if incident.ahead and not (is_hooked(incident) or incident.urgent or any(others_say)):
-        return False
-    undrained = incident.state in {State.OPENED, State.REPLACING}
-    return incident.state is State.HOLDING or (undrained and incident.release is not None)
 
 
 # What stands in the place of a word that cannot be read: open, and nothing that acts by itself.

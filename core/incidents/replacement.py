@@ -39,7 +39,7 @@ from core.incidents.observation import (
     PodView,
     Policy,
 )
-from core.incidents.record import Incident, State, is_hooked
+from core.incidents.record import Incident, State
 from core.naming import managed_tag
 from core.placement import barrier, shortage
 from core.unknown import Unknown
@@ -492,7 +492,7 @@ def kept_by_group(incident: Incident, seen: Observation, policy: Policy) -> Deci
     refusal = incident.refusal
     elsewhere = seen.lifecycle_state not in {"InService", "Terminating:Retained"}
     # Hooks that were announced in an earlier round hold nobody there.
-    if refusal is None or (is_hooked(incident) and elsewhere):
+    if refusal is None or (incident.is_hooked and elsewhere):
         return None
     patient = seen.now - refusal.since <= GROUP_PATIENCE_SECONDS
     asked = seen.now - (incident.terminate_asked_at or refusal.since) < ASKED_AGAIN_SECONDS
@@ -509,7 +509,7 @@ def kept_by_group(incident: Incident, seen: Observation, policy: Policy) -> Deci
 
 def is_out_of_service(incident: Incident, seen: Observation) -> bool:
     """Say whether no group would terminate the instance, nor was asked to: no hooks ever stand."""
-    asked = incident.terminate_asked_at is not None or is_hooked(incident)
+    asked = incident.terminate_asked_at is not None or incident.is_hooked
     return not asked and not (seen.lifecycle_state or "").startswith(("InService", "Terminating"))
 
 

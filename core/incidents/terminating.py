@@ -63,9 +63,8 @@ from core.incidents.observation import (
     PodOnNode,
     PodView,
     Policy,
-    ec2_state,
 )
-from core.incidents.record import Forwarding, Incident, State, is_evicted, is_hooked
+from core.incidents.record import Forwarding, Incident, State
 from core.incidents.replacement import (
     GROUP_PATIENCE_SECONDS,
     decide_awaiting_node,
@@ -152,7 +151,7 @@ def _waits_long(
 
     Sooner where AWS's date does.
     """
-    bounded = is_hooked(incident) or incident.kind not in {Kind.SCHEDULED_CHANGE, Kind.SICK_NODE}
+    bounded = incident.is_hooked or incident.kind not in {Kind.SCHEDULED_CHANGE, Kind.SICK_NODE}
     since = max(incident.entered_at, incident.kept_at or 0.0)
     waited = seen.now - since
     taken = incident.taken_at
@@ -205,7 +204,7 @@ def _follow_begun_drain(incident: Incident, seen: Observation, policy: Policy) -
         next(unsafe_drains(seen, policy), None) is None
         and kept_back(incident, seen, policy) is None
     )
-    sent = is_hooked(incident) or in_place.is_wanted(incident, policy)
+    sent = incident.is_hooked or in_place.is_wanted(incident, policy)
     again = sent and ready and free and consent(incident, seen, policy)[0]
     actions: tuple[Action, ...] = (ForwardDrain(),) if again else ()
     begun = go(State.DRAINING, reason, *lease_renewal(incident), *actions)
@@ -233,7 +232,7 @@ def _let_go(incident: Incident, seen: Observation, policy: Policy, reason: str) 
     """Start the drain with the lease in hand; the hooks must stand before it."""
     if in_place.is_wanted(incident, policy):
         return in_place.leave(incident, seen, policy, reason)
-    if not is_hooked(incident):
+    if not incident.is_hooked:
         alone = last_way(incident, seen, policy)
         if alone:
             return go(State.DRAINING, alone, TakeLease(), ForwardDrain())
@@ -254,7 +253,7 @@ def _let_go(incident: Incident, seen: Observation, policy: Policy, reason: str) 
 def last_way(incident: Incident, seen: Observation, policy: Policy) -> str | None:
     """Return why a node is drained without its group: AWS takes it soon, and the group refuses."""
     refusal, taken_at = incident.refusal, incident.taken_at
-    if refusal is None or taken_at is None or is_hooked(incident):
+    if refusal is None or taken_at is None or incident.is_hooked:
         return None
     if seen.now - refusal.since <= GROUP_PATIENCE_SECONDS:
         return None
@@ -282,7 +281,7 @@ def draining(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     if pod is None or not pod_there(incident, pod, seen):
         reason = f"Pod {incident.pod_name} has left {incident.node_name}."
         return go(State.GATING, reason, *lease_renewal(incident))
-    if ec2_state(seen) in ENDING | STOPPED:
+    if seen.ec2_state in ENDING | STOPPED:
         reason = f"Instance {incident.instance_id} ended before {pod.name} had left it."
         return go(State.GATING, reason, Page("ended_early", reason), *lease_renewal(incident))
     if incident.let_go_by is not None:
@@ -402,7 +401,7 @@ def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     if patient or is_returning(incident, seen, policy):
         return stay(incident, policy, missing, *lease_renewal(incident))
     since = f"{missing.rstrip('.')}, {waited:.0f} s after the pod left"
-    if ec2_state(seen) in ENDING:
+    if seen.ec2_state in ENDING:
         reason = f"{since}, and instance {incident.instance_id} is gone."
         return go(State.LOST, reason, Page("not_back", reason), DropLease())
     return retain(incident, "not_back", f"{since}; the old instance is kept.")
@@ -410,12 +409,12 @@ def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
 
 def _release(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Let the instance go, and believe that it went once its group shows it."""
-    if asked_for(incident, policy) and not is_hooked(incident):
+    if asked_for(incident, policy) and not incident.is_hooked:
         return evicted.over(incident, seen)
     waits = _not_gone(incident, seen, policy)
     if waits:
         return waits
-    if not is_hooked(incident) and seen.lifecycle_state == "InService":
+    if not incident.is_hooked and seen.lifecycle_state == "InService":
         # Drained by a handler that hears Health itself: an empty node of the group is left.
         refused = incident.refusal
         if refused is not None and seen.now - refused.since > GROUP_PATIENCE_SECONDS:
@@ -441,7 +440,7 @@ def _not_gone(incident: Incident, seen: Observation, policy: Policy) -> Decision
 
     A completion that was answered "no" is no completion: its token may be an earlier action's.
     """
-    if not is_hooked(incident) or seen.lifecycle_state not in {WAITING, "InService"}:
+    if not incident.is_hooked or seen.lifecycle_state not in {WAITING, "InService"}:
         return None
     asked_at = incident.completed_at
     stands = f"Instance {incident.instance_id} may go, and its group has it {seen.lifecycle_state}"
@@ -461,7 +460,7 @@ def _not_gone(incident: Incident, seen: Observation, policy: Policy) -> Decision
 
 def _idle_node_ends(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Follow an instance without Kafka until its drain hook has let it go."""
-    if ec2_state(seen) in ENDING or seen.lifecycle_state == "Terminating:Proceed":
+    if seen.ec2_state in ENDING or seen.lifecycle_state == "Terminating:Proceed":
         reason = f"Instance {incident.instance_id} is drained and ends."
         return go(State.RELEASED, reason, DropLease(ended=True))
     if seen.now - incident.entered_at > policy.hold_limit_seconds:
@@ -490,7 +489,7 @@ def _nobody_drains(incident: Incident, policy: Policy) -> bool:
 
 
 def _gate_open(incident: Incident) -> tuple[Action, ...]:
-    return (CompleteHook(GATE_HOOK, HookResult.CONTINUE),) if is_hooked(incident) else ()
+    return (CompleteHook(GATE_HOOK, HookResult.CONTINUE),) if incident.is_hooked else ()
 
 
 # How long Kafka's pod waits for the others, of which one may be refused for hours.
@@ -501,7 +500,7 @@ LATE_EVICTION_SECONDS = 600.0
 
 def is_our_drain(incident: Incident, policy: Policy) -> bool:
     """Say whether we drain the node ourselves: nobody else was to, and nobody has asked."""
-    return policy.drain_route == "evict" and not is_evicted(incident)
+    return policy.drain_route == "evict" and not incident.is_evicted
 
 
 def _evict_pods(incident: Incident, seen: Observation, policy: Policy, pod: PodView) -> Decision:
@@ -565,7 +564,7 @@ def _still_to_leave(incident: Incident, seen: Observation, policy: Policy) -> st
     """Return who is still to leave beside Kafka; None: nobody, or the machine has ended."""
     if (
         not is_our_drain(incident, policy)
-        or ec2_state(seen) in ENDING | STOPPED
+        or seen.ec2_state in ENDING | STOPPED
         or incident.let_go_by
     ):
         return None

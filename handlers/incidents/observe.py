@@ -21,7 +21,7 @@ from core.incidents.observation import (
     RootTask,
     StandingDrain,
 )
-from core.incidents.record import Incident, State, at_its_turn, instance_of
+from core.incidents.record import Incident, State, instance_of
 from core.incidents.replacement import places
 from core.placement import PodNeeds
 from core.unknown import Unknown
@@ -113,7 +113,7 @@ def _observation(
         kafka_silence=silence,
         lease_holder=in_the_way(leases, incident.id, incident.party, now),
         beside=beside,
-        waiting=tuple(waiting_turns(others, incident)) if at_its_turn(incident) else (),
+        waiting=tuple(waiting_turns(others, incident)) if incident.at_its_turn else (),
         drains=_drains(incident, leases, others, sources),
         own_drain_at=None if own is None else own.forwarded_at,
         on_node=_on_node(incident, sources),
@@ -136,7 +136,7 @@ def _drains(
     incident: Incident, leases: tuple[Lease, ...], others: Iterable[Incident], sources: Sources
 ) -> tuple[StandingDrain, ...]:
     """Return what is known of the drains that others have begun, where they decide."""
-    if not at_its_turn(incident):
+    if not incident.at_its_turn:
         return ()
     noted = (
         lease
@@ -289,7 +289,7 @@ def _ask_kafka(
     incident: Incident, beside: frozenset[int], kafka: ReadsKafka, *, whole: bool
 ) -> tuple[ClusterView | None, str]:
     rides = incident.leaders_moved_at is not None
-    asks = incident.state in _ASKS_KAFKA or at_its_turn(incident)
+    asks = incident.state in _ASKS_KAFKA or incident.at_its_turn
     if incident.node_id is None or not (rides or asks):
         return None, NOT_ASKED
     try:

@@ -338,8 +338,8 @@ MUTANTS = (
     _M(
         "a machine that may run is tainted",
         "core",
-        "    if ec2_state(seen) not in CONFIRMED:\n        return ()",
-        "    if ec2_state(seen) in CONFIRMED:\n        return ()",
+        "    if seen.ec2_state not in CONFIRMED:\n        return ()",
+        "    if seen.ec2_state in CONFIRMED:\n        return ()",
     ),
     _M(
         "a drain in place that may come again is over",
