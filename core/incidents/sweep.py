@@ -250,7 +250,7 @@ def findings(seen: Snapshot, whose_turn: Sequence[str], late_seconds: float) -> 
         if incident is not None and not missing:
             yield from _overdue_wakes(seen, incident, late_seconds)
     yield from _disruptions(seen)
-    yield from _sick(seen)
+    yield from sickness_findings(seen)
     yield from left_out(seen.pods, seen.incidents, seen.now)
     leaving = {i.instance_id for i in seen.incidents}
     claims = None if seen.claims is None else (*seen.claims, *seen.standing)
@@ -418,47 +418,6 @@ def _disruptions(seen: Snapshot) -> Iterator[Announce]:
         )
 
 
-def _sick(seen: Snapshot) -> Iterator[Announce | Concern]:
-    """Yield what is to be done about machines that are sick and not dead."""
-    if seen.nodes is None:
-        return
-    treated = {
-        i.instance_id: i
-        for i in seen.incidents
-        if any(key.startswith(_SICK) for key in i.announcements)
-    }
-    ward = Ward(
-        now=seen.now,
-        nodes=seen.nodes,
-        running={id_ for id_, state in seen.states.items() if state == "running"},
-        statuses=seen.statuses,
-        leaving={i.instance_id for i in seen.incidents} - treated.keys(),
-        treated=treated.keys(),
-        zones_in_trouble=seen.zones_in_trouble,
-    )
-    for found in sickness_findings(ward):
-        match found:
-            case Concern():
-                yield found
-            case Departure(patient=patient):
-                id_ = patient.node.instance_id or ""
-                told = _announcement(Kind.SICK_NODE, id_, patient.key)
-                yield Announce(replace(told, event_type=patient.what), f"{patient.sentence}.")
-            case Recovery(instance_id=id_):
-                yield from _well_again(treated[id_])
-
-
-def _well_again(incident: Incident) -> Iterator[Announce]:
-    """Call a departure off that has not begun; one that has cannot be."""
-    begun = incident.hooks or incident.terminate_asked_at is not None
-    if begun or incident.called_off or incident.state not in UNDRAINED:
-        return
-    told = _announcement(
-        Kind.SICK_NODE, incident.instance_id, f"well:{len(incident.announcements)}"
-    )
-    yield Announce(replace(told, closed=True), f"{incident.instance_id} is well again.")
-
-
 def _failing(seen: Snapshot, instance_id: str, incident: Incident | None) -> Iterator[Announce]:
     """Yield checks that have failed for long where no node of Kafka's stands, as far as is seen.
 
@@ -575,58 +534,39 @@ class Patient:
         return f"{self.node.name} is sick: {self.what}"
 
 
-@dataclass(frozen=True, slots=True)
-class Departure:
-    """A machine that is to leave for what is wrong with it."""
-
-    patient: Patient
-
-
-@dataclass(frozen=True, slots=True)
-class Recovery:
-    """A machine whose departure is no longer asked for."""
-
-    instance_id: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ward:
-    """What one run of the sweep has seen of the cluster's machines."""
-
-    now: float  # epoch seconds
-    nodes: Sequence[NodeView]  # Kafka's
-    running: Collection[str]  # instances that EC2 runs
-    statuses: Mapping[str, StatusView]  # of those that were asked about
-    leaving: Collection[str] = ()  # instances with an open incident for another reason
-    treated: Collection[str] = ()  # instances that leave for this one
-    zones_in_trouble: Collection[str] = ()  # names of zones with an open incident of their own
-
-
-def sickness_findings(ward: Ward) -> Iterator[Departure | Recovery | Concern]:
+def sickness_findings(seen: Snapshot) -> Iterator[Announce | Concern]:
     """Yield who is well again, else who is to leave, the clearest case first, or whom to call.
 
     Of the departures one is to be begun; the next has its turn when that one is over.
     """
-    nodes = [n for n in ward.nodes if n.zone and n.instance_id in ward.running]
-    sick = [p for n in nodes if n.instance_id not in ward.leaving if (p := _patient(n, ward))]
-    if ward.treated:
-        yield from _recoveries(nodes, ward)
+    nodes = [n for n in seen.nodes or () if n.zone and _runs(n, seen)]
+    treated = [i for i in seen.incidents if any(k.startswith(_SICK) for k in i.announcements)]
+    if treated:
+        yield from _recoveries(nodes, treated, seen)
         return
-    common = _common_cause(sick, [n for n in nodes if n.instance_id not in ward.leaving])
+    leaving = {incident.instance_id for incident in seen.incidents}
+    standing = [n for n in nodes if n.instance_id not in leaving]
+    sick = [patient for n in standing if (patient := _patient(n, seen))]
+    common = _common_cause(sick, standing)
     if common is not None:
         yield common
         return
     for patient in sorted(sick, key=_clearest):
-        if patient.node.zone in ward.zones_in_trouble:
+        if patient.node.zone in seen.zones_in_trouble:
             continue  # It bears the zone's incident out, which pages and freezes.
-        doubt = _sickness_doubt(patient)
-        if not _signs_last(patient.signs, ward.now):
+        if not _signs_last(patient.signs, seen.now):
             continue
+        id_ = patient.node.instance_id or ""
+        doubt = _sickness_doubt(patient)
         if doubt is None:
-            yield Departure(patient)
+            told = _announcement(Kind.SICK_NODE, id_, patient.key)
+            yield Announce(replace(told, event_type=patient.what), f"{patient.sentence}.")
         else:
-            key = f"sick:{patient.node.instance_id}:{patient.key}"
-            yield Concern(key, doubt, page="sick")
+            yield Concern(f"sick:{id_}:{patient.key}", doubt, page="sick")
+
+
+def _runs(node: NodeView, seen: Snapshot) -> bool:
+    return seen.states.get(node.instance_id or "") == "running"
 
 
 def signs_of(node: NodeView, status: StatusView | None) -> tuple[Sign, ...]:
@@ -639,20 +579,30 @@ def signs_of(node: NodeView, status: StatusView | None) -> tuple[Sign, ...]:
     return tuple(found)
 
 
-def _patient(node: NodeView, ward: Ward) -> Patient | None:
-    found = signs_of(node, ward.statuses.get(node.instance_id or ""))
-    lasting = tuple(s for s in found if ward.now - s.since >= TOGETHER_SECONDS)
+def _patient(node: NodeView, seen: Snapshot) -> Patient | None:
+    found = signs_of(node, seen.statuses.get(node.instance_id or ""))
+    lasting = tuple(s for s in found if seen.now - s.since >= TOGETHER_SECONDS)
     return Patient(node, lasting) if lasting else None
 
 
-def _recoveries(nodes: Sequence[NodeView], ward: Ward) -> Iterator[Recovery]:
-    """Yield those whom every one of the three calls well; EC2's silence proves nothing."""
+def _recoveries(
+    nodes: Sequence[NodeView], treated: Sequence[Incident], seen: Snapshot
+) -> Iterator[Announce]:
+    """Call departures off of machines that all three call well; EC2's silence proves nothing.
+
+    One that has begun cannot be called off.
+    """
+    by_instance = {incident.instance_id: incident for incident in treated}
     for node in nodes:
-        status = ward.statuses.get(node.instance_id or "")
-        if node.instance_id not in ward.treated or status is None or not node.ready:
+        incident = by_instance.get(node.instance_id or "")
+        status = seen.statuses.get(node.instance_id or "")
+        if incident is None or status is None or not node.ready or signs_of(node, status):
             continue
-        if not signs_of(node, status):
-            yield Recovery(node.instance_id or "")
+        begun = incident.hooks or incident.terminate_asked_at is not None
+        if not (begun or incident.called_off) and incident.state in UNDRAINED:
+            what = f"well:{len(incident.announcements)}"
+            told = _announcement(Kind.SICK_NODE, incident.instance_id, what)
+            yield Announce(replace(told, closed=True), f"{incident.instance_id} is well again.")
 
 
 def _common_cause(sick: Sequence[Patient], nodes: Sequence[NodeView]) -> Concern | None:

@@ -123,12 +123,7 @@ def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     if passed and (passed.state is not State.RETAINED or not _is_free(incident, seen, policy)):
         return passed
     give_back: tuple[Action, ...] = (DropLease(),) if mine else ()
-    waits = (
-        others_first(incident, seen, policy)
-        or _stay_if_blocked(incident, seen, policy)
-        or _stay_if_leased(incident, seen, policy)
-        or _stay_if_shared(incident, seen, policy)
-    )
+    waits = _waits_for_others(incident, seen, policy)
     if waits:
         return replace(waits, actions=(*waits.actions, *give_back))
     if _lacks_a_place(incident, seen, policy):
@@ -211,21 +206,18 @@ def _follow_begun_drain(incident: Incident, seen: Observation, policy: Policy) -
     return replace(begun, forwarded_at=seen.own_drain_at)
 
 
-def _stay_if_blocked(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+def _waits_for_others(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+    waits = others_first(incident, seen, policy)
+    if waits is not None:
+        return waits
     blocked = kept_back(incident, seen, policy)
-    return None if blocked is None else stay(incident, policy, blocked)
-
-
-def _stay_if_leased(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
-    if seen.lease_holder in {None, incident.id}:
-        return None
-    reason = f"Incident {seen.lease_holder} takes a Kafka node out first."
-    return asking(stay(incident, policy, reason), incident, seen, policy)
-
-
-def _stay_if_shared(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
-    reason = other_kafka_pods(incident, seen, policy)
-    return None if reason is None else stay(incident, policy, reason, Page("shared_node", reason))
+    if blocked is not None:
+        return stay(incident, policy, blocked)
+    if seen.lease_holder not in {None, incident.id}:
+        reason = f"Incident {seen.lease_holder} takes a Kafka node out first."
+        return asking(stay(incident, policy, reason), incident, seen, policy)
+    shared = other_kafka_pods(incident, seen, policy)
+    return None if shared is None else stay(incident, policy, shared, Page("shared_node", shared))
 
 
 def _let_go(incident: Incident, seen: Observation, policy: Policy, reason: str) -> Decision:
