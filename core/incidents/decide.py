@@ -116,24 +116,26 @@ def _seeing(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     decided = _ended_elsewhere(incident, seen, policy) or _decide_on_request(incident, seen, policy)
     decision = decided or _STEPS[incident.state](incident, seen, policy)
     decision = with_reboots(decision, incident, seen, policy)
-    tidied = (
-        () if policy.drain_route == "asked" else _tidying_actions(incident, seen, decision.state)
-    )
-    kept = uncordon_actions(incident, seen, decision.state)
-    uncordoned = kept if is_our_drain(incident, policy) else ()
+    state = decision.state
+    # Before a drain: afterwards what the operator does is nobody's hindrance.
+    stalled = stalled_operator(incident, seen) if state in UNDRAINED else None
     called = (
-        *_doubt_pages(incident, seen, decision.state),
-        *_operator_pages(incident, seen, decision.state),
+        *_doubt_pages(incident, seen, state),
+        *(() if stalled is None else (Page("operator_stalled", stalled),)),
         *deadlines(incident, seen, decision),
     )
-    kept_back_now = policy.drain_route != "asked" or kept_back(incident, seen, policy)
-    ended = () if kept_back_now else claim_to_end(incident, seen, decision)
-    uncordoned = (*uncordoned, *in_place.tidying_actions(incident, seen, decision))
-    added = (*called, *ended, *tidied, *uncordoned)
+    if policy.drain_route == "asked":
+        kept = kept_back(incident, seen, policy)
+        tidied: tuple[Action, ...] = () if kept else claim_to_end(incident, seen, decision)
+    else:
+        tidied = _tidying_actions(incident, seen, state)
+    ours = is_our_drain(incident, policy)
+    uncordoned = uncordon_actions(incident, seen, state) if ours else ()
+    back = in_place.tidying_actions(incident, seen, decision)
+    added = (*called, *tidied, *uncordoned, *back)
     decision = replace(decision, actions=(*decision.actions, *added))
-    decision = replace(
-        decision, actions=(*decision.actions, *overdue(incident, seen, policy, decision))
-    )
+    late = overdue(incident, seen, policy, decision)
+    decision = replace(decision, actions=(*decision.actions, *late))
     shut = (*closing_actions(incident, seen, decision), *leaders_return(incident, seen, decision))
     return replace(decision, actions=(*shut, *decision.actions))
 
@@ -153,12 +155,6 @@ def _doubt_pages(incident: Incident, seen: Observation, state: State) -> tuple[A
     if seen.kafka.withheld:
         return (Page("kafka_rights", seen.kafka.doubt),)
     return (Page("doubt", seen.kafka.doubt),) if seen.kafka.doubts and lasts else ()
-
-
-def _operator_pages(incident: Incident, seen: Observation, state: State) -> tuple[Action, ...]:
-    """Call a person where Strimzi's operator gets nowhere, or cannot be read, before a drain."""
-    stalled = stalled_operator(incident, seen) if state in UNDRAINED else None
-    return () if stalled is None else (Page("operator_stalled", stalled),)
 
 
 def _tidying_actions(incident: Incident, seen: Observation, state: State) -> tuple[Action, ...]:
@@ -294,8 +290,7 @@ def _terminating(incident: Incident, seen: Observation, policy: Policy) -> Decis
     return go(State.DRAINING, reason, *(() if incident.drain_event is None else (ForwardDrain(),)))
 
 
-def _decide_recommended(incident: Incident, seen: Observation, policy: Policy) -> Decision:
-    del seen, policy
+def _decide_recommended(incident: Incident, *_: object) -> Decision:
     return go(
         State.RIDDEN_THROUGH,
         f"EC2 only recommends to leave instance {incident.instance_id}; a warning would open an "
@@ -319,14 +314,9 @@ def _replacing(incident: Incident, seen: Observation, policy: Policy) -> Decisio
 
 
 def _holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
-    kept = _kept_planned(incident, seen, policy) if planned.is_planned(incident) else None
+    kept = planned.holding(incident, seen, policy) if planned.is_planned(incident) else None
     step = evicted.holding if asked_for(incident, policy) else holding
     return kept or step(incident, seen, policy)
-
-
-def _kept_planned(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
-    kept = planned.waits(incident, seen, policy)
-    return kept or planned.before_its_turn(incident, seen, policy)
 
 
 def _gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
@@ -343,9 +333,8 @@ def _gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     return replace(decision, actions=(*decision.actions, *unbound, *evicted_too))
 
 
-def _decide_damaged(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+def _decide_damaged(incident: Incident, *_: object) -> Decision:
     """Keep what AWS says is damaged: only a person knows whether the broker is better off gone."""
-    del seen, policy
     what = incident.event_type or incident.kind.value
     return retain(
         incident,
@@ -359,8 +348,8 @@ _Step = Callable[[Incident, Observation, Policy], Decision]
 _FIRST_STEPS: Mapping[Kind, _Step] = {
     Kind.ASG_TERMINATE: _terminating,
     Kind.SCHEDULED_CHANGE: planned.decide_scheduled,
-    Kind.ROTATION: planned.decide_rotated,
-    Kind.SICK_NODE: planned.decide_sick,
+    Kind.ROTATION: planned.decide_asked,
+    Kind.SICK_NODE: planned.decide_asked,
     Kind.EVICTION: evicted.decide_opened,
     Kind.REBALANCE: _decide_recommended,
     Kind.STATE_CHANGE: _decide_unannounced,
@@ -407,15 +396,6 @@ def _in_state_since(incident: Incident, seen: Observation, policy: Policy) -> fl
     return max(incident.entered_at, incident.kept_at or 0.0, opened)
 
 
-def _for_its_start(incident: Incident, seen: Observation, policy: Policy) -> float | None:
-    del seen, policy
-    return incident.entered_at if _is_scheduled(incident) else None
-
-
-def _for_a_decision(incident: Incident, seen: Observation, policy: Policy) -> float | None:
-    return None if _is_scheduled(incident) else _in_state_since(incident, seen, policy)
-
-
 def _is_scheduled(incident: Incident) -> bool:
     return incident.scheduled_said_at is not None and not incident.is_hooked
 
@@ -423,11 +403,6 @@ def _is_scheduled(incident: Incident) -> bool:
 def _for_its_turn(incident: Incident, seen: Observation, policy: Policy) -> float | None:
     """One for which a run only makes ready is called off by itself, after an hour."""
     return None if incident.ahead else _in_state_since(incident, seen, policy)
-
-
-def _for_ec2(incident: Incident, seen: Observation, policy: Policy) -> float | None:
-    del seen, policy
-    return incident.ending_since
 
 
 def _for_the_kubelet(incident: Incident, seen: Observation, policy: Policy) -> float | None:
@@ -450,7 +425,7 @@ WAITS: tuple[Wait, ...] = (
         states=frozenset({State.OPENED}),
         awaits="the maintenance window, or the time before AWS's own date",
         usual="days",
-        since=_for_its_start,
+        since=lambda incident, *_: incident.entered_at if _is_scheduled(incident) else None,
         limit=lambda _: WINDOW_SECONDS,
         pages=("stands_still", "scheduled", "held_past_date"),
         way_out=RELEASE,
@@ -459,7 +434,9 @@ WAITS: tuple[Wait, ...] = (
         states=frozenset({State.OPENED}),
         awaits="a first decision: a second look at an idle node, EC2's word on a machine that ends",
         usual="a minute",
-        since=_for_a_decision,
+        since=lambda incident, seen, policy: (
+            None if _is_scheduled(incident) else _in_state_since(incident, seen, policy)
+        ),
         limit=lambda _: ENDING_SECONDS,
         pages=("stands_still", "scheduled", "unknown_instance"),
         way_out="`stillwater ignore ENV INSTANCE` closes the incident",
@@ -537,7 +514,7 @@ WAITS: tuple[Wait, ...] = (
         states=EVERY,
         awaits="EC2 to end or stop a machine that it says it is ending",
         usual="2 minutes",
-        since=_for_ec2,
+        since=lambda incident, *_: incident.ending_since,
         limit=lambda _: ENDING_SECONDS,
         pages=("ec2_ending",),
         way_out=(

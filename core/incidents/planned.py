@@ -150,6 +150,13 @@ _CALLED_OFF: Mapping[Kind, str] = {
     Kind.EVICTION: "Nobody asks for the eviction any more.",
 }
 
+# Who waits for no window, and why.
+_AT_ONCE: Mapping[Kind, str] = {
+    Kind.ROTATION: "its turn in the rotation has come",
+    Kind.EVICTION: "who drains it waits for an answer",
+    Kind.SICK_NODE: "it may die before a window opens, so its replacement begins at once",
+}
+
 
 def decide_scheduled(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Decide about a change AWS has scheduled, before anything is done about it."""
@@ -193,19 +200,13 @@ def _governing(incident: Incident, seen: Observation, policy: Policy) -> Decisio
     return _begin(incident, seen, policy, taken)
 
 
-def decide_rotated(incident: Incident, seen: Observation, policy: Policy) -> Decision:
-    """Begin with an instance that a run has come to."""
+def decide_asked(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Begin with an instance that a run has come to, or a machine that is sick and not dead."""
     if incident.called_off:
         return _called_off(incident, seen, policy)
-    return _begin(incident, seen, policy, f"Instance {incident.instance_id} is to be replaced")
-
-
-def decide_sick(incident: Incident, seen: Observation, policy: Policy) -> Decision:
-    """Begin with a machine that is sick and not dead (core.incidents.sweep)."""
-    if incident.called_off:
-        return _called_off(incident, seen, policy)
-    taken = f"Instance {incident.instance_id} is sick ({incident.event_type})"
-    return _begin(incident, seen, policy, taken)
+    sick = f"is sick ({incident.event_type})"
+    why = sick if incident.kind is Kind.SICK_NODE else "is to be replaced"
+    return _begin(incident, seen, policy, f"Instance {incident.instance_id} {why}")
 
 
 def _begin(incident: Incident, seen: Observation, policy: Policy, taken: str) -> Decision:
@@ -253,16 +254,11 @@ def _nothing_to_move(incident: Incident, seen: Observation, policy: Policy) -> D
 
 
 def _start(incident: Incident, seen: Observation, policy: Policy) -> Start:
-    if incident.kind is Kind.ROTATION:
-        return Start(seen.now, "its turn in the rotation has come")
-    if incident.kind is Kind.EVICTION:
-        return Start(seen.now, "who drains it waits for an answer")
-    if incident.kind is Kind.SICK_NODE:
-        return Start(
-            seen.now, "it may die before a window opens, so its replacement begins at once"
-        )
-    if EXPEDITED in (incident.event_type or "").upper():
-        return Start(seen.now, "AWS hurries, so the replacement begins at once")
+    at_once = _AT_ONCE.get(incident.kind)
+    if at_once is None and EXPEDITED in (incident.event_type or "").upper():
+        at_once = "AWS hurries, so the replacement begins at once"
+    if at_once is not None:
+        return Start(seen.now, at_once)
     return start_of(
         incident.due_at,
         seen.now,
@@ -365,13 +361,14 @@ def _room_taken_over(incident: Incident, seen: Observation) -> int | None:
     return group.desired if group.desired > spoken_for(seen) else None
 
 
-def before_its_turn(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
-    """Wait, with a replacement at hand, until the run has come to the node; None: it has.
+def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+    """Wait, with a replacement at hand, for what keeps planned work, or for a run; None: go on.
 
     Nobody waits for a run whom AWS takes meanwhile, or a person lets go.
     """
-    if not _awaits_its_turn(incident, seen, policy):
-        return None
+    kept = waits(incident, seen, policy)
+    if kept or not _awaits_its_turn(incident, seen, policy):
+        return kept
     passed = overtaking_decision(incident, seen, policy)
     if passed:
         return passed

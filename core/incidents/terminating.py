@@ -116,12 +116,11 @@ def _scaled_in(incident: Incident, seen: Observation, policy: Policy) -> Decisio
 
 def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Wait for the turn: nobody else is out, and no partition or voter suffers."""
-    passed = _follow_begun_drain(incident, seen, policy) or overtaking_decision(
-        incident, seen, policy
-    )
-    mine = seen.lease_holder == incident.id
+    passed = _follow_begun_drain(incident, seen, policy)
+    passed = passed or overtaking_decision(incident, seen, policy)
     if passed and (passed.state is not State.RETAINED or not _is_free(incident, seen, policy)):
         return passed
+    mine = seen.lease_holder == incident.id
     give_back: tuple[Action, ...] = (DropLease(),) if mine else ()
     waits = _waits_for_others(incident, seen, policy)
     if waits:
@@ -132,11 +131,11 @@ def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     if not allowed:
         told = _waits_long(incident, seen, policy, reason)
         return stay(incident, policy, reason, *told, *give_back)
-    if is_overruled(incident, seen, policy):
-        page = Page("last_in_sync", f"AWS takes instance {incident.instance_id}. {reason}")
-        step = _with_lease(incident, seen, policy, reason, mine=mine)
-        return replace(step, actions=(*step.actions, page))
-    return _with_lease(incident, seen, policy, reason, mine=mine)
+    step = _take_turn(incident, seen, policy, reason)
+    if not is_overruled(incident, seen, policy):
+        return step
+    page = Page("last_in_sync", f"AWS takes instance {incident.instance_id}. {reason}")
+    return replace(step, actions=(*step.actions, page))
 
 
 def _waits_long(
@@ -163,26 +162,31 @@ def _lacks_a_place(incident: Incident, seen: Observation, policy: Policy) -> boo
     return incident.expects_return and not stays and replacement_for(incident, seen) is None
 
 
-def _with_lease(
-    incident: Incident, seen: Observation, policy: Policy, reason: str, *, mine: bool
-) -> Decision:
-    first = None if mine else who_goes_first(incident, seen, policy)
+def _take_turn(incident: Incident, seen: Observation, policy: Policy, reason: str) -> Decision:
+    if seen.lease_holder == incident.id:
+        return _let_go(incident, seen, policy, reason)
+    first = who_goes_first(incident, seen, policy)
     if first is not None:
-        waits = f"{reason} Incident {first} has less time to wait, and goes first."
-        return asking(stay(incident, policy, waits), incident, seen, policy)
-    if not mine:
+        said = f"{reason} Incident {first} has less time to wait, and goes first."
+        step = stay(incident, policy, said)
+    else:
         # Only a reading made while the lease is held is safe: its last holder may have just left.
-        taking = stay(incident, policy, f"{reason} Taking the lease.", TakeLease(), delay=0)
-        return asking(taking, incident, seen, policy)
-    return _let_go(incident, seen, policy, reason)
+        step = stay(incident, policy, f"{reason} Taking the lease.", TakeLease(), delay=0)
+    return asking(step, incident, seen, policy)
 
 
 def _is_free(incident: Incident, seen: Observation, policy: Policy) -> bool:
     """Say whether nothing kept an instance to its hold limit but a last in-sync replica."""
-    others = next(unsafe_drains(seen, policy), None) is not None
-    kept = seen.lease_holder not in {None, incident.id} or kept_back(incident, seen, policy)
-    ready = not _lacks_a_place(incident, seen, policy)
-    return not others and not kept and ready and is_overruled(incident, seen, policy)
+    leased = seen.lease_holder not in {None, incident.id}
+    clear = not leased and _is_clear(incident, seen, policy)
+    return clear and is_overruled(incident, seen, policy)
+
+
+def _is_clear(incident: Incident, seen: Observation, policy: Policy) -> bool:
+    """Say whether no other's drain, no hold and no want of a place speaks against a drain."""
+    others = next(unsafe_drains(seen, policy), None)
+    kept = kept_back(incident, seen, policy)
+    return others is None and kept is None and not _lacks_a_place(incident, seen, policy)
 
 
 def _follow_begun_drain(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
@@ -194,15 +198,10 @@ def _follow_begun_drain(incident: Incident, seen: Observation, policy: Policy) -
     if seen.own_drain_at is None:
         return None
     reason = f"The drain of {incident.node_name} was begun by an invocation that died over it."
-    ready = not _lacks_a_place(incident, seen, policy)
-    free = (
-        next(unsafe_drains(seen, policy), None) is None
-        and kept_back(incident, seen, policy) is None
-    )
     sent = incident.is_hooked or in_place.is_wanted(incident, policy)
-    again = sent and ready and free and consent(incident, seen, policy)[0]
-    actions: tuple[Action, ...] = (ForwardDrain(),) if again else ()
-    begun = go(State.DRAINING, reason, *lease_renewal(incident), *actions)
+    clear = sent and _is_clear(incident, seen, policy)
+    again = (ForwardDrain(),) if clear and consent(incident, seen, policy)[0] else ()
+    begun = go(State.DRAINING, reason, *lease_renewal(incident), *again)
     return replace(begun, forwarded_at=seen.own_drain_at)
 
 
@@ -501,7 +500,7 @@ def _evict_pods(incident: Incident, seen: Observation, policy: Policy, pod: PodV
     reason = waits or _eviction_text(incident, seen, pod)
     late = seen.now - incident.entered_at > LATE_EVICTION_SECONDS
     page = (Page("drain_stuck", reason),) if late else ()
-    last = () if waits else tuple(_eviction(each) for each in _leaving_kafka_pods(incident, seen))
+    last = () if waits else map(_eviction, _leaving_kafka_pods(incident, seen))
     return stay(
         incident,
         policy,
@@ -523,8 +522,11 @@ def _kafka_waits(incident: Incident, seen: Observation, policy: Policy, pod: Pod
         return f"{still} The list of the node's pods does not show it: it is looked at once more."
     if incident.urgent:
         return None
-    hindrance = seen.paused or _too_early_or_late(incident, seen, policy)
-    hindrance = hindrance or other_kafka_pods(incident, seen, policy)
+    hindrance = (
+        seen.paused
+        or _too_early_or_late(incident, seen, policy)
+        or other_kafka_pods(incident, seen, policy)
+    )
     if hindrance:
         return f"{still} {hindrance}"
     allowed, refusal = consent(incident, seen, policy)
@@ -609,8 +611,8 @@ def _emptying_actions(incident: Incident, seen: Observation) -> tuple[Action, ..
         f"{_join_titles(bare)}. It ends with its machine; move it by hand if it matters."
     )
     page = (Page("pods_without_owner", reason),) if bare else ()
-    evictions = (_eviction(each) for each in _leaving_pods(seen) if not each.stopping)
-    return (*page, *_cordon_actions(incident, seen), *evictions)
+    going = (each for each in _leaving_pods(seen) if not each.stopping)
+    return (*page, *_cordon_actions(incident, seen), *map(_eviction, going))
 
 
 def _cordon_actions(incident: Incident, seen: Observation) -> tuple[Action, ...]:

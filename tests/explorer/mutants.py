@@ -95,20 +95,20 @@ MUTANTS = (
     _M(
         "the reading is not made again with the lease held",
         "core",
-        "return asking(taking, incident, seen, policy)",
-        "return _let_go(incident, seen, policy, reason)",
+        '        step = stay(incident, policy, f"{reason} Taking the lease.", TakeLease(), delay=0)',
+        "        return _let_go(incident, seen, policy, reason)",
     ),
     _M(
         "drains of others are forgotten",
         "core",
-        "        others_first(incident, seen, policy)\n        or _stay_if_blocked(",
-        "        _stay_if_blocked(",
+        "    if waits is not None:\n        return waits\n    blocked",
+        "    blocked",
     ),
     _M(
         "a lease in the way is no hindrance",
         "core",
-        "    if seen.lease_holder in {None, incident.id}:\n        return None\n    reason",
-        "    if seen.lease_holder is not None:\n        return None\n    reason",
+        "    if seen.lease_holder not in {None, incident.id}:\n        reason",
+        "    if seen.lease_holder is None:\n        reason",
     ),
     _M(
         "Kafka's consent is not asked",
