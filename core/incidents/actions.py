@@ -393,12 +393,13 @@ def as_told(decision: Decision, level: Level) -> Decision:
 
 
 # Actions that are remembered by when they were done last, and those that undo one.
-_TIMES: Mapping[type[object], str] = {
-    Heartbeat: "heartbeat_at",
-    TaintOutOfService: "tainted_at",
-    MoveLeaders: "leaders_moved_at",
+_TIMES: Mapping[type[object], tuple[str, bool]] = {
+    Heartbeat: ("heartbeat_at", True),
+    TaintOutOfService: ("tainted_at", True),
+    Untaint: ("tainted_at", False),
+    MoveLeaders: ("leaders_moved_at", True),
+    RestoreLeaders: ("leaders_moved_at", False),
 }
-_UNDONE: Mapping[type[object], str] = {Untaint: "tainted_at", RestoreLeaders: "leaders_moved_at"}
 
 
 def settle(incident: Incident, decision: Decision, now: float, *, actor: str = "tick") -> Incident:
@@ -411,7 +412,15 @@ def settle(incident: Incident, decision: Decision, now: float, *, actor: str = "
     entry = Transition(now, decision.state, actor, decision.reason)
     moved = decision.state is not incident.state
     delay = decision.delay_seconds
-    acted = _remember_actions(incident, decision, now)
+    acted = incident
+    for action in decision.actions:
+        acted = replace(acted, **_remembered_fields(acted, action, now))
+        if acted.in_place is not None and isinstance(action, ReplaceRoot | Uncordon):
+            acted = replace(acted, in_place=_in_place_after(acted.in_place, action, now))
+    if decision.forwarded_at is not None:
+        # Sent by an invocation that did not live to record it.
+        sent = _forwarding_at(acted.forwarded, decision.forwarded_at)
+        acted = replace(acted, forwarded=sent)
     if not moved and decision.reason != incident.reason:
         acted = acted.with_note(now, actor, decision.reason)
     return replace(
@@ -426,7 +435,6 @@ def settle(incident: Incident, decision: Decision, now: float, *, actor: str = "
         in_place=_place_after_decision(acted, decision),
         turn_due_at=decision.turn_due_at,
         lost_at=incident.lost_at or (now if decision.lost else None),
-        forwarded=_found_forwarded(acted, decision),
         next_tick_at=None if delay is None else now + delay,
     )
 
@@ -446,27 +454,12 @@ def _place_after_decision(acted: Incident, decision: Decision) -> InPlace | None
     return replace(place, refusal=why)
 
 
-def _found_forwarded(acted: Incident, decision: Decision) -> Forwarding | None:
-    """Count a drain that an invocation has sent and not lived to record."""
-    at = decision.forwarded_at
-    return acted.forwarded if at is None else _forwarding_at(acted.forwarded, at)
-
-
 def _forwarding_at(before: Forwarding | None, at: float) -> Forwarding:
     return Forwarding(first_at=at, last_at=at) if before is None else before.again(at)
 
 
-def _remember_actions(incident: Incident, decision: Decision, now: float) -> Incident:
-    """Remember the actions that later decisions ask about."""
-    for action in decision.actions:
-        incident = replace(incident, **_remembered_fields(incident, action, now))
-        if incident.in_place is not None and isinstance(action, ReplaceRoot | Uncordon):
-            incident = replace(incident, in_place=_in_place_after(incident.in_place, action, now))
-    return incident
-
-
 def _remembered_fields(incident: Incident, action: Action, now: float) -> dict[str, Any]:
-    """Return the fields in which an action is remembered."""
+    """Return the fields in which later decisions find an action."""
     if isinstance(action, ForwardDrain):
         return {"forwarded": _forwarding_at(incident.forwarded, now)}
     if isinstance(action, CompleteHook):
@@ -475,10 +468,10 @@ def _remembered_fields(incident: Incident, action: Action, now: float) -> dict[s
         return {} if action.instance_id else {"terminate_asked_at": _asked_at(incident, now)}
     if isinstance(action, KeepSpare):
         return {"spare": action.node}
-    if isinstance(action, FreeSpare):
-        return {"spare": None} if action.node == incident.spare else {}
-    done, undone = _TIMES.get(type(action)), _UNDONE.get(type(action))
-    return {done: now} if done else {undone: None} if undone else {}
+    if isinstance(action, FreeSpare) and action.node == incident.spare:
+        return {"spare": None}
+    name, done = _TIMES.get(type(action), ("", False))
+    return {name: now if done else None} if name else {}
 
 
 def _asked_at(incident: Incident, now: float) -> float:

@@ -100,7 +100,7 @@ def consent(incident: Incident, seen: Observation, policy: Policy) -> tuple[bool
 def _budget_refusal(incident: Incident, seen: Observation) -> str | None:
     """Return which disruption budget would keep a party's eviction waiting; None: none."""
     budget = seen.refusing_budget(incident.pod_name)
-    # One that yields is opened before the drain is sent (core.incidents.consenting).
+    # One that yields is opened before the drain is sent.
     refused = budget is not None and not (budget.yields or is_open(incident, seen))
     if not (seen.beside and budget is not None and refused):
         return None
@@ -124,7 +124,9 @@ def operator_refusal(incident: Incident, seen: Observation, policy: Policy) -> s
     if waits is None or _insists(incident, seen, policy):
         return None
     tasks = _tasks_of_others(incident, seen)
-    if tasks and _is_announced(incident) and all(each.is_stalled(seen.now) for each in tasks):
+    # Taken by AWS or a group: nothing that we planned, or that may wait.
+    announced = incident.is_hooked and not (_is_rotated(incident) or incident.called_off)
+    if tasks and announced and all(each.is_stalled(seen.now) for each in tasks):
         return None
     return f"Node {incident.node_id} may not leave: {waits}"
 
@@ -154,11 +156,6 @@ def _tasks_of_others(incident: Incident, seen: Observation) -> list[OperatorTask
         return []
     tasks = operator_tasks(seen.operator, seen.pods, seen.taken_out, seen.now)
     return [each for each in tasks if not each.is_about_only({incident.pod_name})]
-
-
-def _is_announced(incident: Incident) -> bool:
-    """Say whether AWS or a group takes the instance: nothing that we planned, or that may wait."""
-    return incident.is_hooked and not (_is_rotated(incident) or incident.called_off)
 
 
 def _is_rotated(incident: Incident) -> bool:
@@ -306,13 +303,10 @@ def looked_at_again(incident: Incident, seen: Observation, policy: Policy) -> De
     if incident.node_name is None:
         return None  # It never joined.
     since = incident.idle_since
-    if since is None:
-        # Homeless pods alone reset it, and are believed to belong elsewhere by now.
-        return None if not patient else _once_more(incident, policy)
-    return None if seen.now - since >= IDLE_SECONDS else _once_more(incident, policy)
-
-
-def _once_more(incident: Incident, policy: Policy) -> Decision:
+    # Homeless pods alone reset it, and are believed to belong elsewhere once patience is over.
+    sure = not patient if since is None else seen.now - since >= IDLE_SECONDS
+    if sure:
+        return None
     reason = f"No Kafka pod is on {incident.node_name}: it is looked at once more."
     return stay(incident, policy, reason)
 

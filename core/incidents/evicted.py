@@ -139,7 +139,10 @@ def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     reason = refusal or f"{_asker(incident)} is let through when it asks."
     waits = stay(incident, policy, reason, *_told_late(incident, seen, policy, refusal))
     others = seen.lease_holder or who_goes_first(incident, seen, policy)
-    asks = _asked_lately(incident, seen) and (others or refusal is None)
+    asked_at = None if incident.drainer is None else incident.drainer.asked_at
+    # Nobody waits for a drainer that takes its time.
+    lately = asked_at is not None and seen.now - asked_at <= REQUEST_SECONDS
+    asks = lately and (others or refusal is None)
     return asking(waits, incident, seen, policy) if asks else waits
 
 
@@ -151,12 +154,6 @@ def _told_late(
     if refusal is None or seen.now - since <= policy.hold_limit_seconds:
         return ()
     return (Page("waits_long", f"{incident.node_name} waits since {clock(since)}. {refusal}"),)
-
-
-def _asked_lately(incident: Incident, seen: Observation) -> bool:
-    """Say whether its drainer still asks: nobody waits for one that takes its time."""
-    asked_at = None if incident.drainer is None else incident.drainer.asked_at
-    return asked_at is not None and seen.now - asked_at <= REQUEST_SECONDS
 
 
 def _follow_begun_eviction(incident: Incident, seen: Observation) -> Decision | None:

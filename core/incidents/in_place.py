@@ -69,15 +69,11 @@ def stays(incident: Incident, seen: Observation) -> bool:
     Hooks that find the pod at home again are another matter, and another round's: this one ends
     with the broker whole, as it was to.
     """
-    moves = incident.is_hooked and not _at_home(incident, seen)
+    opened = incident.in_place is not None and incident.in_place.returned_at is not None
+    at_home = opened and pod_there(incident, seen.pod_named(incident.pod_name), seen)
+    moves = incident.is_hooked and not at_home
     leaves = moves or incident.urgent or incident.lost_at is not None
     return incident.in_place is not None and not leaves and seen.ec2_state not in ENDING | STOPPED
-
-
-def _at_home(incident: Incident, seen: Observation) -> bool:
-    """Say whether the node was opened for its pod again, and has it."""
-    opened = incident.in_place is not None and incident.in_place.returned_at is not None
-    return opened and pod_there(incident, seen.pod_named(incident.pod_name), seen)
 
 
 def replacing(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:

@@ -78,7 +78,7 @@ def learn(incident: Incident, seen: Observation) -> Incident:
             kind=Kind.ASG_TERMINATE if incident.kind in _BEFORE else incident.kind,
             announced_at=seen.now,
         )
-    if _is_undrained(incident):
+    if incident.forwarded is None and incident.state not in {State.DRAINING, State.GATING}:
         incident = _out_of_reach(_with_place(incident, seen), seen)
     elif incident.node_id is None:
         # A Kafka pod that came to an idle node while its drain was on the way is drained with it.
@@ -104,11 +104,6 @@ def _doubted_since(incident: Incident, seen: Observation) -> float | None:
     if seen.kafka_silent or doubts or isinstance(seen.operator, Unknown):
         return incident.doubted_since or seen.now
     return incident.doubted_since if seen.kafka is None else None
-
-
-def _is_undrained(incident: Incident) -> bool:
-    gone = {State.DRAINING, State.GATING}
-    return incident.forwarded is None and incident.state not in gone
 
 
 def _out_of_reach(incident: Incident, seen: Observation) -> Incident:
@@ -158,7 +153,6 @@ def _with_place(incident: Incident, seen: Observation) -> Incident:
 
 
 def _with_kafka_pod(incident: Incident, seen: Observation) -> Incident:
-    """Add the Kafka pod that is on the node, if one is."""
     pod = seen.pod_on(incident.node_name)
     if pod is None or not pod_there(incident, pod, seen):
         return incident
@@ -203,7 +197,9 @@ def _idle_noted(incident: Incident, seen: Observation) -> Incident:
 
 def doubt(incident: Incident, seen: Observation, *, patient: bool = True) -> str | None:
     """Return what speaks against a node being idle though no Kafka pod is on it; None: nothing."""
-    where = _where(incident, seen)
+    # EC2's word counts where the node never joined, or is deleted.
+    dns_name = "" if seen.instance is None else seen.instance.private_dns_name
+    where = incident.node_name or dns_name or incident.instance_id
     volumes = attached_there(incident, seen, where)
     if volumes:
         return f"No Kafka pod is on {where}, and volume {volumes[0]} is attached there"
@@ -211,12 +207,6 @@ def doubt(incident: Incident, seen: Observation, *, patient: bool = True) -> str
     if patient and homeless is not None:
         return f"No Kafka pod is on {where}, and {homeless} has no node at the moment"
     return None
-
-
-def _where(incident: Incident, seen: Observation) -> str:
-    """Return what its node is called: by EC2's word where it never joined, or is deleted."""
-    dns_name = "" if seen.instance is None else seen.instance.private_dns_name
-    return incident.node_name or dns_name or incident.instance_id
 
 
 def _root_noted(incident: Incident, seen: Observation) -> Incident:

@@ -106,7 +106,10 @@ def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
         given_up = f"{missing.rstrip('.')}, {waited:.0f} s after instance was lost"
         return _over(incident, given_up, *pages, Page("not_back", f"{given_up}."))
     freed = unbound(incident, seen)
-    hooks = _hooks_let_go(incident, seen)
+    # The group has a dead instance once nothing of it is attached: that ends its Node.
+    held = seen.volumes or attached_there(incident, seen)
+    waits = incident.is_hooked and seen.lifecycle_state == WAITING
+    hooks = complete(incident, HookResult.CONTINUE) if waits and not held else ()
     return stay(incident, policy, missing, *pages, *freed, *hooks, *lease_renewal(incident))
 
 
@@ -130,19 +133,14 @@ def unbound(incident: Incident, seen: Observation) -> tuple[Action, ...]:
         return ()
     node = seen.node_of(incident.instance_id)
     if node is None:
-        return _left_behind(incident, seen)
+        # Of a Node that is gone; another instance may have its name by now.
+        name = incident.node_name
+        left = name is not None and seen.node_named(name) is None and seen.attachments.get(name)
+        return (ReleaseAttachments(name),) if name is not None and left else ()
     if node.out_of_service:
         return ()
     holds = seen.pod_on(node.name) is not None or bool(seen.attachments.get(node.name))
     return (TaintOutOfService(node.name),) if holds else ()
-
-
-def _left_behind(incident: Incident, seen: Observation) -> tuple[Action, ...]:
-    """Free the volumes of a Node that is gone; another instance may have its name by now."""
-    name = incident.node_name
-    if name is None or seen.node_named(name) is not None or not seen.attachments.get(name):
-        return ()
-    return (ReleaseAttachments(name),)
 
 
 def _still_tainted(incident: Incident, seen: Observation) -> str | None:
@@ -151,14 +149,6 @@ def _still_tainted(incident: Incident, seen: Observation) -> str | None:
     if node is None or not node.out_of_service or incident.tainted_at is None:
         return None
     return f"Node {node.name} still stands in Kubernetes, out of service."
-
-
-def _hooks_let_go(incident: Incident, seen: Observation) -> tuple[Action, ...]:
-    """Let the group have a dead instance once nothing of it is attached: that ends its Node."""
-    held = seen.volumes or attached_there(incident, seen)
-    if held or not incident.is_hooked or seen.lifecycle_state != WAITING:
-        return ()
-    return complete(incident, HookResult.CONTINUE)
 
 
 def _runs_again(incident: Incident, seen: Observation, policy: Policy) -> Decision:

@@ -663,20 +663,15 @@ def _read(stored: Mapping[str, Any]) -> Incident:
     for name in ("announcements", "pages"):
         known[name] = tuple(known[name])
     for name in ("transitions", "notes"):
-        known[name] = tuple(_transition(each) for each in stored[name])
+        entries = [values_in(Transition, each) for each in stored[name]]
+        for entry in entries:
+            take_word(entry, "state", State, _STATE)
+        known[name] = tuple(Transition(**entry) for entry in entries)
     place = known.get("in_place")
     known["in_place"] = None if place is None else InPlace(**values_in(InPlace, place))
-    known["scheduled"] = tuple(_change(each) for each in known.get("scheduled", ()))
+    changes = (values_in(ScheduledChange, each) for each in known.get("scheduled", ()))
+    known["scheduled"] = tuple(
+        ScheduledChange(**{**each, "names": tuple(each["names"])}) for each in changes
+    )
     sections = {name: section.read(stored) for name, section in SECTIONS.items()}
     return Incident(**known, **sections)
-
-
-def _change(stored: Mapping[str, Any]) -> ScheduledChange:
-    known = values_in(ScheduledChange, stored)
-    return ScheduledChange(**{**known, "names": tuple(known["names"])})
-
-
-def _transition(stored: Mapping[str, Any]) -> Transition:
-    known = values_in(Transition, stored)
-    take_word(known, "state", State, _STATE)
-    return Transition(**known)

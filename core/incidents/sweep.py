@@ -268,17 +268,6 @@ def is_stranded(lease: Lease, holder: Incident | None, now: float) -> bool:
     return lapses and holder is not None and not holder.open
 
 
-def kept_for_incidents(nodes: Sequence[NodeView]) -> tuple[NodeView, ...]:
-    """Return the nodes that are kept for an incident, by their own word."""
-    return tuple(node for node in nodes if node.spare_for is not None)
-
-
-def is_cordoned(incident_id: str, nodes: Sequence[NodeView]) -> bool:
-    """Say whether the node that an incident is about takes no pods: its drain has begun."""
-    instance_id = incident_id.partition(".")[0]
-    return any(node.instance_id == instance_id and not node.schedulable for node in nodes)
-
-
 def is_answered(history: Sequence[Incident], found: Announce, now: float) -> bool:
     """Say whether those of an instance's incidents that are over have dealt with a finding."""
     told = found.interruption

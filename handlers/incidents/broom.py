@@ -26,6 +26,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from core.errors import Conflict, StillwaterError
 from core.events import Kind
 from core.incidents.observation import NodeClaim, NodeView, PodView
+from core.incidents.record import instance_of
 from core.incidents.record import is_unattended as incident_unattended
 from core.incidents.sweep import (
     Announce,
@@ -36,9 +37,7 @@ from core.incidents.sweep import (
     died_again,
     findings,
     is_answered,
-    is_cordoned,
     is_stranded,
-    kept_for_incidents,
     stands,
     turn,
 )
@@ -163,7 +162,7 @@ class Broom:
                     done[self._act(Wake(incident, "AWS's lists could not be read."), now)] += 1
             raise
         done["looked_at"] = len(whose_turn)
-        spares = kept_for_incidents(seen.nodes or ())
+        spares = [node for node in seen.nodes or () if node.spare_for is not None]
         found = findings(seen, whose_turn, self.late_seconds)
         take_each(
             chain(
@@ -380,7 +379,8 @@ class Broom:
         id_ = spare.spare_for or ""
         if self.reception.ledger.get(id_) is not None:
             return
-        if is_cordoned(id_, seen.nodes or ()):
+        about = (n for n in seen.nodes or () if n.instance_id == instance_of(id_))
+        if any(not node.schedulable for node in about):
             self.reception.ledger.take_lease(id_, now, 0.0, out=True)
         reason = (
             f"Node {spare.name} is kept for incident {id_}, and the ledger knows no such incident: "

@@ -21,7 +21,6 @@ from aws_lambda_powertools import Logger
 from core.errors import Conflict
 from core.incidents.consenting import wrongly_open
 from core.incidents.observation import NodeView, PodView
-from core.incidents.sweep import kept_for_incidents
 from handlers.adapters.calls import take_each
 from handlers.adapters.kubernetes import Nodes
 from handlers.store.ledger import Ledger
@@ -31,7 +30,7 @@ logger = Logger(service="stillwater", child=True)
 
 def kept_in_vain(nodes: Sequence[NodeView], ledger: Ledger) -> tuple[NodeView, ...]:
     """Return the nodes that are kept for an incident which the ledger has as over."""
-    kept = ((node, ledger.get(node.spare_for or "")) for node in kept_for_incidents(nodes))
+    kept = ((node, ledger.get(node.spare_for)) for node in nodes if node.spare_for is not None)
     return tuple(node for node, incident in kept if incident is not None and not incident.open)
 
 

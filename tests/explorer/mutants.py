@@ -95,7 +95,8 @@ MUTANTS = (
     _M(
         "the reading is not made again with the lease held",
         "core",
-        '        step = stay(incident, policy, f"{reason} Taking the lease.", TakeLease(), delay=0)',
+        "        step = stay(incident, policy, "
+        'f"{reason} Taking the lease.", TakeLease(), delay=0)',
         "        return _let_go(incident, seen, policy, reason)",
     ),
     _M(
@@ -320,8 +321,8 @@ MUTANTS = (
     _M(
         "where the pod stood is learnt after the drain, too",
         "core",
-        "return incident.forwarded is None and incident.state not in gone",
-        "return True",
+        "if incident.forwarded is None and incident.state not in {State.DRAINING, State.GATING}:",
+        "if True:",
     ),
     _M(
         "silence of Kafka starts the return again",
