@@ -1,4 +1,4 @@
-"""`stillwater incidents verify`: recorded histories, held to the rules of core.incidents.verify."""
+"""`stillwater incidents verify`: recorded histories, held to the rules of cli.histories."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 from rich.console import Console
 
 from cli import answer
+from cli.histories import RULES, Break, breaks
 from cli.incidents import Desk, sentences
 from core.errors import InvalidInput, StillwaterError, one_line, passed_on
 from core.incidents.record import Incident, from_json
-from core.incidents.verify import RULES, Break, breaks
 
 MOST_SHOWN = 10
 

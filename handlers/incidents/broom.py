@@ -48,14 +48,15 @@ from handlers.adapters.aws import Inventory
 from handlers.adapters.calls import take_each
 from handlers.adapters.kubernetes import NO_CLAIMS, NodeClaims, Nodes
 from handlers.adapters.pages import call
-from handlers.incidents.leftovers import kept_in_vain, strays
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import (
     INCIDENT_CAUSE,
     ZONE_CAUSE,
+    kept_in_vain,
     pending,
     protected_groups,
     shift_in_force,
+    strays,
 )
 from handlers.store import told
 from handlers.store.archive import Archivist

@@ -30,9 +30,8 @@ from handlers.adapters.aws import Queue, tick_message
 from handlers.adapters.calls import take_each
 from handlers.adapters.pages import Topic, publish
 from handlers.incidents.act import Effects, perform
-from handlers.incidents.leftovers import free, restore
 from handlers.incidents.observe import Sources, observe
-from handlers.incidents.shifts import Shifts
+from handlers.incidents.shifts import Shifts, free_nodes, restore_labels
 from handlers.store.ledger import SHIFT_MESSAGE, STRAYS_MESSAGE
 
 logger = Logger(service="stillwater")
@@ -68,7 +67,7 @@ class Loop:
         """Take one step with the incident a tick's message names, and schedule the next.
 
         A message that names no incident asks for a turn of the zones (handlers.incidents.shifts),
-        of stray labels (handlers.incidents.leftovers) or of a rotation run
+        of stray labels (the same) or of a rotation run
         (handlers.rotation.turns), or is a page to be published.
         """
         if self._of_no_incident(message, now):
@@ -159,8 +158,8 @@ class Loop:
         try:
             take_each(
                 (
-                    partial(restore, self.effects.nodes, self.effects.ledger, now),
-                    partial(free, self.effects.nodes, self.effects.ledger),
+                    partial(restore_labels, self.effects.nodes, self.effects.ledger, now),
+                    partial(free_nodes, self.effects.nodes, self.effects.ledger),
                     self.rotations.tidy,
                 )
             )

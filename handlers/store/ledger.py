@@ -320,7 +320,7 @@ SHIFT_MESSAGE = json.dumps({"shift": True})
 # Who was in the way of leaders' giving back, a start or another invocation, is out of it by then.
 # The sweep would ask within a minute, and a run waits for it.
 SHIFT_AFTER_SECONDS = 5.0
-# Asks λ tick to take labels off pods that nobody lets leave (handlers.incidents.leftovers).
+# Asks λ tick to take labels off pods that nobody lets leave (handlers.incidents.shifts).
 STRAYS_MESSAGE = json.dumps({"strays": True})
 
 
