@@ -357,7 +357,7 @@ class Reach:
     # Whether whoever evicts Kafka's pods has to ask.
     gated: bool = False
 
-    def of(self, group: str | None) -> Level:
+    def level_of(self, group: str | None) -> Level:
         """Return the level for a machine: one in no group that was named is left to others.
 
         EKS and Karpenter take no hooks of ours on theirs: whoever drains those asks, or is watched.
@@ -368,7 +368,7 @@ class Reach:
 
     def policy(self, group: str | None, policy: Policy) -> Policy:
         """Return what decisions about a machine obey: at `gate` nobody of ours is sent to drain."""
-        return replace(policy, drain_route="asked") if self.of(group) == "gate" else policy
+        return replace(policy, drain_route="asked") if self.level_of(group) == "gate" else policy
 
 
 def is_allowed(action: Action, level: Level) -> bool:
@@ -381,7 +381,7 @@ def withheld_actions(actions: Sequence[Action], level: Level) -> tuple[Action, .
     return tuple(action for action in actions if not is_allowed(action, level))
 
 
-def as_told(decision: Decision, level: Level) -> Decision:
+def told_decision(decision: Decision, level: Level) -> Decision:
     """Return a decision as it is recorded, told and paged: what is withheld is said to be."""
     if not withheld_actions(decision.actions, level):
         return decision
@@ -422,7 +422,7 @@ def settle(incident: Incident, decision: Decision, now: float, *, actor: str = "
         sent = _forwarding_at(acted.forwarded, decision.forwarded_at)
         acted = replace(acted, forwarded=sent)
     if not moved and decision.reason != incident.reason:
-        acted = acted.with_note(now, actor, decision.reason)
+        acted = acted.add_note(now, actor, decision.reason)
     return replace(
         acted,
         state=decision.state,

@@ -289,7 +289,7 @@ def overtaking_decision(incident: Incident, seen: Observation, policy: Policy) -
     return past_hold_limit(incident, seen, policy)
 
 
-def looked_at_again(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+def look_again(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Keep a node that may be idle where it is until that is sure; None: it is."""
     if seen.paused:
         return stay(incident, policy, seen.paused)
@@ -442,7 +442,7 @@ def seen_to_end(incident: Incident) -> bool:
     return incident.state is State.RELEASED and incident.release is None
 
 
-def without_lease(
+def unleased_drains(
     others: Iterable[Incident], leases: Iterable[Lease], incident: Incident
 ) -> Iterator[Incident]:
     """Yield the open incidents whose drain was sent, and of which the lease's item knows nothing.

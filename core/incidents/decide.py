@@ -43,16 +43,16 @@ from core.incidents.consenting import (
     kept_back,
     leaders_return,
     led_again_by_a_run,
-    looked_at_again,
+    look_again,
     others_first,
     past_hold_limit,
     stalled_operator,
 )
 from core.incidents.evicted import claim_to_end, deadlines
 from core.incidents.observation import ENDING, STOPPED, Observation, Policy
-from core.incidents.planned import with_reboots
+from core.incidents.planned import add_reboots
 from core.incidents.record import TERMINAL, UNDRAINED, Incident, State
-from core.incidents.replacement import GROUP_SECONDS, into_hooks, spare_kept
+from core.incidents.replacement import GROUP_SECONDS, spare_kept, terminate_through_group
 from core.incidents.terminating import (
     draining,
     gating,
@@ -115,7 +115,7 @@ def _seeing(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Decide on a reading: what others have ended, what a person wants, then the state's step."""
     decided = _ended_elsewhere(incident, seen, policy) or _decide_on_request(incident, seen, policy)
     decision = decided or _STEPS[incident.state](incident, seen, policy)
-    decision = with_reboots(decision, incident, seen, policy)
+    decision = add_reboots(decision, incident, seen, policy)
     state = decision.state
     # Before a drain: afterwards what the operator does is nobody's hindrance.
     stalled = stalled_operator(incident, seen) if state in UNDRAINED else None
@@ -225,7 +225,7 @@ def _ended_elsewhere(incident: Incident, seen: Observation, policy: Policy) -> D
     if incident.state not in UNDRAINED:
         return None
     if seen.ec2_state in STOPPED:
-        drained = lost.drained_by_others(incident, seen, policy)
+        drained = lost.follow_others_drain(incident, seen, policy)
         return drained or lost.decide_found(incident, seen, policy)
     terminating = incident.kind is Kind.ASG_TERMINATE and incident.release is None
     settled = seen.now - incident.held_since > IN_SERVICE_GRACE_SECONDS
@@ -263,7 +263,7 @@ def _decide_on_request(incident: Incident, seen: Observation, policy: Policy) ->
         passed = others_first(incident, seen, policy) if incident.node_id is not None else None
         if passed is not None:
             return passed
-        return into_hooks(incident, seen, policy, f"{asked.by} lets it go.")
+        return terminate_through_group(incident, seen, policy, f"{asked.by} lets it go.")
     return None
 
 
@@ -283,7 +283,7 @@ def _terminating(incident: Incident, seen: Observation, policy: Policy) -> Decis
             f"Kafka node {incident.node_id} runs on {incident.node_name}: a replacement comes "
             f"first.",
         )
-    again = looked_at_again(incident, seen, policy)
+    again = look_again(incident, seen, policy)
     if again:
         return past_hold_limit(incident, seen, policy) or again
     reason = f"No Kafka pod runs on instance {incident.instance_id}: nothing is to be replaced."

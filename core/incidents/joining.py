@@ -311,7 +311,7 @@ def hold(incident: Incident, until: float, actor: str, now: float) -> Incident:
             [f"Incident {incident.id} cannot be held until {clock(until)}: it is {clock(now)}."]
         )
     said = f"{actor} holds instance {incident.instance_id} until {clock(until)}."
-    return _with_note(replace(incident, held_until=until), actor, said, now)
+    return _note_once(replace(incident, held_until=until), actor, said, now)
 
 
 def ignore(incident: Incident, actor: str, reason: str, now: float) -> Incident:
@@ -323,7 +323,7 @@ def ignore(incident: Incident, actor: str, reason: str, now: float) -> Incident:
     """
     _still_open(incident, "ignored")
     said = f"{actor} wants incident {incident.id} ignored: {reason}"
-    return _with_note(replace(incident, ignored_by=actor), actor, said, now)
+    return _note_once(replace(incident, ignored_by=actor), actor, said, now)
 
 
 def ask_release(incident: Incident, actor: str, now: float) -> Incident:
@@ -337,7 +337,7 @@ def ask_release(incident: Incident, actor: str, now: float) -> Incident:
     said, asked = f"{actor} lets instance {incident.instance_id} go.", Release(by=actor, at=now)
     if incident.state is not State.RETAINED:
         _still_open(incident, "released")
-        return _with_note(replace(incident, release=asked, held_until=None), actor, said, now)
+        return _note_once(replace(incident, release=asked, held_until=None), actor, said, now)
     round_number = round_of(incident.id) + 1
     return Incident(
         id=incident_id(incident.instance_id, round_number),
@@ -383,19 +383,19 @@ def note_group(incident: Incident, notice: GroupNotice, now: float) -> Incident:
         since = before.since if before else min(said_at, now)
         failure = LaunchFailure(since=since, cause=cause)
         noted = replace(incident, launch_failure=failure)
-        return _with_note(
+        return _note_once(
             noted, "aws", f"{notice.group} could not launch an instance: {cause}", now
         )
     if notice.what is GroupChange.LAUNCHED and incident.launch_failure is not None:
         noted = replace(incident, launch_failure=None)
-        return _with_note(noted, "aws", f"{notice.group} launched {notice.instance_id}.", now)
+        return _note_once(noted, "aws", f"{notice.group} launched {notice.instance_id}.", now)
     return incident
 
 
-def _with_note(incident: Incident, actor: str, sentence: str, now: float) -> Incident:
+def _note_once(incident: Incident, actor: str, sentence: str, now: float) -> Incident:
     """Note what somebody other than the loop said; a repetition is not worth another note."""
     repeated = bool(incident.notes) and incident.notes[-1].reason == sentence
-    return incident if repeated else incident.with_note(now, actor, sentence)
+    return incident if repeated else incident.add_note(now, actor, sentence)
 
 
 def _still_open(incident: Incident, done: str) -> None:
@@ -536,4 +536,4 @@ def note_report(incident: Incident, report: DrainReport, now: float) -> Incident
     if sent is None or any(note.reason == said for note in incident.notes):
         return incident
     reported = sent if sent.reported_at is not None else replace(sent, reported_at=now)
-    return replace(incident, forwarded=reported).with_note(now, NTH, said)
+    return replace(incident, forwarded=reported).add_note(now, NTH, said)

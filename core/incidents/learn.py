@@ -79,10 +79,10 @@ def learn(incident: Incident, seen: Observation) -> Incident:
             announced_at=seen.now,
         )
     if incident.forwarded is None and incident.state not in {State.DRAINING, State.GATING}:
-        incident = _out_of_reach(_with_place(incident, seen), seen)
+        incident = _out_of_reach(_add_place(incident, seen), seen)
     elif incident.node_id is None:
         # A Kafka pod that came to an idle node while its drain was on the way is drained with it.
-        incident = _with_kafka_pod(incident, seen)
+        incident = _add_kafka_pod(incident, seen)
     incident = _root_noted(note_disruption(_idle_noted(incident, seen), seen), seen)
     if incident.node_id is not None and incident.state is State.GATING:
         incident = _return_noted(incident, seen)
@@ -133,7 +133,7 @@ def note_refusal(incident: Incident, words: str | None, now: float) -> Incident:
     return replace(incident, refusal=refusal)
 
 
-def _with_place(incident: Incident, seen: Observation) -> Incident:
+def _add_place(incident: Incident, seen: Observation) -> Incident:
     node = seen.node_of(incident.instance_id)
     instance, claim = seen.instance, claim_of(incident, seen)
     # A machine that died takes its Node along; its NodeClaim stands for a while.
@@ -149,10 +149,10 @@ def _with_place(incident: Incident, seen: Observation) -> Incident:
         pool=incident.pool or (place.pool if place else None),
         node_name=name,
     )
-    return _with_kafka_pod(incident, seen)
+    return _add_kafka_pod(incident, seen)
 
 
-def _with_kafka_pod(incident: Incident, seen: Observation) -> Incident:
+def _add_kafka_pod(incident: Incident, seen: Observation) -> Incident:
     pod = seen.pod_on(incident.node_name)
     if pod is None or not pod_there(incident, pod, seen):
         return incident
@@ -163,7 +163,7 @@ def pod_there(incident: Incident, pod: PodView | None, seen: Observation) -> boo
     """Say whether a pod is on the incident's own machine."""
     if pod is None or pod.node_name is None or pod.node_name != incident.node_name:
         return False
-    return not _of_another(pod.node_name, incident, seen)
+    return not _is_anothers(pod.node_name, incident, seen)
 
 
 def attached_there(
@@ -174,10 +174,10 @@ def attached_there(
     `name` is the one of its Node, where the incident never learned it.
     """
     node_name = name or incident.node_name or ""
-    return () if _of_another(node_name, incident, seen) else seen.attachments.get(node_name, ())
+    return () if _is_anothers(node_name, incident, seen) else seen.attachments.get(node_name, ())
 
 
-def _of_another(node_name: str, incident: Incident, seen: Observation) -> bool:
+def _is_anothers(node_name: str, incident: Incident, seen: Observation) -> bool:
     """Say whether another machine's Node has a name by now."""
     node = seen.node_named(node_name)
     return node is not None and node.instance_id not in {None, incident.instance_id}
@@ -258,7 +258,7 @@ def _lifecycle_noted(incident: Incident, seen: Observation) -> Incident:
     silent = before is None and found.state is Lifecycle.ONLINE
     known = replace(incident, lifecycle=after)
     said = " ".join((told, *found.disagreements))
-    return known if silent else known.with_note(seen.now, "tick", said)
+    return known if silent else known.add_note(seen.now, "tick", said)
 
 
 def _signs(incident: Incident, broker_id: int, seen: Observation) -> BrokerSigns:
@@ -321,7 +321,7 @@ def note_disruption(incident: Incident, seen: Observation) -> Incident:
     known = replace(incident, drainer=drainer, disruption=told)
     if told == incident.disruption:
         return known
-    return known.with_note(seen.now, "tick", found.sentence)
+    return known.add_note(seen.now, "tick", found.sentence)
 
 
 def _forced_at(incident: Incident, found: Disruption, seen: Observation) -> float | None:

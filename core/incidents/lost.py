@@ -29,7 +29,7 @@ from core.incidents.actions import (
     lease_renewal,
     stay,
 )
-from core.incidents.consenting import looked_at_again
+from core.incidents.consenting import look_again
 from core.incidents.learn import IDLE_PATIENCE_SECONDS, WAITING, attached_there, pod_there
 from core.incidents.observation import Observation, Policy
 from core.incidents.record import Incident, State
@@ -45,7 +45,7 @@ PAGE_AFTER_SECONDS = 60.0
 ZONE_DELAY_SECONDS = 60.0
 
 
-def drained_by_others(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+def follow_others_drain(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Recognise a drain between two looks, of a machine that others drain and end.
 
     A pod leaves a machine that dies by itself only with its Node, minutes later.
@@ -74,7 +74,7 @@ def decide_found(incident: Incident, seen: Observation, policy: Policy) -> Decis
         return stay(incident, policy, reason, Page("unknown_instance", reason))
     ended = f"EC2 confirms that instance {incident.instance_id} is {state or 'gone'}"
     if incident.node_id is None:
-        again = looked_at_again(incident, seen, policy)
+        again = look_again(incident, seen, policy)
         if again and seen.now - incident.held_since <= IDLE_PATIENCE_SECONDS:
             return again
         # A stopped one stands in its hooks still: unanswered, they would run out and retain it.

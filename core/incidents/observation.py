@@ -109,7 +109,7 @@ class Ownership:
     marks: tuple[Mark, ...] = ()
     scaling_groups: tuple[str, ...] = ()
 
-    def of(self, tags: Mapping[str, str]) -> bool:
+    def owns(self, tags: Mapping[str, str]) -> bool:
         """Say whether an instance with these tags is the cluster's."""
         if tags.get(GROUP_TAG) in self.scaling_groups:
             return True
@@ -119,7 +119,7 @@ class Ownership:
         )
 
     @property
-    def of_instances(self) -> tuple[Mark, ...]:
+    def instance_marks(self) -> tuple[Mark, ...]:
         """Return the marks of instances: Auto Scaling writes the group's name on each."""
         by_name = ({GROUP_TAG: self.scaling_groups},) if self.scaling_groups else ()
         return (*self.marks, *by_name)
@@ -127,7 +127,7 @@ class Ownership:
     @property
     def lacking(self) -> str:
         """Say what something of another's does not have."""
-        named = [", ".join(mark) for mark in self.of_instances]
+        named = [", ".join(mark) for mark in self.instance_marks]
         return f"no tag {' nor '.join(named)}" + (" of this cluster" if len(named) > 1 else "")
 
 

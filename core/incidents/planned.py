@@ -45,20 +45,20 @@ from core.incidents.actions import (
     go,
     stay,
 )
-from core.incidents.consenting import looked_at_again, out_of_time, overtaking_decision
+from core.incidents.consenting import look_again, out_of_time, overtaking_decision
 from core.incidents.evicted import given_up, nothing_to_evict
 from core.incidents.joining import scheduled_changes
 from core.incidents.observation import Observation, Policy
 from core.incidents.record import EXPEDITED, Incident, State
 from core.incidents.replacement import (
     decide_awaiting_node,
-    into_hooks,
     is_own_group,
     is_unneeded,
     is_unsettled,
     nowhere_to_go,
     replacement_for,
     spoken_for,
+    terminate_through_group,
 )
 from core.window import Start, clock, start_of
 
@@ -80,7 +80,7 @@ def ride_through(incident: Incident, seen: Observation, policy: Policy) -> Decis
     return _step(incident, incident.node_id, seen, policy) or go(State.RIDDEN_THROUGH, over)
 
 
-def with_reboots(
+def add_reboots(
     decision: Decision, incident: Incident, seen: Observation, policy: Policy
 ) -> Decision:
     """Add to a decision about an instance that AWS ends what reboots before that ask for."""
@@ -246,11 +246,11 @@ def _nothing_to_move(incident: Incident, seen: Observation, policy: Policy) -> D
         return stay(incident, policy, reason)
     if incident.node_id is not None or incident.is_evicted:
         return nothing_to_evict(incident)
-    again = looked_at_again(incident, seen, policy)
+    again = look_again(incident, seen, policy)
     if again:
         return again
     reason = f"No Kafka pod runs on {incident.node_name}."
-    return into_hooks(incident, seen, policy, reason)
+    return terminate_through_group(incident, seen, policy, reason)
 
 
 def _start(incident: Incident, seen: Observation, policy: Policy) -> Start:

@@ -384,7 +384,7 @@ class Incident:
     def open(self) -> bool:
         return self.state not in TERMINAL
 
-    def with_note(self, at: float, actor: str, sentence: str) -> Incident:
+    def add_note(self, at: float, actor: str, sentence: str) -> Incident:
         """Return it with a sentence more about the state it stays in, while there is room."""
         if len(self.notes) >= MOST_NOTES:
             return self
@@ -503,7 +503,7 @@ _OPEN = _STATES - TERMINAL
 class Section:
     """How a section of the record stands in the document."""
 
-    of: Callable[..., Any]
+    build: Callable[..., Any]
     keys: Mapping[str, str]  # its attributes -> the document's keys
     may_lack: frozenset[str] = frozenset()  # attributes that a whole one may be without
     absent: Mapping[str, Any] = field(default_factory=dict)  # keys that are not null without it
@@ -527,7 +527,7 @@ class Section:
         if not said or (lacking and self.at_worst is None):
             return None
         assumed = self.at_worst(stored) if lacking and self.at_worst is not None else {}
-        return self.of(**{**assumed, **said})
+        return self.build(**{**assumed, **said})
 
 
 def _sent_at_worst(stored: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -539,22 +539,22 @@ def _sent_at_worst(stored: Mapping[str, Any]) -> Mapping[str, Any]:
 
 SECTIONS: Mapping[str, Section] = {
     "drainer": Section(
-        of=Drainer,
+        build=Drainer,
         keys={"name": "asked_by", "asked_at": "asked_at"},
         may_lack=frozenset({"asked_at"}),
         at_worst=lambda _: {"name": SOMEBODY},
     ),
     "disruption": Section(
-        of=NodeDisruption,
+        build=NodeDisruption,
         keys={"reason": "disruption", "forced_at": "forced_at"},
         may_lack=frozenset({"forced_at"}),
         at_worst=lambda _: {"reason": Reason.UNTOLD.value},
     ),
     "replacement": Section(
-        of=Replacement, keys={"node": "replacement", "ready_at": "replacement_ready_at"}
+        build=Replacement, keys={"node": "replacement", "ready_at": "replacement_ready_at"}
     ),
     "forwarded": Section(
-        of=Forwarding,
+        build=Forwarding,
         keys={
             "first_at": "forwarded_at",
             "last_at": "forwarded_last_at",
@@ -566,16 +566,16 @@ SECTIONS: Mapping[str, Section] = {
         at_worst=_sent_at_worst,
     ),
     "refusal": Section(
-        of=GroupRefusal,
+        build=GroupRefusal,
         keys={"since": "refused_at", "words": "refusal"},
         at_worst=lambda stored: {"since": stored["opened_at"], "words": "it gives no reason"},
     ),
     "launch_failure": Section(
-        of=LaunchFailure,
+        build=LaunchFailure,
         keys={"since": "launch_failed_at", "cause": "launch_failure"},
         at_worst=lambda stored: {"since": stored["opened_at"], "cause": "AWS gave no cause"},
     ),
-    "release": Section(of=Release, keys={"by": "release_asked_by", "at": "release_asked_at"}),
+    "release": Section(build=Release, keys={"by": "release_asked_by", "at": "release_asked_at"}),
 }
 # What a turn of this release writes even where it cannot read the rest.
 _ADDED_MEANWHILE = frozenset(
@@ -613,15 +613,15 @@ def from_json(document: str) -> Incident:
     try:
         return _read(stored)
     except (AttributeError, KeyError, TypeError, ValueError):
-        return _of_another_shape(stored)
+        return _unreadable_incident(stored)
 
 
-def without_document(id_: str, text: str) -> Incident:
+def undocumented_incident(id_: str, text: str) -> Incident:
     """Stand in for an incident of which the ledger has no document that anybody can read."""
-    return _of_another_shape({"id": id_, "kind": "no document", "text": text[:LONGEST_KEPT]})
+    return _unreadable_incident({"id": id_, "kind": "no document", "text": text[:LONGEST_KEPT]})
 
 
-def _of_another_shape(stored: Mapping[str, Any]) -> Incident:
+def _unreadable_incident(stored: Mapping[str, Any]) -> Incident:
     """Stand in for an incident whose parts cannot be read; all of it but what this release adds
     is written back as it was.
     """

@@ -444,11 +444,13 @@ GROUP_PATIENCE_SECONDS = 120.0
 ASKED_AGAIN_SECONDS = 600.0
 
 
-def into_hooks(incident: Incident, seen: Observation, policy: Policy, reason: str) -> Decision:
+def terminate_through_group(
+    incident: Incident, seen: Observation, policy: Policy, reason: str
+) -> Decision:
     """Terminate the instance through its group: the hooks then hold it, and the drain follows."""
     if seen.paused:
         return stay(incident, policy, seen.paused, DropLease())
-    kept = kept_by_group(incident, seen, policy)
+    kept = _wait_for_group(incident, seen, policy)
     if kept:
         return kept
     accepted = _accepted_at(incident, seen)
@@ -459,8 +461,8 @@ def into_hooks(incident: Incident, seen: Observation, policy: Policy, reason: st
     leased = () if incident.node_id is None else (TakeLease(),)
     # What an incident has written down it may not have asked the group for yet.
     raised = incident.surge_to is not None and has_room(incident, seen)
-    if is_out_of_service(incident, seen):
-        return left_by_group(incident, seen, policy, reason)
+    if _is_out_of_service(incident, seen):
+        return _tell_out_of_service(incident, seen, policy, reason)
     if seen.lifecycle_state not in {"InService", "Terminating:Retained"}:
         # Asked already; a second time would lower the desired capacity twice.
         return stay(incident, policy, f"{reason} Its hooks are about to stand.", *leased)
@@ -469,7 +471,7 @@ def into_hooks(incident: Incident, seen: Observation, policy: Policy, reason: st
         policy,
         f"{reason} It is terminated through its group.",
         *leased,
-        TerminateInGroup(decrement=raised and not below_minimum(incident)),
+        TerminateInGroup(decrement=raised and not _is_below_minimum(incident)),
     )
 
 
@@ -484,7 +486,7 @@ def _accepted_at(incident: Incident, seen: Observation) -> float | None:
     return asked if silent and not said else None
 
 
-def kept_by_group(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+def _wait_for_group(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Give the lease back, call a person and look again slowly, once a group has refused for long.
 
     None: it has not, or is to be asked again now.
@@ -507,13 +509,15 @@ def kept_by_group(incident: Incident, seen: Observation, policy: Policy) -> Deci
     return stay(incident, policy, reason, *page, DropLease(), delay=delay)
 
 
-def is_out_of_service(incident: Incident, seen: Observation) -> bool:
+def _is_out_of_service(incident: Incident, seen: Observation) -> bool:
     """Say whether no group would terminate the instance, nor was asked to: no hooks ever stand."""
     asked = incident.terminate_asked_at is not None or incident.is_hooked
     return not asked and not (seen.lifecycle_state or "").startswith(("InService", "Terminating"))
 
 
-def left_by_group(incident: Incident, seen: Observation, policy: Policy, reason: str) -> Decision:
+def _tell_out_of_service(
+    incident: Incident, seen: Observation, policy: Policy, reason: str
+) -> Decision:
     """Call a person for an idle instance out of service, unless who brings its successor ends it.
 
     One that a broker waits on counts as refused before (core.incidents.learn).
@@ -526,7 +530,7 @@ def left_by_group(incident: Incident, seen: Observation, policy: Policy, reason:
     return stay(incident, policy, said, Page("no_group", f"{said} {_remedy(incident, seen)}"))
 
 
-def below_minimum(incident: Incident) -> bool:
+def _is_below_minimum(incident: Incident) -> bool:
     """Say whether the group refused to become smaller than its minimum; it may be asked not to."""
     return incident.refusal is not None and _names_minimum(incident.refusal.words)
 
@@ -556,6 +560,6 @@ def _remedy(incident: Incident, seen: Observation) -> str:
         return "Attach it to its group again, or move its broker by hand."
     if "Standby" in state:
         return "Put it in service again (aws autoscaling exit-standby)."
-    if below_minimum(incident):
+    if _is_below_minimum(incident):
         return "Lower the group's minimum size."
     return "See the group's activities; it is asked again every 10 min."

@@ -68,12 +68,12 @@ from core.incidents.record import Forwarding, Incident, State
 from core.incidents.replacement import (
     GROUP_PATIENCE_SECONDS,
     decide_awaiting_node,
-    into_hooks,
     is_returning,
     none_will_come,
     nowhere_to_go,
     replacement_for,
     still_missing,
+    terminate_through_group,
 )
 from core.naming import DRAIN_HOOK, GATE_HOOK
 from core.window import clock
@@ -227,7 +227,7 @@ def _let_go(incident: Incident, seen: Observation, policy: Policy, reason: str) 
         alone = last_way(incident, seen, policy)
         if alone:
             return go(State.DRAINING, alone, TakeLease(), ForwardDrain())
-        return into_hooks(incident, seen, policy, reason)
+        return terminate_through_group(incident, seen, policy, reason)
     if policy.drain_route == "direct":
         heard = f"{reason} The termination handler heard it itself."
         return go(State.DRAINING, heard, KeepErrors(), *lease_renewal(incident))
@@ -416,7 +416,7 @@ def _release(incident: Incident, seen: Observation, policy: Policy) -> Decision:
             called = Page("group_refuses", reason)
             return go(State.RETAINED, reason, called, DropLease(ended=True))
         reason = f"Kafka node {incident.node_id} is back, and its old node is empty."
-        return into_hooks(incident, seen, policy, reason)
+        return terminate_through_group(incident, seen, policy, reason)
     pod = seen.pod_named(incident.pod_name)
     where = f"is back on {pod.node_name}" if pod and incident.expects_return else "has left"
     return go(

@@ -339,7 +339,7 @@ class Ec2Inventory:
         pages = self._ec2.get_paginator("describe_instances")
         return {
             instance["InstanceId"]: instance["State"]["Name"]
-            for mark in whose.of_instances
+            for mark in whose.instance_marks
             for page in pages.paginate(Filters=tag_filters(mark))
             for reservation in page["Reservations"]
             for instance in reservation.get("Instances", [])

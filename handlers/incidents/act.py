@@ -211,7 +211,7 @@ def perform(
     taken the incident over; then nothing was forwarded and the decision must not be recorded.
     """
     refused: str | None = None
-    level = effects.reach.of(incident.group)
+    level = effects.reach.level_of(incident.group)
     for position, action in enumerate(actions):
         if not is_allowed(action, level):
             logger.info("Withheld.", incident_id=incident.id, action=type(action).__name__)

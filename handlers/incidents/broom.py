@@ -305,7 +305,7 @@ class Broom:
             instance = self.reception.cloud.instance(instance_id)
             if instance is None:
                 continue
-            if instance_id in claimed or self.reception.whose.of(instance.tags):
+            if instance_id in claimed or self.reception.whose.owns(instance.tags):
                 states[instance_id] = instance.state
             else:
                 foreign.add(instance_id)

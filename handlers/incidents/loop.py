@@ -17,7 +17,7 @@ from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
 
 from core.errors import Conflict, StillwaterError
-from core.incidents.actions import Decision, Page, as_told, settle
+from core.incidents.actions import Decision, Page, settle, told_decision
 from core.incidents.consenting import seen_to_end
 from core.incidents.decide import next_action
 from core.incidents.learn import learn, note_refusal
@@ -70,17 +70,17 @@ class Loop:
         of stray labels (the same) or of a rotation run
         (handlers.rotation.turns), or is a page to be published.
         """
-        if self._of_no_incident(message, now):
+        if self._answer_other(message, now):
             return
         claimed = self._claim(_named_in(message), now)
         if claimed is None:
             return
         reach = self.effects.reach
-        watched = reach.of(claimed.group) == "watch"
+        watched = reach.level_of(claimed.group) == "watch"
         seen = replace(observe(claimed, self.sources, now), watched=watched)
         incident = learn(claimed, seen)
         decision = next_action(incident, seen, reach.policy(incident.group, self.policy))
-        decision = as_told(decision, reach.of(incident.group))
+        decision = told_decision(decision, reach.level_of(incident.group))
         logger.info(decision.reason, incident_id=incident.id, state=decision.state.value)
         paged = self._page(claimed, decision, now)
         if paged is None:
@@ -130,7 +130,7 @@ class Loop:
             self._schedule(written, 0.0)
             return None
 
-    def _of_no_incident(self, message: str, now: float) -> bool:
+    def _answer_other(self, message: str, now: float) -> bool:
         """Do what a message asks that names no incident; False: it names one."""
         if message == SHIFT_MESSAGE:
             self._shift(now)

@@ -11,7 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from core.availability.lease import Lease, companions, hinders, in_the_way, lease_of
 from core.availability.operator import OperatorView
 from core.errors import StillwaterError
-from core.incidents.consenting import asks_of_all, waiting_turns, without_lease
+from core.incidents.consenting import asks_of_all, unleased_drains, waiting_turns
 from core.incidents.learn import learn
 from core.incidents.observation import (
     NOT_ASKED,
@@ -145,7 +145,7 @@ def _drains(
     )
     lost = (
         Lease(other.id, 0.0, other.node_id, forwarded_at=other.forwarded.last_at)
-        for other in without_lease(others, leases, incident)
+        for other in unleased_drains(others, leases, incident)
         if other.forwarded is not None
     )
     return tuple(_drain(lease, sources) for lease in (*noted, *lost))

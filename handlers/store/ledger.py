@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from core.availability.lease import Lease, LeaseDecision, begin, grant, release
 from core.errors import Conflict
 from core.fields import digest
-from core.incidents.record import Incident, from_json, incident_id, to_json, without_document
+from core.incidents.record import Incident, from_json, incident_id, to_json, undocumented_incident
 from core.stored import as_document, values_in, without
 from handlers.adapters.calls import known_shape
 from handlers.store.table import VersionedTable
@@ -311,7 +311,7 @@ def incident_in(item: dict[str, Any]) -> Incident:
     except (AttributeError, KeyError, TypeError, ValueError):
         # Somebody has edited it: the others are read all the same, and a person is told of this.
         id_ = item["pk"]["S"].partition("#")[2]
-        return replace(without_document(id_, text), version=version)
+        return replace(undocumented_incident(id_, text), version=version)
 
 
 # Asks λ tick to bring leaders and scale-in protection to what is frozen

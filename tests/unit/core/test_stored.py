@@ -157,7 +157,7 @@ def of_dataclasses(kind: Any) -> Iterator[type]:
 
 @every_case("kept", [Incident, Run, ZoneIncident, Thread, History, Absences, Lease])
 def test_every_record_has_a_place_for_what_it_cannot_read(kept: type) -> None:
-    flat = {section.of for section in record.SECTIONS.values()}
+    flat = {section.build for section in record.SECTIONS.values()}
     # Written as a list of three figures.
     shapes = {Gp3, *of_dataclasses(Gp3)}
     lacking = {

@@ -321,7 +321,7 @@ class FakeCluster:
         return {"use1-az4": "us-east-1a", "use1-az6": "us-east-1b", "use1-az1": "us-east-1c"}
 
     def instance_states(self, whose: Ownership) -> Mapping[str, str]:
-        return {i.instance_id: i.state for i in self.instances.values() if whose.of(i.tags)}
+        return {i.instance_id: i.state for i in self.instances.values() if whose.owns(i.tags)}
 
     def statuses(self, instance_ids: Sequence[str]) -> Mapping[str, StatusView]:
         return {id_: self.checks[id_] for id_ in instance_ids if id_ in self.checks}

@@ -38,7 +38,7 @@ def test_a_machine_in_no_named_group_is_left_to_others_by_whoever_acts(
     assert acting.of("kafka-a") == "act"
     assert {acting.of(group) for group in ("eks-workers-0a1b", None)} == {others}
     assert Reach("watch", frozenset({"kafka-a"}), gated).of("kafka-a") == "watch"
-    assert Reach().of(None) == "own"
+    assert Reach().level_of(None) == "own"
 
 
 @every_case(

@@ -29,8 +29,8 @@ def test_all_tags_of_one_mark_or_the_groups_name_are_asked_for(
 
 
 def test_our_own_are_known_by_a_key_whatever_its_value() -> None:
-    assert cluster_ownership("prod-orders").of({"aws-node-termination-handler/prod-orders": ""})
-    assert not cluster_ownership("prod-orders").of(
+    assert cluster_ownership("prod-orders").owns({"aws-node-termination-handler/prod-orders": ""})
+    assert not cluster_ownership("prod-orders").owns(
         {"aws-node-termination-handler/prod-orders-2": "true"}
     )
     assert cluster_ownership("x").lacking == "no tag aws-node-termination-handler/x"
