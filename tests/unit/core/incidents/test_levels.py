@@ -35,9 +35,9 @@ def test_a_machine_in_no_named_group_is_left_to_others_by_whoever_acts(
     *, gated: bool, others: str
 ) -> None:
     acting = Reach("act", frozenset({"kafka-a"}), gated)
-    assert acting.of("kafka-a") == "act"
-    assert {acting.of(group) for group in ("eks-workers-0a1b", None)} == {others}
-    assert Reach("watch", frozenset({"kafka-a"}), gated).of("kafka-a") == "watch"
+    assert acting.level_of("kafka-a") == "act"
+    assert {acting.level_of(group) for group in ("eks-workers-0a1b", None)} == {others}
+    assert Reach("watch", frozenset({"kafka-a"}), gated).level_of("kafka-a") == "watch"
     assert Reach().level_of(None) == "own"
 
 

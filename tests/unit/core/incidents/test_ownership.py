@@ -25,7 +25,7 @@ THEIRS = Ownership(
 def test_all_tags_of_one_mark_or_the_groups_name_are_asked_for(
     tags: dict[str, str], belongs: bool
 ) -> None:
-    assert THEIRS.of(tags) is belongs
+    assert THEIRS.owns(tags) is belongs
 
 
 def test_our_own_are_known_by_a_key_whatever_its_value() -> None:
