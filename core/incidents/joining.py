@@ -10,7 +10,7 @@ drains that run end; a two-minute warning is drained all the same, since EC2 tak
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -121,7 +121,6 @@ def _newest_of_hook(incident: Incident, interruption: Interruption, now: float) 
 def _in_hook(
     incident: Incident, interruption: Interruption, now: float, *, newest: bool
 ) -> Incident:
-    """Add the hook an announcement names, with the token that completes it now."""
     hook = interruption.hook
     if hook is None:
         return incident
@@ -157,7 +156,6 @@ def _drain_event(incident: Incident, interruption: Interruption, *, newest: bool
 
 
 def _take_over_schedule(incident: Incident, interruption: Interruption, now: float) -> Incident:
-    """Take over what is scheduled, unless it is older than what is known."""
     if interruption.kind is Kind.ROTATION:
         party = interruption.party or incident.party
         theirs = _handed_back(incident) if interruption.closed else None
@@ -356,11 +354,6 @@ def ask_release(incident: Incident, actor: str, now: float) -> Incident:
 
 
 _OF_LAUNCHES = frozenset({GroupChange.LAUNCHED, GroupChange.LAUNCH_FAILED})
-
-
-def awaiting(incidents: Iterable[Incident], notice: GroupNotice) -> tuple[Incident, ...]:
-    """Return the open incidents of the group that says something."""
-    return tuple(i for i in incidents if i.open and i.group == notice.group)
 
 
 def note_group(incident: Incident, notice: GroupNotice, now: float) -> Incident:

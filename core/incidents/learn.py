@@ -178,7 +178,6 @@ def attached_there(
 
 
 def _is_anothers(node_name: str, incident: Incident, seen: Observation) -> bool:
-    """Say whether another machine's Node has a name by now."""
     node = seen.node_named(node_name)
     return node is not None and node.instance_id not in {None, incident.instance_id}
 

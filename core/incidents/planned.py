@@ -176,7 +176,6 @@ def _unanswered_text(code: str | None, incident: Incident) -> str:
 
 
 def _governing(incident: Incident, seen: Observation, policy: Policy) -> Decision:
-    """Decide about the one that governs, of all that is scheduled."""
     code = incident.event_type or "a scheduled change"
     if incident.called_off:
         return _called_off(incident, seen, policy)

@@ -111,7 +111,6 @@ def is_another(known: Iterable[ScheduledChange], told: Interruption) -> bool:
 
 
 def _is_about(told: Interruption, known: ScheduledChange) -> bool:
-    """Say whether a word is about an event that is known."""
     name = told.health_event
     if name in known.names:
         return True

@@ -359,7 +359,6 @@ def _still_held(
 
 
 def _still_away(incident: Incident, seen: Observation, policy: Policy) -> str | None:
-    """Return what the broker lacks on its new node."""
     pod = seen.pod_named(incident.pod_name)
     if pod is None or not pod.ready:
         why = why_unready(incident.pod_name, seen)

@@ -436,7 +436,6 @@ def _failing(seen: Snapshot, instance_id: str, incident: Incident | None) -> Ite
 def _scheduled_by_ec2(
     seen: Snapshot, instance_id: str, incident: Incident | None
 ) -> Iterator[Announce]:
-    """Yield what EC2 has scheduled for an instance, called off or not."""
     status = seen.statuses.get(instance_id)
     known = () if incident is None else scheduled_changes(incident)
     for event in status.events if status else ():

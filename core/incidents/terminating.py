@@ -101,7 +101,6 @@ def replacing(incident: Incident, seen: Observation, policy: Policy) -> Decision
 
 
 def _scaled_in(incident: Incident, seen: Observation, policy: Policy) -> Decision:
-    """Never drain into nothing unless the policy says so."""
     what = f"The group of instance {incident.instance_id} was scaled in and launches no replacement"
     if policy.scale_in == "release":
         reason = f"{what}; the policy lets Kafka node {incident.node_id} go without one."
@@ -495,7 +494,6 @@ def is_our_drain(incident: Incident, policy: Policy) -> bool:
 
 
 def _evict_pods(incident: Incident, seen: Observation, policy: Policy, pod: PodView) -> Decision:
-    """Evict what is on the node, Kafka's pod last."""
     waits = _kafka_waits(incident, seen, policy, pod)
     reason = waits or _eviction_text(incident, seen, pod)
     late = seen.now - incident.entered_at > LATE_EVICTION_SECONDS
@@ -569,7 +567,6 @@ def _still_to_leave(incident: Incident, seen: Observation, policy: Policy) -> st
 
 
 def _empty_idle_node(incident: Incident, seen: Observation, policy: Policy) -> Decision:
-    """Empty a node without Kafka, and let it go."""
     where = incident.node_name or incident.instance_id
     left = _still_to_leave(incident, seen, policy)
     cordon = _cordon_actions(incident, seen)
@@ -621,7 +618,6 @@ def _cordon_actions(incident: Incident, seen: Observation) -> tuple[Action, ...]
 
 
 def _leaving_pods(seen: Observation) -> list[PodOnNode]:
-    """Return who is still to leave beside Kafka's own pods."""
     return [each for each in seen.on_node if each.owned and not (each.stays or each.kafka)]
 
 

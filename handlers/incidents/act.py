@@ -279,7 +279,6 @@ def _needs_lease(action: Action) -> bool:
 
 
 def _label(incident: Incident, action: OpenBudget | CloseBudget, effects: Effects) -> None:
-    """Label the pod of a party for its incident, or take the incident's label off."""
     if effects.reach.level != OWN:
         return  # The budgets that know the label are there where our own stacks made them.
     if isinstance(action, OpenBudget):
@@ -316,7 +315,6 @@ def _terminate(
 def _replace_root(
     incident: Incident, action: ReplaceRoot, effects: Effects, now: float
 ) -> str | None:
-    """Have EC2 replace the root volume; return why it does not."""
     if effects.roots is None:
         return "Nobody here may replace a root volume."
     _check_not_paused(effects)

@@ -143,7 +143,7 @@ class Broom:
                 partial(self._compare, found, now, done),
                 partial(self._free_lease, now, done),
                 partial(self._look_after, found, now),
-                partial(self._file, done),
+                lambda: done.update(filed=self.archivist.file_closed()),
             )
         )
         del done["nothing"], done["sick"]
@@ -203,9 +203,6 @@ class Broom:
         if pause is not None and pause.unreadable:
             reason = f"{pause.sentence} Deploy that release again, or `stillwater resume`."
             self._call_once(Concern("unreadable:pause", reason, "unreadable"), now)
-
-    def _file(self, done: Counter[str]) -> None:
-        done["filed"] = self.archivist.file_closed()
 
     def _left(self, found: _Found, run: Run | None, now: float) -> Iterator[str]:
         """Yield what is lent to incidents and runs that are over."""

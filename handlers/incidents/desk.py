@@ -34,7 +34,7 @@ from core.events import (
 )
 from core.events.parsing import Home, foreign
 from core.fields import eks_cluster_in, instance_in, volume_in, zone_id_in
-from core.incidents.joining import awaiting, note_group
+from core.incidents.joining import note_group
 from core.incidents.observation import EbsVolume
 from core.incidents.record import Incident
 from core.volumes.views import ModificationState
@@ -222,7 +222,8 @@ class Notices:
         """Tell the open incidents of a group what it did, and let the loop look at them now."""
         waiting: tuple[Incident, ...] = ()
         if notice.what in WAKING:
-            waiting = awaiting(self.reception.ledger.open_incidents(), notice)
+            incidents = self.reception.ledger.open_incidents()
+            waiting = tuple(i for i in incidents if i.group == notice.group)
         take_each(partial(self._tell, incident, notice, now) for incident in waiting)
         woken = ", ".join(incident.id for incident in waiting) or "nobody"
         self._record(notice, f"{notice.sentence} Woken: {woken}.", now)
@@ -300,7 +301,6 @@ class IntakeDesk:
         take_each(partial(self._place, each, now, home) for each in found)
 
     def _place(self, found: Announcement | Ignored, now: float, home: Home | None) -> None:
-        """Give one announcement its place."""
         if isinstance(found, Ignored):
             self.reception.ignore(found.body, found.reason, now)
             return
