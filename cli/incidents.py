@@ -17,15 +17,14 @@ from rich.table import Table
 from rich.text import Text
 
 from cli import answer, watching
+from cli.histories import RULES, Break, breaks
 from cli.moments import moment_of
 from cli.target import Cluster, readable_ledger
 from cli.terminal import say
 from cli.watching import Pace, Page
 from core.errors import InvalidInput, StillwaterError, one_line, passed_on
-from core.incidents.codec import flat, from_json
 from core.incidents.joining import Pause, ask_release, hold, ignore
-from core.incidents.record import Incident, Transition
-from core.incidents.verify import RULES, Break, breaks
+from core.incidents.record import Incident, Transition, flat, from_json
 from core.slack.text import durations, outlook, subject, symbol
 from core.window import clock
 from core.words import span, time_said

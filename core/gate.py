@@ -34,12 +34,12 @@ from typing import Any, Protocol
 from core.availability.lease import Lease
 from core.errors import InvalidInput
 from core.fields import part
+from core.incidents.actions import Decision, asked_for, settle
 from core.incidents.consenting import consent
-from core.incidents.decisions import asked_for
 from core.incidents.evicted import hindrance, starts_again_in_place
-from core.incidents.learn import forced_soon, settle
+from core.incidents.learn import forced_soon
 from core.incidents.observation import Observation, PodView, Policy
-from core.incidents.record import UNDRAINED, Decision, Incident, Replacement, State
+from core.incidents.record import UNDRAINED, Incident, Replacement, State
 from core.incidents.replacement import replacement_for
 
 # The webhook that is asked about evictions, and the condition in it that the gate writes.

@@ -19,7 +19,7 @@ from anyio import to_thread
 from aws_lambda_powertools import Logger
 
 from core.errors import StillwaterError
-from core.incidents.decisions import OWN
+from core.incidents.actions import OWN
 from core.naming import gate_host
 from core.settings.functions import GateSettings as Settings
 from handlers.adapters.aws import SqsQueue

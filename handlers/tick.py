@@ -7,8 +7,8 @@ import time
 from typing import Any
 
 from core.availability.wholeness import MOVING_LEADERS
-from core.incidents.decisions import ACTING
-from core.incidents.sweep import Ownership
+from core.incidents.actions import ACTING
+from core.incidents.observation import Ownership
 from core.settings.functions import TickSettings, late_seconds
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, Ec2Inventory, SqsQueue

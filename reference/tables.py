@@ -19,8 +19,8 @@ from core.health.rules import (
     liveness,
     readiness,
 )
+from core.incidents.decide import WAITS, Wait
 from core.incidents.record import State
-from core.incidents.waits import WAITS, Wait
 from core.words import span
 
 BEGIN, END = "<!-- waits: `make docs` writes this table -->", "<!-- end of waits -->"

@@ -14,7 +14,7 @@ from bench.storm import termination_handler
 from bench.storm.burst import POISON, BurstMessage, Member, Shares
 from bench.storm.ground import BenchProgress, StormTwin, step
 from core.fields import digest
-from core.incidents.codec import from_json
+from core.incidents.record import from_json
 
 BURST_LIMIT_SECONDS = 150.0
 # It takes ten messages every two seconds at best, and about one drain a second: it asks the API

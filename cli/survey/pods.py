@@ -16,7 +16,7 @@ from cli.survey.listing import (
     status_of,
     variable,
 )
-from core.incidents.nodeclaims import ignores_disruption
+from core.incidents.observation import ignores_disruption
 from core.model.kafka import Pod
 from core.placement import HOST, REQUIRED, needs_of, placement_of
 from core.quantities import heap, quantity

@@ -6,7 +6,7 @@ set: the run, the zone, and the nodes.
 
 A lease that was not used lapses. Once its holder has a node out, or has sent a drain that may take
 one out, it does not: it stands until somebody has seen that the drain ended safely
-(core.incidents.drains), whatever became of the holder meanwhile.
+(core.incidents.consenting), whatever became of the holder meanwhile.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ from core.cluster.adoption import AdoptedKafka, Adoption
 from core.cluster.function_memory import LEAST_MIB
 from core.cluster.operated import SASL, Operated, policy, secrets_of
 from core.cluster.rights import FUNCTION_CALLS, GATE
-from core.incidents.decisions import Level
-from core.incidents.sweep import Mark, Ownership
+from core.incidents.actions import Level
+from core.incidents.observation import Mark, Ownership
 from core.settings.functions import KafkaIdentity
 
 # Labels of nodes, and tags of their instances, that EKS and Karpenter write by themselves. Auto

@@ -20,9 +20,8 @@ from core.cluster.rights import calls, functions_authentication
 from core.cluster.spec import ClusterSpec
 from core.cluster.timings import Timings
 from core.health import node
-from core.incidents.decisions import ACTING, OWN, Level
-from core.incidents.observation import Policy
-from core.incidents.sweep import Ownership
+from core.incidents.actions import ACTING, OWN, Level
+from core.incidents.observation import Ownership, Policy
 from core.settings.functions import KafkaIdentity
 from core.settings.node_place import NodePlace
 from core.settings.probe import ProbeBudget

@@ -21,7 +21,7 @@ class Kind(StrEnum):
 
     VOLUME_PROBLEM is announced about a volume; it becomes one of the instance the volume is on.
     ROTATION is said by a run of ours (core.rotation.run), SICK_NODE by the sweep
-    (core.incidents.sickness), EVICTION by whoever drains in the cluster (core.gate), none of them
+    (core.incidents.sweep), EVICTION by whoever drains in the cluster (core.gate), none of them
     ever by AWS.
 
     A later one governs an earlier one: what was planned becomes a termination, what was a
@@ -134,7 +134,7 @@ class Interruption(_Announced):
     party: str | None = None  # a run's: whose nodes may be out together (core.availability.lease)
     image_id: str | None = None  # a run's: what the root volume is replaced with, in place
     ahead: bool = False  # a run's: only its replacement is to be made ready, its turn comes later
-    disruption: str | None = None  # Karpenter's: why it ends the node (core.incidents.nodeclaims)
+    disruption: str | None = None  # Karpenter's: why it ends the node (core.incidents.learn)
     # Epoch seconds: Health's last word, so that an older update which comes late moves nothing.
     updated_at: float | None = None
     closed: bool = False  # Health: called off or done

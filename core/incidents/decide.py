@@ -3,26 +3,27 @@
     opened -> replacing -> holding -> draining -> gating -> released
     side exits: ridden_through, cancelled, retained, lost
 
-core.incidents.terminating decides the way of a termination, core.incidents.planned what comes
-before one that AWS has scheduled, core.incidents.in_place the way of an instance that stays and
-gets a new root volume, core.incidents.lost what is left of an instance that nobody
-drained.
-
 handlers.tick calls it once per tick with what is remembered (core.incidents.record) and what is
 true now (core.incidents.observation), carries out the actions in order, and records the decision
 with `settle`. A decision that is repeated after a crash must be harmless: every action is
-idempotent.
+idempotent. Each state has its step, and each story a module: terminating, planned, evicted,
+in_place, lost. `WAITS` names every wait of an open incident: for what, how long that takes, and
+when a person is called, once, with EC2's own state, what the incident holds, and the forced way
+out. Most waits have a better page of their own, which comes first. docs/guarantees.md renders the
+table, and the explorer holds it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from core.events import Interruption, Kind
-from core.incidents import drains, evicted, in_place, lost, planned, replacement
+from core.incidents import evicted, in_place, lost, planned, replacement
 from core.incidents.actions import (
+    LATE_REPLACEMENT_SECONDS,
     Action,
+    Decision,
     DropLease,
     ForwardDrain,
     FreeSpare,
@@ -30,37 +31,40 @@ from core.incidents.actions import (
     KeepErrors,
     Page,
     RestoreLeaders,
-)
-from core.incidents.consenting import closing, given_back, led_again_by_a_run, stalled_operator
-from core.incidents.decisions import (
-    ENDING,
-    STOPPED,
     asked_for,
-    ec2_state,
     go,
-    is_hooked,
     lease_renewal,
     retain,
     stay,
 )
-from core.incidents.draining import draining, gating
-from core.incidents.learn import claim_to_end, deadlines, looked_at_again
-from core.incidents.observation import Observation, Policy
-from core.incidents.planned import with_reboots
-from core.incidents.record import TERMINAL, UNDRAINED, Decision, Incident, State
-from core.incidents.replacement import spare_kept
-from core.incidents.terminating import (
+from core.incidents.consenting import (
+    closing_actions,
     forward_now,
-    holding,
-    into_hooks,
     kept_back,
+    leaders_return,
+    led_again_by_a_run,
+    look_again,
     others_first,
     past_hold_limit,
-    replacing,
+    stalled_operator,
 )
-from core.incidents.waits import overdue
+from core.incidents.evicted import claim_to_end, deadlines
+from core.incidents.observation import ENDING, STOPPED, Observation, Policy
+from core.incidents.planned import add_reboots
+from core.incidents.record import TERMINAL, UNDRAINED, Incident, State
+from core.incidents.replacement import GROUP_SECONDS, spare_kept, terminate_through_group
+from core.incidents.terminating import (
+    draining,
+    gating,
+    holding,
+    is_our_drain,
+    remaining_evictions,
+    replacing,
+    uncordon_actions,
+)
 from core.naming import DRAIN_HOOK, GATE_HOOK
 from core.window import clock
+from core.words import span
 
 # Auto Scaling may announce a termination before its own describe call shows it.
 IN_SERVICE_GRACE_SECONDS = 60.0
@@ -111,26 +115,28 @@ def _seeing(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Decide on a reading: what others have ended, what a person wants, then the state's step."""
     decided = _ended_elsewhere(incident, seen, policy) or _decide_on_request(incident, seen, policy)
     decision = decided or _STEPS[incident.state](incident, seen, policy)
-    decision = with_reboots(decision, incident, seen, policy)
-    tidied = (
-        () if policy.drain_route == "asked" else _tidying_actions(incident, seen, decision.state)
-    )
-    kept = drains.taken_back(incident, seen, decision.state)
-    uncordoned = kept if drains.ours(incident, policy) else ()
+    decision = add_reboots(decision, incident, seen, policy)
+    state = decision.state
+    # Before a drain: afterwards what the operator does is nobody's hindrance.
+    stalled = stalled_operator(incident, seen) if state in UNDRAINED else None
     called = (
-        *_doubt_pages(incident, seen, decision.state),
-        *_operator_pages(incident, seen, decision.state),
+        *_doubt_pages(incident, seen, state),
+        *(() if stalled is None else (Page("operator_stalled", stalled),)),
         *deadlines(incident, seen, decision),
     )
-    kept_back_now = policy.drain_route != "asked" or kept_back(incident, seen, policy)
-    ended = () if kept_back_now else claim_to_end(incident, seen, decision)
-    uncordoned = (*uncordoned, *in_place.tidying_actions(incident, seen, decision))
-    added = (*called, *ended, *tidied, *uncordoned)
+    if policy.drain_route == "asked":
+        kept = kept_back(incident, seen, policy)
+        tidied: tuple[Action, ...] = () if kept else claim_to_end(incident, seen, decision)
+    else:
+        tidied = _tidying_actions(incident, seen, state)
+    ours = is_our_drain(incident, policy)
+    uncordoned = uncordon_actions(incident, seen, state) if ours else ()
+    back = in_place.tidying_actions(incident, seen, decision)
+    added = (*called, *tidied, *uncordoned, *back)
     decision = replace(decision, actions=(*decision.actions, *added))
-    decision = replace(
-        decision, actions=(*decision.actions, *overdue(incident, seen, policy, decision))
-    )
-    shut = (*closing(incident, seen, decision), *given_back(incident, seen, decision))
+    late = overdue(incident, seen, policy, decision)
+    decision = replace(decision, actions=(*decision.actions, *late))
+    shut = (*closing_actions(incident, seen, decision), *leaders_return(incident, seen, decision))
     return replace(decision, actions=(*shut, *decision.actions))
 
 
@@ -151,12 +157,6 @@ def _doubt_pages(incident: Incident, seen: Observation, state: State) -> tuple[A
     return (Page("doubt", seen.kafka.doubt),) if seen.kafka.doubts and lasts else ()
 
 
-def _operator_pages(incident: Incident, seen: Observation, state: State) -> tuple[Action, ...]:
-    """Call a person where Strimzi's operator gets nowhere, or cannot be read, before a drain."""
-    stalled = stalled_operator(incident, seen) if state in UNDRAINED else None
-    return () if stalled is None else (Page("operator_stalled", stalled),)
-
-
 def _tidying_actions(incident: Incident, seen: Observation, state: State) -> tuple[Action, ...]:
     """Keep what waits for this incident, and leave nothing of it behind when it is over."""
     if state not in TERMINAL:
@@ -164,7 +164,7 @@ def _tidying_actions(incident: Incident, seen: Observation, state: State) -> tup
     left: list[Action] = [FreeSpare(n.name) for n in seen.nodes if n.spare_for == incident.id]
     if incident.leaders_moved_at is not None:
         left.append(RestoreLeaders(elect=not led_again_by_a_run(incident, state)))
-    return (*left, *replacement.given_back(incident, seen, state))
+    return (*left, *replacement.room_return(incident, seen, state))
 
 
 def _with_pages_once(
@@ -175,7 +175,7 @@ def _with_pages_once(
         a for a in decision.actions if not (isinstance(a, Page) and a.key in incident.pages)
     )
     delay = decision.delay_seconds
-    if delay is not None and is_hooked(incident):
+    if delay is not None and incident.is_hooked:
         delay = min(delay, policy.heartbeat_timeout_seconds / 4)
     if _heartbeat_is_due(decision, incident, seen, policy):
         actions = (Heartbeat(DRAIN_HOOK), Heartbeat(GATE_HOOK), *actions)
@@ -186,11 +186,11 @@ def _heartbeat_is_due(
     decision: Decision, incident: Incident, seen: Observation, policy: Policy
 ) -> bool:
     """Keep both hooks waiting once half their timeout has passed since the last heartbeat."""
-    if decision.delay_seconds is None or not is_hooked(incident):
+    if decision.delay_seconds is None or not incident.is_hooked:
         return False
     if policy.drain_route == "asked":
         return False  # The hooks are theirs, and so is their time.
-    if not seen.blind and ec2_state(seen) in ENDING:
+    if not seen.blind and seen.ec2_state in ENDING:
         return False
     if incident.heartbeat_at is None and not incident.hooks_said:
         return True  # Found standing: since when they run, nobody has said.
@@ -201,7 +201,7 @@ def _heartbeat_is_due(
 def _blind(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Keep the instance while nothing can be read; a drain that has begun goes on by itself."""
     drained = incident.state in {State.DRAINING, State.GATING}
-    if is_hooked(incident) and not drained:
+    if incident.is_hooked and not drained:
         kept = past_hold_limit(incident, seen, policy)
         if kept:
             return kept
@@ -214,7 +214,7 @@ def _blind(incident: Incident, seen: Observation, policy: Policy) -> Decision:
 def _ended_elsewhere(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Recognise that somebody else has ended what this incident was doing."""
     # What comes after that for an instance which serves on has no hook, and is a matter of its own.
-    hooked = is_hooked(incident) and not incident.urgent
+    hooked = incident.is_hooked and not incident.urgent
     if seen.lifecycle_state == RETAINED and incident.release is None and hooked:
         return retain(
             incident,
@@ -224,8 +224,8 @@ def _ended_elsewhere(incident: Incident, seen: Observation, policy: Policy) -> D
         )
     if incident.state not in UNDRAINED:
         return None
-    if ec2_state(seen) in STOPPED:
-        drained = lost.drained_by_others(incident, seen, policy)
+    if seen.ec2_state in STOPPED:
+        drained = lost.follow_others_drain(incident, seen, policy)
         return drained or lost.decide_found(incident, seen, policy)
     terminating = incident.kind is Kind.ASG_TERMINATE and incident.release is None
     settled = seen.now - incident.held_since > IN_SERVICE_GRACE_SECONDS
@@ -238,7 +238,7 @@ def _decide_unasked_termination(incident: Incident, seen: Observation) -> Decisi
         reason = f"The group has instance {incident.instance_id} in service: it is not leaving."
         return go(State.CANCELLED, reason, DropLease())
     abandoned = incident.group is not None and seen.group is None
-    if abandoned and ec2_state(seen) not in ENDING:
+    if abandoned and seen.ec2_state not in ENDING:
         reason = (
             f"Group {incident.group} is gone and instance {incident.instance_id} runs on: nobody "
             f"terminates it, and nobody would replace it."
@@ -253,7 +253,7 @@ def _decide_on_request(incident: Incident, seen: Observation, policy: Policy) ->
         return None
     if incident.ignored_by:
         said = f"{incident.ignored_by} wants this ignored"
-        if is_hooked(incident):
+        if incident.is_hooked:
             reason = f"{said}: instance {incident.instance_id} stays until a person releases it."
             return retain(incident, "ignored", reason)
         return go(State.CANCELLED, f"{said}.", DropLease())
@@ -263,7 +263,7 @@ def _decide_on_request(incident: Incident, seen: Observation, policy: Policy) ->
         passed = others_first(incident, seen, policy) if incident.node_id is not None else None
         if passed is not None:
             return passed
-        return into_hooks(incident, seen, policy, f"{asked.by} lets it go.")
+        return terminate_through_group(incident, seen, policy, f"{asked.by} lets it go.")
     return None
 
 
@@ -283,15 +283,14 @@ def _terminating(incident: Incident, seen: Observation, policy: Policy) -> Decis
             f"Kafka node {incident.node_id} runs on {incident.node_name}: a replacement comes "
             f"first.",
         )
-    again = looked_at_again(incident, seen, policy)
+    again = look_again(incident, seen, policy)
     if again:
         return past_hold_limit(incident, seen, policy) or again
     reason = f"No Kafka pod runs on instance {incident.instance_id}: nothing is to be replaced."
     return go(State.DRAINING, reason, *(() if incident.drain_event is None else (ForwardDrain(),)))
 
 
-def _decide_recommended(incident: Incident, seen: Observation, policy: Policy) -> Decision:
-    del seen, policy
+def _decide_recommended(incident: Incident, *_: object) -> Decision:
     return go(
         State.RIDDEN_THROUGH,
         f"EC2 only recommends to leave instance {incident.instance_id}; a warning would open an "
@@ -301,7 +300,7 @@ def _decide_recommended(incident: Incident, seen: Observation, policy: Policy) -
 
 def _decide_unannounced(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Wait for EC2's word on a state change that nothing announced: `lost` alone acts on it."""
-    state = ec2_state(seen)
+    state = seen.ec2_state
     if state in lost.MAY_RUN:
         return go(State.CANCELLED, f"EC2 runs instance {incident.instance_id}: it stays.")
     return stay(
@@ -315,14 +314,9 @@ def _replacing(incident: Incident, seen: Observation, policy: Policy) -> Decisio
 
 
 def _holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
-    kept = _kept_planned(incident, seen, policy) if planned.is_planned(incident) else None
+    kept = planned.holding(incident, seen, policy) if planned.is_planned(incident) else None
     step = evicted.holding if asked_for(incident, policy) else holding
     return kept or step(incident, seen, policy)
-
-
-def _kept_planned(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
-    kept = planned.waits(incident, seen, policy)
-    return kept or planned.before_its_turn(incident, seen, policy)
 
 
 def _gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
@@ -335,13 +329,12 @@ def _gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
         return decision
     # EC2 may end an instance in the middle of its drain: what it holds is freed all the same.
     unbound = lost.unbound(incident, seen)
-    evicted_too = drains.carried_on(incident, seen, policy)
+    evicted_too = remaining_evictions(incident, seen, policy)
     return replace(decision, actions=(*decision.actions, *unbound, *evicted_too))
 
 
-def _decide_damaged(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+def _decide_damaged(incident: Incident, *_: object) -> Decision:
     """Keep what AWS says is damaged: only a person knows whether the broker is better off gone."""
-    del seen, policy
     what = incident.event_type or incident.kind.value
     return retain(
         incident,
@@ -355,8 +348,8 @@ _Step = Callable[[Incident, Observation, Policy], Decision]
 _FIRST_STEPS: Mapping[Kind, _Step] = {
     Kind.ASG_TERMINATE: _terminating,
     Kind.SCHEDULED_CHANGE: planned.decide_scheduled,
-    Kind.ROTATION: planned.decide_rotated,
-    Kind.SICK_NODE: planned.decide_sick,
+    Kind.ROTATION: planned.decide_asked,
+    Kind.SICK_NODE: planned.decide_asked,
     Kind.EVICTION: evicted.decide_opened,
     Kind.REBALANCE: _decide_recommended,
     Kind.STATE_CHANGE: _decide_unannounced,
@@ -371,3 +364,205 @@ _STEPS: Mapping[State, _Step] = {
     State.DRAINING: draining,
     State.GATING: _gating,
 }
+# EC2 stops or ends a machine within two minutes; one that hangs may do so for hours.
+ENDING_SECONDS = 900.0
+# From the end of a pod's grace: the kubelet kills it then, and tells so within moments.
+KILLED_SECONDS = 120.0
+# A maintenance window opens once a week.
+WINDOW_SECONDS = 8 * 86_400.0
+SLACK_SECONDS = 300.0
+EVERY = frozenset(State) - TERMINAL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """One wait; `pages` call a person, the first of them at the limit if none has before."""
+
+    states: frozenset[State]
+    awaits: str
+    usual: str
+    # Epoch seconds; None: it does not wait for that.
+    since: Callable[[Incident, Observation, Policy], float | None]
+    limit: Callable[[Policy], float]
+    pages: tuple[str, ...]
+    way_out: str
+
+
+def _in_state_since(incident: Incident, seen: Observation, policy: Policy) -> float:
+    """Return since when it is in its state, its window open, and nobody wanted it kept."""
+    opened = 0.0
+    if _is_scheduled(incident) and policy.maintenance is not None:
+        opened, _ = policy.maintenance.opening(seen.now)
+    return max(incident.entered_at, incident.kept_at or 0.0, opened)
+
+
+def _is_scheduled(incident: Incident) -> bool:
+    return incident.scheduled_said_at is not None and not incident.is_hooked
+
+
+def _for_its_turn(incident: Incident, seen: Observation, policy: Policy) -> float | None:
+    """One for which a run only makes ready is called off by itself, after an hour."""
+    return None if incident.ahead else _in_state_since(incident, seen, policy)
+
+
+def _for_the_kubelet(incident: Incident, seen: Observation, policy: Policy) -> float | None:
+    """Return when the grace of a pod ended that was told to stop, on a machine that runs."""
+    del policy
+    pod = seen.pod_named(incident.pod_name)
+    on_it = pod is not None and pod.stopping and pod.node_name == incident.node_name
+    return pod.out_since if pod is not None and on_it else None
+
+
+def _for_the_group(incident: Incident, seen: Observation, policy: Policy) -> float | None:
+    del policy
+    accepted = incident.terminate_asked_at is not None and incident.refusal is None
+    return incident.terminate_asked_at if accepted and seen.lifecycle_state == "InService" else None
+
+
+RELEASE = "`stillwater release ENV INSTANCE` lets the instance go whatever Kafka says"
+WAITS: tuple[Wait, ...] = (
+    Wait(
+        states=frozenset({State.OPENED}),
+        awaits="the maintenance window, or the time before AWS's own date",
+        usual="days",
+        since=lambda incident, *_: incident.entered_at if _is_scheduled(incident) else None,
+        limit=lambda _: WINDOW_SECONDS,
+        pages=("stands_still", "scheduled", "held_past_date"),
+        way_out=RELEASE,
+    ),
+    Wait(
+        states=frozenset({State.OPENED}),
+        awaits="a first decision: a second look at an idle node, EC2's word on a machine that ends",
+        usual="a minute",
+        since=lambda incident, seen, policy: (
+            None if _is_scheduled(incident) else _in_state_since(incident, seen, policy)
+        ),
+        limit=lambda _: ENDING_SECONDS,
+        pages=("stands_still", "scheduled", "unknown_instance"),
+        way_out="`stillwater ignore ENV INSTANCE` closes the incident",
+    ),
+    Wait(
+        states=frozenset({State.REPLACING}),
+        awaits="another node that can take the pod",
+        usual="3 minutes",
+        since=_for_its_turn,
+        limit=lambda _: LATE_REPLACEMENT_SECONDS,
+        pages=("late_replacement", "no_capacity", "no_group", "no_room", "scale_in"),
+        way_out="`stillwater release ENV INSTANCE` lets it go without a replacement",
+    ),
+    Wait(
+        states=frozenset({State.HOLDING}),
+        awaits="its turn, Kafka's consent, and Strimzi's operator at rest",
+        usual="minutes for each broker that is out before",
+        since=_for_its_turn,
+        limit=lambda policy: policy.hold_limit_seconds,
+        pages=(
+            "waits_long",
+            "hold_limit",
+            "drain_standing",
+            "operator_stalled",
+            "shared_node",
+            "last_in_sync",
+        ),
+        way_out=RELEASE,
+    ),
+    Wait(
+        states=frozenset({State.REPLACING, State.HOLDING, State.GATING}),
+        awaits="the group to begin a termination that it has accepted",
+        usual="5 seconds",
+        since=_for_the_group,
+        limit=lambda _: GROUP_SECONDS,
+        pages=("group_silent", "not_leaving"),
+        way_out=(
+            "`aws autoscaling detach-instances --instance-ids INSTANCE "
+            "--no-should-decrement-desired-capacity --auto-scaling-group-name GROUP` takes the "
+            "instance out of the group"
+        ),
+    ),
+    Wait(
+        states=frozenset({State.DRAINING}),
+        awaits="the pod to leave its node",
+        usual="1 to 6 minutes",
+        since=_in_state_since,
+        limit=lambda policy: 3 * policy.forward_again_seconds + SLACK_SECONDS,
+        pages=("drain_stuck", "drain_limit", "not_back", "ended_early"),
+        way_out=RELEASE,
+    ),
+    Wait(
+        states=frozenset({State.DRAINING, State.GATING}),
+        awaits="the kubelet to end a pod whose grace is over",
+        usual="seconds",
+        since=_for_the_kubelet,
+        limit=lambda _: KILLED_SECONDS,
+        pages=("pod_stuck",),
+        way_out=(
+            "stop the instance (`aws ec2 stop-instances --force --instance-ids INSTANCE`): once "
+            "EC2 confirms that, pod and volumes are freed. Never delete the pod by force while "
+            "its machine runs"
+        ),
+    ),
+    Wait(
+        states=frozenset({State.GATING}),
+        awaits="free volumes, and the broker back in every ISR elsewhere",
+        usual="2 to 10 minutes, longer with much to copy",
+        since=_in_state_since,
+        limit=lambda policy: policy.post_condition_wait_seconds + SLACK_SECONDS,
+        pages=("not_back", "hook_refuses", "lost", "machine_late", "root_detached", "drain_limit"),
+        way_out=RELEASE,
+    ),
+    Wait(
+        states=EVERY,
+        awaits="EC2 to end or stop a machine that it says it is ending",
+        usual="2 minutes",
+        since=lambda incident, *_: incident.ending_since,
+        limit=lambda _: ENDING_SECONDS,
+        pages=("ec2_ending",),
+        way_out=(
+            "`aws ec2 stop-instances --force --instance-ids INSTANCE`, and a support case; pod and "
+            "volumes are freed once EC2 confirms the end"
+        ),
+    ),
+)
+
+
+def overdue(
+    incident: Incident, seen: Observation, policy: Policy, decision: Decision
+) -> Iterator[Page]:
+    """Yield a call for each wait that goes on past its limit, and that no page has told of."""
+    if decision.state is not incident.state:
+        return
+    called = {*incident.pages, *(a.key for a in decision.actions if isinstance(a, Page))}
+    for wait in WAITS:
+        since = wait.since(incident, seen, policy) if incident.state in wait.states else None
+        late = since is not None and seen.now - since > wait.limit(policy)
+        if since is not None and late and called.isdisjoint(wait.pages):
+            text = _overdue_text(incident, seen, wait, decision.reason, since)
+            yield Page(wait.pages[0], text)
+
+
+def _overdue_text(
+    incident: Incident, seen: Observation, wait: Wait, reason: str, since: float
+) -> str:
+    names = {"INSTANCE": incident.instance_id, "GROUP": incident.group or "its group"}
+    way_out = wait.way_out
+    for placeholder, name in names.items():
+        way_out = way_out.replace(placeholder, name)
+    return (
+        f"{reason.rstrip('.')}. Instance {incident.instance_id} has waited "
+        f"{span(seen.now - since)} for {wait.awaits}; {wait.usual} is usual. "
+        f"EC2 says {seen.ec2_state or 'nothing of it'}. "
+        f"{_held_text(incident, seen)} Way out: {way_out}."
+    )
+
+
+def _held_text(incident: Incident, seen: Observation) -> str:
+    """Say what the incident keeps from others while it waits."""
+    drained = incident.state not in UNDRAINED and incident.node_id is not None
+    held = [
+        *(["the lease"] if seen.lease_holder == incident.id or drained else []),
+        *(["its lifecycle hooks"] if incident.is_hooked else []),
+        *([f"room for one more instance in {incident.group}"] if incident.surge_to else []),
+        *([f"node {incident.spare}"] if incident.spare else []),
+        *(["what its broker led"] if incident.leaders_moved_at is not None else []),
+    ]
+    return f"It holds {', '.join(held)}." if held else "It holds nothing."

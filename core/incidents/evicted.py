@@ -16,30 +16,27 @@ from dataclasses import replace
 
 from core.availability.consent import check_returned
 from core.events import Kind
-from core.incidents.actions import DropLease, Page
-from core.incidents.consenting import consent
-from core.incidents.decisions import (
+from core.incidents.actions import Decision, DropLease, EndClaim, Page, go, lease_renewal, stay
+from core.incidents.consenting import (
     asking,
-    evicting,
-    go,
-    is_hooked,
-    lease_renewal,
-    stay,
+    consent,
+    kept_back,
+    others_first,
+    overtaking_decision,
+    unsafe_drains,
     who_goes_first,
 )
-from core.incidents.drains import unsafe_drains
-from core.incidents.learn import disruption
-from core.incidents.observation import Observation, Policy
-from core.incidents.record import SOMEBODY, Decision, Incident, State
+from core.incidents.learn import claim_of, forced_soon, karpenter_disruption
+from core.incidents.observation import DISRUPTED_TAINT, Observation, Policy
+from core.incidents.record import SOMEBODY, UNDRAINED, Incident, State
 from core.incidents.replacement import (
     barred,
+    is_own_group,
     nowhere_to_go,
-    ours,
     replacement_for,
     what_is_coming,
     why_unready,
 )
-from core.incidents.terminating import kept_back, others_first, overtaking_decision
 from core.window import clock
 
 # kubectl asks again every 5 s, Karpenter within 10 s; Cluster Autoscaler leaves a node that would
@@ -57,11 +54,11 @@ def given_up(incident: Incident, seen: Observation) -> bool:
 
     Karpenter does, silent or not, for as long as it ends the node.
     """
-    if disruption(incident, seen) is not None:
+    if karpenter_disruption(incident, seen) is not None:
         return False
     asked_at = None if incident.drainer is None else incident.drainer.asked_at
     silent_since = incident.opened_at if asked_at is None else asked_at
-    return evicting(incident) and seen.now - silent_since > SILENCE_SECONDS
+    return incident.is_evicted and seen.now - silent_since > SILENCE_SECONDS
 
 
 def decide_opened(incident: Incident, seen: Observation, policy: Policy) -> Decision:
@@ -77,7 +74,7 @@ def decide_opened(incident: Incident, seen: Observation, policy: Policy) -> Deci
 
 def nothing_to_evict(incident: Incident) -> Decision | None:
     """End what is about a node on which no Kafka runs."""
-    if not evicting(incident) or incident.node_id is not None:
+    if not incident.is_evicted or incident.node_id is not None:
         return None
     return go(State.CANCELLED, f"No Kafka pod runs on instance {incident.instance_id}.")
 
@@ -96,7 +93,7 @@ def hindrance(incident: Incident, seen: Observation, policy: Policy) -> str | No
     if first is not None:
         return f"Incident {first} has less time to wait, and goes first."
     if _waits_for_room(incident, seen):
-        mine = ours(seen) and policy.drain_route != "asked"
+        mine = is_own_group(seen) and policy.drain_route != "asked"
         told = what_is_coming(incident, seen) if mine or seen.claims else ""
         coming = told or ("" if mine else ": whoever drains it brings one")
         return f"No other node of {incident.zone} is ready to take {incident.pod_name}{coming}."
@@ -119,7 +116,7 @@ def _waits_for_room(incident: Incident, seen: Observation) -> bool:
     """
     if incident.release is not None or room(incident, seen):
         return False
-    return not is_hooked(incident) or seen.now - incident.held_since <= PLACE_SECONDS
+    return not incident.is_hooked or seen.now - incident.held_since <= PLACE_SECONDS
 
 
 def starts_again_in_place(incident: Incident, seen: Observation) -> bool:
@@ -142,7 +139,10 @@ def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     reason = refusal or f"{_asker(incident)} is let through when it asks."
     waits = stay(incident, policy, reason, *_told_late(incident, seen, policy, refusal))
     others = seen.lease_holder or who_goes_first(incident, seen, policy)
-    asks = _asked_lately(incident, seen) and (others or refusal is None)
+    asked_at = None if incident.drainer is None else incident.drainer.asked_at
+    # Nobody waits for a drainer that takes its time.
+    lately = asked_at is not None and seen.now - asked_at <= REQUEST_SECONDS
+    asks = lately and (others or refusal is None)
     return asking(waits, incident, seen, policy) if asks else waits
 
 
@@ -154,12 +154,6 @@ def _told_late(
     if refusal is None or seen.now - since <= policy.hold_limit_seconds:
         return ()
     return (Page("waits_long", f"{incident.node_name} waits since {clock(since)}. {refusal}"),)
-
-
-def _asked_lately(incident: Incident, seen: Observation) -> bool:
-    """Say whether its drainer still asks: nobody waits for one that takes its time."""
-    asked_at = None if incident.drainer is None else incident.drainer.asked_at
-    return asked_at is not None and seen.now - asked_at <= REQUEST_SECONDS
 
 
 def _follow_begun_eviction(incident: Incident, seen: Observation) -> Decision | None:
@@ -176,7 +170,7 @@ def draining(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     pod = seen.pod_named(incident.pod_name)
     sent = incident.forwarded
     since = incident.entered_at if sent is None else sent.last_at
-    if sent is None and not evicting(incident):
+    if sent is None and not incident.is_evicted:
         reason = f"Whoever drains {incident.node_name} is let through when it asks."
         return stay(incident, policy, reason, *lease_renewal(incident))
     if pod is None or pod.stopping or seen.now - since <= REQUEST_SECONDS:
@@ -226,3 +220,44 @@ def over(incident: Incident, seen: Observation) -> Decision:
 def _asker(incident: Incident) -> str:
     asker = SOMEBODY if incident.drainer is None else incident.drainer.name
     return asker if incident.disruption is None else f"{asker} ({incident.disruption.reason})"
+
+
+# Somebody who is called then can still see why Kafka does not let the broker go, and mend it.
+WARNED_SECONDS = 1800.0
+
+
+def claim_to_end(incident: Incident, seen: Observation, decided: Decision) -> tuple[EndClaim, ...]:
+    """Have Karpenter end the node of a rotation, for which it makes room first.
+
+    From then on nobody calls it off. The gate keeps the broker until its successor is Ready and
+    Kafka lets it go; core.rotation.preconditions says where that can be relied upon.
+    """
+    claim = claim_of(incident, seen)
+    if incident.kind is not Kind.ROTATION or claim is None or claim.leaves or seen.paused:
+        return ()
+    if decided.state not in {State.REPLACING, State.HOLDING} or incident.called_off:
+        return ()
+    return (EndClaim(claim.name, claim.uid),)
+
+
+def deadlines(incident: Incident, seen: Observation, decided: Decision) -> tuple[Page, ...]:
+    """Call a person while a broker that may not go yet is about to be deleted all the same."""
+    told = incident.disruption
+    if told is None or told.forced_at is None:
+        return ()
+    if decided.state not in UNDRAINED or incident.node_id is None:
+        return ()
+    if not forced_soon(incident, seen.now, WARNED_SECONDS):
+        return ()
+    pod = seen.pod_named(incident.pod_name)
+    if pod is not None and pod.ignores_disruption:
+        how = (
+            f"Karpenter ends the node under {incident.pod_name} and does not evict it: it "
+            f"tolerates {DISRUPTED_TAINT}."
+        )
+    else:
+        how = (
+            f"From {clock(told.forced_at)} on Karpenter deletes {incident.pod_name} past its "
+            f"disruption budget ({told.reason}), and only an eviction gate is asked."
+        )
+    return (Page("forced", f"{how} {decided.reason}"),)

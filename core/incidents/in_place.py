@@ -23,27 +23,22 @@ from core.availability.lease import members
 from core.incidents.actions import (
     Action,
     Cordon,
+    Decision,
     DropLease,
     ForwardDrain,
     Page,
     ReplaceRoot,
     TakeLease,
     Uncordon,
-)
-from core.incidents.consenting import party_waits
-from core.incidents.decisions import (
-    ENDING,
-    STOPPED,
-    ec2_state,
     go,
-    is_hooked,
     lease_renewal,
     retain,
     stay,
 )
+from core.incidents.consenting import party_waits
 from core.incidents.learn import pod_there
-from core.incidents.observation import NodeView, Observation, Policy
-from core.incidents.record import Decision, Incident, InPlace, State
+from core.incidents.observation import ENDING, STOPPED, NodeView, Observation, Policy
+from core.incidents.record import Incident, InPlace, State
 from core.incidents.replacement import barred, not_back, unfit, why_unready
 
 # EC2 shows a task it has taken within seconds; asked again under the same key it makes no other.
@@ -65,7 +60,7 @@ def is_wanted(incident: Incident, policy: Policy) -> bool:
     if place is None or place.refusal is not None:
         return False
     ours = policy.drain_route in DRAINED_BY_US
-    return ours and not (is_hooked(incident) or incident.urgent or incident.release is not None)
+    return ours and not (incident.is_hooked or incident.urgent or incident.release is not None)
 
 
 def stays(incident: Incident, seen: Observation) -> bool:
@@ -74,15 +69,11 @@ def stays(incident: Incident, seen: Observation) -> bool:
     Hooks that find the pod at home again are another matter, and another round's: this one ends
     with the broker whole, as it was to.
     """
-    moves = is_hooked(incident) and not _at_home(incident, seen)
-    leaves = moves or incident.urgent or incident.lost_at is not None
-    return incident.in_place is not None and not leaves and ec2_state(seen) not in ENDING | STOPPED
-
-
-def _at_home(incident: Incident, seen: Observation) -> bool:
-    """Say whether the node was opened for its pod again, and has it."""
     opened = incident.in_place is not None and incident.in_place.returned_at is not None
-    return opened and pod_there(incident, seen.pod_named(incident.pod_name), seen)
+    at_home = opened and pod_there(incident, seen.pod_named(incident.pod_name), seen)
+    moves = incident.is_hooked and not at_home
+    leaves = moves or incident.urgent or incident.lost_at is not None
+    return incident.in_place is not None and not leaves and seen.ec2_state not in ENDING | STOPPED
 
 
 def replacing(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
@@ -281,7 +272,7 @@ def _home(incident: Incident, seen: Observation, policy: Policy, node: NodeView)
     reason = f"Kafka node {incident.node_id} is back on {node.name} with {with_what}."
     ended = _drain_ended(incident, policy)
     if not ended:
-        # The lease stands until the message can do nothing more (core.incidents.drains).
+        # The lease stands until the message can do nothing more (core.incidents.consenting).
         reason += " The termination handler may be given its drain once more; nobody else goes yet."
     return go(State.RIDDEN_THROUGH, reason, DropLease(ended=ended))
 

@@ -1,29 +1,23 @@
 """Makes announcements an incident or joins them to one, in whatever order AWS delivers them.
 
-Records what people and the group want of an incident, for the loop to obey at its next look.
-
-The command line writes the first three into the ledger, λ interruption the last. Every one is kept
-with who said it and when.
-
-A stop on purpose: who paused a cluster, why, and until when.
-
-While it holds nothing new is drained or terminated: hooks keep beating, drains that run end, and
-everything stays visible. A two-minute warning is drained all the same, since EC2 takes it anyway.
-core.incidents.decide and planned ask it, and handlers.incidents.act once more directly before it
-acts.
+So join the words of people and of groups (hold, ignore, release, a launch that failed), each kept
+with who said it and when, and what the node termination handler posts when a drain attempt has
+ended: `{{ toJson . }}` of its own event, after the attempt, whether it went well or not. A pause
+stands beside them: while it holds nothing new is drained or terminated, hooks keep beating and
+drains that run end; a two-minute warning is drained all the same, since EC2 takes it anyway.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from core.errors import Conflict, InvalidInput
 from core.events import GroupChange, GroupNotice, Interruption, Kind
 from core.events.announcements import CLOCKS_APART_SECONDS, ISSUES, URGENT
-from core.fields import part
-from core.incidents.nodeclaims import disrupted_for
+from core.fields import instance_in, part, readable, text
 from core.incidents.record import (
     Incident,
     InPlace,
@@ -33,6 +27,7 @@ from core.incidents.record import (
     State,
     Transition,
     apply_word,
+    disrupted_for,
     governing,
     incident_id,
     is_another,
@@ -42,8 +37,6 @@ from core.naming import DRAIN_HOOK
 from core.window import clock
 
 _GRAVITY = tuple(Kind)
-
-
 # Each is a matter of its own, whatever else was announced of the machine.
 _TROUBLES = ISSUES | {Kind.SICK_NODE, Kind.SCHEDULED_CHANGE}
 
@@ -128,7 +121,6 @@ def _newest_of_hook(incident: Incident, interruption: Interruption, now: float) 
 def _in_hook(
     incident: Incident, interruption: Interruption, now: float, *, newest: bool
 ) -> Incident:
-    """Add the hook an announcement names, with the token that completes it now."""
     hook = interruption.hook
     if hook is None:
         return incident
@@ -164,7 +156,6 @@ def _drain_event(incident: Incident, interruption: Interruption, *, newest: bool
 
 
 def _take_over_schedule(incident: Incident, interruption: Interruption, now: float) -> Incident:
-    """Take over what is scheduled, unless it is older than what is known."""
     if interruption.kind is Kind.ROTATION:
         party = interruption.party or incident.party
         theirs = _handed_back(incident) if interruption.closed else None
@@ -318,7 +309,7 @@ def hold(incident: Incident, until: float, actor: str, now: float) -> Incident:
             [f"Incident {incident.id} cannot be held until {clock(until)}: it is {clock(now)}."]
         )
     said = f"{actor} holds instance {incident.instance_id} until {clock(until)}."
-    return _with_note(replace(incident, held_until=until), actor, said, now)
+    return _note_once(replace(incident, held_until=until), actor, said, now)
 
 
 def ignore(incident: Incident, actor: str, reason: str, now: float) -> Incident:
@@ -330,7 +321,7 @@ def ignore(incident: Incident, actor: str, reason: str, now: float) -> Incident:
     """
     _still_open(incident, "ignored")
     said = f"{actor} wants incident {incident.id} ignored: {reason}"
-    return _with_note(replace(incident, ignored_by=actor), actor, said, now)
+    return _note_once(replace(incident, ignored_by=actor), actor, said, now)
 
 
 def ask_release(incident: Incident, actor: str, now: float) -> Incident:
@@ -344,7 +335,7 @@ def ask_release(incident: Incident, actor: str, now: float) -> Incident:
     said, asked = f"{actor} lets instance {incident.instance_id} go.", Release(by=actor, at=now)
     if incident.state is not State.RETAINED:
         _still_open(incident, "released")
-        return _with_note(replace(incident, release=asked, held_until=None), actor, said, now)
+        return _note_once(replace(incident, release=asked, held_until=None), actor, said, now)
     round_number = round_of(incident.id) + 1
     return Incident(
         id=incident_id(incident.instance_id, round_number),
@@ -363,11 +354,6 @@ def ask_release(incident: Incident, actor: str, now: float) -> Incident:
 
 
 _OF_LAUNCHES = frozenset({GroupChange.LAUNCHED, GroupChange.LAUNCH_FAILED})
-
-
-def awaiting(incidents: Iterable[Incident], notice: GroupNotice) -> tuple[Incident, ...]:
-    """Return the open incidents of the group that says something."""
-    return tuple(i for i in incidents if i.open and i.group == notice.group)
 
 
 def note_group(incident: Incident, notice: GroupNotice, now: float) -> Incident:
@@ -390,19 +376,19 @@ def note_group(incident: Incident, notice: GroupNotice, now: float) -> Incident:
         since = before.since if before else min(said_at, now)
         failure = LaunchFailure(since=since, cause=cause)
         noted = replace(incident, launch_failure=failure)
-        return _with_note(
+        return _note_once(
             noted, "aws", f"{notice.group} could not launch an instance: {cause}", now
         )
     if notice.what is GroupChange.LAUNCHED and incident.launch_failure is not None:
         noted = replace(incident, launch_failure=None)
-        return _with_note(noted, "aws", f"{notice.group} launched {notice.instance_id}.", now)
+        return _note_once(noted, "aws", f"{notice.group} launched {notice.instance_id}.", now)
     return incident
 
 
-def _with_note(incident: Incident, actor: str, sentence: str, now: float) -> Incident:
+def _note_once(incident: Incident, actor: str, sentence: str, now: float) -> Incident:
     """Note what somebody other than the loop said; a repetition is not worth another note."""
     repeated = bool(incident.notes) and incident.notes[-1].reason == sentence
-    return incident if repeated else incident.with_note(now, actor, sentence)
+    return incident if repeated else incident.add_note(now, actor, sentence)
 
 
 def _still_open(incident: Incident, done: str) -> None:
@@ -459,3 +445,88 @@ def pause_from_document(document: object) -> Pause | None:
         since=since if isinstance(since, int | float) else 0.0,
         until=until if isinstance(until, int | float) else None,
     )
+
+
+NTH = "nth"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrainReport:
+    """One attempt that NTH has ended."""
+
+    nth_event_id: str
+    announcement_id: str
+    instance_id: str
+    kind: str
+    node_name: str | None
+
+
+def read_drain_report(body: str) -> DrainReport:
+    """Read a report; raises InvalidInput with a sentence for anything else."""
+    try:
+        message = json.loads(body, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        raise InvalidInput(
+            ["The body is no valid JSON; set NTH's webhookTemplate to {{ toJson . }}."]
+        ) from None
+    if not isinstance(message, Mapping):
+        raise InvalidInput(["The body is no JSON object, as NTH's events are."])
+    event_id, kind = text(message, "EventID"), text(message, "Kind")
+    instance_id = instance_in(message.get("InstanceID"))
+    missing = [
+        name
+        for name, value in (("EventID", event_id), ("Kind", kind), ("InstanceID", instance_id))
+        if value is None
+    ]
+    if event_id is None or kind is None or instance_id is None:
+        raise InvalidInput([f"The body has no usable {' and no '.join(missing)}."])
+    return DrainReport(
+        nth_event_id=event_id,
+        announcement_id=_announcement_id(event_id),
+        instance_id=instance_id,
+        kind=kind,
+        node_name=text(message, "NodeName"),
+    )
+
+
+def _refuse_constant(name: str) -> object:
+    # Python reads NaN and Infinity, which are no JSON.
+    raise ValueError(name)
+
+
+def _announcement_id(event_id: str) -> str:
+    """Return the id in NTH's own: asg-lifecycle-term-<hex of the announcement's id>."""
+    try:
+        return readable(bytes.fromhex(event_id.rpartition("-")[2]))
+    except ValueError:
+        raise InvalidInput(
+            [f"EventID {event_id[:80]!r} does not end in the hex of an announcement's id."]
+        ) from None
+
+
+def is_reported_by(incident: Incident, report: DrainReport) -> bool:
+    """Say whether a report is about the drain that this incident had forwarded."""
+    if incident.instance_id != report.instance_id or incident.forwarded is None:
+        return False
+    return report.announcement_id == _forwarded_id(incident)
+
+
+def _forwarded_id(incident: Incident) -> str:
+    """Return the id by which NTH knows what it was sent (its RequestId where no event has one)."""
+    try:
+        sent = json.loads(incident.drain_event or "")
+    except ValueError:
+        # The announcement got lost; handlers.incidents.act sent one in its place.
+        return f"stillwater-{incident.id}"
+    return text(sent, "id") or text(sent, "RequestId") or ""
+
+
+def note_report(incident: Incident, report: DrainReport, now: float) -> Incident:
+    """Add a report to the incident's history; the same one again changes nothing."""
+    where = report.node_name or f"the node of {report.instance_id}"
+    said = f"NTH has ended its attempt to drain {where} ({report.nth_event_id})."
+    sent = incident.forwarded
+    if sent is None or any(note.reason == said for note in incident.notes):
+        return incident
+    reported = sent if sent.reported_at is not None else replace(sent, reported_at=now)
+    return replace(incident, forwarded=reported).add_note(now, NTH, said)

@@ -15,6 +15,7 @@ from dataclasses import replace
 from core.availability.leaders import LOST_ZONE
 from core.incidents.actions import (
     Action,
+    Decision,
     DropLease,
     FreezeZone,
     HookResult,
@@ -22,26 +23,16 @@ from core.incidents.actions import (
     ReleaseAttachments,
     TaintOutOfService,
     Untaint,
-)
-from core.incidents.decisions import (
     asked_for,
     complete,
-    ec2_state,
-    evicting,
     go,
-    is_hooked,
     lease_renewal,
     stay,
 )
-from core.incidents.learn import (
-    PATIENCE_SECONDS,
-    WAITING,
-    attached_there,
-    looked_at_again,
-    pod_there,
-)
+from core.incidents.consenting import look_again
+from core.incidents.learn import IDLE_PATIENCE_SECONDS, WAITING, attached_there, pod_there
 from core.incidents.observation import Observation, Policy
-from core.incidents.record import Decision, Incident, State
+from core.incidents.record import Incident, State
 from core.incidents.replacement import is_returning, still_missing, why_unready
 from core.views import id_list
 
@@ -54,7 +45,7 @@ PAGE_AFTER_SECONDS = 60.0
 ZONE_DELAY_SECONDS = 60.0
 
 
-def drained_by_others(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+def follow_others_drain(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Recognise a drain between two looks, of a machine that others drain and end.
 
     A pod leaves a machine that dies by itself only with its Node, minutes later.
@@ -65,7 +56,7 @@ def drained_by_others(incident: Incident, seen: Observation, policy: Policy) -> 
         return None
     moved = pod is not None and pod.node_name is not None
     stands = seen.node_of(incident.instance_id) is not None
-    if not (moved or stands or is_hooked(incident) or evicting(incident)):
+    if not (moved or stands or incident.is_hooked or incident.is_evicted):
         return None
     reason = f"Pod {incident.pod_name} has left {incident.node_name}, which others have drained."
     return go(State.DRAINING, reason, *lease_renewal(incident))
@@ -73,7 +64,7 @@ def drained_by_others(incident: Incident, seen: Observation, policy: Policy) -> 
 
 def decide_found(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Decide about an instance that EC2 shows as ended and nobody has drained."""
-    state = ec2_state(seen)
+    state = seen.ec2_state
     node = seen.node_of(incident.instance_id)
     if state is None and node is not None:
         reason = (
@@ -83,8 +74,8 @@ def decide_found(incident: Incident, seen: Observation, policy: Policy) -> Decis
         return stay(incident, policy, reason, Page("unknown_instance", reason))
     ended = f"EC2 confirms that instance {incident.instance_id} is {state or 'gone'}"
     if incident.node_id is None:
-        again = looked_at_again(incident, seen, policy)
-        if again and seen.now - incident.held_since <= PATIENCE_SECONDS:
+        again = look_again(incident, seen, policy)
+        if again and seen.now - incident.held_since <= IDLE_PATIENCE_SECONDS:
             return again
         # A stopped one stands in its hooks still: unanswered, they would run out and retain it.
         hooks = complete(incident, HookResult.CONTINUE)
@@ -95,7 +86,7 @@ def decide_found(incident: Incident, seen: Observation, policy: Policy) -> Decis
 
 def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Free what the dead machine holds, and wait for its broker on another node."""
-    if ec2_state(seen) in MAY_RUN:
+    if seen.ec2_state in MAY_RUN:
         return _runs_again(incident, seen, policy)
     if _hopeless(incident, seen):
         return _zone_lost(incident, seen, policy)
@@ -115,7 +106,10 @@ def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
         given_up = f"{missing.rstrip('.')}, {waited:.0f} s after instance was lost"
         return _over(incident, given_up, *pages, Page("not_back", f"{given_up}."))
     freed = unbound(incident, seen)
-    hooks = _hooks_let_go(incident, seen)
+    # The group has a dead instance once nothing of it is attached: that ends its Node.
+    held = seen.volumes or attached_there(incident, seen)
+    waits = incident.is_hooked and seen.lifecycle_state == WAITING
+    hooks = complete(incident, HookResult.CONTINUE) if waits and not held else ()
     return stay(incident, policy, missing, *pages, *freed, *hooks, *lease_renewal(incident))
 
 
@@ -135,23 +129,18 @@ def _at_stake(incident: Incident, seen: Observation) -> str:
 
 def unbound(incident: Incident, seen: Observation) -> tuple[Action, ...]:
     """Return what frees the pod and volumes a confirmed dead machine still holds, if it does."""
-    if ec2_state(seen) not in CONFIRMED:
+    if seen.ec2_state not in CONFIRMED:
         return ()
     node = seen.node_of(incident.instance_id)
     if node is None:
-        return _left_behind(incident, seen)
+        # Of a Node that is gone; another instance may have its name by now.
+        name = incident.node_name
+        left = name is not None and seen.node_named(name) is None and seen.attachments.get(name)
+        return (ReleaseAttachments(name),) if name is not None and left else ()
     if node.out_of_service:
         return ()
     holds = seen.pod_on(node.name) is not None or bool(seen.attachments.get(node.name))
     return (TaintOutOfService(node.name),) if holds else ()
-
-
-def _left_behind(incident: Incident, seen: Observation) -> tuple[Action, ...]:
-    """Free the volumes of a Node that is gone; another instance may have its name by now."""
-    name = incident.node_name
-    if name is None or seen.node_named(name) is not None or not seen.attachments.get(name):
-        return ()
-    return (ReleaseAttachments(name),)
 
 
 def _still_tainted(incident: Incident, seen: Observation) -> str | None:
@@ -160,14 +149,6 @@ def _still_tainted(incident: Incident, seen: Observation) -> str | None:
     if node is None or not node.out_of_service or incident.tainted_at is None:
         return None
     return f"Node {node.name} still stands in Kubernetes, out of service."
-
-
-def _hooks_let_go(incident: Incident, seen: Observation) -> tuple[Action, ...]:
-    """Let the group have a dead instance once nothing of it is attached: that ends its Node."""
-    held = seen.volumes or attached_there(incident, seen)
-    if held or not is_hooked(incident) or seen.lifecycle_state != WAITING:
-        return ()
-    return complete(incident, HookResult.CONTINUE)
 
 
 def _runs_again(incident: Incident, seen: Observation, policy: Policy) -> Decision:

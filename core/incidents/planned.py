@@ -32,35 +32,34 @@ from core.events import Kind
 from core.events.health import ChangeResponse, answer_to
 from core.incidents import in_place
 from core.incidents.actions import (
+    LATE_REPLACEMENT_SECONDS,
     Action,
+    Decision,
     DropLease,
     KeepErrors,
     MoveLeaders,
     Page,
     RestoreLeaders,
     SetDesired,
+    asked_for,
+    go,
+    stay,
 )
-from core.incidents.decisions import asked_for, evicting, go, is_hooked, stay
+from core.incidents.consenting import look_again, out_of_time, overtaking_decision
 from core.incidents.evicted import given_up, nothing_to_evict
 from core.incidents.joining import scheduled_changes
-from core.incidents.learn import looked_at_again
 from core.incidents.observation import Observation, Policy
-from core.incidents.record import EXPEDITED, Decision, Incident, State
+from core.incidents.record import EXPEDITED, Incident, State
 from core.incidents.replacement import (
+    decide_awaiting_node,
+    is_own_group,
     is_unneeded,
     is_unsettled,
     nowhere_to_go,
-    ours,
     replacement_for,
     spoken_for,
+    terminate_through_group,
 )
-from core.incidents.terminating import (
-    decide_awaiting_node,
-    into_hooks,
-    out_of_time,
-    overtaking_decision,
-)
-from core.incidents.waits import LATE_REPLACEMENT_SECONDS
 from core.window import Start, clock, start_of
 
 # SQS delays a message by 15 minutes at most.
@@ -81,12 +80,12 @@ def ride_through(incident: Incident, seen: Observation, policy: Policy) -> Decis
     return _step(incident, incident.node_id, seen, policy) or go(State.RIDDEN_THROUGH, over)
 
 
-def with_reboots(
+def add_reboots(
     decision: Decision, incident: Incident, seen: Observation, policy: Policy
 ) -> Decision:
     """Add to a decision about an instance that AWS ends what reboots before that ask for."""
     ends = answer_to(incident.event_type) is not ChangeResponse.RIDE_THROUGH
-    planned = incident.kind is Kind.SCHEDULED_CHANGE and ends and not is_hooked(incident)
+    planned = incident.kind is Kind.SCHEDULED_CHANGE and ends and not incident.is_hooked
     if not planned or incident.node_id is None or decision.state is not incident.state:
         return decision
     step = _step(incident, incident.node_id, seen, policy)
@@ -151,6 +150,13 @@ _CALLED_OFF: Mapping[Kind, str] = {
     Kind.EVICTION: "Nobody asks for the eviction any more.",
 }
 
+# Who waits for no window, and why.
+_AT_ONCE: Mapping[Kind, str] = {
+    Kind.ROTATION: "its turn in the rotation has come",
+    Kind.EVICTION: "who drains it waits for an answer",
+    Kind.SICK_NODE: "it may die before a window opens, so its replacement begins at once",
+}
+
 
 def decide_scheduled(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Decide about a change AWS has scheduled, before anything is done about it."""
@@ -170,7 +176,6 @@ def _unanswered_text(code: str | None, incident: Incident) -> str:
 
 
 def _governing(incident: Incident, seen: Observation, policy: Policy) -> Decision:
-    """Decide about the one that governs, of all that is scheduled."""
     code = incident.event_type or "a scheduled change"
     if incident.called_off:
         return _called_off(incident, seen, policy)
@@ -194,19 +199,13 @@ def _governing(incident: Incident, seen: Observation, policy: Policy) -> Decisio
     return _begin(incident, seen, policy, taken)
 
 
-def decide_rotated(incident: Incident, seen: Observation, policy: Policy) -> Decision:
-    """Begin with an instance that a run has come to."""
+def decide_asked(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Begin with an instance that a run has come to, or a machine that is sick and not dead."""
     if incident.called_off:
         return _called_off(incident, seen, policy)
-    return _begin(incident, seen, policy, f"Instance {incident.instance_id} is to be replaced")
-
-
-def decide_sick(incident: Incident, seen: Observation, policy: Policy) -> Decision:
-    """Begin with a machine that is sick and not dead (core.incidents.sickness)."""
-    if incident.called_off:
-        return _called_off(incident, seen, policy)
-    taken = f"Instance {incident.instance_id} is sick ({incident.event_type})"
-    return _begin(incident, seen, policy, taken)
+    sick = f"is sick ({incident.event_type})"
+    why = sick if incident.kind is Kind.SICK_NODE else "is to be replaced"
+    return _begin(incident, seen, policy, f"Instance {incident.instance_id} {why}")
 
 
 def _begin(incident: Incident, seen: Observation, policy: Policy, taken: str) -> Decision:
@@ -244,26 +243,21 @@ def _nothing_to_move(incident: Incident, seen: Observation, policy: Policy) -> D
     if incident.node_id is None and _awaits_its_turn(incident, seen, policy):
         reason = f"No Kafka pod runs on {incident.node_name}, whose turn has not come."
         return stay(incident, policy, reason)
-    if incident.node_id is not None or evicting(incident):
+    if incident.node_id is not None or incident.is_evicted:
         return nothing_to_evict(incident)
-    again = looked_at_again(incident, seen, policy)
+    again = look_again(incident, seen, policy)
     if again:
         return again
     reason = f"No Kafka pod runs on {incident.node_name}."
-    return into_hooks(incident, seen, policy, reason)
+    return terminate_through_group(incident, seen, policy, reason)
 
 
 def _start(incident: Incident, seen: Observation, policy: Policy) -> Start:
-    if incident.kind is Kind.ROTATION:
-        return Start(seen.now, "its turn in the rotation has come")
-    if incident.kind is Kind.EVICTION:
-        return Start(seen.now, "who drains it waits for an answer")
-    if incident.kind is Kind.SICK_NODE:
-        return Start(
-            seen.now, "it may die before a window opens, so its replacement begins at once"
-        )
-    if EXPEDITED in (incident.event_type or "").upper():
-        return Start(seen.now, "AWS hurries, so the replacement begins at once")
+    at_once = _AT_ONCE.get(incident.kind)
+    if at_once is None and EXPEDITED in (incident.event_type or "").upper():
+        at_once = "AWS hurries, so the replacement begins at once"
+    if at_once is not None:
+        return Start(seen.now, at_once)
     return start_of(
         incident.due_at,
         seen.now,
@@ -320,7 +314,7 @@ def replacing(incident: Incident, seen: Observation, policy: Policy) -> Decision
 
 def _capacity(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     group = seen.group
-    theirs = policy.drain_route == "asked" or not ours(seen)
+    theirs = policy.drain_route == "asked" or not is_own_group(seen)
     if asked_for(incident, policy) and (group is None or theirs):
         return decide_awaiting_node(
             incident, seen, policy
@@ -366,13 +360,14 @@ def _room_taken_over(incident: Incident, seen: Observation) -> int | None:
     return group.desired if group.desired > spoken_for(seen) else None
 
 
-def before_its_turn(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
-    """Wait, with a replacement at hand, until the run has come to the node; None: it has.
+def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+    """Wait, with a replacement at hand, for what keeps planned work, or for a run; None: go on.
 
     Nobody waits for a run whom AWS takes meanwhile, or a person lets go.
     """
-    if not _awaits_its_turn(incident, seen, policy):
-        return None
+    kept = waits(incident, seen, policy)
+    if kept or not _awaits_its_turn(incident, seen, policy):
+        return kept
     passed = overtaking_decision(incident, seen, policy)
     if passed:
         return passed
@@ -410,4 +405,4 @@ def _called_off(
 def is_planned(incident: Incident) -> bool:
     """Say whether the instance still serves and only a schedule or a rotation asks for its end."""
     asked = incident.scheduled_said_at is not None or incident.kind in _CALLED_OFF
-    return asked and not is_hooked(incident) and not incident.urgent
+    return asked and not incident.is_hooked and not incident.urgent

@@ -1,24 +1,18 @@
-"""One incident per instance: what is remembered about it, and what may follow on what.
+"""Remembers one incident per instance: its states, its sections, and how the ledger stores it.
 
-The ledger stores an Incident whole (core.incidents.codec). Announcements change facts
-(core.incidents.joining), people and groups add theirs (core.incidents.joining), readings too
-(core.incidents.learn), decisions move the state (core.incidents.learn); nothing else does.
-
-Keeps what AWS has scheduled for one instance, event by event, and says which of it governs.
-
-A machine may have a reboot and a retirement ahead of it at once. Health moves and closes each by
-words of its own, and EC2's list shows the same two under other names. A word is about the event it
-names; where one of the two sides gives no common name, about the one of the same meaning and date.
-core.incidents.joining asks, and keeps the answer in the incident's own fields.
-
-The sections of an incident: what one story is about, together; None until it begins.
-
-The ledger keeps their values flat beside the incident's own fields (core.incidents.codec).
+The ledger stores an Incident whole, as flat JSON: one key a value, whatever sections the record has
+(`SECTIONS`), so that the release before this one, the archive's reports and people read it. Of a
+section that is stored in part, good news is believed only where it is whole, and bad news as soon
+as any of it is there. A field that a newer release added is written back as it was, and an incident
+whose kind or state this release does not know is read all the same: core.incidents.decide holds it
+until a person looks. Announcements, people and groups change a record in core.incidents.joining,
+readings in core.incidents.learn, decisions in core.incidents.actions; nothing else does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -26,9 +20,43 @@ from typing import Any
 from core.events import Interruption, Kind
 from core.events.announcements import URGENT
 from core.events.health import ChangeResponse, answer_to
-from core.incidents.actions import Action
-from core.stored import unread_keys
+from core.stored import UNREAD, own_document, take_word, unread_keys, values_in
 
+
+class State(StrEnum):
+    """Where an incident stands; DESIGN: How an interruption flows."""
+
+    OPENED = "opened"
+    REPLACING = "replacing"
+    HOLDING = "holding"
+    DRAINING = "draining"
+    GATING = "gating"
+    RELEASED = "released"
+    RIDDEN_THROUGH = "ridden_through"
+    CANCELLED = "cancelled"
+    RETAINED = "retained"
+    LOST = "lost"
+
+
+TERMINAL = frozenset(
+    {State.RELEASED, State.RIDDEN_THROUGH, State.CANCELLED, State.RETAINED, State.LOST}
+)
+# In the order of its way: nothing of Kafka's has been told to leave.
+UNDRAINED = (State.OPENED, State.REPLACING, State.HOLDING)
+_SIDE_EXITS = frozenset({State.CANCELLED, State.RETAINED, State.LOST})
+# An instance that is lost without warning has nothing left to drain: it goes to the gate at once.
+ALLOWED: Mapping[State, frozenset[State]] = {
+    State.OPENED: _SIDE_EXITS
+    | {State.REPLACING, State.DRAINING, State.GATING, State.RIDDEN_THROUGH},
+    State.REPLACING: _SIDE_EXITS | {State.HOLDING, State.DRAINING, State.GATING},
+    State.HOLDING: _SIDE_EXITS | {State.REPLACING, State.DRAINING, State.GATING},
+    # A pod that was evicted may start again where it was: then nothing is to be gated.
+    State.DRAINING: frozenset(
+        {State.GATING, State.RELEASED, State.RETAINED, State.LOST, State.RIDDEN_THROUGH}
+    ),
+    State.GATING: frozenset({State.RELEASED, State.RETAINED, State.LOST, State.RIDDEN_THROUGH}),
+    **{state: frozenset() for state in TERMINAL},
+}
 # Changes AWS makes as soon as it can: the date it gives is the latest, not the day.
 EXPEDITED = "EXPEDITED"
 _GRAVEST_FIRST = (ChangeResponse.RETIRE, ChangeResponse.RIDE_THROUGH, ChangeResponse.TELL)
@@ -83,7 +111,6 @@ def is_another(known: Iterable[ScheduledChange], told: Interruption) -> bool:
 
 
 def _is_about(told: Interruption, known: ScheduledChange) -> bool:
-    """Say whether a word is about an event that is known."""
     name = told.health_event
     if name in known.names:
         return True
@@ -167,12 +194,31 @@ class Drainer:
     asked_at: float | None = None  # epoch seconds: when it last asked the gate to evict
 
 
+class Reason(StrEnum):
+    """Why Karpenter ends a node."""
+
+    INTERRUPTION = "interruption"  # AWS takes the instance, or stops it
+    EXPIRY = "expiry"  # older than expireAfter
+    DRIFT = "drift"  # no longer what its NodePool and node class say
+    CONSOLIDATION = "consolidation"  # its pods fit elsewhere, or it has none
+    REPAIR = "repair"  # its agent, its kubelet or EC2 calls it sick
+    ROTATION = "rotation"  # a run of ours has deleted its claim
+    UNTOLD = "untold"  # a person's word, or a warning that Karpenter alone has heard
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeDisruption:
-    """What Karpenter does to the node (core.incidents.nodeclaims)."""
+    """What Karpenter does to the node (core.incidents.learn)."""
 
     reason: str
     forced_at: float | None = None  # epoch seconds: from then on no budget is asked
+
+
+def disrupted_for(known: NodeDisruption | None, told: str) -> NodeDisruption:
+    """Return a disruption with the reason that says more: a known one outlasts an untold one."""
+    if known is None:
+        return NodeDisruption(reason=told)
+    return known if told == Reason.UNTOLD else replace(known, reason=told)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,40 +293,6 @@ class InPlace:
         return failed or (self.refusal is not None and self.task_id is None)
 
 
-class State(StrEnum):
-    """Where an incident stands; DESIGN: How an interruption flows."""
-
-    OPENED = "opened"
-    REPLACING = "replacing"
-    HOLDING = "holding"
-    DRAINING = "draining"
-    GATING = "gating"
-    RELEASED = "released"
-    RIDDEN_THROUGH = "ridden_through"
-    CANCELLED = "cancelled"
-    RETAINED = "retained"
-    LOST = "lost"
-
-
-TERMINAL = frozenset(
-    {State.RELEASED, State.RIDDEN_THROUGH, State.CANCELLED, State.RETAINED, State.LOST}
-)
-# In the order of its way: nothing of Kafka's has been told to leave.
-UNDRAINED = (State.OPENED, State.REPLACING, State.HOLDING)
-_SIDE_EXITS = frozenset({State.CANCELLED, State.RETAINED, State.LOST})
-# An instance that is lost without warning has nothing left to drain: it goes to the gate at once.
-ALLOWED: Mapping[State, frozenset[State]] = {
-    State.OPENED: _SIDE_EXITS
-    | {State.REPLACING, State.DRAINING, State.GATING, State.RIDDEN_THROUGH},
-    State.REPLACING: _SIDE_EXITS | {State.HOLDING, State.DRAINING, State.GATING},
-    State.HOLDING: _SIDE_EXITS | {State.REPLACING, State.DRAINING, State.GATING},
-    # A pod that was evicted may start again where it was: then nothing is to be gated.
-    State.DRAINING: frozenset(
-        {State.GATING, State.RELEASED, State.RETAINED, State.LOST, State.RIDDEN_THROUGH}
-    ),
-    State.GATING: frozenset({State.RELEASED, State.RETAINED, State.LOST, State.RIDDEN_THROUGH}),
-    **{state: frozenset() for state in TERMINAL},
-}
 # Reasons name partitions, so they vary; the item must stay far below DynamoDB's 400 KB.
 MOST_NOTES = 200
 
@@ -364,14 +376,14 @@ class Incident:
     ticked_at: float | None = None
     next_tick_at: float | None = None
     version: int = 0
-    # What a newer release wrote and this one cannot read; core.incidents.codec writes it back.
+    # What a newer release wrote and this one cannot read; `to_json` writes it back.
     unread: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def open(self) -> bool:
         return self.state not in TERMINAL
 
-    def with_note(self, at: float, actor: str, sentence: str) -> Incident:
+    def add_note(self, at: float, actor: str, sentence: str) -> Incident:
         """Return it with a sentence more about the state it stays in, while there is room."""
         if len(self.notes) >= MOST_NOTES:
             return self
@@ -387,6 +399,28 @@ class Incident:
     @property
     def urgent(self) -> bool:
         return self.kind in URGENT
+
+    @property
+    def is_hooked(self) -> bool:
+        """Say whether lifecycle hooks hold the instance; one announcement stands for both."""
+        return bool(self.hooks) and self.group is not None
+
+    @property
+    def is_evicted(self) -> bool:
+        """Say whether an eviction alone asks for it: what AWS announces later governs it."""
+        return self.kind is Kind.EVICTION and not self.is_hooked
+
+    @property
+    def at_its_turn(self) -> bool:
+        """Say whether the node goes as soon as nobody else is out: it waits for that, or is let go.
+
+        One for which a run only makes ready may have a word or a date of others, by which it goes.
+        """
+        others_say = (self.release, self.scheduled_said_at, self.disruption)
+        if self.ahead and not (self.is_hooked or self.urgent or any(others_say)):
+            return False
+        undrained = self.state in {State.OPENED, State.REPLACING}
+        return self.state is State.HOLDING or (undrained and self.release is not None)
 
     @property
     def taken_at(self) -> float | None:
@@ -428,24 +462,6 @@ class Incident:
         return max(self.held_since, self.kept_at or 0.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
-    """What to do now, which state that leads to, and why."""
-
-    state: State
-    reason: str
-    actions: tuple[Action, ...] = ()
-    delay_seconds: float | None = None  # until the next tick; None: there is none
-    replacement: str | None = None  # the node found Ready to take over
-    without_replacement: bool = False
-    forwarded_at: float | None = None  # sent by an invocation that died before recording it
-    # Written before it is acted on: raised from what is read anew, it would rise at every retry.
-    surge_to: int | None = None
-    lost: bool = False
-    not_in_place: str | None = None  # why the root volume is not replaced after all
-    turn_due_at: float | None = None  # it waits for others alone (core.incidents.decisions)
-
-
 def incident_id(instance_id: str, round_number: int) -> str:
     """Return the id of an instance's incident; a retained instance may be announced again."""
     return instance_id if round_number == 1 else f"{instance_id}.{round_number}"
@@ -474,3 +490,187 @@ def is_unattended(incident: Incident, now: float, late_seconds: float) -> bool:
     """Say whether nothing carries an open incident any more: its tick is that late."""
     expected = max(incident.ticked_at or incident.opened_at, incident.next_tick_at or 0.0)
     return incident.open and now - expected > late_seconds
+
+
+# What stands in the place of a word that cannot be read: open, and nothing that acts by itself.
+_KIND, _STATE = Kind.STATE_CHANGE, State.HOLDING
+_STATES = frozenset(State)
+_OPEN = _STATES - TERMINAL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """How a section of the record stands in the document."""
+
+    build: Callable[..., Any]
+    keys: Mapping[str, str]  # its attributes -> the document's keys
+    may_lack: frozenset[str] = frozenset()  # attributes that a whole one may be without
+    absent: Mapping[str, Any] = field(default_factory=dict)  # keys that are not null without it
+    # What a value that is missing is taken for; None: then the section is not believed at all.
+    at_worst: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
+
+    def flat(self, values: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Return the section as keys of the document."""
+        if values is None:
+            return {key: self.absent.get(key) for key in self.keys.values()}
+        return {key: values[name] for name, key in self.keys.items()}
+
+    def read(self, stored: Mapping[str, Any]) -> Any:
+        """Return the section that a document holds; None: its story has not begun."""
+        said = {
+            name: value
+            for name, key in self.keys.items()
+            if (value := stored.get(key)) not in (None, self.absent.get(key))
+        }
+        lacking = self.keys.keys() - self.may_lack - said.keys()
+        if not said or (lacking and self.at_worst is None):
+            return None
+        assumed = self.at_worst(stored) if lacking and self.at_worst is not None else {}
+        return self.build(**{**assumed, **said})
+
+
+def _sent_at_worst(stored: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Take a drain for sent more than once: then its handler's word does not end it."""
+    known = (stored.get(key) for key in ("forwarded_at", "forwarded_last_at"))
+    at = next((each for each in known if each is not None), stored["opened_at"])
+    return {"first_at": at, "last_at": at, "times": 2}
+
+
+SECTIONS: Mapping[str, Section] = {
+    "drainer": Section(
+        build=Drainer,
+        keys={"name": "asked_by", "asked_at": "asked_at"},
+        may_lack=frozenset({"asked_at"}),
+        at_worst=lambda _: {"name": SOMEBODY},
+    ),
+    "disruption": Section(
+        build=NodeDisruption,
+        keys={"reason": "disruption", "forced_at": "forced_at"},
+        may_lack=frozenset({"forced_at"}),
+        at_worst=lambda _: {"reason": Reason.UNTOLD.value},
+    ),
+    "replacement": Section(
+        build=Replacement, keys={"node": "replacement", "ready_at": "replacement_ready_at"}
+    ),
+    "forwarded": Section(
+        build=Forwarding,
+        keys={
+            "first_at": "forwarded_at",
+            "last_at": "forwarded_last_at",
+            "times": "forwards",
+            "reported_at": "drain_reported_at",
+        },
+        may_lack=frozenset({"reported_at"}),
+        absent={"forwards": 0},
+        at_worst=_sent_at_worst,
+    ),
+    "refusal": Section(
+        build=GroupRefusal,
+        keys={"since": "refused_at", "words": "refusal"},
+        at_worst=lambda stored: {"since": stored["opened_at"], "words": "it gives no reason"},
+    ),
+    "launch_failure": Section(
+        build=LaunchFailure,
+        keys={"since": "launch_failed_at", "cause": "launch_failure"},
+        at_worst=lambda stored: {"since": stored["opened_at"], "cause": "AWS gave no cause"},
+    ),
+    "release": Section(build=Release, keys={"by": "release_asked_by", "at": "release_asked_at"}),
+}
+# What a turn of this release writes even where it cannot read the rest.
+_ADDED_MEANWHILE = frozenset(
+    {"pages", "reason", "notes", "heartbeat_at", "next_tick_at", "ticked_at", "version"}
+)
+# Of what stands in a document's place, so much is kept as evidence.
+LONGEST_KEPT = 4096
+_OWN = Incident.__dataclass_fields__.keys() - SECTIONS.keys() - {UNREAD}
+_KNOWN = _OWN | {key for section in SECTIONS.values() for key in section.keys.values()}
+_TIMED = frozenset(key for key in _KNOWN if key.endswith(("_at", "_until", "_since")))
+_MOMENT = (int, float, type(None))
+
+
+def flat(incident: Incident) -> dict[str, Any]:
+    """Return an incident's fields as the ledger names them, without what it could not read."""
+    document = own_document(incident)
+    sections = {name: document.pop(name) for name in SECTIONS}
+    for name, section in SECTIONS.items():
+        document |= section.flat(sections[name])
+    return document
+
+
+def to_json(incident: Incident) -> str:
+    """Return the document of an incident, with what a newer release had written into it."""
+    document = {**flat(incident), **incident.unread}
+    return json.dumps(document, separators=(",", ":"), sort_keys=True)
+
+
+def from_json(document: str) -> Incident:
+    """Read what any release wrote; raises KeyError for what names no incident.
+
+    AttributeError, TypeError or ValueError for what is no document at all.
+    """
+    stored: dict[str, Any] = json.loads(document)
+    try:
+        return _read(stored)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return _unreadable_incident(stored)
+
+
+def undocumented_incident(id_: str, text: str) -> Incident:
+    """Stand in for an incident of which the ledger has no document that anybody can read."""
+    return _unreadable_incident({"id": id_, "kind": "no document", "text": text[:LONGEST_KEPT]})
+
+
+def _unreadable_incident(stored: Mapping[str, Any]) -> Incident:
+    """Stand in for an incident whose parts cannot be read; all of it but what this release adds
+    is written back as it was.
+    """
+    state = State(stored["state"]) if stored.get("state") in _STATES else _STATE
+    at = _moment(stored, "opened_at") or 0.0
+    hooks, pages, group = stored.get("hooks"), stored.get("pages"), stored.get("group")
+    return Incident(
+        id=stored["id"],
+        instance_id=str(stored.get("instance_id") or instance_of(stored["id"])),
+        kind=_KIND,
+        state=_STATE if state in _OPEN else state,
+        opened_at=at,
+        announced_at=at,
+        announcements=(),
+        group=group if isinstance(group, str) else None,
+        hooks=hooks if isinstance(hooks, dict) else {},
+        pages=tuple(pages) if isinstance(pages, list) else (),
+        transitions=(Transition(at, state, "codec", "It cannot be read."),),
+        heartbeat_at=_moment(stored, "heartbeat_at"),
+        next_tick_at=_moment(stored, "next_tick_at"),
+        ticked_at=_moment(stored, "ticked_at"),
+        unread={k: v for k, v in stored.items() if k not in _ADDED_MEANWHILE},
+    )
+
+
+def _moment(stored: Mapping[str, Any], name: str) -> float | None:
+    value = stored.get(name)
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _read(stored: Mapping[str, Any]) -> Incident:
+    for name, value in stored.items():
+        if name in _TIMED and not isinstance(value, _MOMENT):
+            raise TypeError(f"{name} is {value!r}, and no time.")
+    known = {k: v for k, v in stored.items() if k in _OWN}
+    known[UNREAD] = {k: v for k, v in stored.items() if k not in _KNOWN}
+    take_word(known, "kind", Kind, _KIND)
+    take_word(known, "state", State, _STATE)
+    for name in ("announcements", "pages"):
+        known[name] = tuple(known[name])
+    for name in ("transitions", "notes"):
+        entries = [values_in(Transition, each) for each in stored[name]]
+        for entry in entries:
+            take_word(entry, "state", State, _STATE)
+        known[name] = tuple(Transition(**entry) for entry in entries)
+    place = known.get("in_place")
+    known["in_place"] = None if place is None else InPlace(**values_in(InPlace, place))
+    changes = (values_in(ScheduledChange, each) for each in known.get("scheduled", ()))
+    known["scheduled"] = tuple(
+        ScheduledChange(**{**each, "names": tuple(each["names"])}) for each in changes
+    )
+    sections = {name: section.read(stored) for name, section in SECTIONS.items()}
+    return Incident(**known, **sections)

@@ -1,18 +1,12 @@
-"""Which node can take over from the one that leaves, and whether one will come at all.
-
-Gives a group the room back that an incident asked for, and that nobody needs any more.
+"""Finds the node that takes over, and decides what is asked of the group and of the gate.
 
 A planned incident has its group want one instance more, and terminates its own through the group,
 which then wants one less. Where it ends otherwise (called off, ignored, terminated by somebody
 else, lost) the group is left with a machine for nobody. What has been launched already would be
 taken at random by a group that wants less, the broker's own machine as well as the idle one: so the
-idle one is terminated by its name, and the group only wants less where nothing was launched yet.
-
-Says why a pod is not Ready, from everything read: itself, its claims, its machine.
-
-Decides when the gate opens: the instance's volumes free, its broker back for good.
-
-core.incidents.draining and core.incidents.lost ask it in state `gating`.
+idle one is terminated by its name, and the group only wants less where nothing was launched yet. A
+group that refuses to terminate is noted with its own words (core.incidents.learn.note_refusal) and
+asked again slowly.
 """
 
 from __future__ import annotations
@@ -21,15 +15,35 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from core.availability.consent import is_back
-from core.incidents.actions import Action, FreeSpare, KeepSpare, SetDesired, TerminateInGroup
-from core.incidents.decisions import asked_for
+from core.errors import Conflict
+from core.incidents.actions import (
+    LATE_REPLACEMENT_SECONDS,
+    Action,
+    Decision,
+    DropLease,
+    FreeSpare,
+    KeepSpare,
+    Page,
+    SetDesired,
+    TakeLease,
+    TerminateInGroup,
+    asked_for,
+    stay,
+)
 from core.incidents.learn import attached_there, pod_there
-from core.incidents.nodeclaims import DO_NOT_DISRUPT, coming
-from core.incidents.observation import NodeView, Observation, PodView, Policy
+from core.incidents.observation import (
+    DO_NOT_DISRUPT,
+    NodeClaim,
+    NodeView,
+    Observation,
+    PodView,
+    Policy,
+)
 from core.incidents.record import Incident, State
 from core.naming import managed_tag
 from core.placement import barrier, shortage
 from core.unknown import Unknown
+from core.window import clock
 
 _WAITS_FOR_POD = frozenset({State.REPLACING, State.HOLDING, State.DRAINING})
 
@@ -185,7 +199,7 @@ def none_will_come(incident: Incident, seen: Observation) -> bool:
     return seen.group.desired <= len(staying) and staying <= occupied
 
 
-def ours(seen: Observation) -> bool:
+def is_own_group(seen: Observation) -> bool:
     """Say whether the instance's group is one of this project's, which may be asked to grow."""
     tags = {} if seen.instance is None else seen.instance.tags
     return any(key.startswith(managed_tag("")) for key in tags)
@@ -240,7 +254,7 @@ def spare_kept(incident: Incident, seen: Observation, state: State) -> tuple[Act
 _OVER = frozenset({State.CANCELLED, State.RELEASED, State.LOST, State.RIDDEN_THROUGH})
 
 
-def given_back(incident: Incident, seen: Observation, state: State) -> tuple[Action, ...]:
+def room_return(incident: Incident, seen: Observation, state: State) -> tuple[Action, ...]:
     """Return what gives the room back when an incident ends in a state; (): there is none."""
     lowered = incident.terminate_asked_at is not None and incident.refusal is None
     if seen.group is None or lowered or state not in _OVER or not is_unneeded(incident, seen):
@@ -345,7 +359,6 @@ def _still_held(
 
 
 def _still_away(incident: Incident, seen: Observation, policy: Policy) -> str | None:
-    """Return what the broker lacks on its new node."""
     pod = seen.pod_named(incident.pod_name)
     if pod is None or not pod.ready:
         why = why_unready(incident.pod_name, seen)
@@ -370,3 +383,182 @@ def not_back(incident: Incident, seen: Observation, policy: Policy) -> str | Non
         hold_seconds=policy.post_condition_hold_seconds,
     )
     return None if verdict.allowed else verdict.reason
+
+
+# What a condition says that nobody has come to yet.
+_UNTRIED = frozenset({"", "Unknown", "AwaitingReconciliation"})
+
+
+def coming(claims: Iterable[NodeClaim], zone: str | None, pool: str | None) -> str | None:
+    """Return what Karpenter launches for a pool in a zone, to end a sentence; None: nothing."""
+    # A claim has no zone before it is launched, and its pool's zone is its NodePool's.
+    for claim in claims:
+        if claim.pool != pool or claim.leaves or claim.zone not in {None, zone}:
+            continue
+        if claim.serves:
+            continue
+        launched = claim.conditions.get("Launched")
+        tried = launched is not None and launched.reason not in _UNTRIED
+        if launched is not None and launched.holds is not True and tried:
+            said = launched.message or launched.reason
+            return f"Karpenter cannot launch NodeClaim {claim.name}: {said.rstrip('.')}"
+        return f"NodeClaim {claim.name} is not initialized yet"
+    return None
+
+
+# Auto Scaling shows a termination within seconds of accepting it.
+GROUP_SECONDS = 300.0
+# How often an unanswered launch is looked at again: twice as long each time, up to SQS's longest.
+LONGEST_BACKOFF_SECONDS = 900.0
+
+
+def decide_awaiting_node(
+    incident: Incident, seen: Observation, policy: Policy, *actions: Action
+) -> Decision:
+    """Wait for a node that was asked for; call a person when none comes, and look less often."""
+    failure = incident.launch_failure
+    pool = (
+        "a pool that its Node does not name" if incident.pool is None else f"pool {incident.pool}"
+    )
+    what = f"{incident.node_name} waits for a replacement in {pool} of"
+    if failure is not None:
+        reason = (
+            f"{what} {incident.zone}, and AWS launches none since {clock(failure.since)}: "
+            f"{failure.cause.rstrip('.')}. The old node is kept."
+        )
+        lasts = max(seen.now - failure.since, policy.tick_interval_seconds)
+        backoff = min(lasts, LONGEST_BACKOFF_SECONDS)
+        return stay(incident, policy, reason, *actions, Page("no_capacity", reason), delay=backoff)
+    reason = f"{what} {incident.zone}{what_is_coming(incident, seen)}."
+    waited = seen.now - incident.entered_at
+    if waited > LATE_REPLACEMENT_SECONDS:
+        page = Page("late_replacement", f"{reason.rstrip('.')}, for {waited / 60:.0f} min.")
+        return stay(incident, policy, reason, *actions, page)
+    return stay(incident, policy, reason, *actions)
+
+
+# Auto Scaling announces a termination within half a minute; a group that is busy says no for one.
+GROUP_PATIENCE_SECONDS = 120.0
+# Afterwards it is asked again as often as that: somebody may have changed the group.
+ASKED_AGAIN_SECONDS = 600.0
+
+
+def terminate_through_group(
+    incident: Incident, seen: Observation, policy: Policy, reason: str
+) -> Decision:
+    """Terminate the instance through its group: the hooks then hold it, and the drain follows."""
+    if seen.paused:
+        return stay(incident, policy, seen.paused, DropLease())
+    kept = _wait_for_group(incident, seen, policy)
+    if kept:
+        return kept
+    accepted = _accepted_at(incident, seen)
+    if accepted is not None:
+        late = seen.now - accepted > GROUP_SECONDS
+        said = f"{reason} Its group has accepted the termination, and has it in service still."
+        return stay(incident, policy, said, DropLease() if late else TakeLease())
+    leased = () if incident.node_id is None else (TakeLease(),)
+    # What an incident has written down it may not have asked the group for yet.
+    raised = incident.surge_to is not None and has_room(incident, seen)
+    if _is_out_of_service(incident, seen):
+        return _tell_out_of_service(incident, seen, policy, reason)
+    if seen.lifecycle_state not in {"InService", "Terminating:Retained"}:
+        # Asked already; a second time would lower the desired capacity twice.
+        return stay(incident, policy, f"{reason} Its hooks are about to stand.", *leased)
+    return stay(
+        incident,
+        policy,
+        f"{reason} It is terminated through its group.",
+        *leased,
+        TerminateInGroup(decrement=raised and not _is_below_minimum(incident)),
+    )
+
+
+def _accepted_at(incident: Incident, seen: Observation) -> float | None:
+    """Return when the group accepted a termination that it does not show; None: it is asked.
+
+    Asked again, it would lower its desired capacity again. A person's word has it asked once more.
+    """
+    asked = incident.terminate_asked_at
+    said = incident.release is not None and asked is not None and incident.release.at > asked
+    silent = seen.lifecycle_state == "InService" and incident.refusal is None
+    return asked if silent and not said else None
+
+
+def _wait_for_group(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+    """Give the lease back, call a person and look again slowly, once a group has refused for long.
+
+    None: it has not, or is to be asked again now.
+    """
+    refusal = incident.refusal
+    elsewhere = seen.lifecycle_state not in {"InService", "Terminating:Retained"}
+    # Hooks that were announced in an earlier round hold nobody there.
+    if refusal is None or (incident.is_hooked and elsewhere):
+        return None
+    patient = seen.now - refusal.since <= GROUP_PATIENCE_SECONDS
+    asked = seen.now - (incident.terminate_asked_at or refusal.since) < ASKED_AGAIN_SECONDS
+    if not elsewhere and (patient or not asked):
+        return None
+    reason = (
+        f"Group {incident.group or 'of none'} does not terminate instance {incident.instance_id}: "
+        f"{refusal.words.rstrip('.')}. {_remedy(incident, seen)}"
+    )
+    page = () if patient else (Page("group_refuses", reason),)
+    delay = policy.tick_interval_seconds if patient else ASKED_AGAIN_SECONDS
+    return stay(incident, policy, reason, *page, DropLease(), delay=delay)
+
+
+def _is_out_of_service(incident: Incident, seen: Observation) -> bool:
+    """Say whether no group would terminate the instance, nor was asked to: no hooks ever stand."""
+    asked = incident.terminate_asked_at is not None or incident.is_hooked
+    return not asked and not (seen.lifecycle_state or "").startswith(("InService", "Terminating"))
+
+
+def _tell_out_of_service(
+    incident: Incident, seen: Observation, policy: Policy, reason: str
+) -> Decision:
+    """Call a person for an idle instance out of service, unless who brings its successor ends it.
+
+    One that a broker waits on counts as refused before (core.incidents.learn).
+    """
+    state = seen.lifecycle_state
+    where = "in no Auto Scaling group" if state is None else f"{state} in its group"
+    said = f"{reason} Instance {incident.instance_id} is {where}, so nothing here terminates it."
+    if asked_for(incident, policy) or (state or "").startswith("Pending"):
+        return stay(incident, policy, said)
+    return stay(incident, policy, said, Page("no_group", f"{said} {_remedy(incident, seen)}"))
+
+
+def _is_below_minimum(incident: Incident) -> bool:
+    """Say whether the group refused to become smaller than its minimum; it may be asked not to."""
+    return incident.refusal is not None and _names_minimum(incident.refusal.words)
+
+
+def own_refusal(incident: Incident, instance_id: str, words: str | None) -> str | None:
+    """Return why a group does not end the incident's own instance; None: it does, or never will.
+
+    Raises Conflict where it does not end an idle one now: once its incident is over, nobody would
+    come back to it. A group that wants the machine, or has it no longer, is taken at its word.
+    """
+    if words is None or instance_id == incident.instance_id:
+        return words
+    if _names_minimum(words) or "not found" in words.lower():
+        return None
+    raise Conflict(f"Its group does not terminate idle {instance_id}: {words}")
+
+
+def _names_minimum(words: str) -> bool:
+    return any(name in words.lower() for name in ("minsize", "min size"))
+
+
+def _remedy(incident: Incident, seen: Observation) -> str:
+    state = seen.lifecycle_state
+    if state is None and incident.node_id is None:
+        return "Attach it to its group again, or terminate it by hand."
+    if state is None:
+        return "Attach it to its group again, or move its broker by hand."
+    if "Standby" in state:
+        return "Put it in service again (aws autoscaling exit-standby)."
+    if _is_below_minimum(incident):
+        return "Lower the group's minimum size."
+    return "See the group's activities; it is asked again every 10 min."

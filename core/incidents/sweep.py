@@ -1,40 +1,30 @@
-"""Compares lists to find what the sweep is for: lost announcements, incidents nobody carries.
+"""Finds by comparing lists what was lost: announcements, ticks, machines that are sick or apart.
 
 handlers.sweep reads groups, instances, status checks, nodes and the ledger, asks `turn` whose turn
 it is, and acts on `findings`: announcements as AWS should have made them, and wake-ups; and frees a
 lease that `is_stranded`. All may be repeated without harm, so a sweep that dies half-way, or runs
-twice, changes nothing.
+twice, changes nothing. A person is told, once a day while it lasts, of machines that no group looks
+after (standby, detached, warm pool, groups gone) and of pods that are out while no incident has
+called for them.
 
-Decides whose instances and groups are a cluster's, by what AWS has written on them.
-
-A cluster of ours carries one tag of ours; one that exists is known by its groups' names and by the
-tags that EKS and Karpenter write on what they launch.
-
-Finds machines of Kafka's that no group looks after: standby, detached, warm pool, groups gone.
-
-AWS announces none of these. Such a machine serves on, and nobody replaces it when it dies; a
-termination of it runs no hook, so its broker would stop without a drain. A person is told, once a
-day while it stays so. What ends there, stopped or hibernated, core.incidents.sweep finds.
-
-Finds Kafka's pods that have been out for long, while no incident has called a person for them.
-
-A person may let an instance go as it is, a group may get no capacity for days, a pod may never
-start: whoever decided it has gone home, and the broker is still out. A person is told, once a day
-while it lasts.
+Three watch a node for sickness: the node monitoring agent by its conditions, the kubelet by Ready,
+EC2 by its checks. Two of them are believed within minutes. One alone must last as long as EKS
+itself waits, and a node that is sick in its first hour is a person's: the next one may be born with
+the same. One machine leaves at a time, and none where more than a share of a zone or of the cluster
+is sick: that is a zone's incident, or an image's, and no departure mends it.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from core.availability.lease import Lease
 from core.events import Interruption, Kind, VolumeChange
-from core.incidents.inventory import StatusView
 from core.incidents.joining import scheduled_changes
-from core.incidents.learn import KARPENTER
-from core.incidents.nodeclaims import NodeClaim, disruption_of
-from core.incidents.observation import GroupView, NodeView, PodView
+from core.incidents.learn import KARPENTER, disruption_of
+from core.incidents.observation import GroupView, NodeClaim, NodeView, PodView, StatusView
 from core.incidents.record import (
     UNDRAINED,
     Incident,
@@ -46,48 +36,7 @@ from core.incidents.record import (
     last_word_at,
 )
 from core.incidents.replacement import causes, joined
-from core.incidents.sickness import Concern, Departure, Recovery, Ward
-from core.incidents.sickness import findings as findings_of_sickness
-from core.naming import GATE_HOOK, managed_tag
-
-GROUP_TAG = "aws:autoscaling:groupName"
-# Tags that stand together: a key, and the values it may have; none: whatever it says.
-Mark = Mapping[str, tuple[str, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class Ownership:
-    """Tags of which one set is on everything of the cluster, and groups by name."""
-
-    marks: tuple[Mark, ...] = ()
-    scaling_groups: tuple[str, ...] = ()
-
-    def of(self, tags: Mapping[str, str]) -> bool:
-        """Say whether an instance with these tags is the cluster's."""
-        if tags.get(GROUP_TAG) in self.scaling_groups:
-            return True
-        return any(
-            all(key in tags and tags[key] in (values or (tags[key],)) for key, values in m.items())
-            for m in self.marks
-        )
-
-    @property
-    def of_instances(self) -> tuple[Mark, ...]:
-        """Return the marks of instances: Auto Scaling writes the group's name on each."""
-        by_name = ({GROUP_TAG: self.scaling_groups},) if self.scaling_groups else ()
-        return (*self.marks, *by_name)
-
-    @property
-    def lacking(self) -> str:
-        """Say what something of another's does not have."""
-        named = [", ".join(mark) for mark in self.of_instances]
-        return f"no tag {' nor '.join(named)}" + (" of this cluster" if len(named) > 1 else "")
-
-
-def ours(prefix: str) -> Ownership:
-    """Return how a cluster of ours is known."""
-    return Ownership(marks=({managed_tag(prefix): ()},))
-
+from core.naming import GATE_HOOK
 
 # What a group does with an instance in the ordinary course; hooks of both kinds among it.
 _ORDINARY = ("InService", "Pending", "Terminating", "Terminated")
@@ -237,6 +186,15 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class Concern:
+    """Something about machines that a person decides; told once a day for each key."""
+
+    key: str
+    reason: str
+    page: str
+
+
+@dataclass(frozen=True, slots=True)
 class Announce:
     """An announcement that never came, or whose incident is to be told that it is over."""
 
@@ -292,7 +250,7 @@ def findings(seen: Snapshot, whose_turn: Sequence[str], late_seconds: float) -> 
         if incident is not None and not missing:
             yield from _overdue_wakes(seen, incident, late_seconds)
     yield from _disruptions(seen)
-    yield from _sick(seen)
+    yield from sickness_findings(seen)
     yield from left_out(seen.pods, seen.incidents, seen.now)
     leaving = {i.instance_id for i in seen.incidents}
     claims = None if seen.claims is None else (*seen.claims, *seen.standing)
@@ -308,17 +266,6 @@ def is_stranded(lease: Lease, holder: Incident | None, now: float) -> bool:
     """
     lapses = lease.out_at is None and now < lease.expires_at
     return lapses and holder is not None and not holder.open
-
-
-def kept_for_incidents(nodes: Sequence[NodeView]) -> tuple[NodeView, ...]:
-    """Return the nodes that are kept for an incident, by their own word."""
-    return tuple(node for node in nodes if node.spare_for is not None)
-
-
-def is_cordoned(incident_id: str, nodes: Sequence[NodeView]) -> bool:
-    """Say whether the node that an incident is about takes no pods: its drain has begun."""
-    instance_id = incident_id.partition(".")[0]
-    return any(node.instance_id == instance_id and not node.schedulable for node in nodes)
 
 
 def is_answered(history: Sequence[Incident], found: Announce, now: float) -> bool:
@@ -460,51 +407,10 @@ def _disruptions(seen: Snapshot) -> Iterator[Announce]:
         )
 
 
-def _sick(seen: Snapshot) -> Iterator[Announce | Concern]:
-    """Yield what is to be done about machines that are sick and not dead."""
-    if seen.nodes is None:
-        return
-    treated = {
-        i.instance_id: i
-        for i in seen.incidents
-        if any(key.startswith(_SICK) for key in i.announcements)
-    }
-    ward = Ward(
-        now=seen.now,
-        nodes=seen.nodes,
-        running={id_ for id_, state in seen.states.items() if state == "running"},
-        statuses=seen.statuses,
-        leaving={i.instance_id for i in seen.incidents} - treated.keys(),
-        treated=treated.keys(),
-        zones_in_trouble=seen.zones_in_trouble,
-    )
-    for found in findings_of_sickness(ward):
-        match found:
-            case Concern():
-                yield found
-            case Departure(patient=patient):
-                id_ = patient.node.instance_id or ""
-                told = _announcement(Kind.SICK_NODE, id_, patient.key)
-                yield Announce(replace(told, event_type=patient.what), f"{patient.sentence}.")
-            case Recovery(instance_id=id_):
-                yield from _well_again(treated[id_])
-
-
-def _well_again(incident: Incident) -> Iterator[Announce]:
-    """Call a departure off that has not begun; one that has cannot be."""
-    begun = incident.hooks or incident.terminate_asked_at is not None
-    if begun or incident.called_off or incident.state not in UNDRAINED:
-        return
-    told = _announcement(
-        Kind.SICK_NODE, incident.instance_id, f"well:{len(incident.announcements)}"
-    )
-    yield Announce(replace(told, closed=True), f"{incident.instance_id} is well again.")
-
-
 def _failing(seen: Snapshot, instance_id: str, incident: Incident | None) -> Iterator[Announce]:
     """Yield checks that have failed for long where no node of Kafka's stands, as far as is seen.
 
-    A node's are signs of its sickness (core.incidents.sickness); one that leaves is no news.
+    A node's are signs of its sickness (`signs_of`); one that leaves is no news.
     """
     status = seen.statuses.get(instance_id)
     is_node = any(n.instance_id == instance_id for n in seen.nodes or ())
@@ -530,7 +436,6 @@ def _failing(seen: Snapshot, instance_id: str, incident: Incident | None) -> Ite
 def _scheduled_by_ec2(
     seen: Snapshot, instance_id: str, incident: Incident | None
 ) -> Iterator[Announce]:
-    """Yield what EC2 has scheduled for an instance, called off or not."""
     status = seen.statuses.get(instance_id)
     known = () if incident is None else scheduled_changes(incident)
     for event in status.events if status else ():
@@ -572,3 +477,174 @@ def _announcement(kind: Kind, instance_id: str, what: str) -> Interruption:
         occurred_at=None,
         body="",
     )
+
+
+AGENT, KUBELET, EC2 = "node monitoring agent", "kubelet", "EC2"
+# EKS's own repair waits 30 minutes for the agent's conditions and for Ready. EC2 moves an instance
+# whose host fails to another one by itself, within minutes.
+ALONE_SECONDS: Mapping[str, float] = {AGENT: 1800.0, KUBELET: 1800.0, EC2: 600.0}
+# EC2 reports every reboot as a failed check, and a node that reboots is not Ready.
+TOGETHER_SECONDS = 120.0
+YOUNG_SECONDS = 3600.0
+# aws/eks-node-monitoring-agent#215: one line of a log at boot makes a condition False for days.
+BOOT_SECONDS = 600.0
+# More sick machines than this part of a zone, or of the cluster, have one cause. One is one.
+MOST_SHARE = 1 / 3
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """One thing that is wrong with a machine, by one of those who watch it."""
+
+    source: str
+    what: str
+    since: float  # epoch seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Patient:
+    """A node of Kafka's with signs that have lasted, on an instance that runs."""
+
+    node: NodeView
+    signs: tuple[Sign, ...]
+
+    @property
+    def key(self) -> str:
+        """Name this sickness: another sign, or the same one anew, is another."""
+        return ",".join(f"{s.what}@{s.since:.0f}" for s in self.signs)
+
+    @property
+    def what(self) -> str:
+        return "; ".join(f"{s.source}: {s.what}" for s in self.signs)
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.node.name} is sick: {self.what}"
+
+
+def sickness_findings(seen: Snapshot) -> Iterator[Announce | Concern]:
+    """Yield who is well again, else who is to leave, the clearest case first, or whom to call.
+
+    Of the departures one is to be begun; the next has its turn when that one is over.
+    """
+    nodes = [n for n in seen.nodes or () if n.zone and _runs(n, seen)]
+    treated = [i for i in seen.incidents if any(k.startswith(_SICK) for k in i.announcements)]
+    if treated:
+        yield from _recoveries(nodes, treated, seen)
+        return
+    leaving = {incident.instance_id for incident in seen.incidents}
+    standing = [n for n in nodes if n.instance_id not in leaving]
+    sick = [patient for n in standing if (patient := _patient(n, seen))]
+    common = _common_cause(sick, standing)
+    if common is not None:
+        yield common
+        return
+    for patient in sorted(sick, key=_clearest):
+        if patient.node.zone in seen.zones_in_trouble:
+            continue  # It bears the zone's incident out, which pages and freezes.
+        if not _signs_last(patient.signs, seen.now):
+            continue
+        id_ = patient.node.instance_id or ""
+        doubt = _sickness_doubt(patient)
+        if doubt is None:
+            told = _announcement(Kind.SICK_NODE, id_, patient.key)
+            yield Announce(replace(told, event_type=patient.what), f"{patient.sentence}.")
+        else:
+            yield Concern(f"sick:{id_}:{patient.key}", doubt, page="sick")
+
+
+def _runs(node: NodeView, seen: Snapshot) -> bool:
+    return seen.states.get(node.instance_id or "") == "running"
+
+
+def signs_of(node: NodeView, status: StatusView | None) -> tuple[Sign, ...]:
+    """Return everything that is wrong with a node, however short it has been so."""
+    found = [Sign(AGENT, f"{what}=False", since) for what, since in sorted(node.sick.items())]
+    if not node.ready and node.unready_since is not None:
+        found.append(Sign(KUBELET, "not Ready", node.unready_since))
+    checks = {} if status is None else status.impaired
+    found += [Sign(EC2, f"{check} check", since) for check, since in sorted(checks.items())]
+    return tuple(found)
+
+
+def _patient(node: NodeView, seen: Snapshot) -> Patient | None:
+    found = signs_of(node, seen.statuses.get(node.instance_id or ""))
+    lasting = tuple(s for s in found if seen.now - s.since >= TOGETHER_SECONDS)
+    return Patient(node, lasting) if lasting else None
+
+
+def _recoveries(
+    nodes: Sequence[NodeView], treated: Sequence[Incident], seen: Snapshot
+) -> Iterator[Announce]:
+    """Call departures off of machines that all three call well; EC2's silence proves nothing.
+
+    One that has begun cannot be called off.
+    """
+    by_instance = {incident.instance_id: incident for incident in treated}
+    for node in nodes:
+        incident = by_instance.get(node.instance_id or "")
+        status = seen.statuses.get(node.instance_id or "")
+        if incident is None or status is None or not node.ready or signs_of(node, status):
+            continue
+        begun = incident.hooks or incident.terminate_asked_at is not None
+        if not (begun or incident.called_off) and incident.state in UNDRAINED:
+            what = f"well:{len(incident.announcements)}"
+            told = _announcement(Kind.SICK_NODE, incident.instance_id, what)
+            yield Announce(replace(told, closed=True), f"{incident.instance_id} is well again.")
+
+
+def _common_cause(sick: Sequence[Patient], nodes: Sequence[NodeView]) -> Concern | None:
+    """Recognise a trouble that more machines have than one departure mends."""
+    standing = Counter(n.zone for n in nodes)
+    for zone, count in sorted(Counter(p.node.zone for p in sick).items(), key=str):
+        if _too_many(count, standing[zone]):
+            return _shared_sickness(f"{count} of {standing[zone]} of zone {zone}", sick)
+    if _too_many(len(sick), len(nodes)):
+        return _shared_sickness(f"{len(sick)} of {len(nodes)} of the cluster", sick)
+    return None
+
+
+def _too_many(count: int, standing: int) -> bool:
+    return count > 1 and count > standing * MOST_SHARE
+
+
+def _shared_sickness(whose: str, sick: Sequence[Patient]) -> Concern:
+    named = sorted(p.node.instance_id or "" for p in sick)
+    told = "; ".join(p.sentence for p in sick[:3])
+    reason = (
+        f"{whose} of Kafka's machines are sick at once, which no departure mends: none is "
+        f"replaced, and a person decides. {told}."
+    )
+    return Concern(f"sick_together:{','.join(named)}", reason, page="sick")
+
+
+def _clearest(patient: Patient) -> tuple[int, float, str]:
+    sources = len({s.source for s in patient.signs})
+    return (-sources, min(s.since for s in patient.signs), patient.node.name)
+
+
+def _signs_last(signs: Sequence[Sign], now: float) -> bool:
+    """Say whether two who watch agree, or one has said so for as long as one alone must."""
+    return len({s.source for s in signs}) > 1 or any(
+        now - s.since >= ALONE_SECONDS[s.source] for s in signs
+    )
+
+
+def _sickness_doubt(patient: Patient) -> str | None:
+    """Say why a person is asked before a machine is replaced; None: nothing speaks against it."""
+    born = patient.node.created_at
+    first = min(s.since for s in patient.signs)
+    if born is None:
+        return None
+    if first - born < BOOT_SECONDS and {s.source for s in patient.signs} == {AGENT}:
+        return (
+            f"{patient.sentence}, from its first minutes on, and neither EC2 nor its kubelet bears "
+            f"that out. The agent may never have looked again: restart its pod on the node, and "
+            f"replace the node if it says the same."
+        )
+    if first - born < YOUNG_SECONDS:
+        return (
+            f"{patient.sentence}, within an hour of its birth. It is not replaced: look for what "
+            f"another machine of the same template would have, too."
+        )
+    return None

@@ -1,219 +1,86 @@
-"""Lets a node with a lifecycle go in order, up to its drain: replacement first, then its turn.
+"""Takes a terminating instance from its replacement to its end, a state after the other.
 
-One function per state, replacing and holding; core.incidents calls them. What makes planned work
-different until its hooks stand is in core.incidents.planned, what a dead machine needs in
-core.incidents.lost, what follows a drain that has begun in core.incidents.draining.
+    replacing  another node can take the pod
+    holding    its turn: nobody else is out, and no partition or voter suffers
+    draining   the pod leaves, evicted by the termination handler, by who asked, or by us
+    gating     the volumes are free and the broker is back for good; the hooks are completed
 
-Decides about an instance that its group does not terminate, before its hooks ever stand.
-
-core.incidents.terminating asks `kept_by_group` before it asks the group, and `last_way` before
-that. A refusal is noted with the group's own words (settling.note_refusal), a place where the group
-terminates nothing is learnt (learn).
+Where no termination handler drains (route `evict`) everything else on the node goes first:
+Strimzi's operator, which makes the broker's pod anew, may be among it. The broker's pod goes last,
+on a reading that allows it at that moment and with the lease. A refused eviction is asked for again
+at the next look, and nothing is ever deleted instead.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from core.errors import Conflict
 from core.events import Kind
-from core.incidents import drains, in_place
+from core.incidents import evicted, in_place
 from core.incidents.actions import (
+    LATE_REPLACEMENT_SECONDS,
     Action,
+    CompleteHook,
+    Cordon,
+    Decision,
     DropLease,
-    EndDrain,
+    Evict,
     ForwardDrain,
+    HookResult,
     KeepErrors,
     Page,
     SetDesired,
     TakeLease,
-    TerminateInGroup,
-)
-from core.incidents.consenting import consent, is_overruled, party_waits
-from core.incidents.decisions import (
+    Uncordon,
     asked_for,
-    asking,
-    evicting,
+    complete,
     go,
-    is_hooked,
     lease_renewal,
     retain,
     stay,
+)
+from core.incidents.consenting import (
+    MOST_NAMED,
+    asking,
+    consent,
+    is_overruled,
+    kept_back,
+    other_kafka_pods,
+    others_first,
+    out_of_time,
+    overtaking_decision,
+    party_waits,
+    reopening_actions,
+    unsafe_drains,
     who_goes_first,
 )
-from core.incidents.drains import unsafe_drains
-from core.incidents.learn import forced_soon, wanted_kept
-from core.incidents.observation import Observation, Policy
-from core.incidents.record import EXPEDITED, Decision, Incident, State
+from core.incidents.learn import WAITING, doubt, pod_there
+from core.incidents.observation import (
+    ENDING,
+    STOPPED,
+    Observation,
+    PodOnNode,
+    PodView,
+    Policy,
+)
+from core.incidents.record import Forwarding, Incident, State
 from core.incidents.replacement import (
-    has_room,
+    GROUP_PATIENCE_SECONDS,
+    decide_awaiting_node,
+    is_returning,
     none_will_come,
     nowhere_to_go,
     replacement_for,
-    what_is_coming,
+    still_missing,
+    terminate_through_group,
 )
-from core.incidents.waits import GROUP_SECONDS, LATE_REPLACEMENT_SECONDS
+from core.naming import DRAIN_HOOK, GATE_HOOK
 from core.window import clock
+from core.words import listing
 
-# Auto Scaling announces a termination within half a minute; a group that is busy says no for one.
-PATIENCE_SECONDS = 120.0
-# Afterwards it is asked again as often as that: somebody may have changed the group.
-SLOW_SECONDS = 600.0
-
-
-def kept_by_group(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
-    """Give the lease back, call a person and look again slowly, once a group has refused for long.
-
-    None: it has not, or is to be asked again now.
-    """
-    refusal = incident.refusal
-    elsewhere = seen.lifecycle_state not in {"InService", "Terminating:Retained"}
-    # Hooks that were announced in an earlier round hold nobody there.
-    if refusal is None or (is_hooked(incident) and elsewhere):
-        return None
-    patient = seen.now - refusal.since <= PATIENCE_SECONDS
-    asked = seen.now - (incident.terminate_asked_at or refusal.since) < SLOW_SECONDS
-    if not elsewhere and (patient or not asked):
-        return None
-    reason = (
-        f"Group {incident.group or 'of none'} does not terminate instance {incident.instance_id}: "
-        f"{refusal.words.rstrip('.')}. {_remedy(incident, seen)}"
-    )
-    page = () if patient else (Page("group_refuses", reason),)
-    delay = policy.tick_interval_seconds if patient else SLOW_SECONDS
-    return stay(incident, policy, reason, *page, DropLease(), delay=delay)
-
-
-def is_out_of_service(incident: Incident, seen: Observation) -> bool:
-    """Say whether no group would terminate the instance, nor was asked to: no hooks ever stand."""
-    asked = incident.terminate_asked_at is not None or is_hooked(incident)
-    return not asked and not (seen.lifecycle_state or "").startswith(("InService", "Terminating"))
-
-
-def left_by_group(incident: Incident, seen: Observation, policy: Policy, reason: str) -> Decision:
-    """Call a person for an idle instance out of service, unless who brings its successor ends it.
-
-    One that a broker waits on counts as refused before (core.incidents.learn).
-    """
-    state = seen.lifecycle_state
-    where = "in no Auto Scaling group" if state is None else f"{state} in its group"
-    said = f"{reason} Instance {incident.instance_id} is {where}, so nothing here terminates it."
-    if asked_for(incident, policy) or (state or "").startswith("Pending"):
-        return stay(incident, policy, said)
-    return stay(incident, policy, said, Page("no_group", f"{said} {_remedy(incident, seen)}"))
-
-
-def below_minimum(incident: Incident) -> bool:
-    """Say whether the group refused to become smaller than its minimum; it may be asked not to."""
-    return incident.refusal is not None and _names_minimum(incident.refusal.words)
-
-
-def own_refusal(incident: Incident, instance_id: str, words: str | None) -> str | None:
-    """Return why a group does not end the incident's own instance; None: it does, or never will.
-
-    Raises Conflict where it does not end an idle one now: once its incident is over, nobody would
-    come back to it. A group that wants the machine, or has it no longer, is taken at its word.
-    """
-    if words is None or instance_id == incident.instance_id:
-        return words
-    if _names_minimum(words) or "not found" in words.lower():
-        return None
-    raise Conflict(f"Its group does not terminate idle {instance_id}: {words}")
-
-
-def _names_minimum(words: str) -> bool:
-    return any(name in words.lower() for name in ("minsize", "min size"))
-
-
-def last_way(incident: Incident, seen: Observation, policy: Policy) -> str | None:
-    """Return why a node is drained without its group: AWS takes it soon, and the group refuses."""
-    refusal, taken_at = incident.refusal, incident.taken_at
-    if refusal is None or taken_at is None or is_hooked(incident):
-        return None
-    if seen.now - refusal.since <= PATIENCE_SECONDS:
-        return None
-    left = taken_at - seen.now
-    if left > policy.planned_margin_seconds / 2:
-        return None
-    return (
-        f"AWS takes instance {incident.instance_id} in {left / 60:.0f} min and its group does not "
-        f"terminate it: it is drained where it stands."
-    )
-
-
-def _remedy(incident: Incident, seen: Observation) -> str:
-    state = seen.lifecycle_state
-    if state is None and incident.node_id is None:
-        return "Attach it to its group again, or terminate it by hand."
-    if state is None:
-        return "Attach it to its group again, or move its broker by hand."
-    if "Standby" in state:
-        return "Put it in service again (aws autoscaling exit-standby)."
-    if below_minimum(incident):
-        return "Lower the group's minimum size."
-    return "See the group's activities; it is asked again every 10 min."
-
-
-# How often an unanswered launch is looked at again: twice as long each time, up to SQS's longest.
-LONGEST_BACKOFF_SECONDS = 900.0
 # Auto Scaling announces a termination within seconds; the announcement names NTH's hook by token.
 ANNOUNCEMENT_SECONDS = 30.0
-
-
-def forward_now(policy: Policy) -> Decision:
-    """Drain at once: two minutes leave no time for a replacement."""
-    if policy.drain_route == "direct":
-        return go(State.DRAINING, "The termination handler heard the warning itself.", KeepErrors())
-    if policy.drain_route == "asked":
-        reason = "EC2 takes the instance within two minutes: whoever drains it is let through."
-        return go(State.DRAINING, reason, KeepErrors())
-    return go(
-        State.DRAINING,
-        "EC2 takes the instance within two minutes: the drain starts at once.",
-        ForwardDrain(),
-    )
-
-
-def past_hold_limit(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
-    """Keep an instance that has been held for too long: never silently, never for ever.
-
-    A pause, a person's hold and a frozen zone outlast our limit, which counts anew after them; they
-    do not outlast the one that AWS sets a hook.
-    """
-    if not is_hooked(incident) or policy.drain_route == "asked":
-        return None  # Nothing of ours runs out: whoever waits for a window may wait for days.
-    last = max(policy.hook_limit_seconds - policy.heartbeat_timeout_seconds, 0.0)
-    held, waited = seen.now - incident.held_since, seen.now - incident.waits_since
-    patient = wanted_kept(incident, seen) or waited <= policy.hold_limit_seconds
-    if patient and held <= last:
-        return None
-    return retain(
-        incident,
-        "hold_limit",
-        f"Instance {incident.instance_id} was held for {held:.0f} s without "
-        f"being allowed to go ({incident.reason.rstrip('.')}); it is kept until a person decides.",
-    )
-
-
-def overtaking_decision(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
-    """Stop waiting for a replacement or a turn when something else has made it pointless."""
-    if incident.urgent:
-        return forward_now(policy)
-    pod = seen.pod_named(incident.pod_name)
-    if pod is not None and pod.node_name not in {None, incident.node_name}:
-        # Evicted by somebody else, or by a drain whose invocation died before recording it.
-        reason = f"Pod {pod.name} has moved to {pod.node_name} already."
-        return go(State.DRAINING, reason, *lease_renewal(incident))
-    gone = incident.node_name is not None and seen.node_named(incident.node_name) is None
-    homeless = pod is None or pod.node_name is None
-    if evicting(incident) and homeless and incident.node_id is not None:
-        # By somebody who asked nobody: it is out, and not on its way to where it was.
-        reason = f"Pod {incident.pod_name} has left {incident.node_name}, which others drain."
-        return go(State.DRAINING, reason, *lease_renewal(incident))
-    if is_hooked(incident) and gone and homeless:
-        reason = f"Node {incident.node_name} is gone from Kubernetes, and its pod with it."
-        return go(State.DRAINING, reason, *lease_renewal(incident))
-    return past_hold_limit(incident, seen, policy)
 
 
 def replacing(incident: Incident, seen: Observation, policy: Policy) -> Decision:
@@ -233,33 +100,7 @@ def replacing(incident: Incident, seen: Observation, policy: Policy) -> Decision
     return decide_awaiting_node(incident, seen, policy)
 
 
-def decide_awaiting_node(
-    incident: Incident, seen: Observation, policy: Policy, *actions: Action
-) -> Decision:
-    """Wait for a node that was asked for; call a person when none comes, and look less often."""
-    failure = incident.launch_failure
-    pool = (
-        "a pool that its Node does not name" if incident.pool is None else f"pool {incident.pool}"
-    )
-    what = f"{incident.node_name} waits for a replacement in {pool} of"
-    if failure is not None:
-        reason = (
-            f"{what} {incident.zone}, and AWS launches none since {clock(failure.since)}: "
-            f"{failure.cause.rstrip('.')}. The old node is kept."
-        )
-        lasts = max(seen.now - failure.since, policy.tick_interval_seconds)
-        backoff = min(lasts, LONGEST_BACKOFF_SECONDS)
-        return stay(incident, policy, reason, *actions, Page("no_capacity", reason), delay=backoff)
-    reason = f"{what} {incident.zone}{what_is_coming(incident, seen)}."
-    waited = seen.now - incident.entered_at
-    if waited > LATE_REPLACEMENT_SECONDS:
-        page = Page("late_replacement", f"{reason.rstrip('.')}, for {waited / 60:.0f} min.")
-        return stay(incident, policy, reason, *actions, page)
-    return stay(incident, policy, reason, *actions)
-
-
 def _scaled_in(incident: Incident, seen: Observation, policy: Policy) -> Decision:
-    """Never drain into nothing unless the policy says so."""
     what = f"The group of instance {incident.instance_id} was scaled in and launches no replacement"
     if policy.scale_in == "release":
         reason = f"{what}; the policy lets Kafka node {incident.node_id} go without one."
@@ -274,19 +115,13 @@ def _scaled_in(incident: Incident, seen: Observation, policy: Policy) -> Decisio
 
 def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Wait for the turn: nobody else is out, and no partition or voter suffers."""
-    passed = _follow_begun_drain(incident, seen, policy) or overtaking_decision(
-        incident, seen, policy
-    )
-    mine = seen.lease_holder == incident.id
+    passed = _follow_begun_drain(incident, seen, policy)
+    passed = passed or overtaking_decision(incident, seen, policy)
     if passed and (passed.state is not State.RETAINED or not _is_free(incident, seen, policy)):
         return passed
+    mine = seen.lease_holder == incident.id
     give_back: tuple[Action, ...] = (DropLease(),) if mine else ()
-    waits = (
-        others_first(incident, seen, policy)
-        or _stay_if_blocked(incident, seen, policy)
-        or _stay_if_leased(incident, seen, policy)
-        or _stay_if_shared(incident, seen, policy)
-    )
+    waits = _waits_for_others(incident, seen, policy)
     if waits:
         return replace(waits, actions=(*waits.actions, *give_back))
     if _lacks_a_place(incident, seen, policy):
@@ -295,11 +130,11 @@ def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     if not allowed:
         told = _waits_long(incident, seen, policy, reason)
         return stay(incident, policy, reason, *told, *give_back)
-    if is_overruled(incident, seen, policy):
-        page = Page("last_in_sync", f"AWS takes instance {incident.instance_id}. {reason}")
-        step = _with_lease(incident, seen, policy, reason, mine=mine)
-        return replace(step, actions=(*step.actions, page))
-    return _with_lease(incident, seen, policy, reason, mine=mine)
+    step = _take_turn(incident, seen, policy, reason)
+    if not is_overruled(incident, seen, policy):
+        return step
+    page = Page("last_in_sync", f"AWS takes instance {incident.instance_id}. {reason}")
+    return replace(step, actions=(*step.actions, page))
 
 
 def _waits_long(
@@ -309,7 +144,7 @@ def _waits_long(
 
     Sooner where AWS's date does.
     """
-    bounded = is_hooked(incident) or incident.kind not in {Kind.SCHEDULED_CHANGE, Kind.SICK_NODE}
+    bounded = incident.is_hooked or incident.kind not in {Kind.SCHEDULED_CHANGE, Kind.SICK_NODE}
     since = max(incident.entered_at, incident.kept_at or 0.0)
     waited = seen.now - since
     taken = incident.taken_at
@@ -326,41 +161,31 @@ def _lacks_a_place(incident: Incident, seen: Observation, policy: Policy) -> boo
     return incident.expects_return and not stays and replacement_for(incident, seen) is None
 
 
-def _with_lease(
-    incident: Incident, seen: Observation, policy: Policy, reason: str, *, mine: bool
-) -> Decision:
-    first = None if mine else who_goes_first(incident, seen, policy)
+def _take_turn(incident: Incident, seen: Observation, policy: Policy, reason: str) -> Decision:
+    if seen.lease_holder == incident.id:
+        return _let_go(incident, seen, policy, reason)
+    first = who_goes_first(incident, seen, policy)
     if first is not None:
-        waits = f"{reason} Incident {first} has less time to wait, and goes first."
-        return asking(stay(incident, policy, waits), incident, seen, policy)
-    if not mine:
+        said = f"{reason} Incident {first} has less time to wait, and goes first."
+        step = stay(incident, policy, said)
+    else:
         # Only a reading made while the lease is held is safe: its last holder may have just left.
-        taking = stay(incident, policy, f"{reason} Taking the lease.", TakeLease(), delay=0)
-        return asking(taking, incident, seen, policy)
-    return _let_go(incident, seen, policy, reason)
+        step = stay(incident, policy, f"{reason} Taking the lease.", TakeLease(), delay=0)
+    return asking(step, incident, seen, policy)
 
 
 def _is_free(incident: Incident, seen: Observation, policy: Policy) -> bool:
     """Say whether nothing kept an instance to its hold limit but a last in-sync replica."""
-    others = next(unsafe_drains(seen, policy), None) is not None
-    kept = seen.lease_holder not in {None, incident.id} or kept_back(incident, seen, policy)
-    ready = not _lacks_a_place(incident, seen, policy)
-    return not others and not kept and ready and is_overruled(incident, seen, policy)
+    leased = seen.lease_holder not in {None, incident.id}
+    clear = not leased and _is_clear(incident, seen, policy)
+    return clear and is_overruled(incident, seen, policy)
 
 
-def out_of_time(incident: Incident, seen: Observation, policy: Policy) -> bool:
-    """Say whether the instance is taken so soon that nothing may wait for a frozen zone.
-
-    A freeze keeps planned work away; it keeps neither AWS from its date nor Karpenter from its
-    deadline, and a broker that is not moved by then is lost instead.
-    """
-    if forced_soon(incident, seen.now, policy.planned_margin_seconds):
-        return True
-    if incident.scheduled_said_at is None or incident.called_off:
-        return False
-    hurried = EXPEDITED in (incident.event_type or "").upper()
-    due = incident.taken_at
-    return hurried or (due is not None and seen.now >= due - policy.planned_margin_seconds)
+def _is_clear(incident: Incident, seen: Observation, policy: Policy) -> bool:
+    """Say whether no other's drain, no hold and no want of a place speaks against a drain."""
+    others = next(unsafe_drains(seen, policy), None)
+    kept = kept_back(incident, seen, policy)
+    return others is None and kept is None and not _lacks_a_place(incident, seen, policy)
 
 
 def _follow_begun_drain(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
@@ -372,71 +197,36 @@ def _follow_begun_drain(incident: Incident, seen: Observation, policy: Policy) -
     if seen.own_drain_at is None:
         return None
     reason = f"The drain of {incident.node_name} was begun by an invocation that died over it."
-    ready = not _lacks_a_place(incident, seen, policy)
-    free = (
-        next(unsafe_drains(seen, policy), None) is None
-        and kept_back(incident, seen, policy) is None
-    )
-    sent = is_hooked(incident) or in_place.is_wanted(incident, policy)
-    again = sent and ready and free and consent(incident, seen, policy)[0]
-    actions: tuple[Action, ...] = (ForwardDrain(),) if again else ()
-    begun = go(State.DRAINING, reason, *lease_renewal(incident), *actions)
+    sent = incident.is_hooked or in_place.is_wanted(incident, policy)
+    clear = sent and _is_clear(incident, seen, policy)
+    again = (ForwardDrain(),) if clear and consent(incident, seen, policy)[0] else ()
+    begun = go(State.DRAINING, reason, *lease_renewal(incident), *again)
     return replace(begun, forwarded_at=seen.own_drain_at)
 
 
-def _stay_if_blocked(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+def _waits_for_others(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+    waits = others_first(incident, seen, policy)
+    if waits is not None:
+        return waits
     blocked = kept_back(incident, seen, policy)
-    return None if blocked is None else stay(incident, policy, blocked)
-
-
-def _stay_if_leased(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
-    if seen.lease_holder in {None, incident.id}:
-        return None
-    reason = f"Incident {seen.lease_holder} takes a Kafka node out first."
-    return asking(stay(incident, policy, reason), incident, seen, policy)
-
-
-def _stay_if_shared(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
-    reason = drains.other_kafka_pods(incident, seen, policy)
-    return None if reason is None else stay(incident, policy, reason, Page("shared_node", reason))
-
-
-def others_first(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
-    """Wait for drains of others that may still take a broker out; end those that cannot."""
-    for drain, reason in unsafe_drains(seen, policy):
-        waited = seen.now - incident.entered_at
-        late = not drain.open and waited > LATE_REPLACEMENT_SECONDS
-        page = (Page("drain_standing", reason),) if late else ()
-        return asking(stay(incident, policy, reason, *page), incident, seen, policy)
-    ended = tuple(EndDrain(drain.holder) for drain in seen.drains)
-    if not ended:
-        return None
-    holders = ", ".join(drain.holder for drain in seen.drains)
-    # Read once more before anything follows from it.
-    return stay(incident, policy, f"The drain of {holders} has ended safely.", *ended)
-
-
-def kept_back(incident: Incident, seen: Observation, policy: Policy) -> str | None:
-    """Say who wants the instance kept for now: a pause, a person, or a zone that is frozen."""
-    if seen.paused:
-        return seen.paused
-    if incident.release is not None:
-        return None
-    if incident.held_until is not None and seen.now < incident.held_until:
-        return f"Instance {incident.instance_id} is held until {clock(incident.held_until)}."
-    freeze = None if out_of_time(incident, seen, policy) else seen.freeze(incident.zone)
-    return None if freeze is None else f"{freeze.sentence} Nothing is drained there."
+    if blocked is not None:
+        return stay(incident, policy, blocked)
+    if seen.lease_holder not in {None, incident.id}:
+        reason = f"Incident {seen.lease_holder} takes a Kafka node out first."
+        return asking(stay(incident, policy, reason), incident, seen, policy)
+    shared = other_kafka_pods(incident, seen, policy)
+    return None if shared is None else stay(incident, policy, shared, Page("shared_node", shared))
 
 
 def _let_go(incident: Incident, seen: Observation, policy: Policy, reason: str) -> Decision:
     """Start the drain with the lease in hand; the hooks must stand before it."""
     if in_place.is_wanted(incident, policy):
         return in_place.leave(incident, seen, policy, reason)
-    if not is_hooked(incident):
+    if not incident.is_hooked:
         alone = last_way(incident, seen, policy)
         if alone:
             return go(State.DRAINING, alone, TakeLease(), ForwardDrain())
-        return into_hooks(incident, seen, policy, reason)
+        return terminate_through_group(incident, seen, policy, reason)
     if policy.drain_route == "direct":
         heard = f"{reason} The termination handler heard it itself."
         return go(State.DRAINING, heard, KeepErrors(), *lease_renewal(incident))
@@ -450,41 +240,400 @@ def _let_go(incident: Incident, seen: Observation, policy: Policy, reason: str) 
     return party_waits(incident, seen, policy, reason) or sent
 
 
-def into_hooks(incident: Incident, seen: Observation, policy: Policy, reason: str) -> Decision:
-    """Terminate the instance through its group: the hooks then hold it, and the drain follows."""
-    if seen.paused:
-        return stay(incident, policy, seen.paused, DropLease())
-    kept = kept_by_group(incident, seen, policy)
-    if kept:
-        return kept
-    accepted = _accepted_at(incident, seen)
-    if accepted is not None:
-        late = seen.now - accepted > GROUP_SECONDS
-        said = f"{reason} Its group has accepted the termination, and has it in service still."
-        return stay(incident, policy, said, DropLease() if late else TakeLease())
-    leased = () if incident.node_id is None else (TakeLease(),)
-    # What an incident has written down it may not have asked the group for yet.
-    raised = incident.surge_to is not None and has_room(incident, seen)
-    if is_out_of_service(incident, seen):
-        return left_by_group(incident, seen, policy, reason)
-    if seen.lifecycle_state not in {"InService", "Terminating:Retained"}:
-        # Asked already; a second time would lower the desired capacity twice.
-        return stay(incident, policy, f"{reason} Its hooks are about to stand.", *leased)
-    return stay(
-        incident,
-        policy,
-        f"{reason} It is terminated through its group.",
-        *leased,
-        TerminateInGroup(decrement=raised and not below_minimum(incident)),
+def last_way(incident: Incident, seen: Observation, policy: Policy) -> str | None:
+    """Return why a node is drained without its group: AWS takes it soon, and the group refuses."""
+    refusal, taken_at = incident.refusal, incident.taken_at
+    if refusal is None or taken_at is None or incident.is_hooked:
+        return None
+    if seen.now - refusal.since <= GROUP_PATIENCE_SECONDS:
+        return None
+    left = taken_at - seen.now
+    if left > policy.planned_margin_seconds / 2:
+        return None
+    return (
+        f"AWS takes instance {incident.instance_id} in {left / 60:.0f} min and its group does not "
+        f"terminate it: it is drained where it stands."
     )
 
 
-def _accepted_at(incident: Incident, seen: Observation) -> float | None:
-    """Return when the group accepted a termination that it does not show; None: it is asked.
+MOST_FORWARDS = 3
+# A group shows within seconds that a hook was completed.
+SOON_SECONDS = 2.0
+# After that long a hook that was completed and still waits is a person's matter.
+REFUSED_SECONDS = 300.0
 
-    Asked again, it would lower its desired capacity again. A person's word has it asked once more.
+
+def draining(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Wait until the Kafka pod has left the node."""
+    if incident.node_id is None:
+        return _idle_node_drains(incident, seen, policy)
+    pod = seen.pod_named(incident.pod_name)
+    if pod is None or not pod_there(incident, pod, seen):
+        reason = f"Pod {incident.pod_name} has left {incident.node_name}."
+        return go(State.GATING, reason, *lease_renewal(incident))
+    if seen.ec2_state in ENDING | STOPPED:
+        reason = f"Instance {incident.instance_id} ended before {pod.name} had left it."
+        return go(State.GATING, reason, Page("ended_early", reason), *lease_renewal(incident))
+    if incident.let_go_by is not None:
+        return _let_fall(incident, incident.let_go_by)
+    if seen.now - incident.entered_at > policy.hold_limit_seconds:
+        return retain(
+            incident,
+            "drain_limit",
+            f"Pod {pod.name} is still on {incident.node_name} {policy.hold_limit_seconds:.0f} s "
+            f"after the drain began; the node is kept.",
+        )
+    return _still_there(incident, seen, policy, pod)
+
+
+def _still_there(incident: Incident, seen: Observation, policy: Policy, pod: PodView) -> Decision:
+    if asked_for(incident, policy):
+        return evicted.draining(incident, seen, policy)
+    if is_our_drain(incident, policy):
+        return _evict_pods(incident, seen, policy, pod)
+    return _decide_stuck_drain(incident, seen, policy) or stay(
+        incident,
+        policy,
+        f"The termination handler drains {incident.node_name}; {pod.name} is still there.",
+        *lease_renewal(incident),
+    )
+
+
+def _decide_stuck_drain(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+    """Say what keeps a drain from ending, once the termination handler has had its time."""
+    pod = seen.pod_named(incident.pod_name)
+    sent = incident.forwarded
+    waited = seen.now - (incident.entered_at if sent is None else sent.last_at)
+    if pod is None or pod.stopping:
+        return None  # It is on its way; its own grace is longer than any patience here.
+    budget = seen.refusing_budget(pod.name)
+    if budget is not None:
+        reason = (
+            f"PodDisruptionBudget {budget.name} allows no disruption, so {pod.name} is not evicted "
+            f"from {incident.node_name}."
+        )
+        late = waited > policy.forward_again_seconds / 2 or (sent is not None and sent.times > 1)
+        page = (Page(f"budget:{budget.name}", reason),) if late else ()
+        if waited <= policy.forward_again_seconds:
+            return stay(incident, policy, reason, *page, *lease_renewal(incident))
+    if waited <= policy.forward_again_seconds or sent is None:
+        return None
+    return _again(incident, seen, policy, pod, sent)
+
+
+def _again(
+    incident: Incident, seen: Observation, policy: Policy, pod: PodView, sent: Forwarding
+) -> Decision:
+    """Send the drain once more, unless it would come too late or Kafka no longer allows it."""
+    draining_for, waited = seen.now - incident.entered_at, seen.now - sent.last_at
+    in_vain = (
+        f"The termination handler was sent the drain of {incident.node_name} "
+        f"{sent.times} times, and {pod.name} is still there."
+    )
+    stuck = draining_for > MOST_FORWARDS * policy.forward_again_seconds
+    page = (Page("drain_stuck", in_vain),) if stuck else ()
+    allowed, refusal = consent(incident, seen, policy)
+    waits: str | None = None
+    if sent.times >= MOST_FORWARDS and waited <= policy.drain_life_seconds:
+        waits = in_vain
+    elif draining_for + policy.drain_life_seconds > policy.hold_limit_seconds:
+        # What is sent now could outlive the decision to keep the node after all.
+        waits = in_vain
+    elif not (allowed or incident.urgent):
+        waits = f"{pod.name} is still on {incident.node_name}. {refusal}"
+    if waits is not None:
+        return stay(incident, policy, waits, *page, *lease_renewal(incident))
+    # Under the same id: a handler that is at it drops the copy, one that has failed or lost its
+    # memory in a restart begins again.
+    reason = (
+        f"{pod.name} is still on {incident.node_name} {waited:.0f} s after the drain was sent; it "
+        f"is sent again."
+    )
+    opened = reopening_actions(incident, seen)
+    return stay(incident, policy, reason, *page, *lease_renewal(incident), *opened, ForwardDrain())
+
+
+def _let_fall(incident: Incident, by: str) -> Decision:
+    """Let an instance go whatever still runs there: a person has decided it."""
+    return go(
+        State.RELEASED,
+        f"{by} lets instance {incident.instance_id} go as it is.",
+        *complete(incident, HookResult.CONTINUE),
+        DropLease(),
+    )
+
+
+def _idle_node_drains(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Open the gate of a node without Kafka, looked at once more: its drain hook alone holds it."""
+    doubtful = doubt(incident, seen, patient=False)
+    if doubtful and seen.now - incident.entered_at <= policy.hold_limit_seconds:
+        return stay(incident, policy, f"{doubtful}: the gate stays closed.")
+    if doubtful:
+        return retain(incident, "drain_limit", f"{doubtful}; the node is kept.")
+    if is_our_drain(incident, policy):
+        return _empty_idle_node(incident, seen, policy)
+    nobody = _nobody_drains(incident, policy)
+    opening = complete(incident, HookResult.CONTINUE) if nobody else _gate_open(incident)
+    return go(State.GATING, f"The {GATE_HOOK} is open: only hook {DRAIN_HOOK} holds it.", *opening)
+
+
+def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Keep the old instance until its volumes are free and its broker is back for good."""
+    if incident.node_id is None:
+        return _idle_node_ends(incident, seen, policy)
+    if incident.let_go_by is not None:
+        return _let_fall(incident, incident.let_go_by)
+    missing = still_missing(incident, seen, policy) or _still_to_leave(incident, seen, policy)
+    if missing is None:
+        return _release(incident, seen, policy)
+    waited = seen.now - incident.entered_at
+    patient = waited <= policy.post_condition_wait_seconds
+    if patient or is_returning(incident, seen, policy):
+        return stay(incident, policy, missing, *lease_renewal(incident))
+    since = f"{missing.rstrip('.')}, {waited:.0f} s after the pod left"
+    if seen.ec2_state in ENDING:
+        reason = f"{since}, and instance {incident.instance_id} is gone."
+        return go(State.LOST, reason, Page("not_back", reason), DropLease())
+    return retain(incident, "not_back", f"{since}; the old instance is kept.")
+
+
+def _release(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Let the instance go, and believe that it went once its group shows it."""
+    if asked_for(incident, policy) and not incident.is_hooked:
+        return evicted.over(incident, seen)
+    waits = _not_gone(incident, seen, policy)
+    if waits:
+        return waits
+    if not incident.is_hooked and seen.lifecycle_state == "InService":
+        # Drained by a handler that hears Health itself: an empty node of the group is left.
+        refused = incident.refusal
+        if refused is not None and seen.now - refused.since > GROUP_PATIENCE_SECONDS:
+            reason = (
+                f"Kafka node {incident.node_id} has left instance {incident.instance_id}, which "
+                f"its group does not terminate: it is empty until AWS takes it."
+            )
+            called = Page("group_refuses", reason)
+            return go(State.RETAINED, reason, called, DropLease(ended=True))
+        reason = f"Kafka node {incident.node_id} is back, and its old node is empty."
+        return terminate_through_group(incident, seen, policy, reason)
+    pod = seen.pod_named(incident.pod_name)
+    where = f"is back on {pod.node_name}" if pod and incident.expects_return else "has left"
+    return go(
+        State.RELEASED,
+        f"Kafka node {incident.node_id} {where}: instance {incident.instance_id} may go.",
+        DropLease(ended=True),
+    )
+
+
+def _not_gone(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+    """Complete the hooks, again and again, for as long as the group shows the instance in them.
+
+    A completion that was answered "no" is no completion: its token may be an earlier action's.
     """
-    asked = incident.terminate_asked_at
-    said = incident.release is not None and asked is not None and incident.release.at > asked
-    silent = seen.lifecycle_state == "InService" and incident.refusal is None
-    return asked if silent and not said else None
+    if not incident.is_hooked or seen.lifecycle_state not in {WAITING, "InService"}:
+        return None
+    asked_at = incident.completed_at
+    stands = f"Instance {incident.instance_id} may go, and its group has it {seen.lifecycle_state}"
+    if policy.drain_route == "asked":
+        return stay(incident, policy, f"{stands}: whoever made its hook completes it.")
+    if asked_at is None:
+        actions = complete(incident, HookResult.CONTINUE)
+        return stay(incident, policy, f"{stands}.", *actions, delay=SOON_SECONDS)
+    if seen.lifecycle_state == "InService" and seen.now - incident.entered_at > REFUSED_SECONDS:
+        reason = f"{stands}: it is drained, and is not leaving after all."
+        return go(State.RIDDEN_THROUGH, reason, Page("not_leaving", reason), DropLease(ended=True))
+    reason = f"{stands} still: its hooks are completed again."
+    late = seen.now - asked_at > REFUSED_SECONDS
+    page = (Page("hook_refuses", reason),) if late else ()
+    return stay(incident, policy, reason, *page, *complete(incident, HookResult.CONTINUE))
+
+
+def _idle_node_ends(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Follow an instance without Kafka until its drain hook has let it go."""
+    if seen.ec2_state in ENDING or seen.lifecycle_state == "Terminating:Proceed":
+        reason = f"Instance {incident.instance_id} is drained and ends."
+        return go(State.RELEASED, reason, DropLease(ended=True))
+    if seen.now - incident.entered_at > policy.hold_limit_seconds:
+        reason = f"Instance {incident.instance_id} was not drained in time; it is kept."
+        return retain(incident, "drain_limit", reason)
+    again: tuple[Action, ...] = ()
+    if seen.lifecycle_state == WAITING:
+        nobody_else = _nobody_drains(incident, policy) or is_our_drain(incident, policy)
+        again = complete(incident, HookResult.CONTINUE) if nobody_else else _gate_open(incident)
+    reason = (
+        f"Instance {incident.instance_id} is empty, and its hooks are completed again."
+        if is_our_drain(incident, policy)
+        else f"The termination handler drains {incident.instance_id}."
+    )
+    return stay(incident, policy, reason, *again)
+
+
+def _nobody_drains(incident: Incident, policy: Policy) -> bool:
+    """Say that nobody was sent to an empty node, so nobody completes its drain hook but us.
+
+    Only daemons run there. The sweep may have found it before AWS's word came, which then is not
+    forwarded any more; where others hear AWS themselves, that word says that they are at it.
+    """
+    heard = policy.drain_route != "held" and incident.drain_event is not None
+    return incident.forwarded is None and not heard
+
+
+def _gate_open(incident: Incident) -> tuple[Action, ...]:
+    return (CompleteHook(GATE_HOOK, HookResult.CONTINUE),) if incident.is_hooked else ()
+
+
+# How long Kafka's pod waits for the others, of which one may be refused for hours.
+OTHERS_SECONDS = 120.0
+# A pod that is still there then is a person's matter.
+LATE_EVICTION_SECONDS = 600.0
+
+
+def is_our_drain(incident: Incident, policy: Policy) -> bool:
+    """Say whether we drain the node ourselves: nobody else was to, and nobody has asked."""
+    return policy.drain_route == "evict" and not incident.is_evicted
+
+
+def _evict_pods(incident: Incident, seen: Observation, policy: Policy, pod: PodView) -> Decision:
+    waits = _kafka_waits(incident, seen, policy, pod)
+    reason = waits or _eviction_text(incident, seen, pod)
+    late = seen.now - incident.entered_at > LATE_EVICTION_SECONDS
+    page = (Page("drain_stuck", reason),) if late else ()
+    last = () if waits else map(_eviction, _leaving_kafka_pods(incident, seen))
+    return stay(
+        incident,
+        policy,
+        reason,
+        *page,
+        # Asked for, not stated: nothing of Kafka's is out before its pod is evicted.
+        TakeLease(),
+        *_emptying_actions(incident, seen),
+        *last,
+    )
+
+
+def _kafka_waits(incident: Incident, seen: Observation, policy: Policy, pod: PodView) -> str | None:
+    """Return what keeps Kafka's own pod for now; None: it is to go."""
+    if pod.stopping:
+        return f"{pod.name} has been told to stop on {incident.node_name}."
+    still = f"{pod.name} is still on {incident.node_name}."
+    if not _leaving_kafka_pods(incident, seen):
+        return f"{still} The list of the node's pods does not show it: it is looked at once more."
+    if incident.urgent:
+        return None
+    hindrance = (
+        seen.paused
+        or _too_early_or_late(incident, seen, policy)
+        or other_kafka_pods(incident, seen, policy)
+    )
+    if hindrance:
+        return f"{still} {hindrance}"
+    allowed, refusal = consent(incident, seen, policy)
+    return None if allowed else f"{still} {refusal}"
+
+
+def _too_early_or_late(incident: Incident, seen: Observation, policy: Policy) -> str | None:
+    drained_for = seen.now - incident.entered_at
+    if drained_for + policy.drain_life_seconds > policy.hold_limit_seconds:
+        # What is evicted now could outlive the decision to keep the node after all.
+        return "It is too late to begin: the node is about to be kept."
+    others = _leaving_pods(seen)
+    if others and drained_for <= OTHERS_SECONDS:
+        return f"First to leave: {_join_titles(others)}."
+    return None
+
+
+def _eviction_text(incident: Incident, seen: Observation, pod: PodView) -> str:
+    budget = seen.refusing_budget(pod.name)
+    if budget is None:
+        return f"{pod.name} is evicted from {incident.node_name}."
+    return (
+        f"PodDisruptionBudget {budget.name} allows no disruption, so {pod.name} is not evicted "
+        f"from {incident.node_name}; it is asked for again."
+    )
+
+
+def _still_to_leave(incident: Incident, seen: Observation, policy: Policy) -> str | None:
+    """Return who is still to leave beside Kafka; None: nobody, or the machine has ended."""
+    if (
+        not is_our_drain(incident, policy)
+        or seen.ec2_state in ENDING | STOPPED
+        or incident.let_go_by
+    ):
+        return None
+    others = _leaving_pods(seen)
+    if not others:
+        return None
+    return f"Still to leave {incident.node_name}, and asked for again: {_join_titles(others)}."
+
+
+def _empty_idle_node(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    where = incident.node_name or incident.instance_id
+    left = _still_to_leave(incident, seen, policy)
+    cordon = _cordon_actions(incident, seen)
+    if left is None and not cordon:
+        reason = f"Nothing is left to drain on {where}."
+        return go(State.GATING, reason, *complete(incident, HookResult.CONTINUE))
+    # What came there since this reading is seen by the next.
+    left = left or f"{where} takes no new pods from now on: it is looked at once more."
+    drained_for = seen.now - incident.entered_at
+    if drained_for > policy.hold_limit_seconds:
+        return retain(incident, "drain_limit", f"{left} The node is kept.")
+    page = (Page("drain_stuck", left),) if drained_for > LATE_EVICTION_SECONDS else ()
+    return stay(incident, policy, left, *page, *_emptying_actions(incident, seen))
+
+
+def remaining_evictions(
+    incident: Incident, seen: Observation, policy: Policy
+) -> tuple[Action, ...]:
+    """Ask for what is left beside Kafka while the gate waits for the broker elsewhere."""
+    left = _still_to_leave(incident, seen, policy)
+    if left is None:
+        return ()
+    late = seen.now - incident.entered_at > LATE_EVICTION_SECONDS
+    return (*((Page("drain_stuck", left),) if late else ()), *_emptying_actions(incident, seen))
+
+
+def uncordon_actions(incident: Incident, seen: Observation, state: State) -> tuple[Action, ...]:
+    """Let a node take pods again that stays after all."""
+    node = seen.node_named(incident.node_name)
+    stays = state in {State.RETAINED, State.RIDDEN_THROUGH, State.CANCELLED}
+    return (Uncordon(node.name),) if stays and node is not None and not node.schedulable else ()
+
+
+def _emptying_actions(incident: Incident, seen: Observation) -> tuple[Action, ...]:
+    """Keep new pods off the node, evict what is not Kafka's, and name what nobody makes anew."""
+    bare = [each for each in seen.on_node if not (each.stays or each.owned or each.kafka)]
+    reason = (
+        f"Not evicted from {incident.node_name}, since nobody owns it and would make it anew: "
+        f"{_join_titles(bare)}. It ends with its machine; move it by hand if it matters."
+    )
+    page = (Page("pods_without_owner", reason),) if bare else ()
+    going = (each for each in _leaving_pods(seen) if not each.stopping)
+    return (*page, *_cordon_actions(incident, seen), *map(_eviction, going))
+
+
+def _cordon_actions(incident: Incident, seen: Observation) -> tuple[Action, ...]:
+    node = seen.node_named(incident.node_name)
+    return (Cordon(node.name),) if node is not None and node.schedulable else ()
+
+
+def _leaving_pods(seen: Observation) -> list[PodOnNode]:
+    return [each for each in seen.on_node if each.owned and not (each.stays or each.kafka)]
+
+
+def _leaving_kafka_pods(incident: Incident, seen: Observation) -> list[PodOnNode]:
+    """Return Kafka's pods that go: the incident's own, and all where nobody waits for consent."""
+    everyone = incident.urgent or incident.release is not None
+    return [
+        each
+        for each in seen.on_node
+        if each.kafka and not each.stopping and (everyone or each.name == incident.pod_name)
+    ]
+
+
+def _eviction(pod: PodOnNode) -> Evict:
+    return Evict(pod.namespace, pod.name, pod.uid, kafka=pod.kafka)
+
+
+def _join_titles(pods: Sequence[PodOnNode]) -> str:
+    return listing(sorted(pod.title for pod in pods), MOST_NAMED)

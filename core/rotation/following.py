@@ -15,7 +15,6 @@ from dataclasses import replace
 from core.availability.consent import check_returned, is_back, outsider_missing
 from core.events import Kind
 from core.health.pods import is_hopeless
-from core.incidents.decisions import is_hooked
 from core.incidents.observation import Policy
 from core.incidents.record import Incident, State
 from core.incidents.replacement import causes, joined
@@ -104,7 +103,7 @@ def _is_unhooked(turn: NodeTurn, seen: RunObservation) -> bool:
 def _on_its_way(incident: Incident) -> bool:
     """Say whether a node has left, or its instance stands in hooks."""
     drained = incident.state in {State.DRAINING, State.GATING}
-    return is_hooked(incident) or (incident.in_place is not None and drained)
+    return incident.is_hooked or (incident.in_place is not None and drained)
 
 
 def _follow(run: Run, turn: NodeTurn, seen: RunObservation, policy: Policy) -> RunStep:

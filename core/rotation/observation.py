@@ -9,8 +9,7 @@ from core.availability.budget import Spent
 from core.availability.leaders import Freeze
 from core.availability.operator import OperatorView
 from core.health.kafka import ErrorSnapshot
-from core.incidents.nodeclaims import NodeClaim
-from core.incidents.observation import NOT_ASKED, GroupView, NodeView, PodView
+from core.incidents.observation import NOT_ASKED, GroupView, NodeClaim, NodeView, PodView
 from core.incidents.record import Incident
 from core.unknown import Unknown
 from core.views import ClusterView

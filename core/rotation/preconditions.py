@@ -38,8 +38,7 @@ from core.availability.consent import may_leave
 from core.availability.leaders import freeze_of
 from core.availability.operator import operator_tasks
 from core.health.kafka import from_dict, vetoes
-from core.incidents.nodeclaims import DISRUPTED_TAINT, DO_NOT_DISRUPT, NodeClaim
-from core.incidents.observation import PodView, Policy
+from core.incidents.observation import DISRUPTED_TAINT, DO_NOT_DISRUPT, NodeClaim, PodView, Policy
 from core.incidents.replacement import causes
 from core.rotation.observation import RunObservation
 from core.rotation.run_record import NodeTurn, Options, Run

@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from core.incidents.decisions import OWN, Level, Reach
-from core.incidents.observation import Policy
-from core.incidents.sweep import Ownership, ours
+from core.incidents.actions import OWN, Level, Reach
+from core.incidents.observation import Ownership, Policy, cluster_ownership
 from core.naming import NODE_POOL_LABEL
 from core.settings.node_place import NodePlace
 from core.settings.probe import ProbeBudget
@@ -74,7 +73,7 @@ class OfInstances(FunctionSettings):
 
     @property
     def whose(self) -> Ownership:
-        return self.instances or ours(self.prefix)
+        return self.instances or cluster_ownership(self.prefix)
 
 
 @dataclass(frozen=True, kw_only=True)

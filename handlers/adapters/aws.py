@@ -13,8 +13,7 @@ import boto3
 from botocore.exceptions import ClientError
 
 from core.incidents.actions import HookResult
-from core.incidents.observation import GroupView, InstanceView
-from core.incidents.sweep import GROUP_TAG, Mark, Ownership
+from core.incidents.observation import GROUP_TAG, GroupView, InstanceView, Mark, Ownership
 from handlers.adapters.calls import (
     CLIENT,
     ONE_TRY,
@@ -33,7 +32,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from core.incidents.inventory import EbsVolume, ScheduledEvent, StatusView
+from core.incidents.observation import EbsVolume, ScheduledEvent, StatusView
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2.type_defs import InstanceStatusTypeDef
@@ -340,7 +339,7 @@ class Ec2Inventory:
         pages = self._ec2.get_paginator("describe_instances")
         return {
             instance["InstanceId"]: instance["State"]["Name"]
-            for mark in whose.of_instances
+            for mark in whose.instance_marks
             for page in pages.paginate(Filters=tag_filters(mark))
             for reservation in page["Reservations"]
             for instance in reservation.get("Instances", [])

@@ -21,15 +21,18 @@ from core.availability.operator import OperatorView, is_roll_asked, revisions
 from core.errors import Conflict
 from core.fields import epoch
 from core.health.pods import trouble_of
-from core.incidents.nodeclaims import (
+from core.incidents.observation import (
     DO_NOT_DISRUPT,
+    BudgetView,
     NodeClaim,
+    NodeView,
+    PodOnNode,
+    PodView,
     claim_in,
     ignores_disruption,
     takes_pods,
     undisturbed_until,
 )
-from core.incidents.observation import BudgetView, NodeView, PodOnNode, PodView
 from core.naming import (
     CLUSTER_LABEL,
     COUNTED_ANNOTATION,

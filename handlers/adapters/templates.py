@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import boto3
 from botocore.exceptions import ClientError
 
-from core.incidents.sweep import Ownership
+from core.incidents.observation import Ownership
 from core.rotation.selection import ROOT_DEVICE, Build, Launched
 from handlers.adapters.aws import described_groups
 from handlers.adapters.calls import CLIENT, known_shape

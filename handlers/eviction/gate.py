@@ -33,11 +33,10 @@ from core.gate import (
     rule,
     too_hasty,
 )
-from core.incidents.decisions import Reach, asked_for
+from core.incidents.actions import Reach, asked_for
 from core.incidents.joining import merge, open_incident
 from core.incidents.learn import learn
-from core.incidents.nodeclaims import DISRUPTED_TAINT
-from core.incidents.observation import NodeView, Observation, PodView, Policy
+from core.incidents.observation import DISRUPTED_TAINT, NodeView, Observation, PodView, Policy
 from core.incidents.record import UNDRAINED, Drainer, Incident, State
 from core.naming import node_id_of_pod
 from core.views import ClusterView

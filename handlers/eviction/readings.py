@@ -13,8 +13,14 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from core.incidents.nodeclaims import NodeClaim
-from core.incidents.observation import BudgetView, GroupView, InstanceView, NodeView, PodView
+from core.incidents.observation import (
+    BudgetView,
+    GroupView,
+    InstanceView,
+    NodeClaim,
+    NodeView,
+    PodView,
+)
 from core.placement import PodNeeds
 from core.views import ClusterView
 from handlers.adapters.aws import AwsCloud

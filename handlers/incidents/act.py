@@ -27,6 +27,8 @@ from core.errors import Conflict, StillwaterError
 from core.health.kafka import ErrorSnapshot, snapshot
 from core.health.node import Metric
 from core.incidents.actions import (
+    OWN,
+    WITHHELD,
     Action,
     CloseBudget,
     CompleteHook,
@@ -44,6 +46,7 @@ from core.incidents.actions import (
     MoveLeaders,
     OpenBudget,
     Page,
+    Reach,
     ReleaseAttachments,
     ReplaceRoot,
     RestoreLeaders,
@@ -53,13 +56,13 @@ from core.incidents.actions import (
     TerminateInGroup,
     Uncordon,
     Untaint,
+    is_allowed,
 )
 from core.incidents.consenting import operator_refusal
-from core.incidents.decisions import OWN, WITHHELD, Reach, is_allowed
 from core.incidents.lost import CONFIRMED
 from core.incidents.observation import Policy
 from core.incidents.record import Incident
-from core.incidents.terminating import own_refusal
+from core.incidents.replacement import own_refusal
 from core.naming import DRAIN_HOOK
 from core.zones.incident import LostZone
 from handlers.adapters.aws import Cloud, Queue
@@ -208,7 +211,7 @@ def perform(
     taken the incident over; then nothing was forwarded and the decision must not be recorded.
     """
     refused: str | None = None
-    level = effects.reach.of(incident.group)
+    level = effects.reach.level_of(incident.group)
     for position, action in enumerate(actions):
         if not is_allowed(action, level):
             logger.info("Withheld.", incident_id=incident.id, action=type(action).__name__)
@@ -276,7 +279,6 @@ def _needs_lease(action: Action) -> bool:
 
 
 def _label(incident: Incident, action: OpenBudget | CloseBudget, effects: Effects) -> None:
-    """Label the pod of a party for its incident, or take the incident's label off."""
     if effects.reach.level != OWN:
         return  # The budgets that know the label are there where our own stacks made them.
     if isinstance(action, OpenBudget):
@@ -313,7 +315,6 @@ def _terminate(
 def _replace_root(
     incident: Incident, action: ReplaceRoot, effects: Effects, now: float
 ) -> str | None:
-    """Have EC2 replace the root volume; return why it does not."""
     if effects.roots is None:
         return "Nobody here may replace a root volume."
     _check_not_paused(effects)

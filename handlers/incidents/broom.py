@@ -25,21 +25,19 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from core.errors import Conflict, StillwaterError
 from core.events import Kind
-from core.incidents.nodeclaims import NodeClaim
-from core.incidents.observation import NodeView, PodView
+from core.incidents.observation import NodeClaim, NodeView, PodView
+from core.incidents.record import instance_of
 from core.incidents.record import is_unattended as incident_unattended
-from core.incidents.sickness import Concern
 from core.incidents.sweep import (
     Announce,
+    Concern,
     Finding,
     Snapshot,
     Wake,
     died_again,
     findings,
     is_answered,
-    is_cordoned,
     is_stranded,
-    kept_for_incidents,
     stands,
     turn,
 )
@@ -50,14 +48,15 @@ from handlers.adapters.aws import Inventory
 from handlers.adapters.calls import take_each
 from handlers.adapters.kubernetes import NO_CLAIMS, NodeClaims, Nodes
 from handlers.adapters.pages import call
-from handlers.incidents.leftovers import kept_in_vain, strays
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import (
     INCIDENT_CAUSE,
     ZONE_CAUSE,
+    kept_in_vain,
     pending,
     protected_groups,
     shift_in_force,
+    strays,
 )
 from handlers.store import told
 from handlers.store.archive import Archivist
@@ -144,7 +143,7 @@ class Broom:
                 partial(self._compare, found, now, done),
                 partial(self._free_lease, now, done),
                 partial(self._look_after, found, now),
-                partial(self._file, done),
+                lambda: done.update(filed=self.archivist.file_closed()),
             )
         )
         del done["nothing"], done["sick"]
@@ -164,7 +163,7 @@ class Broom:
                     done[self._act(Wake(incident, "AWS's lists could not be read."), now)] += 1
             raise
         done["looked_at"] = len(whose_turn)
-        spares = kept_for_incidents(seen.nodes or ())
+        spares = [node for node in seen.nodes or () if node.spare_for is not None]
         found = findings(seen, whose_turn, self.late_seconds)
         take_each(
             chain(
@@ -204,9 +203,6 @@ class Broom:
         if pause is not None and pause.unreadable:
             reason = f"{pause.sentence} Deploy that release again, or `stillwater resume`."
             self._call_once(Concern("unreadable:pause", reason, "unreadable"), now)
-
-    def _file(self, done: Counter[str]) -> None:
-        done["filed"] = self.archivist.file_closed()
 
     def _left(self, found: _Found, run: Run | None, now: float) -> Iterator[str]:
         """Yield what is lent to incidents and runs that are over."""
@@ -306,7 +302,7 @@ class Broom:
             instance = self.reception.cloud.instance(instance_id)
             if instance is None:
                 continue
-            if instance_id in claimed or self.reception.whose.of(instance.tags):
+            if instance_id in claimed or self.reception.whose.owns(instance.tags):
                 states[instance_id] = instance.state
             else:
                 foreign.add(instance_id)
@@ -381,7 +377,8 @@ class Broom:
         id_ = spare.spare_for or ""
         if self.reception.ledger.get(id_) is not None:
             return
-        if is_cordoned(id_, seen.nodes or ()):
+        about = (n for n in seen.nodes or () if n.instance_id == instance_of(id_))
+        if any(not node.schedulable for node in about):
             self.reception.ledger.take_lease(id_, now, 0.0, out=True)
         reason = (
             f"Node {spare.name} is kept for incident {id_}, and the ledger knows no such incident: "

@@ -34,8 +34,8 @@ from core.events import (
 )
 from core.events.parsing import Home, foreign
 from core.fields import eks_cluster_in, instance_in, volume_in, zone_id_in
-from core.incidents.inventory import EbsVolume
-from core.incidents.joining import awaiting, note_group
+from core.incidents.joining import note_group
+from core.incidents.observation import EbsVolume
 from core.incidents.record import Incident
 from core.volumes.views import ModificationState
 from core.window import clock
@@ -83,7 +83,7 @@ class Notices:
     # None: the prefix.
     eks_cluster: str | None = None
 
-    def of_volume(self, notice: VolumeNotice, now: float) -> None:
+    def take_volume(self, notice: VolumeNotice, now: float) -> None:
         """Turn a harmed volume into its instance's incident; keep every other outcome on record."""
         volume = self.inventory.volume(notice.volume_id)
         if volume is None:
@@ -132,7 +132,7 @@ class Notices:
         if volume.instance_id is None:
             return False
         instance = self.reception.cloud.instance(volume.instance_id)
-        return instance is not None and self.reception.whose.of(instance.tags)
+        return instance is not None and self.reception.whose.owns(instance.tags)
 
     def _waiting_for(self, volume: EbsVolume) -> str | None:
         """Return the instance whose incident moves the pod this volume belongs to."""
@@ -141,7 +141,7 @@ class Notices:
         incidents = self.reception.ledger.open_incidents()
         return next((i.instance_id for i in incidents if i.pod_name == volume.pod), None)
 
-    def of_zone(self, notice: ZoneNotice, now: float) -> None:
+    def take_zone(self, notice: ZoneNotice, now: float) -> None:
         """Note what is said of zones; whether one is frozen is decided by a turn (shifts)."""
         notice = self._by_id(notice)
         refusal = self._no_zone_of_ours(notice, now)
@@ -184,7 +184,7 @@ class Notices:
     def _incident(self, notice: ZoneNotice) -> ZoneIncident | None:
         return next((i for i in self.freezes.incidents() if i.key == notice.key), None)
 
-    def of_advisory(self, advisory: Advisory, now: float) -> None:
+    def take_advisory(self, advisory: Advisory, now: float) -> None:
         """Call a person for what no rule answers, once, unless it is all about others' things."""
         if not self._concerns_us(advisory):
             named = ", ".join(advisory.subjects[:3])
@@ -218,11 +218,12 @@ class Notices:
                 return True
         return not advisory.subjects
 
-    def of_group(self, notice: GroupNotice, now: float) -> None:
+    def take_group(self, notice: GroupNotice, now: float) -> None:
         """Tell the open incidents of a group what it did, and let the loop look at them now."""
         waiting: tuple[Incident, ...] = ()
         if notice.what in WAKING:
-            waiting = awaiting(self.reception.ledger.open_incidents(), notice)
+            incidents = self.reception.ledger.open_incidents()
+            waiting = tuple(i for i in incidents if i.group == notice.group)
         take_each(partial(self._tell, incident, notice, now) for incident in waiting)
         woken = ", ".join(incident.id for incident in waiting) or "nobody"
         self._record(notice, f"{notice.sentence} Woken: {woken}.", now)
@@ -300,7 +301,6 @@ class IntakeDesk:
         take_each(partial(self._place, each, now, home) for each in found)
 
     def _place(self, found: Announcement | Ignored, now: float, home: Home | None) -> None:
-        """Give one announcement its place."""
         if isinstance(found, Ignored):
             self.reception.ignore(found.body, found.reason, now)
             return
@@ -337,12 +337,12 @@ class IntakeDesk:
             case Interruption():
                 self.reception.receive(found, now)
             case VolumeNotice():
-                self.notices.of_volume(found, now)
+                self.notices.take_volume(found, now)
             case ZoneNotice():
-                self.notices.of_zone(found, now)
+                self.notices.take_zone(found, now)
             case GroupNotice():
-                self.notices.of_group(found, now)
+                self.notices.take_group(found, now)
             case Advisory():
-                self.notices.of_advisory(found, now)
+                self.notices.take_advisory(found, now)
             case _:
                 assert_never(found)

@@ -19,8 +19,12 @@ from typing import Any, Protocol
 from aws_lambda_powertools import Logger
 
 from core.errors import Conflict, InvalidInput
-from core.incidents import drains
-from core.incidents.drains import DrainReport
+from core.incidents.joining import (
+    DrainReport,
+    is_reported_by,
+    note_report,
+    read_drain_report,
+)
 from core.incidents.record import Incident
 from core.metric_names import WEBHOOKS_REFUSED
 from handlers.adapters import metrics
@@ -97,7 +101,7 @@ class Door:
         if http.get("method") != "POST":
             raise CallerRefused(HTTPStatus.METHOD_NOT_ALLOWED, "A call was no POST.")
         try:
-            return drains.read(_body_text(body, encoded=bool(request.get("isBase64Encoded"))))
+            return read_drain_report(_body_text(body, encoded=bool(request.get("isBase64Encoded"))))
         except InvalidInput as error:
             raise CallerRefused(HTTPStatus.BAD_REQUEST, str(error)) from None
 
@@ -109,10 +113,10 @@ class Door:
     def _record(self, report: DrainReport, now: float) -> Incident | None:
         """Note a report in the incident it concerns; None: it concerns none that is open."""
         found = [i for i in rounds(self.ledger, report.instance_id) if i.open]
-        concerned = next((i for i in found if drains.concerns(i, report)), None)
+        concerned = next((i for i in found if is_reported_by(i, report)), None)
         if concerned is None:
             return None
-        changed = drains.note_report(concerned, report, now)
+        changed = note_report(concerned, report, now)
         if changed is concerned:
             return concerned
         written = self.ledger.put(changed)

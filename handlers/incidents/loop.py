@@ -17,13 +17,12 @@ from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
 
 from core.errors import Conflict, StillwaterError
-from core.incidents.actions import Page
+from core.incidents.actions import Decision, Page, settle, told_decision
+from core.incidents.consenting import seen_to_end
 from core.incidents.decide import next_action
-from core.incidents.decisions import as_told
-from core.incidents.drains import seen_to_end
-from core.incidents.learn import learn, note_refusal, settle
+from core.incidents.learn import learn, note_refusal
 from core.incidents.observation import Observation, Policy
-from core.incidents.record import Decision, Incident, is_unattended
+from core.incidents.record import Incident, is_unattended
 from core.metric_names import DECISIONS_MADE
 from core.window import clock
 from handlers.adapters import metrics
@@ -31,9 +30,8 @@ from handlers.adapters.aws import Queue, tick_message
 from handlers.adapters.calls import take_each
 from handlers.adapters.pages import Topic, publish
 from handlers.incidents.act import Effects, perform
-from handlers.incidents.leftovers import free, restore
 from handlers.incidents.observe import Sources, observe
-from handlers.incidents.shifts import Shifts
+from handlers.incidents.shifts import Shifts, free_nodes, restore_labels
 from handlers.store.ledger import SHIFT_MESSAGE, STRAYS_MESSAGE
 
 logger = Logger(service="stillwater")
@@ -69,20 +67,20 @@ class Loop:
         """Take one step with the incident a tick's message names, and schedule the next.
 
         A message that names no incident asks for a turn of the zones (handlers.incidents.shifts),
-        of stray labels (handlers.incidents.leftovers) or of a rotation run
+        of stray labels (the same) or of a rotation run
         (handlers.rotation.turns), or is a page to be published.
         """
-        if self._of_no_incident(message, now):
+        if self._answer_other(message, now):
             return
         claimed = self._claim(_named_in(message), now)
         if claimed is None:
             return
         reach = self.effects.reach
-        watched = reach.of(claimed.group) == "watch"
+        watched = reach.level_of(claimed.group) == "watch"
         seen = replace(observe(claimed, self.sources, now), watched=watched)
         incident = learn(claimed, seen)
         decision = next_action(incident, seen, reach.policy(incident.group, self.policy))
-        decision = as_told(decision, reach.of(incident.group))
+        decision = told_decision(decision, reach.level_of(incident.group))
         logger.info(decision.reason, incident_id=incident.id, state=decision.state.value)
         paged = self._page(claimed, decision, now)
         if paged is None:
@@ -132,7 +130,7 @@ class Loop:
             self._schedule(written, 0.0)
             return None
 
-    def _of_no_incident(self, message: str, now: float) -> bool:
+    def _answer_other(self, message: str, now: float) -> bool:
         """Do what a message asks that names no incident; False: it names one."""
         if message == SHIFT_MESSAGE:
             self._shift(now)
@@ -160,8 +158,8 @@ class Loop:
         try:
             take_each(
                 (
-                    partial(restore, self.effects.nodes, self.effects.ledger, now),
-                    partial(free, self.effects.nodes, self.effects.ledger),
+                    partial(restore_labels, self.effects.nodes, self.effects.ledger, now),
+                    partial(free_nodes, self.effects.nodes, self.effects.ledger),
                     self.rotations.tidy,
                 )
             )

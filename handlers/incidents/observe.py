@@ -11,9 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from core.availability.lease import Lease, companions, hinders, in_the_way, lease_of
 from core.availability.operator import OperatorView
 from core.errors import StillwaterError
-from core.incidents.consenting import asks_of_all
-from core.incidents.decisions import at_its_turn, waiting_turns
-from core.incidents.drains import without_lease
+from core.incidents.consenting import asks_of_all, unleased_drains, waiting_turns
 from core.incidents.learn import learn
 from core.incidents.observation import (
     NOT_ASKED,
@@ -115,7 +113,7 @@ def _observation(
         kafka_silence=silence,
         lease_holder=in_the_way(leases, incident.id, incident.party, now),
         beside=beside,
-        waiting=tuple(waiting_turns(others, incident)) if at_its_turn(incident) else (),
+        waiting=tuple(waiting_turns(others, incident)) if incident.at_its_turn else (),
         drains=_drains(incident, leases, others, sources),
         own_drain_at=None if own is None else own.forwarded_at,
         on_node=_on_node(incident, sources),
@@ -138,7 +136,7 @@ def _drains(
     incident: Incident, leases: tuple[Lease, ...], others: Iterable[Incident], sources: Sources
 ) -> tuple[StandingDrain, ...]:
     """Return what is known of the drains that others have begun, where they decide."""
-    if not at_its_turn(incident):
+    if not incident.at_its_turn:
         return ()
     noted = (
         lease
@@ -147,7 +145,7 @@ def _drains(
     )
     lost = (
         Lease(other.id, 0.0, other.node_id, forwarded_at=other.forwarded.last_at)
-        for other in without_lease(others, leases, incident)
+        for other in unleased_drains(others, leases, incident)
         if other.forwarded is not None
     )
     return tuple(_drain(lease, sources) for lease in (*noted, *lost))
@@ -291,7 +289,7 @@ def _ask_kafka(
     incident: Incident, beside: frozenset[int], kafka: ReadsKafka, *, whole: bool
 ) -> tuple[ClusterView | None, str]:
     rides = incident.leaders_moved_at is not None
-    asks = incident.state in _ASKS_KAFKA or at_its_turn(incident)
+    asks = incident.state in _ASKS_KAFKA or incident.at_its_turn
     if incident.node_id is None or not (rides or asks):
         return None, NOT_ASKED
     try:

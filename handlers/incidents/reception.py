@@ -16,8 +16,8 @@ from core.events.announcements import URGENT
 from core.events.parsing import doubt
 from core.incidents.decide import why_overruled, why_unanswered
 from core.incidents.joining import merge, open_incident, reopens
+from core.incidents.observation import Ownership
 from core.incidents.record import Incident
-from core.incidents.sweep import Ownership
 from handlers.adapters.aws import Cloud, Queue, tick_message
 from handlers.adapters.pages import call
 from handlers.store.ledger import Ledger, rounds
@@ -76,7 +76,7 @@ class Reception:
     def _doubt(self, found: Interruption, now: float) -> str | None:
         """Say why a word about an instance of ours cannot be true; EC2 is asked for warnings."""
         instance = self.cloud.instance(found.instance_id) if found.kind in URGENT else None
-        if instance is not None and not self.whose.of(instance.tags):
+        if instance is not None and not self.whose.owns(instance.tags):
             return None  # Another's, and refused as such.
         if found.kind in URGENT and instance is None:
             return None
@@ -158,7 +158,7 @@ class Reception:
         instance = self.cloud.instance(instance_id)
         if instance is None:
             return f"EC2 does not know instance {instance_id}."
-        if not self.whose.of(instance.tags):
+        if not self.whose.owns(instance.tags):
             return f"Instance {instance_id} has {self.whose.lacking}: another's."
         return None
 

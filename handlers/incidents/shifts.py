@@ -1,51 +1,49 @@
-"""Carries out freezes: leaders away from the zone, its instances protected; all undone on thaw.
+"""Moves leaders away, protects groups and marks nodes and pods for a cause, and undoes it after.
 
 λ interruption and λ tick ask for a turn on the ticks queue (handlers.store.ledger), and the sweep
 asks again each minute while a zone's incident is open, anything is frozen or left to undo. A turn
-first has the incidents judged by what is seen (core.zones.evidence), then compares what is frozen
-with what was done about it, so one too many changes nothing.
+first has the zones' incidents judged by what is seen (core.zones.evidence), then compares what is
+frozen with what was done about it, so one too many changes nothing.
 
-Moves leaders away from brokers for whoever asks, and gives them back when nobody does any more.
-
-One document of the ledger's table says which brokers each cause avoids, and what the order of every
-changed partition was. It is written before Kafka is, so that no crash forgets an original order.
+One document of the ledger's table says which brokers each cause keeps from leading, and what the
+order of every changed partition was. It is written before Kafka is, so that no crash forgets an
+original order. Nodes kept and pods labelled for an incident are freed by its own last decision; an
+invocation that was slower may mark one after it: the sweep sees that, told of recorded state, read
+anew, and λ tick takes it off.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from core.availability.leaders import LeaderPlan, Order, Partition, plan
-from core.errors import StillwaterError
+from aws_lambda_powertools import Logger
+
+from core.availability.leaders import LOST_ZONE, LeaderPlan, Order, Partition, plan
+from core.errors import Conflict, StillwaterError
+from core.events import Kind
+from core.incidents.consenting import wrongly_open
+from core.incidents.observation import GroupView, NodeView, Ownership, PodView, zones_of
+from core.slack.zone_thread import worth_telling
 from core.stored import unread_keys, without
-from handlers.adapters.calls import known_shape
+from core.zones.evidence import ZoneSight, evidence_of
+from core.zones.incident import LostZone, ZoneIncident, freezes_in_force
+from handlers.adapters.aws import Cloud, Inventory, Queue
+from handlers.adapters.calls import known_shape, take_each
+from handlers.adapters.kubernetes import Nodes
+from handlers.adapters.pages import call
+from handlers.store.freezes import Freezes
+from handlers.store.ledger import Ledger
 from handlers.store.records import Records
 
 if TYPE_CHECKING:
     # λ sweep imports this module, and no Kafka client.
     from handlers.adapters.kafka import KafkaCluster
 
-from functools import partial
-
-from aws_lambda_powertools import Logger
-
-from core.availability.leaders import LOST_ZONE
-from core.events import Kind
-from core.incidents.observation import GroupView, NodeView, zones_of
-from core.incidents.sweep import Ownership
-from core.slack.zone_thread import worth_telling
-from core.zones.evidence import ZoneSight, evidence_of
-from core.zones.incident import LostZone, ZoneIncident, freezes_in_force
-from handlers.adapters.aws import Cloud, Inventory, Queue
-from handlers.adapters.calls import take_each
-from handlers.adapters.kubernetes import Nodes
-from handlers.adapters.pages import call
-from handlers.store.freezes import Freezes
-from handlers.store.ledger import Ledger
-
-INCIDENT_CAUSE = "incident:"
+logger = Logger(service="stillwater", child=True)
+INCIDENT_CAUSE, ZONE_CAUSE = "incident:", "zone:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +173,6 @@ def _kept_originals(wanted: Shifted, plan_: LeaderPlan) -> dict[Partition, Order
     """Return the originals of partitions that are about to get their own order back."""
     return {key: order for key, order in wanted.original.items() if key in plan_.orders}
 
-
-logger = Logger(service="stillwater", child=True)
-ZONE_CAUSE = "zone:"
 
 # group -> instances protected by us
 Protected = Mapping[str, frozenset[str]]
@@ -343,3 +338,42 @@ class Shifts:
 
 def _unprotected_ids(group: GroupView) -> frozenset[str]:
     return group.staying() - group.protected
+
+
+def kept_in_vain(nodes: Sequence[NodeView], ledger: Ledger) -> tuple[NodeView, ...]:
+    """Return the nodes that are kept for an incident which the ledger has as over."""
+    kept = ((node, ledger.get(node.spare_for)) for node in nodes if node.spare_for is not None)
+    return tuple(node for node, incident in kept if incident is not None and not incident.open)
+
+
+def free_nodes(nodes: Nodes, ledger: Ledger) -> None:
+    """Free every node that is kept in vain."""
+    take_each(partial(_free_node, nodes, node) for node in kept_in_vain(nodes.nodes(), ledger))
+
+
+def _free_node(nodes: Nodes, node: NodeView) -> None:
+    logger.warning("A node was left kept.", node=node.name, incident_id=node.spare_for)
+    nodes.mark_spare(node.name, None)
+
+
+def strays(pods: Sequence[PodView], ledger: Ledger, now: float) -> tuple[tuple[str, str], ...]:
+    """Return the pods, each with its label's incident, that nobody lets leave.
+
+    `pods` were read before: a label that is seen was written under a lease that is as old.
+    """
+    open_ids = [incident.id for incident in ledger.open_incidents()]
+    return tuple(wrongly_open(pods, ledger.leases(), open_ids, now))
+
+
+def restore_labels(nodes: Nodes, ledger: Ledger, now: float) -> None:
+    """Take every stray label off; who changes a pod at this moment is left to the next look."""
+    found = strays(nodes.kafka_pods(), ledger, now)
+    take_each(partial(_take_label_off, nodes, pod, incident_id) for pod, incident_id in found)
+
+
+def _take_label_off(nodes: Nodes, pod: str, incident_id: str) -> None:
+    logger.warning("A pod was left open to leave.", pod=pod, incident_id=incident_id)
+    try:
+        nodes.keep(pod, incident_id)
+    except Conflict as conflict:
+        logger.info("The pod has just changed.", pod=pod, error=str(conflict))

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from core.errors import Conflict, InvalidInput, StillwaterError
-from core.incidents.observation import Policy
-from core.incidents.sweep import Ownership
+from core.incidents.observation import Ownership, Policy
 from core.rotation.estimate import measured_rate
 from core.rotation.observation import RunObservation
 from core.rotation.parallel import refusals

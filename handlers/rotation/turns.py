@@ -15,10 +15,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from core.errors import Conflict, StillwaterError
 from core.events import Interruption, Kind
-from core.incidents.observation import Policy
+from core.incidents.observation import Ownership, Policy
 from core.incidents.planned import is_planned
 from core.incidents.record import Incident
-from core.incidents.sweep import Ownership
 from core.rotation.estimate import measured_now
 from core.rotation.observation import RunObservation
 from core.rotation.progress import counting_since, next_step

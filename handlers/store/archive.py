@@ -20,8 +20,7 @@ import boto3
 from aws_lambda_powertools import Logger
 
 from core.errors import Conflict
-from core.incidents.codec import to_json
-from core.incidents.record import Incident, State
+from core.incidents.record import Incident, State, to_json
 from core.settings.functions import SweepSettings
 from handlers.adapters.calls import CLIENT, take_each
 from handlers.store.ledger import KEPT_DAYS, DynamoLedger, Ledger, rounds

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from core.availability.lease import Lease, LeaseDecision, begin, grant, release
 from core.errors import Conflict
 from core.fields import digest
-from core.incidents.codec import from_json, to_json, without_document
-from core.incidents.record import Incident, incident_id
+from core.incidents.record import Incident, from_json, incident_id, to_json, undocumented_incident
 from core.stored import as_document, values_in, without
 from handlers.adapters.calls import known_shape
 from handlers.store.table import VersionedTable
@@ -312,7 +311,7 @@ def incident_in(item: dict[str, Any]) -> Incident:
     except (AttributeError, KeyError, TypeError, ValueError):
         # Somebody has edited it: the others are read all the same, and a person is told of this.
         id_ = item["pk"]["S"].partition("#")[2]
-        return replace(without_document(id_, text), version=version)
+        return replace(undocumented_incident(id_, text), version=version)
 
 
 # Asks λ tick to bring leaders and scale-in protection to what is frozen
@@ -321,7 +320,7 @@ SHIFT_MESSAGE = json.dumps({"shift": True})
 # Who was in the way of leaders' giving back, a start or another invocation, is out of it by then.
 # The sweep would ask within a minute, and a run waits for it.
 SHIFT_AFTER_SECONDS = 5.0
-# Asks λ tick to take labels off pods that nobody lets leave (handlers.incidents.leftovers).
+# Asks λ tick to take labels off pods that nobody lets leave (handlers.incidents.shifts).
 STRAYS_MESSAGE = json.dumps({"strays": True})
 
 

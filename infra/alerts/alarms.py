@@ -15,7 +15,7 @@ from typing import Literal
 from core import metric_names as counted
 from core import naming
 from core.cluster.operated import Operated
-from core.incidents.decisions import OWN
+from core.incidents.actions import OWN
 
 MINUTE = 60
 OLDEST = "ApproximateAgeOfOldestMessage"

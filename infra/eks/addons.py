@@ -23,7 +23,7 @@ from infra.versions import ADDONS
 NAMESPACE = "kube-system"
 VOLUME_DRIVER, NETWORK_PLUGIN = "aws-ebs-csi-driver", "vpc-cni"
 BEFORE_NODES = (NETWORK_PLUGIN, "kube-proxy", "eks-pod-identity-agent")
-# The agent writes what is wrong with a machine on its Node (core.incidents.sickness).
+# The agent writes what is wrong with a machine on its Node (core.incidents.sweep).
 AFTER_NODES = ("coredns", VOLUME_DRIVER, "snapshot-controller", NODE_MONITORING)
 
 

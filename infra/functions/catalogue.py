@@ -50,7 +50,7 @@ from typing import Any
 from core import naming
 from core.cluster.operated import Operated
 from core.constants import CONNECT_REST_PORT
-from core.incidents.decisions import OWN
+from core.incidents.actions import OWN
 from core.naming import INCIDENT_TAG, budget_of_the_staying
 from core.settings.functions import (
     HealthSettings,

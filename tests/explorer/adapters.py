@@ -14,9 +14,16 @@ from typing import Any, Protocol
 from core.availability.leaders import Order, Partition
 from core.availability.operator import OperatorView
 from core.incidents.actions import HookResult
-from core.incidents.inventory import EbsVolume, StatusView
-from core.incidents.observation import BudgetView, GroupView, InstanceView, NodeView, PodView
-from core.incidents.sweep import Ownership
+from core.incidents.observation import (
+    BudgetView,
+    EbsVolume,
+    GroupView,
+    InstanceView,
+    NodeView,
+    Ownership,
+    PodView,
+    StatusView,
+)
 from core.placement import PodNeeds
 from core.views import ClusterView
 from handlers.adapters.pods import Scrapes

@@ -17,8 +17,7 @@ from itertools import repeat
 from operator import attrgetter
 from typing import Any
 
-from core.incidents.codec import SECTIONS
-from core.incidents.record import Incident
+from core.incidents.record import SECTIONS, Incident
 from tests.explorer.handler import drain_of
 from tests.explorer.rules import run_of
 from tests.explorer.world import Message, World

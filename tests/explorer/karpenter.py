@@ -3,7 +3,7 @@
 A claim is deleted, or marked first where a successor is awaited; its node takes no pods from then
 on, its pods are evicted, asked for at the gate where there is one, and when they and their volumes
 have left, the machine ends. Pods without a place, or on such a node, have another machine launched.
-(sigs.k8s.io/karpenter 1.14.1, as core.incidents.nodeclaims reads it.)
+(sigs.k8s.io/karpenter 1.14.1, as core.incidents.learn reads it.)
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from core.incidents.nodeclaims import Condition, NodeClaim
+from core.incidents.observation import Condition, NodeClaim
 from tests.explorer import agenda, nature
 from tests.explorer.adapters import Stage
 from tests.explorer.rules import break_rule, incident_of, paused

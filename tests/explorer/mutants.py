@@ -95,20 +95,21 @@ MUTANTS = (
     _M(
         "the reading is not made again with the lease held",
         "core",
-        "return asking(taking, incident, seen, policy)",
-        "return _let_go(incident, seen, policy, reason)",
+        "        step = stay(incident, policy, "
+        'f"{reason} Taking the lease.", TakeLease(), delay=0)',
+        "        return _let_go(incident, seen, policy, reason)",
     ),
     _M(
         "drains of others are forgotten",
         "core",
-        "        others_first(incident, seen, policy)\n        or _stay_if_blocked(",
-        "        _stay_if_blocked(",
+        "    if waits is not None:\n        return waits\n    blocked",
+        "    blocked",
     ),
     _M(
         "a lease in the way is no hindrance",
         "core",
-        "    if seen.lease_holder in {None, incident.id}:\n        return None\n    reason",
-        "    if seen.lease_holder is not None:\n        return None\n    reason",
+        "    if seen.lease_holder not in {None, incident.id}:\n        reason",
+        "    if seen.lease_holder is None:\n        reason",
     ),
     _M(
         "Kafka's consent is not asked",
@@ -320,8 +321,8 @@ MUTANTS = (
     _M(
         "where the pod stood is learnt after the drain, too",
         "core",
-        "return incident.forwarded is None and incident.state not in gone",
-        "return True",
+        "if incident.forwarded is None and incident.state not in {State.DRAINING, State.GATING}:",
+        "if True:",
     ),
     _M(
         "silence of Kafka starts the return again",
@@ -338,8 +339,8 @@ MUTANTS = (
     _M(
         "a machine that may run is tainted",
         "core",
-        "    if ec2_state(seen) not in CONFIRMED:\n        return ()",
-        "    if ec2_state(seen) in CONFIRMED:\n        return ()",
+        "    if seen.ec2_state not in CONFIRMED:\n        return ()",
+        "    if seen.ec2_state in CONFIRMED:\n        return ()",
     ),
     _M(
         "a drain in place that may come again is over",

@@ -62,7 +62,7 @@ ORDERS = (
     Mutant(
         "whom EC2 takes is retained where its group kept it",
         "core",
-        "hooked = is_hooked(incident) and not incident.urgent",
+        "hooked = incident.is_hooked and not incident.urgent",
         "hooked = True",
     ),
     Mutant(

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from core.incidents.actions import HookResult
-from core.incidents.decisions import ACTING
+from core.incidents.actions import ACTING, HookResult
 from core.incidents.observation import GroupView
 from tests.explorer import partitions
 from tests.explorer.agenda import plan, send

@@ -1,7 +1,7 @@
 """Rolls functions back to an earlier release in an explored world, and forward again.
 
 An earlier release reads the documents of the one after it: a field that it does not know is as if
-it were not there, and is written back as it was (core.incidents.codec). One function may be older
+it were not there, and is written back as it was (core.incidents.record). One function may be older
 than another for a while. A newer release may also have left a state that this one cannot read.
 """
 

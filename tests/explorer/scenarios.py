@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from core.events import Interruption, parse
-from core.incidents.decisions import Level
+from core.incidents.actions import Level
 from core.incidents.joining import merge, open_incident
 from core.rotation.run_record import NodeTurn, Options, open_run, run_to_document
 from handlers.store.ledger import rotation_message

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import Any
 
-from core.incidents.record import Decision
+from core.incidents.actions import Decision
 from tests.explorer import nature
 from tests.explorer.choices import Choice, take_step
 from tests.explorer.search import Found, quiet, rest
@@ -29,7 +29,7 @@ WHO = {
     "die": "AWS",
 }
 # Where decisions are built, and not taken.
-_BUILDERS = ("core/incidents/decisions.py", "core/incidents/decisions.py")
+_BUILDERS = "core/incidents/actions.py"
 
 
 class _Lines:

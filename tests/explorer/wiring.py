@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal
 
-from core.incidents.decisions import ACTING, OWN, Level, Reach
+from core.incidents.actions import ACTING, OWN, Level, Reach
 from core.incidents.observation import Policy
 from handlers.adapters.kubernetes import NO_CLAIMS, NO_ENDS, NodeDrain
 from handlers.eviction.gate import Gate

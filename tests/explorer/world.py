@@ -13,11 +13,17 @@ from functools import lru_cache
 from typing import Any
 
 from core.availability.lease import Lease
-from core.incidents.decisions import OWN, Level
-from core.incidents.nodeclaims import NodeClaim
-from core.incidents.observation import GroupView, InstanceView, NodeView, PodView, RootTask
+from core.incidents.actions import OWN, Level
+from core.incidents.observation import (
+    GroupView,
+    InstanceView,
+    NodeClaim,
+    NodeView,
+    PodView,
+    RootTask,
+    cluster_ownership,
+)
 from core.incidents.record import Incident
-from core.incidents.sweep import ours
 from core.naming import managed_tag
 from core.rotation.run_record import Throttle
 from core.views import ClusterView, Doubt, PartitionView, VoterView
@@ -28,7 +34,7 @@ from tests.explorer.swift import copier
 PREFIX = "local-orders"
 CLUSTER = "orders"
 TAG = managed_tag(PREFIX)
-WHOSE = ours(PREFIX)
+WHOSE = cluster_ownership(PREFIX)
 A, B, C = "us-east-1a", "us-east-1b", "us-east-1c"
 ZONES = {10: A, 20: B, 30: C, 11: A, 21: B, 31: C, 0: A, 1: B, 2: C}
 FIRST = {10: "i-0a", 20: "i-0b", 30: "i-0c"}

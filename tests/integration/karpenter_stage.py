@@ -24,8 +24,7 @@ from core import naming
 from core.cluster import ClusterSpec
 from core.cluster.operated import of_spec
 from core.gate import GateAnswer, RemovalRequest
-from core.incidents.nodeclaims import NodeClaim
-from core.incidents.observation import BudgetView, InstanceView, NodeView, PodView
+from core.incidents.observation import BudgetView, InstanceView, NodeClaim, NodeView, PodView
 from core.incidents.record import Incident, State
 from core.placement import PodNeeds
 from core.views import ClusterView

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from cli.engine.layers import Layers
-from core.incidents.decisions import WATCHED
+from core.incidents.actions import WATCHED
 from core.naming import CLUSTER_TAG, OPERATIONS
 from handlers.store.ledger import DynamoLedger
 from local import environment

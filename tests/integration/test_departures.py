@@ -20,7 +20,7 @@ import pytest
 
 from core import naming
 from core.incidents.record import Incident, State
-from core.incidents.sickness import AGENT, ALONE_SECONDS, YOUNG_SECONDS
+from core.incidents.sweep import AGENT, ALONE_SECONDS, YOUNG_SECONDS
 from core.views import ClusterView
 from handlers import sweep
 from handlers.adapters import kubernetes

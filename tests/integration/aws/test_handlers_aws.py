@@ -12,7 +12,7 @@ from botocore.credentials import ReadOnlyCredentials
 from core.errors import Conflict
 from core.incidents.actions import HookResult
 from core.incidents.joining import open_incident
-from core.incidents.sweep import ours
+from core.incidents.observation import cluster_ownership
 from handlers.adapters.aws import AwsCloud, SqsQueue
 from handlers.store.ledger import DynamoLedger
 from local import environment
@@ -50,7 +50,7 @@ def test_a_hook_is_kept_waiting_and_completed_once(cloud: Any) -> None:
     seen = aws.group(group)
     assert seen is not None
     assert seen.instances[instance] == "Terminating:Wait"
-    assert group in {found.name for found in aws.groups_of(ours("local-orders"))}
+    assert group in {found.name for found in aws.groups_of(cluster_ownership("local-orders"))}
     view = aws.instance(instance)
     assert view is not None
     assert (view.group, view.state) == (group, "running")

@@ -15,7 +15,7 @@ import pytest
 
 from core.fields import epoch
 from core.gate import Wish
-from core.incidents.nodeclaims import DEADLINE_ANNOTATION, DISRUPTED_TAINT, DO_NOT_DISRUPT
+from core.incidents.observation import DEADLINE_ANNOTATION, DISRUPTED_TAINT, DO_NOT_DISRUPT
 from core.incidents.record import NodeDisruption, State
 from core.rotation.run_record import RunState
 from core.window import DAYS

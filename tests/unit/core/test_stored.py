@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from core.availability.lease import Lease
-from core.incidents import codec as incidents
-from core.incidents import joining
+from core.incidents import joining, record
 from core.incidents.record import Incident, InPlace, ScheduledChange, State
 from core.rotation import run_record
 from core.rotation.run_record import NodeTurn, Note, Options, Phase, Replication, Run, RunState
@@ -29,7 +28,7 @@ ADDED, VALUE = "since_a_later_release", {"deep": [1, {"er": None}]}
 STORED = Path(__file__).parents[2] / "data" / "stored" / "incident-0.1.0.json"
 CHANGE = ScheduledChange(names=("e-1",), code="instance-stop", due_at=9.0, said_at=1.0)
 INCIDENT = replace(
-    incidents.from_json(STORED.read_text()),
+    record.from_json(STORED.read_text()),
     in_place=InPlace(image_id="ami-1"),
     scheduled=(CHANGE,),
     scheduled_said_at=1.0,
@@ -73,10 +72,10 @@ def zones_again(document: Any) -> Any:
 # A document -> the same as this release writes it once it has changed something.
 AGAIN: Mapping[str, tuple[Any, Callable[[Any], Any]]] = {
     "incident": (
-        json.loads(incidents.to_json(INCIDENT)),
+        json.loads(record.to_json(INCIDENT)),
         lambda document: json.loads(
-            incidents.to_json(
-                replace(incidents.from_json(json.dumps(document)), pages=("late",), version=3)
+            record.to_json(
+                replace(record.from_json(json.dumps(document)), pages=("late",), version=3)
             )
         ),
     ),
@@ -158,7 +157,7 @@ def of_dataclasses(kind: Any) -> Iterator[type]:
 
 @every_case("kept", [Incident, Run, ZoneIncident, Thread, History, Absences, Lease])
 def test_every_record_has_a_place_for_what_it_cannot_read(kept: type) -> None:
-    flat = {section.of for section in incidents.SECTIONS.values()}
+    flat = {section.build for section in record.SECTIONS.values()}
     # Written as a list of three figures.
     shapes = {Gp3, *of_dataclasses(Gp3)}
     lacking = {
@@ -255,4 +254,4 @@ def test_phases_and_states_are_all_read() -> None:
         turned = run_record.run_to_document(replace(RUN, turns=(replace(TURN, phase=phase),)))
         assert run_record.run_from_document(turned, 0).turns[0].phase is phase
     for state in State:
-        assert incidents.from_json(incidents.to_json(replace(INCIDENT, state=state))).state is state
+        assert record.from_json(record.to_json(replace(INCIDENT, state=state))).state is state

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from core.incidents.decide import WAITS
 from core.incidents.observation import Policy
 from core.incidents.record import Incident
-from core.incidents.waits import WAITS
 from tests.explorer import nature, operator
 from tests.explorer.limits import HOLD_LIMIT, LATE, SWEEP
 from tests.explorer.scenarios import (

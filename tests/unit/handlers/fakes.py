@@ -14,17 +14,19 @@ from core.availability.leaders import Order, Partition
 from core.availability.operator import KafkaConditions, OperatorView
 from core.errors import StillwaterError
 from core.incidents.actions import HookResult
-from core.incidents.inventory import EbsVolume, StatusView
-from core.incidents.nodeclaims import NodeClaim
 from core.incidents.observation import (
     BudgetView,
+    EbsVolume,
     GroupView,
     InstanceView,
+    NodeClaim,
     NodeView,
+    Ownership,
     PodOnNode,
     PodView,
+    StatusView,
+    cluster_ownership,
 )
-from core.incidents.sweep import Ownership, ours
 from core.naming import managed_tag
 from core.placement import PodNeeds
 from core.rotation.run_record import Throttle
@@ -36,7 +38,7 @@ from tests.unit.operator_at_work import FINISHED, operator_view
 
 PREFIX = "local-orders"
 TAG = managed_tag(PREFIX)
-WHOSE = ours(PREFIX)
+WHOSE = cluster_ownership(PREFIX)
 OLD = "i-0a"
 NEW = "i-0d"
 
@@ -319,7 +321,7 @@ class FakeCluster:
         return {"use1-az4": "us-east-1a", "use1-az6": "us-east-1b", "use1-az1": "us-east-1c"}
 
     def instance_states(self, whose: Ownership) -> Mapping[str, str]:
-        return {i.instance_id: i.state for i in self.instances.values() if whose.of(i.tags)}
+        return {i.instance_id: i.state for i in self.instances.values() if whose.owns(i.tags)}
 
     def statuses(self, instance_ids: Sequence[str]) -> Mapping[str, StatusView]:
         return {id_: self.checks[id_] for id_ in instance_ids if id_ in self.checks}

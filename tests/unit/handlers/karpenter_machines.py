@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.incidents.nodeclaims import Condition, NodeClaim
+from core.incidents.observation import Condition, NodeClaim
 from tests.unit.handlers.asking import Door
 from tests.unit.handlers.fakes import OLD, FakeCluster, node_named
 from tests.unit.handlers.healthy import ZONES

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from core.availability.lease import Lease, LeaseDecision, begin, grant, release
 from core.errors import Conflict
-from core.incidents.codec import from_json, to_json
-from core.incidents.record import Incident
+from core.incidents.record import Incident, from_json, to_json
 
 
 @functools.lru_cache(maxsize=1024)

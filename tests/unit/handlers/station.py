@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
-from core.incidents.decisions import ACTING, OWN, Level, Reach
+from core.incidents.actions import ACTING, OWN, Level, Reach
 from core.incidents.observation import Policy
 from core.incidents.record import Incident
 from handlers.incidents.act import Effects, ErrorSnapshots

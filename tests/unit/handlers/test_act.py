@@ -8,11 +8,7 @@ import pytest
 
 from core.availability.lease import valid_holder
 from core.errors import Conflict
-from core.incidents.actions import (
-    ForwardDrain,
-    TakeLease,
-    TerminateInGroup,
-)
+from core.incidents.actions import ForwardDrain, TakeLease, TerminateInGroup
 from core.incidents.record import Release, State
 from handlers.adapters.aws import tick_message
 from handlers.incidents.act import LONGEST_BEFORE_ONCE_SECONDS, LONGEST_TURN_SECONDS, perform

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from core.incidents.inventory import ScheduledEvent, StatusView
 from core.incidents.joining import ignore, scheduled_changes
+from core.incidents.observation import ScheduledEvent, StatusView
 from core.incidents.record import Incident, State, governing
 from handlers.adapters.aws import tick_message
 from handlers.store.ledger import rounds

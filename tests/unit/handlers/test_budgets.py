@@ -16,7 +16,7 @@ from core.incidents.record import State
 from core.rotation.run_record import RunState
 from core.views import Doubt
 from handlers.adapters.aws import tick_message
-from handlers.incidents.leftovers import restore
+from handlers.incidents.shifts import restore_labels
 from handlers.store.ledger import STRAYS_MESSAGE
 from tests.effort import EFFORT
 from tests.unit.handlers.fakes import FakeCluster, six_brokers
@@ -256,7 +256,7 @@ def test_a_pod_that_changes_at_this_moment_is_left_to_the_next_look(
         raise Conflict(f"{pod} of {incident_id} has changed.")
 
     monkeypatch.setattr(station.cluster, "keep", changed)
-    restore(station.cluster, station.ledger, station.now)
+    restore_labels(station.cluster, station.ledger, station.now)
     assert labels(station)
 
 

@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from core.incidents.nodeclaims import NodeClaim
-from core.incidents.observation import NodeView, PodView
+from core.incidents.observation import NodeClaim, NodeView, PodView
 from core.rotation.selection import Build, Launched
 from core.views import Doubt, VoterView
 from tests.every_case import every_case

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from cli.histories import breaks
 from core.events import Kind
 from core.gate import asked_in
 from core.incidents.record import Drainer, NodeDisruption, State
-from core.incidents.verify import breaks
 from core.views import ClusterView
 from core.zones.incident import LostZone
 from tests.unit.handlers.announced import hook_event

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from core.events import Kind
-from core.incidents.decisions import WATCHED, Reach
+from core.incidents.actions import WATCHED, Reach
 from core.incidents.record import Release, State
 from tests.every_case import every_case
 from tests.unit.handlers.announced import ec2_event, hook_event

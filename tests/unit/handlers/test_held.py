@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from core.incidents.draining import MOST_FORWARDS
 from core.incidents.joining import ask_release, hold, ignore
 from core.incidents.observation import BudgetView
 from core.incidents.record import LaunchFailure, State
+from core.incidents.terminating import MOST_FORWARDS
 from core.zones.incident import LostZone
 from tests.unit.handlers.announced import hook_event
 from tests.unit.handlers.fakes import NEW, OLD, group_of, node_named

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from core.incidents.drains import DrainReport, note_report
+from cli.histories import breaks
+from core.incidents.joining import DrainReport, note_report
 from core.incidents.record import Incident, State
-from core.incidents.verify import breaks
 from core.rotation.run_record import Phase, Run, RunState
 from core.rotation.selection import Build, Launched
 from handlers.adapters.aws import tick_message

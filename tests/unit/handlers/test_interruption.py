@@ -7,8 +7,8 @@ import pytest
 
 from core.errors import Conflict
 from core.events import Kind
+from core.incidents.observation import cluster_ownership
 from core.incidents.record import Incident, State
-from core.incidents.sweep import ours
 from handlers import interruption
 from handlers.incidents.desk import IntakeDesk
 from tests.announcements import load
@@ -61,7 +61,7 @@ def test_an_instance_of_another_cluster_is_ignored_with_its_body(station: Statio
     assert kept == body
     assert reason == "EC2 does not know instance i-0foreign."
     station.cluster.add_instance("i-0foreign", "us-east-1a")
-    elsewhere = replace(station.reception, whose=ours(f"{PREFIX}-2"))
+    elsewhere = replace(station.reception, whose=cluster_ownership(f"{PREFIX}-2"))
     IntakeDesk(elsewhere, replace(station.notices, reception=elsewhere)).take(body, START)
     assert f"Instance i-0foreign has no tag {TAG}-2: another's." in {
         reason for _, reason in station.ledger.ignored

@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from cli.histories import breaks
 from core.events import Kind
-from core.incidents.inventory import ScheduledEvent, StatusView
-from core.incidents.learn import WARNED_SECONDS
-from core.incidents.nodeclaims import Condition
+from core.incidents.evicted import WARNED_SECONDS
+from core.incidents.observation import Condition, ScheduledEvent, StatusView
 from core.incidents.record import Drainer, NodeDisruption, State
-from core.incidents.verify import breaks
 from core.zones.incident import LostZone
 from tests.unit.handlers.asking import Door
 from tests.unit.handlers.fakes import NEW, OLD, node_named

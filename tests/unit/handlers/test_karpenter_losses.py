@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from core.events import Kind
-from core.incidents.nodeclaims import Condition
+from core.incidents.observation import Condition
 from core.incidents.record import State
 from tests.unit.handlers.asking import Door
 from tests.unit.handlers.fakes import NEW, OLD, TAG, node_named

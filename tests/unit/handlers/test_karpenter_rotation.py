@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from cli.histories import breaks
 from core.events import Kind
 from core.incidents.joining import Pause
-from core.incidents.nodeclaims import Condition
+from core.incidents.observation import Condition
 from core.incidents.record import NodeDisruption, State
-from core.incidents.verify import breaks
 from core.rotation.run_record import Phase, Run, RunState
 from handlers.adapters.aws import tick_message
 from handlers.store.pauses import Pauses

@@ -11,7 +11,7 @@ import pytest
 
 from core.errors import Conflict
 from core.events import Kind
-from core.incidents.inventory import EbsVolume
+from core.incidents.observation import EbsVolume
 from core.incidents.record import Incident, State
 from core.metric_names import PAGES_SENT
 from core.naming import CLUSTER_TAG, ENVIRONMENT_TAG

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from core.incidents.drains import LATE_SECONDS, OTHERS_SECONDS
 from core.incidents.observation import BudgetView, PodOnNode
 from core.incidents.record import State
+from core.incidents.terminating import LATE_EVICTION_SECONDS, OTHERS_SECONDS
 from tests.unit.handlers.announced import ec2_event
 from tests.unit.handlers.asking import Door
 from tests.unit.handlers.fakes import NEW, OLD, node_named
@@ -88,7 +88,7 @@ def test_a_pod_that_its_budget_keeps_holds_kafka_up_for_a_while_and_is_never_for
     # The broker is back, and the machine waits for the pod that may not leave yet.
     assert (made.incident().state, made.cluster.completed) == (State.GATING, [])
     assert "strimzi/operator" in made.incident().reason
-    made.now += LATE_SECONDS
+    made.now += LATE_EVICTION_SECONDS
     made.tick()
     assert "drain_stuck" in {page["page"] for page in made.ticks.pages}
     del made.cluster.refusals["operator"]

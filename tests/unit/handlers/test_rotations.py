@@ -10,7 +10,7 @@ import pytest
 from core.health.kafka import from_dict
 from core.health.node import parse
 from core.incidents.joining import ignore
-from core.incidents.nodeclaims import NodeClaim
+from core.incidents.observation import NodeClaim
 from core.incidents.record import State
 from core.rotation.run_record import Phase, Run, RunState
 from core.rotation.selection import Build, Launched

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from core.events import Kind
-from core.incidents.inventory import StatusView
-from core.incidents.nodeclaims import NodeClaim
+from core.incidents.observation import NodeClaim, StatusView
 from core.incidents.record import State
 from core.metric_names import PAGES_SENT
 from core.zones.incident import LostZone

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from core.incidents.terminating import own_refusal
+from core.incidents.replacement import own_refusal
 from tests.every_case import every_case
 from tests.unit.handlers.scene_ends import Told, ends_as_told
 from tests.unit.handlers.scenes import Scene

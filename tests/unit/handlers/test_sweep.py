@@ -6,7 +6,7 @@ import pytest
 
 from core.availability.lease import Lease
 from core.events import Kind
-from core.incidents.inventory import ScheduledEvent, StatusView
+from core.incidents.observation import ScheduledEvent, StatusView
 from core.incidents.record import State
 from handlers import sweep
 from tests.unit.handlers.announced import ec2_event, hook_event

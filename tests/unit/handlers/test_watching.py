@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from core.incidents.actions import TerminateInGroup
-from core.incidents.decisions import WATCHED, WITHHELD
+from core.incidents.actions import WATCHED, WITHHELD, TerminateInGroup
 from core.incidents.record import State
 from handlers.incidents.act import perform
 from tests.unit.handlers.announced import hook_event

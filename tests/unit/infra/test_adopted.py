@@ -133,10 +133,12 @@ def test_the_functions_are_told_whose_machines_are_meant() -> None:
     assert tick.kafka_bootstrap == (KAFKA["bootstrap"],)
     assert (tick.kafka.secret, tick.kafka.authority_secret) == ("eyes", "orders-cluster-ca-cert")
     assert sweep.whose == heard.whose == tick.whose
-    assert tick.whose.of({"aws:autoscaling:groupName": "kafka-b"})
-    assert tick.whose.of({"eks:cluster-name": "shop", "eks:nodegroup-name": "quorum"})
-    assert tick.whose.of({"kubernetes.io/cluster/shop": "owned", "karpenter.sh/nodepool": "spare"})
-    assert not tick.whose.of({"eks:cluster-name": "other", "eks:nodegroup-name": "quorum"})
+    assert tick.whose.owns({"aws:autoscaling:groupName": "kafka-b"})
+    assert tick.whose.owns({"eks:cluster-name": "shop", "eks:nodegroup-name": "quorum"})
+    assert tick.whose.owns(
+        {"kubernetes.io/cluster/shop": "owned", "karpenter.sh/nodepool": "spare"}
+    )
+    assert not tick.whose.owns({"eks:cluster-name": "other", "eks:nodegroup-name": "quorum"})
     assert sweep.pool_labels["eks.amazonaws.com/nodegroup"] == ("quorum",)
     assert heard.eks_cluster == "shop"
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from core.events import Interruption, Kind
+from core.incidents.actions import settle
 from core.incidents.decide import next_action
 from core.incidents.joining import open_incident
-from core.incidents.learn import learn, settle
+from core.incidents.learn import learn
 from core.incidents.observation import InstanceView, Observation, Policy
 from core.incidents.record import Incident
 from tests.unit.policies import policy_with

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from core.events import Kind
-from core.incidents.actions import ForwardDrain, Heartbeat, Page
+from core.incidents.actions import Decision, ForwardDrain, Heartbeat, Page
 from core.incidents.decide import BLIND_SECONDS, next_action
 from core.incidents.joining import merge
 from core.incidents.observation import GroupView, NodeView, PodView
-from core.incidents.record import Decision, State
+from core.incidents.record import State
 from tests.every_case import every_case
 from tests.unit.core.incidents.announced_incidents import (
     OLD,

@@ -10,13 +10,7 @@ import pytest
 from core.availability.leaders import Freeze
 from core.availability.operator import Condition, KafkaConditions
 from core.events import Kind
-from core.incidents.actions import (
-    CompleteHook,
-    ForwardDrain,
-    HookResult,
-    Page,
-    TakeLease,
-)
+from core.incidents.actions import CompleteHook, ForwardDrain, HookResult, Page, TakeLease
 from core.incidents.decide import next_action
 from core.incidents.learn import learn
 from core.incidents.observation import GroupView, InstanceView, NodeView, Observation, PodView

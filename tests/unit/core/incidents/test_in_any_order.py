@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from core.availability.consent import check_returned, may_leave
 from core.events import Interruption, Kind
-from core.incidents.actions import CompleteHook, ForwardDrain, HookResult
+from core.incidents.actions import CompleteHook, Decision, ForwardDrain, HookResult, settle
 from core.incidents.decide import next_action
 from core.incidents.joining import merge, open_incident
-from core.incidents.learn import learn, settle
+from core.incidents.learn import learn
 from core.incidents.observation import (
     GroupView,
     InstanceView,
@@ -26,7 +26,7 @@ from core.incidents.observation import (
     PodView,
     Policy,
 )
-from core.incidents.record import ALLOWED, TERMINAL, Decision, Forwarding, Incident, State
+from core.incidents.record import ALLOWED, TERMINAL, Forwarding, Incident, State
 from core.views import ClusterView, PartitionView, VoterView
 from tests.unit.core.incidents.announced_incidents import NEW, OLD, POLICY, announcement
 from tests.unit.policies import policy_with

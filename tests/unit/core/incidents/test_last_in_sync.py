@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from core.incidents.actions import ForwardDrain, Page, TakeLease
+from core.incidents.actions import Decision, ForwardDrain, Page, TakeLease
 from core.incidents.decide import next_action
 from core.incidents.observation import GroupView, InstanceView, NodeView, Observation, PodView
-from core.incidents.record import Decision, Incident, Replacement, State
+from core.incidents.record import Incident, Replacement, State
 from core.views import ClusterView, Doubt, PartitionView, VoterView
 from tests.unit.core.incidents.announced_incidents import (
     NEW,

@@ -6,8 +6,18 @@ from typing import get_args
 
 import pytest
 
-from core.incidents.actions import Action, Heartbeat, Page, SetDesired, TakeLease
-from core.incidents.decisions import OF_OURS, Level, Reach, is_allowed, withheld_actions
+from core.incidents.actions import (
+    OF_OURS,
+    Action,
+    Heartbeat,
+    Level,
+    Page,
+    Reach,
+    SetDesired,
+    TakeLease,
+    is_allowed,
+    withheld_actions,
+)
 from tests.every_case import every_case
 from tests.unit.policies import policy_with
 
@@ -25,10 +35,10 @@ def test_a_machine_in_no_named_group_is_left_to_others_by_whoever_acts(
     *, gated: bool, others: str
 ) -> None:
     acting = Reach("act", frozenset({"kafka-a"}), gated)
-    assert acting.of("kafka-a") == "act"
-    assert {acting.of(group) for group in ("eks-workers-0a1b", None)} == {others}
-    assert Reach("watch", frozenset({"kafka-a"}), gated).of("kafka-a") == "watch"
-    assert Reach().of(None) == "own"
+    assert acting.level_of("kafka-a") == "act"
+    assert {acting.level_of(group) for group in ("eks-workers-0a1b", None)} == {others}
+    assert Reach("watch", frozenset({"kafka-a"}), gated).level_of("kafka-a") == "watch"
+    assert Reach().level_of(None) == "own"
 
 
 @every_case(

@@ -11,16 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.incidents.inventory import ScheduledEvent, StatusView
-from core.incidents.nodeclaims import (
+from core.incidents.learn import disruption_of
+from core.incidents.observation import (
     DEADLINE_ANNOTATION,
     DO_NOT_DISRUPT,
     NodeClaim,
-    Reason,
+    ScheduledEvent,
+    StatusView,
     claim_in,
-    coming,
-    disruption_of,
 )
+from core.incidents.record import Reason
+from core.incidents.replacement import coming
 from tests.every_case import every_case
 
 BORN, DELETED = "2026-11-01T10:00:00Z", "2026-11-20T10:00:00Z"

@@ -1,4 +1,4 @@
-"""core.incidents.drains: what NTH posts, and which incident it is about."""
+"""core.incidents.joining: what NTH posts, and which incident it is about."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import pytest
 
 from core.errors import InvalidInput
 from core.events import parse
-from core.incidents.drains import concerns, note_report, read
-from core.incidents.joining import open_incident
+from core.incidents.joining import is_reported_by, note_report, open_incident, read_drain_report
 from core.incidents.record import Forwarding, Incident
 from tests.every_case import every_case
 from tests.unit.handlers.announced import hook_event
@@ -41,38 +40,38 @@ def draining() -> Incident:
 
 
 def test_a_report_leads_back_to_its_announcement() -> None:
-    report = read(posted())
+    report = read_drain_report(posted())
     assert report.announcement_id == EVENT_ID
-    assert concerns(draining(), report)
+    assert is_reported_by(draining(), report)
 
 
 @pytest.mark.parametrize(
     ("other", "why"),
     [
-        (read(posted("event-i-0a-gate")), "another announcement"),
-        (read(posted(InstanceID="i-0b")), "another instance"),
+        (read_drain_report(posted("event-i-0a-gate")), "another announcement"),
+        (read_drain_report(posted(InstanceID="i-0b")), "another instance"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_report_of_something_else_concerns_nothing(other: object, why: str) -> None:
-    assert not concerns(draining(), other)  # type: ignore[arg-type]
+    assert not is_reported_by(draining(), other)  # type: ignore[arg-type]
 
 
 def test_a_report_before_anything_was_forwarded_concerns_nothing() -> None:
-    assert not concerns(replace(draining(), forwarded=None), read(posted()))
+    assert not is_reported_by(replace(draining(), forwarded=None), read_drain_report(posted()))
 
 
 def test_a_drain_sent_in_place_of_a_lost_announcement_is_known_by_its_request_id() -> None:
     lost = replace(draining(), drain_event=None)
-    assert concerns(lost, read(posted("stillwater-i-0a")))
+    assert is_reported_by(lost, read_drain_report(posted("stillwater-i-0a")))
 
 
 def test_a_report_is_noted_once() -> None:
-    once = note_report(draining(), read(posted()), 5.0)
+    once = note_report(draining(), read_drain_report(posted()), 5.0)
     (note,) = once.notes
     assert (note.actor, note.at) == ("nth", 5.0)
     assert "ip-i-0a.ec2.internal" in note.reason
-    assert note_report(once, read(posted()), 6.0) is once
+    assert note_report(once, read_drain_report(posted()), 6.0) is once
 
 
 @every_case(
@@ -94,4 +93,4 @@ def test_a_report_is_noted_once() -> None:
 )
 def test_anything_else_is_refused_with_a_sentence(body: str) -> None:
     with pytest.raises(InvalidInput, match=r"\.$"):
-        read(body)
+        read_drain_report(body)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.incidents.sweep import GROUP_TAG, Ownership, ours
+from core.incidents.observation import GROUP_TAG, Ownership, cluster_ownership
 from tests.every_case import every_case
 
 THEIRS = Ownership(
@@ -25,10 +25,12 @@ THEIRS = Ownership(
 def test_all_tags_of_one_mark_or_the_groups_name_are_asked_for(
     tags: dict[str, str], belongs: bool
 ) -> None:
-    assert THEIRS.of(tags) is belongs
+    assert THEIRS.owns(tags) is belongs
 
 
 def test_our_own_are_known_by_a_key_whatever_its_value() -> None:
-    assert ours("prod-orders").of({"aws-node-termination-handler/prod-orders": ""})
-    assert not ours("prod-orders").of({"aws-node-termination-handler/prod-orders-2": "true"})
-    assert ours("x").lacking == "no tag aws-node-termination-handler/x"
+    assert cluster_ownership("prod-orders").owns({"aws-node-termination-handler/prod-orders": ""})
+    assert not cluster_ownership("prod-orders").owns(
+        {"aws-node-termination-handler/prod-orders-2": "true"}
+    )
+    assert cluster_ownership("x").lacking == "no tag aws-node-termination-handler/x"

@@ -7,12 +7,18 @@ from dataclasses import replace
 import pytest
 
 from core.events import Kind
-from core.incidents.actions import ForwardDrain
-from core.incidents.codec import from_json, to_json
+from core.incidents.actions import Decision, ForwardDrain, settle
 from core.incidents.decide import why_unanswered
 from core.incidents.joining import merge, open_incident, reopens
-from core.incidents.learn import settle
-from core.incidents.record import ALLOWED, TERMINAL, Decision, State, incident_id, is_unattended
+from core.incidents.record import (
+    ALLOWED,
+    TERMINAL,
+    State,
+    from_json,
+    incident_id,
+    is_unattended,
+    to_json,
+)
 from tests.every_case import every_case
 from tests.unit.core.incidents.announced_incidents import OLD, announcement, opened_incident
 

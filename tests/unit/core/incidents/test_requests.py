@@ -8,9 +8,8 @@ import pytest
 
 from core.errors import Conflict, InvalidInput
 from core.events import GroupChange, GroupNotice
-from core.incidents.codec import from_json, to_json
 from core.incidents.joining import ask_release, hold, ignore, note_group, open_incident
-from core.incidents.record import Incident, LaunchFailure, Release, State
+from core.incidents.record import Incident, LaunchFailure, Release, State, from_json, to_json
 from tests.unit.core.incidents.announced_incidents import announcement
 
 NOW = 1_795_168_800.0

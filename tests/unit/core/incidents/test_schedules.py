@@ -12,10 +12,9 @@ from itertools import permutations
 import pytest
 
 from core.events import Interruption, Kind
-from core.incidents.codec import from_json, to_json
 from core.incidents.decide import next_action
 from core.incidents.joining import merge, open_incident, reopens
-from core.incidents.record import Incident, State
+from core.incidents.record import Incident, State, from_json, to_json
 from tests.every_case import every_case
 from tests.unit.core.incidents.announced_incidents import OLD, POLICY, observation
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.incidents.codec import SECTIONS, Section, from_json, to_json
 from core.incidents.record import (
+    SECTIONS,
     SOMEBODY,
     Drainer,
     Forwarding,
@@ -21,6 +21,9 @@ from core.incidents.record import (
     LaunchFailure,
     NodeDisruption,
     Release,
+    Section,
+    from_json,
+    to_json,
 )
 from tests.every_case import every_case
 

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.incidents.inventory import StatusView
-from core.incidents.observation import NodeView
-from core.incidents.sickness import Concern, Departure, Recovery, Ward, findings
+from core.events import Kind
+from core.incidents.observation import NodeView, StatusView
+from core.incidents.record import Incident, State, Transition
+from core.incidents.sweep import Announce, Concern, Snapshot, sickness_findings
 from tests.every_case import every_case
 
 NOW = 1_795_168_800.0
@@ -58,18 +59,35 @@ def ward(
     ill: Mapping[str, Mapping[str, Any]],
     statuses: Mapping[str, StatusView] | None = None,
     **changed: Any,
-) -> Ward:
-    nodes = [node(id_, **ill.get(id_, {})) for id_ in IDS]
+) -> Snapshot:
+    nodes = tuple(node(id_, **ill.get(id_, {})) for id_ in IDS)
     known = checks() if statuses is None else statuses
-    return replace(Ward(now=NOW, nodes=nodes, running=IDS.keys(), statuses=known), **changed)
+    states = dict.fromkeys(IDS, "running")
+    return replace(Snapshot(now=NOW, nodes=nodes, states=states, statuses=known), **changed)
 
 
-def leaving(found: Ward) -> list[str | None]:
-    return [f.patient.node.instance_id for f in findings(found) if isinstance(f, Departure)]
+def incident(instance_id: str, kind: Kind) -> Incident:
+    return Incident(
+        id=instance_id,
+        instance_id=instance_id,
+        kind=kind,
+        state=State.OPENED,
+        opened_at=NOW,
+        announced_at=NOW,
+        announcements=(f"sweep:{kind.value}:{instance_id}:StorageReady",),
+        transitions=(Transition(NOW, State.OPENED, "sweep", "It is sick."),),
+    )
 
 
-def concerns(found: Ward) -> list[str]:
-    return [f.reason for f in findings(found) if isinstance(f, Concern)]
+TREATED = (incident("i-a1", Kind.SICK_NODE),)
+
+
+def leaving(found: Snapshot) -> list[str]:
+    return [f.interruption.instance_id for f in sickness_findings(found) if isinstance(f, Announce)]
+
+
+def concerns(found: Snapshot) -> list[str]:
+    return [f.reason for f in sickness_findings(found) if isinstance(f, Concern)]
 
 
 @every_case(
@@ -119,28 +137,36 @@ def test_where_many_are_sick_nobody_leaves_and_somebody_is_told(ids: tuple[str, 
 
 
 def test_a_sick_machine_in_a_zone_in_trouble_is_the_zones() -> None:
-    found = ward({"i-a1": storage(7200)}, zones_in_trouble={"us-east-1a"})
-    assert list(findings(found)) == []
+    found = ward({"i-a1": storage(7200)}, zones_in_trouble=frozenset({"us-east-1a"}))
+    assert list(sickness_findings(found)) == []
 
 
 def test_the_clearest_case_goes_first_and_nobody_beside_it() -> None:
     ill = {"i-a1": storage(7200), "i-b1": storage(300)}
     found = ward(ill, checks(i_b1=300))
     assert leaving(found) == ["i-b1", "i-a1"]
-    assert list(findings(replace(found, treated={"i-b1"}))) == []
+    assert (
+        list(sickness_findings(replace(found, incidents=(incident("i-b1", Kind.SICK_NODE),)))) == []
+    )
 
 
 def test_only_who_is_called_well_by_everybody_is_well_again() -> None:
-    assert list(findings(ward({}, treated={"i-a1"}))) == [Recovery("i-a1")]
-    assert list(findings(ward({}, statuses={}, treated={"i-a1"}))) == []
-    assert list(findings(ward({"i-a1": {"ready": False}}, treated={"i-a1"}))) == []
-    assert list(findings(ward({"i-a1": storage(1)}, treated={"i-a1"}))) == []
+    (said,) = sickness_findings(ward({}, incidents=TREATED))
+    assert isinstance(said, Announce)
+    assert said.interruption.closed
+    assert said.interruption.instance_id == "i-a1"
+    assert list(sickness_findings(ward({}, statuses={}, incidents=TREATED))) == []
+    assert list(sickness_findings(ward({"i-a1": {"ready": False}}, incidents=TREATED))) == []
+    assert list(sickness_findings(ward({"i-a1": storage(1)}, incidents=TREATED))) == []
 
 
 def test_what_leaves_or_does_not_run_is_nobodys_patient() -> None:
     found = ward({"i-a1": storage(7200)})
-    assert list(findings(replace(found, leaving={"i-a1"}))) == []
-    assert list(findings(replace(found, running=IDS.keys() - {"i-a1"}))) == []
+    assert (
+        list(sickness_findings(replace(found, incidents=(incident("i-a1", Kind.ASG_TERMINATE),))))
+        == []
+    )
+    assert list(sickness_findings(replace(found, states={"i-a1": "stopped"}))) == []
 
 
 @given(
@@ -150,7 +176,7 @@ def test_what_leaves_or_does_not_run_is_nobodys_patient() -> None:
 def test_never_does_anybody_leave_where_a_third_is_sick(
     ill: Mapping[str, Mapping[str, Any]], zones: set[str]
 ) -> None:
-    going = leaving(ward(ill, zones_in_trouble=zones))
+    going = leaving(ward(ill, zones_in_trouble=frozenset(zones)))
     assert not going or len(ill) <= len(IDS) / 3
     for id_ in going:
         assert IDS[id_] not in zones

@@ -1,10 +1,10 @@
-"""core.incidents.drains: when a drain whose incident is over can do no more harm."""
+"""core.incidents.consenting: when a drain whose incident is over can do no more harm."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from core.incidents.drains import not_ended
+from core.incidents.consenting import not_ended
 from core.incidents.observation import NodeView, Observation, PodView, StandingDrain
 from core.views import ClusterView, PartitionView, VoterView
 from tests.every_case import every_case

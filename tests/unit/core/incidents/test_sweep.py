@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.events import Interruption, Kind
-from core.incidents.inventory import ScheduledEvent, StatusView
 from core.incidents.joining import merge, open_incident
-from core.incidents.observation import GroupView, NodeView
+from core.incidents.observation import GroupView, NodeView, ScheduledEvent, StatusView
 from core.incidents.record import Incident, State
 from core.incidents.sweep import Announce, Finding, Snapshot, Wake, findings, is_answered, turn
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.events import Kind
-from core.incidents.decisions import asking, stay, turn_due_at, waiting_turns, who_goes_first
-from core.incidents.learn import settle
+from core.incidents.actions import settle, stay
+from core.incidents.consenting import asking, turn_due_at, waiting_turns, who_goes_first
 from core.incidents.observation import InstanceView, Observation, WaitingTurn
 from core.incidents.record import Incident, NodeDisruption, Release, State, Transition
 from tests.every_case import every_case

@@ -1,4 +1,4 @@
-"""core.incidents.waits: what waits for somebody else calls a person in time, with a way out."""
+"""core.incidents.decide: what waits for somebody else calls a person in time, with a way out."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any, cast
 import pytest
 
 from core.events import Kind
-from core.incidents.actions import DropLease, Page, TerminateInGroup
-from core.incidents.decide import next_action
-from core.incidents.learn import learn, settle
+from core.incidents.actions import Decision, DropLease, Page, TerminateInGroup, settle
+from core.incidents.decide import ENDING_SECONDS, WAITS, next_action
+from core.incidents.learn import learn
 from core.incidents.observation import Observation, PodView
-from core.incidents.record import Decision, Forwarding, Incident, Release, State
+from core.incidents.record import Forwarding, Incident, Release, State
+from core.incidents.replacement import GROUP_SECONDS
 from core.incidents.sweep import Announce, died_again, left_out
-from core.incidents.waits import ENDING_SECONDS, GROUP_SECONDS, WAITS
 from tests.unit.core.incidents.test_guards import NEW_NODE, OLD, PATIENT, POD, housed, shown
 
 PODS = (PodView(name=POD, node_id=10, role="broker", node_name="old", ready=False),)

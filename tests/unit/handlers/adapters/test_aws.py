@@ -12,8 +12,7 @@ from botocore.stub import Stubber
 from moto import mock_aws
 
 from core.incidents.actions import HookResult
-from core.incidents.observation import GroupView
-from core.incidents.sweep import ours
+from core.incidents.observation import GroupView, cluster_ownership
 from handlers.adapters.aws import AwsCloud, SqsQueue, tick_message
 from tests.every_case import every_case
 
@@ -56,8 +55,8 @@ def test_a_group_and_its_instances_are_seen(group: str) -> None:
     assert seen is not None
     assert (seen.desired, seen.maximum) == (2, 4)
     assert seen.staying() == set(seen.instances)
-    assert cloud.groups_of(ours("local-orders")) == (seen,)
-    assert cloud.groups_of(ours("another")) == ()
+    assert cloud.groups_of(cluster_ownership("local-orders")) == (seen,)
+    assert cloud.groups_of(cluster_ownership("another")) == ()
     assert cloud.group("none") is None
     instance = cloud.instance(next(iter(seen.instances)))
     assert instance is not None

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
-from core.incidents.sweep import ours
+from core.incidents.observation import cluster_ownership
 from core.volumes.views import ModificationState
 from handlers.adapters.aws import AwsCloud, Ec2Inventory
 from handlers.adapters.ebs import Ec2Ebs
@@ -121,11 +121,11 @@ def aws(answers: Mapping[str, Any]) -> Mapping[str, Callable[[], Any]]:
     return {
         "instance": lambda: cloud.instance("i-1"),
         "group": lambda: cloud.group("g"),
-        "groups": lambda: cloud.groups_of(ours("orders")),
+        "groups": lambda: cloud.groups_of(cluster_ownership("orders")),
         "volumes on": lambda: cloud.volumes_on("i-1"),
         "zones": cloud.zone_names,
         "volume": lambda: inventory.volume("vol-1"),
-        "states": lambda: inventory.instance_states(ours("orders")),
+        "states": lambda: inventory.instance_states(cluster_ownership("orders")),
         "statuses": lambda: inventory.statuses(["i-1"]),
         "volumes": lambda: ebs.volumes(["vol-1"]),
         "modifications": lambda: ebs.modifications(["vol-1"]),

@@ -10,7 +10,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from core.incidents.sweep import ours
+from core.incidents.observation import cluster_ownership
 from core.naming import managed_tag
 from core.rotation.selection import Launched, why_outdated, why_unknown
 from handlers.adapters.templates import AwsTemplates
@@ -53,7 +53,7 @@ class Account:
         )
 
     def launched(self) -> Launched:
-        (found,) = AwsTemplates("us-east-1").launched_instances(ours(PREFIX)).values()
+        (found,) = AwsTemplates("us-east-1").launched_instances(cluster_ownership(PREFIX)).values()
         return found
 
 

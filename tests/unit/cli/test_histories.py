@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from cli.histories import RULES, breaks
 from core.incidents.record import Forwarding, Incident, State, Transition
-from core.incidents.verify import RULES, breaks
 from tests.explorer.scenarios import TWO
 from tests.explorer.search import play
 from tests.explorer.stage import explored
