@@ -5,22 +5,10 @@
     nothing against it    yes, once the lease is held and a reading made since says the same
 
 handlers.eviction carries it out: it opens the incident that a refusal waits for, takes the lease,
-reads once more, and records the drain before anybody is let through.
-
-Names Kafka's own pods to the API server, which asks about an eviction by its pod's name alone.
-
-Of a Kafka that exists pools come and go, so no stack can write them down: the gate narrows its own
-webhook to those that Strimzi's pod sets name (handlers.eviction.certificate).
-
-Reads what the API server asks before it evicts or deletes something, and writes the answer.
-
-Source: the AdmissionReview of admission.k8s.io/v1; pods/eviction of policy/v1 (an Eviction names
-its pod and nothing of it), deletions of pods and nodes with the object as it was.
-
-Names who may delete a pod of Kafka's without being asked, and why; everybody else is asked.
-
-Evictions are always asked about: nobody on this list evicts. Sources: Kubernetes' own controllers
-and their accounts (kubernetes.io/docs/reference/access-authn-authz/rbac, controller roles).
+reads once more, and records the drain before anybody is let through. Kubernetes' own controllers
+delete pods without being asked; evictions are always asked about. Of a Kafka that exists pools come
+and go: the webhook is narrowed to pods that Strimzi's pod sets name. Sources: AdmissionReview of
+admission.k8s.io/v1, Eviction of policy/v1, controller roles (docs/reference/access-authn-authz).
 """
 
 from __future__ import annotations

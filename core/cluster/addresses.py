@@ -1,17 +1,9 @@
-"""Decides whether the networks that a spec names are such as AWS takes, and few enough.
+"""Decides whether networks, ports and DNS names of a spec are such as AWS takes, and few enough.
 
-Sources: RFC 6890 (addresses that no machine has), the VPC user guide on CIDR blocks, EKS's
-VpcConfigRequest, and the quota of rules in a security group, which our accounts start with.
-
-The ports of the load balancer: one per broker id, spare ones included, and the bootstrap's.
-
-Decides which DNS names a spec may not give: AWS, EC2 or the cluster's own DNS answers for them.
-
-Sources: Route 53's CreateHostedZone ("You can't create a hosted zone for a top-level domain"; names
-under amazonaws.com are reserved by AWS), the VPC user guide on EC2's own host names, the Kubernetes
-DNS specification (CoreDNS answers for cluster.local, in the cluster and nowhere else).
-
-Counts what a ClusterSpec takes of an account before it stands: core.checks.new_cluster compares.
+Sources: RFC 6890, the VPC user guide on CIDR blocks and on EC2's own host names, EKS's
+VpcConfigRequest, the quota of rules in a security group, Route 53's CreateHostedZone (no top-level
+domain, nothing under amazonaws.com), the Kubernetes DNS specification (cluster.local). It also
+counts what a spec takes of an account, which core.checks.new_cluster compares.
 """
 
 from __future__ import annotations

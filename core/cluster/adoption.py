@@ -1,11 +1,7 @@
-"""Adoption: the description of a cluster that exists, by what it is called there.
+"""Describes a cluster that exists, by what it is called there.
 
 Beside ClusterSpec, which describes a cluster that Stillwater makes. `stillwater survey` writes it,
-a person fills in what cannot be seen from outside.
-
-One Kafka of a cluster that exists, as a description names it, and why it cannot be spoken to.
-
-Doubts what a description of a cluster that exists says and nothing forbids.
+and a person fills in what cannot be seen from outside. What is likely meant otherwise is doubted.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Describes who is told when something is wrong, and where they read what to do.
-
-Describes where incidents are told: one channel of a Slack workspace.
-
-Describes when planned work may be done.
-"""
+"""Describes who is told when something is wrong, where, and when planned work may be done."""
 
 from __future__ import annotations
 

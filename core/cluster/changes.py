@@ -1,21 +1,11 @@
 """Decides what of a changed description a running cluster cannot follow, and what it feels.
 
-`stillwater check NEW --against OLD`, and `preview` and `up` beside what Kafka's layer was last made
-from. Sources: Strimzi 1.2.0 (a node keeps its id, the quorum its voters, a topic its replicas),
-Kafka (partitions and the metadata version only rise), EBS (volumes only grow), EKS (one minor
-version at a time, back by one alone: user guide, rollback-cluster.html), EC2 (a VPC keeps its first
-block). What AWS keeps as it was made is in core.cluster.changes.
-
-Says what a changed description takes from clients, and what it no longer keeps.
-
-core.cluster.changes asks it, beside what brokers themselves would feel.
-
-Refuses changes of what AWS keeps as it was made, and says what is protected from others.
-
-Sources: EKS's user guide, network-reqs.html (subnets of the zones a cluster was made with) and
-CreateCluster (`serviceIpv4Cidr`); pulumi-aws#4226 (a target group with a name of its own is not
-replaced while a listener uses it); CreateListener (`DuplicateListener`); EBS's user guide on
-encryption (a volume keeps its key, and whoever attaches it needs a grant of that).
+`stillwater check NEW --against OLD` asks, and `preview` and `up` beside what Kafka's layer was last
+made from: what is refused, whom it shuts out, what is no longer kept. Sources: Strimzi 1.2.0 (a
+node keeps its id, the quorum its voters, a topic its replicas), Kafka (partitions and the metadata
+version only rise), EBS (volumes only grow and keep their key), EKS (one minor version at a time,
+rollback-cluster.html; network-reqs.html; CreateCluster), EC2 (a VPC keeps its first block),
+pulumi-aws#4226 (a target group is not replaced while a listener uses it), CreateListener.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Defines what the sections of a ClusterSpec share: their base and the shapes of common values.
 
-Decides whether an expression over metric names would reach Kafka as it is meant.
-
-Strimzi joins them with commas into one line of Java's properties, of which the reporter makes Java
-patterns: a comma ends an expression, a backslash is taken away, and what Java does not read stops
-every broker. Sources: Strimzi's metrics reporter (prometheus.metrics.reporter.allowlist, a list),
+Expressions over metric names are joined by Strimzi with commas into one line of Java's properties,
+of which the reporter makes Java patterns: a comma ends one, a backslash is taken away, and what
+Java does not read stops every broker. Sources: Strimzi's prometheus.metrics.reporter.allowlist,
 java.util.Properties, java.util.regex.Pattern.
 """
 

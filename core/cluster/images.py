@@ -1,9 +1,7 @@
-"""Decides whether a name is an image's, by the grammar of github.com/distribution/reference.
+"""Describes the eviction gate, and decides whether a name is an image's.
 
-A registry with its port, a repository of lower case parts, a tag, a digest; and one rule more for
-what must not run in two versions at once.
-
-Describes the gate that everybody who evicts one of Kafka's pods has to pass.
+The grammar is that of github.com/distribution/reference, with one rule more: what must not run in
+two versions at once names its version.
 """
 
 from __future__ import annotations

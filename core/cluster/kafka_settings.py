@@ -1,24 +1,11 @@
 """Judges settings of brokers, topics and Connect by what Kafka's own classes define of them.
 
 A topic with a value that Kafka refuses is never made; a broker or a worker with one never starts.
-The definitions are Kafka's, written by `python -m local.kafka.definitions`: whose a setting is, its
-type, and what a value must be, as Kafka's documentation has it.
-
-Decides the settings of brokers that a description does not say: Kafka's own are not enough.
-
-Judges settings beside each other that have kept brokers, topics or Connect from starting.
-
-Kafka's definitions know single settings alone. What stands here has stopped somebody: remote
-storage without its class and local retention above the whole (KIP-405), a fetch that waits longer
-than a replica may lag (Kafka's documentation of `replica.fetch.wait.max.ms`), topics of Connect
-with more replicas than brokers, sessions outside the brokers' limits, a delivery that ends before
-its request (ProducerConfig's own refusals).
-
-Decides which settings and ports of Kafka and Connect the operator leaves to a user.
-
-What it keeps to itself it drops without a word, so that a setting looks made and is not.
-Sources: Strimzi 1.2.0's KafkaClusterSpec and the KafkaConnect definition (forbidden prefixes and
-their exceptions), ListenersValidator (ports).
+The definitions are Kafka's, written by `python -m local.kafka.definitions`. They know single
+settings alone: of pairs those are judged that have stopped somebody (KIP-405's remote storage, a
+fetch that waits longer than a replica may lag, Connect's topics and sessions, ProducerConfig's
+deliveries). What the operator keeps to itself it drops without a word, so that a setting looks made
+and is not: Strimzi 1.2.0's KafkaClusterSpec (forbidden prefixes) and ListenersValidator (ports).
 """
 
 from __future__ import annotations

@@ -1,24 +1,11 @@
-"""Checks a ClusterSpec against what AWS sets and no request changes: `check(spec)` lists it.
+"""Checks a ClusterSpec against limits that AWS and Kubernetes set and no request changes.
 
-The limits of a single setting, and those of Kubernetes, are in the ClusterSpec itself. Here are the
-ones that take a table of instance types, or knowledge of every name the stacks give. The quota of
-targets needs no rule: with 50 listeners at most, a load balancer never has 500.
-
-Knows what the pods beside Kafka request of a node, and what of a node those on every one leave.
-
-Source of ours: the charts and Deployments of infra/, which read these figures. Of EKS's add-ons:
-the values of their charts (vpc-cni with its network policy agent, kube-proxy, the EBS CSI driver's
-three containers on a node and six in its controller, eks-node-monitoring-agent, CoreDNS).
-
-Lists the Kafka nodes of a description: their ids, their node pools and their roles.
-
-Decides whether what a description puts into one object of Kubernetes fits there.
-
-Sources: Kubernetes' ConfigMap, whose data has 1 MiB, in which Strimzi writes what a broker or a
-worker is told; etcd, whose requests have 1.5 MiB, for every other object. The smaller is kept for
-both, since what else an object holds is small beside either. CEL's parser takes an expression of
-100,000 characters, in which a webhook names whom it does not ask; an item of DynamoDB, in which
-functions are told of every node, has 400 KB (Constraints.html).
+The limits of a single setting are in the ClusterSpec itself. Here are those that take a table of
+instance types, every name the stacks give, or the size of a whole object. With 50 listeners a load
+balancer never has 500 targets, so that quota needs no rule. What the pods beside Kafka request is
+read by infra's charts; of EKS's add-ons it is in their charts' values. Sizes: a ConfigMap's data
+has 1 MiB and etcd's requests 1.5 MiB, of which the smaller is kept for both; CEL's parser takes
+100,000 characters; an item of DynamoDB has 400 KB (Constraints.html).
 """
 
 from __future__ import annotations

@@ -1,13 +1,9 @@
-"""Decides which instance types can be no node here, from what EC2 says of them.
+"""Decides which instance types can be no node here, and whether a node's own pods fit it.
 
-Sources: AL2023's system requirements (ARMv8.2, so no A1), EC2's user guide on Mac instances, on
-accelerated computing and on EBS-optimized instance types; DescribeInstanceTypes as recorded in moto
-5.2.5 (EbsOptimizedSupport "unsupported"; GpuInfo, FpgaInfo, NeuronInfo and the like).
-
-Decides whether a node's own pods fit it, and what every cluster needs beside Kafka its nodes.
-
-A pod takes an address of its node's network interfaces, which a small type has few of, and what it
-requests. What finds no room is Pending for ever, and `up` waits for it until its time is out.
+A pod takes an address of its node's network interfaces and what it requests; what finds no room is
+Pending for ever. Sources: AL2023's system requirements (ARMv8.2, so no A1), EC2's user guide on Mac
+instances, accelerated computing and EBS-optimized types; DescribeInstanceTypes as recorded in moto
+5.2.5 (EbsOptimizedSupport, GpuInfo, FpgaInfo, NeuronInfo).
 """
 
 from __future__ import annotations

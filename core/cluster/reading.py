@@ -1,15 +1,8 @@
-"""From what a user wrote to a ClusterSpec, or to a sentence per problem.
+"""Makes a ClusterSpec of what a user wrote, or a sentence per problem.
 
-Reads what a description's keys mean: the text below each field, for reference and schema.
-
-Pydantic can read it itself, and would each time a section is imported: a seventh of the time that
-`stillwater check` takes, for words that only `make docs` prints.
-
-Finds what a misspelt key was meant to be: the nearest one of its section, or its right place.
-
-Says in words what each pattern of a description asks for: nobody reads expressions at a form.
-
-A test holds the table complete for every setting there is.
+A misspelt key is answered with the nearest one of its section, and a pattern with what it asks for.
+What keys mean is the text below each field: pydantic could read it itself, and would at each
+import, a seventh of the time that `stillwater check` takes, for words that only `make docs` prints.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Writes a frozen dataclass as a JSON document, and reads it back by the dataclass's own types.
 
 One codec for what `pulumi up` says and something else reads: a function's settings (infra.functions
--> handlers), a cluster's facts (cli, infra -> spark). A field is written under its own name.
-
-Names what carries a function's settings: two variables, and an item of the ledger's table.
+-> handlers), carried by two variables and an item of the ledger's table, and a cluster's facts
+(cli, infra -> spark). A field is written under its own name.
 """
 
 from __future__ import annotations
