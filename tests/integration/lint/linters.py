@@ -70,7 +70,7 @@ def checkov(path: Path, framework: str) -> list[dict[str, Any]]:
 
 
 def kube_score(files: Iterable[Path], kubernetes: str) -> list[tuple[str, str]]:
-    """Return what kube-score finds in manifests, warnings included: check and Kind.namespace.name."""
+    """Return what kube-score finds in manifests: check and Kind.namespace.name."""
     command = [str(tool_path("kube-score")), "score", "--output-format", "json"]
     named = [str(path) for path in files]
     version = "v" + kubernetes.rpartition(".")[0]
