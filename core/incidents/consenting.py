@@ -5,7 +5,7 @@ core.incidents.draining before it is sent again, core.gate before an eviction.
 
 Decides when Kafka's disruption budgets let a party's pod go beside others, and when no longer.
 
-Two budgets divide Kafka's pods by one label (infra.kafka.budgets): whoever carries it is under one
+Two budgets divide Kafka's pods by one label (infra.kafka.cluster): whoever carries it is under one
 that lets all of them go, everybody else under one that allows one pod fewer than there are. So
 while anybody is labelled, nobody else can be evicted; and one that leaves alone needs no label.
 

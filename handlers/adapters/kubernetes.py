@@ -122,7 +122,7 @@ OUT_OF_SERVICE = {
 
 # Of a kubelet's own words.
 LONGEST_SAID = 200
-# Of the budget over those who stay (infra.kafka.budgets).
+# Of the budget over those who stay (infra.kafka.cluster).
 _UNLABELLED = {"key": MAY_LEAVE_LABEL, "operator": "DoesNotExist"}
 # Written by the EKS node monitoring agent, where it is installed; False is a machine in trouble.
 AGENT_CONDITIONS = frozenset(

@@ -17,8 +17,8 @@ from infra.functions.ledger import ArchiveBucket, LedgerTable
 from infra.functions.loop import NAMES, Alone, FunctionAccess, LoopFunctions
 from infra.functions.network import HandlerNetwork, HandlerNetworkArgs
 from infra.functions.slack import Stories
-from infra.gate.gate import EvictionGate, EvictionGateArgs
-from infra.loadbalancing.access import advertised_ports
+from infra.gate import EvictionGate, EvictionGateArgs
+from infra.loadbalancing import advertised_ports
 from infra.nodes.hooks import DepartureHooks
 from stacks.layer import Layer
 

@@ -12,7 +12,7 @@ import yaml
 
 from cli.engine.layers import Layers
 from cli.engine.progress import LayerFailed
-from infra.eks.kubeconfig import kubeconfig
+from infra.eks.cluster import kubeconfig
 from local import environment
 from local.twin import Twin
 from tests.components.examples import COMPONENTS, example
