@@ -32,8 +32,7 @@ from infra.functions.catalogue import HEALTH, carrying
 from infra.functions.definition import Scope
 from infra.functions.function import FunctionPlacement, Shared, in_cluster
 from infra.functions.ledger import ArchiveBucket, LedgerTable
-from infra.functions.loop import NAMES, Alone, FunctionAccess, LoopFunctions
-from infra.functions.slack import Stories
+from infra.functions.loop import NAMES, Alone, FunctionAccess, LoopFunctions, Stories
 from infra.functions.termination import Group, Termination, TerminationArgs
 from infra.gate import EvictionGate, EvictionGateArgs
 from infra.nodes.hooks import Hooks, HooksArgs

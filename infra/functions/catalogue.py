@@ -21,6 +21,7 @@ from core.settings.functions import (
     HealthSettings,
     InterruptionSettings,
     RotateSettings,
+    SlackSettings,
     SweepSettings,
     TickSettings,
 )
@@ -34,6 +35,7 @@ from infra.functions.definition import (
     Scope,
     find_open,
     keep_the_ledger,
+    know,
     look,
     on_items,
     read_queue,
@@ -41,7 +43,6 @@ from infra.functions.definition import (
     send,
     write_incidents,
 )
-from infra.functions.slack import SLACK
 from infra.functions.webhook import WEBHOOK
 
 
@@ -537,6 +538,41 @@ VOLUMES = Definition(
     own_settings=lambda cluster: {"volumes": cluster.volumes},
     kubernetes=_volumes_rights,
     schedule=("rate(5 minutes)", "looks at the volumes"),
+)
+
+
+def _slack_may(scope: Scope) -> Sequence[iam.Statement]:
+    slack = scope.cluster.slack
+    return [
+        read_queue(scope, "stories"),
+        send(scope, "TellItLater", "stories"),
+        on_items(
+            scope,
+            "ReadIncidents",
+            ["GetItem"],
+            "incident#*",
+            "rotation#*",
+            "story#*",
+            f"freezes#{scope.cluster.name}",
+        ),
+        on_items(scope, "KeepThreads", ["PutItem"], "story#*"),
+        *([] if slack is None else [know(scope.secret(slack.secret_name))]),
+    ]
+
+
+def _slack_own_settings(cluster: Operated) -> Mapping[str, Any]:
+    slack = {} if cluster.slack is None else cluster.slack.model_dump()
+    return {**slack, "hold_limit_seconds": cluster.timings.hold_limit_seconds}
+
+
+SLACK = Definition(
+    name="slack",
+    description="An incident that changed is told in its Slack thread",
+    settings=SlackSettings,
+    may=_slack_may,
+    own_settings=_slack_own_settings,
+    # The least AWS accepts at once; Slack takes about one message a second.
+    reads=Reads(queue="stories", batch=10, at_once=2),
 )
 
 
