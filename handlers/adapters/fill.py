@@ -1,4 +1,4 @@
-"""How full Kafka's volumes are: from the brokers, and now and before from a Prometheus.
+"""Reads how full Kafka's volumes are: from the brokers, and now and before from a Prometheus.
 
 Since KIP-827 a broker tells the size of the file system below a log directory and what is free of
 it (DescribeLogDirs). That needs no agent and no Prometheus; controllers, which are no brokers, do

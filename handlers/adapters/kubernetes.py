@@ -1,4 +1,4 @@
-"""What the handlers ask of Kubernetes: nodes, Kafka's pods, NodeClaims, and drains of ours."""
+"""Asks Kubernetes for the handlers: nodes, Kafka's pods, NodeClaims, and drains of ours."""
 
 from __future__ import annotations
 

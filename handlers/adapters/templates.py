@@ -1,4 +1,4 @@
-"""What Kafka's instances were launched as, what their groups would launch, and new root volumes.
+"""Reads what Kafka's instances were launched as and their groups would launch; replaces roots.
 
 EC2's task to replace a root volume stands under the key of an incident.
 """

@@ -1,4 +1,4 @@
-"""What EMR runs: the Spark jobs as a zip, and the wheels that its Python needs beside Spark.
+"""Packs what EMR runs: the Spark jobs as a zip, and the wheels that its Python needs beside Spark.
 
 The same sources make the same bytes, on any machine, at any time. The zip holds spark/ and core/
 (without cluster/, which needs pydantic) and is pure Python; EMR takes it by --py-files. pip fetches

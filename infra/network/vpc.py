@@ -1,4 +1,4 @@
-"""Where a cluster stands: a VPC of ours or somebody else's, its subnets, the ways to AWS's APIs.
+"""Builds where a cluster stands: a VPC, ours or somebody else's, subnets, ways to AWS's APIs.
 
 Nodes and functions live in a private subnet per zone. The public ones hold one NAT gateway per
 zone, so that a zone that fails takes nobody else's way out with it. The control plane's network
