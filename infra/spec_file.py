@@ -233,10 +233,10 @@ class SpecFile:
         of_pool = [path for path in found if pool is not None and path[: len(pool)] == pool]
         return next(iter(of_pool or found), None)
 
-    def _item(self, of: Path_, words: Sequence[str]) -> FilePlace | None:
+    def _item(self, listed: Path_, words: Sequence[str]) -> FilePlace | None:
         """Return the place of the item of a list that the words name."""
         for path, value in self.values.items():
-            if len(path) > len(of) and path[: len(of)] == of and value in words:
+            if len(path) > len(listed) and path[: len(listed)] == listed and value in words:
                 return self.places[path]
         return None
 
