@@ -18,7 +18,7 @@ from typing import Any
 from bench import record
 
 ENGINE, SHAPE = "spark", "repeating"
-# What infra.analytics.application lets a job have, in workers of EMR's default size.
+# What infra.analytics.report_job lets a job have, in workers of EMR's default size.
 WORKERS, WORKER_VCPU, WORKER_GB = 16, 4, 16
 # us-east-1, x86; ARM64, which the stacks use, is billed for less (https://aws.amazon.com/emr/pricing).
 USD_PER_VCPU_HOUR, USD_PER_GB_HOUR = 0.052624, 0.0057785

@@ -18,7 +18,7 @@ FACTS = {
     # KIP-1017: Connect's GET /health answers 500 and 503 only after this wait.
     "connect_health_wait_seconds": 10,
     # What the kubelet keeps back of its shutdown for the pods that nodes cannot do without (network
-    # plugin, volume driver): ours, as infra/eks/bootstrap.py renders it.
+    # plugin, volume driver): ours, as infra/eks/launch.py renders it.
     "critical_pods_shutdown_seconds": 30,
     # Ours: how often the sweep looks for an incident that nothing carries, and how late a tick is
     # taken for lost at the soonest (core.settings.functions.late_seconds).

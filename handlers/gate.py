@@ -24,9 +24,9 @@ from core.naming import gate_host
 from core.settings.functions import GateSettings as Settings
 from handlers.adapters.aws import SqsQueue
 from handlers.adapters.claims import wanted_pods
-from handlers.adapters.connections import open_api, open_claims
-from handlers.adapters.eks import EksApi
+from handlers.adapters.eks import EksApi, open_api
 from handlers.adapters.kafka_identity import KafkaAccess
+from handlers.adapters.kubernetes import open_claims
 from handlers.eviction.certificate import Keeper
 from handlers.eviction.counts import Counts
 from handlers.eviction.gate import Gate

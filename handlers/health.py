@@ -17,7 +17,7 @@ from core.health.examination import Expected
 from core.settings.functions import HealthSettings
 from handlers.adapters import metrics
 from handlers.adapters.claims import read_conditions, wanted_roles
-from handlers.adapters.connections import open_api
+from handlers.adapters.eks import open_api
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kafka_identity import KafkaAccess
 from handlers.adapters.pods import EksPods, PodExporters, through

@@ -14,9 +14,10 @@ from aws_lambda_powertools import Logger
 from core.settings.functions import RotateSettings
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, SqsQueue
-from handlers.adapters.connections import open_api, open_claims, open_nodes
+from handlers.adapters.eks import open_api
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kafka_identity import KafkaAccess
+from handlers.adapters.kubernetes import open_claims, open_nodes
 from handlers.adapters.pods import AT_ONCE, PodExporters
 from handlers.adapters.templates import AwsTemplates
 from handlers.incidents.act import ErrorSnapshots

@@ -10,7 +10,7 @@ from core.settings import prometheus_address
 from core.settings.volumes import SamplesSettings
 from core.volumes.series import Whose
 from handlers.adapters import metrics
-from handlers.adapters.connections import open_api
+from handlers.adapters.eks import open_api
 from handlers.adapters.prometheus import Prometheus, route
 from handlers.adapters.sample_files import S3SampleFiles
 from handlers.store.settings import read_settings

@@ -9,7 +9,8 @@ from typing import Any
 from core.settings.functions import SweepSettings, late_seconds
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, Ec2Inventory, SqsQueue
-from handlers.adapters.connections import open_api, open_claims, open_nodes
+from handlers.adapters.eks import open_api
+from handlers.adapters.kubernetes import open_claims, open_nodes
 from handlers.incidents.broom import Broom
 from handlers.incidents.reception import Reception
 from handlers.store.archive import open_archivist

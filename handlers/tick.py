@@ -13,10 +13,10 @@ from core.settings.functions import TickSettings, late_seconds
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, Ec2Inventory, SqsQueue
 from handlers.adapters.batch import answer
-from handlers.adapters.connections import open_api, open_claims, open_nodes
+from handlers.adapters.eks import open_api
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kafka_identity import KafkaAccess
-from handlers.adapters.kubernetes import NO_ENDS, EksClaimEnds, EksDrain
+from handlers.adapters.kubernetes import NO_ENDS, EksClaimEnds, EksDrain, open_claims, open_nodes
 from handlers.adapters.pages import SnsTopic
 from handlers.adapters.pods import AT_ONCE, PodExporters
 from handlers.adapters.templates import Ec2RootVolumes

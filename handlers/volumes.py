@@ -12,13 +12,11 @@ from core.settings import prometheus_address
 from core.settings.volumes import VolumesSettings
 from handlers.adapters import metrics
 from handlers.adapters.claims import EksClaims
-from handlers.adapters.connections import open_api
 from handlers.adapters.ebs import CloudWatchLoads, Ec2Ebs
-from handlers.adapters.eks import EksApi
-from handlers.adapters.fill import KafkaFills
+from handlers.adapters.eks import EksApi, open_api
+from handlers.adapters.fill import KafkaFills, PrometheusVolumes
 from handlers.adapters.kafka_identity import KafkaAccess
 from handlers.adapters.prometheus import Prometheus, route
-from handlers.adapters.volume_series import PrometheusVolumes
 from handlers.store.ledger import DynamoLedger
 from handlers.store.records import DynamoRecords
 from handlers.store.runs import LedgerRuns

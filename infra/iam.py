@@ -189,7 +189,8 @@ def entry_options(role: aws.iam.Role, parent: pulumi.Resource) -> pulumi.Resourc
     """Replace an access entry together with its role.
 
     EKS keeps the role's unique id. A role that is made again has another one, under the same ARN.
-    EKS takes no second entry for one ARN, so the old entry goes first.
+    EKS takes no second entry for one ARN, so the old entry goes first. A state from before this
+    option has no id: the engine notes it and replaces nothing.
     """
     return pulumi.ResourceOptions(
         parent=parent, replacement_trigger=role.unique_id, delete_before_replace=True

@@ -14,7 +14,7 @@ from core.cluster.adoption_plan import LEAVING, TOUCHES
 from core.cluster.reading import meanings
 from infra.functions.catalogue import functions
 from infra.functions.definition import Scope
-from infra.gate.definition import GATE
+from infra.gate import GATE
 from reference.functions import ACCOUNT, rights
 
 _HEAD = """# Clusters that exist: levels, rights, keys

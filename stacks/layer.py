@@ -16,7 +16,7 @@ from core.cluster import ClusterSpec
 from core.cost import pricing
 from core.naming import FOUNDATION
 from infra import iam, protection
-from infra.eks import kubeconfig
+from infra.eks.cluster import kubernetes_provider
 from infra.spec import ROOT
 from infra.tags import Tags
 
@@ -80,7 +80,7 @@ class Layer:
     def kubernetes(self) -> k8s.Provider:
         """The cluster that the foundation made."""
         foundation = self.earlier(FOUNDATION)
-        return kubeconfig.provider(
+        return kubernetes_provider(
             "kubernetes",
             eks_cluster=self.spec.prefix,
             region=self.spec.region,

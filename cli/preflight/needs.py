@@ -8,7 +8,7 @@ from core.cluster.network import service_cidr
 from core.model.account import NeededNetwork, Needs
 from infra import buckets
 from infra.eks import addon_versions, addons
-from infra.network import endpoints
+from infra.network import vpc
 from infra.tags import Tags
 
 
@@ -52,8 +52,8 @@ def _network_of(spec: ClusterSpec) -> NeededNetwork | None:
         services=service_cidr(spec.network.blocks),
         subnets={subnet: (zones[subnet], least) for subnet, least in addresses.items()},
         route_tables=existing.private_route_table_ids,
-        gateways=tuple(map(service.format, endpoints.GATEWAYS)),
-        interfaces=tuple(map(service.format, endpoints.INTERFACES))
+        gateways=tuple(map(service.format, vpc.GATEWAYS)),
+        interfaces=tuple(map(service.format, vpc.INTERFACES))
         if spec.network.interface_endpoints
         else (),
         private_zone=None if zone is None else zone.lower(),

@@ -20,7 +20,7 @@ from core.errors import InvalidInput
 
 # AWS's own calculator: a year's hours in twelve parts.
 DAYS_PER_MONTH = Decimal(HOURS_PER_MONTH) / 24
-# What infra/ gives every node, and how many services infra/network/endpoints.py reaches: tests
+# What infra/ gives every node, and how many services infra/network/vpc.py reaches: tests
 # compare.
 ROOT_VOLUME_GIB = 50
 INTERFACE_SERVICES = 13

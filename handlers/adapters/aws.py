@@ -1,19 +1,26 @@
-"""EC2, Auto Scaling and SQS: the few calls the handlers make, answered in core's words.
-
-EC2's lists, answered in core's words: volumes, instances by tag, status checks.
-"""
+"""EC2, Auto Scaling and SQS: the few calls and lists the handlers ask, answered in core's words."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 import boto3
 from botocore.exceptions import ClientError
 
 from core.incidents.actions import HookResult
-from core.incidents.observation import GROUP_TAG, GroupView, InstanceView, Mark, Ownership
+from core.incidents.observation import (
+    GROUP_TAG,
+    EbsVolume,
+    GroupView,
+    InstanceView,
+    Mark,
+    Ownership,
+    ScheduledEvent,
+    StatusView,
+)
 from handlers.adapters.calls import (
     CLIENT,
     ONE_TRY,
@@ -26,17 +33,7 @@ from handlers.adapters.calls import (
 if TYPE_CHECKING:
     from mypy_boto3_autoscaling.paginator import DescribeAutoScalingGroupsPaginator
     from mypy_boto3_autoscaling.type_defs import AutoScalingGroupTypeDef
-    from mypy_boto3_ec2.type_defs import InstanceTypeDef
-
-from collections.abc import Sequence
-from datetime import datetime
-from typing import TYPE_CHECKING
-
-from core.incidents.observation import EbsVolume, ScheduledEvent, StatusView
-
-if TYPE_CHECKING:
-    from mypy_boto3_ec2.type_defs import InstanceStatusTypeDef
-
+    from mypy_boto3_ec2.type_defs import InstanceStatusTypeDef, InstanceTypeDef
 
 LONGEST_DELAY_SECONDS = 900
 # On every volume that the EBS driver has made, and on none of an instance's own.

@@ -1,15 +1,8 @@
-"""Bounds how the handlers call others: how long AWS is waited for, how much is asked at once.
-
-Takes steps of which none waits for another: what refuses one of them keeps none of the rest.
-
-Says in a sentence that somebody answered in a shape this release does not read.
+"""Bounds how the handlers call others: how long they wait, how much at once, what a failure keeps.
 
 What AWS, Kubernetes and Kafka answer grows. An answer that cannot be read is none: whoever asked
-treats it as silence, keeps what it has and calls a person, where a traceback would end the turn.
-
-Asks several sources at once and waits for a bounded time: who is silent by then is said so.
-
-A source that hangs keeps its thread, which dies with the process; nobody waits for it.
+treats it as silence, keeps what it has and calls a person, where a traceback would end the turn. A
+source that hangs keeps its thread, which dies with the process; nobody waits for it.
 """
 
 from __future__ import annotations

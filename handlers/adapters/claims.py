@@ -1,6 +1,6 @@
-"""KafkaNodePools and their claims: what they ask for and have; the one write is to a pool.
+"""Strimzi's resources of one Kafka: what its operator does, which pods are to be, pools and claims.
 
-Reads Strimzi's resources of one Kafka: what its operator does, and which pods are to be.
+The one write is to a node pool.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import quote
 
 from core.availability.operator import (
@@ -123,22 +123,6 @@ class ClaimView:
     troubles: tuple[Trouble, ...]
 
 
-class VolumeClaims(Protocol):
-    """What λ volumes asks of Kubernetes."""
-
-    def pools(self) -> tuple[PoolView, ...]:
-        """Return the cluster's KafkaNodePools."""
-
-    def claims(self) -> tuple[ClaimView, ...]:
-        """Return the claims of the cluster's Kafka nodes that have a volume."""
-
-    def classes(self) -> frozenset[Performance]:
-        """Return what the EBS driver's VolumeAttributesClasses of ours give."""
-
-    def ask(self, pool: PoolView, wanted: Mapping[int, Gp3]) -> None:
-        """Have a pool ask for volumes; raises Conflict when it was changed since it was read."""
-
-
 class EksClaims:
     """Claims and pools of an EKS cluster."""
 
@@ -148,6 +132,7 @@ class EksClaims:
 
     @known_shape("The Kubernetes API")
     def pools(self) -> tuple[PoolView, ...]:
+        """Return the cluster's KafkaNodePools."""
         path = f"/apis/kafka.strimzi.io/v1/namespaces/{self._namespace}/kafkanodepools"
         items = self._api.list(path, labelSelector=self._selector)
         ignored = read_conditions(self._api, self._namespace, self._cluster).ignored
@@ -155,6 +140,7 @@ class EksClaims:
 
     @known_shape("The Kubernetes API")
     def claims(self) -> tuple[ClaimView, ...]:
+        """Return the claims of the cluster's Kafka nodes that have a volume."""
         handles = {
             item["metadata"]["name"]: item["spec"]["csi"]["volumeHandle"]
             for item in self._api.list("/api/v1/persistentvolumes")
@@ -166,11 +152,13 @@ class EksClaims:
 
     @known_shape("The Kubernetes API")
     def classes(self) -> frozenset[Performance]:
+        """Return what the EBS driver's VolumeAttributesClasses of ours give."""
         items = self._api.list("/apis/storage.k8s.io/v1/volumeattributesclasses")
         found = (performance_of(item["metadata"]["name"]) for item in items)
         return frozenset(each for each in found if each is not None)
 
     def ask(self, pool: PoolView, wanted: Mapping[int, Gp3]) -> None:
+        """Have a pool ask for volumes; raises Conflict when it was changed since it was read."""
         path = (
             f"/apis/kafka.strimzi.io/v1/namespaces/{self._namespace}/kafkanodepools/"
             f"{quote(pool.name)}"

@@ -1,9 +1,8 @@
-"""EC2's word on volumes: their shape, their latest modification, the instances they are on.
+"""Volumes as EC2 and CloudWatch have them: shape, latest modification, instances, and load.
 
-Reads the load of volumes from CloudWatch: rates, and minutes in which it was too much.
-
-EBS publishes both for every volume on a Nitro instance, and EC2 the same of the instance's own
-limit; nothing has to be installed. A metric costs a cent per thousand questions.
+EBS publishes rates, and minutes in which too much was asked, for every volume on a Nitro instance,
+and EC2 the same of the instance's own limit; nothing has to be installed. A metric costs a cent per
+thousand questions.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 import boto3
 from botocore.exceptions import ClientError
@@ -34,19 +33,6 @@ class EbsView:
     instance_id: str | None
 
 
-class Ebs(Protocol):
-    """What λ volumes asks of EC2."""
-
-    def volumes(self, ids: Sequence[str]) -> Mapping[str, EbsView]:
-        """Return the volumes that EC2 knows; another type's than gp3 are left out."""
-
-    def modifications(self, ids: Sequence[str]) -> Mapping[str, Modification]:
-        """Return the latest modification of those that have one."""
-
-    def instance_types(self, ids: Sequence[str]) -> Mapping[str, str]:
-        """Return the type of every instance."""
-
-
 class Ec2Ebs:
     """EC2 through boto3."""
 
@@ -55,6 +41,7 @@ class Ec2Ebs:
 
     @known_shape("EC2")
     def volumes(self, ids: Sequence[str]) -> Mapping[str, EbsView]:
+        """Return the volumes that EC2 knows; another type's than gp3 are left out."""
         found = {}
         for some in portions(ids, MOST_PER_CALL):
             # A filter, since one volume that is gone would fail a call that names it.
@@ -70,6 +57,7 @@ class Ec2Ebs:
 
     @known_shape("EC2")
     def modifications(self, ids: Sequence[str]) -> Mapping[str, Modification]:
+        """Return the latest modification of those that have one."""
         found: dict[str, Modification] = {}
         for some in portions(ids, MOST_PER_CALL):
             filters = [{"Name": "volume-id", "Values": some}]
@@ -88,6 +76,7 @@ class Ec2Ebs:
 
     @known_shape("EC2")
     def instance_types(self, ids: Sequence[str]) -> Mapping[str, str]:
+        """Return the type of every instance."""
         found = {}
         for some in portions(ids, MOST_PER_CALL):
             filters = [{"Name": "instance-id", "Values": some}]
@@ -134,13 +123,6 @@ INSTANCE_METRICS = {
 Series = Mapping[str, Mapping[float, float]]
 
 
-class Loads(Protocol):
-    """What λ volumes asks of whoever measures."""
-
-    def loads(self, volumes: Mapping[str, str | None], now: float) -> Mapping[str, Load]:
-        """Return the load of volumes, given with the instances they are on."""
-
-
 class CloudWatchLoads:
     """CloudWatch through boto3."""
 
@@ -151,6 +133,7 @@ class CloudWatchLoads:
 
     @known_shape("CloudWatch")
     def loads(self, volumes: Mapping[str, str | None], now: float) -> Mapping[str, Load]:
+        """Return the load of volumes, given with the instances they are on."""
         instances = {instance for instance in volumes.values() if instance}
         asked = [
             *_queries("AWS/EBS", "VolumeId", sorted(volumes), VOLUME_METRICS),

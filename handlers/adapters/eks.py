@@ -1,9 +1,7 @@
 """Requests to the API server of an EKS cluster, each under a token that STS signed.
 
 No Kubernetes client: importing one costs a Lambda 1.7 s and 140 MB (research: local-tooling 5).
-What is asked of it is handlers.adapters.kubernetes.
-
-TLS to servers whose certificates a cluster's own authority has signed; when one ends.
+What is asked of it is handlers.adapters.kubernetes. TLS trusts the cluster's own authority alone.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ import json
 import ssl
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import boto3
@@ -24,6 +22,9 @@ from botocore.auth import SigV4QueryAuth
 from botocore.awsrequest import AWSRequest
 
 from core.errors import Conflict, StillwaterError
+
+if TYPE_CHECKING:
+    from core.settings.functions import InCluster
 
 EXPLICIT_VERSION, UTC_TIME, LONG_FORM = 0xA0, 0x17, 0x80
 
@@ -264,6 +265,17 @@ class EksApi:
             headers={"Authorization": f"Bearer {token}", **headers},
             **options,
         )
+
+
+def open_api(settings: InCluster, connections: int = 1) -> EksApi:
+    """Return the cluster's API server; as many requests at a time as there are `connections`."""
+    return EksApi(
+        endpoint=settings.api.endpoint,
+        ca_pem=settings.api.ca_pem,
+        eks_cluster=settings.api.eks_cluster,
+        region=settings.region,
+        connections=connections,
+    )
 
 
 def _message(answered: bytes) -> str:

@@ -1,27 +1,33 @@
-"""Asks the brokers how full their volumes are: DescribeLogDirs.
+"""Reads how full Kafka's volumes are: from the brokers, and now and before from a Prometheus.
 
 Since KIP-827 a broker tells the size of the file system below a log directory and what is free of
-it. That needs no agent and no Prometheus; controllers, which are no brokers, do not tell.
+it (DescribeLogDirs). That needs no agent and no Prometheus; controllers, which are no brokers, do
+not tell. A Prometheus tells an hour of the volumes' load as well. Every series that is missing is
+told as a sentence; the caller asks whoever else may know.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
 
 from kafka.errors import KafkaError
 
 from core.availability.wholeness import KafkaRequest
+from core.volumes import series
+from core.volumes.series import AVAILABLE, CAPACITY, CLAIM_LABEL, VOLUME_LABEL
+from core.volumes.views import Load
 from handlers.adapters.calls import known_shape
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kafka_reading import (
-    Wire,
+    WireAdmin,
     brokers_there,
     log_dirs_request,
     raise_where_refused,
 )
+from handlers.adapters.prometheus import Prometheus
 
 # Strimzi mounts volume n of every node there.
 LOG_DIRECTORY = re.compile(r"/var/lib/kafka/data-(?P<number>\d+)/")
@@ -49,22 +55,16 @@ class FillView:
         return volume_bytes - self.usable_bytes
 
 
-class Fills(Protocol):
-    """What λ volumes asks of Kafka."""
-
-    def fills(self) -> Mapping[tuple[int, int], FillView]:
-        """Return what every broker's volumes hold, by node id and volume number."""
-
-
 class KafkaFills(KafkaAdmin):
     """Asks every broker that is there."""
 
     @known_shape("Kafka")
     def fills(self) -> Mapping[tuple[int, int], FillView]:
+        """Return what every broker's volumes hold, by node id and volume number."""
         return self._ask(_fills)
 
 
-def _fills(wire: Wire) -> Mapping[tuple[int, int], FillView]:
+def _fills(wire: WireAdmin) -> Mapping[tuple[int, int], FillView]:
     found = {}
     ids = brokers_there(wire)
     answers = wire.ask_each([(broker_id, log_dirs_request()) for broker_id in ids])
@@ -91,3 +91,99 @@ def _fill(directory: Any) -> FillView:
     if total is None or usable is None or total < 0 or usable < 0:
         return FillView(logs)
     return FillView(logs, total, usable)
+
+
+# A query names its volumes, and a URL has an end.
+VOLUMES_A_QUERY = 100
+PAST_SECONDS = 14 * 24 * 3600.0
+PAST_STEP_SECONDS = 3600.0
+SCRAPE_KUBELETS = "let it scrape the kubelets, whose own endpoint tells of claims"
+SCRAPE_DRIVER = "let it scrape the EBS driver's nodes (node.enableMetrics) at least once a minute"
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesResult(Generic[T]):
+    """What was found, and what was not, as sentences."""
+
+    found: Mapping[str, T] = field(default_factory=dict)
+    gaps: tuple[str, ...] = ()
+
+
+class PrometheusVolumes:
+    """One cluster's volumes in a Prometheus; `labels` tell it from others that are there."""
+
+    def __init__(
+        self,
+        prometheus: Prometheus,
+        namespace: str,
+        kafka_cluster: str,
+        labels: Mapping[str, str] | None = None,
+    ) -> None:
+        self._prometheus, self._labels = prometheus, dict(labels or {})
+        self._namespace, self._cluster = namespace, kafka_cluster
+
+    def fills(self, claims: Sequence[str], now: float) -> SeriesResult[FillView]:
+        """Return how full claims are, by their names."""
+        said = {
+            metric: {
+                each.labels.get(CLAIM_LABEL, ""): each.points
+                for each in self._prometheus.instant(self._room(metric), now)
+            }
+            for metric in series.OF_ROOM
+        }
+        found = {}
+        for claim in claims:
+            capacity = next(iter(said[CAPACITY].get(claim, {}).values()), None)
+            available = next(iter(said[AVAILABLE].get(claim, {}).values()), None)
+            if capacity is not None and available is not None:
+                used = max(0, int(capacity - available))
+                found[claim] = FillView(used, int(capacity), int(available))
+        return SeriesResult(
+            found, tuple(series.gaps(said, claims, series.OF_ROOM, SCRAPE_KUBELETS))
+        )
+
+    def past(self, claims: Sequence[str], now: float) -> Mapping[str, Mapping[float, float]]:
+        """Return what was used of claims' file systems before, by the hour."""
+        begin = now - PAST_SECONDS
+        said = {
+            metric: {
+                each.labels.get(CLAIM_LABEL, ""): each.points
+                for each in self._prometheus.over(
+                    self._room(metric), begin, now - PAST_STEP_SECONDS, PAST_STEP_SECONDS
+                )
+            }
+            for metric in series.OF_ROOM
+        }
+        return {
+            claim: {
+                at: capacity - said[AVAILABLE][claim][at]
+                for at, capacity in points.items()
+                if at in said[AVAILABLE].get(claim, {})
+            }
+            for claim, points in said[CAPACITY].items()
+            if claim in claims
+        }
+
+    def loads(self, volumes: Sequence[str], now: float) -> SeriesResult[Load]:
+        """Return the load of volumes, by their ids; a figure nobody has is None."""
+        found = {metric: dict(self._rates(metric, volumes, now)) for metric in series.OF_LOAD}
+        return SeriesResult(
+            {volume: series.load(volume, found) for volume in volumes},
+            tuple(series.gaps(found, volumes, series.OF_LOAD, SCRAPE_DRIVER)),
+        )
+
+    def _room(self, metric: str) -> str:
+        return series.room(metric, self._namespace, self._cluster, self._labels)
+
+    def _rates(
+        self, metric: str, volumes: Sequence[str], now: float
+    ) -> Iterator[tuple[str, Mapping[float, float]]]:
+        begin = now - series.LOOK_BACK_SECONDS
+        for first in range(0, len(volumes), VOLUMES_A_QUERY):
+            some = volumes[first : first + VOLUMES_A_QUERY]
+            query = series.rate(metric, some, self._labels)
+            for each in self._prometheus.over(query, begin, now, series.STEP_SECONDS):
+                yield each.labels.get(VOLUME_LABEL, ""), each.points

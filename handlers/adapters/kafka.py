@@ -1,15 +1,11 @@
-"""Kafka's admin API: one reading of brokers, quorum and partitions; the order of replicas.
+"""Kafka's admin API: one reading of brokers, quorum and partitions, and what is changed.
 
 Traps this module knows (research: kafka-measured): without a quorum the brokers still describe the
 cluster, stale and with nobody fenced; a frozen broker in the bootstrap list costs a client its
 whole bootstrap time, so addresses are tried one by one; a client older than a broker's return does
-not know that broker, so every reading makes its own.
-
-Kafka's settings that throttle replication: a rate for every broker, and topics marked for it.
-
-The rate is the default of all brokers: a broker's own value can be set at that broker alone, and
-one that is away would keep it. Kafka throttles a replica that is out of sync and marked, and none
-in sync (KIP-73).
+not know that broker, so every reading makes its own. The rate of throttled replication is the
+default of all brokers: a broker's own value can be set at that broker alone, and one that is away
+would keep it. Kafka throttles a replica that is out of sync and marked, and none in sync (KIP-73).
 """
 
 from __future__ import annotations
@@ -52,7 +48,6 @@ from handlers.adapters.kafka_reading import (
     BROKER,
     TOPIC,
     Reading,
-    Wire,
     WireAdmin,
     brokers_there,
     error_name,
@@ -72,7 +67,7 @@ _SET, _DELETE = 0, 1  # KIP-339's operations
 _SET_BY_SOMEBODY = frozenset({1, 2, 3})
 
 
-def set_by_others(wire: Wire, throttle: Throttle, ours: Collection[str]) -> str | None:
+def set_by_others(wire: WireAdmin, throttle: Throttle, ours: Collection[str]) -> str | None:
     """Say which throttle somebody else has set where this one would be; None: nobody has.
 
     `ours` are the topics that are marked already, by an earlier turn: with any, so are the rates.
@@ -87,7 +82,7 @@ def set_by_others(wire: Wire, throttle: Throttle, ours: Collection[str]) -> str 
 
 
 def _first_set(
-    wire: Wire, resources: Sequence[tuple[int, str, list[str]]], broker: int | None
+    wire: WireAdmin, resources: Sequence[tuple[int, str, list[str]]], broker: int | None
 ) -> str | None:
     answer = wire.ask(DescribeConfigsRequest(resources=list(resources)), broker)
     for each in answer.results:
@@ -102,7 +97,7 @@ def _first_set(
     return None
 
 
-def set_throttle(wire: Wire, throttle: Throttle) -> None:
+def set_throttle(wire: WireAdmin, throttle: Throttle) -> None:
     """Set the rates first: a mark without a rate holds nothing back."""
     rates = {
         LEADER_RATE: str(throttle.leader_bytes_per_s),
@@ -112,13 +107,15 @@ def set_throttle(wire: Wire, throttle: Throttle) -> None:
     _alter(wire, TOPIC, sorted(throttle.topics), dict.fromkeys(MARKS, EVERY_REPLICA))
 
 
-def lift_throttle(wire: Wire, topics: Collection[str]) -> None:
+def lift_throttle(wire: WireAdmin, topics: Collection[str]) -> None:
     """Take the rates away first: then nothing is held back, whatever fails afterwards."""
     _alter(wire, BROKER, [ALL_BROKERS], dict.fromkeys((LEADER_RATE, FOLLOWER_RATE)))
     _alter(wire, TOPIC, sorted(topics), dict.fromkeys(MARKS))
 
 
-def _alter(wire: Wire, kind: int, names: Sequence[str], values: Mapping[str, str | None]) -> None:
+def _alter(
+    wire: WireAdmin, kind: int, names: Sequence[str], values: Mapping[str, str | None]
+) -> None:
     changes = [(key, _DELETE if value is None else _SET, value) for key, value in values.items()]
     call = KafkaRequest.ALTER_BROKER_CONFIGS if kind == BROKER else KafkaRequest.ALTER_TOPIC_CONFIGS
     for some in portions(names, TOPICS_PER_REQUEST):
@@ -258,7 +255,7 @@ class KafkaAdmin:
     def unthrottle(self, topics: Collection[str]) -> None:
         self._ask(lambda wire: lift_throttle(wire, topics))
 
-    def _ask(self, question: Callable[[Wire], T]) -> T:
+    def _ask(self, question: Callable[[WireAdmin], T]) -> T:
         problems, remedies = [], []
         settings = self._settings()
         give_up_at = time.monotonic() + READ_SECONDS
@@ -290,7 +287,7 @@ class KafkaAdmin:
             ) from None
 
     def _ask_at(
-        self, address: str, settings: Mapping[str, Any], question: Callable[[Wire], T]
+        self, address: str, settings: Mapping[str, Any], question: Callable[[WireAdmin], T]
     ) -> T:
         _knock(address)
         admin = WireAdmin(
@@ -363,7 +360,7 @@ def _knock(address: str) -> None:
     socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
 
 
-def _log_bytes(wire: Wire, brokers: Iterable[int] | None) -> dict[int, int]:
+def _log_bytes(wire: WireAdmin, brokers: Iterable[int] | None) -> dict[int, int]:
     ids = brokers_there(wire) if brokers is None else sorted(brokers)
     found = {}
     for broker_id, answer in zip(
@@ -380,7 +377,7 @@ def _log_bytes(wire: Wire, brokers: Iterable[int] | None) -> dict[int, int]:
     return found
 
 
-def _reorder(wire: Wire, orders: Mapping[Partition, Order]) -> None:
+def _reorder(wire: WireAdmin, orders: Mapping[Partition, Order]) -> None:
     for chunk in portions(sorted(orders), PARTITIONS_PER_REQUEST):
         request = AlterPartitionReassignmentsRequest(
             timeout_ms=int(REQUEST_SECONDS * 1000),
@@ -400,7 +397,7 @@ def _reorder(wire: Wire, orders: Mapping[Partition, Order]) -> None:
                     )
 
 
-def _elect(wire: Wire, partitions: list[Partition]) -> None:
+def _elect(wire: WireAdmin, partitions: list[Partition]) -> None:
     for chunk in portions(partitions, PARTITIONS_PER_REQUEST):
         request = ElectLeadersRequest(
             election_type=PREFERRED,

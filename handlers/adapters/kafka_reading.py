@@ -2,18 +2,12 @@
 
 One broker describes the topics; another lists their names and the brokers once more; every broker
 tells what its log directories hold; the quorum's leader says how far the first one's metadata is.
-Whatever Kafka refuses is noted under its call, never left out. core.availability.wholeness judges.
+Whatever Kafka refuses is noted under its call, never left out. kafka-python's own admin methods ask
+whichever broker is idle and drop errors inside an answer, so the requests are sent and their
+answers read here; encoding and connections stay the library's.
 
 Topics come page by page, and of a page only what a decision needs is kept: at 200 brokers a whole
 answer is 11 MB on the wire and 330 MB in memory.
-
-A client of Kafka's protocol that says whom it asks, and what the answer's error is called.
-
-kafka-python's own admin methods ask whichever broker is idle and drop errors inside an answer (of a
-log directory, a topic's configuration, a broker's refusal to tell). A reading must know both, so it
-sends requests and reads the answers itself; encoding and connections stay the library's.
-
-Requests of Kafka's protocol that readings send, and what is taken out of their answers.
 """
 
 from __future__ import annotations
@@ -21,7 +15,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from kafka import KafkaAdminClient
 from kafka.errors import AuthorizationError, IncompatibleBrokerVersion, KafkaError, for_code
@@ -58,36 +52,26 @@ from handlers.adapters.kafka_pages import Cursor, Pages, PageTopic, topic_in
 MOST_AT_ONCE = 4
 
 
-class Wire(Protocol):
-    """Whoever can be sent a request of Kafka's protocol."""
+class WireAdmin(KafkaAdminClient):  # type: ignore[misc]  # kafka-python carries no types
+    """kafka-python's admin client, asked request by request."""
 
     def ask(self, request: Any, broker: int | None = None) -> Any:
         """Return a broker's answer, of any broker where none is named; raises KafkaError."""
+        return self._manager.run(self._send, request, broker)
 
     def ask_undecoded(self, requests: Sequence[Any], broker: int) -> list[bytes]:
         """Return the bodies of a broker's answers as they came; raises KafkaError.
 
         All requests are under way at the same time, MOST_AT_ONCE of them at most.
         """
+        answers: list[_Body] = self._manager.run(self._sent_at_once, requests, broker)
+        return [answer.body for answer in answers]
 
     def ask_each(self, requests: Sequence[tuple[int, Any]]) -> Iterator[Any]:
         """Yield the answer of each broker to its request, or the KafkaError in its place.
 
         One at a time: those of 200 brokers are more than a function's memory holds.
         """
-
-
-class WireAdmin(KafkaAdminClient):  # type: ignore[misc]  # kafka-python carries no types
-    """kafka-python's admin client, asked request by request."""
-
-    def ask(self, request: Any, broker: int | None = None) -> Any:
-        return self._manager.run(self._send, request, broker)
-
-    def ask_undecoded(self, requests: Sequence[Any], broker: int) -> list[bytes]:
-        answers: list[_Body] = self._manager.run(self._sent_at_once, requests, broker)
-        return [answer.body for answer in answers]
-
-    def ask_each(self, requests: Sequence[tuple[int, Any]]) -> Iterator[Any]:
         return (self._answer_or_error(broker, request) for broker, request in requests)
 
     def _answer_or_error(self, broker: int, request: Any) -> Any:
@@ -190,7 +174,7 @@ def topic_names_request() -> Any:
     return ListConfigResourcesRequest(resource_types=[TOPIC], min_version=1)
 
 
-def brokers_there(wire: Wire) -> list[int]:
+def brokers_there(wire: WireAdmin) -> list[int]:
     """Return the ids of the brokers that are registered and not fenced."""
     return sorted(b.broker_id for b in brokers_in(wire.ask(cluster_request())) if not b.fenced)
 
@@ -292,7 +276,7 @@ class Reading:
     """
 
     def __init__(
-        self, wire: Wire, about: Collection[int] | None = None, pages: Pages | None = None
+        self, wire: WireAdmin, about: Collection[int] | None = None, pages: Pages | None = None
     ) -> None:
         self._wire, self._pages = wire, pages or Pages()
         self._about = None if about is None else frozenset(about)

@@ -1,19 +1,10 @@
-"""Asks Kubernetes for the handlers: eight lists, a Secret, marks on Nodes and pods, a notice.
-
-Reads a Kafka pod as the API server shows it.
-
-Reads Karpenter's NodeClaims, the machines behind its nodes; a rotation deletes one.
-
-Auto Mode's are of the same kind.
-
-Drains a node through Kubernetes ourselves: its pods, a cordon, one eviction.
-"""
+"""Asks Kubernetes for the handlers: nodes, Kafka's pods, NodeClaims, and drains of ours."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 from uuid import uuid4
 
@@ -49,6 +40,9 @@ from core.selectors import is_selected
 from handlers.adapters.calls import known_shape
 from handlers.adapters.claims import CLAIM, claim_troubles, operator_view
 from handlers.adapters.eks import EksApi, Json
+
+if TYPE_CHECKING:
+    from core.settings.functions import InCluster, OfClaims
 
 
 def holds(item: Mapping[str, Any], kind: str) -> bool:
@@ -125,7 +119,7 @@ OUT_OF_SERVICE = {
 
 # Of a kubelet's own words.
 LONGEST_SAID = 200
-# Of the budget over those who stay (infra.kafka.budgets).
+# Of the budget over those who stay (infra.kafka.cluster).
 _UNLABELLED = {"key": MAY_LEAVE_LABEL, "operator": "DoesNotExist"}
 # Written by the EKS node monitoring agent, where it is installed; False is a machine in trouble.
 AGENT_CONDITIONS = frozenset(
@@ -584,3 +578,13 @@ class EksDrain:
 def _annotations(item: Json) -> Json:
     found: Json = item["metadata"].get("annotations") or {}
     return found
+
+
+def open_nodes(settings: InCluster, api: EksApi) -> EksNodes:
+    """Return the nodes and pods of this Kafka cluster."""
+    return EksNodes(api, settings.namespace, settings.cluster, settings.pool_labels)
+
+
+def open_claims(settings: OfClaims, api: EksApi) -> NodeClaims:
+    """Return Karpenter's NodeClaims, where it launches the nodes."""
+    return EksNodeClaims(api, settings.pool_labels) if settings.node_claims else NO_CLAIMS

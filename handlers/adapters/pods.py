@@ -1,16 +1,10 @@
-"""The pods of a Kafka cluster and of the Connect workers beside it, as their health is judged.
+"""The pods of a Kafka cluster and of its Connect workers: state, metrics, and a worker's own word.
 
-The metrics of Kafka's pods, read through the API server's proxy, within a bound.
-
-A function may reach the API server already, so nothing new is opened in the network: RBAC lets it
-`get` the proxy of each Kafka pod by name and metrics port, and of nothing else (ADR 0012). Pods are
-asked side by side, and one that is frozen costs its own timeout and nobody else's.
-
-Asks one Connect worker how it does, in a bounded time: GET /health, or the rule before it.
-
-A worker in a cluster is asked through the API server's proxy: a function then needs no way to the
-pods' network, and may GET one port of named pods and nothing else of them. A process on this
-network is asked directly. Both see the same answers; core.health.connect judges them.
+Metrics and workers are asked through the API server's proxy, within a bound. A function may reach
+the API server already, so nothing new is opened in the network: RBAC lets it `get` the proxy of
+each pod by name and port, and of nothing else (ADR 0012). Pods are asked side by side, and one that
+is frozen costs its own timeout and nobody else's. A worker that runs on this network is asked
+directly; both see the same answers, which core.health.connect judges.
 """
 
 from __future__ import annotations
@@ -43,13 +37,6 @@ Json = dict[str, Any]
 MAIN = ("kafka", "-connect")
 
 
-class Pods(Protocol):
-    """What λ health asks of Kubernetes."""
-
-    def pods(self) -> tuple[PodSeen, ...]:
-        """Return the pods of Kafka's nodes and of Connect's workers."""
-
-
 class EksPods:
     """Reads them from an EKS cluster, in one list."""
 
@@ -58,6 +45,7 @@ class EksPods:
 
     @known_shape("The Kubernetes API")
     def pods(self) -> tuple[PodSeen, ...]:
+        """Return the pods of Kafka's nodes and of Connect's workers."""
         both = f"{self._cluster},{naming.connect(self._cluster)}"
         items = self._api.list(
             f"/api/v1/namespaces/{quote(self._namespace)}/pods",

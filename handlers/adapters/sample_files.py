@@ -3,22 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Protocol
 
 import boto3
 
 from core.naming import SAMPLES_FOLDER
 from handlers.adapters.calls import CLIENT
-
-
-class SampleFiles(Protocol):
-    """Where samples are filed."""
-
-    def after(self, name: str) -> Collection[str]:
-        """Return the names of files that come after a name."""
-
-    def store(self, name: str, content: bytes) -> None:
-        """Write one file; the same name again replaces it."""
 
 
 class S3SampleFiles:
@@ -29,6 +18,7 @@ class S3SampleFiles:
         self._s3 = boto3.client("s3", region_name=region, config=CLIENT)
 
     def after(self, name: str) -> Collection[str]:
+        """Return the names of files that come after a name."""
         folder = f"{SAMPLES_FOLDER}/"
         pages = self._s3.get_paginator("list_objects_v2").paginate(
             Bucket=self._bucket, Prefix=folder, StartAfter=f"{folder}{name}"
@@ -40,6 +30,7 @@ class S3SampleFiles:
         }
 
     def store(self, name: str, content: bytes) -> None:
+        """Write one file; the same name again replaces it."""
         self._s3.put_object(
             Bucket=self._bucket,
             Key=f"{SAMPLES_FOLDER}/{name}",

@@ -1,6 +1,6 @@
-"""Reads what Kafka's instances were launched as, and what their groups would launch now.
+"""Reads what Kafka's instances were launched as and their groups would launch; replaces roots.
 
-Root volumes that EC2 replaces under an instance, each task under the key of an incident.
+EC2's task to replace a root volume stands under the key of an incident.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import boto3
 from botocore.exceptions import ClientError
 
-from core.incidents.observation import Ownership
+from core.incidents.observation import Ownership, RootTask
+from core.naming import INCIDENT_TAG
 from core.rotation.selection import ROOT_DEVICE, Build, Launched
 from handlers.adapters.aws import described_groups
 from handlers.adapters.calls import CLIENT, known_shape
@@ -21,16 +22,11 @@ from handlers.adapters.calls import CLIENT, known_shape
 if TYPE_CHECKING:
     from mypy_boto3_autoscaling.type_defs import AutoScalingGroupTypeDef
     from mypy_boto3_autoscaling.type_defs import InstanceTypeDef as InstanceOfGroupTypeDef
-    from mypy_boto3_ec2.type_defs import InstanceTypeDef, LaunchTemplateVersionTypeDef
-
-from typing import TYPE_CHECKING
-
-from core.incidents.observation import RootTask
-from core.naming import INCIDENT_TAG
-
-if TYPE_CHECKING:
-    from mypy_boto3_ec2.type_defs import ReplaceRootVolumeTaskTypeDef
-
+    from mypy_boto3_ec2.type_defs import (
+        InstanceTypeDef,
+        LaunchTemplateVersionTypeDef,
+        ReplaceRootVolumeTaskTypeDef,
+    )
 
 # Versions by template and number, each asked for once.
 _Known: TypeAlias = "dict[tuple[str, str], LaunchTemplateVersionTypeDef | None]"

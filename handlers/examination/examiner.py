@@ -36,7 +36,7 @@ from core.views import ClusterView
 from handlers.adapters import metrics
 from handlers.adapters.calls import first_of, within
 from handlers.adapters.kafka import KafkaCluster
-from handlers.adapters.pods import Exporters, Fetch, Pods, ask
+from handlers.adapters.pods import EksPods, Exporters, Fetch, ask
 from handlers.store.freezes import Freezes
 from handlers.store.ledger import Ledger
 
@@ -60,7 +60,7 @@ class Examiner:
     cluster: str
     expected: Expected
     kafka: Sequence[KafkaCluster]  # one per bootstrap address
-    pods: Pods
+    pods: EksPods
     workers: Mapping[str, Fetch]
     exporters: Exporters
     exporting: Mapping[int, str]  # node id -> pod, of those that export metrics

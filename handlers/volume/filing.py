@@ -31,7 +31,7 @@ from core.volumes.series import (
     slices,
 )
 from handlers.adapters.prometheus import Prometheus
-from handlers.adapters.sample_files import SampleFiles
+from handlers.adapters.sample_files import S3SampleFiles
 
 logger = Logger(service="stillwater", child=True)
 _HEAD = b'{"status":"success","data":{"resultType":"matrix","result":['
@@ -50,7 +50,7 @@ class Filing:
     """Files the samples of one cluster."""
 
     prometheus: Prometheus
-    files: SampleFiles
+    files: S3SampleFiles
     whose: Whose
 
     def turn(self, now: float, *, until: float) -> Turn:

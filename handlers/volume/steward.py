@@ -58,10 +58,9 @@ from core.volumes.views import (
     with_request,
 )
 from handlers.adapters import metrics
-from handlers.adapters.claims import ClaimView, PoolView, VolumeClaims
-from handlers.adapters.ebs import Ebs, EbsView, Loads
-from handlers.adapters.fill import Fills, FillView
-from handlers.adapters.volume_series import SeriesResult, VolumeSeries
+from handlers.adapters.claims import ClaimView, EksClaims, PoolView
+from handlers.adapters.ebs import CloudWatchLoads, EbsView, Ec2Ebs
+from handlers.adapters.fill import FillView, KafkaFills, PrometheusVolumes, SeriesResult
 from handlers.store import volume_records
 from handlers.store.ledger import Ledger
 from handlers.store.records import Records
@@ -116,10 +115,10 @@ class Readings:
 class Sources:
     """Asks every source once; one that does not answer leaves what it says unknown."""
 
-    ebs: Ebs
-    fills: Fills
-    loads: Loads
-    series: VolumeSeries | None = None
+    ebs: Ec2Ebs
+    fills: KafkaFills
+    loads: CloudWatchLoads
+    series: PrometheusVolumes | None = None
 
     def read(self, claims: Sequence[ClaimView], unseen: Sequence[str], now: float) -> Readings:
         """Return what is known now, and of `unseen` claims what Prometheus saw before.
@@ -229,7 +228,7 @@ class SeenVolumes:
 class Lookout:
     """Reads everything once."""
 
-    claims: VolumeClaims
+    claims: EksClaims
     sources: Sources
     departing: Departing
     records: Records

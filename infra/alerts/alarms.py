@@ -7,9 +7,8 @@ names of what is watched are the layers' own, so that an alarm needs no other st
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from core import metric_names as counted
@@ -59,8 +58,8 @@ class Alarm:
     """One alarm over one series, or over the sum of several."""
 
     key: str
-    metrics: tuple[AlarmMetric, ...]
-    statistic: Literal["Sum", "Maximum"]
+    metrics: tuple[AlarmMetric, ...] = ()
+    statistic: Literal["Sum", "Maximum"] = "Sum"
     period_seconds: int = FIVE_MINUTES
     periods: int = 1
     threshold: float = 0
@@ -68,9 +67,9 @@ class Alarm:
     severity: Literal["critical", "warning"]
     meaning: str
     runbook: str
-    missing: Missing
+    missing: Missing = NOTHING_HAPPENED
     # A count of what happened is over when nothing more happens, which does not mean it is well.
-    announces_end: bool = field(default=True)
+    announces_end: bool = True
 
     def description(self, runbooks_url: str) -> str:
         """Return what whoever is called reads first."""
@@ -80,24 +79,155 @@ class Alarm:
         )
 
 
+# Alarms on what the functions count, by the counter.
+INCIDENTS: Mapping[str, Alarm] = {
+    counted.INCIDENTS_RETAINED: Alarm(
+        key="incidents-retained",
+        severity="critical",
+        meaning="An instance was kept because its broker could not leave; it waits for you.",
+        runbook="held-or-retained",
+        announces_end=False,
+    ),
+    counted.INCIDENTS_LOST: Alarm(
+        key="incidents-lost",
+        severity="critical",
+        meaning="An instance ended before its broker could leave it.",
+        runbook="instance-lost",
+        announces_end=False,
+    ),
+    counted.PAGES_SENT: Alarm(
+        key="pages-sent",
+        severity="warning",
+        meaning="An incident asked for somebody; this is the second way to hear of it.",
+        runbook="held-or-retained",
+        announces_end=False,
+    ),
+}
+VOLUMES: Mapping[str, Alarm] = {
+    counted.VOLUMES_OUT_OF_SLOTS: Alarm(
+        key="volumes-out-of-slots",
+        severity="warning",
+        meaning="A volume must change and has used its four modifications of 24 hours.",
+        runbook="volume-out-of-modifications",
+    ),
+    counted.VOLUMES_INSTANCE_BOUND: Alarm(
+        key="volumes-instance-bound",
+        severity="warning",
+        # Six looks in a row: the shape of an hour, not of a moment.
+        periods=6,
+        meaning="An instance is asked for more than it gives its volumes.",
+        runbook="volume-instance-bound",
+    ),
+    counted.VOLUMES_REFUSED: Alarm(
+        key="volumes-refused",
+        severity="warning",
+        meaning="A volume must change, and the budget or its policy forbids it.",
+        runbook="volume-change-refused",
+    ),
+    counted.VOLUMES_DRIFTED: Alarm(
+        key="volumes-drifted",
+        severity="warning",
+        periods=3,
+        meaning="A volume is not what its claim and its class say: somebody changed it in EC2.",
+        runbook="volume-drifted",
+    ),
+    counted.VOLUMES_STUCK: Alarm(
+        key="volumes-stuck",
+        severity="critical",
+        periods=3,
+        meaning="A volume's change was asked for and does not come about.",
+        runbook="volume-change-stuck",
+    ),
+    counted.VOLUMES_UNKNOWN: Alarm(
+        key="volumes-unknown",
+        severity="warning",
+        # A broker that is away for a rotation tells nothing either.
+        periods=6,
+        meaning="How full volumes are, or what is asked of them, nobody says.",
+        runbook="volume-figures-unknown",
+    ),
+}
+LEDGER: Mapping[str, Alarm] = {
+    # DynamoDB counts what callers did wrong for a whole account, whoever they are; what the ledger
+    # refused us is counted by us.
+    counted.LEDGER_ERRORS: Alarm(
+        key="ledger-errors",
+        severity="critical",
+        meaning="The ledger refused the functions, or did not answer.",
+        runbook="ledger-failing",
+    ),
+}
+WEBHOOK: Mapping[str, Alarm] = {
+    counted.WEBHOOKS_REFUSED: Alarm(
+        key="webhooks-refused",
+        severity="warning",
+        periods=2,
+        # The address is public, and now and then somebody knocks.
+        threshold=10,
+        meaning="The webhook turns callers away: strangers, or a handler with an old token.",
+        runbook="webhooks-refused",
+    ),
+}
+HEALTH: Mapping[str, Alarm] = {
+    counted.CLUSTER_HEALTH: Alarm(
+        key="cluster-unhealthy",
+        severity="critical",
+        statistic="Maximum",
+        threshold=1,
+        # One silent source is no alarm yet, nor is an examination that falls into the next period.
+        periods=3,
+        meaning="Somebody is not served, or nobody can tell: λ health says 500.",
+        runbook="cluster-unhealthy",
+        missing=NOBODY_ASKED,
+    ),
+}
+STORIES: Mapping[str, Alarm] = {
+    counted.STORIES_DELAYED: Alarm(
+        key="stories-delayed",
+        severity="warning",
+        periods=3,
+        # Slack takes about one message a second, and a busy minute puts a few back.
+        threshold=10,
+        meaning="Slack cannot be told: what happens to nodes is in no thread.",
+        runbook="slack-silent",
+    ),
+}
+
+
 def alarms(cluster: Operated) -> list[Alarm]:
     """Return every alarm of a cluster; limits come from the description's own timeouts."""
     ours = cluster.level == OWN
+    # Whoever only watches or answers keeps no instance.
+    left_out = () if cluster.acts else (counted.INCIDENTS_RETAINED,)
     found = [
-        *_incidents(cluster),
-        *(_volumes(cluster) if ours else ()),
-        *_ledger(cluster),
+        *_on_counters(INCIDENTS, cluster, left_out),
+        *(_on_counters(VOLUMES, cluster) if ours else ()),
+        *_on_counters(LEDGER, cluster),
+        *_on_the_table(naming.ledger_table(cluster.prefix)),
         *_ages(cluster),
-        *([_callers_refused(cluster)] if ours else ()),
-        _cluster_unhealthy(cluster),
+        *(_on_counters(WEBHOOK, cluster) if ours else ()),
+        *_on_counters(HEALTH, cluster),
+        *(_on_counters(STORIES, cluster) if cluster.slack is not None else ()),
+        *(_dead_letters(queue, cluster.prefix) for queue in queues(cluster)),
     ]
-    if cluster.slack is not None:
-        found.append(_stories_delayed(cluster))
-    found += [_dead_letters(queue, cluster.prefix) for queue in queues(cluster)]
     for role, timeout_seconds in functions(cluster).items():
         found += _function(role, naming.function(cluster.prefix, role), timeout_seconds)
     found.append(_sweep_silent(naming.function(cluster.prefix, "sweep")))
     return found
+
+
+def _on_counters(
+    table: Mapping[str, Alarm], cluster: Operated, left_out: Sequence[str] = ()
+) -> list[Alarm]:
+    dimensions = {counted.CLUSTER_DIMENSION: cluster.prefix}
+    return [
+        replace(
+            alarm,
+            metrics=(AlarmMetric(namespace=counted.NAMESPACE, name=name, dimensions=dimensions),),
+        )
+        for name, alarm in table.items()
+        if name not in left_out
+    ]
 
 
 def functions(cluster: Operated) -> Mapping[str, int]:
@@ -121,144 +251,32 @@ def names(cluster: Operated) -> list[str]:
     return [naming.alarm(cluster.prefix, alarm.key) for alarm in alarms(cluster)]
 
 
-# Of what is counted when it happens.
-_happened = functools.partial(Alarm, statistic="Sum", missing=NOTHING_HAPPENED)
-
-
-def _incidents(cluster: Operated) -> list[Alarm]:
-    of_what_happened = functools.partial(_happened, announces_end=False)
-    retained = of_what_happened(
-        key="incidents-retained",
-        metrics=(_own_metric(counted.INCIDENTS_RETAINED, cluster),),
-        severity="critical",
-        meaning="An instance was kept because its broker could not leave; it waits for you.",
-        runbook="held-or-retained",
-    )
-    return [
-        # Whoever only watches or answers keeps none.
-        *([retained] if cluster.acts else ()),
-        of_what_happened(
-            key="incidents-lost",
-            metrics=(_own_metric(counted.INCIDENTS_LOST, cluster),),
-            severity="critical",
-            meaning="An instance ended before its broker could leave it.",
-            runbook="instance-lost",
-        ),
-        of_what_happened(
-            key="pages-sent",
-            metrics=(_own_metric(counted.PAGES_SENT, cluster),),
-            severity="warning",
-            meaning="An incident asked for somebody; this is the second way to hear of it.",
-            runbook="held-or-retained",
-        ),
+def _on_the_table(table: str) -> list[Alarm]:
+    named = {"TableName": table}
+    failed = [
+        AlarmMetric(
+            namespace="AWS/DynamoDB", name="SystemErrors", dimensions={**named, "Operation": call}
+        )
+        for call in LEDGER_CALLS
     ]
-
-
-def _volumes(cluster: Operated) -> list[Alarm]:
-    of_volumes = functools.partial(_happened, severity="warning")
-    return [
-        of_volumes(
-            key="volumes-out-of-slots",
-            metrics=(_own_metric(counted.VOLUMES_OUT_OF_SLOTS, cluster),),
-            meaning="A volume must change and has used its four modifications of 24 hours.",
-            runbook="volume-out-of-modifications",
-        ),
-        of_volumes(
-            key="volumes-instance-bound",
-            metrics=(_own_metric(counted.VOLUMES_INSTANCE_BOUND, cluster),),
-            # Six looks in a row: the shape of an hour, not of a moment.
-            periods=6,
-            meaning="An instance is asked for more than it gives its volumes.",
-            runbook="volume-instance-bound",
-        ),
-        of_volumes(
-            key="volumes-refused",
-            metrics=(_own_metric(counted.VOLUMES_REFUSED, cluster),),
-            meaning="A volume must change, and the budget or its policy forbids it.",
-            runbook="volume-change-refused",
-        ),
-        of_volumes(
-            key="volumes-drifted",
-            metrics=(_own_metric(counted.VOLUMES_DRIFTED, cluster),),
-            periods=3,
-            meaning="A volume is not what its claim and its class say: somebody changed it in EC2.",
-            runbook="volume-drifted",
-        ),
-        of_volumes(
-            key="volumes-stuck",
-            metrics=(_own_metric(counted.VOLUMES_STUCK, cluster),),
-            periods=3,
-            severity="critical",
-            meaning="A volume's change was asked for and does not come about.",
-            runbook="volume-change-stuck",
-        ),
-        of_volumes(
-            key="volumes-unknown",
-            metrics=(_own_metric(counted.VOLUMES_UNKNOWN, cluster),),
-            # A broker that is away for a rotation tells nothing either.
-            periods=6,
-            meaning="How full volumes are, or what is asked of them, nobody says.",
-            runbook="volume-figures-unknown",
-        ),
+    slowed = [
+        AlarmMetric(namespace="AWS/DynamoDB", name=name, dimensions=named)
+        for name in ("ReadThrottleEvents", "WriteThrottleEvents")
     ]
-
-
-def _stories_delayed(cluster: Operated) -> Alarm:
-    return _happened(
-        key="stories-delayed",
-        metrics=(_own_metric(counted.STORIES_DELAYED, cluster),),
-        periods=3,
-        # Slack takes about one message a second, and a busy minute puts a few back.
-        threshold=10,
-        severity="warning",
-        meaning="Slack cannot be told: what happens to nodes is in no thread.",
-        runbook="slack-silent",
-    )
-
-
-def _callers_refused(cluster: Operated) -> Alarm:
-    return _happened(
-        key="webhooks-refused",
-        metrics=(_own_metric(counted.WEBHOOKS_REFUSED, cluster),),
-        periods=2,
-        # The address is public, and now and then somebody knocks.
-        threshold=10,
-        severity="warning",
-        meaning="The webhook turns callers away: strangers, or a handler with an old token.",
-        runbook="webhooks-refused",
-    )
-
-
-def _ledger(cluster: Operated) -> list[Alarm]:
-    table = {"TableName": naming.ledger_table(cluster.prefix)}
-    of_ledger = functools.partial(_happened, severity="critical", runbook="ledger-failing")
     return [
-        of_ledger(
-            # DynamoDB counts what callers did wrong for a whole account, whoever they are; what
-            # the ledger refused us is counted by us.
-            key="ledger-errors",
-            metrics=(_own_metric(counted.LEDGER_ERRORS, cluster),),
-            meaning="The ledger refused the functions, or did not answer.",
-        ),
-        of_ledger(
+        Alarm(
             key="ledger-system-errors",
-            metrics=tuple(
-                AlarmMetric(
-                    namespace="AWS/DynamoDB",
-                    name="SystemErrors",
-                    dimensions={**table, "Operation": call},
-                )
-                for call in LEDGER_CALLS
-            ),
+            metrics=tuple(failed),
+            severity="critical",
             meaning="DynamoDB failed on the ledger's table.",
+            runbook="ledger-failing",
         ),
-        of_ledger(
+        Alarm(
             key="ledger-throttled",
-            metrics=tuple(
-                AlarmMetric(namespace="AWS/DynamoDB", name=name, dimensions=table)
-                for name in ("ReadThrottleEvents", "WriteThrottleEvents")
-            ),
+            metrics=tuple(slowed),
+            severity="critical",
             meaning="DynamoDB slowed the ledger's table down.",
+            runbook="ledger-failing",
         ),
     ]
 
@@ -306,26 +324,25 @@ def _ages(cluster: Operated) -> list[Alarm]:
 
 
 def _function(role: str, name: str, timeout_seconds: int) -> list[Alarm]:
-    of_function = functools.partial(Alarm, runbook="function-failing", missing=NOTHING_HAPPENED)
     return [
-        of_function(
+        Alarm(
             key=f"{role}-errors",
             metrics=(_of_function(name, "Errors"),),
-            statistic="Sum",
             # One that fails is tried again: by its queue, or by the next minute.
             threshold=FAILURES - 1,
             severity="critical",
             meaning=f"The function {name} fails again and again.",
+            runbook="function-failing",
         ),
-        of_function(
+        Alarm(
             key=f"{role}-throttles",
             metrics=(_of_function(name, "Throttles"),),
-            statistic="Sum",
             periods=2,
             severity="warning",
             meaning=f"AWS does not let {name} run: its share, or the account's, is used up.",
+            runbook="function-failing",
         ),
-        of_function(
+        Alarm(
             key=f"{role}-duration",
             metrics=(_of_function(name, "Duration"),),
             statistic="Maximum",
@@ -333,6 +350,7 @@ def _function(role: str, name: str, timeout_seconds: int) -> list[Alarm]:
             threshold=NEAR_TIMEOUT * timeout_seconds * 1000,
             severity="warning",
             meaning=f"{name} takes nearly all of the {timeout_seconds} s it has.",
+            runbook="function-failing",
         ),
     ]
 
@@ -341,7 +359,6 @@ def _sweep_silent(name: str) -> Alarm:
     return Alarm(
         key="sweep-silent",
         metrics=(_of_function(name, "Invocations"),),
-        statistic="Sum",
         threshold=1,
         below=True,
         periods=2,
@@ -349,29 +366,6 @@ def _sweep_silent(name: str) -> Alarm:
         meaning="The sweep does not run: an announcement that is lost stays lost.",
         runbook="sweep-silent",
         missing=SILENCE_IS_THE_FAULT,
-    )
-
-
-def _cluster_unhealthy(cluster: Operated) -> Alarm:
-    return Alarm(
-        key="cluster-unhealthy",
-        metrics=(_own_metric(counted.CLUSTER_HEALTH, cluster),),
-        statistic="Maximum",
-        threshold=1,
-        # One silent source is no alarm yet, nor is an examination that falls into the next period.
-        periods=3,
-        severity="critical",
-        meaning="Somebody is not served, or nobody can tell: λ health says 500.",
-        runbook="cluster-unhealthy",
-        missing=NOBODY_ASKED,
-    )
-
-
-def _own_metric(name: str, cluster: Operated) -> AlarmMetric:
-    return AlarmMetric(
-        namespace=counted.NAMESPACE,
-        name=name,
-        dimensions={counted.CLUSTER_DIMENSION: cluster.prefix},
     )
 
 

@@ -1,20 +1,79 @@
-"""One topic that everybody listens to, and the alarms that speak on it.
+"""One topic that everybody listens to, the alarms that speak on it, and one page of them all.
 
 CloudWatch cannot use AWS's own key for SNS, whose policy nobody can change (the alarm's history
 then says so, and nobody is called): the topic has a key of its own that lets CloudWatch in, for
-alarms of this account alone. Whoever brings a topic of their own looks after its policy.
+alarms of this account alone. Whoever brings a topic of their own looks after its policy. The page
+in CloudWatch is for who is called and has nothing but a browser and the account.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+from typing import Any
+
 import pulumi
 import pulumi_aws as aws
 
+from core import metric_names as counted
 from core import naming
+from core.cluster.operated import Operated
 from infra import iam
-from infra.alerts import overview
 from infra.alerts.alarms import Alarm, AlarmMetric, alarms
 from infra.functions.definition import Scope
+from infra.iam import Account
+
+WIDTH = 24
+
+
+def body(cluster: Operated, account: Account, alarms: Sequence[Alarm]) -> str:
+    """Return the dashboard's body as CloudWatch takes it."""
+    arns = [
+        account.arn("cloudwatch", f"alarm:{naming.alarm(cluster.prefix, alarm.key)}")
+        for alarm in alarms
+    ]
+    own = [
+        [counted.NAMESPACE, name, counted.CLUSTER_DIMENSION, cluster.prefix] for name in counted.ALL
+    ]
+    waiting = [
+        [
+            "AWS/SQS",
+            "ApproximateAgeOfOldestMessage",
+            "QueueName",
+            naming.queue(cluster.prefix, role),
+        ]
+        for role in ("events", "ticks", "nth")
+        if role in cluster.queues
+    ]
+    widgets = [
+        _widget(0, 6, "alarm", {"title": "Alarms", "alarms": arns}),
+        _widget(6, 6, "metric", _graph("What the functions counted", own, "Sum", cluster.region)),
+        _widget(12, 6, "metric", _graph("Oldest message, s", waiting, "Maximum", cluster.region)),
+    ]
+    return json.dumps({"widgets": widgets}, sort_keys=True)
+
+
+def _widget(y: int, height: int, kind: str, properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": kind,
+        "x": 0,
+        "y": y,
+        "width": WIDTH,
+        "height": height,
+        "properties": properties,
+    }
+
+
+def _graph(title: str, metrics: list[list[str]], statistic: str, region: str) -> dict[str, Any]:
+    return {
+        "title": title,
+        "metrics": metrics,
+        "stat": statistic,
+        "period": 300,
+        "region": region,
+        "view": "timeSeries",
+    }
+
 
 TYPE = "stillwater:infra:Alerts"
 KEY_DELETION_WINDOW_DAYS = 30
@@ -38,7 +97,7 @@ class AlertTopic(pulumi.ComponentResource):
         aws.cloudwatch.Dashboard(
             f"{name}-overview",
             dashboard_name=scope.cluster.prefix,
-            dashboard_body=overview.body(scope.cluster, scope.account, found),
+            dashboard_body=body(scope.cluster, scope.account, found),
             opts=self._child,
         )
         self.register_outputs({"topic_arn": self.topic_arn})

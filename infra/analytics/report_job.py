@@ -1,8 +1,10 @@
 """The job that turns bills into tables: its role, its code, and the schedule that starts it.
 
-Every morning EventBridge Scheduler starts the job on the EMR Serverless application, with the very
-code of this program; `stillwater report --on emr` starts the same job by hand. Beside the bill it
-reads what the ClusterSpec says of the cluster and the archive of closed incidents.
+Every morning EventBridge Scheduler starts the job on an EMR Serverless application, which costs
+nothing when idle, with the very code of this program; `stillwater report --on emr` reads the
+request back from the schedule and starts the same job by hand. The request is in the scheduler's
+spelling, which writes StartJobRun's keys with capitals. Beside the bill the job reads what the
+ClusterSpec says of the cluster and the archive of closed incidents.
 """
 
 from __future__ import annotations
@@ -17,11 +19,161 @@ import pulumi
 import pulumi_aws as aws
 
 from core import naming
+from core.naming import SAMPLES_FOLDER, package_folder
 from infra import iam
-from infra.analytics import python_wheels, report_request, spark_zip
-from infra.analytics.report_request import CODE, FACTS, LOGS, TABLES, DescribedJob, JobParts
+from infra.analytics import job_code
 from infra.functions import ledger
 from infra.iam import Account, Statement
+from infra.versions import EMR_ARCHITECTURE, EMR_PYTHON, EMR_RELEASE
+
+IDLE_MINUTES = 15
+# What a month of a large account needs, and a bound on what a runaway job can cost.
+MAXIMUM_CPU, MAXIMUM_MEMORY, MAXIMUM_DISK = "64 vCPU", "256 GB", "1000 GB"
+
+
+def application(
+    name: str, prefix: str, opts: pulumi.ResourceOptions
+) -> aws.emrserverless.Application:
+    """Create the application, which starts with a job and stops by itself."""
+    return aws.emrserverless.Application(
+        name,
+        name=f"{prefix}-reports",
+        type="SPARK",
+        release_label=EMR_RELEASE,
+        architecture=EMR_ARCHITECTURE,
+        auto_start_configuration={"enabled": True},
+        auto_stop_configuration={"enabled": True, "idle_timeout_minutes": IDLE_MINUTES},
+        # What a run costs is on the bill under the run's own tags.
+        job_level_cost_allocation_configuration={"enabled": True},
+        maximum_capacity={"cpu": MAXIMUM_CPU, "memory": MAXIMUM_MEMORY, "disk": MAXIMUM_DISK},
+        opts=opts,
+    )
+
+
+# Folders of the billing bucket, beside the one the export is delivered to and SAMPLES_FOLDER.
+CODE, FACTS, TABLES, LOGS = "code", "facts", "tables", "logs"
+SCRATCH = f"{TABLES}/.scratch"
+TIMEOUT_MINUTES = 120
+# The jar that EMR's Spark brings; the catalog is Glue's.
+ICEBERG_JAR = "/usr/share/aws/iceberg/lib/iceberg-spark3-runtime.jar"
+CATALOG = "glue"
+# Of EMR's own worker (4 vCPU, 16 GB; 14 for Java, a tenth beside it): each core has a Python, which
+# holds half a GiB of a bill's lines where it adds them up (docs/reference/bill-measured.md).
+ROOM_FOR_PYTHON = {"spark.executor.memory": "12g", "spark.executor.memoryOverhead": "4g"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DescribedJob:
+    """What is known of the job before anything is made."""
+
+    name: str
+    cluster: str
+    tags: Mapping[str, str]
+    # Options that say which tags mean Kafka; None is ours.
+    bill_tags: Mapping[str, str | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobParts:
+    """What the job is made of; jobs, launcher, packages and facts are keys of the bucket."""
+
+    application: str
+    role: str
+    bucket: str
+    # Where the export writes, below the bucket.
+    bill: str
+    jobs: str
+    launcher: str
+    # Python packages that EMR does not bring, each a wheel, by name; {}: there are none.
+    packages: Mapping[str, str]
+    facts: str
+    # None: no incidents are filed.
+    incidents_bucket: str | None
+    database: str
+
+    @property
+    def root(self) -> str:
+        return f"s3://{self.bucket}"
+
+
+def start(job: DescribedJob, made: JobParts) -> dict[str, Any]:
+    """Return the request that starts the job once."""
+    return {
+        "ApplicationId": made.application,
+        "ExecutionRoleArn": made.role,
+        "Name": job.name,
+        "ExecutionTimeoutMinutes": TIMEOUT_MINUTES,
+        "JobDriver": {
+            "SparkSubmit": {
+                "EntryPoint": f"{made.root}/{made.launcher}",
+                "EntryPointArguments": _arguments(job, made),
+                "SparkSubmitParameters": " ".join(
+                    f"--conf {key}={value}" for key, value in _settings(made).items()
+                ),
+            }
+        },
+        "ConfigurationOverrides": {
+            "MonitoringConfiguration": {
+                "S3MonitoringConfiguration": {"LogUri": f"{made.root}/{LOGS}/"}
+            }
+        },
+        # Job runs are billed apart, under the cluster's own tags.
+        "Tags": dict(job.tags),
+    }
+
+
+def _arguments(job: DescribedJob, made: JobParts) -> list[str]:
+    """Return what the job is told (spark.entry)."""
+    return [
+        *("--bill", f"{made.root}/{made.bill}"),
+        *("--namespace", f"{CATALOG}.{made.database}"),
+        # A run by hand has tables of its own, which know nothing of earlier readings.
+        *("--noted-in", f"{CATALOG}.{made.database}"),
+        *("--cluster", job.cluster),
+        *("--facts", f"{made.root}/{made.facts}"),
+        *("--metrics", f"{made.root}/{SAMPLES_FOLDER}"),
+        *_history(made),
+        *(word for name, tag in job.bill_tags.items() if tag for word in (name, tag)),
+        "--all-jobs",
+        # Never years of months: the tables keep those that are final.
+        "--unsettled",
+    ]
+
+
+def _history(made: JobParts) -> list[str]:
+    if made.incidents_bucket is None:
+        return []
+    return ["--history", f"s3://{made.incidents_bucket}/{ledger.FOLDER}"]
+
+
+def packages(addresses: Mapping[str, str], python: str = EMR_PYTHON) -> dict[str, str]:
+    """Return the setting by which these wheels are unpacked on the driver and every executor.
+
+    The job itself puts them on Python's path (spark.packages), if they are for its Python.
+    """
+    if not addresses:
+        return {}
+    unpacked = (f"{at}#{package_folder(name, python)}" for name, at in addresses.items())
+    return {"spark.archives": ",".join(unpacked)}
+
+
+def _settings(made: JobParts) -> dict[str, str]:
+    catalog = f"spark.sql.catalog.{CATALOG}"
+    return {
+        **packages({name: f"{made.root}/{key}" for name, key in made.packages.items()}),
+        **(ROOM_FOR_PYTHON if made.packages else {}),
+        "spark.submit.pyFiles": f"{made.root}/{made.jobs}",
+        "spark.jars": ICEBERG_JAR,
+        "spark.stillwater.scratch": f"{made.root}/{SCRATCH}",
+        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        catalog: "org.apache.iceberg.spark.SparkCatalog",
+        f"{catalog}.catalog-impl": "org.apache.iceberg.aws.glue.GlueCatalog",
+        f"{catalog}.warehouse": f"{made.root}/{TABLES}",
+        # All jobs on several months compile more stages than Spark keeps by itself (100).
+        "spark.sql.codegen.cache.maxEntries": "400",
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
+    }
+
 
 TYPE = "stillwater:infra:ReportJob"
 # AWS corrects a day's bill within a day; in the morning yesterday's is there.
@@ -77,9 +229,7 @@ class ReportJob(pulumi.ComponentResource):
             facts=facts.key,
             incidents_bucket=args.incidents_bucket,
             database=database.name,
-        ).apply(
-            lambda made: json.dumps(report_request.start(self._described_job(), JobParts(**made)))
-        )
+        ).apply(lambda made: json.dumps(start(self._described_job(), JobParts(**made))))
         self._schedule(role)
         self.register_outputs({"job": self.job})
 
@@ -173,19 +323,19 @@ class ReportJob(pulumi.ComponentResource):
         return self._stored("facts", f"{FACTS}/cluster.json", **written)
 
     def _code(self) -> tuple[aws.s3.BucketObjectv2, aws.s3.BucketObjectv2]:
-        path = spark_zip.build(own_prices=self._args.own_prices)
+        path = job_code.build(own_prices=self._args.own_prices)
         # The folder is the content's hash: a job that runs keeps the code that it started with.
         folder = f"{CODE}/{path.parent.name}"
         jobs = self._stored("jobs", f"{folder}/{path.name}", source=pulumi.FileAsset(str(path)))
-        launcher = self._stored("launcher", f"{folder}/launcher.py", content=spark_zip.LAUNCHER)
+        launcher = self._stored("launcher", f"{folder}/launcher.py", content=job_code.LAUNCHER)
         return jobs, launcher
 
     def _packages(self) -> dict[str, pulumi.Output[str]]:
         """Put what EMR's Python lacks beside the code; without it the job reads more slowly."""
         try:
-            wheels = python_wheels.fetch_wheels()
-        except python_wheels.WheelsNotFetched as error:
-            pulumi.log.warn(f"{error} {python_wheels.WITHOUT}")
+            wheels = job_code.fetch_wheels()
+        except job_code.WheelsNotFetched as error:
+            pulumi.log.warn(f"{error} {job_code.WITHOUT}")
             return {}
         # Spark unpacks by the ending alone.
         keys = {name: f"{CODE}/{path.parent.name}/{path.stem}.zip" for name, path in wheels.items()}

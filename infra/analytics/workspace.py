@@ -19,10 +19,8 @@ from core.settings import facts
 from core.volumes import series
 from infra import buckets
 from infra.analytics import bill_export
-from infra.analytics.application import application
 from infra.analytics.bill_export import BillExport, BillExportArgs
-from infra.analytics.report_job import ReportJob, ReportJobArgs
-from infra.analytics.report_request import LOGS, SCRATCH
+from infra.analytics.report_job import LOGS, SCRATCH, ReportJob, ReportJobArgs, application
 from infra.iam import Account
 from infra.tags import Tags
 

@@ -2,11 +2,15 @@
 
 It makes no load balancer of its own, so it gets neither the right to nor the webhooks for it. It
 runs on the system nodes (it tolerates no taint of Kafka's): a broker's drain must not take with it
-the program that registers the broker again.
+the program that registers the broker again. Helm makes the definitions in a chart's `crds/` folder
+with the first install and never again, so that a newer controller would meet the fields of an older
+one: they are rendered from the chart itself and applied with every run.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pulumi
@@ -16,9 +20,51 @@ from core import naming
 from core.cluster import ClusterSpec, limits
 from infra import iam
 from infra.charts import pods
-from infra.charts.definitions import ChartWithDefinitions, definitions
 from infra.tags import Tags
 from infra.versions import LBC_CHART, LBC_CHART_VERSION, LBC_REPOSITORY
+
+KIND = "CustomResourceDefinition"
+# Helm made those that stand already, and the API server keeps their fields for it.
+PATCH_FORCE = "pulumi.com/patchForce"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChartWithDefinitions:
+    chart: str
+    version: str
+    repository: str | None = None
+    # As much as its templates need to render at all.
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+def definitions(
+    name: str, args: ChartWithDefinitions, parent: pulumi.Resource
+) -> pulumi.Output[Sequence[pulumi.Input[pulumi.Resource]]]:
+    """Apply a chart's definitions and return them: what its release must wait for."""
+    chart = k8s.helm.v3.Chart(
+        name,
+        k8s.helm.v3.ChartOpts(
+            chart=args.chart,
+            version=args.version,
+            fetch_opts=k8s.helm.v3.FetchOpts(repo=args.repository),
+            values=dict(args.values),
+            transformations=[_definitions_alone],
+        ),
+        opts=pulumi.ResourceOptions(parent=parent),
+    )
+    return chart.ready
+
+
+def _definitions_alone(rendered: dict[str, Any], opts: pulumi.ResourceOptions) -> None:
+    if rendered["kind"] != KIND:
+        rendered.clear()
+        rendered.update(apiVersion="v1", kind="List", items=[])
+        return
+    metadata = rendered["metadata"]
+    metadata["annotations"] = {**(metadata.get("annotations") or {}), PATCH_FORCE: "true"}
+    # With a definition goes every object of its kind, Kafka itself among them; Helm keeps it too.
+    opts.retain_on_delete = True
+
 
 TYPE = "stillwater:infra:LoadBalancerController"
 RELEASE = "aws-load-balancer-controller"

@@ -14,13 +14,23 @@ from core.cluster.limits import Request
 NO_CAPABILITIES: dict[str, Any] = {"capabilities": {"drop": ["ALL"]}}
 # Pod: the container runtime's filter of system calls, which Kubernetes leaves off by default.
 FILTERED_CALLS: dict[str, Any] = {"seccompProfile": {"type": "RuntimeDefault"}}
+# The kubelet keeps 50 MiB of a container's log at most (containerLogMaxSize and -MaxFiles), and
+# these controllers write nothing else.
+DISK_REQUEST_MIB, DISK_LIMIT_MIB = 64, 256
 
 
 def resources(request: Request, *, memory_limit_mib: int | None = None) -> dict[str, Any]:
-    """Return requests, and the memory at which a leak ends the pod and not its node."""
+    """Return requests, and the memory and disk at which a leak ends the pod and not its node."""
     return {
-        "requests": {"cpu": f"{request.cpu_millis}m", "memory": f"{request.memory_mib}Mi"},
-        "limits": {"memory": f"{memory_limit_mib or request.memory_mib}Mi"},
+        "requests": {
+            "cpu": f"{request.cpu_millis}m",
+            "memory": f"{request.memory_mib}Mi",
+            "ephemeral-storage": f"{DISK_REQUEST_MIB}Mi",
+        },
+        "limits": {
+            "memory": f"{memory_limit_mib or request.memory_mib}Mi",
+            "ephemeral-storage": f"{DISK_LIMIT_MIB}Mi",
+        },
     }
 
 

@@ -18,7 +18,7 @@ from core import naming
 from core.cluster import ClusterSpec
 from core.cluster.limits import OPERATOR
 from infra.alerts.metrics import operator_monitor
-from infra.charts.definitions import ChartWithDefinitions, definitions
+from infra.charts.lbc import ChartWithDefinitions, definitions
 from infra.versions import STRIMZI_CHART, STRIMZI_CHART_VERSION
 
 TYPE = "stillwater:infra:StrimziOperator"

@@ -1,26 +1,84 @@
-"""The EKS cluster, its add-ons, and the nodes for everything that is not Kafka.
+"""The EKS cluster, its add-ons, the nodes for everything that is not Kafka, and the way in.
 
 The API server answers inside the VPC; from outside only whom the spec names. Secrets are encrypted
 with a key of their own. Access is by access entries only: whoever runs `pulumi up` is an
 administrator, nodes and functions get entries of their own, and there is no aws-auth ConfigMap to
-break.
+break. The program's kubeconfig has no secret in it.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
 import pulumi_aws as aws
+import pulumi_kubernetes as k8s
 
 from core import naming
 from core.cluster import ClusterSpec
 from core.cluster.network import service_cidr
 from infra import encryption, iam
-from infra.eks import addons, bootstrap
+from infra.eks import addons, launch
 from infra.eks.launch import Launch, launch_template
 from infra.tags import Tags
+
+
+def kubeconfig(name: str, region: str, endpoint: str, ca: str, profile: str | None = None) -> str:
+    """Return a kubeconfig that asks `aws eks get-token` for a token each time.
+
+    Nothing in it changes between runs, so the provider, and all it manages, is never replaced.
+    `profile` is whom the AWS provider works as, where the stack names one.
+    """
+    environment = {"env": [{"name": "AWS_PROFILE", "value": profile}]} if profile else {}
+    arguments = ["eks", "get-token", "--cluster-name", name, "--region", region]
+    return json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": name,
+            "clusters": [
+                {
+                    "name": name,
+                    "cluster": {"server": endpoint, "certificate-authority-data": ca},
+                }
+            ],
+            "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+            "users": [
+                {
+                    "name": name,
+                    "user": {
+                        "exec": {
+                            "apiVersion": "client.authentication.k8s.io/v1beta1",
+                            "command": "aws",
+                            "args": [*arguments, "--output", "json"],
+                            "interactiveMode": "Never",
+                            **environment,
+                        }
+                    },
+                }
+            ],
+        },
+        sort_keys=True,
+    )
+
+
+def kubernetes_provider(
+    name: str,
+    *,
+    eks_cluster: str,
+    region: str,
+    endpoint: pulumi.Input[str],
+    ca: pulumi.Input[str],
+    profile: str | None,
+) -> k8s.Provider:
+    """Return the provider for everything inside the cluster."""
+    config = pulumi.Output.all(endpoint=endpoint, ca=ca).apply(
+        lambda known: kubeconfig(eks_cluster, region, known["endpoint"], known["ca"], profile)
+    )
+    return k8s.Provider(name, kubeconfig=config, cluster_identifier=eks_cluster)
+
 
 TYPE = "stillwater:infra:Cluster"
 KEY_DELETION_WINDOW_DAYS = 30
@@ -210,7 +268,7 @@ class EksCluster(pulumi.ComponentResource):
             node_group_name=f"{self._spec.prefix}-system-{naming.zone_suffix(zone)}",
             node_role_arn=role.arn,
             subnet_ids=[subnet_id],
-            ami_type=bootstrap.managed_ami_type(instance_type),
+            ami_type=launch.managed_ami_type(instance_type),
             instance_types=[instance_type],
             # The node termination handler lives here: it must not be reclaimed with its nodes.
             capacity_type="ON_DEMAND",

@@ -1,45 +1,10 @@
-"""Lists every Lambda there is.
+"""Lists every Lambda there is: what wakes it, what it is told, and what it may do.
 
-Lets a function ask the Prometheus that a description names, and no other.
-
-λ health: how the whole cluster does, for whoever in the account may invoke it (ADR 0013).
-
-It is called on schedule as well: its verdict is a metric with an alarm, which tells also when
-Prometheus cannot. RBAC names every pod it asks with its port, so it may GET that and nothing else.
-
-λ interruption: reads the events queue, beside the loop and outside the VPC.
-
-It starts faster there, and goes on working when the VPC's way out does not.
-
-λ rotate: reads what a plan rests on, and changes nothing in the cluster.
-
-It starts runs and answers people; whatever is done to nodes is done by the tick.
-
-λ samples, every hour: it files what Prometheus remembers where the report's job reads it.
-
-It stands beside the bucket, in the analytics layer, and only where a Prometheus is named. It asks
-by GET alone, writes files and deletes none; old ones expire by the bucket's own rule.
-
-λ sweep: looks at everything every minute, and files what is over.
-
-One that fails needs no dead letter, the next makes up for it. What the tick is allowed to change,
-the sweep has no use for.
-
-λ tick: one turn of the loop; the function that acts on nodes.
-
-Through the API server it reads the metrics of Kafka's own pods, each by name and port (ADR 0012).
-It places the out-of-service taint on a node whose instance EC2 says has ended, deletes the
-attachments such an instance left behind when its Node went first, and keeps a waiting replacement
-from Cluster Autoscaler: RBAC knows no single taint or annotation, so it may patch nodes. Nodes are
-drained by the node termination handler alone; only where a cluster that exists has none, it cordons
-them and evicts their pods itself. Who may leave beside others it writes into a label of their pods
-(ADR 0023).
-
-λ volumes: every five minutes it looks at Kafka's volumes and decides what becomes of them.
-
-It follows no incident, writes items of its own in the ledger's table, and alone may read metrics.
-In the cluster it patches no claim and no volume: Strimzi writes the one, the EBS driver the other,
-and whoever wrote beside them would be undone, or would undo.
+RBAC names every pod that a function asks with its port, and Prometheus by the one Service or
+workspace of the description (ADR 0012). Nodes are drained by the node termination handler alone;
+only where a cluster that exists has none, λ tick cordons them and evicts their pods itself. λ
+volumes patches no claim and no volume: Strimzi writes the one, the EBS driver the other, and
+whoever wrote beside them would be undone, or would undo.
 """
 
 from __future__ import annotations
@@ -56,6 +21,7 @@ from core.settings.functions import (
     HealthSettings,
     InterruptionSettings,
     RotateSettings,
+    SlackSettings,
     SweepSettings,
     TickSettings,
 )
@@ -69,6 +35,7 @@ from infra.functions.definition import (
     Scope,
     find_open,
     keep_the_ledger,
+    know,
     look,
     on_items,
     read_queue,
@@ -76,7 +43,6 @@ from infra.functions.definition import (
     send,
     write_incidents,
 )
-from infra.functions.slack import SLACK
 from infra.functions.webhook import WEBHOOK
 
 
@@ -572,6 +538,41 @@ VOLUMES = Definition(
     own_settings=lambda cluster: {"volumes": cluster.volumes},
     kubernetes=_volumes_rights,
     schedule=("rate(5 minutes)", "looks at the volumes"),
+)
+
+
+def _slack_may(scope: Scope) -> Sequence[iam.Statement]:
+    slack = scope.cluster.slack
+    return [
+        read_queue(scope, "stories"),
+        send(scope, "TellItLater", "stories"),
+        on_items(
+            scope,
+            "ReadIncidents",
+            ["GetItem"],
+            "incident#*",
+            "rotation#*",
+            "story#*",
+            f"freezes#{scope.cluster.name}",
+        ),
+        on_items(scope, "KeepThreads", ["PutItem"], "story#*"),
+        *([] if slack is None else [know(scope.secret(slack.secret_name))]),
+    ]
+
+
+def _slack_own_settings(cluster: Operated) -> Mapping[str, Any]:
+    slack = {} if cluster.slack is None else cluster.slack.model_dump()
+    return {**slack, "hold_limit_seconds": cluster.timings.hold_limit_seconds}
+
+
+SLACK = Definition(
+    name="slack",
+    description="An incident that changed is told in its Slack thread",
+    settings=SlackSettings,
+    may=_slack_may,
+    own_settings=_slack_own_settings,
+    # The least AWS accepts at once; Slack takes about one message a second.
+    reads=Reads(queue="stories", batch=10, at_once=2),
 )
 
 

@@ -2,12 +2,8 @@
 
 Zip, environment, policies, RBAC, alarms and docs/reference/functions.md follow from it. What it may
 do is said by names alone, so that it can be read and tested without making anything; its ACLs in
-Kafka follow from its calls (core.settings.functions).
-
-Makes a function known to Kubernetes, with what it may do there: one way for all of them.
-
-An EKS access entry maps the function's AWS role to a group; RBAC roles of one name say what that
-group may do, cluster-wide and in a namespace. Who may do what stands with each function.
+Kafka follow from its calls (core.settings.functions). In the cluster an EKS access entry maps the
+function's AWS role to a group, and RBAC roles of one name say what that group may do.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
-"""Makes one Lambda function of its definition: role, log group, code from the shared zip.
+"""Makes one Lambda function of its definition: role, log group, settings, code from the shared zip.
 
-Renders what a function is told: each field of its settings type by the field's own name.
-
-Keeps what is too long for a function's environment, as an item of the ledger's table.
-
-handlers.store.settings reads it. The key is the content's hash: a change makes another item before
-any function is told of it, and takes the old one away after.
+Each field of the settings type is told by the field's own name. What is too long for a function's
+environment is an item of the ledger's table, which handlers.store.settings reads. The item's key is
+the content's hash: a change makes another item before any function is told of it, and takes the old
+one away after.
 """
 
 from __future__ import annotations

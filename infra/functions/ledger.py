@@ -1,11 +1,9 @@
-"""The ledger: one DynamoDB table with every incident, lease and announcement.
+"""The ledger, one DynamoDB table, and the archive of incidents that are closed.
 
-Everything the handlers know lives here, written under conditions, so that any of them may die at
-any line. Items end themselves by `expires_at`; the sparse index `open` holds unfinished incidents.
-
-Builds the archive of closed incidents: one JSON line each, by the day they ended.
-
-The sweep writes, Spark reads. A key names its incident, so filing one again replaces the same line.
+Everything the handlers know lives in the table, written under conditions, so that any of them may
+die at any line. Items end themselves by `expires_at`; the sparse index `open` holds unfinished
+incidents. The sweep files a closed one as a JSON line by the day it ended, and Spark reads it. A
+key names its incident, so filing one again replaces the same line.
 """
 
 from __future__ import annotations

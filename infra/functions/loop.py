@@ -1,19 +1,15 @@
-"""The functions of the loop and how they are woken.
+"""Makes a cluster's functions: those of the loop, those that stand beside it, and their ways.
 
     events queue -> interruption -> ticks queue -> tick -> ticks queue ...
     every minute -> sweep        -> ticks queue
     a person     -> rotate       -> ticks queue
+    ledger       -> stories queue -> slack
 
-Tick, sweep and rotate speak to the API server, tick and rotate to the brokers too, so they stand in
-the VPC and have access entries.
-
-Wakes a function at fixed times: an EventBridge rule, its target, and the rule's right to invoke.
-
-Nobody else gets that right by it: the permission names the rule.
-
-Lets a function into the cluster, and gives it the rights its definition names there.
-
-A function that carries no incidents: with its schedule, its settings and its way in.
+A function with rights in the cluster stands in the VPC and has an access entry. A security group
+accepts nothing; what it may reach, the load balancer and the API server must allow. A schedule's
+permission names its rule, so nobody else may call by it. Whoever writes to the ledger sends a
+message for Slack and goes on: λ slack alone knows the token, and Slack being slow, strict or down
+is felt there and nowhere else.
 """
 
 from __future__ import annotations
@@ -25,10 +21,11 @@ import pulumi
 import pulumi_aws as aws
 
 from core.cluster.operated import Operated
-from core.constants import TICKS_MAX_RECEIVE_COUNT
-from infra.functions.catalogue import LOOP, TICK
-from infra.functions.definition import Definition, RbacGroup
-from infra.functions.function import LambdaFunction, Shared, feed, keep, settings
+from core.constants import STORIES_MAX_RECEIVE_COUNT, TICKS_MAX_RECEIVE_COUNT
+from infra.functions.catalogue import LOOP, SLACK, TICK
+from infra.functions.definition import Definition, RbacGroup, Scope
+from infra.functions.function import FunctionArgs, LambdaFunction, Shared, feed, keep, settings
+from infra.functions.packaging import FunctionPackage
 from infra.functions.termination import MessageQueue, work_queue
 
 
@@ -166,7 +163,7 @@ class Alone(pulumi.ComponentResource):
         self.register_outputs({"name": self.function.name})
 
 
-TYPE = "stillwater:infra:Functions"
+LOOP_TYPE = "stillwater:infra:Functions"
 
 
 class LoopFunctions(pulumi.ComponentResource):
@@ -184,7 +181,7 @@ class LoopFunctions(pulumi.ComponentResource):
         *,
         definitions: Sequence[Definition] = LOOP,
     ) -> None:
-        super().__init__(TYPE, name, None, opts)
+        super().__init__(LOOP_TYPE, name, None, opts)
         cluster, functions = shared.scope.cluster, dict[str, LambdaFunction]()
         self.ticks_queue = work_queue(
             # People send there, too: a tick says no more than that an incident is to be looked at.
@@ -209,3 +206,113 @@ class LoopFunctions(pulumi.ComponentResource):
             wake(called, each, cluster.prefix, function, self)
         self.functions = functions
         self.register_outputs({"ticks_queue_url": self.ticks_queue.url})
+
+
+STORIES_TYPE = "stillwater:infra:Stories"
+
+
+class Stories(pulumi.ComponentResource):
+    """The queue, and the function: it reads incidents, keeps threads and knows one secret."""
+
+    queue: MessageQueue
+    function: LambdaFunction
+
+    def __init__(
+        self,
+        name: str,
+        scope: Scope,
+        package: FunctionPackage,
+        table_name: pulumi.Input[str],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__(STORIES_TYPE, name, None, opts)
+        child, cluster = pulumi.ResourceOptions(parent=self), scope.cluster
+        self.queue = work_queue(
+            f"{name}-queue",
+            cluster,
+            "stories",
+            STORIES_MAX_RECEIVE_COUNT,
+            [scope.account.our_roles(cluster.prefix)],
+            self,
+        )
+        late = {"ledger_table": table_name, "stories_queue_url": self.queue.url}
+        self.function = LambdaFunction(
+            f"{name}-slack",
+            FunctionArgs(
+                definition=SLACK,
+                scope=scope,
+                package=package,
+                settings=settings(SLACK, cluster, late),
+            ),
+            opts=child,
+        )
+        feed(f"{name}-slack", SLACK, self.queue.arn, self.function, self)
+        self.register_outputs({"queue_url": self.queue.url})
+
+
+NETWORK_TYPE = "stillwater:infra:HandlerNetwork"
+HTTPS = 443
+ANYWHERE = "0.0.0.0/0"
+
+
+@dataclass(frozen=True, kw_only=True)
+class HandlerNetworkArgs:
+    prefix: str
+    vpc_id: pulumi.Input[str]
+    cluster_security_group_id: pulumi.Input[str]
+    load_balancer_security_group_id: pulumi.Input[str]
+    # Ports of the load balancer, first to last.
+    advertised_ports: tuple[int, int]
+
+
+class HandlerNetwork(pulumi.ComponentResource):
+    """A security group that reaches the API server, the brokers and AWS, and is reached by none."""
+
+    security_group_id: pulumi.Output[str]
+
+    def __init__(
+        self, name: str, args: HandlerNetworkArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(NETWORK_TYPE, name, None, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        group = aws.ec2.SecurityGroup(
+            f"{name}-group",
+            name=f"{args.prefix}-handlers",
+            description="Functions that speak to the API server and the brokers",
+            vpc_id=args.vpc_id,
+            opts=child,
+        )
+        aws.vpc.SecurityGroupEgressRule(
+            f"{name}-to-https",
+            security_group_id=group.id,
+            description="AWS, Slack and the API server",
+            ip_protocol="tcp",
+            from_port=HTTPS,
+            to_port=HTTPS,
+            # AWS's APIs and Slack have no addresses that a rule could name.
+            cidr_ipv4=ANYWHERE,
+            opts=child,
+        )
+        first, last = args.advertised_ports
+        aws.vpc.SecurityGroupEgressRule(
+            f"{name}-to-kafka",
+            security_group_id=group.id,
+            description="Brokers through the load balancer",
+            ip_protocol="tcp",
+            from_port=first,
+            to_port=last,
+            referenced_security_group_id=args.load_balancer_security_group_id,
+            opts=child,
+        )
+        aws.vpc.SecurityGroupIngressRule(
+            f"{name}-cluster-from-https",
+            security_group_id=args.cluster_security_group_id,
+            description="Functions of Stillwater to the API server",
+            referenced_security_group_id=group.id,
+            ip_protocol="tcp",
+            from_port=HTTPS,
+            to_port=HTTPS,
+            opts=child,
+        )
+        self.security_group_id = group.id
+        self.register_outputs({"security_group_id": self.security_group_id})

@@ -1,18 +1,13 @@
-"""Brings AWS's announcements to us: EventBridge rules -> the events queue.
-
-infra.functions.termination says which events; what nobody would act on is not delivered.
+"""Brings AWS's announcements to us: EventBridge rules -> the events queue, with its dead letters.
 
 The node termination handler has a queue of its own. On the `held` route only our tick writes to
 it, once a replacement is Ready and the broker may go. On the `direct` route the rules feed it as
 well: the plain wiring, without the hold.
 
-An SQS queue with its dead letters: what cannot be handled is kept and alarmed on, never lost.
-
-EventBridge patterns of everything core.events acts on, as narrow as each service allows.
-
-Auto Scaling events name their group, so rules take ours alone. Events of EC2, EBS, Health and ARC
-name neither group nor cluster: every cluster of an account hears all of them, and the handlers ask
-the tags of the instance or volume. The detail-types are those the parser reads, taken from it.
+Patterns are as narrow as each service allows, with the detail-types that core.events parses. Auto
+Scaling events name their group, so rules take ours alone. Events of EC2, EBS, Health and ARC name
+neither group nor cluster: every cluster of an account hears all of them, and the handlers ask the
+tags of the instance or volume.
 """
 
 from __future__ import annotations

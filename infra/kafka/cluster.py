@@ -1,10 +1,14 @@
-"""Kafka as Strimzi's resources: one KafkaNodePool per pool and zone, then the Kafka.
+"""Kafka as Strimzi's resources: namespace, budgets, a KafkaNodePool per pool and zone, the Kafka.
 
 A pool is pinned to its zone from the first schedule on, because Strimzi no longer spreads brokers
-over zones and a volume never leaves the one it was made in. No two Kafka pods share a node.
+over zones and a volume never leaves the one it was made in. No two Kafka pods share a node. The
+namespace is made apart, because what must be there before Kafka's first pod (the operator's rights,
+the load balancer's bindings) lives in it too.
 
-The namespace is made apart, because what must be there before Kafka's first pod (the operator's
-rights, the load balancer's bindings) lives in it too.
+The disruption budgets never change: a pod's label says under which of two it stands. `staying` is
+over every Kafka pod without the label, of which one may be evicted while all are Ready and nobody
+is labelled; `leaving` is over the labelled ones, all of whom may go (core.incidents.consenting puts
+the label on). Strimzi's own budget is off: over a pod with two the eviction API answers 500.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pulumi
+import pulumi_kubernetes as k8s
 from pulumi_kubernetes.apiextensions import CustomResource
 
 from core import naming
@@ -26,7 +31,101 @@ from infra.alerts.rules import prometheus_rule
 from infra.kafka.storage import attributes_class
 from infra.versions import STRIMZI_API
 
-TYPE = "stillwater:infra:Kafka"
+NAMESPACE_TYPE = "stillwater:infra:KafkaNamespace"
+# Our operator makes its pods by the restricted standard (infra.charts.strimzi). Enforced, that
+# standard would refuse a broker that stops before an upgraded operator has described it again, and
+# one whose operator is the user's own.
+POD_SECURITY = {
+    f"pod-security.kubernetes.io/{mode}": standard
+    for mode, standard in (("enforce", "baseline"), ("audit", "restricted"), ("warn", "restricted"))
+}
+
+
+class KafkaNamespace(pulumi.ComponentResource):
+    """One namespace; `name` is known once it exists."""
+
+    name: pulumi.Output[str]
+
+    def __init__(
+        self,
+        name: str,
+        namespace: str,
+        labels: Mapping[str, str],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__(NAMESPACE_TYPE, name, None, opts)
+        made = k8s.core.v1.Namespace(
+            f"{name}-namespace",
+            metadata={"name": namespace, "labels": {**POD_SECURITY, **labels}},
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        self.name = made.metadata.apply(lambda metadata: str(metadata.name))
+        self.register_outputs({"name": self.name})
+
+
+BUDGETS_TYPE = "stillwater:infra:DisruptionBudgets"
+
+
+class DisruptionBudgets(pulumi.ComponentResource):
+    """The budgets over those who stay, over those who leave, and over Connect's workers."""
+
+    def __init__(
+        self, name: str, spec: ClusterSpec, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(BUDGETS_TYPE, name, None, opts)
+        called = {
+            "staying": naming.budget_of_the_staying(spec.name),
+            "leaving": naming.budget_of_the_leaving(spec.name),
+            "connect": naming.connect(spec.name),
+        }
+        for key, budget in budgets(spec).items():
+            k8s.policy.v1.PodDisruptionBudget(
+                f"{name}-{key}",
+                metadata={
+                    "name": called[key],
+                    "namespace": spec.kubernetes.namespace,
+                    "labels": {naming.CLUSTER_LABEL: spec.name},
+                },
+                spec=budget,
+                opts=pulumi.ResourceOptions(parent=self),
+            )
+        self.register_outputs({})
+
+
+def budgets(spec: ClusterSpec) -> dict[str, Any]:
+    """Return each budget's spec: an integer, since Kafka's pods have no owner with a scale."""
+    mine = {
+        naming.CLUSTER_LABEL: spec.name,
+        naming.KIND_LABEL: "Kafka",
+        "strimzi.io/name": naming.kafka_component(spec.name),
+    }
+    nodes = sum(spec.nodes_of(pool) for pool in spec.pools)
+    found = {
+        "staying": _budget(max(0, nodes - EVICTED_AT_A_TIME), mine, labelled=False),
+        "leaving": _budget(0, mine, labelled=True),
+    }
+    if spec.connect is not None and spec.connect.replicas > 1:
+        workers = {
+            naming.CLUSTER_LABEL: naming.connect(spec.name),
+            naming.KIND_LABEL: naming.CONNECT_KIND,
+        }
+        found["connect"] = {
+            "minAvailable": spec.connect.replicas - 1,
+            "selector": {"matchLabels": workers},
+        }
+    return found
+
+
+def _budget(least: int, mine: dict[str, str], *, labelled: bool) -> dict[str, Any]:
+    operator = "Exists" if labelled else "DoesNotExist"
+    expression = {"key": naming.MAY_LEAVE_LABEL, "operator": operator}
+    return {
+        "minAvailable": least,
+        "selector": {"matchLabels": mine, "matchExpressions": [expression]},
+    }
+
+
+KAFKA_TYPE = "stillwater:infra:Kafka"
 STRIMZI_ROLES = {
     Role.BROKER: ["broker"],
     Role.CONTROLLER: ["controller"],
@@ -50,7 +149,7 @@ class Kafka(pulumi.ComponentResource):
     def __init__(
         self, name: str, spec: ClusterSpec, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        super().__init__(TYPE, name, None, opts)
+        super().__init__(KAFKA_TYPE, name, None, opts)
         self._name, self._spec = name, spec
         self.controllers = self._pools(lambda role: role.is_controller, after=())
 

@@ -1,26 +1,32 @@
-"""The VPC: three subnets per availability zone: private, public, and the control plane's.
+"""Builds where a cluster stands: a VPC, ours or somebody else's, subnets, ways to AWS's APIs.
 
-Nodes and functions live in the private subnets. The public ones hold one NAT gateway per zone, so
-that nodes can pull images and reach AWS, and a zone that fails takes nobody else's way out with it.
-The control plane's network interfaces have subnets of their own, which lead nowhere: so a
-NetworkPolicy can admit the API server and no pod.
-Addresses follow the zone's letter, not its place in a list: adding a zone moves no other.
+Nodes and functions live in a private subnet per zone. The public ones hold one NAT gateway per
+zone, so that a zone that fails takes nobody else's way out with it. The control plane's network
+interfaces have subnets of their own, which lead nowhere: so a NetworkPolicy can admit the API
+server and no pod. Addresses follow the zone's letter, not its place in a list: adding a zone moves
+no other. Gateway endpoints of S3 and DynamoDB cost nothing and are always made; the others are
+billed by the hour and made when the spec asks for them.
+
+Nothing of somebody else's VPC is changed, so what would fail hours later is looked at first: a
+subnet in another zone than the spec says would have its brokers wait for ever for a volume.
 """
 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
 import pulumi_aws as aws
 
 from core import naming
+from core.cluster import ClusterSpec, ExistingNetwork
 from core.cluster.limits import PRIVATE_BITS, ZONE_BITS, ZONE_LETTERS
+from core.errors import InvalidInput
 from infra.tags import Tags
 
-TYPE = "stillwater:infra:Network"
+NETWORK_TYPE = "stillwater:infra:Network"
 PUBLIC_BITS = ZONE_BITS + 4
 # EKS asks for 6 addresses in each, and AWS keeps 5 for itself (EKS network requirements).
 CONTROL_PLANE_PREFIX = 28
@@ -72,7 +78,7 @@ class Network(pulumi.ComponentResource):
     def __init__(
         self, name: str, args: NetworkArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        super().__init__(TYPE, name, None, opts)
+        super().__init__(NETWORK_TYPE, name, None, opts)
         self._name, self._args = name, args
         self._child = pulumi.ResourceOptions(parent=self)
         vpc = self._vpc()
@@ -225,3 +231,201 @@ class Network(pulumi.ComponentResource):
         # Whoever uses the subnet waits for its way out, or its first image pull fails.
         reachable = pulumi.Output.all(subnet.id, route.id, association.id)
         return reachable.apply(lambda ids: str(ids[0])), table.id
+
+
+ENDPOINTS_TYPE = "stillwater:infra:Endpoints"
+GATEWAYS = ("dynamodb", "s3")
+# Who in the cluster calls it.
+INTERFACES: Mapping[str, str] = {
+    "autoscaling": "functions, node termination handler, cluster autoscaler",
+    "ec2": "volume driver, network plugin, functions",
+    "ecr.api": "nodes that pull images",
+    "ecr.dkr": "nodes that pull images",
+    "eks": "nodes that join, Karpenter",
+    "eks-auth": "the pod identity agent",
+    "elasticloadbalancing": "load balancer controller",
+    "logs": "functions",
+    "monitoring": "functions that put metrics",
+    "secretsmanager": "functions that talk to Slack",
+    "sns": "functions that call a person",
+    "sqs": "functions, node termination handler, Karpenter",
+    "sts": "everything with a role",
+}
+HTTPS = 443
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndpointsArgs:
+    spec: ClusterSpec
+    vpc_id: pulumi.Input[str]
+    private_subnet_ids: Mapping[str, pulumi.Input[str]]
+    # A name that stays (a zone, a given id) -> the route table whose subnets use the gateways.
+    route_table_ids: Mapping[str, pulumi.Input[str]]
+
+
+class Endpoints(pulumi.ComponentResource):
+    """Gateway endpoints in every private route table; interface endpoints in every zone."""
+
+    def __init__(
+        self, name: str, args: EndpointsArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(ENDPOINTS_TYPE, name, None, opts)
+        self._name, self._args, self._spec = name, args, args.spec
+        self._child = pulumi.ResourceOptions(parent=self)
+        if args.route_table_ids:
+            for service in GATEWAYS:
+                self._gateway(service)
+        if self._spec.network.interface_endpoints:
+            group = self._reachable_from_the_vpc()
+            for service in INTERFACES:
+                self._interface(service, group)
+        self.register_outputs({})
+
+    def _service(self, service: str) -> str:
+        return f"com.amazonaws.{self._spec.region}.{service}"
+
+    def _tags(self, role: str) -> dict[str, str]:
+        return Tags.of(self._spec).with_name(f"{self._spec.prefix}-{role}")
+
+    def _gateway(self, service: str) -> None:
+        endpoint = aws.ec2.VpcEndpoint(
+            f"{self._name}-{service}",
+            vpc_id=self._args.vpc_id,
+            service_name=self._service(service),
+            vpc_endpoint_type="Gateway",
+            tags=self._tags(service),
+            opts=self._child,
+        )
+        # Not a list on the endpoint: a zone that is added only adds.
+        for key, table_id in self._args.route_table_ids.items():
+            aws.ec2.VpcEndpointRouteTableAssociation(
+                f"{self._name}-{key}-{service}",
+                vpc_endpoint_id=endpoint.id,
+                route_table_id=table_id,
+                opts=self._child,
+            )
+
+    def _reachable_from_the_vpc(self) -> aws.ec2.SecurityGroup:
+        group = aws.ec2.SecurityGroup(
+            f"{self._name}-callers",
+            name=f"{self._spec.prefix}-endpoints",
+            description="HTTPS from inside the VPC to AWS APIs",
+            vpc_id=self._args.vpc_id,
+            tags=self._tags("endpoints"),
+            opts=self._child,
+        )
+        primary, *others = self._spec.network.blocks
+        names = {"the-vpc": primary, **{block.replace("/", "-"): block for block in others}}
+        for source, block in names.items():
+            aws.vpc.SecurityGroupIngressRule(
+                f"{self._name}-from-{source}",
+                security_group_id=group.id,
+                description="HTTPS from the VPC",
+                ip_protocol="tcp",
+                from_port=HTTPS,
+                to_port=HTTPS,
+                cidr_ipv4=block,
+                opts=self._child,
+            )
+        return group
+
+    def _interface(self, service: str, group: aws.ec2.SecurityGroup) -> None:
+        aws.ec2.VpcEndpoint(
+            f"{self._name}-{service}",
+            vpc_id=self._args.vpc_id,
+            service_name=self._service(service),
+            vpc_endpoint_type="Interface",
+            # Callers keep using the API's public name.
+            private_dns_enabled=True,
+            subnet_ids=list(self._args.private_subnet_ids.values()),
+            security_group_ids=[group.id],
+            tags=self._tags(service),
+            opts=self._child,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """What the rest of the program needs of the network."""
+
+    vpc_id: pulumi.Input[str]
+    private_subnet_ids: Mapping[str, pulumi.Input[str]]
+    # Of somebody else's network: the private ones, which the control plane shares with pods.
+    control_plane_subnet_ids: Mapping[str, pulumi.Input[str]]
+    # Keyed by what does not change: a zone of ours, the id of a given table.
+    route_table_ids: Mapping[str, pulumi.Input[str]]
+
+
+def site(
+    spec: ClusterSpec, tags: Tags, provider: pulumi.ProviderResource, opts: pulumi.ResourceOptions
+) -> Site:
+    """Return the spec's existing network, looked at, or build one."""
+    existing = spec.network.existing
+    if existing is not None:
+        problems = list(_problems(existing, spec.network.blocks, provider))
+        if problems:
+            raise InvalidInput(problems)
+        private = {zone: existing.private_subnet_ids[zone] for zone in spec.availability_zones}
+        return Site(
+            vpc_id=existing.vpc_id,
+            private_subnet_ids=private,
+            control_plane_subnet_ids=private,
+            route_table_ids={each: each for each in existing.private_route_table_ids},
+        )
+    network = Network(
+        "network",
+        NetworkArgs(
+            prefix=spec.prefix,
+            vpc_cidr=spec.network.vpc_cidr,
+            availability_zones=spec.availability_zones,
+            eks_cluster=spec.prefix,
+            tags=tags,
+        ),
+        opts=opts,
+    )
+    return Site(
+        vpc_id=network.vpc_id,
+        private_subnet_ids=network.private_subnet_ids,
+        control_plane_subnet_ids=network.control_plane_subnet_ids,
+        route_table_ids=network.private_route_table_ids,
+    )
+
+
+def _problems(
+    existing: ExistingNetwork, blocks: Sequence[str], provider: pulumi.ProviderResource
+) -> Iterator[str]:
+    opts = pulumi.InvokeOptions(provider=provider)
+    vpc = aws.ec2.get_vpc(id=existing.vpc_id, opts=opts)
+    if vpc.cidr_block != blocks[0]:
+        yield (
+            f"network.vpc_cidr is {blocks[0]}, but the VPC {existing.vpc_id} has {vpc.cidr_block}; "
+            f"write the VPC's own."
+        )
+    if not (vpc.enable_dns_hostnames and vpc.enable_dns_support):
+        yield (
+            f"The VPC {existing.vpc_id} gives its instances no DNS names, by which nodes are "
+            f"known; enable DNS hostnames and DNS support on it."
+        )
+    for zone, subnet_id in existing.private_subnet_ids.items():
+        subnet = aws.ec2.get_subnet(id=subnet_id, opts=opts)
+        if subnet.vpc_id != existing.vpc_id:
+            yield (
+                f"The subnet {subnet_id} is in {subnet.vpc_id}, not in {existing.vpc_id}; name one "
+                f"of that VPC."
+            )
+        elif subnet.availability_zone != zone:
+            yield (
+                f"The subnet {subnet_id} is in {subnet.availability_zone}, but network.existing "
+                f"names it for {zone}; a broker there would never reach its volume."
+            )
+        elif not _lies_in(subnet.cidr_block, blocks):
+            yield (
+                f"The subnet {subnet_id} is {subnet.cidr_block}, outside the blocks that the spec "
+                f"names ({', '.join(blocks)}), and the load balancer would turn its "
+                f"clients away; add the VPC's block of it to network.secondary_cidrs."
+            )
+
+
+def _lies_in(block: str, blocks: Sequence[str]) -> bool:
+    subnet = ipaddress.IPv4Network(block)
+    return any(subnet.subnet_of(ipaddress.IPv4Network(each)) for each in blocks)

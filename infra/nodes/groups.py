@@ -1,4 +1,4 @@
-"""The nodes of Kafka: one Auto Scaling group per pool and availability zone, on one subnet each.
+"""The nodes of Kafka: one Auto Scaling group per pool and availability zone, and their role in AWS.
 
 A volume lives in one zone, so its broker must find a node there: no group spans two zones, min is
 what is wanted, and max is twice that, so that the replacement of every node can stand beside it.
@@ -19,17 +19,44 @@ import pulumi_aws as aws
 
 from core import naming
 from core.cluster import ClusterSpec
-from core.constants import (
-    HEALTHY_PERCENT,
-    MAXIMUM_PER_NODE,
-    RETAIN_INSTANCE,
-    SUSPENDED_PROCESSES,
-)
+from core.constants import HEALTHY_PERCENT, MAXIMUM_PER_NODE, RETAIN_INSTANCE, SUSPENDED_PROCESSES
 from infra import iam
-from infra.eks import bootstrap
+from infra.eks import launch
+from infra.eks.cluster import NODE_POLICIES
 from infra.eks.launch import Launch, launch_template
-from infra.nodes.identity import node_identity
 from infra.tags import Tags, group_tags, node_template_tags
+
+
+def role_name(prefix: str) -> str:
+    """Return the name of the nodes' role and of its instance profile."""
+    return f"{prefix}-nodes"
+
+
+def node_identity(
+    name: str, *, prefix: str, eks_cluster: str, parent: pulumi.Resource
+) -> tuple[aws.iam.InstanceProfile, list[pulumi.Resource]]:
+    """Create the instance profile of Kafka's nodes; return what must be there before the first."""
+    child = pulumi.ResourceOptions(parent=parent)
+    role, attachments = iam.service_role(
+        f"{name}-role",
+        role_name=role_name(prefix),
+        service="ec2.amazonaws.com",
+        managed_policies=NODE_POLICIES,
+        parent=parent,
+    )
+    profile = aws.iam.InstanceProfile(
+        f"{name}-profile", name=role_name(prefix), role=role.name, opts=child
+    )
+    # EKS writes the entries of managed node groups itself, never those of our own groups.
+    entry = aws.eks.AccessEntry(
+        f"{name}-access",
+        cluster_name=eks_cluster,
+        principal_arn=role.arn,
+        type="EC2_LINUX",
+        opts=iam.entry_options(role, parent),
+    )
+    return profile, [*attachments, entry]
+
 
 TYPE = "stillwater:infra:BrokerNodes"
 TAINT = f"{naming.DEDICATED_TAINT_KEY}={naming.DEDICATED_TAINT_VALUE}:NoSchedule"
@@ -54,7 +81,7 @@ class BrokerNodesArgs:
     # What every name begins with.
     prefix: str
     pools: Sequence[MachinePool]
-    cluster: bootstrap.ClusterAccess
+    cluster: launch.ClusterAccess
     security_group_ids: Sequence[pulumi.Input[str]]
     private_subnet_ids: Mapping[str, pulumi.Input[str]]
     node_shutdown_seconds: int
@@ -63,7 +90,7 @@ class BrokerNodesArgs:
     encryption_key: pulumi.Input[str] | None = None
     # None: a role of our own, with the right to join the cluster.
     instance_profile_arn: pulumi.Input[str] | None = None
-    # Tags that machines have from their template alone: `infra.adopt.hooks` writes them on the
+    # Tags that machines have from their template alone: `infra.nodes.hooks` writes them on the
     # group, too, and there for the group only.
     not_inherited: Collection[str] = ()
 
@@ -118,7 +145,7 @@ class BrokerNodes(pulumi.ComponentResource):
                 encryption_key=args.encryption_key,
                 instance_profile_arn=profile_arn,
                 security_group_ids=args.security_group_ids,
-                user_data=bootstrap.user_data(
+                user_data=launch.user_data(
                     args.cluster,
                     labels=_labels(pool),
                     taints=[TAINT],

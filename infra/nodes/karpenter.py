@@ -17,9 +17,9 @@ from pulumi_kubernetes.apiextensions import CustomResource
 
 from core import naming
 from core.cluster import ClusterSpec, NodePool
-from infra.eks import bootstrap
+from infra.eks import launch
 from infra.eks.launch import METADATA_HOP_LIMIT, ROOT_DEVICE, ROOT_SIZE_GIB
-from infra.nodes.identity import node_identity
+from infra.nodes.groups import node_identity
 from infra.tags import Tags
 from infra.versions import KARPENTER_API, KARPENTER_AWS_API
 
@@ -48,7 +48,7 @@ class KarpenterNodes(pulumi.ComponentResource):
             name, prefix=args.spec.prefix, eks_cluster=args.spec.prefix, parent=self
         )
         for pool in args.spec.pools:
-            image = bootstrap.image_id(
+            image = launch.image_id(
                 args.spec.kubernetes.version,
                 pool.instance_type,
                 pulumi.InvokeOptions(parent=self),
@@ -94,7 +94,7 @@ def node_class_spec(
 ) -> dict[str, Any]:
     """Return the EC2NodeClass of a pool: what our launch template says, in Karpenter's words."""
     name, key = f"{args.spec.prefix}-{pool.name}", args.spec.encryption_key
-    kubelet = {"config": bootstrap.kubelet_config(args.spec.timings.node_shutdown_seconds)}
+    kubelet = {"config": launch.kubelet_config(args.spec.timings.node_shutdown_seconds)}
     return {
         "amiFamily": "AL2023",
         # By id: two nodes launched between two runs of `pulumi up` have the same image.
@@ -125,7 +125,7 @@ def node_class_spec(
         # Not the handlers' tag: what has no lifecycle hook cannot be held by them.
         "tags": {**Tags.of(args.spec).with_name(name), naming.POOL_TAG: pool.name},
         # Merged with what Karpenter tells its nodes itself: cluster, labels, taints.
-        "userData": bootstrap.multipart({"kubelet": kubelet}),
+        "userData": launch.multipart({"kubelet": kubelet}),
     }
 
 
@@ -150,7 +150,7 @@ def node_pool_spec(
                     _is("kubernetes.io/os", "linux"),
                     _is(
                         "kubernetes.io/arch",
-                        "arm64" if bootstrap.is_arm(pool.instance_type) else "amd64",
+                        "arm64" if launch.is_arm(pool.instance_type) else "amd64",
                     ),
                 ],
                 "taints": [

@@ -1,4 +1,8 @@
-"""`BrokerNodes` for programs in any language: machines for brokers in a cluster that exists."""
+"""`BrokerNodes` and `Hooks` for programs in any language: machines, and hooks on groups.
+
+Pulumi reads the annotations and the sentences below them into the schema, so annotations here are
+types and never strings.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,13 +11,61 @@ from typing import NotRequired, TypedDict
 import pulumi
 
 from core.cluster.timings import Timings
+from core.constants import HOOKS
 from core.naming import CLUSTER_TAG, kafka_node_pool
-from infra.eks.bootstrap import ClusterAccess
-from infra.nodes import groups
+from infra.eks.launch import ClusterAccess
+from infra.nodes import groups, hooks
 from infra.package import facts
 from infra.tags import Tags
 
-TYPE = "stillwater:index:BrokerNodes"
+HOOKS_TYPE = "stillwater:index:Hooks"
+CLUSTER = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,62}")
+# What Auto Scaling takes for a heartbeat.
+SHORTEST_SECONDS, LONGEST_SECONDS = 30, 7200
+
+
+class HooksArgs(TypedDict):
+    scaling_groups: Mapping[str, pulumi.Input[str]]
+    """Auto Scaling groups by name, each below a key of yours; another group's output may be a name.
+    The keys decide which hooks there are and stand in their names."""
+    cluster: str
+    """Whose hooks these are: the value of the tag `stillwater:cluster` on each group."""
+    heartbeat_timeout_seconds: int
+    """How long a machine waits without a heartbeat before it is kept (ABANDON): 30 to 7200."""
+
+
+class Hooks(pulumi.ComponentResource):
+    """The lifecycle hooks `drain` and `gate` on Auto Scaling groups that stay as they are, and the
+    tag that says whose they are.
+
+    A hook without the functions that answer it keeps every machine that terminates: name those in
+    `dependsOn`."""
+
+    hook_names: pulumi.Output[list[str]]
+    """What the hooks are called, in the order in which they are completed."""
+
+    def __init__(
+        self, name: str, args: HooksArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(HOOKS_TYPE, name, None, opts)
+        seconds = facts.whole_number(
+            args, "heartbeat_timeout_seconds", SHORTEST_SECONDS, LONGEST_SECONDS
+        )
+        hooks.Hooks(
+            name,
+            hooks.HooksArgs(
+                scaling_groups=facts.by_key(args, "scaling_groups"),
+                heartbeat_timeout_seconds=seconds,
+                cluster=facts.text(args, "cluster", CLUSTER, "shop-orders"),
+                answering=facts.before(opts),
+            ),
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        self.hook_names = pulumi.Output.from_input(list(HOOKS))
+        self.register_outputs({"hookNames": self.hook_names})
+
+
+NODES_TYPE = "stillwater:index:BrokerNodes"
 POOL = re.compile(r"[a-z][a-z0-9-]{0,19}")
 ZONE = re.compile(r"[a-z]{2}(-[a-z]+)+-\d[a-z]")
 INSTANCE_TYPE = re.compile(r"[a-z0-9-]+\.[a-z0-9-]+")
@@ -76,7 +128,7 @@ class BrokerNodes(pulumi.ComponentResource):
     def __init__(
         self, name: str, args: BrokerNodesArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        super().__init__(TYPE, name, None, opts)
+        super().__init__(NODES_TYPE, name, None, opts)
         made = groups.BrokerNodes(name, _facts(args), opts=pulumi.ResourceOptions(parent=self))
         pool = facts.text(args, "pool", POOL, "broker", "broker")
         self.group_names = pulumi.Output.all(

@@ -19,12 +19,9 @@ from pulumi.provider.experimental.component import ComponentProvider
 from pulumi.provider.server import ComponentInitError
 
 from core.errors import StillwaterError
-from infra.package.bill_export import BillExport
-from infra.package.broker_nodes import BrokerNodes
-from infra.package.eviction_gate import EvictionGate
-from infra.package.hooks import Hooks
-from infra.package.operations import Operations
-from infra.package.report import Report
+from infra.package.broker_nodes import BrokerNodes, Hooks
+from infra.package.operations import EvictionGate, Operations
+from infra.package.report import BillExport, Report
 
 NAME = "stillwater"
 COMPONENTS: tuple[type[pulumi.ComponentResource], ...] = (

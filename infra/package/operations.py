@@ -1,17 +1,149 @@
-"""`Operations` for programs in any language: what operates one Kafka that exists."""
+"""`Operations` and `EvictionGate` for programs in any language: what operates a Kafka that exists.
 
-from collections.abc import Sequence
-from typing import NotRequired, TypedDict
+Their arguments are a description with the key `adopt` in other words, and are read by its reader:
+the same limits, and the same sentences, with the arguments' names.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NotRequired, TypedDict
 
 import pulumi
 
-from infra.adopt import operations
-from infra.adopt.owners import refuse_others
+from core.cluster.adopted import operated_kafka
+from core.cluster.adoption import Adoption, parse
+from core.cluster.operated import Operated
+from core.errors import InvalidInput
+from infra import adopt, gate
+from infra.adopt import refuse_others
+from infra.functions.definition import Scope
+from infra.functions.function import in_cluster
 from infra.iam import Account
-from infra.package import adopted, facts
-from infra.package.adopted import Kafka, Machines
+from infra.package import facts
 
-TYPE = "stillwater:index:Operations"
+# Functions stand before an id that a resource of the program's makes: it has this form.
+LATE_SUBNET, LATE_SECURITY_GROUP = "subnet-{:08x}", "sg-{:08x}"
+
+
+class Kafka(TypedDict):
+    namespace: str
+    """The namespace of Strimzi's Kafka resource."""
+    name: str
+    """Its name there."""
+    bootstrap: str
+    """HOST:PORT of a listener that can be reached from the subnets; several with commas."""
+    authentication: NotRequired[str]
+    """How that listener asks who somebody is: `none`, `tls` or `scram-sha-512`. `none` by
+    default."""
+    tls: NotRequired[bool]
+    """Whether it is encrypted. On by default."""
+    credentials_secret: NotRequired[str]
+    """The Secret of a KafkaUser, in the same namespace, which is spoken as."""
+    authority_secret: NotRequired[str]
+    """The Secret with the brokers' authority. By default Strimzi's own."""
+
+
+class Machines(TypedDict):
+    scaling_groups: NotRequired[Sequence[str]]
+    """Auto Scaling groups that hold Kafka's nodes, by name. At `act` they get hooks and a tag."""
+    managed_node_groups: NotRequired[Sequence[str]]
+    """EKS's managed node groups that do."""
+    node_pools: NotRequired[Sequence[str]]
+    """Karpenter's or Auto Mode's NodePools that do."""
+    pool_label: NotRequired[str]
+    """The node label that tells pools apart. Groups need it."""
+
+
+# The description's places, and what they are called as arguments; the longest first.
+_CALLED = {
+    "adopt.eviction_gate.image": "image",
+    "eviction_gate.image": "image",
+    "adopt.eviction_gate": "gateImage",
+    "kafkas.0.called": "cluster",
+    "kafkas.0.": "kafka.",
+    "slack.channel": "slackChannel",
+    "slack.secret_name": "slackSecretName",
+    "adopt.": "",
+    "scaling_groups": "machines.scalingGroups",
+    "managed_node_groups": "machines.managedNodeGroups",
+    "node_pools": "machines.nodePools",
+    "pool_label": "machines.poolLabel",
+    "security_groups": "securityGroupIds",
+    "subnets": "subnetIds",
+    "eks_cluster": "eksCluster",
+    "queue_url": "queueUrl",
+    "credentials_secret": "credentialsSecret",
+    "authority_secret": "authoritySecret",
+}
+_PLACES = re.compile("|".join(rf"(?<![\w.]){re.escape(place)}" for place in _CALLED))
+
+
+def adoption_of(args: Mapping[str, Any], region: str, **more: Any) -> tuple[Adoption, Operated]:
+    """Return the description that the arguments are, and what is operated by it."""
+    section = {
+        "eks_cluster": facts.plain_value(args["eks_cluster"], "eks_cluster"),
+        "region": region,
+        "kafkas": [
+            {
+                "called": facts.plain_value(args["cluster"], "cluster"),
+                **_known_values(args, "kafka"),
+            }
+        ],
+        **_known_values(args, "machines"),
+        **{key: value for key, value in more.items() if value is not None},
+    }
+    try:
+        adopted = parse({"adopt": section})
+    except InvalidInput as error:
+        raise InvalidInput([_in_arguments(each) for each in error.problems]) from None
+    return adopted, operated_kafka(adopted, adopted.kafkas[0])
+
+
+def gate_section(
+    args: Mapping[str, Any], key: str, operators: Sequence[str] | None = None
+) -> dict[str, Any] | None:
+    """Return the description's section of the eviction gate, where there is an image."""
+    image = facts.plain_value(args.get(key), key)
+    if image is None:
+        return None
+    return {"image": image, "operators": list(facts.plain_value(operators, "operators") or ())}
+
+
+def slack_section(args: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return its section of Slack, where there is a channel or a secret."""
+    given = {
+        "channel": facts.plain_value(args.get("slack_channel"), "slack_channel"),
+        "secret_name": facts.plain_value(args.get("slack_secret_name"), "slack_secret_name"),
+    }
+    section = {key: value for key, value in given.items() if value is not None}
+    return section or None
+
+
+def alerts_section(args: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return its section of alerts, where there is a topic."""
+    topic = facts.plain_value(args.get("alerts_topic_arn"), "alerts_topic_arn")
+    return None if topic is None else {"sns_topic_arn": topic}
+
+
+def known_ids(given: Sequence[pulumi.Input[str]], late: str) -> list[str]:
+    """Return ids as far as they are known now, and what stands for the others."""
+    return [
+        each if isinstance(each, str) else late.format(place) for place, each in enumerate(given)
+    ]
+
+
+def _known_values(args: Mapping[str, Any], key: str) -> dict[str, Any]:
+    return {
+        name: facts.plain_value(value, f"{key}.{name}")
+        for name, value in facts.plain_value(args[key], key).items()
+    }
+
+
+def _in_arguments(sentence: str) -> str:
+    return _PLACES.sub(lambda found: _CALLED[found[0]], sentence)
+
+
+OPERATIONS_TYPE = "stillwater:index:Operations"
 LEVELS = ("watch", "gate", "act")
 
 
@@ -74,30 +206,30 @@ class Operations(pulumi.ComponentResource):
     def __init__(
         self, name: str, args: OperationsArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        super().__init__(TYPE, name, None, opts)
+        super().__init__(OPERATIONS_TYPE, name, None, opts)
         account = Account.current(pulumi.InvokeOptions(parent=self))
         subnets = facts.names(args, "subnet_ids")
         groups = facts.names(args, "security_group_ids")
         level = facts.one_of(args, "level", LEVELS)
-        description, cluster = adopted.adoption_of(
+        description, cluster = adoption_of(
             args,
             account.region,
             level=level,
-            subnets=adopted.ids(subnets, adopted.LATE_SUBNET),
-            security_groups=adopted.ids(groups, adopted.LATE_SECURITY_GROUP),
+            subnets=known_ids(subnets, LATE_SUBNET),
+            security_groups=known_ids(groups, LATE_SECURITY_GROUP),
             drainer=args.get("drainer"),
             queue_url=args.get("queue_url"),
-            eviction_gate=adopted.gate(args, "gate_image"),
-            slack=adopted.slack(args),
-            alerts=adopted.alerts(args),
+            eviction_gate=gate_section(args, "gate_image"),
+            slack=slack_section(args),
+            alerts=alerts_section(args),
         )
         if level != "watch":
             refuse_others(
                 description.scaling_groups, {cluster.prefix}, pulumi.InvokeOptions(parent=self)
             )
-        made = operations.Operations(
+        made = adopt.Operations(
             name,
-            operations.OperationsArgs(
+            adopt.OperationsArgs(
                 cluster=cluster,
                 account=account,
                 groups=description.matched,
@@ -122,3 +254,84 @@ class Operations(pulumi.ComponentResource):
                 "incidentsBucket": self.incidents_bucket,
             }
         )
+
+
+GATE_TYPE = "stillwater:index:EvictionGate"
+GATE_LEVELS = ("gate", "act")
+
+
+class EvictionGateArgs(TypedDict):
+    cluster: str
+    """What `Operations` is called by."""
+    eks_cluster: str
+    """The EKS cluster's name."""
+    endpoint: pulumi.Input[str]
+    """Its API server: `https://` and a name."""
+    certificate_authority: pulumi.Input[str]
+    """Its authority as EKS gives it: base64."""
+    kafka: Kafka
+    """The one Kafka that is meant."""
+    machines: Machines
+    """What holds its nodes: the gate's pods run off them, where there are others."""
+    image: str
+    """The gate's image with its version: `docker build --target gate` of this repository."""
+    ledger_table: pulumi.Input[str]
+    """The ledger of `Operations`."""
+    ticks_queue_url: pulumi.Input[str]
+    """The queue of `Operations` that asks for the next step of an incident."""
+    level: NotRequired[str]
+    """The level of `Operations`: `gate` or `act`. `gate` by default."""
+    drainer: NotRequired[str]
+    """The drainer of `Operations`."""
+    queue_url: NotRequired[str]
+    """The queue of `Operations` of their termination handler."""
+    operators: NotRequired[Sequence[str]]
+    """Accounts whose deletions of Kafka's pods are not asked about, beside Strimzi's own where it
+    runs beside its Kafka: `system:serviceaccount:NAMESPACE:NAME`."""
+
+
+class EvictionGate(pulumi.ComponentResource):
+    """Two replicas off Kafka's machines that the API server asks before a pod of Kafka is evicted,
+    and the least they may do in AWS and in the cluster.
+
+    For an `Operations` at `gate` or `act` whose `gateElsewhere` is set: in a program of its own,
+    such as the one that has the cluster's `kubernetes` provider."""
+
+    service: pulumi.Output[str]
+    """What the gate is called in the namespace `kube-system`."""
+
+    def __init__(
+        self, name: str, args: EvictionGateArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(GATE_TYPE, name, None, opts)
+        account = Account.current(pulumi.InvokeOptions(parent=self))
+        description, cluster = adoption_of(
+            args,
+            account.region,
+            level=facts.one_of(args, "level", GATE_LEVELS, "gate"),
+            # No function stands in any here.
+            subnets=[LATE_SUBNET.format(0)],
+            security_groups=[LATE_SECURITY_GROUP.format(0)],
+            drainer=args.get("drainer"),
+            queue_url=args.get("queue_url"),
+            eviction_gate=gate_section(args, "image", args.get("operators")),
+        )
+        gate.EvictionGate(
+            name,
+            gate.EvictionGateArgs(
+                scope=Scope(cluster=cluster, account=account),
+                late={
+                    "ledger_table": args["ledger_table"],
+                    "ticks_queue_url": args["ticks_queue_url"],
+                    **in_cluster(
+                        cluster.eks_cluster,
+                        args["endpoint"],
+                        args["certificate_authority"],
+                        description.kafkas[0].bootstrap or "",
+                    ),
+                },
+            ),
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        self.service = pulumi.Output.from_input(cluster.gate_name)
+        self.register_outputs({"service": self.service})

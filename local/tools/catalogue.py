@@ -166,6 +166,11 @@ FOR_TESTS = (
         # A rule is checked, and a stored series queried, without any service discovery.
         build_tags=("remove_all_sd",),
     ),
+    Tool(
+        "kube-score",
+        "github.com/zegl/kube-score",
+        (Binary("kube-score", "github.com/zegl/kube-score/cmd/kube-score", 85),),
+    ),
     # Its charts alone, which bring the real definitions of its kinds.
     Tool(
         "karpenter",

@@ -9,9 +9,8 @@ from core.cluster.adopted import operated_kafka
 from core.cluster.adoption import Adoption, Level
 from core.naming import CLUSTER_TAG
 from infra import iam
-from infra.adopt.operations import Operations, OperationsArgs
-from infra.adopt.owners import refuse_others
-from infra.eks import kubeconfig
+from infra.adopt import Operations, OperationsArgs, refuse_others
+from infra.eks.cluster import kubernetes_provider
 from infra.tags import MANAGED_BY_TAG
 
 
@@ -31,7 +30,7 @@ def build(adopted: Adoption) -> None:
         name=adopted.eks_cluster, opts=pulumi.InvokeOutputOptions(provider=provider)
     )
     authority = eks.certificate_authorities[0].data
-    kubernetes = kubeconfig.provider(
+    kubernetes = kubernetes_provider(
         "kubernetes",
         eks_cluster=adopted.eks_cluster,
         region=adopted.region,

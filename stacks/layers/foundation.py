@@ -5,8 +5,7 @@ from __future__ import annotations
 import pulumi
 
 from infra.eks.cluster import ClusterArgs, EksCluster
-from infra.network.endpoints import Endpoints, EndpointsArgs
-from infra.network.site import site
+from infra.network.vpc import Endpoints, EndpointsArgs, site
 from stacks.layer import Layer
 
 

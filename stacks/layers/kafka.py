@@ -7,13 +7,11 @@ import pulumi
 from core.naming import FOUNDATION
 from infra.alerts.dashboards import Dashboards
 from infra.charts.strimzi import StrimziOperator
-from infra.kafka.budgets import DisruptionBudgets
-from infra.kafka.cluster import Kafka, bootstrap_servers
+from infra.kafka.cluster import DisruptionBudgets, Kafka, KafkaNamespace, bootstrap_servers
 from infra.kafka.connect import ConnectCluster
-from infra.kafka.namespace import KafkaNamespace
 from infra.kafka.probe import ProbeDeployment
 from infra.kafka.topics import Topics
-from infra.loadbalancing.balancer import GATED, LoadBalancing, LoadBalancingArgs
+from infra.loadbalancing import GATED, LoadBalancing, LoadBalancingArgs
 from stacks.layer import Layer
 from stacks.layers import kafka_nodes
 

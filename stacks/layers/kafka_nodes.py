@@ -8,7 +8,7 @@ import pulumi
 
 from core.cluster.network import service_cidr
 from core.naming import FOUNDATION
-from infra.eks.bootstrap import ClusterAccess, image_id
+from infra.eks.launch import ClusterAccess, image_id
 from infra.nodes.groups import BrokerNodes, BrokerNodesArgs, MachinePool
 from infra.nodes.karpenter import KarpenterNodes, KarpenterNodesArgs
 from stacks.layer import Layer

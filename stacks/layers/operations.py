@@ -14,11 +14,17 @@ from infra.functions.catalogue import ALONE, LOOP
 from infra.functions.definition import Scope
 from infra.functions.function import FunctionPlacement, Shared, in_cluster
 from infra.functions.ledger import ArchiveBucket, LedgerTable
-from infra.functions.loop import NAMES, Alone, FunctionAccess, LoopFunctions
-from infra.functions.network import HandlerNetwork, HandlerNetworkArgs
-from infra.functions.slack import Stories
-from infra.gate.gate import EvictionGate, EvictionGateArgs
-from infra.loadbalancing.access import advertised_ports
+from infra.functions.loop import (
+    NAMES,
+    Alone,
+    FunctionAccess,
+    HandlerNetwork,
+    HandlerNetworkArgs,
+    LoopFunctions,
+    Stories,
+)
+from infra.gate import EvictionGate, EvictionGateArgs
+from infra.loadbalancing import advertised_ports
 from infra.nodes.hooks import DepartureHooks
 from stacks.layer import Layer
 

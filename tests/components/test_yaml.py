@@ -12,7 +12,7 @@ import yaml
 
 from cli.engine.events import LayerFailed
 from cli.engine.layers import Layers
-from infra.eks.kubeconfig import kubeconfig
+from infra.eks.cluster import kubeconfig
 from local import environment
 from local.twin import Twin
 from tests.components.examples import COMPONENTS, example

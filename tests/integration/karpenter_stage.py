@@ -36,7 +36,7 @@ from handlers.eviction.gate import Gate
 from handlers.eviction.server import application
 from handlers.gate import server_of
 from handlers.incidents.observe import Sources
-from infra.gate.webhook import webhooks
+from infra.gate import webhooks
 from infra.nodes.karpenter import budgets, node_pool_spec
 from local.kubernetes.client import Api
 from local.kubernetes.lookups import find

@@ -11,7 +11,7 @@ from core import naming
 from core.incidents.observation import BudgetView
 from handlers.adapters.eks import EksApi
 from handlers.adapters.kubernetes import EksNodes
-from infra.kafka.budgets import budgets
+from infra.kafka.cluster import budgets
 from local.kubernetes.client import Api, ApiError
 from local.kubernetes.lookups import find
 from local.twin import Twin

@@ -29,7 +29,7 @@ from handlers.eviction.gate import Gate
 from handlers.eviction.server import application
 from handlers.gate import server_of
 from handlers.incidents.observe import Sources
-from infra.gate.webhook import webhooks
+from infra.gate import webhooks
 from local.kubernetes.client import Api, ApiError
 from local.twin import Twin
 from tests.integration.administrator import Administrator, GateByAddress

@@ -1,7 +1,8 @@
-"""Runs Checkov and parliament, which live in an environment of their own.
+"""Runs kube-score, and Checkov and parliament, which live in an environment of their own.
 
 Their pins and ours exclude each other. The environment is made once per machine from hashed
-requirements, in the per-user cache; all it takes is Python and pip.
+requirements, in the per-user cache; all it takes is Python and pip. kube-score is a Go program of
+local.tools.
 """
 
 from __future__ import annotations
@@ -11,16 +12,19 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from local.place import cache_directory
+from local.tools import tool_path
 from local.tools.cache import making
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 REQUIREMENTS = REPOSITORY / "requirements-checkov.txt"
 INSTALL_SECONDS, CHECK_SECONDS = 600, 300
+# kube-score's grade of a check without a finding; 1 is critical, 5 a warning, 7 almost.
+PASSED = 10
 # Run inside that environment: findings of parliament and its database of the IAM reference.
 JUDGE = Path(__file__).with_name("judge_policies.py")
 
@@ -63,6 +67,29 @@ def checkov(path: Path, framework: str) -> list[dict[str, Any]]:
     assert answer["summary"]["parsing_errors"] == 0, answer
     assert answer["summary"]["passed"] > 0, "Checkov looked at nothing"
     return list(answer["results"]["failed_checks"])
+
+
+def kube_score(files: Iterable[Path], kubernetes: str) -> list[tuple[str, str]]:
+    """Return what kube-score finds in manifests: check and Kind.namespace.name."""
+    command = [str(tool_path("kube-score")), "score", "--output-format", "json"]
+    named = [str(path) for path in files]
+    version = "v" + kubernetes.rpartition(".")[0]
+    done = _run([*command, "--kubernetes-version", version, *named], CHECK_SECONDS)
+    # 1: something failed. Anything else than JSON is an error of kube-score's own.
+    assert done.returncode in (0, 1), done.stderr[-3000:]
+    judged = json.loads(done.stdout)
+    assert judged, "kube-score looked at nothing"
+    return [
+        (check["check"]["id"], _object_name(each))
+        for each in judged
+        for check in each["checks"]
+        if not check["skipped"] and check["grade"] < PASSED
+    ]
+
+
+def _object_name(judged: Mapping[str, Any]) -> str:
+    metadata = judged["object_meta"]
+    return f"{judged['type_meta']['kind']}.{metadata['namespace']}.{metadata['name']}"
 
 
 def parliament(policies: Mapping[str, str], home: Path) -> dict[str, Any]:

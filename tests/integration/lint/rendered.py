@@ -23,7 +23,7 @@ from local.tools.catalogue import CHARTS
 from tests.unit.infra.recording import Recorded, Resource
 
 RELEASE = "kubernetes:helm.sh/v3:Release"
-# Rendered for its definitions alone (infra.charts.definitions), which recorded layers lack.
+# Rendered for its definitions alone (infra.charts.lbc), which recorded layers lack.
 DEFINITIONS = "kubernetes:helm.sh/v3:Chart"
 KUBERNETES = "1.35.0"
 # Releases whose charts are in no registry read here, and who checks their values instead.

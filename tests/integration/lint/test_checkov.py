@@ -1,4 +1,4 @@
-"""Checkov on what the program provisions and on how it is built, parliament on what it permits.
+"""Checkov and kube-score on what the program provisions, parliament on what it permits.
 
 Every finding has a reason, or it is fixed. AWS resources are handed over as a Terraform
 plan; Kubernetes objects, those of charts included, as the files an administrator would apply.
@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from tests.integration.lint import linters, reasons
-from tests.integration.lint.rendered import objects
+from tests.integration.lint.rendered import KUBERNETES, objects
 from tests.integration.lint.terraform_plan import TYPES, plan
 from tests.unit.infra.programs import run_layers
 from tests.unit.infra.recording import Recorded
@@ -30,7 +30,7 @@ BUILT: Mapping[str, Path] = {
     "dockerfile": linters.REPOSITORY / "Dockerfile",
     "github_actions": linters.REPOSITORY / ".github" / "workflows" / "nightly.yaml",
 }
-LINTERS = ("terraform_plan", "kubernetes", "parliament", *BUILT)
+LINTERS = ("terraform_plan", "kubernetes", "kube_score", "parliament", *BUILT)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -58,6 +58,7 @@ def findings(
         found["terraform_plan"] |= _failed(planned, "terraform_plan")
         _write(layers, manifests)
     found["kubernetes"] = _failed(manifests, "kubernetes")
+    found["kube_score"] = set(linters.kube_score(sorted(manifests.iterdir()), KUBERNETES))
     found["parliament"] = _judged(programs, home)
     return found | {framework: _failed(path, framework) for framework, path in BUILT.items()}
 

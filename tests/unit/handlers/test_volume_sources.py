@@ -10,8 +10,7 @@ import pytest
 from core import metric_names
 from core.errors import StillwaterError
 from core.volumes.views import Load
-from handlers.adapters.fill import FillView
-from handlers.adapters.volume_series import SeriesResult
+from handlers.adapters.fill import FillView, SeriesResult
 from handlers.store import volume_records
 from tests.unit.handlers.volume_world import GIB, HOUR, IDLE, LOOK, NOW, World, desk
 

@@ -20,8 +20,7 @@ from core.volumes.sizing import Gp3, Performance, Policy, steps
 from core.volumes.views import Load, Modification, ModificationState
 from handlers.adapters.claims import ClaimView, PoolView
 from handlers.adapters.ebs import EbsView
-from handlers.adapters.fill import FillView
-from handlers.adapters.volume_series import VolumeSeries
+from handlers.adapters.fill import FillView, PrometheusVolumes
 from handlers.store.runs import LedgerRuns
 from handlers.volume.steward import Departing, Lookout, Sources, Steward
 from local.aws.modifications import RefusedModification, VolumeShape, check
@@ -54,7 +53,7 @@ class World:
     writes: int = 0
     frozen: str = ""
     conflicts: int = 0
-    series: VolumeSeries | None = None
+    series: PrometheusVolumes | None = None
     ledger: MemoryLedger = field(default_factory=MemoryLedger)
 
     # Kubernetes

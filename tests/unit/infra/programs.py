@@ -14,6 +14,7 @@ from typing import Any
 
 from core.cluster import ClusterSpec, parse
 from core.naming import LAYERS
+from infra.alerts.rules import rule_file
 from stacks.program import main
 from tests.unit.infra.recording import Recorded, run_program
 
@@ -48,6 +49,12 @@ def description(**changed: Any) -> dict[str, Any]:
         "metrics": {"prometheus": {"address": "http://prometheus.monitoring.svc:9090"}},
         **changed,
     }
+
+
+def prometheus_alerts(cluster: ClusterSpec) -> dict[str, dict[str, Any]]:
+    """Return every alert of a cluster by its name, as Prometheus takes it."""
+    groups = rule_file(cluster)["groups"]
+    return {rule["alert"]: rule for group in groups for rule in group["rules"]}
 
 
 def spec(**changed: Any) -> ClusterSpec:

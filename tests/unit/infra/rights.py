@@ -12,9 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.settings.functions import kept_fields
-from infra.functions.catalogue import EVERY, LOOP
+from infra.functions.catalogue import EVERY, LOOP, SLACK
 from infra.functions.definition import Definition
-from infra.functions.slack import SLACK
 from local.iam.requests import Call
 from tests.unit.infra.recording import ACCOUNT, REGION
 

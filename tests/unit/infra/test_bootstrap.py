@@ -1,4 +1,4 @@
-"""infra.eks.bootstrap: what an instance is told before it joins."""
+"""infra.eks.launch: what an instance is told before it joins."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from core.cluster.network import service_cidr
 from core.errors import InvalidInput
-from infra.eks.bootstrap import is_arm, managed_ami_type
+from infra.eks.launch import is_arm, managed_ami_type
 from tests.every_case import every_case
 from tests.unit.infra.programs import ZONES, spec
 from tests.unit.infra.recording import CA, ENDPOINT, Recorded

@@ -114,7 +114,7 @@ def test_workers_spread_over_zones_and_one_may_be_evicted() -> None:
     template = rendered()["template"]
     (spread,) = template["pod"]["topologySpreadConstraints"]
     assert spread["topologyKey"] == "topology.kubernetes.io/zone"
-    assert "podDisruptionBudget" not in template  # ours: infra.kafka.budgets
+    assert "podDisruptionBudget" not in template  # ours: infra.kafka.cluster
     assert template["pod"]["terminationGracePeriodSeconds"] == 60
 
 

@@ -14,8 +14,7 @@ import pytest
 
 from core import metric_names
 from core.cost import pricing
-from infra.alerts.dashboards import dashboards, text
-from infra.alerts.dashboards.panel import UID_LIMIT, uid
+from infra.alerts.dashboards import UID_LIMIT, dashboards, text, uid
 from tests.unit.infra.metric_sources import names, unknown
 from tests.unit.infra.programs import description, run_layer, spec
 from tests.unit.infra.recording import Recorded

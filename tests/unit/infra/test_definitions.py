@@ -1,4 +1,4 @@
-"""infra.charts.definitions: what Helm makes once, and what the program keeps at its version."""
+"""infra.charts.lbc: what Helm makes once, and what the program keeps at its version."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pulumi
 import pulumi_kubernetes as k8s
 import pytest
 
-from infra.charts.definitions import PATCH_FORCE, ChartWithDefinitions, definitions
+from infra.charts.lbc import PATCH_FORCE, ChartWithDefinitions, definitions
 from tests.unit.infra.recording import Recorded, run_program
 
 CHART = ChartWithDefinitions(chart="oci://charts.example/tides", version="1.2.0")

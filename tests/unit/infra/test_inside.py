@@ -16,7 +16,7 @@ from stillwater.inside import PARTS
 from tests.every_case import every_case
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-STARTERS = ("Dockerfile", "infra/gate/gate.py", "infra/kafka/probe.py")
+STARTERS = ("Dockerfile", "infra/gate.py", "infra/kafka/probe.py")
 
 
 @every_case("part", PARTS)

@@ -8,8 +8,7 @@ import pytest
 
 from core import naming
 from infra.charts.strimzi import values
-from infra.kafka.budgets import budgets
-from infra.kafka.cluster import bootstrap_servers, kafka_spec, node_pool_spec
+from infra.kafka.cluster import bootstrap_servers, budgets, kafka_spec, node_pool_spec
 from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, spec
 from tests.unit.infra.recording import Recorded
 

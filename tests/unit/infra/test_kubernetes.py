@@ -1,11 +1,11 @@
-"""infra.eks.kubeconfig: the API server is asked as whoever the AWS provider works as."""
+"""infra.eks.cluster: the API server is asked as whoever the AWS provider works as."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from infra.eks.kubeconfig import kubeconfig
+from infra.eks.cluster import kubeconfig
 
 
 def login(profile: str | None) -> dict[str, Any]:

@@ -16,11 +16,9 @@ from core.constants import ABANDON, HOOKS
 from core.errors import InvalidInput
 from core.naming import ENVIRONMENT_TAG
 from core.settings.facts import Volume, parse
-from infra.package.bill_export import BillExport
-from infra.package.broker_nodes import BrokerNodes
-from infra.package.hooks import Hooks
+from infra.package.broker_nodes import BrokerNodes, Hooks
 from infra.package.host import COMPONENTS, Package, schema
-from infra.package.report import Report
+from infra.package.report import BillExport, Report
 from tests.every_case import every_case
 from tests.unit.infra.recording import ACCOUNT, REGION, Recorded, run_program
 

@@ -10,8 +10,7 @@ import pulumi
 import pytest
 
 from core.errors import InvalidInput
-from infra.package.eviction_gate import EvictionGate
-from infra.package.operations import Operations
+from infra.package.operations import EvictionGate, Operations
 from stacks.program import main
 from tests.unit.infra.recording import CA, ENDPOINT, Recorded, run_program
 

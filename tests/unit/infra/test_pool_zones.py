@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from infra.alerts.dashboards import dashboards, text
-from infra.alerts.rules import Scope
+from infra.alerts.values import cluster_values
 from infra.kafka.cluster import bootstrap_servers
 from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, description, run_layers, spec
 from tests.unit.infra.recording import Recorded
@@ -111,11 +111,11 @@ def test_clients_start_from_the_zones_it_has() -> None:
 
 
 def test_alerts_count_its_nodes_where_they_are() -> None:
-    scope = Scope(spec(**GROWN))
-    assert (scope.controllers, scope.brokers) == (3, 4 + 2)
-    assert "controller-d" not in scope.pods + scope.claims
-    assert "edges-b" not in scope.pods + scope.claims
-    assert "broker-d" in scope.claims
+    values = cluster_values(spec(**GROWN))
+    assert (values["controllers"], values["brokers"]) == ("3", str(4 + 2))
+    assert "controller-d" not in values["pods"] + values["claims"]
+    assert "edges-b" not in values["pods"] + values["claims"]
+    assert "broker-d" in values["claims"]
 
 
 def test_costs_are_asked_for_where_its_nodes_are() -> None:

@@ -13,10 +13,9 @@ from core.cluster.rights import clients
 from core.errors import InvalidInput
 from core.settings import codec
 from core.settings.probe import ATTEMPTS, ProbeSettings
-from infra.alerts.rules import alerts
 from infra.functions.catalogue import TICK
 from infra.kafka.probe import pod_spec
-from tests.unit.infra.programs import run_changed, spec
+from tests.unit.infra.programs import prometheus_alerts, run_changed, spec
 
 IMAGE = "registry.example/team/stillwater:1"
 
@@ -70,8 +69,8 @@ def test_its_pod_has_no_token_no_disk_and_nobodys_rights() -> None:
 
 
 def test_without_a_probe_no_alert_waits_for_what_nobody_says() -> None:
-    assert not any(ATTEMPTS in alert.expression for alert in alerts(spec()))
-    assert sum(ATTEMPTS in alert.expression for alert in alerts(probed())) == 3
+    assert not any(ATTEMPTS in alert["expr"] for alert in prometheus_alerts(spec()).values())
+    assert sum(ATTEMPTS in each["expr"] for each in prometheus_alerts(probed()).values()) == 3
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pyspark import SparkContext
 
 from core.cluster.report_facts import report_facts
 from core.settings import facts
-from infra.analytics import bill_export, python_wheels, report_request, spark_zip
+from infra.analytics import bill_export, job_code, report_job
 from infra.iam import Account
 from spark import entry
 from spark.ingest import cur, splits
@@ -81,7 +81,7 @@ def test_the_schedule_starts_the_job_that_the_stack_hands_out(layers: dict[str, 
 
 
 def test_the_job_is_told_which_tags_mean_kafka_where_they_are_not_ours() -> None:
-    made = report_request.JobParts(
+    made = report_job.JobParts(
         **dict.fromkeys(("application", "role", "bucket", "jobs", "launcher"), "x"),
         bill="export/x",
         packages={},
@@ -92,8 +92,8 @@ def test_the_job_is_told_which_tags_mean_kafka_where_they_are_not_ours() -> None
 
     def known(cluster_tag: str | None, pool_tag: str | None) -> tuple[str | None, str | None]:
         tags = {"--cluster-tag": cluster_tag, "--pool-tag": pool_tag}
-        job = report_request.DescribedJob(name="reports", cluster="orders", tags={}, bill_tags=tags)
-        submitted = report_request.start(job, made)["JobDriver"]["SparkSubmit"]
+        job = report_job.DescribedJob(name="reports", cluster="orders", tags={}, bill_tags=tags)
+        submitted = report_job.start(job, made)["JobDriver"]["SparkSubmit"]
         chosen = entry.parser().parse_args(submitted["EntryPointArguments"])
         return chosen.cluster_tag, chosen.pool_tag
 
@@ -169,8 +169,8 @@ def test_the_job_reads_its_inputs_and_the_filed_incidents_and_nothing_else(
 
 
 def test_the_same_sources_make_the_same_zip_which_workers_find_as_well(tmp_path: Path) -> None:
-    first = spark_zip.build(tmp_path / "a")
-    second = spark_zip.build(tmp_path / "b")
+    first = job_code.build(tmp_path / "a")
+    second = job_code.build(tmp_path / "b")
     assert first.read_bytes() == second.read_bytes()
     assert first.parent.name == second.parent.name
     # What pyspark puts on its workers' path (SparkContext.PACKAGE_EXTENSIONS).
@@ -184,7 +184,7 @@ def test_the_same_sources_make_the_same_zip_which_workers_find_as_well(tmp_path:
 def test_the_zip_brings_a_directorys_own_prices(tmp_path: Path) -> None:
     own = tmp_path / "prices.json"
     own.write_text("{}")
-    with zipfile.ZipFile(spark_zip.build(tmp_path / "c", own_prices=own)) as jobs:
+    with zipfile.ZipFile(job_code.build(tmp_path / "c", own_prices=own)) as jobs:
         assert jobs.read("core/own_prices.json") == b"{}"
 
 
@@ -209,7 +209,7 @@ def test_python_packages_stand_beside_the_code_and_are_unpacked_for_emrs_python(
     for path in wheels.values():
         path.parent.mkdir()
         path.write_bytes(b"")
-    monkeypatch.setattr(python_wheels, "fetch_wheels", lambda: wheels)
+    monkeypatch.setattr(job_code, "fetch_wheels", lambda: wheels)
     recorded = analytics()
     keys = {each.inputs["key"] for each in recorded.of("s3/bucketObjectv2:BucketObjectv2")}
     assert {"code/n0/numpy-1-cp311-x.zip", "code/p0/pyarrow-1-cp311-x.zip"} <= keys
@@ -228,10 +228,10 @@ def test_a_job_whose_packages_cannot_be_fetched_runs_without_them_and_up_says_so
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def not_fetched() -> dict[str, Path]:
-        raise python_wheels.WheelsNotFetched("pip found no pyarrow.")
+        raise job_code.WheelsNotFetched("pip found no pyarrow.")
 
     warned: list[str] = []
-    monkeypatch.setattr(python_wheels, "fetch_wheels", not_fetched)
+    monkeypatch.setattr(job_code, "fetch_wheels", not_fetched)
     monkeypatch.setattr("pulumi.log.warn", warned.append)
     settings = submitted(analytics())
     assert "spark.submit.pyFiles" in settings

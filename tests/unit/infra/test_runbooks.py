@@ -7,14 +7,13 @@ from pathlib import Path
 
 from core.cluster.operated import of_spec
 from infra.alerts.alarms import alarms
-from infra.alerts.rules import alerts
 from tests.every_case import every_case
-from tests.unit.infra.programs import spec
+from tests.unit.infra.programs import prometheus_alerts, spec
 
 RUNBOOKS = Path(__file__).parents[3] / "docs" / "runbooks"
 PAGES = {page.stem: page.read_text() for page in RUNBOOKS.glob("*.md")}
 EVERYTHING = spec(connect={}, probe={"image": "probe:1"}, eviction_gate={"image": "gate:1"})
-ALERTS = {alert.name for alert in alerts(EVERYTHING)}
+ALERTS = set(prometheus_alerts(EVERYTHING))
 ALARMS = {alarm.runbook for alarm in alarms(of_spec(spec()))}
 
 

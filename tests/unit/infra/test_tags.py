@@ -1,10 +1,10 @@
-"""infra.tags and infra.eks.kubeconfig: what others know our resources by."""
+"""infra.tags and infra.eks.cluster: what others know our resources by."""
 
 from __future__ import annotations
 
 import json
 
-from infra.eks.kubeconfig import kubeconfig
+from infra.eks.cluster import kubeconfig
 from infra.tags import Tags, group_tags
 
 

@@ -169,6 +169,7 @@ def test_every_program_is_known_by_its_name() -> None:
         "aws-load-balancer-controller",
         "promtool",
         "prometheus",
+        "kube-score",
         "karpenter-kwok",
         "kubectl",
         "pulumi-language-yaml",

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pyspark import SparkFiles
 
-from infra.analytics import report_request
+from infra.analytics import report_job
 from spark import packages
 
 HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
@@ -46,13 +46,13 @@ def context(python: str = TAG, **environment: str) -> Any:
 
 
 def test_what_the_stack_writes_of_a_python_is_found_by_that_python_alone() -> None:
-    setting = report_request.packages({"numpy": "s3://b/n.zip", "pyarrow": "s3://b/p.zip"})
+    setting = report_job.packages({"numpy": "s3://b/n.zip", "pyarrow": "s3://b/p.zip"})
     archives = setting["spark.archives"]
     assert packages.folders(archives, "3.11") == ["package-numpy-cp311", "package-pyarrow-cp311"]
     assert packages.folders(archives, "3.1") == []
     assert packages.folders(archives, "3.13") == []
     assert packages.folders("", "3.11") == []
-    assert report_request.packages({}) == {}
+    assert report_job.packages({}) == {}
 
 
 @pytest.mark.parametrize("root", ["files", "."], ids=["Spark's own folder", "where it starts"])

@@ -13,8 +13,8 @@ import pytest
 from core.errors import StillwaterError
 from core.settings import prometheus_address
 from core.settings.prometheus_address import PrometheusService, PrometheusWorkspace
+from handlers.adapters.fill import PrometheusVolumes
 from handlers.adapters.prometheus import Prometheus, Signed, ThroughApiServer, route
-from handlers.adapters.volume_series import PrometheusVolumes
 
 NOW, GIB = 1_800_000_000.0, 1024**3
 CLAIM = "data-0-orders-broker-a-10"

@@ -1,8 +1,10 @@
-"""Fetches the wheels that EMR's Python needs beside Spark by pip, pinned by hash.
+"""Packs what EMR runs: the Spark jobs as a zip, and the wheels that its Python needs beside Spark.
 
-With pyarrow, numpy and pandas (which Spark wants beside pyarrow) the workers add a bill up in
-columns (spark.ingest.arrow). A wheel is a zip that any Spark unpacks, so it goes to the bucket as
-it was published: its bytes are those that the pins name, on any machine, and nothing is packed.
+The same sources make the same bytes, on any machine, at any time. The zip holds spark/ and core/
+(without cluster/, which needs pydantic) and is pure Python; EMR takes it by --py-files. pip fetches
+the wheels, pinned by hash: with pyarrow, numpy and pandas the workers add a bill up in columns
+(spark.ingest.arrow). A wheel is a zip that any Spark unpacks, so it goes to the bucket as it was
+published.
 """
 
 from __future__ import annotations
@@ -16,8 +18,49 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from core.errors import StillwaterError
-from infra.functions.packaging import cache_directory
+from infra.functions.packaging import (
+    LEFT_OUT,
+    ROOT,
+    SUFFIXES,
+    archive,
+    cache_directory,
+    own_price_file,
+)
 from infra.versions import EMR_ARCHITECTURE, EMR_PYTHON
+
+# Spark puts .zip, .egg and .jar on the path of workers; a .whl only the driver would find.
+NAME = "stillwater-jobs-0.1.0.zip"
+SOURCES = ("core", "spark")
+# What spark-submit runs; everything else is in the zip.
+LAUNCHER = "from spark.entry import main\n\nmain()\n"
+
+
+def build(directory: Path | None = None, *, own_prices: Path | None = None) -> Path:
+    """Write the zip into a folder named by its content, unless it is there; return its path.
+
+    `own_prices` is the price file of the directory that is built from.
+    """
+    content = archive(_contents(own_prices))
+    digest = hashlib.sha256(content).hexdigest()[:16]
+    target = (directory or cache_directory().with_name("jobs")) / digest / NAME
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part = target.with_suffix(f".{hashlib.sha256(str(id(content)).encode()).hexdigest()[:8]}")
+        part.write_bytes(content)
+        part.replace(target)
+    return target
+
+
+def _contents(own_prices: Path | None) -> dict[str, bytes]:
+    files = {
+        path.relative_to(ROOT).as_posix(): path.read_bytes()
+        for package in SOURCES
+        for path in (ROOT / package).rglob("*")
+        if path.suffix in SUFFIXES
+    }
+    files = {name: data for name, data in files.items() if not name.startswith(LEFT_OUT)}
+    return {**files, **own_price_file(own_prices)}
+
 
 # `make lock` writes it: hashes, no addresses. Where packages come from is pip's own setting.
 REQUIREMENTS = Path(__file__).with_name("emr-requirements.txt")

@@ -1,13 +1,15 @@
-"""The eviction gate: two replicas on the system nodes, behind a webhook of the API server's.
+"""The eviction gate: its rights, its webhook of the API server's, and the pods that answer.
 
-In a cluster that exists they run off Kafka's machines, as far as there are others. It tolerates no
-taint of Kafka's, so no drain of a broker takes it away, and its own pods are none that it is asked
-about. It has a role in AWS like each function, and is known to the cluster by it.
+Two replicas stand on the system nodes; in a cluster that exists they run off Kafka's machines, as
+far as there are others. The gate tolerates no taint of Kafka's, so no drain of a broker takes it
+away, and its own pods are none that it is asked about. What heals (the kubelet, the garbage
+collectors, the operator) is not even asked: it must work while the gate is away (ADR 0020).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,15 +20,157 @@ from core import naming
 from core.cluster import limits
 from core.cluster.images import EvictionGate as Described
 from core.cluster.operated import Operated
+from core.gate import CLEANERS, EVICTIONS, TIMEOUT_SECONDS
 from core.settings.codec import KEPT, SETTINGS
+from core.settings.functions import GateSettings
 from infra import iam
 from infra.charts import pods
-from infra.functions.definition import Scope
+from infra.functions import definition
+from infra.functions.definition import Definition, Scope, look, write_incidents
 from infra.functions.function import Late, keep, settings, short
 from infra.functions.loop import Names, grant
-from infra.gate.definition import GATE, NAMESPACE
-from infra.gate.webhook import PORT, webhooks
 from infra.network import policy
+
+NAMESPACE = "kube-system"
+
+
+def _may(scope: Scope) -> Sequence[iam.Statement]:
+    return [
+        *write_incidents(scope),
+        look("autoscaling:DescribeAutoScalingGroups", "ec2:DescribeInstances"),
+    ]
+
+
+def _rights(cluster: Operated) -> definition.Rights:
+    name = cluster.gate_name
+    certificate = definition.PolicyRule(
+        api_group="", resources=["secrets"], names=[name], verbs=["get", "patch"]
+    )
+    trusted = definition.PolicyRule(
+        api_group="admissionregistration.k8s.io",
+        resources=["validatingwebhookconfigurations"],
+        names=[name],
+        verbs=["get", "patch"],
+    )
+    return definition.Rights(
+        group="stillwater:gate",
+        everywhere=[
+            definition.may("", ["nodes"], ["list"]),
+            definition.may("storage.k8s.io", ["csinodes", "volumeattachments"], ["list"]),
+            # Whatever is on a node takes room from Kafka's next pod there.
+            definition.may("", ["pods"], ["list"]),
+            *definition.may_read_node_claims(cluster),
+            trusted,
+        ],
+        inside=[
+            definition.may("", ["pods"], ["get"]),
+            # Why a pod that was placed does not get its volumes.
+            definition.may("", ["persistentvolumeclaims"], ["list"]),
+            *definition.may_read_operator(cluster),
+            definition.may("policy", ["poddisruptionbudgets"], ["list"]),
+            *definition.may_get("secrets", cluster.secrets["gate"]),
+        ],
+        elsewhere={"certificate": (NAMESPACE, [certificate])},
+    )
+
+
+GATE = Definition(
+    name="gate",
+    description="Whether one of Kafka's pods may be evicted now",
+    settings=GateSettings,
+    may=_may,
+    kubernetes=_rights,
+)
+
+
+PORT = 8443
+
+
+def webhooks(cluster: Operated, namespace: str, operators: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the webhooks, without their path and whom to trust: the gate writes those."""
+    asked = {
+        "clientConfig": {
+            "service": {
+                "name": cluster.gate_name,
+                "namespace": namespace,
+                "port": PORT,
+            }
+        },
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "NoneOnDryRun",
+        "matchPolicy": "Equivalent",
+        "timeoutSeconds": TIMEOUT_SECONDS,
+    }
+    inside = {"matchLabels": {"kubernetes.io/metadata.name": cluster.namespace}}
+    return [
+        {
+            **asked,
+            "name": EVICTIONS,
+            "rules": [_rule("CREATE", "pods/eviction", "Namespaced")],
+            "namespaceSelector": inside,
+            "matchConditions": [_condition("kafkas", _pod_name_condition(cluster))],
+            # Nobody heals by evicting; who drains asks again.
+            "failurePolicy": "Fail",
+        },
+        {
+            **asked,
+            "name": "pods.stillwater.dev",
+            "rules": [_rule("DELETE", "pods", "Namespaced")],
+            "namespaceSelector": inside,
+            "objectSelector": {
+                "matchLabels": {naming.CLUSTER_LABEL: cluster.name},
+                "matchExpressions": [{"key": naming.POOL_LABEL, "operator": "Exists"}],
+            },
+            "matchConditions": [
+                _condition("not-cleaned-up", _none_of([*sorted(CLEANERS), *operators])),
+                _condition("not-its-kubelet", _NOT_ITS_KUBELET),
+                _condition("not-over", "!has(oldObject.metadata.deletionTimestamp)"),
+            ],
+            "failurePolicy": "Ignore",
+        },
+        {
+            **asked,
+            "name": "nodes.stillwater.dev",
+            "rules": [_rule("DELETE", "nodes", "Cluster")],
+            "failurePolicy": "Ignore",
+        },
+    ]
+
+
+_NOT_ITS_KUBELET = (
+    "!has(oldObject.spec.nodeName) || "
+    "request.userInfo.username != 'system:node:' + oldObject.spec.nodeName"
+)
+
+
+def _rule(operation: str, resource: str, scope: str) -> dict[str, Any]:
+    return {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "operations": [operation],
+        "resources": [resource],
+        "scope": scope,
+    }
+
+
+def _condition(name: str, expression: str) -> dict[str, str]:
+    return {"name": name, "expression": expression}
+
+
+def _pod_name_condition(cluster: Operated) -> str:
+    """Return what is true of the names of Kafka's own pods, and not of Connect's.
+
+    Of a Kafka that exists pools may come and go: there it is true of more, until the gate has added
+    the pools that there are (core.gate); it knows its own pods by their labels in any case.
+    """
+    pools = "|".join(sorted({node.node_pool for node in cluster.nodes})) or ".+"
+    return f"request.name.matches('^{cluster.name}-({pools})-[0-9]+$')"
+
+
+def _none_of(users: Sequence[str]) -> str:
+    # JSON's text is CEL's, too.
+    return f"!(request.userInfo.username in {json.dumps(list(users))})"
+
 
 TYPE = "stillwater:infra:EvictionGate"
 REPLICAS = 2

@@ -4,24 +4,26 @@
 
 At level `watch` everything here is made beside what is theirs and nothing of theirs is changed: the
 functions' rights say so, which tests/unit/infra/test_adopted.py counts one by one. At `gate` an
-eviction gate answers beside them, whose pods and webhook are ours. At `act` the groups that were
-named get hooks and a tag, as resources of their own, and a termination handler of ours beside
-theirs where the description asks for one.
+eviction gate answers beside them. At `act` the groups that were named get hooks and a tag, as
+resources of their own, unless another Stillwater manages them, and a termination handler of ours
+stands beside theirs where the description asks for one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pulumi
+import pulumi_aws as aws
 
 from core import naming
 from core.cluster.operated import Operated
 from core.constants import HOOKS
+from core.errors import InvalidInput
+from core.naming import CLUSTER_TAG
 from infra import iam
-from infra.adopt.hooks import Hooks, HooksArgs
 from infra.alerts.topic import AlertTopic
 from infra.charts import pods
 from infra.charts.nth import NodeTerminationHandler, NodeTerminationHandlerArgs
@@ -30,10 +32,27 @@ from infra.functions.catalogue import HEALTH, carrying
 from infra.functions.definition import Scope
 from infra.functions.function import FunctionPlacement, Shared, in_cluster
 from infra.functions.ledger import ArchiveBucket, LedgerTable
-from infra.functions.loop import NAMES, Alone, FunctionAccess, LoopFunctions
-from infra.functions.slack import Stories
+from infra.functions.loop import NAMES, Alone, FunctionAccess, LoopFunctions, Stories
 from infra.functions.termination import Group, Termination, TerminationArgs
-from infra.gate.gate import EvictionGate, EvictionGateArgs
+from infra.gate import EvictionGate, EvictionGateArgs
+from infra.nodes.hooks import Hooks, HooksArgs
+
+
+def refuse_others(groups: Sequence[str], ours: Collection[str], opts: pulumi.InvokeOptions) -> None:
+    """Raise InvalidInput for groups whose tag names neither of `ours`."""
+    tags = {name: aws.autoscaling.get_group(name=name, opts=opts).tags for name in groups}
+    owners = {
+        name: tag.value for name, found in tags.items() for tag in found if tag.key == CLUSTER_TAG
+    }
+    problems = [
+        f"Auto Scaling group {name} has the tag {CLUSTER_TAG}={owner}: another Stillwater manages "
+        f"it; leave it to that one, or take it out of scaling_groups."
+        for name, owner in owners.items()
+        if owner not in ours
+    ]
+    if problems:
+        raise InvalidInput(problems)
+
 
 TYPE = "stillwater:infra:Operations"
 

@@ -1,1 +1,0 @@
-"""Builds what stands beside a cluster that exists: by names and ids, without a stack before it."""

@@ -1,1 +1,0 @@
-"""The way clients take to the brokers."""
