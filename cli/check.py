@@ -77,8 +77,9 @@ def show(
     checked: CheckedDescription, console: Console, complaints: Console, *, strict: bool
 ) -> None:
     """Say who may do what, what is doubtful, and that it holds, else raise InvalidInput."""
-    if checked.problems or (strict and checked.doubts):
-        raise InvalidInput(checked.problems or checked.doubts)
+    doubtful = [*checked.doubts, *(each.line for each in checked.findings)] if strict else []
+    if checked.problems or doubtful:
+        raise InvalidInput(checked.problems or doubtful)
     if checked.rights:
         console.print("In Kafka:")
     for sentence in checked.rights:

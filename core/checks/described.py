@@ -12,7 +12,7 @@ from decimal import Decimal
 from core import naming
 from core.checks.finding import Finding, Weight, worth_knowing
 from core.checks.table import findings
-from core.cluster.kafka_settings import TIERED, default_config
+from core.cluster.kafka_settings import default_config
 from core.cluster.nodes import NodePool
 from core.cluster.spec import ClusterSpec
 from core.constants import INTERNAL_LISTENER
@@ -21,7 +21,6 @@ from core.model.kafka import Kafka, KafkaListener, KafkaPool, Pod, Topic
 from core.model.nodes import Node
 
 MIB = 1024 * 1024
-REMOTE_METADATA = "rlmm."
 RACK = "topology.kubernetes.io/zone"
 # Beside whatever may cost a broker: what Kafka could never do, or never do with a broker away.
 UNWORKABLE = frozenset({"no-spare-replica", "topic-no-spare-replica", "too-few-brokers"})
@@ -29,14 +28,7 @@ UNWORKABLE = frozenset({"no-spare-replica", "topic-no-spare-replica", "too-few-b
 
 def described_facts(spec: ClusterSpec) -> ClusterFacts:
     """Return the facts of a cluster as a description wants it."""
-    namespace, written = spec.kubernetes.namespace, spec.kafka.config
-    # Of tiered storage, whose topic nobody makes without it.
-    tiered = TIERED in written or any(key.startswith(REMOTE_METADATA) for key in written)
-    rendered = {
-        key: value
-        for key, value in default_config(spec).items()
-        if tiered or not key.startswith(REMOTE_METADATA)
-    }
+    namespace, config = spec.kubernetes.namespace, {**default_config(spec), **spec.kafka.config}
     placed = [place for pool in spec.pools for place in _placed(spec, pool)]
     kafka = Kafka(
         namespace=namespace,
@@ -50,7 +42,7 @@ def described_facts(spec: ClusterSpec) -> ClusterFacts:
                 (spec.kafka.listener.name, spec.kafka.listener.authentication),
             )
         ),
-        config={key: str(value) for key, value in {**rendered, **written}.items()},
+        config={key: str(value) for key, value in config.items()},
     )
     return ClusterFacts(
         description=spec,

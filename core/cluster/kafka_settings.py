@@ -207,6 +207,11 @@ def _lines(key: str, config: Mapping[str, Value]) -> Iterator[str]:
 FETCH_BACKOFF_MS, FETCH_WAIT_MS = 100, 100
 
 
+# Of tiered storage's own topic, with Kafka's default.
+REMOTE_METADATA_MIN_ISR = "rlmm.config.remote.log.metadata.topic.min.isr"
+REMOTE_METADATA_IN_SYNC = 2
+
+
 def default_config(spec: ClusterSpec) -> dict[str, str | int | bool]:
     """Return every setting that is written for a broker where `kafka.config` has none."""
     factor, minimum = spec.kafka.default_replication_factor, spec.kafka.min_insync_replicas
@@ -223,6 +228,8 @@ def default_config(spec: ClusterSpec) -> dict[str, str | int | bool]:
         "share.coordinator.state.topic.min.isr": minimum,
         # Kafka's own prefix for the settings of tiered storage's metadata; unused without it.
         "rlmm.config.remote.log.metadata.topic.replication.factor": factor,
+        # Kafka's own is 2, which brokers that run already are not told: it would roll them.
+        **({} if minimum == REMOTE_METADATA_IN_SYNC else {REMOTE_METADATA_MIN_ISR: minimum}),
         "broker.session.timeout.ms": timings.broker_session_timeout_seconds * 1000,
         "broker.heartbeat.interval.ms": timings.broker_heartbeat_interval_seconds * 1000,
         "replica.fetch.backoff.ms": FETCH_BACKOFF_MS,

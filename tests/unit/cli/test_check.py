@@ -60,7 +60,7 @@ def test_what_may_be_regretted_is_a_warning(tmp_path: Path) -> None:
     done = check(tmp_path)
     assert done.exit_code == 0
     assert done.stderr.count("\n") == 1
-    assert "Pool controller has controllers in all of availability_zones" in done.stderr
+    assert "pool controller: it has controllers in all of availability_zones" in done.stderr
     pinned = check(tmp_path, pools=[{**CONTROLLER, "zones": ZONES}, BROKER])
     assert pinned.stderr == ""
 
@@ -149,7 +149,7 @@ def test_a_program_is_told_the_same_as_one_object(
     said = json.loads(done.stdout)
     assert (done.exit_code, said["consistent"]) == (code, consistent)
     assert bool(said["problems"]) is not consistent
-    assert bool(said["doubts"]) is consistent
+    assert bool(said["findings"]) is consistent
     assert bool(said["rights"]) is consistent
 
 
