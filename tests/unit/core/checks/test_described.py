@@ -14,7 +14,8 @@ from core.errors import InvalidInput
 from infra.spec import problems_of
 from tests.every_case import every_case
 from tests.unit.core.checks.test_advice import ZONES, spec
-from tests.unit.infra.programs import description
+from tests.unit.infra.programs import BROKER as BROKERS
+from tests.unit.infra.programs import CONTROLLER, description
 
 BROKER, PRODUCER, EXPOSED, ADVICE = Weight.BROKER, Weight.PRODUCER, Weight.EXPOSED, Weight.ADVICE
 RLMM = "rlmm.config.remote.log.metadata.topic"
@@ -115,9 +116,9 @@ def test_a_name_that_accepts_nothing_is_said() -> None:
 
 @pytest.mark.parametrize("heap", [6553, 6554])
 def test_a_heap_above_four_fifths_is_known(heap: int) -> None:
-    raw = description()
-    raw["pools"][0] |= {"heap_mib": heap, "memory_request_mib": 8192}
-    found = {each.check for each in description_findings(parse(raw))[0]}
+    large = {**CONTROLLER, "heap_mib": heap, "memory_request_mib": 8192}
+    described = parse(description(pools=[large, BROKERS]))
+    found = {each.check for each in description_findings(described)[0]}
     assert ("heap-large" in found) is (heap > 6553)
 
 
