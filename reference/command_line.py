@@ -47,15 +47,16 @@ DOCUMENTS: Mapping[str, str] = {
         "read) and `unread` (why)"
     ),
     "preflight": (
-        "`exit_code`, `cluster`, `account`, `caller`, `region` and `findings`, each with `kind` "
-        "and `sentence`"
+        "`exit_code`, `cluster`, `account`, `caller`, `region` and [`findings`](checks.md), each "
+        "with `check`, `weight`, `subject`, `evidence`, `remedy`"
     ),
     "check": (
-        "`spec`, `cluster`, `consistent`, `problems`, `doubts`, `rights` (who may do what in Kafka)"
+        "`spec`, `cluster`, `consistent`, `problems` (what is refused), `doubts`, `rights`, "
+        "[`findings`](checks.md) as of `survey`, and `accepted`: those that the description accepts"
     ),
     "doctor": (
-        "`exit_code`, `environment`, `cluster`, `account`, `region`, `seconds`, `findings` (each "
-        "with `what`, `expected`, `found`, `remedy`) and `unread` (each with `part`, `reason`)"
+        "`exit_code`, `environment`, `cluster`, `account`, `region`, `seconds` and "
+        "[`findings`](checks.md), each with `check`, `weight`, `subject`, `evidence`, `remedy`"
     ),
     "health": (
         "λ health's answer, an object in a line: `status`, `message`, `cluster`, `at`, `seconds` "
