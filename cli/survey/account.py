@@ -1,9 +1,4 @@
-"""Reads the machines of some nodes from AWS into core.model, and changes nothing.
-
-Reads whether what a template names to start machines by is still there; changes nothing.
-
-Reads what groups start machines by into core.model, and changes nothing.
-"""
+"""Reads instances, their groups and what groups start machines by from AWS, and changes nothing."""
 
 from __future__ import annotations
 

@@ -1,12 +1,6 @@
 """Reads what AWS knows of a cluster's machines and of the account around them, part by part.
 
-Reads Kafka's disks from EBS into core.model, and changes nothing.
-
-Reads which roles of machines a cluster knows into core.model, and changes nothing.
-
-Reads keys of KMS's into core.model, and changes nothing.
-
-Reads the queue of a termination handler: how long it keeps, and what is sent to it.
+Disks, keys, nodes' roles and a termination handler's queue are read here, and nothing is changed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Reads who sends clients to pods of Kafka: bindings, Services, the controller behind them.
-
-Reads proxies by which clients may come in, and autoscalers of pods, into core.model.
-
-Reads the target groups behind some bindings into core.model, and changes nothing.
-"""
+"""Reads who sends clients to pods of Kafka: bindings, Services, target groups, ingresses."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Reads Kafkas, their pods, topics and volumes from an API server into core.model.
-
-Reads when certificates end: of the authorities that a webhook is trusted by, and of listeners.
+"""Reads Kafkas, their pods, topics, volumes and certificates from an API server into core.model.
 
 Of a certificate its validity alone is read, which stands in it as two times in a row (RFC 5280).
 """

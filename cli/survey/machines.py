@@ -1,7 +1,4 @@
-"""Reads nodes and Karpenter's pools from an API server into core.model.
-
-Reads which images of Kafka's pods ECR has no more, and changes nothing.
-"""
+"""Reads nodes, Karpenter's pools and images that ECR has no more, and changes nothing."""
 
 from __future__ import annotations
 

@@ -1,11 +1,7 @@
-"""Reads Kafkas that are not Strimzi's, with their pods, from an API server into survey's facts.
+"""Reads pods that are not of Strimzi's Kafkas: other Kafkas', ZooKeeper's, neighbours'.
 
-They are known by their operator's resource (Koperator, Confluent for Kubernetes) or by the image
-of a StatefulSet or Deployment.
-
-Reads the pods of others, beside Kafka's and before them, into core.model.
-
-Reads the ZooKeeper pods of Strimzi's Kafkas from an API server into core.model.
+Another Kafka is known by its operator's resource (Koperator, Confluent for Kubernetes) or by the
+image of a StatefulSet or Deployment.
 """
 
 from __future__ import annotations

@@ -1,10 +1,4 @@
-"""Reads the account and region around a cluster into core.model, and changes nothing.
-
-What a replacement needs (addresses, vCPUs, disks), how long the control plane is supported, what
-AWS has announced.
-
-Reads how subnets of nodes reach AWS into core.model, and changes nothing.
-"""
+"""Reads the account and region around a cluster into core.model, and changes nothing."""
 
 from __future__ import annotations
 

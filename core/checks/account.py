@@ -1,16 +1,8 @@
-"""Judges the account around a cluster: what AWS has announced, the control plane, and keys.
+"""Judges the account around a cluster: AWS's announcements, the control plane, encryption keys.
 
-Judges what AWS has announced beside EC2's own events: AWS Health's, and zones shifted away.
-
-Sources: AWS Health's events; Amazon Application Recovery Controller's zonal shift and autoshift.
-
-Judges an EKS control plane: how long its version is supported, what EKS says is wrong with it.
-
-Sources: EKS's version calendar, upgrade policies and insights; Kubernetes' version skew policy.
-
-Judges the keys under which Kafka's disks, and root volumes of its machines, are encrypted.
-
-Sources: AWS KMS's key states; EC2 Auto Scaling's key policy for encrypted volumes.
+Sources: AWS Health's events; ARC's zonal shift and autoshift; EKS's version calendar, upgrade
+policies and insights; Kubernetes' version skew policy; AWS KMS's key states; EC2 Auto Scaling's key
+policy for encrypted volumes.
 """
 
 from __future__ import annotations

@@ -1,15 +1,7 @@
-"""Judges how load balancers learn of brokers: readiness gates and the controller that sets them.
+"""Judges how clients reach brokers: readiness gates, target groups, ingresses and node ports.
 
-Source: the AWS Load Balancer Controller's pod readiness gates.
-
-Judges the target groups by which clients reach brokers: what a drain leaves of connections.
-
-Source: Elastic Load Balancing's target group attributes, for Network Load Balancers.
-
-Judges how clients from outside come to brokers where no target group leads them there.
-
-Sources: Strimzi's listeners of type ingress, cluster-ip and nodeport; ingress controllers' TLS
-passthrough, and the ConfigMaps by which they send whole TCP ports on.
+Sources: the AWS Load Balancer Controller's readiness gates; Elastic Load Balancing's target group
+attributes; Strimzi's listeners and ingress controllers' TLS passthrough and streams of TCP ports.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""Judges what keeps a lost broker from coming back: deletions, webhooks, quotas, volume drivers.
+"""Judges what keeps a lost broker from coming back, and what ends or traps its volumes.
 
-Sources: Kubernetes' finalizers, admission webhooks, resource quotas; the EBS CSI driver.
-
-Judges the volumes below Kafka: what ends with a pod, a claim or a node, what cannot grow.
-
-Sources: Kubernetes' persistent volumes and storage classes, EBS's volume types, Strimzi's storage.
+Sources: Kubernetes' finalizers, admission webhooks, resource quotas, volumes and storage classes;
+the EBS CSI driver; Strimzi's storage.
 """
 
 from __future__ import annotations

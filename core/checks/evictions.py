@@ -1,15 +1,7 @@
-"""Judges who may make a pod of Kafka leave, and who is asked: budgets, webhooks, Drain Cleaner.
+"""Judges who makes a pod of Kafka leave: evictors, budgets, webhooks, preempting pods.
 
-Sources: the eviction API and the disruption controller, Strimzi's Drain Cleaner.
-
-Judges who else empties nodes: Cluster Autoscaler, tools that are known, accounts that may.
-
-Source: Cluster Autoscaler's rules of what blocks a scale-down; Kubernetes' RBAC.
-
-Judges who may push a broker off its node: pods of a higher priority that fit there.
-
-Source: Kubernetes' scheduler. For a pod that finds no room it deletes pods of lower priority; it
-asks no webhook, and no budget keeps it from that where nothing else makes room.
+Sources: the eviction API and the disruption controller; Strimzi's Drain Cleaner; Cluster
+Autoscaler's rules; RBAC; the scheduler, which deletes pods of lower priority and asks no webhook.
 """
 
 from __future__ import annotations

@@ -1,14 +1,7 @@
-"""Judges the Auto Scaling groups below Kafka: zones, room, hooks, what ends their machines.
+"""Judges Auto Scaling groups and managed node groups: zones, hooks, what ends their machines.
 
-Source: EC2 Auto Scaling's lifecycle hooks, instance lifecycle policy, health checks, processes.
-
-Judges EKS's managed node groups: how they update, repair, shrink, and whether they are well.
-
-Source: EKS's managed node groups, their update configuration and health issues.
-
-Judges what the next machine of a group will be, and what the present ones tell their pods.
-
-Sources: EC2's launch templates and launch configurations, placement groups, instance metadata.
+Sources: EC2 Auto Scaling's hooks, instance lifecycle policy, health checks and processes; EKS's
+update configuration and health issues; EC2's launch templates, placement groups and metadata.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
-"""Judges what a Kafka resource and its topics say: replicas, listeners, who looks after it.
+"""Judges what a Kafka resource and its topics say, and names what was asked for and not seen.
 
-Sources: Kafka's broker configuration and its defaults, Strimzi's Kafka resource and operator.
-
-Names what was asked for and not seen: of such a part nothing good is said either.
-
-A cluster that sleeps, a node or claim that is not listed, a setting that is no number: each would
-pass every other judge without a word.
+A cluster that sleeps or a node that is not listed would pass every other judge without a word.
+Sources: Kafka's broker configuration and its defaults; Strimzi's Kafka resource and operator.
 """
 
 from __future__ import annotations

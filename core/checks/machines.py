@@ -1,19 +1,7 @@
-"""Judges the machines below Kafka one by one: what AWS does to them, who would replace them.
+"""Judges the machines below Kafka: what AWS and Karpenter do to them, who would replace them.
 
-Sources: EC2's scheduled events, status checks and instance states; tags of those who start machines
-without Auto Scaling.
-
-Judges whether a cluster lets a group's next machine join.
-
-Source: EKS's access entries and the ConfigMap aws-auth, by which a node's role is known.
-
-Judges whether a NodePool of Karpenter's can start a node for the brokers that its nodes hold.
-
-Source: Karpenter's NodePools: requirements, limits, static capacity, their Ready condition.
-
-Judges what Karpenter and EKS Auto Mode do to nodes of Kafka by themselves.
-
-Sources: Karpenter's disruption, before karpenter.sh/v1 and since; EKS Auto Mode's node lifetime.
+Sources: EC2's scheduled events and status checks; EKS's access entries and aws-auth; Karpenter's
+NodePools and disruption, before karpenter.sh/v1 and since; EKS Auto Mode's node lifetime.
 """
 
 from __future__ import annotations

@@ -1,20 +1,7 @@
-"""Judges Kafkas that are not Strimzi's, as far as Kubernetes alone can tell, and names the rest.
+"""Judges what is not Strimzi's Kafka: other Kafkas, ZooKeeper, neighbours, service meshes.
 
-What their pods have in common with Strimzi's (grace, budgets, nodes, volumes, memory) is judged
-beside those, in the same words.
-
-Judges what else a drain of Kafka's nodes waits for: pods of others that stand beside brokers.
-
-Sources: the eviction API and the disruption controller; how drainers wait for every pod of a node.
-
-Judges what a service mesh puts beside Kafka: proxies that end before the broker does.
-
-Source: Istio's and Linkerd's sidecars, which end with their pod's first signal unless they are
-init containers that restart.
-
-Judges the ZooKeeper pods of a Kafka that keeps its metadata there: votes, nodes, zones.
-
-Source: ZooKeeper's majority; a Kafka without one elects no leaders, as one without its quorum.
+Sources: the eviction API; sidecars of Istio and Linkerd, which end with their pod's first signal
+unless they are init containers that restart; ZooKeeper's majority.
 """
 
 from __future__ import annotations

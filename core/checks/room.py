@@ -1,15 +1,7 @@
-"""Judges whether AWS has room for one machine more beside Kafka's: addresses, vCPUs, disks.
+"""Judges whether AWS has room and a way for one machine more, and how EBS describes Kafka's disks.
 
-A rotation starts the replacement before the old machine goes. Sources: Amazon VPC's subnets, the
-VPC CNI, Service Quotas.
-
-Judges whether nodes reach AWS from their subnets: default routes, NAT gateways, endpoints.
-
-Source: Amazon VPC's route tables; what EKS asks of clusters without a way to the internet.
-
-Judges Kafka's disks as EBS itself describes them, whatever their class and claim say.
-
-Source: EBS's volumes: states, Multi-Attach, encryption under another account's key, modifications.
+A rotation starts the replacement before the old machine goes. Sources: Amazon VPC's subnets and
+route tables; the VPC CNI; Service Quotas; EKS's private clusters; EBS's volumes.
 """
 
 from __future__ import annotations

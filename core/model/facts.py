@@ -1,7 +1,4 @@
-"""One EKS cluster with everything read of it. A part that could not be read is an Unknown.
-
-Facts of the account and region around a cluster that somebody else made, as AWS tells them.
-"""
+"""Holds everything read of one EKS cluster, its account and its region, and finds things in it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
-"""Facts of what runs beside Kafka and makes its pods leave, or keeps them: whoever installed it.
+"""Holds what runs beside Kafka and makes its pods leave, or keeps them: whoever installed it.
 
-Decides whether a rule of EventBridge lets a group's terminations through to a queue.
-
-Source: Amazon EventBridge event patterns. What a pattern asks that is not known here counts as
-met: of a filter nobody is sure of nothing is said.
+Source: Amazon EventBridge event patterns. What a pattern asks that is not known here counts as met.
 """
 
 from __future__ import annotations
