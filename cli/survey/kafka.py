@@ -113,6 +113,7 @@ def _kafka(item: Object) -> Kafka:
     spec, marks = item["spec"]["kafka"], annotations_of(item)
     conditions = kafka_conditions(item)
     kraft = marks.get("strimzi.io/kraft", "").lower() == "enabled"
+    authorization = spec.get("authorization") or {}
     keeper = None if kraft else item["spec"].get("zookeeper") or None
     return Kafka(
         namespace=item["metadata"]["namespace"],
@@ -125,6 +126,8 @@ def _kafka(item: Object) -> Kafka:
             for key, value in (spec.get("config") or {}).items()
             if value is not None
         },
+        authorization=str(authorization.get("type", "none")),
+        super_users=frozenset(str(user) for user in authorization.get("superUsers") or ()),
         zookeeper=keeper is not None,
         zookeeper_replicas=int((keeper or {}).get("replicas") or 0),
         migrating=_migrating(item),
@@ -184,6 +187,7 @@ def _listener(item: Object) -> KafkaListener:
         (item.get("authentication") or {}).get("type"),
         kind=str(item.get("type") or "internal"),
         fenced=bool(item.get("networkPolicyPeers")),
+        tls=bool(item.get("tls")),
     )
 
 

@@ -190,7 +190,7 @@ def attributes(seen: ClusterFacts) -> Iterator[Finding]:
             )
         yield from _draining(group, binding, pods, subject, seen)
         yield from _kept_connections(group, subject)
-        if len(pods) == 1 and group.network and not group.cross_zone:
+        if len(pods) == 1 and group.network and group.cross_zone != "true":
             yield worth_knowing(
                 "cross-zone",
                 subject,
@@ -239,7 +239,7 @@ def _draining(
 def _kept_connections(group: TargetGroup, subject: str) -> Iterator[Finding]:
     if not group.network:
         return
-    if not group.ends_deregistered:
+    if group.connection_termination != "true":
         yield worth_knowing(
             "connections-kept",
             subject,

@@ -18,7 +18,7 @@ from core.checks.finding import (
 )
 from core.checks.rule import rule
 from core.model.facts import ClusterFacts, grace_of, machines_of, nodes_of, pods_on, pool_names
-from core.model.nodes import MachineTemplate, ManagedNodeGroup, ScalingGroup, TerminationHook
+from core.model.nodes import LifecycleHook, MachineTemplate, ManagedNodeGroup, ScalingGroup
 from core.unknown import mapping_of, of
 from core.words import span
 
@@ -354,12 +354,13 @@ def _at_once(group: ScalingGroup, subject: str) -> Iterator[Finding]:
     """Find a maintenance policy by which the group itself ends several machines at once."""
     if group.healthy_percent is None or group.weighted:
         return
-    out = group.desired - -(-group.healthy_percent * group.desired // 100)
+    least = group.healthy_percent[0]
+    out = group.desired - -(-least * group.desired // 100)
     if out > 1:
         yield producer_may_stall(
             "group-maintenance",
             subject,
-            f"its instance maintenance policy keeps {group.healthy_percent} % healthy: {out} of "
+            f"its instance maintenance policy keeps {least} % healthy: {out} of "
             f"its {group.desired} nodes may end at once when they are unhealthy, refreshed or too "
             f"old",
             "set MinHealthyPercentage to 100 and MaxHealthyPercentage above it",
@@ -393,7 +394,7 @@ def _hooks(group: ScalingGroup, subject: str, seen: ClusterFacts) -> Iterator[Fi
         yield from _time(hook, group, subject, seen)
 
 
-def _holds(hook: TerminationHook, group: ScalingGroup, seen: ClusterFacts) -> bool:
+def _holds(hook: LifecycleHook, group: ScalingGroup, seen: ClusterFacts) -> bool:
     """Say whether a hook keeps its machine for as long as a drain takes, and afterwards."""
     kept = hook.default_result == "ABANDON" and group.retains_on_abandon
     return kept and not _too_short(hook, *_asked_of(group, seen), seen)
@@ -406,7 +407,7 @@ def _asked_of(group: ScalingGroup, seen: ClusterFacts) -> tuple[int, int]:
     return grace_of(pods_on(group, seen)), drain
 
 
-def _too_short(hook: TerminationHook, grace: int, drain: int, seen: ClusterFacts) -> bool:
+def _too_short(hook: LifecycleHook, grace: int, drain: int, seen: ClusterFacts) -> bool:
     beats = [h.beat_seconds for h in of(seen.handlers) if h.queue_mode and h.beat_seconds]
     if any(beat < hook.heartbeat_seconds for beat in beats):
         return False
@@ -414,7 +415,7 @@ def _too_short(hook: TerminationHook, grace: int, drain: int, seen: ClusterFacts
 
 
 def _time(
-    hook: TerminationHook, group: ScalingGroup, subject: str, seen: ClusterFacts
+    hook: LifecycleHook, group: ScalingGroup, subject: str, seen: ClusterFacts
 ) -> Iterator[Finding]:
     grace, drain = _asked_of(group, seen)
     if _too_short(hook, grace, drain, seen):

@@ -200,18 +200,28 @@ class AwsHealth:
     without_plan: bool = False
 
 
+# Of an attribute that a target group does not have.
+UNSET = "none"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetGroup:
-    """A target group that a binding sends pods of Kafka to."""
+    """A target group that a binding sends pods of Kafka to, and its health check."""
 
     name: str
     balancers: tuple[str, ...] = ()
+    interval_seconds: int = 0
+    timeout_seconds: int = 0
+    healthy_threshold: int = 0
+    unhealthy_threshold: int = 0
     deregistration_seconds: int = 300
     # What becomes of connections: when that delay is over, and when a target is unhealthy.
-    ends_deregistered: bool = False
+    connection_termination: str = UNSET
     ends_unhealthy: bool = True
     preserves_client_ip: bool = False
-    cross_zone: bool = False
+    # As written, or as its balancers say where it leaves that to them.
+    cross_zone: str = UNSET
+    dns_failover: str = UNSET
     network: bool = True
 
 

@@ -94,7 +94,7 @@ FOUND: dict[str, tuple[Change, set[str]]] = {
     "tiers": (configured(remote_log_storage_system_enable=True), set()),
     "more replicas than brokers": (
         configured(default_replication_factor=5),
-        {"replication"},
+        {"too-few-brokers"},
     ),
     # Memory.
     "a heap of all the memory": (heap("-Xms8g -Xmx8g"), {"heap"}),
