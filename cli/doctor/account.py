@@ -6,12 +6,14 @@ after it. docs/how-to/doctor.md lists the calls; a test compares.
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, TypeVar
 
+import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
@@ -25,6 +27,8 @@ from core.model import snapshot
 from core.model.facts import TargetGroup
 from core.model.nodes import LifecycleHook
 from handlers.adapters.calls import portions
+from handlers.adapters.eks import eks_token
+from infra.eks.api import Api
 
 T = TypeVar("T")
 Found = tuple[str, Mapping[str, Any]]
@@ -40,11 +44,21 @@ CLIENT = Config(
 NAMES_PER_CALL = 50
 
 
+def eks_api(session: boto3.Session, eks: Any, name: str, region: str) -> Api:
+    """Return the API server that EKS names, asked as the caller."""
+    found = eks.describe_cluster(name=name)["cluster"]
+    return Api(
+        str(found["endpoint"]),
+        lambda: eks_token(name, region, session),
+        ca_pem=base64.b64decode(found["certificateAuthority"]["data"]).decode(),
+    )
+
+
 class LiveAccount:
     """One account in one region, through the session of a target."""
 
     def __init__(self, target: Target, expected: Expectation) -> None:
-        self._expected = expected.snapshot
+        self._target, self._expected = target, expected.snapshot
         clients: dict[str, Any] = {
             service: target.session.client(
                 service,
@@ -61,10 +75,10 @@ class LiveAccount:
         """Return the account's id; the call needs no permission."""
         return str(self._sts.get_caller_identity()["Account"])
 
-    def eks_cluster(self, name: str) -> tuple[str, str]:
-        """Return the endpoint and the certificate authority (base64) of an EKS cluster."""
-        found = self._eks.describe_cluster(name=name)["cluster"]
-        return str(found["endpoint"]), str(found["certificateAuthority"]["data"])
+    def api(self) -> Api:
+        """Return the API server of the target's cluster."""
+        spec = self._target.spec
+        return eks_api(self._target.session, self._eks, spec.prefix, spec.region)
 
     def readers(self) -> list[tuple[tuple[str, ...], Callable[[], Iterator[Found]]]]:
         """Return each reader with the parts it yields."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -13,13 +12,11 @@ from cli.doctor.account import Found
 from cli.survey import kafka, tools
 from cli.survey.listing import going, items, labels, name_of, status_of, title_of
 from cli.survey.pods import strimzis_pod
-from cli.target import Target
 from core import constants, naming
 from core.checks.balancing import name_in
 from core.checks.drift import Expectation
 from core.model import snapshot
 from core.model.kafka import Volume
-from handlers.adapters.eks import eks_token
 from infra.eks.api import Api, Object
 
 Item = Mapping[str, Any]
@@ -31,12 +28,10 @@ def _listed(api: Api, path: str, **query: object) -> Iterator[Object]:
 
 
 class KubernetesCluster:
-    """One EKS cluster, through the identity of a target; `connect` is asked once, when needed."""
+    """What Kubernetes holds of the cluster that is expected; `api` connects to it."""
 
-    def __init__(
-        self, target: Target, expected: Expectation, connect: Callable[[], tuple[str, str]]
-    ) -> None:
-        self._target, self._expected, self._connect = target, expected, connect
+    def __init__(self, expected: Expectation, api: Callable[[], Api]) -> None:
+        self._expected, self.api = expected, api
         self._kafka = quote(expected.namespace)
 
     def readers(self) -> list[tuple[tuple[str, ...], Callable[[Api], Iterator[Found]]]]:
@@ -55,16 +50,6 @@ class KubernetesCluster:
             (("kafkas",), self._kafkas),
             (("connect_bindings",), self._connect_bindings),
         ]
-
-    def api(self) -> Api:
-        """Return the API server that EKS names, asked as the caller."""
-        endpoint, ca = self._connect()
-        prefix, region = self._target.spec.prefix, self._target.spec.region
-        return Api(
-            endpoint,
-            lambda: eks_token(prefix, region, self._target.session),
-            ca_pem=base64.b64decode(ca).decode(),
-        )
 
     def _namespaces(self, api: Api) -> Iterator[Found]:
         listed = _listed(
