@@ -54,7 +54,7 @@ def profile(named: Any) -> str | None:
     return str(said).rpartition("/")[2] if said else None
 
 
-def with_lost(ec2: Any, found: Mapping[Name, Started]) -> dict[Name, MachineTemplate]:
+def templates_checked(ec2: Any, found: Mapping[Name, Started]) -> dict[Name, MachineTemplate]:
     """Return templates, each with what it names and AWS has no more."""
     named = {name: list(_parts(data)) for name, (_, data) in found.items()}
     wanted: dict[str, set[str]] = {}
@@ -135,7 +135,7 @@ def templates(
     """Return by group what it starts machines by; each is asked for once."""
     every = list(groups)
     wanted = dict.fromkeys(each for group in every for each in group.templates)
-    found = with_lost(ec2, {each: _template(ec2, autoscaling, each) for each in wanted})
+    found = templates_checked(ec2, {each: _template(ec2, autoscaling, each) for each in wanted})
     return {group.name: tuple(found[each] for each in group.templates) for group in every}
 
 
@@ -387,7 +387,7 @@ def scaling_group(item: Mapping[str, Any], hooks: Iterable[LifecycleHook] = ()) 
             for each in members
         },
         reuses=bool((warm.get("InstanceReusePolicy") or {}).get("ReuseOnScaleIn")),
-        protected=_is_protected(item),
+        protected=bool(members and all(m.get("ProtectedFromScaleIn") for m in members)),
         # It has a status only then.
         deleting=bool(item.get("Status")),
         follows_latest=any(each.version == "$Latest" for each in templates),
@@ -418,11 +418,6 @@ def _healthy_percent(policy: Mapping[str, Any]) -> tuple[int, int] | None:
     """Return the least and the most that a policy keeps; -1 takes a policy away."""
     least, most = policy.get("MinHealthyPercentage"), policy.get("MaxHealthyPercentage")
     return None if least is None or int(least) < 0 else (int(least), int(most or 100))
-
-
-def _is_protected(item: Mapping[str, Any]) -> bool:
-    held = item.get("Instances") or ()
-    return bool(held) and all(each.get("ProtectedFromScaleIn") for each in held)
 
 
 def scale_ins(client: Any, names: Iterable[str]) -> dict[str, tuple[ScaleIn, ...]]:

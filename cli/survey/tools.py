@@ -372,7 +372,7 @@ def evictors(found: list[Object]) -> tuple[Evictor, ...]:
     )
 
 
-def by_the_clock(api: Api) -> list[Object]:
+def cron_jobs(api: Api) -> list[Object]:
     """Return every CronJob that is not suspended, in a Deployment's shape."""
     return [
         {"metadata": item["metadata"], "spec": item["spec"]["jobTemplate"]["spec"]}

@@ -22,7 +22,7 @@ from core.checks.finding import (
 )
 from core.checks.rule import rule
 from core.model.facts import ClusterFacts, ControlPlane, EncryptionKey, HealthEvent, Shiftable
-from core.model.nodes import MachineStatus, ScalingGroup
+from core.model.nodes import ScalingGroup
 from core.unknown import Unknown, mapping_of, of
 
 TROUBLE = ("issue", "investigation")
@@ -47,11 +47,11 @@ def health(seen: ClusterFacts) -> Iterator[Finding]:
     troubles = [each for each in told.events if each.category in TROUBLE]
     for each in troubles:
         mine = sorted(each.entities & ours)
-        of_ours = f", which names {listing(mine)}" if mine else ""
+        named = f", which names {listing(mine)}" if mine else ""
         yield producer_may_stall(
             "health-issue",
             f"AWS Health, {each.service}",
-            f"{each.code} is open in {each.place} since {each.begins}{of_ours}: a replacement may "
+            f"{each.code} is open in {each.place} since {each.begins}{named}: a replacement may "
             f"not start, or not get its volume",
             "let no node leave before it is closed",
         )
@@ -65,7 +65,9 @@ def _scheduled_findings(
 ) -> Iterator[Finding]:
     statuses = mapping_of(seen.statuses)
     # EC2 itself says more of these, and they are judged by that.
-    mine = sorted(name for name in each.entities & ours if not _told_by_ec2(name, statuses))
+    mine = sorted(
+        name for name in each.entities & ours if not (name in statuses and statuses[name].events)
+    )
     if mine:
         yield producer_may_stall(
             "health-scheduled",
@@ -73,10 +75,6 @@ def _scheduled_findings(
             f"{each.code} is scheduled for {each.begins} and names {listing(mine)}",
             "do what it asks for before that, one node at a time",
         )
-
-
-def _told_by_ec2(name: str, statuses: Mapping[str, MachineStatus]) -> bool:
-    return name in statuses and bool(statuses[name].events)
 
 
 def _ours(seen: ClusterFacts) -> frozenset[str]:
@@ -295,12 +293,12 @@ SERVICE_ROLE = "AWSServiceRoleForAutoScaling"
 def keys(seen: ClusterFacts) -> Iterator[Finding]:
     """Find disks that no machine can open again, and groups whose machines do not start."""
     known = mapping_of(seen.encryption_keys)
-    yield from _of_disks(seen, known)
+    yield from _disk_key_findings(seen, known)
     for group in mapping_of(seen.groups).values():
-        yield from _of_group(group, seen, known)
+        yield from _group_key_findings(group, seen, known)
 
 
-def _of_disks(seen: ClusterFacts, known: Mapping[str, EncryptionKey]) -> Iterator[Finding]:
+def _disk_key_findings(seen: ClusterFacts, known: Mapping[str, EncryptionKey]) -> Iterator[Finding]:
     disks = mapping_of(seen.disks)
     held: dict[str, list[str]] = {}
     for volume in of(seen.volumes):
@@ -326,7 +324,7 @@ def _of_disks(seen: ClusterFacts, known: Mapping[str, EncryptionKey]) -> Iterato
         )
 
 
-def _of_group(
+def _group_key_findings(
     group: ScalingGroup, seen: ClusterFacts, known: Mapping[str, EncryptionKey]
 ) -> Iterator[Finding]:
     templates = mapping_of(seen.templates).get(group.name, ())

@@ -41,12 +41,12 @@ def readiness(seen: ClusterFacts) -> Iterator[Finding]:
         pods = [pod for pod in seen.pods if binding.covers(pod)]
         if pods and binding.by_node:
             # What leads to brokers' own nodes is judged together.
-            yield from () if binding.own_port else (_by_node(binding, pods),)
+            yield from () if binding.own_port else (_node_target_finding(binding, pods),)
         elif pods:
             label = AUTO_MODE_LABEL if binding.of_auto_mode else GATE_LABEL
             gated.add((binding.namespace, label))
             theirs = theirs or not binding.of_auto_mode
-            yield from _without_gate(binding, pods, label)
+            yield from _missing_gate_findings(binding, pods, label)
     if not isinstance(seen.gated_namespaces, Unknown):
         for namespace, label in sorted(gated):
             if label in seen.gated_namespaces.get(namespace, ()):
@@ -82,7 +82,7 @@ def node_ports(seen: ClusterFacts) -> Iterator[Finding]:
         )
 
 
-def _by_node(binding: Balanced, pods: list[Pod]) -> Finding:
+def _node_target_finding(binding: Balanced, pods: list[Pod]) -> Finding:
     return producer_may_stall(
         "targets-by-node",
         binding.title,
@@ -94,7 +94,7 @@ def _by_node(binding: Balanced, pods: list[Pod]) -> Finding:
     )
 
 
-def _without_gate(binding: Balanced, pods: list[Pod], label: str) -> Iterator[Finding]:
+def _missing_gate_findings(binding: Balanced, pods: list[Pod], label: str) -> Iterator[Finding]:
     missing = sorted(pod.name for pod in pods if binding.gate not in pod.readiness_gates)
     if missing:
         yield producer_may_stall(

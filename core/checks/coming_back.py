@@ -18,7 +18,7 @@ from core.checks.finding import (
     worth_knowing,
 )
 from core.checks.rule import rule
-from core.model.facts import ClusterFacts, every_kafka, of_kafka, pods_of
+from core.model.facts import ClusterFacts, every_kafka, parts_of, pods_of
 from core.model.kafka import Flavour, Kafka, OtherKafka, Pod, Volume
 from core.unknown import Unknown, mapping_of, of
 from core.window import clock
@@ -35,7 +35,7 @@ def deletions(seen: ClusterFacts) -> Iterator[Finding]:
     """Find Kafkas that somebody has deleted, with all they consist of or in part."""
     for kafka in of(seen.kafkas):
         gone = ["the Kafka resource"] if kafka.leaving else []
-        gone += [f"node pool {pool.name}" for pool in of_kafka(seen.pools, kafka) if pool.leaving]
+        gone += [f"node pool {pool.name}" for pool in parts_of(seen.pools, kafka) if pool.leaving]
         if kafka.namespace in of(seen.ending_namespaces):
             gone.append(f"namespace {kafka.namespace}")
         if gone:

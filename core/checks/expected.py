@@ -24,7 +24,7 @@ def expectation_of(spec: ClusterSpec, alarms: Iterable[str]) -> Expectation:
 
     `alarms` are the names of the spec's alarms, which whoever makes them knows.
     """
-    of_asg = spec.node_provisioner == "asg"
+    grouped = spec.node_provisioner == "asg"
     return Expectation(
         environment=spec.environment,
         cluster=spec.name,
@@ -45,8 +45,8 @@ def expectation_of(spec: ClusterSpec, alarms: Iterable[str]) -> Expectation:
         connect=spec.connect is not None,
         disks=sum(spec.nodes_of(pool) * len(pool.volumes) for pool in spec.pools),
         snapshot=snapshot.Snapshot(
-            groups=_groups(spec) if of_asg else None,
-            hooks=_hooks(spec) if of_asg else None,
+            groups=_groups(spec) if grouped else None,
+            hooks=_hooks(spec) if grouped else None,
             balancers={
                 naming.load_balancer(spec.prefix): snapshot.Balancer(
                     zones=frozenset(spec.availability_zones)
@@ -124,7 +124,7 @@ def _target_group_name(spec: ClusterSpec, route: Route) -> str:
 
 
 def _target_group(spec: ClusterSpec, route: Route) -> TargetGroup:
-    timings, of_broker = spec.timings, route.node_id is not None
+    timings, per_broker = spec.timings, route.node_id is not None
     return TargetGroup(
         name=_target_group_name(spec, route),
         interval_seconds=timings.nlb_health_interval_seconds,
@@ -133,9 +133,9 @@ def _target_group(spec: ClusterSpec, route: Route) -> TargetGroup:
         unhealthy_threshold=constants.UNHEALTHY_THRESHOLD,
         deregistration_seconds=timings.nlb_deregistration_seconds,
         connection_termination="true",
-        cross_zone="true" if of_broker else "false",
+        cross_zone="true" if per_broker else "false",
         dns_failover=(
-            constants.DNS_FAILOVER_OF_BROKER if of_broker else constants.DNS_FAILOVER_OF_BOOTSTRAP
+            constants.DNS_FAILOVER_OF_BROKER if per_broker else constants.DNS_FAILOVER_OF_BOOTSTRAP
         ),
     )
 

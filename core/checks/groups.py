@@ -18,7 +18,7 @@ from core.checks.finding import (
 )
 from core.checks.rule import rule
 from core.model.facts import ClusterFacts, grace_of, machines_of, nodes_of, pods_on, pool_names
-from core.model.nodes import LifecycleHook, MachineTemplate, ManagedNodeGroup, ScalingGroup
+from core.model.nodes import LifecycleHook, MachineTemplate, ManagedNodeGroup, ScalingGroup, share
 from core.unknown import mapping_of, of
 from core.words import span
 
@@ -45,7 +45,7 @@ def managed_findings(group: ScalingGroup, subject: str, seen: ClusterFacts) -> I
 
 def _updates(managed: ManagedNodeGroup, group: ScalingGroup, subject: str) -> Iterator[Finding]:
     name = managed.name
-    at_once = managed.at_once or -(-(managed.percent_at_once or 0) * group.desired // 100)
+    at_once = managed.at_once or share(f"{managed.percent_at_once or 0}%", group.desired)
     if at_once > 1:
         yield producer_may_stall(
             "managed-update",
@@ -226,12 +226,12 @@ def _shrinks(group: ScalingGroup, subject: str, seen: ClusterFacts) -> Iterator[
 
 
 @rule("groups")
-def by_themselves(seen: ClusterFacts) -> Iterator[Finding]:
+def self_acting(seen: ClusterFacts) -> Iterator[Finding]:
     """Find groups that end, exchange or lower machines by themselves, whoever runs on them."""
     for group in mapping_of(seen.groups).values():
         subject = group.title
         yield from _own_ends(group, subject)
-        yield from _at_once(group, subject)
+        yield from _maintenance_findings(group, subject)
         yield from _next_ones(group, subject)
         yield from _lowering_findings(group, subject, len(nodes_of(group, seen)), seen)
         yield from _refresh_findings(group, subject, seen)
@@ -350,12 +350,12 @@ def _own_ends(group: ScalingGroup, subject: str) -> Iterator[Finding]:
             yield Finding("group-health", weight, subject, *said)
 
 
-def _at_once(group: ScalingGroup, subject: str) -> Iterator[Finding]:
+def _maintenance_findings(group: ScalingGroup, subject: str) -> Iterator[Finding]:
     """Find a maintenance policy by which the group itself ends several machines at once."""
     if group.healthy_percent is None or group.weighted:
         return
     least = group.healthy_percent[0]
-    out = group.desired - -(-least * group.desired // 100)
+    out = group.desired - share(f"{least}%", group.desired)
     if out > 1:
         yield producer_may_stall(
             "group-maintenance",

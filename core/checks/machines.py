@@ -373,7 +373,7 @@ def _consolidation(pool: NodePool, exposed: list[str]) -> Iterator[Finding]:
     if still or not exposed or (budget is not None and budget.written in AT_MOST_ONE):
         return
     held = "no budget holds that to one node at a time"
-    if budget is not None and budget.of(pool.nodes or 0) <= 1:
+    if budget is not None and budget.count(pool.nodes or 0) <= 1:
         held = f"a budget of {budget.written} is one node at a time while the pool is small"
     yield producer_may_stall(
         "karpenter-consolidation",
@@ -388,9 +388,9 @@ def _consolidation(pool: NodePool, exposed: list[str]) -> Iterator[Finding]:
 def _drift(pool: NodePool, exposed: list[str]) -> Iterator[Finding]:
     """Find a pool of which a new image, or a change of its template, replaces nodes together."""
     budget = pool.at_once("Drifted")
-    if not exposed or (budget is not None and budget.of(pool.nodes or 0) <= 1):
+    if not exposed or (budget is not None and budget.count(pool.nodes or 0) <= 1):
         return
-    many = "all of its nodes" if budget is None else f"{budget.of(pool.nodes or 0)} of its nodes"
+    many = "all of its nodes" if budget is None else f"{budget.count(pool.nodes or 0)} of its nodes"
     yield producer_may_stall(
         "karpenter-drift",
         f"NodePool {pool.name}",

@@ -255,7 +255,7 @@ def ways_out(seen: ClusterFacts) -> Iterator[Finding]:
             f"there fetches no image and does not join",
             "give the route table a NAT gateway that is there",
         )
-    yield from _by_endpoints(mine, ways, seen)
+    yield from _endpoint_findings(mine, ways, seen)
     yield from _one_nat(mine, ways)
 
 
@@ -316,7 +316,7 @@ def lacking(
     return [service for service in wanted if service not in have]
 
 
-def _by_endpoints(
+def _endpoint_findings(
     subnets: Mapping[str, Subnet], ways: Mapping[str, WayOut], seen: ClusterFacts
 ) -> Iterator[Finding]:
     """Find subnets without a default route, and the endpoints that they lack in its place."""

@@ -356,14 +356,14 @@ def every_kafka(seen: ClusterFacts) -> tuple[Kafka | OtherKafka, ...]:
     return (*of(seen.kafkas), *of(seen.other_kafkas))
 
 
-def of_kafka(part: tuple[Owned, ...] | Unknown, kafka: Kafka | OtherKafka) -> list[Owned]:
+def parts_of(part: tuple[Owned, ...] | Unknown, kafka: Kafka | OtherKafka) -> list[Owned]:
     """Return what of a part belongs to one Kafka."""
     return [e for e in of(part) if (e.namespace, e.kafka) == (kafka.namespace, kafka.name)]
 
 
 def pods_of(seen: ClusterFacts, kafka: Kafka | OtherKafka) -> list[Pod]:
     """Return the pods of one Kafka."""
-    return of_kafka(seen.pods, kafka)
+    return parts_of(seen.pods, kafka)
 
 
 def node_of(pod: Pod, seen: ClusterFacts) -> Node | None:

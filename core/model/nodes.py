@@ -263,6 +263,15 @@ class FargateProfile:
         )
 
 
+def share(written: str, total: int) -> int:
+    """Return a number, or a share rounded up, as Karpenter and the disruption controller do.
+
+    >>> share("2", 9), share("10%", 9)
+    (2, 1)
+    """
+    return -(-int(written[:-1]) * total // 100) if written.endswith("%") else int(written)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeBudget:
     """How many nodes of a NodePool may go at once, and for which reasons; none: for all."""
@@ -270,11 +279,8 @@ class NodeBudget:
     written: str
     reasons: frozenset[str] = frozenset()
 
-    def of(self, total: int) -> int:
-        """Return the number of nodes; a share is rounded up, as Karpenter does."""
-        if self.written.endswith("%"):
-            return -(-int(self.written[:-1]) * total // 100)
-        return int(self.written)
+    def count(self, total: int) -> int:
+        return share(self.written, total)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -309,4 +315,4 @@ class NodePool:
         """Return the strictest budget for a reason; None: as many at once as there are."""
         total = self.nodes or 0
         fitting = [each for each in self.budgets if not each.reasons or reason in each.reasons]
-        return min(fitting, key=lambda each: each.of(total), default=None)
+        return min(fitting, key=lambda each: each.count(total), default=None)
