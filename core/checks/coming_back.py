@@ -330,23 +330,15 @@ def volumes(seen: ClusterFacts) -> Iterator[Finding]:
             "set deleteClaim to false",
         )
     every = of(seen.volumes)
-    yield from _local(every)
-    yield from _shared_volumes(every)
-    yield from _leaving(every)
-    yield from _stuck_claims(every)
-    yield from _resizing(every)
-    yield from _unknown_drivers(every)
-    kept = [volume for volume in every if not volume.on_node]
-    yield from _reclaimed_volumes(kept)
-    yield from _classes(kept)
-    yield from _credits(kept)
+    yield from _risks(every)
+    yield from _kept_risks([volume for volume in every if not volume.on_node])
 
 
 def _claims(found: list[Volume]) -> str:
     return listing(volume.title for volume in found)
 
 
-def _local(every: tuple[Volume, ...]) -> Iterator[Finding]:
+def _risks(every: tuple[Volume, ...]) -> Iterator[Finding]:
     if found := [volume for volume in every if volume.on_node]:
         yield broker_may_die(
             "local-volume",
@@ -355,9 +347,6 @@ def _local(every: tuple[Volume, ...]) -> Iterator[Finding]:
             f"that is gone until somebody deletes its claim, and then copies all its data",
             "keep data on EBS, or have a routine that deletes the claim and watches the copy",
         )
-
-
-def _shared_volumes(every: tuple[Volume, ...]) -> Iterator[Finding]:
     if found := [volume for volume in every if volume.shared_by]:
         yield broker_may_die(
             "network-file-system",
@@ -366,9 +355,6 @@ def _shared_volumes(every: tuple[Volume, ...]) -> Iterator[Finding]:
             f"are not made for a network file system, and a broker stops at its first odd answer",
             "use block storage, such as EBS",
         )
-
-
-def _leaving(every: tuple[Volume, ...]) -> Iterator[Finding]:
     if found := [volume for volume in every if volume.leaving]:
         yield broker_may_die(
             "claim-leaving",
@@ -377,9 +363,6 @@ def _leaving(every: tuple[Volume, ...]) -> Iterator[Finding]:
             f"with its next restart",
             "let no node of theirs leave before their data is copied: a deletion cannot be undone",
         )
-
-
-def _stuck_claims(every: tuple[Volume, ...]) -> Iterator[Finding]:
     for volume in every:
         if volume.stuck:
             yield producer_may_stall(
@@ -389,9 +372,6 @@ def _stuck_claims(every: tuple[Volume, ...]) -> Iterator[Finding]:
                 f"({volume.stuck}): it grows no further, and a disk that fills up stops its broker",
                 "write a size or class in the claim that EBS can give",
             )
-
-
-def _resizing(every: tuple[Volume, ...]) -> Iterator[Finding]:
     for volume in every:
         if volume.resizing:
             yield producer_may_stall(
@@ -403,9 +383,6 @@ def _resizing(every: tuple[Volume, ...]) -> Iterator[Finding]:
                 "see `kubectl describe pvc` and the log of the EBS driver's pod on that node; let "
                 "the node stay until the word is gone, or restart the pod there",
             )
-
-
-def _unknown_drivers(every: tuple[Volume, ...]) -> Iterator[Finding]:
     for driver in sorted({volume.unknown_driver for volume in every if volume.unknown_driver}):
         found = [volume for volume in every if volume.unknown_driver == driver]
         yield not_judged(
@@ -417,7 +394,8 @@ def _unknown_drivers(every: tuple[Volume, ...]) -> Iterator[Finding]:
         )
 
 
-def _reclaimed_volumes(kept: list[Volume]) -> Iterator[Finding]:
+def _kept_risks(kept: list[Volume]) -> Iterator[Finding]:
+    """Find what ends, slows or stops volumes that follow their pods."""
     if found := [volume for volume in kept if volume.reclaim not in ("Retain", None)]:
         yield broker_may_die(
             "reclaim",
@@ -426,9 +404,6 @@ def _reclaimed_volumes(kept: list[Volume]) -> Iterator[Finding]:
             "set persistentVolumeReclaimPolicy of the volumes to Retain, and of the class that "
             "makes the next ones",
         )
-
-
-def _classes(kept: list[Volume]) -> Iterator[Finding]:
     early = {v.storage_class for v in kept if v.binding not in ("WaitForFirstConsumer", None)}
     for name in sorted(each for each in early if each):
         yield producer_may_stall(
@@ -446,9 +421,6 @@ def _classes(kept: list[Volume]) -> Iterator[Finding]:
             "it does not allow volumes to grow: a disk that fills up stops its broker",
             "set allowVolumeExpansion to true",
         )
-
-
-def _credits(kept: list[Volume]) -> Iterator[Finding]:
     if slow := [volume for volume in kept if volume.ebs_type in DISKS]:
         yield producer_may_stall(
             "slow-volume",

@@ -136,10 +136,7 @@ def groups(seen: ClusterFacts) -> Iterator[Finding]:
         subject = group.title
         yield from _room(group, subject)
         yield from _there(group, subject)
-        yield from _launching(group, subject)
-        yield from _shrinks(group, subject, seen)
-        yield from _now(group, subject, seen)
-        yield from _zone_findings(group, subject, seen)
+        yield from _members(group, subject, seen)
         if group.managed_node_group:
             yield from managed_findings(group, subject, seen)
         else:
@@ -182,6 +179,14 @@ def _room(group: ScalingGroup, subject: str) -> Iterator[Finding]:
             f"{', '.join(stopped)} is suspended: a node that fails is not replaced",
             f"resume {', '.join(stopped)}",
         )
+    if group.launch_hooks and not group.managed_node_group:
+        yield worth_knowing(
+            "launch-hook",
+            subject,
+            f"a new machine waits in {listing(group.launch_hooks)}, and ends when nobody completes "
+            f"that in time (ABANDON), with the broker that came to it meanwhile",
+            "see that whoever completes it runs, or set its default result to CONTINUE",
+        )
 
 
 def _there(group: ScalingGroup, subject: str) -> Iterator[Finding]:
@@ -212,8 +217,8 @@ def _there(group: ScalingGroup, subject: str) -> Iterator[Finding]:
         )
 
 
-def _shrinks(group: ScalingGroup, subject: str, seen: ClusterFacts) -> Iterator[Finding]:
-    """Find a group that wants fewer nodes than Kafka alone has of it."""
+def _members(group: ScalingGroup, subject: str, seen: ClusterFacts) -> Iterator[Finding]:
+    """Find what a group does to nodes of Kafka today, or cannot do for them."""
     held = {pod.node for pod in pods_on(group, seen)}
     if group.desired < len(held) and not group.weighted:
         yield broker_may_die(
@@ -223,6 +228,31 @@ def _shrinks(group: ScalingGroup, subject: str, seen: ClusterFacts) -> Iterator[
             f"or is about to",
             f"set its desired capacity to {len(held)} or more",
         )
+    named = {node.instance_id: node.name for node in nodes_of(group, seen)}
+    states = {named[i]: state for i, state in (group.states or {}).items() if i in named}
+    if ending := [f"{n} is {state}" for n, state in states.items() if state.startswith(ENDING)]:
+        yield broker_may_die(
+            "group-ending",
+            subject,
+            f"{listing(ending)}: the group ends it, with the pods of Kafka that are still on it",
+            "see that its drain goes on, and let no other node leave meanwhile",
+        )
+    if aside := [name for name, state in states.items() if state == "Standby"]:
+        yield producer_may_stall(
+            "group-standby",
+            subject,
+            f"{listing(aside)} is in standby: the group does not replace it when it fails",
+            "return it to service",
+        )
+    apart = [n for n in nodes_of(group, seen) if n.zone and n.zone not in group.zones]
+    if apart:
+        yield broker_may_die(
+            "group-moved",
+            subject,
+            f"{listing(f'{node.name} is in {node.zone}' for node in apart)}, and it starts nodes "
+            f"in {listing(group.zones)} alone: a replacement cannot take the broker's volume",
+            "give it a subnet of that zone again before the node leaves",
+        )
 
 
 @rule("groups")
@@ -231,14 +261,35 @@ def self_acting(seen: ClusterFacts) -> Iterator[Finding]:
     for group in mapping_of(seen.groups).values():
         subject = group.title
         yield from _own_ends(group, subject)
-        yield from _maintenance_findings(group, subject)
-        yield from _next_ones(group, subject)
         yield from _lowering_findings(group, subject, len(nodes_of(group, seen)), seen)
         yield from _refresh_findings(group, subject, seen)
 
 
-def _next_ones(group: ScalingGroup, subject: str) -> Iterator[Finding]:
-    """Find a group whose next machine is one that AWS takes back, or one that was there before."""
+def _own_ends(group: ScalingGroup, subject: str) -> Iterator[Finding]:
+    """Find settings by which a group ends machines, or starts such as do not stay."""
+    if group.lifetime_seconds:
+        yield broker_may_die(
+            "group-lifetime",
+            subject,
+            f"its maximum instance lifetime is {span(group.lifetime_seconds)}: Auto Scaling "
+            f"replaces a node of that age whatever Kafka does at the time",
+            "remove the maximum instance lifetime and replace the nodes one by one",
+        )
+    for opinion, said in ENDED_BY.items():
+        if opinion in group.asks:
+            weight = Weight.PRODUCER if opinion == "EBS" else Weight.BROKER
+            yield Finding("group-health", weight, subject, *said)
+    least, _most = group.healthy_percent or (100, 100)
+    out = group.desired - share(f"{least}%", group.desired)
+    if out > 1 and not group.weighted:
+        yield producer_may_stall(
+            "group-maintenance",
+            subject,
+            f"its instance maintenance policy keeps {least} % healthy: {out} of "
+            f"its {group.desired} nodes may end at once when they are unhealthy, refreshed or too "
+            f"old",
+            "set MinHealthyPercentage to 100 and MaxHealthyPercentage above it",
+        )
     if group.reuses:
         yield producer_may_stall(
             "group-warm-pool",
@@ -279,26 +330,6 @@ def _lowering_findings(
         )
 
 
-def _now(group: ScalingGroup, subject: str, seen: ClusterFacts) -> Iterator[Finding]:
-    """Find what a group does to nodes of Kafka at this moment."""
-    named = {node.instance_id: node.name for node in nodes_of(group, seen)}
-    states = {named[i]: state for i, state in (group.states or {}).items() if i in named}
-    if ending := [f"{n} is {state}" for n, state in states.items() if state.startswith(ENDING)]:
-        yield broker_may_die(
-            "group-ending",
-            subject,
-            f"{listing(ending)}: the group ends it, with the pods of Kafka that are still on it",
-            "see that its drain goes on, and let no other node leave meanwhile",
-        )
-    if aside := [name for name, state in states.items() if state == "Standby"]:
-        yield producer_may_stall(
-            "group-standby",
-            subject,
-            f"{listing(aside)} is in standby: the group does not replace it when it fails",
-            "return it to service",
-        )
-
-
 def _refresh_findings(group: ScalingGroup, subject: str, seen: ClusterFacts) -> Iterator[Finding]:
     if status := mapping_of(seen.refreshes).get(group.name):
         yield broker_may_die(
@@ -307,63 +338,6 @@ def _refresh_findings(group: ScalingGroup, subject: str, seen: ClusterFacts) -> 
             f"an instance refresh is {status}: it replaces every node, at a pace that knows "
             f"nothing of Kafka's replicas",
             "cancel it, and replace the nodes one by one when Kafka is whole",
-        )
-
-
-def _zone_findings(group: ScalingGroup, subject: str, seen: ClusterFacts) -> Iterator[Finding]:
-    """Find a group whose next node starts in another zone than those it has."""
-    apart = [n for n in nodes_of(group, seen) if n.zone and n.zone not in group.zones]
-    if apart:
-        yield broker_may_die(
-            "group-moved",
-            subject,
-            f"{listing(f'{node.name} is in {node.zone}' for node in apart)}, and it starts nodes "
-            f"in {listing(group.zones)} alone: a replacement cannot take the broker's volume",
-            "give it a subnet of that zone again before the node leaves",
-        )
-
-
-def _launching(group: ScalingGroup, subject: str) -> Iterator[Finding]:
-    """Name hooks by which a machine that has just joined may end again."""
-    if group.launch_hooks and not group.managed_node_group:
-        yield worth_knowing(
-            "launch-hook",
-            subject,
-            f"a new machine waits in {listing(group.launch_hooks)}, and ends when nobody completes "
-            f"that in time (ABANDON), with the broker that came to it meanwhile",
-            "see that whoever completes it runs, or set its default result to CONTINUE",
-        )
-
-
-def _own_ends(group: ScalingGroup, subject: str) -> Iterator[Finding]:
-    if group.lifetime_seconds:
-        yield broker_may_die(
-            "group-lifetime",
-            subject,
-            f"its maximum instance lifetime is {span(group.lifetime_seconds)}: Auto Scaling "
-            f"replaces a node of that age whatever Kafka does at the time",
-            "remove the maximum instance lifetime and replace the nodes one by one",
-        )
-    for opinion, said in ENDED_BY.items():
-        if opinion in group.asks:
-            weight = Weight.PRODUCER if opinion == "EBS" else Weight.BROKER
-            yield Finding("group-health", weight, subject, *said)
-
-
-def _maintenance_findings(group: ScalingGroup, subject: str) -> Iterator[Finding]:
-    """Find a maintenance policy by which the group itself ends several machines at once."""
-    if group.healthy_percent is None or group.weighted:
-        return
-    least = group.healthy_percent[0]
-    out = group.desired - share(f"{least}%", group.desired)
-    if out > 1:
-        yield producer_may_stall(
-            "group-maintenance",
-            subject,
-            f"its instance maintenance policy keeps {least} % healthy: {out} of "
-            f"its {group.desired} nodes may end at once when they are unhealthy, refreshed or too "
-            f"old",
-            "set MinHealthyPercentage to 100 and MaxHealthyPercentage above it",
         )
 
 

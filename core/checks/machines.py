@@ -268,12 +268,6 @@ def findings(pool: NodePool, nodes: list[Node], pods: list[Pod]) -> Iterator[Fin
             f"Karpenter starts no node of it: {pool.stuck}; a broker that leaves waits for one",
             "settle that before any node leaves",
         )
-    yield from _unusable(pool, nodes, pods, subject)
-
-
-def _unusable(
-    pool: NodePool, nodes: list[Node], pods: list[Pod], subject: str
-) -> Iterator[Finding]:
     apart = [n for n in nodes if n.zone and not pool.may_start(ZONE, n.zone)]
     if apart:
         yield broker_may_die(
