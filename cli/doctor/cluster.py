@@ -73,11 +73,8 @@ class KubernetesCluster:
         yield (
             "services",
             {
-                name_of(item): snapshot.Service(
-                    ports=frozenset(
-                        str(port.get("name", port["port"]))
-                        for port in item["spec"].get("ports") or ()
-                    )
+                name_of(item): frozenset(
+                    str(port.get("name", port["port"])) for port in item["spec"].get("ports") or ()
                 )
                 for item in _listed(api, f"/api/v1/namespaces/{self._kafka}/services")
             },

@@ -293,12 +293,6 @@ SERVICE_ROLE = "AWSServiceRoleForAutoScaling"
 def keys(seen: ClusterFacts) -> Iterator[Finding]:
     """Find disks that no machine can open again, and groups whose machines do not start."""
     known = mapping_of(seen.encryption_keys)
-    yield from _disk_key_findings(seen, known)
-    for group in mapping_of(seen.groups).values():
-        yield from _group_key_findings(group, seen, known)
-
-
-def _disk_key_findings(seen: ClusterFacts, known: Mapping[str, EncryptionKey]) -> Iterator[Finding]:
     disks = mapping_of(seen.disks)
     held: dict[str, list[str]] = {}
     for volume in of(seen.volumes):
@@ -322,6 +316,8 @@ def _disk_key_findings(seen: ClusterFacts, known: Mapping[str, EncryptionKey]) -
             if lost
             else "enable the key again before any node leaves",
         )
+    for group in mapping_of(seen.groups).values():
+        yield from _group_key_findings(group, seen, known)
 
 
 def _group_key_findings(

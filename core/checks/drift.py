@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from core import constants, naming
 from core.checks.finding import Finding, Weight, worth_knowing
 from core.model.kafka import Pod
-from core.model.snapshot import Binding, Service, Snapshot
+from core.model.snapshot import Binding, Snapshot
 
 MISSING, PRESENT = "missing", "present"
 TAINT = (naming.DEDICATED_TAINT_KEY, naming.DEDICATED_TAINT_VALUE, "NoSchedule")
@@ -246,7 +246,7 @@ def _value_text(value: object, unit: str) -> str:
 def _services(
     expected: Expectation,
     bindings: Mapping[str, Binding],
-    services: Mapping[str, Service] | None,
+    services: Mapping[str, frozenset[str]] | None,
 ) -> Iterator[Drift]:
     """Find bindings that lead nowhere: the controller then takes every target out of the group."""
     if services is None:
@@ -262,11 +262,11 @@ def _services(
                     f"Strimzi makes it: `kubectl -n {expected.namespace} describe kafka "
                     f"{expected.cluster}`; delete the binding only if its broker is gone for good",
                 )
-        elif binding.port not in services[binding.service].ports:
+        elif binding.port not in services[binding.service]:
             yield Drift(
                 f"ports of {what}",
                 binding.port,
-                ", ".join(sorted(services[binding.service].ports)) or "none",
+                ", ".join(sorted(services[binding.service])) or "none",
                 "give the listener its name back: every target is deregistered meanwhile",
             )
 

@@ -59,7 +59,15 @@ def addresses(seen: ClusterFacts) -> Iterator[Finding]:
             if free < (COMFORTABLE if wanted < PREFIX else COMFORTABLE_BY_PREFIX):
                 yield _short(title, zone, sorted(there), free, wanted)
     yield from _nowhere(seen, seen.subnets)
-    yield from _custom_networking(seen)
+    named = [e.title for e in of(seen.essentials) if e.what == VPC_CNI and e.elsewhere]
+    if named:
+        yield not_judged(
+            "subnet-elsewhere",
+            listing(named),
+            "it gives pods addresses of other subnets (custom networking, ENIConfig): how many "
+            "are free there was not judged",
+            "see that the subnets that the ENIConfigs name have addresses free, in every zone",
+        )
 
 
 def _nowhere(seen: ClusterFacts, known: Mapping[str, Subnet]) -> Iterator[Finding]:
@@ -153,18 +161,6 @@ def _short(title: str, zone: str, subnets: list[str], free: int, wanted: int) ->
         + ", or something else there grows first",
         f"free addresses there, or give it another subnet of {zone}",
     )
-
-
-def _custom_networking(seen: ClusterFacts) -> Iterator[Finding]:
-    named = [e.title for e in of(seen.essentials) if e.what == VPC_CNI and e.elsewhere]
-    if named:
-        yield not_judged(
-            "subnet-elsewhere",
-            listing(named),
-            "it gives pods addresses of other subnets (custom networking, ENIConfig): how many "
-            "are free there was not judged",
-            "see that the subnets that the ENIConfigs name have addresses free, in every zone",
-        )
 
 
 @rule("machine_quotas")

@@ -66,13 +66,6 @@ class Binding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Service:
-    """A Service, by the names of its ports."""
-
-    ports: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """Every part by the names AWS and Kubernetes know its members by; hooks as `drain of GROUP`."""
 
@@ -85,7 +78,8 @@ class Snapshot:
     alarms: Mapping[str, Alarm] | None = None
     namespaces: Mapping[str, Namespace] | None = None
     bindings: Mapping[str, Binding] | None = None
-    services: Mapping[str, Service] | None = None
+    # The names of each Service's ports.
+    services: Mapping[str, frozenset[str]] | None = None
     pods: Mapping[str, Pod] | None = None
     volumes: Mapping[str, Volume] | None = None
     budgets: Mapping[str, DisruptionBudget] | None = None

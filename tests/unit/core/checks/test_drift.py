@@ -14,7 +14,7 @@ from core.checks.drift import COMPARED, JUDGED, TITLES, Drift, findings, unexami
 from core.checks.expected import expectation_of
 from core.model import snapshot
 from core.model.kafka import Pod, Volume
-from core.model.snapshot import Service, Snapshot
+from core.model.snapshot import Snapshot
 from core.model.workloads import DisruptionBudget, DrainCleaner
 from tests.every_case import every_case
 from tests.unit.infra.programs import BROKER, CONTROLLER, spec
@@ -57,7 +57,7 @@ def live_cluster(**changed: Any) -> Snapshot:
     """A cluster as its spec asks for; keywords replace whole parts."""
     bindings = EXPECTED.snapshot.bindings or {}
     services = {
-        binding.service: Service(ports=frozenset({binding.port, "tcp-other"}))
+        binding.service: frozenset({binding.port, "tcp-other"})
         for binding in bindings.values()
         if binding.service not in EXPECTED.spare_services
     }
@@ -230,7 +230,7 @@ def test_a_binding_whose_service_is_gone_is_named_and_a_spare_brokers_is_not() -
 
 def test_a_service_that_lost_the_bindings_port_is_named() -> None:
     name = "orders-broker-a-nlb-10"
-    services = {**(live_cluster().services or {}), name: Service(ports=frozenset({"tcp-new"}))}
+    services = {**(live_cluster().services or {}), name: frozenset({"tcp-new"})}
     (finding,) = found(services=services)
     assert (finding.expected, finding.found) == ("tcp-nlb", "tcp-new")
     assert "every target is deregistered" in finding.remedy
