@@ -6,22 +6,29 @@ after it. docs/how-to/doctor.md lists the calls; a test compares.
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, TypeVar
 
+import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from cli.aws import filtered_pages, pages
+from cli.aws import pages
+from cli.survey import account, balancers, surroundings
 from cli.target import Target
-from core import naming
 from core.checks.balancing import name_in
 from core.checks.drift import Expectation
 from core.constants import HOOKS
 from core.model import snapshot
+from core.model.facts import TargetGroup
+from core.model.nodes import LifecycleHook
 from handlers.adapters.calls import portions
+from handlers.adapters.eks import eks_token
+from infra.eks.api import Api
 
 T = TypeVar("T")
 Found = tuple[str, Mapping[str, Any]]
@@ -34,15 +41,24 @@ CLIENT = Config(
     retries={"mode": "standard", "total_max_attempts": 5},
     max_pool_connections=4 * CONNECTIONS,
 )
-ZONE_TAG = f"{naming.NODE_TEMPLATE}/label/{naming.ZONE_LABEL}"
 NAMES_PER_CALL = 50
+
+
+def eks_api(session: boto3.Session, eks: Any, name: str, region: str) -> Api:
+    """Return the API server that EKS names, asked as the caller."""
+    found = eks.describe_cluster(name=name)["cluster"]
+    return Api(
+        str(found["endpoint"]),
+        lambda: eks_token(name, region, session),
+        ca_pem=base64.b64decode(found["certificateAuthority"]["data"]).decode(),
+    )
 
 
 class LiveAccount:
     """One account in one region, through the session of a target."""
 
     def __init__(self, target: Target, expected: Expectation) -> None:
-        self._expected = expected.snapshot
+        self._target, self._expected = target, expected.snapshot
         clients: dict[str, Any] = {
             service: target.session.client(
                 service,
@@ -59,10 +75,10 @@ class LiveAccount:
         """Return the account's id; the call needs no permission."""
         return str(self._sts.get_caller_identity()["Account"])
 
-    def eks_cluster(self, name: str) -> tuple[str, str]:
-        """Return the endpoint and the certificate authority (base64) of an EKS cluster."""
-        found = self._eks.describe_cluster(name=name)["cluster"]
-        return str(found["endpoint"]), str(found["certificateAuthority"]["data"])
+    def api(self) -> Api:
+        """Return the API server of the target's cluster."""
+        spec = self._target.spec
+        return eks_api(self._target.session, self._eks, spec.prefix, spec.region)
 
     def readers(self) -> list[tuple[tuple[str, ...], Callable[[], Iterator[Found]]]]:
         """Return each reader with the parts it yields."""
@@ -86,53 +102,54 @@ class LiveAccount:
                 AutoScalingGroupNames=names,
             )
         ]
-        zones = self._zones({s for group in groups for s in _subnets(group)})
-        yield "groups", {g["AutoScalingGroupName"]: _group(g, zones) for g in groups}
-
-    def _zones(self, subnet_ids: set[str]) -> dict[str, str]:
-        # By a filter, since naming a subnet that is gone would refuse the whole call.
-        found = filtered_pages(self._ec2, "describe_subnets", "Subnets", "subnet-id", subnet_ids)
-        return {subnet["SubnetId"]: subnet["AvailabilityZone"] for subnet in found}
+        found = [account.scaling_group(group) for group in groups]
+        subnets = surroundings.subnets(self._ec2, {s for group in found for s in group.subnets})
+        zones = {name: subnet.zone for name, subnet in subnets.items()}
+        # Where its nodes will really be.
+        yield (
+            "groups",
+            {
+                g.name: replace(g, zones=frozenset(zones.get(s, s) for s in g.subnets))
+                for g in found
+            },
+        )
 
     def _hooks(self) -> Iterator[Found]:
         groups = list(self._expected.groups or ())
-        found = {}
-        for group, hooks in zip(groups, _at_once(self._hooks_of, groups), strict=True):
-            for hook in hooks:
-                name = str(hook["LifecycleHookName"])
-                if name in HOOKS:
-                    found[snapshot.hook_of(name, group)] = snapshot.Hook(
-                        transition=hook["LifecycleTransition"],
-                        default_result=hook["DefaultResult"],
-                        heartbeat_seconds=hook["HeartbeatTimeout"],
-                    )
-        yield "hooks", found
+        yield (
+            "hooks",
+            {
+                snapshot.hook_of(hook.name, group): hook
+                for group, hooks in zip(groups, _in_parallel(self._hooks_of, groups), strict=True)
+                for hook in hooks
+                if hook.name in HOOKS
+            },
+        )
 
-    def _hooks_of(self, group: str) -> list[Mapping[str, Any]]:
+    def _hooks_of(self, group: str) -> list[LifecycleHook]:
         try:
-            answer = self._scaling.describe_lifecycle_hooks(AutoScalingGroupName=group)
+            return account.hooks(self._scaling, group)
         except ClientError as error:
             return _absent(error, "ValidationError", [])
-        return list(answer["LifecycleHooks"])
 
     def _balancer(self) -> Iterator[Found]:
         (name,) = self._expected.balancers or ("",)
         try:
-            balancers = self._balancing.describe_load_balancers(Names=[name])["LoadBalancers"]
+            found = self._balancing.describe_load_balancers(Names=[name])["LoadBalancers"]
         except ClientError as error:
-            balancers = _absent(error, "LoadBalancerNotFound", [])
+            found = _absent(error, "LoadBalancerNotFound", [])
         yield (
             "balancers",
             {
                 b["LoadBalancerName"]: snapshot.Balancer(
                     zones=frozenset(zone["ZoneName"] for zone in b["AvailabilityZones"])
                 )
-                for b in balancers
+                for b in found
             },
         )
         listeners = [
             listener
-            for balancer in balancers
+            for balancer in found
             for listener in pages(
                 self._balancing,
                 "describe_listeners",
@@ -140,7 +157,7 @@ class LiveAccount:
                 LoadBalancerArn=balancer["LoadBalancerArn"],
             )
         ]
-        read = _at_once(self._listener, listeners)
+        read = _in_parallel(self._listener, listeners)
         yield (
             "listeners",
             {str(each["Port"]): seen for each, seen in zip(listeners, read, strict=True)},
@@ -148,7 +165,7 @@ class LiveAccount:
 
     def _listener(self, listener: Mapping[str, Any]) -> snapshot.BalancerListener:
         answer = self._balancing.describe_listener_attributes(ListenerArn=listener["ListenerArn"])
-        idle = _pairs(answer["Attributes"]).get("tcp.idle_timeout.seconds")
+        idle = balancers.attributes(answer).get("tcp.idle_timeout.seconds")
         arns = [a["TargetGroupArn"] for a in listener["DefaultActions"] if "TargetGroupArn" in a]
         return snapshot.BalancerListener(
             target_group=name_in(arns[0]) if len(arns) == 1 else None,
@@ -160,34 +177,20 @@ class LiveAccount:
         every = pages(self._balancing, "describe_target_groups", "TargetGroups")
         wanted = self._expected.target_groups or {}
         groups = [group for group in every if group["TargetGroupName"] in wanted]
-        read = _at_once(self._target_group, groups)
-        yield (
-            "target_groups",
-            {g["TargetGroupName"]: seen for g, seen in zip(groups, read, strict=True)},
-        )
+        yield "target_groups", {g.name: g for g in _in_parallel(self._target_group, groups)}
 
-    def _target_group(self, group: Mapping[str, Any]) -> snapshot.TargetGroup:
-        answer = self._balancing.describe_target_group_attributes(
-            TargetGroupArn=group["TargetGroupArn"]
-        )
-        attributes = _pairs(answer["Attributes"])
-        failover = "target_group_health.dns_failover.minimum_healthy_targets.count"
-        return snapshot.TargetGroup(
+    def _target_group(self, group: Mapping[str, Any]) -> TargetGroup:
+        return replace(
+            balancers.target_group(self._balancing, group),
             interval_seconds=group["HealthCheckIntervalSeconds"],
             timeout_seconds=group["HealthCheckTimeoutSeconds"],
             healthy_threshold=group["HealthyThresholdCount"],
             unhealthy_threshold=group["UnhealthyThresholdCount"],
-            deregistration_seconds=int(attributes["deregistration_delay.timeout_seconds"]),
-            connection_termination=attributes.get(
-                "deregistration_delay.connection_termination.enabled", "none"
-            ),
-            cross_zone=attributes.get("load_balancing.cross_zone.enabled", "none"),
-            dns_failover=attributes.get(failover, "none"),
         )
 
     def _queues(self) -> Iterator[Found]:
         names = list(self._expected.queues or ())
-        read = zip(names, _at_once(self._queue, names), strict=True)
+        read = zip(names, _in_parallel(self._queue, names), strict=True)
         yield "queues", {name: queue for name, queue in read if queue is not None}
 
     def _queue(self, name: str) -> snapshot.Queue | None:
@@ -226,31 +229,6 @@ class LiveAccount:
         )
 
 
-def _group(group: Mapping[str, Any], zones: Mapping[str, str]) -> snapshot.Group:
-    policy = group.get("InstanceMaintenancePolicy") or {}
-    triggers = (group.get("InstanceLifecyclePolicy") or {}).get("RetentionTriggers") or {}
-    tags = {tag["Key"]: tag["Value"] for tag in group.get("Tags") or ()}
-    return snapshot.Group(
-        minimum=group["MinSize"],
-        maximum=group["MaxSize"],
-        zones=frozenset(zones.get(subnet, subnet) for subnet in _subnets(group)),
-        zone_tag=tags.get(ZONE_TAG),
-        on_abandon=triggers.get("TerminateHookAbandon"),
-        healthy_percent=(
-            (policy["MinHealthyPercentage"], policy["MaxHealthyPercentage"]) if policy else None
-        ),
-        suspended=frozenset(p["ProcessName"] for p in group.get("SuspendedProcesses") or ()),
-    )
-
-
-def _subnets(group: Mapping[str, Any]) -> list[str]:
-    return [subnet for subnet in (group.get("VPCZoneIdentifier") or "").split(",") if subnet]
-
-
-def _pairs(attributes: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    return {pair["Key"]: pair["Value"] for pair in attributes}
-
-
 def _absent(error: ClientError, code: str, instead: T) -> T:
     """Return `instead` for the answer that there is no such thing; raise any other."""
     if error.response["Error"]["Code"] == code:
@@ -258,6 +236,6 @@ def _absent(error: ClientError, code: str, instead: T) -> T:
     raise error
 
 
-def _at_once(read: Callable[[Any], T], items: Iterable[Any]) -> list[T]:
+def _in_parallel(read: Callable[[Any], T], items: Iterable[Any]) -> list[T]:
     with ThreadPoolExecutor(CONNECTIONS) as pool:
         return list(pool.map(read, items))

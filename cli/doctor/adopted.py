@@ -5,7 +5,6 @@ The readers are the survey's: a description of many names costs no more calls th
 
 from __future__ import annotations
 
-import base64
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -18,6 +17,7 @@ from cli import aws
 from cli.answers import answer_or_reason, on
 from cli.aws import pages
 from cli.doctor import surroundings
+from cli.doctor.account import eks_api
 from cli.doctor.examine import Diagnosis
 from cli.survey import account, kafka, machines, tools
 from cli.survey.account_parts import queues as queues_of
@@ -32,7 +32,6 @@ from core.cluster.adopted import operated_kafka
 from core.cluster.adoption import Adoption, Level
 from core.errors import InvalidInput
 from core.unknown import Unknown, mapping_of
-from handlers.adapters.eks import eks_token
 from infra import spec_file
 from infra.alerts import alarms
 from infra.eks.api import Api, ApiError, Object
@@ -129,7 +128,8 @@ def _read(
     ours: Iterable[str],
     queues: Iterable[str],
 ) -> Standing:
-    api = answer_or_reason(lambda: _api(adopted, session))
+    eks = _client(session, "eks")
+    api = answer_or_reason(eks_api, session, eks, adopted.eks_cluster, adopted.region)
     workloads = on(api, tools.workloads)
     handlers = on(workloads, tools.handlers)
     urls = () if adopted.queue_url is None else (adopted.queue_url,)
@@ -140,9 +140,18 @@ def _read(
     kafkas = on(api, lambda found: {k.title: k for k in kafka.kafkas(found, None)})
     return Standing(
         groups=groups,
-        node_groups=answer_or_reason(lambda: _node_groups(adopted, session)),
+        node_groups=answer_or_reason(
+            lambda: frozenset(
+                pages(eks, "list_nodegroups", "nodegroups", clusterName=adopted.eks_cluster)
+            )
+        ),
         node_pools=on(pools, frozenset),
-        node_labels=on(api, _node_labels),
+        node_labels=on(
+            api,
+            lambda found: frozenset(
+                key for node in items(found, "/api/v1", "nodes") for key in labels(node)
+            ),
+        ),
         kafkas=on(
             kafkas, lambda found: frozenset(f"{k.namespace}/{k.name}" for k in found.values())
         ),
@@ -153,7 +162,14 @@ def _read(
             handlers if adopted.level is Level.ACT else (),
             lambda found: queues_of(lambda service: _client(session, service), found),
         ),
-        operators=on(workloads, lambda found: _operators(adopted, found)),
+        operators=on(
+            workloads,
+            lambda found: frozenset(
+                operator.account
+                for operator in tools.operators(found)
+                if any(operator.watches(each.namespace) for each in adopted.kafkas)
+            ),
+        ),
         functions=answer_or_reason(lambda: _functions(session, ours)),
         queues=answer_or_reason(lambda: _standing_queues(session, queues)),
         gates=on(api, lambda found: _gates(adopted, found)),
@@ -164,25 +180,6 @@ def _read(
             + [title for title, each in mapping_of(kafkas).items() if each.leaving]
         ),
     )
-
-
-def _api(adopted: Adoption, session: boto3.Session) -> Api:
-    """Return the API server that EKS names, asked as the caller."""
-    eks = _client(session, "eks").describe_cluster(name=adopted.eks_cluster)["cluster"]
-    return Api(
-        str(eks["endpoint"]),
-        lambda: eks_token(adopted.eks_cluster, adopted.region, session),
-        ca_pem=base64.b64decode(eks["certificateAuthority"]["data"]).decode(),
-    )
-
-
-def _node_groups(adopted: Adoption, session: boto3.Session) -> frozenset[str]:
-    eks = _client(session, "eks")
-    return frozenset(pages(eks, "list_nodegroups", "nodegroups", clusterName=adopted.eks_cluster))
-
-
-def _node_labels(api: Api) -> frozenset[str]:
-    return frozenset(key for node in items(api, "/api/v1", "nodes") for key in labels(node))
 
 
 def _secrets(api: Api, wanted: Iterable[str]) -> frozenset[str]:
@@ -198,15 +195,6 @@ def _secrets(api: Api, wanted: Iterable[str]) -> frozenset[str]:
         else:
             found.add(title)
     return frozenset(found)
-
-
-def _operators(adopted: Adoption, workloads: Iterable[Object]) -> frozenset[str]:
-    spaces = {each.namespace for each in adopted.kafkas}
-    return frozenset(
-        operator.account
-        for operator in tools.operators(workloads)
-        if any(operator.watches(namespace) for namespace in spaces)
-    )
 
 
 def _functions(session: boto3.Session, wanted: Iterable[str]) -> frozenset[str]:

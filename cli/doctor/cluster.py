@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import base64
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
 from cli.doctor.account import Found
-from cli.survey import tools
-from cli.survey.listing import items, labels, name_of, title_of
-from cli.target import Target
+from cli.survey import kafka, tools
+from cli.survey.listing import going, items, labels, name_of, status_of, title_of
+from cli.survey.pods import strimzis_pod
 from core import constants, naming
 from core.checks.balancing import name_in
 from core.checks.drift import Expectation
-from core.cluster import rights
 from core.model import snapshot
-from core.placement import placement_of
-from core.selectors import is_selected
-from handlers.adapters.eks import eks_token
+from core.model.kafka import Volume
 from infra.eks.api import Api, Object
 
-DRAIN_TIMEOUT = "NODE_TERMINATION_GRACE_PERIOD"
 Item = Mapping[str, Any]
 
 
@@ -32,12 +28,10 @@ def _listed(api: Api, path: str, **query: object) -> Iterator[Object]:
 
 
 class KubernetesCluster:
-    """One EKS cluster, through the identity of a target; `connect` is asked once, when needed."""
+    """What Kubernetes holds of the cluster that is expected; `api` connects to it."""
 
-    def __init__(
-        self, target: Target, expected: Expectation, connect: Callable[[], tuple[str, str]]
-    ) -> None:
-        self._target, self._expected, self._connect = target, expected, connect
+    def __init__(self, expected: Expectation, api: Callable[[], Api]) -> None:
+        self._expected, self.api = expected, api
         self._kafka = quote(expected.namespace)
 
     def readers(self) -> list[tuple[tuple[str, ...], Callable[[Api], Iterator[Found]]]]:
@@ -56,16 +50,6 @@ class KubernetesCluster:
             (("kafkas",), self._kafkas),
             (("connect_bindings",), self._connect_bindings),
         ]
-
-    def api(self) -> Api:
-        """Return the API server that EKS names, asked as the caller."""
-        endpoint, ca = self._connect()
-        prefix, region = self._target.spec.prefix, self._target.spec.region
-        return Api(
-            endpoint,
-            lambda: eks_token(prefix, region, self._target.session),
-            ca_pem=base64.b64decode(ca).decode(),
-        )
 
     def _namespaces(self, api: Api) -> Iterator[Found]:
         listed = _listed(
@@ -89,11 +73,8 @@ class KubernetesCluster:
         yield (
             "services",
             {
-                name_of(item): snapshot.Service(
-                    ports=frozenset(
-                        str(port.get("name", port["port"]))
-                        for port in item["spec"].get("ports") or ()
-                    )
+                name_of(item): frozenset(
+                    str(port.get("name", port["port"])) for port in item["spec"].get("ports") or ()
                 )
                 for item in _listed(api, f"/api/v1/namespaces/{self._kafka}/services")
             },
@@ -105,7 +86,7 @@ class KubernetesCluster:
             f"/api/v1/namespaces/{self._kafka}/pods",
             labelSelector=f"{naming.CLUSTER_LABEL}={self._expected.cluster}",
         )
-        yield "pods", {name_of(item): pod for item in listed if (pod := _pod(item)) is not None}
+        yield "pods", {name_of(item): strimzis_pod(item) for item in listed if _runs_kafka(item)}
 
     def _connect_bindings(self, api: Api) -> Iterator[Found]:
         name = naming.connect_init_binding(self._expected.namespace, self._expected.cluster)
@@ -121,94 +102,47 @@ class KubernetesCluster:
         found = {}
         for item in _listed(api, "/api/v1/persistentvolumes"):
             claim = item["spec"].get("claimRef") or {}
-            name = str(claim.get("name", ""))
-            if claim.get("namespace") == self._expected.namespace and ours.fullmatch(name):
-                found[name_of(item)] = snapshot.Volume(
-                    claim=name,
-                    reclaim_policy=str(item["spec"].get("persistentVolumeReclaimPolicy")),
-                )
+            space, name = str(claim.get("namespace")), str(claim.get("name", ""))
+            if space == self._expected.namespace and ours.fullmatch(name):
+                reclaim = str(item["spec"].get("persistentVolumeReclaimPolicy"))
+                found[name_of(item)] = Volume(namespace=space, claim=name, reclaim=reclaim)
         yield "volumes", found
 
     def _budgets(self, api: Api) -> Iterator[Found]:
-        path = f"/apis/policy/v1/namespaces/{self._kafka}/poddisruptionbudgets"
-        yield (
-            "budgets",
-            {
-                name_of(item): snapshot.Budget(
-                    min_available=_text(item["spec"].get("minAvailable")),
-                    max_unavailable=_text(item["spec"].get("maxUnavailable")),
-                    of_kafka=self._covers_kafka(item["spec"].get("selector")),
-                )
-                for item in _listed(api, path)
-            },
-        )
-
-    def _covers_kafka(self, selector: Item | None) -> bool:
-        """Say whether a selector matches pods of Kafka's nodes, by what Strimzi labels them."""
-        name = self._expected.cluster
-        given = {
-            naming.CLUSTER_LABEL: name,
-            naming.KIND_LABEL: "Kafka",
-            "strimzi.io/name": naming.kafka_component(name),
-            "app.kubernetes.io/name": "kafka",
-            "app.kubernetes.io/instance": name,
-            "app.kubernetes.io/managed-by": naming.STRIMZI_OPERATOR,
-            "app.kubernetes.io/part-of": f"strimzi-{name}",
-        }
-        return is_selected(given, selector)
+        found = tools.budgets_in(api, self._expected.namespace)
+        yield "budgets", {each.name: each for each in found}
 
     def _workloads(self, api: Api) -> Iterator[Found]:
         """Read what drains or rolls beside us, wherever it was installed."""
         listed = list(_listed(api, "/apis/apps/v1/deployments"))
-        handler = (constants.NTH_NAMESPACE, constants.NTH_RELEASE)
+        title = f"{constants.NTH_NAMESPACE}/{constants.NTH_RELEASE}"
         yield (
             "termination_handlers",
             {
-                name_of(item): _termination_handler(item)
+                name_of(item): replace(each, down=each.down or not _is_wanted(item))
                 for item in listed
-                if (item["metadata"]["namespace"], name_of(item)) == handler
+                if title_of(item) == title
+                for each in tools.handlers([item])
             },
         )
         yield (
             "drain_cleaners",
             {
-                each.title: snapshot.DrainCleaner(drains_kafka=each.drains_kafka)
+                each.title: each
                 for each in tools.cleaners(listed)
                 if each.namespaces is None or self._expected.namespace in each.namespaces
             },
         )
         # Last: a handler whose settings stand in another object costs no other part.
-        beside = [
-            item for item in listed if (item["metadata"]["namespace"], name_of(item)) != handler
-        ]
-        yield (
-            "second_handlers",
-            _second_handlers([*beside, *_listed(api, "/apis/apps/v1/daemonsets")]),
-        )
+        beside = [item for item in listed if title_of(item) != title]
+        beside += _listed(api, "/apis/apps/v1/daemonsets")
+        # One that is scaled to none drains nobody.
+        found = tools.handlers(filter(_is_wanted, beside))
+        yield "second_handlers", {each.title: each for each in found}
 
     def _kafkas(self, api: Api) -> Iterator[Found]:
-        path = f"/apis/kafka.strimzi.io/v1/namespaces/{self._kafka}/kafkas"
-        ours = f"metadata.name={self._expected.cluster}"
-        listed = _listed(api, path, fieldSelector=ours)
-        yield "kafkas", {name_of(item): _kafka(item) for item in listed}
-
-
-def _kafka(item: Item) -> snapshot.Kafka:
-    spec = item["spec"]["kafka"]
-    authorization = spec.get("authorization") or {}
-    return snapshot.Kafka(
-        doors=frozenset(
-            snapshot.door_of(
-                str(each["name"]),
-                (each.get("authentication") or {}).get("type"),
-                tls=bool(each.get("tls")),
-            )
-            for each in spec.get("listeners") or ()
-        ),
-        authorization=str(authorization.get("type", "none")),
-        super_users=frozenset(str(user) for user in authorization.get("superUsers") or ()),
-        everyone_may=rights.everyone_may(spec.get("config") or {}),
-    )
+        found = kafka.kafkas(api, self._expected.namespace)
+        yield "kafkas", {each.name: each for each in found if each.name == self._expected.cluster}
 
 
 def _binding(spec: Item) -> snapshot.Binding:
@@ -221,54 +155,15 @@ def _binding(spec: Item) -> snapshot.Binding:
     )
 
 
-def _pod(item: Item) -> snapshot.Pod | None:
-    """Read a running pod of Kafka's; one that goes or has not begun, or is no node, is None."""
-    node_id = naming.node_id_of_pod(name_of(item))
-    running = item.get("status", {}).get("phase") == "Running"
-    if not running or "deletionTimestamp" in item["metadata"]:
-        return None
-    if node_id is None or naming.POOL_LABEL not in labels(item):
-        return None
-    return snapshot.Pod(
-        node_id=node_id,
-        is_broker=labels(item).get(naming.BROKER_ROLE_LABEL) == "true",
-        gates=frozenset(g["conditionType"] for g in item["spec"].get("readinessGates") or ()),
+def _runs_kafka(item: Object) -> bool:
+    """Say whether a pod is a node of Kafka's that runs; one that goes or has not begun does not."""
+    return (
+        status_of(item).get("phase") == "Running"
+        and not going(item)
+        and naming.node_id_of_pod(name_of(item)) is not None
+        and naming.POOL_LABEL in labels(item)
     )
 
 
-def _termination_handler(item: Item) -> snapshot.TerminationHandler:
-    pod = item["spec"]["template"]["spec"]
-    variables = {
-        variable["name"]: variable.get("value")
-        for container in pod["containers"]
-        for variable in container.get("env") or ()
-    }
-    drain = str(variables.get(DRAIN_TIMEOUT) or "")
-    return snapshot.TerminationHandler(
-        drain_timeout_seconds=int(drain) if drain.isdecimal() else None,
-        grace_seconds=pod.get("terminationGracePeriodSeconds"),
-        runs=bool(item["spec"].get("replicas", 1)) and not tools.down(dict(item)),
-    )
-
-
-def _second_handlers(found: Iterable[Item]) -> dict[str, snapshot.SecondHandler]:
-    """Return termination handlers by title; one that is scaled to none drains nobody."""
-    running = [dict(item) for item in found if item["spec"].get("replicas", 1)]
-    tolerant = {title_of(item): _tolerates_ours(item) for item in running}
-    return {
-        each.title: snapshot.SecondHandler(
-            queue=(each.queue_url or "").rpartition("/")[2] if each.queue_mode else None,
-            on_kafkas_nodes=tolerant[each.title],
-        )
-        for each in tools.handlers(running)
-    }
-
-
-def _tolerates_ours(workload: Item) -> bool:
-    wants = placement_of(workload["spec"]["template"]["spec"])
-    key, value = naming.DEDICATED_TAINT_KEY, naming.DEDICATED_TAINT_VALUE
-    return wants.tolerates(key, value, "NoSchedule")
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
+def _is_wanted(workload: Item) -> bool:
+    return bool(workload["spec"].get("replicas", 1))

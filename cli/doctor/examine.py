@@ -64,10 +64,10 @@ def examine(target: Target) -> Diagnosis:
     with require_login(f"the account of {wanted.environment}"):
         account = LiveAccount(target, wanted)
         number = account.number()
-    cluster = KubernetesCluster(target, wanted, lambda: account.eks_cluster(target.spec.prefix))
+    cluster = KubernetesCluster(wanted, account.api)
     with ThreadPoolExecutor(2) as pool:
         around = pool.submit(_surroundings, target, wanted.snapshot.groups or ())
-        kafka = pool.submit(_of_kafka, target, cluster)
+        kafka = pool.submit(_kafka_findings, target, cluster)
         snapshot, unread = _read(wanted.snapshot, account, cluster)
     described, _accepted = description_findings(target.spec)
     return Diagnosis(
@@ -90,7 +90,7 @@ def examine(target: Target) -> Diagnosis:
     )
 
 
-def _of_kafka(target: Target, cluster: KubernetesCluster) -> list[Finding]:
+def _kafka_findings(target: Target, cluster: KubernetesCluster) -> list[Finding]:
     """Return what is found of the Kafka itself and of who looks after it."""
     spec = target.spec
     namespace = spec.kubernetes.namespace
@@ -151,10 +151,10 @@ def _read(
         api = pool.submit(cluster.api)
         readers: list[tuple[Sequence[str], Reader]] = [
             *account.readers(),
-            *((parts, _of_cluster(api, reader)) for parts, reader in cluster.readers()),
+            *((parts, _cluster_reader(api, reader)) for parts, reader in cluster.readers()),
         ]
         asked = [
-            (parts, pool.submit(_answer_of, reader))
+            (parts, pool.submit(_answered, reader))
             for parts, reader in readers
             if all(getattr(wanted, part) is not None for part in parts)
         ]
@@ -167,11 +167,11 @@ def _read(
     return Snapshot(**found), unread
 
 
-def _of_cluster(api: Future[Api], reader: Callable[[Api], Iterator[Found]]) -> Reader:
+def _cluster_reader(api: Future[Api], reader: Callable[[Api], Iterator[Found]]) -> Reader:
     return lambda: reader(api.result())
 
 
-def _answer_of(reader: Reader) -> _Answer:
+def _answered(reader: Reader) -> _Answer:
     """Return what a reader yields, and why it yields no more."""
     found: dict[str, Mapping[str, Any]] = {}
     try:

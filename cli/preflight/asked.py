@@ -86,13 +86,12 @@ def quotas(asked: AccountClients) -> dict[str, float | Unknown]:
         service: answer_or_reason(surroundings.quota_values, listed, service)
         for service in services
     }
-    return {key: _quota(found[quota.service], quota.name) for key, quota in QUOTAS.items()}
-
-
-def _quota(found: Mapping[str, float] | Unknown, name: str) -> float | Unknown:
-    if isinstance(found, Unknown):
-        return found
-    return found.get(name, Unknown(f"Service Quotas lists no {name!r}"))
+    return {
+        key: limits
+        if isinstance(limits := found[quota.service], Unknown)
+        else limits.get(quota.name, Unknown(f"Service Quotas lists no {quota.name!r}"))
+        for key, quota in QUOTAS.items()
+    }
 
 
 def quota_usage(asked: AccountClients) -> dict[str, float | Unknown]:
@@ -101,29 +100,19 @@ def quota_usage(asked: AccountClients) -> dict[str, float | Unknown]:
     return {"listeners_per_nlb": 0.0, **counted}
 
 
-def _vcpus(asked: AccountClients) -> float:
-    return surroundings.used_vcpus(partial(asked.pages, "ec2"))[STANDARD_QUOTA]
-
-
-def _gp3_tib(asked: AccountClients) -> float:
-    return surroundings.used_gp3_tib(partial(asked.pages, "ec2"))
-
-
-def _nlbs(asked: AccountClients) -> float:
-    balancers = asked.pages("elbv2", "describe_load_balancers", "LoadBalancers")
-    return float(sum(balancer.get("Type") == "network" for balancer in balancers))
-
-
 def _counting(service: str, operation: str, key: str) -> Callable[[AccountClients], float]:
     return lambda asked: sum(1 for _ in asked.pages(service, operation, key))
 
 
 _COUNTS: Mapping[str, Callable[[AccountClients], float]] = {
-    STANDARD: _vcpus,
-    "gp3_tib": _gp3_tib,
+    STANDARD: lambda asked: surroundings.used_vcpus(partial(asked.pages, "ec2"))[STANDARD_QUOTA],
+    "gp3_tib": lambda asked: surroundings.used_gp3_tib(partial(asked.pages, "ec2")),
     "elastic_ips": _counting("ec2", "describe_addresses", "Addresses"),
     "vpcs": _counting("ec2", "describe_vpcs", "Vpcs"),
-    "nlbs": _nlbs,
+    "nlbs": lambda asked: sum(
+        balancer.get("Type") == "network"
+        for balancer in asked.pages("elbv2", "describe_load_balancers", "LoadBalancers")
+    ),
     "target_groups": _counting("elbv2", "describe_target_groups", "TargetGroups"),
     "auto_scaling_groups": _counting(
         "autoscaling", "describe_auto_scaling_groups", "AutoScalingGroups"
@@ -189,25 +178,18 @@ def volumes_key(asked: AccountClients) -> VolumesKey:
     kms = asked.client("kms")
     key = kms.describe_key(KeyId=name)["KeyMetadata"]
     ours = key.get("KeyManager") == "CUSTOMER"
-    users = answer_or_reason(_users, asked, name) if ours else frozenset[str]()
+    grants = asked.pages("kms", "list_grants", "Grants", KeyId=name)
+    users = answer_or_reason(account_parts.users, kms, name, grants) if ours else frozenset[str]()
     return VolumesKey(name, ours, bool(key.get("Enabled")), users)
-
-
-def _users(asked: AccountClients, key: str) -> frozenset[str]:
-    grants = asked.pages("kms", "list_grants", "Grants", KeyId=key)
-    return account_parts.users(asked.client("kms"), key, grants)
 
 
 def taken_names(asked: AccountClients) -> dict[str, tuple[str, ...] | Unknown]:
     """Return names like this environment's that are not tagged as its own."""
     readers = {"roles": _roles, "buckets": _buckets, "bill exports": _exports}
-    return {kind: answer_or_reason(_names, read, asked) for kind, read in readers.items()}
-
-
-def _names(
-    read: Callable[[AccountClients], Iterator[str]], asked: AccountClients
-) -> tuple[str, ...]:
-    return tuple(read(asked))
+    return {
+        kind: answer_or_reason(lambda read=read: tuple(read(asked)))
+        for kind, read in readers.items()
+    }
 
 
 def _roles(asked: AccountClients) -> Iterator[str]:

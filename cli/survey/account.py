@@ -1,9 +1,4 @@
-"""Reads the machines of some nodes from AWS into core.model, and changes nothing.
-
-Reads whether what a template names to start machines by is still there; changes nothing.
-
-Reads what groups start machines by into core.model, and changes nothing.
-"""
+"""Reads instances, their groups and what groups start machines by from AWS, and changes nothing."""
 
 from __future__ import annotations
 
@@ -14,11 +9,13 @@ from typing import Any, TypeAlias, TypeVar
 from botocore.exceptions import ClientError
 
 from cli.aws import FILTER_VALUES, pages
+from core.constants import ABANDON, TERMINATING
 from core.errors import StillwaterError
 from core.instances import table
 from core.model.nodes import (
     FargateProfile,
     Instance,
+    LifecycleHook,
     MachineStatus,
     MachineTemplate,
     ManagedNodeGroup,
@@ -26,7 +23,6 @@ from core.model.nodes import (
     ScalingGroup,
     ScheduledEvent,
     TemplateName,
-    TerminationHook,
 )
 from handlers.adapters.calls import portions
 
@@ -58,7 +54,7 @@ def profile(named: Any) -> str | None:
     return str(said).rpartition("/")[2] if said else None
 
 
-def with_lost(ec2: Any, found: Mapping[Name, Started]) -> dict[Name, MachineTemplate]:
+def templates_checked(ec2: Any, found: Mapping[Name, Started]) -> dict[Name, MachineTemplate]:
     """Return templates, each with what it names and AWS has no more."""
     named = {name: list(_parts(data)) for name, (_, data) in found.items()}
     wanted: dict[str, set[str]] = {}
@@ -139,7 +135,7 @@ def templates(
     """Return by group what it starts machines by; each is asked for once."""
     every = list(groups)
     wanted = dict.fromkeys(each for group in every for each in group.templates)
-    found = with_lost(ec2, {each: _template(ec2, autoscaling, each) for each in wanted})
+    found = templates_checked(ec2, {each: _template(ec2, autoscaling, each) for each in wanted})
     return {group.name: tuple(found[each] for each in group.templates) for group in every}
 
 
@@ -226,7 +222,6 @@ CHECKS = {
 REFRESHED = {"Successful", "Failed", "Cancelled", "RollbackFailed", "RollbackSuccessful"}
 NODE_GROUP_TAG = "eks:nodegroup-name"
 CLUSTER_TAG = "eks:cluster-name"
-TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
 LAUNCHING = "autoscaling:EC2_INSTANCE_LAUNCHING"
 
 
@@ -339,31 +334,42 @@ def every_group(client: Any, wanted: Iterable[str]) -> dict[str, ScalingGroup]:
 
 
 def _group(client: Any, item: Mapping[str, Any]) -> ScalingGroup:
-    name = str(item["AutoScalingGroupName"])
-    hooks = client.describe_lifecycle_hooks(AutoScalingGroupName=name)["LifecycleHooks"]
+    name, members = str(item["AutoScalingGroupName"]), item.get("Instances")
+    short = members is not None and len(members) < int(item["DesiredCapacity"])
+    group = scaling_group(item, hooks(client, name))
+    return replace(group, failed_start=_failed_start(client, name)) if short else group
+
+
+def hooks(client: Any, group: str) -> list[LifecycleHook]:
+    return [
+        LifecycleHook(
+            name=str(hook["LifecycleHookName"]),
+            transition=str(hook["LifecycleTransition"]),
+            heartbeat_seconds=int(hook["HeartbeatTimeout"]),
+            default_result=str(hook["DefaultResult"]),
+            target=hook.get("NotificationTargetARN"),
+        )
+        for hook in client.describe_lifecycle_hooks(AutoScalingGroupName=group)["LifecycleHooks"]
+    ]
+
+
+def scaling_group(item: Mapping[str, Any], hooks: Iterable[LifecycleHook] = ()) -> ScalingGroup:
+    """Return a group as EC2 Auto Scaling describes it, with its lifecycle hooks."""
     triggers = (item.get("InstanceLifecyclePolicy") or {}).get("RetentionTriggers") or {}
     tags = {each["Key"]: each.get("Value", "") for each in item.get("Tags") or ()}
     members = item.get("Instances")
     warm = item.get("WarmPoolConfiguration") or {}
-    templates = template_names(item)
+    templates, standing = template_names(item), tuple(hooks)
     return ScalingGroup(
-        name=name,
+        name=str(item["AutoScalingGroupName"]),
         zones=frozenset(item["AvailabilityZones"]),
         subnets=frozenset(filter(None, str(item.get("VPCZoneIdentifier") or "").split(","))),
         desired=int(item["DesiredCapacity"]),
+        minimum=int(item.get("MinSize") or 0),
         maximum=int(item["MaxSize"]),
         suspended=frozenset(p["ProcessName"] for p in item.get("SuspendedProcesses") or ()),
-        hooks=tuple(
-            TerminationHook(
-                name=str(hook["LifecycleHookName"]),
-                heartbeat_seconds=int(hook["HeartbeatTimeout"]),
-                default_result=str(hook["DefaultResult"]),
-                target=hook.get("NotificationTargetARN"),
-            )
-            for hook in hooks
-            if hook["LifecycleTransition"] == TERMINATING
-        ),
-        retains_on_abandon=triggers.get("TerminateHookAbandon") == "retain",
+        hooks=tuple(hook for hook in standing if hook.transition == TERMINATING),
+        on_abandon=triggers.get("TerminateHookAbandon"),
         managed_node_group=tags.get(NODE_GROUP_TAG),
         eks_cluster=tags.get(CLUSTER_TAG),
         lifetime_seconds=item.get("MaxInstanceLifetime"),
@@ -381,10 +387,7 @@ def _group(client: Any, item: Mapping[str, Any]) -> ScalingGroup:
             for each in members
         },
         reuses=bool((warm.get("InstanceReusePolicy") or {}).get("ReuseOnScaleIn")),
-        protected=_is_protected(item),
-        failed_start=_failed_start(client, name)
-        if members is not None and len(members) < int(item["DesiredCapacity"])
-        else None,
+        protected=bool(members and all(m.get("ProtectedFromScaleIn") for m in members)),
         # It has a status only then.
         deleting=bool(item.get("Status")),
         follows_latest=any(each.version == "$Latest" for each in templates),
@@ -393,9 +396,9 @@ def _group(client: Any, item: Mapping[str, Any]) -> ScalingGroup:
         healthy_percent=_healthy_percent(item.get("InstanceMaintenancePolicy") or {}),
         placement=item.get("PlacementGroup"),
         launch_hooks=tuple(
-            f"{hook['LifecycleHookName']} ({hook['HeartbeatTimeout']} s)"
-            for hook in hooks
-            if hook["LifecycleTransition"] == LAUNCHING and hook["DefaultResult"] == "ABANDON"
+            f"{hook.name} ({hook.heartbeat_seconds} s)"
+            for hook in standing
+            if hook.transition == LAUNCHING and hook.default_result == ABANDON
         ),
         service_role=item.get("ServiceLinkedRoleARN"),
     )
@@ -411,15 +414,10 @@ def _failed_start(client: Any, group: str) -> str | None:
     return " ".join(str(last.get("StatusMessage") or "no reason is given").split())
 
 
-def _healthy_percent(policy: Mapping[str, Any]) -> int | None:
-    """Return the share that a maintenance policy keeps; -1 takes a policy away."""
-    share = policy.get("MinHealthyPercentage")
-    return None if share is None or int(share) < 0 else int(share)
-
-
-def _is_protected(item: Mapping[str, Any]) -> bool:
-    held = item.get("Instances") or ()
-    return bool(held) and all(each.get("ProtectedFromScaleIn") for each in held)
+def _healthy_percent(policy: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Return the least and the most that a policy keeps; -1 takes a policy away."""
+    least, most = policy.get("MinHealthyPercentage"), policy.get("MaxHealthyPercentage")
+    return None if least is None or int(least) < 0 else (int(least), int(most or 100))
 
 
 def scale_ins(client: Any, names: Iterable[str]) -> dict[str, tuple[ScaleIn, ...]]:

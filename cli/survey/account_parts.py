@@ -1,12 +1,6 @@
 """Reads what AWS knows of a cluster's machines and of the account around them, part by part.
 
-Reads Kafka's disks from EBS into core.model, and changes nothing.
-
-Reads which roles of machines a cluster knows into core.model, and changes nothing.
-
-Reads keys of KMS's into core.model, and changes nothing.
-
-Reads the queue of a termination handler: how long it keeps, and what is sent to it.
+Disks, keys, nodes' roles and a termination handler's queue are read here, and nothing is changed.
 """
 
 from __future__ import annotations
@@ -102,7 +96,7 @@ def snapshots(ec2: Any, known: Collection[str]) -> dict[str, int]:
     return dict(Counter(str(each["VolumeId"]) for each in made))
 
 
-def as_they_are(
+def volumes_at_ebs(
     volumes: tuple[Volume, ...] | Unknown, known: Mapping[str, Disk] | Unknown
 ) -> tuple[Volume, ...] | Unknown:
     """Return volumes with type and size as EBS has them: a class speaks of those it makes next."""
@@ -250,7 +244,7 @@ def queue(sqs: Any, events: Any, url: str) -> TerminationQueue:
     names = list(_rules(events, arn))
     rules = (events.describe_rule(Name=name) for name in names)
     barred = _delivery_barrier(policy, str(said.get("KmsMasterKeyId") or ""))
-    if barred and any(_by_role(events, name, arn) for name in names):
+    if barred and any(_has_role(events, name, arn) for name in names):
         barred = None
     return TerminationQueue(
         arn=arn,
@@ -274,7 +268,7 @@ def _rules(events: Any, arn: str) -> Iterator[str]:
         following = answer.get("NextToken") or ""
 
 
-def _by_role(events: Any, rule: str, arn: str) -> bool:
+def _has_role(events: Any, rule: str, arn: str) -> bool:
     """Say whether a rule sends to a queue under a role of its own, whose rights are not read."""
     targets = events.list_targets_by_rule(Rule=rule)["Targets"]
     return any(each["Arn"] == arn and each.get("RoleArn") for each in targets)
@@ -430,7 +424,7 @@ def data_below(
     """Read Kafka's disks as EBS has them, and the keys that they and next machines' disks have."""
     disks = on(volumes, lambda found: read_disks(aws("ec2"), found))
     return {
-        "volumes": as_they_are(volumes, disks),
+        "volumes": volumes_at_ebs(volumes, disks),
         "disks": disks,
         "disk_checks": on_any(disks, lambda found: checks(aws("ec2"), found)),
         "disk_snapshots": on_any(disks, lambda found: snapshots(aws("ec2"), found)),

@@ -1,14 +1,10 @@
-"""Reads who sends clients to pods of Kafka: bindings, Services, the controller behind them.
-
-Reads proxies by which clients may come in, and autoscalers of pods, into core.model.
-
-Reads the target groups behind some bindings into core.model, and changes nothing.
-"""
+"""Reads who sends clients to pods of Kafka: bindings, Services, target groups, ingresses."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -16,7 +12,7 @@ from botocore.exceptions import ClientError
 from cli.survey.listing import custom, items, labels, name_of, one, title_of
 from cli.survey.tools import down, flag, running
 from core.checks.balancing import AUTO_MODE_LABEL, GATE_LABEL
-from core.model.facts import TargetGroup
+from core.model.facts import UNSET, TargetGroup
 from core.model.workloads import Balanced, BalancerController, IngressController, SizeScaler
 from infra.eks.api import Api, Object
 
@@ -183,37 +179,44 @@ def _group(client: Any, called: str) -> TargetGroup | None:
         raise
     if not described:
         return None
-    item = described[0]
+    group = target_group(client, described[0])
+    return replace(group, cross_zone=_cross_zone(client, group))
+
+
+def target_group(client: Any, item: Mapping[str, Any]) -> TargetGroup:
+    """Return a target group, with its attributes as written."""
     answer = client.describe_target_group_attributes(TargetGroupArn=item["TargetGroupArn"])
-    said = {pair["Key"]: pair["Value"] for pair in answer["Attributes"]}
-    balancers = tuple(str(arn) for arn in item.get("LoadBalancerArns") or ())
+    said = attributes(answer)
     return TargetGroup(
         name=str(item["TargetGroupName"]),
-        balancers=balancers,
+        balancers=tuple(str(arn) for arn in item.get("LoadBalancerArns") or ()),
         deregistration_seconds=int(said.get("deregistration_delay.timeout_seconds", "300")),
-        ends_deregistered=_on(said, "deregistration_delay.connection_termination.enabled", "false"),
-        ends_unhealthy=_on(
-            said, "target_health_state.unhealthy.connection_termination.enabled", "true"
+        connection_termination=said.get(
+            "deregistration_delay.connection_termination.enabled", UNSET
         ),
-        preserves_client_ip=_on(said, "preserve_client_ip.enabled", "false"),
-        cross_zone=_crosses(client, said, balancers),
+        ends_unhealthy=said.get(
+            "target_health_state.unhealthy.connection_termination.enabled", "true"
+        )
+        == "true",
+        preserves_client_ip=said.get("preserve_client_ip.enabled") == "true",
+        cross_zone=said.get(CROSS_ZONE, UNSET),
+        dns_failover=said.get(
+            "target_group_health.dns_failover.minimum_healthy_targets.count", UNSET
+        ),
         network=item.get("Protocol") in NETWORK,
     )
 
 
-def _on(said: Mapping[str, str], key: str, default: str) -> bool:
-    return said.get(key, default) == "true"
+def attributes(answer: Mapping[str, Any]) -> dict[str, str]:
+    """Return the attributes that Elastic Load Balancing answers of one of its things."""
+    return {pair["Key"]: pair["Value"] for pair in answer["Attributes"]}
 
 
-def _crosses(client: Any, said: Mapping[str, str], balancers: tuple[str, ...]) -> bool:
-    """Say whether every balancer of a group sends to all zones, where it leaves that to them."""
-    own = said.get(CROSS_ZONE, BY_BALANCER)
-    if own != BY_BALANCER:
-        return own == "true"
-    answers = [
-        client.describe_load_balancer_attributes(LoadBalancerArn=arn)["Attributes"]
-        for arn in balancers
-    ]
-    return all(
-        {pair["Key"]: pair["Value"] for pair in each}.get(CROSS_ZONE) == "true" for each in answers
+def _cross_zone(client: Any, group: TargetGroup) -> str:
+    """Return whether a group sends to all zones; where it leaves that, all its balancers must."""
+    if group.cross_zone not in {UNSET, BY_BALANCER}:
+        return group.cross_zone
+    answers = (
+        client.describe_load_balancer_attributes(LoadBalancerArn=arn) for arn in group.balancers
     )
+    return str(all(attributes(each).get(CROSS_ZONE) == "true" for each in answers)).lower()

@@ -95,8 +95,8 @@ def examine(
     except BotoCoreError as error:
         raise StillwaterError(f"The AWS profile cannot be used: {sentence(error)}.") from None
 
-    def client(service: str, of_nodes: str | None) -> Any:
-        where = region_of(service, region or of_nodes or session.region_name)
+    def client(service: str, nodes_region: str | None) -> Any:
+        where = region_of(service, region or nodes_region or session.region_name)
         return session.client(service, region_name=where, config=CLIENT)
 
     seen = read(api, client, namespace, name)
@@ -205,10 +205,10 @@ def read(
         pending_releases=on(workloads, lambda found: tools.pending_releases(api, found)),
         autoscalers=on(workloads, tools.autoscalers),
         size_scalers=answer_or_reason(balancers.size_scalers, api, namespace),
-        evictors=on(workloads, lambda found: tools.evictors([*found, *tools.by_the_clock(api)])),
+        evictors=on(workloads, lambda found: tools.evictors([*found, *tools.cron_jobs(api)])),
         entitled=on(
             workloads,
-            lambda found: rights.evictors(api, [*found, *tools.by_the_clock(api)], of(spaces)),
+            lambda found: rights.evictors(api, [*found, *tools.cron_jobs(api)], of(spaces)),
         ),
         node_pools=answer_or_reason(machines.node_pools, api, mapping_of(nodes)),
         node_classes=classes,

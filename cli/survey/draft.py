@@ -1,9 +1,7 @@
 """Drafts the description of a surveyed cluster, for `stillwater adopt plan`.
 
-What was not read is left out, with a comment that says so; nothing is guessed. What `adopt plan`
-would refuse of it stands in it.
-
-Finds what EKS calls a cluster, by the tags of its machines or by the context that names it.
+What was not read is left out, with a comment that says so. What `adopt plan` would refuse of it
+stands in it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Reads Kafkas, their pods, topics and volumes from an API server into core.model.
-
-Reads when certificates end: of the authorities that a webhook is trusted by, and of listeners.
+"""Reads Kafkas, their pods, topics, volumes and certificates from an API server into core.model.
 
 Of a certificate its validity alone is read, which stands in it as two times in a row (RFC 5280).
 """
@@ -24,7 +22,7 @@ from cli.survey.listing import (
     reason_of,
     status_of,
 )
-from core.availability.operator import Condition, kafka_conditions
+from core.availability.operator import kafka_conditions
 from core.cluster.adopted_names import INSIDE
 from core.model.kafka import (
     Kafka,
@@ -114,7 +112,9 @@ def kafkas(api: Api, namespace: str | None) -> tuple[Kafka, ...]:
 def _kafka(item: Object) -> Kafka:
     spec, marks = item["spec"]["kafka"], annotations_of(item)
     conditions = kafka_conditions(item)
+    unready = conditions.not_ready
     kraft = marks.get("strimzi.io/kraft", "").lower() == "enabled"
+    authorization = spec.get("authorization") or {}
     keeper = None if kraft else item["spec"].get("zookeeper") or None
     return Kafka(
         namespace=item["metadata"]["namespace"],
@@ -127,11 +127,13 @@ def _kafka(item: Object) -> Kafka:
             for key, value in (spec.get("config") or {}).items()
             if value is not None
         },
+        authorization=str(authorization.get("type", "none")),
+        super_users=frozenset(str(user) for user in authorization.get("superUsers") or ()),
         zookeeper=keeper is not None,
         zookeeper_replicas=int((keeper or {}).get("replicas") or 0),
         migrating=_migrating(item),
         paused=conditions.paused,
-        not_ready=_told(conditions.not_ready),
+        not_ready=None if unready is None else unready.message or unready.reason,
         ignored=conditions.ignored,
         replicas=spec.get("replicas"),
         outside=_outside(item, spec),
@@ -169,10 +171,6 @@ def _certificate_ends(item: Object, spec: Object) -> dict[str, dict[str, float |
     return {"authority_ends": authority, "own_certificate_ends": own}
 
 
-def _told(condition: Condition | None) -> str | None:
-    return None if condition is None else condition.message or condition.reason
-
-
 def _migrating(item: Object) -> bool:
     """Say whether the metadata is on its way: by the annotation, or by what Strimzi says of it."""
     asked = annotations_of(item).get("strimzi.io/kraft", "").lower()
@@ -186,6 +184,7 @@ def _listener(item: Object) -> KafkaListener:
         (item.get("authentication") or {}).get("type"),
         kind=str(item.get("type") or "internal"),
         fenced=bool(item.get("networkPolicyPeers")),
+        tls=bool(item.get("tls")),
     )
 
 
@@ -231,11 +230,6 @@ def _config_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _trouble(item: Object, kind: str) -> str | None:
-    """Return what Strimzi says in a condition of trouble, where that holds."""
-    return reason_of(item, kind) if is_condition(item, kind) else None
-
-
 def pools(api: Api, namespace: str | None) -> tuple[KafkaPool, ...]:
     return tuple(
         KafkaPool(
@@ -265,7 +259,7 @@ def pod_sets(api: Api, namespace: str | None) -> tuple[PodSet, ...]:
             kafka=kafka_of(item),
             leaving=going(item),
             outdated=_outdated_count(status_of(item)),
-            error=_trouble(item, "Error"),
+            error=reason_of(item, "Error") if is_condition(item, "Error") else None,
         )
         for item in custom(api, POD_SETS, "strimzipodsets", namespace)
         # Connect and others have such too, and may be called as a Kafka is.
@@ -340,6 +334,7 @@ def _volume(
     kind, volume = kinds.get(name or ""), disks.get(spec.get("volumeName", ""), {})
     disk = volume.get("spec") or {}
     driver = (disk.get("csi") or {}).get("driver")
+    size = quantity(str((disk.get("capacity") or {}).get("storage") or ""))
     on_node = bool(disk.get("local") or disk.get("hostPath")) or any(
         NODE.fullmatch(key) for key in _topology(disk)
     )
@@ -361,7 +356,7 @@ def _volume(
             driver if driver in NETWORK_DRIVERS else None,
         ),
         ebs_type=_ebs_type(kind),
-        gib=_gib(str((disk.get("capacity") or {}).get("storage") or "")),
+        gib=None if size is None else float(size / 2**30),
         handle=(disk.get("csi") or {}).get("volumeHandle") or _in_tree_id(disk),
     )
 
@@ -417,8 +412,3 @@ def _ebs_type(kind: Object | None) -> str | None:
     if kind is None or kind.get("provisioner") not in EBS:
         return None
     return str((kind.get("parameters") or {}).get("type") or EBS[kind["provisioner"]])
-
-
-def _gib(written: str) -> float | None:
-    size = quantity(written)
-    return None if size is None else float(size / 2**30)

@@ -1,7 +1,4 @@
-"""Lists what an API server holds, over all pages and in the version it prefers; GET alone.
-
-Reads what objects of Kubernetes' have in common: names, labels, owners, states, variables.
-"""
+"""Lists what an API server holds, over all pages and in the version it prefers; GET alone."""
 
 from __future__ import annotations
 

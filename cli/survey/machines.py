@@ -1,7 +1,4 @@
-"""Reads nodes and Karpenter's pools from an API server into core.model.
-
-Reads which images of Kafka's pods ECR has no more, and changes nothing.
-"""
+"""Reads nodes, Karpenter's pools and images that ECR has no more, and changes nothing."""
 
 from __future__ import annotations
 
@@ -151,12 +148,12 @@ def _node(item: Object) -> Node:
     )
 
 
-def _zone(marked: Mapping[str, str], of_provider: str) -> str | None:
+def _zone(marked: Mapping[str, str], provided: str) -> str | None:
     """Return a node's zone: by its label, unless that is a zone's id, else as EC2 named it."""
     label = marked.get("topology.kubernetes.io/zone")
-    if of_provider and isinstance(label, str) and ZONE_ID.fullmatch(label):
-        return of_provider
-    return label or of_provider or None
+    if provided and isinstance(label, str) and ZONE_ID.fullmatch(label):
+        return provided
+    return label or provided or None
 
 
 def _version(item: Object) -> str | None:
@@ -189,7 +186,7 @@ def _node_pool(item: Object, seen: int) -> NodePool:
     # Where it stands depends on the version; without it the resource's own default holds.
     expires = template.get("expireAfter") or disruption.get("expireAfter") or "720h"
     budgets = disruption.get("budgets", [{"nodes": "10%"}])
-    grace = template.get("terminationGracePeriod")
+    grace, named = template.get("terminationGracePeriod"), template.get("nodeClassRef") or {}
     return NodePool(
         name=name_of(item),
         expire_after=None if expires == "Never" else str(expires),
@@ -214,13 +211,8 @@ def _node_pool(item: Object, seen: int) -> NodePool:
         replicas=item["spec"].get("replicas"),
         nodes=held,
         requirements=requirements(template.get("requirements")),
-        node_class=_class_of(template.get("nodeClassRef") or {}),
+        node_class=f"{named['kind']} {named.get('name')}" if named.get("kind") else None,
     )
-
-
-def _class_of(named: Object) -> str | None:
-    kind = named.get("kind")
-    return f"{kind} {named.get('name')}" if kind else None
 
 
 def node_classes(api: Api) -> dict[str, NodeClass]:

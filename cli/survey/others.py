@@ -1,11 +1,7 @@
-"""Reads Kafkas that are not Strimzi's, with their pods, from an API server into survey's facts.
+"""Reads pods that are not of Strimzi's Kafkas: other Kafkas', ZooKeeper's, neighbours'.
 
-They are known by their operator's resource (Koperator, Confluent for Kubernetes) or by the image
-of a StatefulSet or Deployment.
-
-Reads the pods of others, beside Kafka's and before them, into core.model.
-
-Reads the ZooKeeper pods of Strimzi's Kafkas from an API server into core.model.
+Another Kafka is known by its operator's resource (Koperator, Confluent for Kubernetes) or by the
+image of a StatefulSet or Deployment.
 """
 
 from __future__ import annotations
@@ -79,7 +75,7 @@ def others(api: Api, namespace: str | None) -> tuple[Found, ...]:
         for item in custom(api, group, kind, namespace)
     ]
     found = [
-        _of_operator(api, group, item, [each for _, each in every])
+        _operators_kafka(api, group, item, [each for _, each in every])
         for group, kind in OPERATORS.items()
         for item in custom(api, group, kind, namespace)
     ]
@@ -87,13 +83,13 @@ def others(api: Api, namespace: str | None) -> tuple[Found, ...]:
         image = _kafka_image(item)
         # One with no pods today is asleep or left over; its operator's is told of by its resource.
         if image and item["spec"].get("replicas", 1) and not _is_managed(item):
-            found.append(_of_workload(api, f"{kind} {title_of(item)}", image, item))
+            found.append(_workloads_kafka(api, f"{kind} {title_of(item)}", image, item))
     services: dict[str, list[Object]] = {}
     for each in found:
         space = each.kafka.namespace
         if space not in services:
             services[space] = _services(api, space)
-    return tuple(_with_ways_in(each, services[each.kafka.namespace]) for each in found)
+    return tuple(_reachable(each, services[each.kafka.namespace]) for each in found)
 
 
 def _kafka_image(item: Object) -> str | None:
@@ -113,7 +109,8 @@ def _runs_a_broker(container: Object) -> bool:
 
 def _is_managed(item: Object) -> bool:
     """Say whether a workload belongs to a resource that is Strimzi's, or named by itself."""
-    groups = _owners(item)
+    owners = item["metadata"].get("ownerReferences") or ()
+    groups = {str(each.get("apiVersion", "")).partition("/")[0] for each in owners}
     return (
         bool(groups & set(OPERATORS))
         or any("strimzi.io" in each for each in groups)
@@ -121,12 +118,7 @@ def _is_managed(item: Object) -> bool:
     )
 
 
-def _owners(item: Object) -> set[str]:
-    owners = item["metadata"].get("ownerReferences") or ()
-    return {str(each.get("apiVersion", "")).partition("/")[0] for each in owners}
-
-
-def _of_workload(api: Api, title: str, image: str, item: Object) -> Found:
+def _workloads_kafka(api: Api, title: str, image: str, item: Object) -> Found:
     main = _main(item["spec"]["template"]["spec"])
     flavour = next((f for part, f in FLAVOURS.items() if part in image), Flavour.KAFKA)
     kafka = OtherKafka(
@@ -147,7 +139,7 @@ def _of_workload(api: Api, title: str, image: str, item: Object) -> Found:
         ),
         rolling=_is_rolled(item),
     )
-    return _with_pods(kafka, lambda: list(_selected_pods(api, item)))
+    return _kafka_and_pods(kafka, lambda: list(_selected_pods(api, item)))
 
 
 def _is_rolled(item: Object) -> bool:
@@ -157,7 +149,7 @@ def _is_rolled(item: Object) -> bool:
     return bool(current and update and current != update)
 
 
-def _of_operator(api: Api, group: str, item: Object, workloads: Iterable[Object]) -> Found:
+def _operators_kafka(api: Api, group: str, item: Object, workloads: Iterable[Object]) -> Found:
     space, name = str(item["metadata"]["namespace"]), name_of(item)
     spec = item.get("spec") or {}
     kafka = OtherKafka(
@@ -169,7 +161,7 @@ def _of_operator(api: Api, group: str, item: Object, workloads: Iterable[Object]
     )
     if group == KOPERATOR:
         chosen = f"kafka_cr={name}"
-        return _with_pods(
+        return _kafka_and_pods(
             kafka, lambda: list(items(api, "/api/v1", "pods", space, labelSelector=chosen))
         )
     owned = [
@@ -181,7 +173,9 @@ def _of_operator(api: Api, group: str, item: Object, workloads: Iterable[Object]
             for owner in each["metadata"].get("ownerReferences") or ()
         )
     ]
-    return _with_pods(kafka, lambda: [pod for each in owned for pod in _selected_pods(api, each)])
+    return _kafka_and_pods(
+        kafka, lambda: [pod for each in owned for pod in _selected_pods(api, each)]
+    )
 
 
 def _broker_count(spec: Object) -> int | None:
@@ -205,7 +199,7 @@ def _broker_settings(group: str, spec: Object) -> Iterator[tuple[str, str]]:
             yield key.strip(), value.strip()
 
 
-def _with_pods(kafka: OtherKafka, listed: Callable[[], list[Object]]) -> Found:
+def _kafka_and_pods(kafka: OtherKafka, listed: Callable[[], list[Object]]) -> Found:
     try:
         pods = tuple(_pod(item, kafka) for item in listed() if not has_ended(item))
     except ApiError as error:
@@ -270,7 +264,7 @@ def _services(api: Api, namespace: str) -> list[Object]:
         return []
 
 
-def _with_ways_in(found: Found, services: Iterable[Object]) -> Found:
+def _reachable(found: Found, services: Iterable[Object]) -> Found:
     ways = tuple(
         sorted(
             f"Service {title_of(service)} ({_type(service)})"

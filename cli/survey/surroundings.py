@@ -1,10 +1,4 @@
-"""Reads the account and region around a cluster into core.model, and changes nothing.
-
-What a replacement needs (addresses, vCPUs, disks), how long the control plane is supported, what
-AWS has announced.
-
-Reads how subnets of nodes reach AWS into core.model, and changes nothing.
-"""
+"""Reads the account and region around a cluster into core.model, and changes nothing."""
 
 from __future__ import annotations
 
@@ -263,7 +257,7 @@ def ways_out(ec2: Any, known: Mapping[str, Subnet]) -> dict[str, WayOut]:
     for name, subnet in known.items():
         if (table := _table_of(name, subnet, tables)) is not None:
             found[name] = _way_out(table)
-    return _with_nats(ec2, found)
+    return _nat_checked(ec2, found)
 
 
 def _of(known: Mapping[str, Subnet]) -> list[dict[str, Any]]:
@@ -293,7 +287,7 @@ def _way_out(table: Mapping[str, Any]) -> WayOut:
     return WayOut(table=named)
 
 
-def _with_nats(ec2: Any, found: Mapping[str, WayOut]) -> dict[str, WayOut]:
+def _nat_checked(ec2: Any, found: Mapping[str, WayOut]) -> dict[str, WayOut]:
     """Return ways out with what EC2 says of the NAT gateways that they lead to."""
     names = sorted({w.target for w in found.values() if w.target and w.target.startswith(NAT)})
     if not names:
@@ -306,10 +300,10 @@ def _with_nats(ec2: Any, found: Mapping[str, WayOut]) -> dict[str, WayOut]:
     # One of a whole region names no subnet.
     stand = {str(each["SubnetId"]) for each in nats.values() if each.get("SubnetId")}
     zones = {name: each.zone for name, each in subnets(ec2, stand).items()} if stand else {}
-    return {name: _with_nat(way, nats, zones) for name, way in found.items()}
+    return {name: _nat_way(way, nats, zones) for name, way in found.items()}
 
 
-def _with_nat(way: WayOut, nats: Mapping[str, Any], zones: Mapping[str, str]) -> WayOut:
+def _nat_way(way: WayOut, nats: Mapping[str, Any], zones: Mapping[str, str]) -> WayOut:
     if way.target is None or not way.target.startswith(NAT):
         return way
     nat = nats.get(way.target)

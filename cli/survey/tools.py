@@ -24,6 +24,7 @@ from core.model.workloads import (
     Quota,
     TerminationHandler,
 )
+from core.placement import placement_of
 from core.quantities import quantity
 from core.selectors import requirements
 from infra.eks.api import Api, ApiError, Object
@@ -83,11 +84,16 @@ HEARING = {"keikoproj/lifecycle-manager"}
 def budgets(api: Api, namespace: str | None) -> tuple[DisruptionBudget, ...]:
     """Return the budgets of every namespace, for whoever may list them; else those of one."""
     try:
-        found = list(items(api, "/apis/policy/v1", "poddisruptionbudgets"))
+        return budgets_in(api, None)
     except ApiError as error:
         if namespace is None or error.status != FORBIDDEN:
             raise
-        found = list(items(api, "/apis/policy/v1", "poddisruptionbudgets", namespace))
+        return budgets_in(api, namespace)
+
+
+def budgets_in(api: Api, namespace: str | None) -> tuple[DisruptionBudget, ...]:
+    """Return the budgets that select any pod."""
+    found = items(api, "/apis/policy/v1", "poddisruptionbudgets", namespace)
     return tuple(_budget(each) for each in found if each["spec"].get("selector") is not None)
 
 
@@ -124,14 +130,7 @@ def workloads(api: Api) -> list[Object]:
 
 def handlers(found: Iterable[Object]) -> tuple[TerminationHandler, ...]:
     return tuple(
-        _handler(
-            title_of(item),
-            container,
-            down=down(item),
-            on_host=bool(item["spec"]["template"]["spec"].get("hostNetwork")),
-            version=_release(item, container),
-        )
-        for item, container in running(found, r"node-termination-handler")
+        _handler(item, container) for item, container in running(found, r"node-termination-handler")
     )
 
 
@@ -149,9 +148,9 @@ def _release(item: Object, container: Object) -> str | None:
     return next((found[1] for each in said if (found := RELEASE.fullmatch(each))), None)
 
 
-def _handler(
-    title: str, container: Object, *, down: bool, on_host: bool, version: str | None
-) -> TerminationHandler:
+def _handler(item: Object, container: Object) -> TerminationHandler:
+    pod = item["spec"]["template"]["spec"]
+
     def number(key: str, default: int, older: str = "") -> int:
         return int(setting(container, key, str(default), older))
 
@@ -162,7 +161,7 @@ def _handler(
     asks = switch("CHECK_TAG_BEFORE_DRAINING", "true", "CHECK_ASG_TAG_BEFORE_DRAINING")
     tag = setting(container, "MANAGED_TAG", MANAGED_TAG, "MANAGED_ASG_TAG")
     return TerminationHandler(
-        title=title,
+        title=title_of(item),
         queue_mode=switch("ENABLE_SQS_TERMINATION_DRAINING", "false"),
         pod_grace_seconds=number("POD_TERMINATION_GRACE_PERIOD", -1, "GRACE_PERIOD"),
         drain_timeout_seconds=number("NODE_TERMINATION_GRACE_PERIOD", DRAIN_TIMEOUT_SECONDS),
@@ -170,9 +169,11 @@ def _handler(
         queue_url=queue_url(setting(container, "QUEUE_URL", "")) or None,
         asks_for_tag=tag if asks else None,
         drains=not switch("CORDON_ONLY", "false") and not switch("DRY_RUN", "false"),
-        down=down,
-        on_host=on_host,
-        version=version,
+        grace_seconds=pod.get("terminationGracePeriodSeconds"),
+        wants=placement_of(pod),
+        down=down(item),
+        on_host=bool(pod.get("hostNetwork")),
+        version=_release(item, container),
         by_provider_id=switch("USE_PROVIDER_ID", "false"),
         sees_hooks=switch("ENABLE_ASG_LIFECYCLE_DRAINING", "false"),
         taints_out_of_service=switch("ENABLE_OUT_OF_SERVICE_TAINT", "false"),
@@ -371,7 +372,7 @@ def evictors(found: list[Object]) -> tuple[Evictor, ...]:
     )
 
 
-def by_the_clock(api: Api) -> list[Object]:
+def cron_jobs(api: Api) -> list[Object]:
     """Return every CronJob that is not suspended, in a Deployment's shape."""
     return [
         {"metadata": item["metadata"], "spec": item["spec"]["jobTemplate"]["spec"]}

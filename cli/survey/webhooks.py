@@ -1,7 +1,4 @@
-"""Reads the webhooks that are asked about evictions and new pods, and whether anybody answers.
-
-Reads what admission rules ask about, and the policies that judge by expressions.
-"""
+"""Reads the webhooks and policies that judge evictions and new pods, and who answers."""
 
 from __future__ import annotations
 

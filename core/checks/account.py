@@ -1,16 +1,8 @@
-"""Judges the account around a cluster: what AWS has announced, the control plane, and keys.
+"""Judges the account around a cluster: AWS's announcements, the control plane, encryption keys.
 
-Judges what AWS has announced beside EC2's own events: AWS Health's, and zones shifted away.
-
-Sources: AWS Health's events; Amazon Application Recovery Controller's zonal shift and autoshift.
-
-Judges an EKS control plane: how long its version is supported, what EKS says is wrong with it.
-
-Sources: EKS's version calendar, upgrade policies and insights; Kubernetes' version skew policy.
-
-Judges the keys under which Kafka's disks, and root volumes of its machines, are encrypted.
-
-Sources: AWS KMS's key states; EC2 Auto Scaling's key policy for encrypted volumes.
+Sources: AWS Health's events; ARC's zonal shift and autoshift; EKS's version calendar, upgrade
+policies and insights; Kubernetes' version skew policy; AWS KMS's key states; EC2 Auto Scaling's key
+policy for encrypted volumes.
 """
 
 from __future__ import annotations
@@ -30,7 +22,7 @@ from core.checks.finding import (
 )
 from core.checks.rule import rule
 from core.model.facts import ClusterFacts, ControlPlane, EncryptionKey, HealthEvent, Shiftable
-from core.model.nodes import MachineStatus, ScalingGroup
+from core.model.nodes import ScalingGroup
 from core.unknown import Unknown, mapping_of, of
 
 TROUBLE = ("issue", "investigation")
@@ -55,11 +47,11 @@ def health(seen: ClusterFacts) -> Iterator[Finding]:
     troubles = [each for each in told.events if each.category in TROUBLE]
     for each in troubles:
         mine = sorted(each.entities & ours)
-        of_ours = f", which names {listing(mine)}" if mine else ""
+        named = f", which names {listing(mine)}" if mine else ""
         yield producer_may_stall(
             "health-issue",
             f"AWS Health, {each.service}",
-            f"{each.code} is open in {each.place} since {each.begins}{of_ours}: a replacement may "
+            f"{each.code} is open in {each.place} since {each.begins}{named}: a replacement may "
             f"not start, or not get its volume",
             "let no node leave before it is closed",
         )
@@ -73,7 +65,9 @@ def _scheduled_findings(
 ) -> Iterator[Finding]:
     statuses = mapping_of(seen.statuses)
     # EC2 itself says more of these, and they are judged by that.
-    mine = sorted(name for name in each.entities & ours if not _told_by_ec2(name, statuses))
+    mine = sorted(
+        name for name in each.entities & ours if not (name in statuses and statuses[name].events)
+    )
     if mine:
         yield producer_may_stall(
             "health-scheduled",
@@ -81,10 +75,6 @@ def _scheduled_findings(
             f"{each.code} is scheduled for {each.begins} and names {listing(mine)}",
             "do what it asks for before that, one node at a time",
         )
-
-
-def _told_by_ec2(name: str, statuses: Mapping[str, MachineStatus]) -> bool:
-    return name in statuses and bool(statuses[name].events)
 
 
 def _ours(seen: ClusterFacts) -> frozenset[str]:
@@ -303,12 +293,6 @@ SERVICE_ROLE = "AWSServiceRoleForAutoScaling"
 def keys(seen: ClusterFacts) -> Iterator[Finding]:
     """Find disks that no machine can open again, and groups whose machines do not start."""
     known = mapping_of(seen.encryption_keys)
-    yield from _of_disks(seen, known)
-    for group in mapping_of(seen.groups).values():
-        yield from _of_group(group, seen, known)
-
-
-def _of_disks(seen: ClusterFacts, known: Mapping[str, EncryptionKey]) -> Iterator[Finding]:
     disks = mapping_of(seen.disks)
     held: dict[str, list[str]] = {}
     for volume in of(seen.volumes):
@@ -332,9 +316,11 @@ def _of_disks(seen: ClusterFacts, known: Mapping[str, EncryptionKey]) -> Iterato
             if lost
             else "enable the key again before any node leaves",
         )
+    for group in mapping_of(seen.groups).values():
+        yield from _group_key_findings(group, seen, known)
 
 
-def _of_group(
+def _group_key_findings(
     group: ScalingGroup, seen: ClusterFacts, known: Mapping[str, EncryptionKey]
 ) -> Iterator[Finding]:
     templates = mapping_of(seen.templates).get(group.name, ())

@@ -231,13 +231,13 @@ def _hooks_drift(adopted: Adoption, group: ScalingGroup) -> Iterator[Drift]:
 def _handler(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
     url = adopted.queue_url
     if adopted.level is Level.ACT:
-        yield from _by_metadata(standing)
+        yield from _metadata_drainers(standing)
     if adopted.installs_handler:
         yield from _handler_drift(adopted, standing)
     if adopted.evicts:
-        yield from _second_drainer(standing)
+        yield from _second_drainers(standing)
     elif adopted.level is Level.ACT:
-        yield from _at_once(adopted, standing)
+        yield from _rules_that_drain(adopted, standing)
     if adopted.level is not Level.ACT or adopted.drainer is not Drainer.THEIRS or url is None:
         return
     yield from _there("queue", (url,), standing.handler_queues, "name the queue as queue_url")
@@ -292,7 +292,7 @@ def _handler_drift(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
                 yield Drift(f"queue {name}", "read by ours alone", each.title, remedy)
 
 
-def _at_once(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
+def _rules_that_drain(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
     """Find rules that tell a termination handler of our hooks beside us: it drains what is held."""
     draining = {each.queue_url for each in of(standing.handlers) if each.queue_mode and each.drains}
     for url, queue in mapping_of(standing.fed).items():
@@ -315,7 +315,7 @@ def _at_once(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
             )
 
 
-def _by_metadata(standing: Standing) -> Iterator[Drift]:
+def _metadata_drainers(standing: Standing) -> Iterator[Drift]:
     """Find a handler that reads of its own machine that it waits in a hook, and drains it then."""
     for each in of(standing.handlers):
         if each.sees_hooks and not each.queue_mode and each.drains:
@@ -324,7 +324,7 @@ def _by_metadata(standing: Standing) -> Iterator[Drift]:
             yield Drift("lifecycle draining by the instance metadata", "none", found, remedy)
 
 
-def _second_drainer(standing: Standing) -> Iterator[Drift]:
+def _second_drainers(standing: Standing) -> Iterator[Drift]:
     """Find a termination handler that hears of the same machines where we drain them ourselves."""
     for each in of(standing.handlers):
         if each.queue_mode and each.drains:

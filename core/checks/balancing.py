@@ -1,15 +1,7 @@
-"""Judges how load balancers learn of brokers: readiness gates and the controller that sets them.
+"""Judges how clients reach brokers: readiness gates, target groups, ingresses and node ports.
 
-Source: the AWS Load Balancer Controller's pod readiness gates.
-
-Judges the target groups by which clients reach brokers: what a drain leaves of connections.
-
-Source: Elastic Load Balancing's target group attributes, for Network Load Balancers.
-
-Judges how clients from outside come to brokers where no target group leads them there.
-
-Sources: Strimzi's listeners of type ingress, cluster-ip and nodeport; ingress controllers' TLS
-passthrough, and the ConfigMaps by which they send whole TCP ports on.
+Sources: the AWS Load Balancer Controller's readiness gates; Elastic Load Balancing's target group
+attributes; Strimzi's listeners and ingress controllers' TLS passthrough and streams of TCP ports.
 """
 
 from __future__ import annotations
@@ -49,12 +41,12 @@ def readiness(seen: ClusterFacts) -> Iterator[Finding]:
         pods = [pod for pod in seen.pods if binding.covers(pod)]
         if pods and binding.by_node:
             # What leads to brokers' own nodes is judged together.
-            yield from () if binding.own_port else (_by_node(binding, pods),)
+            yield from () if binding.own_port else (_node_target_finding(binding, pods),)
         elif pods:
             label = AUTO_MODE_LABEL if binding.of_auto_mode else GATE_LABEL
             gated.add((binding.namespace, label))
             theirs = theirs or not binding.of_auto_mode
-            yield from _without_gate(binding, pods, label)
+            yield from _missing_gate_findings(binding, pods, label)
     if not isinstance(seen.gated_namespaces, Unknown):
         for namespace, label in sorted(gated):
             if label in seen.gated_namespaces.get(namespace, ()):
@@ -90,7 +82,7 @@ def node_ports(seen: ClusterFacts) -> Iterator[Finding]:
         )
 
 
-def _by_node(binding: Balanced, pods: list[Pod]) -> Finding:
+def _node_target_finding(binding: Balanced, pods: list[Pod]) -> Finding:
     return producer_may_stall(
         "targets-by-node",
         binding.title,
@@ -102,7 +94,7 @@ def _by_node(binding: Balanced, pods: list[Pod]) -> Finding:
     )
 
 
-def _without_gate(binding: Balanced, pods: list[Pod], label: str) -> Iterator[Finding]:
+def _missing_gate_findings(binding: Balanced, pods: list[Pod], label: str) -> Iterator[Finding]:
     missing = sorted(pod.name for pod in pods if binding.gate not in pod.readiness_gates)
     if missing:
         yield producer_may_stall(
@@ -198,7 +190,7 @@ def attributes(seen: ClusterFacts) -> Iterator[Finding]:
             )
         yield from _draining(group, binding, pods, subject, seen)
         yield from _kept_connections(group, subject)
-        if len(pods) == 1 and group.network and not group.cross_zone:
+        if len(pods) == 1 and group.network and group.cross_zone != "true":
             yield worth_knowing(
                 "cross-zone",
                 subject,
@@ -247,7 +239,7 @@ def _draining(
 def _kept_connections(group: TargetGroup, subject: str) -> Iterator[Finding]:
     if not group.network:
         return
-    if not group.ends_deregistered:
+    if group.connection_termination != "true":
         yield worth_knowing(
             "connections-kept",
             subject,

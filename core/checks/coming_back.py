@@ -1,10 +1,7 @@
-"""Judges what keeps a lost broker from coming back: deletions, webhooks, quotas, volume drivers.
+"""Judges what keeps a lost broker from coming back, and what ends or traps its volumes.
 
-Sources: Kubernetes' finalizers, admission webhooks, resource quotas; the EBS CSI driver.
-
-Judges the volumes below Kafka: what ends with a pod, a claim or a node, what cannot grow.
-
-Sources: Kubernetes' persistent volumes and storage classes, EBS's volume types, Strimzi's storage.
+Sources: Kubernetes' finalizers, admission webhooks, resource quotas, volumes and storage classes;
+the EBS CSI driver; Strimzi's storage.
 """
 
 from __future__ import annotations
@@ -21,7 +18,7 @@ from core.checks.finding import (
     worth_knowing,
 )
 from core.checks.rule import rule
-from core.model.facts import ClusterFacts, every_kafka, of_kafka, pods_of
+from core.model.facts import ClusterFacts, every_kafka, parts_of, pods_of
 from core.model.kafka import Flavour, Kafka, OtherKafka, Pod, Volume
 from core.unknown import Unknown, mapping_of, of
 from core.window import clock
@@ -38,7 +35,7 @@ def deletions(seen: ClusterFacts) -> Iterator[Finding]:
     """Find Kafkas that somebody has deleted, with all they consist of or in part."""
     for kafka in of(seen.kafkas):
         gone = ["the Kafka resource"] if kafka.leaving else []
-        gone += [f"node pool {pool.name}" for pool in of_kafka(seen.pools, kafka) if pool.leaving]
+        gone += [f"node pool {pool.name}" for pool in parts_of(seen.pools, kafka) if pool.leaving]
         if kafka.namespace in of(seen.ending_namespaces):
             gone.append(f"namespace {kafka.namespace}")
         if gone:
@@ -333,23 +330,15 @@ def volumes(seen: ClusterFacts) -> Iterator[Finding]:
             "set deleteClaim to false",
         )
     every = of(seen.volumes)
-    yield from _local(every)
-    yield from _shared_volumes(every)
-    yield from _leaving(every)
-    yield from _stuck_claims(every)
-    yield from _resizing(every)
-    yield from _unknown_drivers(every)
-    kept = [volume for volume in every if not volume.on_node]
-    yield from _reclaimed_volumes(kept)
-    yield from _classes(kept)
-    yield from _credits(kept)
+    yield from _risks(every)
+    yield from _kept_risks([volume for volume in every if not volume.on_node])
 
 
 def _claims(found: list[Volume]) -> str:
     return listing(volume.title for volume in found)
 
 
-def _local(every: tuple[Volume, ...]) -> Iterator[Finding]:
+def _risks(every: tuple[Volume, ...]) -> Iterator[Finding]:
     if found := [volume for volume in every if volume.on_node]:
         yield broker_may_die(
             "local-volume",
@@ -358,9 +347,6 @@ def _local(every: tuple[Volume, ...]) -> Iterator[Finding]:
             f"that is gone until somebody deletes its claim, and then copies all its data",
             "keep data on EBS, or have a routine that deletes the claim and watches the copy",
         )
-
-
-def _shared_volumes(every: tuple[Volume, ...]) -> Iterator[Finding]:
     if found := [volume for volume in every if volume.shared_by]:
         yield broker_may_die(
             "network-file-system",
@@ -369,9 +355,6 @@ def _shared_volumes(every: tuple[Volume, ...]) -> Iterator[Finding]:
             f"are not made for a network file system, and a broker stops at its first odd answer",
             "use block storage, such as EBS",
         )
-
-
-def _leaving(every: tuple[Volume, ...]) -> Iterator[Finding]:
     if found := [volume for volume in every if volume.leaving]:
         yield broker_may_die(
             "claim-leaving",
@@ -380,9 +363,6 @@ def _leaving(every: tuple[Volume, ...]) -> Iterator[Finding]:
             f"with its next restart",
             "let no node of theirs leave before their data is copied: a deletion cannot be undone",
         )
-
-
-def _stuck_claims(every: tuple[Volume, ...]) -> Iterator[Finding]:
     for volume in every:
         if volume.stuck:
             yield producer_may_stall(
@@ -392,9 +372,6 @@ def _stuck_claims(every: tuple[Volume, ...]) -> Iterator[Finding]:
                 f"({volume.stuck}): it grows no further, and a disk that fills up stops its broker",
                 "write a size or class in the claim that EBS can give",
             )
-
-
-def _resizing(every: tuple[Volume, ...]) -> Iterator[Finding]:
     for volume in every:
         if volume.resizing:
             yield producer_may_stall(
@@ -406,9 +383,6 @@ def _resizing(every: tuple[Volume, ...]) -> Iterator[Finding]:
                 "see `kubectl describe pvc` and the log of the EBS driver's pod on that node; let "
                 "the node stay until the word is gone, or restart the pod there",
             )
-
-
-def _unknown_drivers(every: tuple[Volume, ...]) -> Iterator[Finding]:
     for driver in sorted({volume.unknown_driver for volume in every if volume.unknown_driver}):
         found = [volume for volume in every if volume.unknown_driver == driver]
         yield not_judged(
@@ -420,7 +394,8 @@ def _unknown_drivers(every: tuple[Volume, ...]) -> Iterator[Finding]:
         )
 
 
-def _reclaimed_volumes(kept: list[Volume]) -> Iterator[Finding]:
+def _kept_risks(kept: list[Volume]) -> Iterator[Finding]:
+    """Find what ends, slows or stops volumes that follow their pods."""
     if found := [volume for volume in kept if volume.reclaim not in ("Retain", None)]:
         yield broker_may_die(
             "reclaim",
@@ -429,9 +404,6 @@ def _reclaimed_volumes(kept: list[Volume]) -> Iterator[Finding]:
             "set persistentVolumeReclaimPolicy of the volumes to Retain, and of the class that "
             "makes the next ones",
         )
-
-
-def _classes(kept: list[Volume]) -> Iterator[Finding]:
     early = {v.storage_class for v in kept if v.binding not in ("WaitForFirstConsumer", None)}
     for name in sorted(each for each in early if each):
         yield producer_may_stall(
@@ -449,9 +421,6 @@ def _classes(kept: list[Volume]) -> Iterator[Finding]:
             "it does not allow volumes to grow: a disk that fills up stops its broker",
             "set allowVolumeExpansion to true",
         )
-
-
-def _credits(kept: list[Volume]) -> Iterator[Finding]:
     if slow := [volume for volume in kept if volume.ebs_type in DISKS]:
         yield producer_may_stall(
             "slow-volume",

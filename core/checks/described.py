@@ -21,6 +21,8 @@ from core.model.kafka import Kafka, KafkaListener, KafkaPool, Pod, Topic
 from core.model.nodes import Node
 
 MIB = 1024 * 1024
+# In Strimzi's words, where they are others; it has no type of its own for tokens.
+AUTHENTICATIONS = {"none": None, "oauth": "custom"}
 RACK = "topology.kubernetes.io/zone"
 # Beside whatever may cost a broker: what Kafka could never do, or never do with a broker away.
 UNWORKABLE = frozenset({"no-spare-replica", "topic-no-spare-replica", "too-few-brokers"})
@@ -28,30 +30,35 @@ UNWORKABLE = frozenset({"no-spare-replica", "topic-no-spare-replica", "too-few-b
 
 def described_facts(spec: ClusterSpec) -> ClusterFacts:
     """Return the facts of a cluster as a description wants it."""
-    namespace, config = spec.kubernetes.namespace, {**default_config(spec), **spec.kafka.config}
     placed = [place for pool in spec.pools for place in _placed(spec, pool)]
-    kafka = Kafka(
-        namespace=namespace,
-        name=spec.name,
-        rack_aware=True,
-        rack_key=RACK,
-        listeners=tuple(
-            KafkaListener(name, None if how == "none" else how)
-            for name, how in (
-                (INTERNAL_LISTENER, spec.kafka.internal_listener.authentication),
-                (spec.kafka.listener.name, spec.kafka.listener.authentication),
-            )
-        ),
-        config={key: str(value) for key, value in config.items()},
-    )
     return ClusterFacts(
         description=spec,
-        kafkas=(kafka,),
+        kafkas=(described_kafka(spec),),
         pools=tuple(_pool(spec, pool) for pool in spec.pools),
         topics=tuple(_topics(spec)),
         pods=tuple(pod for pod, _ in placed),
         nodes={node.name: node for _, node in placed},
         read_at=0,
+    )
+
+
+def described_kafka(spec: ClusterSpec) -> Kafka:
+    """Return the Kafka resource that a description asks for, with the settings it gets."""
+    kafka, config = spec.kafka, {**default_config(spec), **spec.kafka.config}
+    return Kafka(
+        namespace=spec.kubernetes.namespace,
+        name=spec.name,
+        rack_aware=True,
+        rack_key=RACK,
+        listeners=tuple(
+            KafkaListener(name, AUTHENTICATIONS.get(how := each.authentication, how), tls=each.tls)
+            for name, each in (
+                (INTERNAL_LISTENER, kafka.internal_listener),
+                (kafka.listener.name, kafka.listener),
+            )
+        ),
+        config={key: str(value) for key, value in config.items()},
+        authorization=kafka.authorization,
     )
 
 
@@ -89,11 +96,6 @@ def _placed(spec: ClusterSpec, pool: NodePool) -> Iterator[tuple[Pod, Node]]:
                 controller=pool.role.is_controller,
                 node=name,
                 grace_seconds=spec.timings.pod_grace_seconds,
-                labels={},
-                annotations={},
-                readiness_gates=frozenset(),
-                claims=(),
-                alone_on_its_node=True,
                 heap_bytes=pool.heap_mib * MIB,
                 memory_bytes=Decimal(pool.memory_request_mib * MIB),
             )

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 
 from core import constants, naming
 from core.checks.finding import Finding, Weight, worth_knowing
-from core.model.snapshot import Binding, Pod, Service, Snapshot
+from core.model.kafka import Pod
+from core.model.snapshot import Binding, Snapshot
 
 MISSING, PRESENT = "missing", "present"
+TAINT = (naming.DEDICATED_TAINT_KEY, naming.DEDICATED_TAINT_VALUE, "NoSchedule")
 GATES = naming.readiness_gate("")
 OFF_THEM, ASKS = "take it away, or", ": it drains nodes without a question to Kafka"
 
@@ -65,8 +67,6 @@ class SnapshotPart:
     # The layer that makes it; None: somebody else does, and the remedy says who.
     layer: str | None
     remedy: str = ""
-    # Fields that are judged by themselves, each with a remedy of its own.
-    judged: frozenset[str] = frozenset()
 
 
 COMPARED: Mapping[str, SnapshotPart] = {
@@ -148,11 +148,10 @@ COMPARED: Mapping[str, SnapshotPart] = {
     "budgets": SnapshotPart(
         "disruption budget",
         "PodDisruptionBudget",
-        {"min_available": "minAvailable", "max_unavailable": "maxUnavailable"},
+        {"least_available": "minAvailable", "most_unavailable": "maxUnavailable"},
         None,
         "`stillwater up` writes it again; where Strimzi makes it, look at the status of the Kafka "
         "and its pools, and at who else changed the number of nodes",
-        frozenset({"of_kafka"}),
     ),
     "termination_handlers": SnapshotPart(
         "node termination handler",
@@ -247,7 +246,7 @@ def _value_text(value: object, unit: str) -> str:
 def _services(
     expected: Expectation,
     bindings: Mapping[str, Binding],
-    services: Mapping[str, Service] | None,
+    services: Mapping[str, frozenset[str]] | None,
 ) -> Iterator[Drift]:
     """Find bindings that lead nowhere: the controller then takes every target out of the group."""
     if services is None:
@@ -263,11 +262,11 @@ def _services(
                     f"Strimzi makes it: `kubectl -n {expected.namespace} describe kafka "
                     f"{expected.cluster}`; delete the binding only if its broker is gone for good",
                 )
-        elif binding.port not in services[binding.service].ports:
+        elif binding.port not in services[binding.service]:
             yield Drift(
                 f"ports of {what}",
                 binding.port,
-                ", ".join(sorted(services[binding.service].ports)) or "none",
+                ", ".join(sorted(services[binding.service])) or "none",
                 "give the listener its name back: every target is deregistered meanwhile",
             )
 
@@ -277,10 +276,10 @@ def _pods(expected: Expectation, pods: Mapping[str, Pod]) -> Iterator[Drift]:
     for name, pod in pods.items():
         bindings = [
             naming.target_group_binding(expected.cluster, node)
-            for node in ((pod.node_id, None) if pod.is_broker else ())
+            for node in ((naming.node_id_of_pod(name), None) if pod.broker else ())
         ]
         wanted = frozenset(naming.readiness_gate(binding) for binding in bindings)
-        gates = frozenset(gate for gate in pod.gates if gate.startswith(GATES))
+        gates = frozenset(gate for gate in pod.readiness_gates if gate.startswith(GATES))
         restart = (
             f"`kubectl -n {expected.namespace} annotate pod {name} "
             f"strimzi.io/manual-rolling-update=true`: gates come only with a new pod"
@@ -323,16 +322,16 @@ def _second_handlers(expected: Expectation, found: Snapshot) -> Iterator[Drift]:
     """Find who drains Kafka's nodes beside the one termination handler that we tell when to."""
     ours = expected.snapshot.queues or {}
     for title, handler in (found.second_handlers or {}).items():
-        what = f"second node termination handler {title}"
-        if handler.queue is None and handler.on_kafkas_nodes:
+        what, queue = f"second node termination handler {title}", handler.queue_name
+        if queue is None and handler.wants.tolerates(*TAINT):
             how = "on Kafka's nodes, by the instance metadata"
             yield Drift(what, MISSING, how, f"{OFF_THEM} let it not tolerate their taint{ASKS}")
-        elif handler.queue in ours:
+        elif queue in ours:
             remedy = "take it away: of the drains that are meant for ours it takes its share"
-            yield Drift(what, MISSING, f"reads our queue {handler.queue}", remedy)
-        elif handler.queue is not None:
+            yield Drift(what, MISSING, f"reads our queue {queue}", remedy)
+        elif queue is not None:
             remedy = f"{OFF_THEM} let no rule send its queue events of Kafka's machines{ASKS}"
-            yield Drift(what, MISSING, f"reads queue {handler.queue}", remedy)
+            yield Drift(what, MISSING, f"reads queue {queue}", remedy)
 
 
 def _second_budget(expected: Expectation, found: Snapshot) -> Iterator[Drift]:
@@ -340,7 +339,7 @@ def _second_budget(expected: Expectation, found: Snapshot) -> Iterator[Drift]:
     strimzis = naming.kafka_component(expected.cluster)
     wanted = expected.snapshot.budgets or {}
     for name, budget in (found.budgets or {}).items():
-        if budget.of_kafka and name not in {*wanted, strimzis}:
+        if name not in {*wanted, strimzis} and budget.selects(_labels_of_nodes(expected.cluster)):
             yield Drift(
                 f"PodDisruptionBudget {name} over pods of Kafka's",
                 MISSING,
@@ -358,6 +357,19 @@ def _second_budget(expected: Expectation, found: Snapshot) -> Iterator[Drift]:
         )
 
 
+def _labels_of_nodes(name: str) -> dict[str, str]:
+    """Return what Strimzi labels pods of Kafka's nodes."""
+    return {
+        naming.CLUSTER_LABEL: name,
+        naming.KIND_LABEL: "Kafka",
+        "strimzi.io/name": naming.kafka_component(name),
+        "app.kubernetes.io/name": "kafka",
+        "app.kubernetes.io/instance": name,
+        "app.kubernetes.io/managed-by": naming.STRIMZI_OPERATOR,
+        "app.kubernetes.io/part-of": f"strimzi-{name}",
+    }
+
+
 def _connect_bindings(expected: Expectation, found: Snapshot) -> Iterator[Drift]:
     for binding in () if expected.connect else found.connect_bindings or ():
         yield Drift(
@@ -371,12 +383,12 @@ def _connect_bindings(expected: Expectation, found: Snapshot) -> Iterator[Drift]
 
 def _volumes(found: Snapshot) -> Iterator[Drift]:
     for name, volume in (found.volumes or {}).items():
-        if volume.reclaim_policy != constants.RETAIN_VOLUME:
+        if volume.reclaim != constants.RETAIN_VOLUME:
             patch = f'{{"spec":{{"persistentVolumeReclaimPolicy":"{constants.RETAIN_VOLUME}"}}}}'
             yield Drift(
                 f"reclaim policy of volume {name} ({volume.claim})",
                 constants.RETAIN_VOLUME,
-                volume.reclaim_policy,
+                _value_text(volume.reclaim, ""),
                 f"`kubectl patch pv {name} -p '{patch}'` now: the data goes with the claim",
             )
 
@@ -384,7 +396,7 @@ def _volumes(found: Snapshot) -> Iterator[Drift]:
 def unexamined_parts(expected: Expectation, found: Snapshot) -> Iterator[Finding]:
     """Say of what there was nothing to look at, so that nothing of it was found in order."""
     if found.pods is not None:
-        away = sorted(expected.nodes - {pod.node_id for pod in found.pods.values()})
+        away = sorted(expected.nodes - set(map(naming.node_id_of_pod, found.pods)))
         if away:
             yield worth_knowing(
                 "nodes-away",

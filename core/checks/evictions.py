@@ -1,15 +1,7 @@
-"""Judges who may make a pod of Kafka leave, and who is asked: budgets, webhooks, Drain Cleaner.
+"""Judges who makes a pod of Kafka leave: evictors, budgets, webhooks, preempting pods.
 
-Sources: the eviction API and the disruption controller, Strimzi's Drain Cleaner.
-
-Judges who else empties nodes: Cluster Autoscaler, tools that are known, accounts that may.
-
-Source: Cluster Autoscaler's rules of what blocks a scale-down; Kubernetes' RBAC.
-
-Judges who may push a broker off its node: pods of a higher priority that fit there.
-
-Source: Kubernetes' scheduler. For a pod that finds no room it deletes pods of lower priority; it
-asks no webhook, and no budget keeps it from that where nothing else makes room.
+Sources: the eviction API and the disruption controller; Strimzi's Drain Cleaner; Cluster
+Autoscaler's rules; RBAC; the scheduler, which deletes pods of lower priority and asks no webhook.
 """
 
 from __future__ import annotations
@@ -27,6 +19,7 @@ from core.checks.finding import (
 from core.checks.rule import rule
 from core.model.facts import ClusterFacts, every_kafka, node_of, pods_of
 from core.model.kafka import Pod, Rival
+from core.model.nodes import share
 from core.model.workloads import Autoscaler, DisruptionBudget, DrainCleaner
 from core.unknown import Unknown, of
 
@@ -80,15 +73,8 @@ def allowed_disruptions(budget: DisruptionBudget, covered: list[Pod]) -> int:
         return budget.expected_pods - budget.desired_healthy
     count = len(covered)
     if budget.least_available is not None:
-        return count - _share(budget.least_available, count)
-    return _share(budget.most_unavailable or "0", count)
-
-
-def _share(written: str, count: int) -> int:
-    """Return a number, or a share of the pods rounded up, as the disruption controller does."""
-    if written.endswith("%"):
-        return -(-int(written[:-1]) * count // 100)
-    return int(written)
+        return count - share(budget.least_available, count)
+    return share(budget.most_unavailable or "0", count)
 
 
 def _uncountable(budget: DisruptionBudget, covered: list[Pod]) -> bool:

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from core import constants, naming
+from core.checks.described import described_kafka
 from core.checks.drift import Expectation
-from core.cluster import rights
 from core.cluster.addresses import Route, routes
 from core.cluster.nodes import NodePool
 from core.cluster.spec import ClusterSpec
 from core.model import snapshot
+from core.model.facts import TargetGroup
+from core.model.nodes import ZONE_TAG, LifecycleHook, ScalingGroup
+from core.model.workloads import DisruptionBudget, TerminationHandler
 
 
 def expectation_of(spec: ClusterSpec, alarms: Iterable[str]) -> Expectation:
@@ -21,7 +24,7 @@ def expectation_of(spec: ClusterSpec, alarms: Iterable[str]) -> Expectation:
 
     `alarms` are the names of the spec's alarms, which whoever makes them knows.
     """
-    of_asg = spec.node_provisioner == "asg"
+    grouped = spec.node_provisioner == "asg"
     return Expectation(
         environment=spec.environment,
         cluster=spec.name,
@@ -42,8 +45,8 @@ def expectation_of(spec: ClusterSpec, alarms: Iterable[str]) -> Expectation:
         connect=spec.connect is not None,
         disks=sum(spec.nodes_of(pool) * len(pool.volumes) for pool in spec.pools),
         snapshot=snapshot.Snapshot(
-            groups=_groups(spec) if of_asg else None,
-            hooks=_hooks(spec) if of_asg else None,
+            groups=_groups(spec) if grouped else None,
+            hooks=_hooks(spec) if grouped else None,
             balancers={
                 naming.load_balancer(spec.prefix): snapshot.Balancer(
                     zones=frozenset(spec.availability_zones)
@@ -74,29 +77,8 @@ def expectation_of(spec: ClusterSpec, alarms: Iterable[str]) -> Expectation:
             drain_cleaners={},
             connect_bindings={},
             second_handlers={},
-            kafkas={spec.name: _kafka(spec)},
+            kafkas={spec.name: described_kafka(spec)},
         ),
-    )
-
-
-def _kafka(spec: ClusterSpec) -> snapshot.Kafka:
-    kafka = spec.kafka
-    doors = (
-        (constants.INTERNAL_LISTENER, kafka.internal_listener),
-        (kafka.listener.name, kafka.listener),
-    )
-    # Strimzi has no type of its own for tokens.
-    types = {"none": None, "oauth": "custom"}
-    return snapshot.Kafka(
-        doors=frozenset(
-            snapshot.door_of(
-                name, types.get(each.authentication, each.authentication), tls=each.tls
-            )
-            for name, each in doors
-        ),
-        authorization=kafka.authorization,
-        super_users=frozenset(),
-        everyone_may=rights.everyone_may(kafka.config),
     )
 
 
@@ -109,13 +91,14 @@ def _pools(spec: ClusterSpec) -> Mapping[str, tuple[NodePool, str]]:
     }
 
 
-def _groups(spec: ClusterSpec) -> Mapping[str, snapshot.Group]:
+def _groups(spec: ClusterSpec) -> Mapping[str, ScalingGroup]:
     return {
-        name: snapshot.Group(
+        name: ScalingGroup(
+            name=name,
             minimum=pool.nodes_per_zone,
             maximum=constants.MAXIMUM_PER_NODE * pool.nodes_per_zone,
             zones=frozenset({zone}),
-            zone_tag=zone,
+            tags={ZONE_TAG: zone},
             on_abandon=constants.RETAIN_INSTANCE,
             healthy_percent=constants.HEALTHY_PERCENT,
             suspended=frozenset(constants.SUSPENDED_PROCESSES),
@@ -124,14 +107,15 @@ def _groups(spec: ClusterSpec) -> Mapping[str, snapshot.Group]:
     }
 
 
-def _hooks(spec: ClusterSpec) -> Mapping[str, snapshot.Hook]:
-    hook = snapshot.Hook(
-        transition=constants.TERMINATING,
-        default_result=constants.ABANDON,
-        heartbeat_seconds=spec.timings.hook_heartbeat_timeout_seconds,
-    )
+def _hooks(spec: ClusterSpec) -> Mapping[str, LifecycleHook]:
     return {
-        snapshot.hook_of(name, group): hook for group in _pools(spec) for name in constants.HOOKS
+        snapshot.hook_of(name, group): LifecycleHook(
+            name=name,
+            default_result=constants.ABANDON,
+            heartbeat_seconds=spec.timings.hook_heartbeat_timeout_seconds,
+        )
+        for group in _pools(spec)
+        for name in constants.HOOKS
     }
 
 
@@ -139,18 +123,19 @@ def _target_group_name(spec: ClusterSpec, route: Route) -> str:
     return naming.target_group(spec.prefix, naming.target_group_role(route.node_id))
 
 
-def _target_group(spec: ClusterSpec, route: Route) -> snapshot.TargetGroup:
-    timings, of_broker = spec.timings, route.node_id is not None
-    return snapshot.TargetGroup(
+def _target_group(spec: ClusterSpec, route: Route) -> TargetGroup:
+    timings, per_broker = spec.timings, route.node_id is not None
+    return TargetGroup(
+        name=_target_group_name(spec, route),
         interval_seconds=timings.nlb_health_interval_seconds,
         timeout_seconds=timings.nlb_health_timeout_seconds,
         healthy_threshold=timings.nlb_healthy_threshold,
         unhealthy_threshold=constants.UNHEALTHY_THRESHOLD,
         deregistration_seconds=timings.nlb_deregistration_seconds,
         connection_termination="true",
-        cross_zone="true" if of_broker else "false",
+        cross_zone="true" if per_broker else "false",
         dns_failover=(
-            constants.DNS_FAILOVER_OF_BROKER if of_broker else constants.DNS_FAILOVER_OF_BOOTSTRAP
+            constants.DNS_FAILOVER_OF_BROKER if per_broker else constants.DNS_FAILOVER_OF_BOOTSTRAP
         ),
     )
 
@@ -205,22 +190,30 @@ def _queues(spec: ClusterSpec) -> Mapping[str, snapshot.Queue]:
     return found
 
 
-def _budgets(spec: ClusterSpec) -> dict[str, snapshot.Budget]:
+def _budgets(spec: ClusterSpec) -> dict[str, DisruptionBudget]:
     nodes = sum(spec.nodes_of(pool) for pool in spec.pools)
     # Brokers and controllers are counted together.
     available = max(0, nodes - constants.EVICTED_AT_A_TIME)
-    one = snapshot.Budget(min_available=str(available), max_unavailable=None)
-    if not spec.strimzi.own_budgets:
-        return {naming.kafka_component(spec.name): one}
-    everybody = snapshot.Budget(min_available="0", max_unavailable=None)
+    wanted = (
+        {
+            naming.budget_of_the_staying(spec.name): available,
+            naming.budget_of_the_leaving(spec.name): 0,
+        }
+        if spec.strimzi.own_budgets
+        else {naming.kafka_component(spec.name): available}
+    )
     return {
-        naming.budget_of_the_staying(spec.name): one,
-        naming.budget_of_the_leaving(spec.name): everybody,
+        name: DisruptionBudget(
+            namespace=spec.kubernetes.namespace, name=name, least_available=str(least)
+        )
+        for name, least in wanted.items()
     }
 
 
-def _termination_handler(spec: ClusterSpec) -> snapshot.TerminationHandler:
+def _termination_handler(spec: ClusterSpec) -> TerminationHandler:
     drain = spec.timings.nth_drain_timeout_seconds
-    return snapshot.TerminationHandler(
-        drain_timeout_seconds=drain, grace_seconds=drain + constants.NTH_EXIT_MARGIN_SECONDS
+    return TerminationHandler(
+        title=f"{constants.NTH_NAMESPACE}/{constants.NTH_RELEASE}",
+        drain_timeout_seconds=drain,
+        grace_seconds=drain + constants.NTH_EXIT_MARGIN_SECONDS,
     )

@@ -1,14 +1,7 @@
-"""Judges the Auto Scaling groups below Kafka: zones, room, hooks, what ends their machines.
+"""Judges Auto Scaling groups and managed node groups: zones, hooks, what ends their machines.
 
-Source: EC2 Auto Scaling's lifecycle hooks, instance lifecycle policy, health checks, processes.
-
-Judges EKS's managed node groups: how they update, repair, shrink, and whether they are well.
-
-Source: EKS's managed node groups, their update configuration and health issues.
-
-Judges what the next machine of a group will be, and what the present ones tell their pods.
-
-Sources: EC2's launch templates and launch configurations, placement groups, instance metadata.
+Sources: EC2 Auto Scaling's hooks, instance lifecycle policy, health checks and processes; EKS's
+update configuration and health issues; EC2's launch templates, placement groups and metadata.
 """
 
 from __future__ import annotations
@@ -25,7 +18,7 @@ from core.checks.finding import (
 )
 from core.checks.rule import rule
 from core.model.facts import ClusterFacts, grace_of, machines_of, nodes_of, pods_on, pool_names
-from core.model.nodes import MachineTemplate, ManagedNodeGroup, ScalingGroup, TerminationHook
+from core.model.nodes import LifecycleHook, MachineTemplate, ManagedNodeGroup, ScalingGroup, share
 from core.unknown import mapping_of, of
 from core.words import span
 
@@ -52,7 +45,7 @@ def managed_findings(group: ScalingGroup, subject: str, seen: ClusterFacts) -> I
 
 def _updates(managed: ManagedNodeGroup, group: ScalingGroup, subject: str) -> Iterator[Finding]:
     name = managed.name
-    at_once = managed.at_once or -(-(managed.percent_at_once or 0) * group.desired // 100)
+    at_once = managed.at_once or share(f"{managed.percent_at_once or 0}%", group.desired)
     if at_once > 1:
         yield producer_may_stall(
             "managed-update",
@@ -143,10 +136,7 @@ def groups(seen: ClusterFacts) -> Iterator[Finding]:
         subject = group.title
         yield from _room(group, subject)
         yield from _there(group, subject)
-        yield from _launching(group, subject)
-        yield from _shrinks(group, subject, seen)
-        yield from _now(group, subject, seen)
-        yield from _zone_findings(group, subject, seen)
+        yield from _members(group, subject, seen)
         if group.managed_node_group:
             yield from managed_findings(group, subject, seen)
         else:
@@ -189,6 +179,14 @@ def _room(group: ScalingGroup, subject: str) -> Iterator[Finding]:
             f"{', '.join(stopped)} is suspended: a node that fails is not replaced",
             f"resume {', '.join(stopped)}",
         )
+    if group.launch_hooks and not group.managed_node_group:
+        yield worth_knowing(
+            "launch-hook",
+            subject,
+            f"a new machine waits in {listing(group.launch_hooks)}, and ends when nobody completes "
+            f"that in time (ABANDON), with the broker that came to it meanwhile",
+            "see that whoever completes it runs, or set its default result to CONTINUE",
+        )
 
 
 def _there(group: ScalingGroup, subject: str) -> Iterator[Finding]:
@@ -219,8 +217,8 @@ def _there(group: ScalingGroup, subject: str) -> Iterator[Finding]:
         )
 
 
-def _shrinks(group: ScalingGroup, subject: str, seen: ClusterFacts) -> Iterator[Finding]:
-    """Find a group that wants fewer nodes than Kafka alone has of it."""
+def _members(group: ScalingGroup, subject: str, seen: ClusterFacts) -> Iterator[Finding]:
+    """Find what a group does to nodes of Kafka today, or cannot do for them."""
     held = {pod.node for pod in pods_on(group, seen)}
     if group.desired < len(held) and not group.weighted:
         yield broker_may_die(
@@ -230,22 +228,68 @@ def _shrinks(group: ScalingGroup, subject: str, seen: ClusterFacts) -> Iterator[
             f"or is about to",
             f"set its desired capacity to {len(held)} or more",
         )
+    named = {node.instance_id: node.name for node in nodes_of(group, seen)}
+    states = {named[i]: state for i, state in (group.states or {}).items() if i in named}
+    if ending := [f"{n} is {state}" for n, state in states.items() if state.startswith(ENDING)]:
+        yield broker_may_die(
+            "group-ending",
+            subject,
+            f"{listing(ending)}: the group ends it, with the pods of Kafka that are still on it",
+            "see that its drain goes on, and let no other node leave meanwhile",
+        )
+    if aside := [name for name, state in states.items() if state == "Standby"]:
+        yield producer_may_stall(
+            "group-standby",
+            subject,
+            f"{listing(aside)} is in standby: the group does not replace it when it fails",
+            "return it to service",
+        )
+    apart = [n for n in nodes_of(group, seen) if n.zone and n.zone not in group.zones]
+    if apart:
+        yield broker_may_die(
+            "group-moved",
+            subject,
+            f"{listing(f'{node.name} is in {node.zone}' for node in apart)}, and it starts nodes "
+            f"in {listing(group.zones)} alone: a replacement cannot take the broker's volume",
+            "give it a subnet of that zone again before the node leaves",
+        )
 
 
 @rule("groups")
-def by_themselves(seen: ClusterFacts) -> Iterator[Finding]:
+def self_acting(seen: ClusterFacts) -> Iterator[Finding]:
     """Find groups that end, exchange or lower machines by themselves, whoever runs on them."""
     for group in mapping_of(seen.groups).values():
         subject = group.title
         yield from _own_ends(group, subject)
-        yield from _at_once(group, subject)
-        yield from _next_ones(group, subject)
         yield from _lowering_findings(group, subject, len(nodes_of(group, seen)), seen)
         yield from _refresh_findings(group, subject, seen)
 
 
-def _next_ones(group: ScalingGroup, subject: str) -> Iterator[Finding]:
-    """Find a group whose next machine is one that AWS takes back, or one that was there before."""
+def _own_ends(group: ScalingGroup, subject: str) -> Iterator[Finding]:
+    """Find settings by which a group ends machines, or starts such as do not stay."""
+    if group.lifetime_seconds:
+        yield broker_may_die(
+            "group-lifetime",
+            subject,
+            f"its maximum instance lifetime is {span(group.lifetime_seconds)}: Auto Scaling "
+            f"replaces a node of that age whatever Kafka does at the time",
+            "remove the maximum instance lifetime and replace the nodes one by one",
+        )
+    for opinion, said in ENDED_BY.items():
+        if opinion in group.asks:
+            weight = Weight.PRODUCER if opinion == "EBS" else Weight.BROKER
+            yield Finding("group-health", weight, subject, *said)
+    least, _most = group.healthy_percent or (100, 100)
+    out = group.desired - share(f"{least}%", group.desired)
+    if out > 1 and not group.weighted:
+        yield producer_may_stall(
+            "group-maintenance",
+            subject,
+            f"its instance maintenance policy keeps {least} % healthy: {out} of "
+            f"its {group.desired} nodes may end at once when they are unhealthy, refreshed or too "
+            f"old",
+            "set MinHealthyPercentage to 100 and MaxHealthyPercentage above it",
+        )
     if group.reuses:
         yield producer_may_stall(
             "group-warm-pool",
@@ -286,26 +330,6 @@ def _lowering_findings(
         )
 
 
-def _now(group: ScalingGroup, subject: str, seen: ClusterFacts) -> Iterator[Finding]:
-    """Find what a group does to nodes of Kafka at this moment."""
-    named = {node.instance_id: node.name for node in nodes_of(group, seen)}
-    states = {named[i]: state for i, state in (group.states or {}).items() if i in named}
-    if ending := [f"{n} is {state}" for n, state in states.items() if state.startswith(ENDING)]:
-        yield broker_may_die(
-            "group-ending",
-            subject,
-            f"{listing(ending)}: the group ends it, with the pods of Kafka that are still on it",
-            "see that its drain goes on, and let no other node leave meanwhile",
-        )
-    if aside := [name for name, state in states.items() if state == "Standby"]:
-        yield producer_may_stall(
-            "group-standby",
-            subject,
-            f"{listing(aside)} is in standby: the group does not replace it when it fails",
-            "return it to service",
-        )
-
-
 def _refresh_findings(group: ScalingGroup, subject: str, seen: ClusterFacts) -> Iterator[Finding]:
     if status := mapping_of(seen.refreshes).get(group.name):
         yield broker_may_die(
@@ -314,62 +338,6 @@ def _refresh_findings(group: ScalingGroup, subject: str, seen: ClusterFacts) -> 
             f"an instance refresh is {status}: it replaces every node, at a pace that knows "
             f"nothing of Kafka's replicas",
             "cancel it, and replace the nodes one by one when Kafka is whole",
-        )
-
-
-def _zone_findings(group: ScalingGroup, subject: str, seen: ClusterFacts) -> Iterator[Finding]:
-    """Find a group whose next node starts in another zone than those it has."""
-    apart = [n for n in nodes_of(group, seen) if n.zone and n.zone not in group.zones]
-    if apart:
-        yield broker_may_die(
-            "group-moved",
-            subject,
-            f"{listing(f'{node.name} is in {node.zone}' for node in apart)}, and it starts nodes "
-            f"in {listing(group.zones)} alone: a replacement cannot take the broker's volume",
-            "give it a subnet of that zone again before the node leaves",
-        )
-
-
-def _launching(group: ScalingGroup, subject: str) -> Iterator[Finding]:
-    """Name hooks by which a machine that has just joined may end again."""
-    if group.launch_hooks and not group.managed_node_group:
-        yield worth_knowing(
-            "launch-hook",
-            subject,
-            f"a new machine waits in {listing(group.launch_hooks)}, and ends when nobody completes "
-            f"that in time (ABANDON), with the broker that came to it meanwhile",
-            "see that whoever completes it runs, or set its default result to CONTINUE",
-        )
-
-
-def _own_ends(group: ScalingGroup, subject: str) -> Iterator[Finding]:
-    if group.lifetime_seconds:
-        yield broker_may_die(
-            "group-lifetime",
-            subject,
-            f"its maximum instance lifetime is {span(group.lifetime_seconds)}: Auto Scaling "
-            f"replaces a node of that age whatever Kafka does at the time",
-            "remove the maximum instance lifetime and replace the nodes one by one",
-        )
-    for opinion, said in ENDED_BY.items():
-        if opinion in group.asks:
-            weight = Weight.PRODUCER if opinion == "EBS" else Weight.BROKER
-            yield Finding("group-health", weight, subject, *said)
-
-
-def _at_once(group: ScalingGroup, subject: str) -> Iterator[Finding]:
-    """Find a maintenance policy by which the group itself ends several machines at once."""
-    if group.healthy_percent is None or group.weighted:
-        return
-    out = group.desired - -(-group.healthy_percent * group.desired // 100)
-    if out > 1:
-        yield producer_may_stall(
-            "group-maintenance",
-            subject,
-            f"its instance maintenance policy keeps {group.healthy_percent} % healthy: {out} of "
-            f"its {group.desired} nodes may end at once when they are unhealthy, refreshed or too "
-            f"old",
-            "set MinHealthyPercentage to 100 and MaxHealthyPercentage above it",
         )
 
 
@@ -400,7 +368,7 @@ def _hooks(group: ScalingGroup, subject: str, seen: ClusterFacts) -> Iterator[Fi
         yield from _time(hook, group, subject, seen)
 
 
-def _holds(hook: TerminationHook, group: ScalingGroup, seen: ClusterFacts) -> bool:
+def _holds(hook: LifecycleHook, group: ScalingGroup, seen: ClusterFacts) -> bool:
     """Say whether a hook keeps its machine for as long as a drain takes, and afterwards."""
     kept = hook.default_result == "ABANDON" and group.retains_on_abandon
     return kept and not _too_short(hook, *_asked_of(group, seen), seen)
@@ -413,7 +381,7 @@ def _asked_of(group: ScalingGroup, seen: ClusterFacts) -> tuple[int, int]:
     return grace_of(pods_on(group, seen)), drain
 
 
-def _too_short(hook: TerminationHook, grace: int, drain: int, seen: ClusterFacts) -> bool:
+def _too_short(hook: LifecycleHook, grace: int, drain: int, seen: ClusterFacts) -> bool:
     beats = [h.beat_seconds for h in of(seen.handlers) if h.queue_mode and h.beat_seconds]
     if any(beat < hook.heartbeat_seconds for beat in beats):
         return False
@@ -421,7 +389,7 @@ def _too_short(hook: TerminationHook, grace: int, drain: int, seen: ClusterFacts
 
 
 def _time(
-    hook: TerminationHook, group: ScalingGroup, subject: str, seen: ClusterFacts
+    hook: LifecycleHook, group: ScalingGroup, subject: str, seen: ClusterFacts
 ) -> Iterator[Finding]:
     grace, drain = _asked_of(group, seen)
     if _too_short(hook, grace, drain, seen):

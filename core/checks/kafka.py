@@ -1,11 +1,7 @@
-"""Judges what a Kafka resource and its topics say: replicas, listeners, who looks after it.
+"""Judges what a Kafka resource and its topics say, and names what was asked for and not seen.
 
-Sources: Kafka's broker configuration and its defaults, Strimzi's Kafka resource and operator.
-
-Names what was asked for and not seen: of such a part nothing good is said either.
-
-A cluster that sleeps, a node or claim that is not listed, a setting that is no number: each would
-pass every other judge without a word.
+A cluster that sleeps or a node that is not listed would pass every other judge without a word.
+Sources: Kafka's broker configuration and its defaults; Strimzi's Kafka resource and operator.
 """
 
 from __future__ import annotations
@@ -23,7 +19,7 @@ from core.checks.finding import (
     worth_knowing,
 )
 from core.checks.rule import rule
-from core.model.facts import ClusterFacts, every_kafka, node_of, of_kafka, pods_of, pool_names
+from core.model.facts import ClusterFacts, every_kafka, node_of, parts_of, pods_of, pool_names
 from core.model.kafka import Kafka, Pod, PodSet
 from core.unknown import Unknown, of
 
@@ -93,7 +89,7 @@ def _brokers(kafka: Kafka, seen: ClusterFacts) -> int:
     """Return how many brokers there are, or are to be; 0 where nobody can tell."""
     wanted = sum(
         pool.replicas
-        for pool in of_kafka(seen.pools, kafka)
+        for pool in parts_of(seen.pools, kafka)
         if not pool.roles or "broker" in pool.roles
     )
     return max(wanted, kafka.replicas or 0, sum(pod.broker for pod in pods_of(seen, kafka)))
@@ -136,7 +132,7 @@ def topics(seen: ClusterFacts) -> Iterator[Finding]:
         if default is None or least is None:
             continue
         weak: dict[str, list[str]] = {}
-        for topic in of_kafka(seen.topics, kafka):
+        for topic in parts_of(seen.topics, kafka):
             # What a topic leaves to the brokers is found at the brokers.
             own = topic.replicas is not None or topic.min_in_sync is not None
             replicas = default if topic.replicas is None else topic.replicas
@@ -157,7 +153,7 @@ def topics(seen: ClusterFacts) -> Iterator[Finding]:
 
 def _loose_topics(kafka: Kafka, seen: ClusterFacts) -> Iterator[Finding]:
     """Find topics whose own settings lose what was acknowledged."""
-    mine = of_kafka(seen.topics, kafka)
+    mine = parts_of(seen.topics, kafka)
     # With one replica it is found among those that stop.
     kept = [t for t in mine if t.min_in_sync is not None and t.replicas != 1]
     if single := [t.name for t in kept if (t.min_in_sync or 0) < LEAST_IN_SYNC]:
@@ -207,7 +203,7 @@ def running(seen: ClusterFacts) -> Iterator[Finding]:
         return
     for kafka in of(seen.kafkas):
         pods = pods_of(seen, kafka)
-        pools = of_kafka(seen.pools, kafka)
+        pools = parts_of(seen.pools, kafka)
         # Without a pool the resource itself says how many.
         wanted = sum(pool.replicas for pool in pools) if pools else kafka.replicas or 1
         said = lacks(pods, wanted)
@@ -303,7 +299,7 @@ def operators(seen: ClusterFacts) -> Iterator[Finding]:
 def carried_out(seen: ClusterFacts) -> Iterator[Finding]:
     """Find pod sets that bring no pod back, and rebalances that move replicas at this moment."""
     for kafka in of(seen.kafkas):
-        for each in of_kafka(seen.pod_sets, kafka):
+        for each in parts_of(seen.pod_sets, kafka):
             yield from _pod_set(each, kafka.title)
         if kafka.unreconciled:
             yield worth_knowing(
@@ -313,7 +309,7 @@ def carried_out(seen: ClusterFacts) -> Iterator[Finding]:
                 "rolled at any moment, or once a pause or an error is over",
                 "let the operator carry it out before any node leaves",
             )
-        if moving := [each.name for each in of_kafka(seen.rebalances, kafka)]:
+        if moving := [each.name for each in parts_of(seen.rebalances, kafka)]:
             yield producer_may_stall(
                 "rebalancing",
                 kafka.title,
@@ -393,7 +389,7 @@ def asleep(seen: ClusterFacts) -> Iterator[Finding]:
     """Find Kafkas that want no pods today, so that nothing below them was judged."""
     for kafka in of(seen.kafkas):
         if seen.pods == () or (of(seen.pods) and not pods_of(seen, kafka)):
-            pools = of_kafka(seen.pools, kafka)
+            pools = parts_of(seen.pools, kafka)
             if pools and not sum(pool.replicas for pool in pools):
                 yield not_judged(
                     "asleep",

@@ -1,19 +1,7 @@
-"""Judges the machines below Kafka one by one: what AWS does to them, who would replace them.
+"""Judges the machines below Kafka: what AWS and Karpenter do to them, who would replace them.
 
-Sources: EC2's scheduled events, status checks and instance states; tags of those who start machines
-without Auto Scaling.
-
-Judges whether a cluster lets a group's next machine join.
-
-Source: EKS's access entries and the ConfigMap aws-auth, by which a node's role is known.
-
-Judges whether a NodePool of Karpenter's can start a node for the brokers that its nodes hold.
-
-Source: Karpenter's NodePools: requirements, limits, static capacity, their Ready condition.
-
-Judges what Karpenter and EKS Auto Mode do to nodes of Kafka by themselves.
-
-Sources: Karpenter's disruption, before karpenter.sh/v1 and since; EKS Auto Mode's node lifetime.
+Sources: EC2's scheduled events and status checks; EKS's access entries and aws-auth; Karpenter's
+NodePools and disruption, before karpenter.sh/v1 and since; EKS Auto Mode's node lifetime.
 """
 
 from __future__ import annotations
@@ -280,12 +268,6 @@ def findings(pool: NodePool, nodes: list[Node], pods: list[Pod]) -> Iterator[Fin
             f"Karpenter starts no node of it: {pool.stuck}; a broker that leaves waits for one",
             "settle that before any node leaves",
         )
-    yield from _unusable(pool, nodes, pods, subject)
-
-
-def _unusable(
-    pool: NodePool, nodes: list[Node], pods: list[Pod], subject: str
-) -> Iterator[Finding]:
     apart = [n for n in nodes if n.zone and not pool.may_start(ZONE, n.zone)]
     if apart:
         yield broker_may_die(
@@ -385,7 +367,7 @@ def _consolidation(pool: NodePool, exposed: list[str]) -> Iterator[Finding]:
     if still or not exposed or (budget is not None and budget.written in AT_MOST_ONE):
         return
     held = "no budget holds that to one node at a time"
-    if budget is not None and budget.of(pool.nodes or 0) <= 1:
+    if budget is not None and budget.count(pool.nodes or 0) <= 1:
         held = f"a budget of {budget.written} is one node at a time while the pool is small"
     yield producer_may_stall(
         "karpenter-consolidation",
@@ -400,9 +382,9 @@ def _consolidation(pool: NodePool, exposed: list[str]) -> Iterator[Finding]:
 def _drift(pool: NodePool, exposed: list[str]) -> Iterator[Finding]:
     """Find a pool of which a new image, or a change of its template, replaces nodes together."""
     budget = pool.at_once("Drifted")
-    if not exposed or (budget is not None and budget.of(pool.nodes or 0) <= 1):
+    if not exposed or (budget is not None and budget.count(pool.nodes or 0) <= 1):
         return
-    many = "all of its nodes" if budget is None else f"{budget.of(pool.nodes or 0)} of its nodes"
+    many = "all of its nodes" if budget is None else f"{budget.count(pool.nodes or 0)} of its nodes"
     yield producer_may_stall(
         "karpenter-drift",
         f"NodePool {pool.name}",

@@ -18,7 +18,7 @@ from typing import Any
 from core.checks.finding import Finding, Weight, unknown, worth_knowing
 from core.checks.rule import Judge, rule
 from core.instances import STANDARD_QUOTA
-from core.model.account import Account, NeededNetwork, Needs, StandingVpc, Subnet, Zone
+from core.model.account import Account, NeededNetwork, Needs, StandingVpc, Subnet
 from core.model.facts import ClusterFacts
 from core.regions import WITHOUT_EKS, refusal
 from core.unknown import Unknown, entry, of
@@ -278,7 +278,11 @@ def zones(needs: Needs, account: Account) -> Iterator[Finding]:
     if isinstance(account.zones, Unknown):
         yield unknown(part, account.zones)
         return
-    fit = sorted(name for name, zone in account.zones.items() if _has_eks(zone))
+    fit = sorted(
+        name
+        for name, zone in account.zones.items()
+        if zone.available and zone.zone_id not in WITHOUT_EKS
+    )
     instead = f"choose among {', '.join(fit) or 'other zones'}"
     for name in needs.zones:
         zone = account.zones.get(name)
@@ -297,10 +301,6 @@ def zones(needs: Needs, account: Account) -> Iterator[Finding]:
             yield _no(
                 "zones", part, f"zone {name} is not available at the moment", f"{instead}, or wait"
             )
-
-
-def _has_eks(zone: Zone) -> bool:
-    return zone.available and zone.zone_id not in WITHOUT_EKS
 
 
 @account_rule

@@ -1,20 +1,7 @@
-"""Judges Kafkas that are not Strimzi's, as far as Kubernetes alone can tell, and names the rest.
+"""Judges what is not Strimzi's Kafka: other Kafkas, ZooKeeper, neighbours, service meshes.
 
-What their pods have in common with Strimzi's (grace, budgets, nodes, volumes, memory) is judged
-beside those, in the same words.
-
-Judges what else a drain of Kafka's nodes waits for: pods of others that stand beside brokers.
-
-Sources: the eviction API and the disruption controller; how drainers wait for every pod of a node.
-
-Judges what a service mesh puts beside Kafka: proxies that end before the broker does.
-
-Source: Istio's and Linkerd's sidecars, which end with their pod's first signal unless they are
-init containers that restart.
-
-Judges the ZooKeeper pods of a Kafka that keeps its metadata there: votes, nodes, zones.
-
-Source: ZooKeeper's majority; a Kafka without one elects no leaders, as one without its quorum.
+Sources: the eviction API; sidecars of Istio and Linkerd, which end with their pod's first signal
+unless they are init containers that restart; ZooKeeper's majority.
 """
 
 from __future__ import annotations
@@ -34,7 +21,7 @@ from core.checks.finding import (
 from core.checks.kafka import LEAST_REPLICAS, durability, lacks, whole_number
 from core.checks.rule import rule
 from core.model.facts import ClusterFacts, every_kafka, node_of, pods_of, zone_of
-from core.model.kafka import Flavour, Kafka, OtherKafka, ZooKeeperPod
+from core.model.kafka import Flavour, Kafka, ZooKeeperPod
 from core.model.workloads import DisruptionBudget, Neighbour
 from core.unknown import Unknown, of
 
@@ -202,19 +189,17 @@ def unjudged_parts(seen: ClusterFacts) -> Iterator[Finding]:
             missing.append(f"what the readiness probe of {listing(probed)} means")
         if other.unseen is not None or not pods:
             missing.append(f"its pods ({other.unseen or 'none was found'})")
+        kafka = other.flavour is Flavour.KAFKA
+        whose = "not Strimzi's" if kafka else f"{other.flavour} and not Kafka"
         came = listing(other.ways_in) if other.ways_in else "no Service that selects its pods"
         yield not_judged(
             "not-strimzi",
             other.title,
-            f"it runs {other.image}, which is {_whose(other)}: not judged were "
+            f"it runs {other.image}, which is {whose}: not judged were "
             f"{'; '.join(missing)}. Clients come in by {came}",
             "ask Kafka itself before each node: kafka-topics.sh --describe with "
             "--under-min-isr-partitions and --at-min-isr-partitions",
         )
-
-
-def _whose(other: OtherKafka) -> str:
-    return "not Strimzi's" if other.flavour is Flavour.KAFKA else f"{other.flavour} and not Kafka"
 
 
 # Strimzi's label of pods of a Kafka, ZooKeeper's among them.

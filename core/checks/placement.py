@@ -25,7 +25,7 @@ from core.model.facts import (
     every_kafka,
     machine_of,
     node_of,
-    of_kafka,
+    parts_of,
     pods_of,
     zone_of,
 )
@@ -141,7 +141,7 @@ def quorum(seen: ClusterFacts) -> Iterator[Finding]:
 
 def _voters_wanted(kafka: Kafka, seen: ClusterFacts) -> int:
     """Return how many controllers the node pools want; 0 where none says so."""
-    pools = of_kafka(seen.pools, kafka)
+    pools = parts_of(seen.pools, kafka)
     return sum(pool.replicas for pool in pools if "controller" in pool.roles)
 
 

@@ -1,11 +1,7 @@
-"""Judges what pods of Kafka say of themselves: memory, marks, where they may run again.
+"""Judges what pods of Kafka say of themselves, and who changes how many there are.
 
-Sources: Kubernetes' scheduler (labels, taints, priority), eviction and memory; the JVM's heap;
-Strimzi's annotations of pods.
-
-Judges autoscalers that change how many brokers a Kafka has.
-
-Sources: Kubernetes' HorizontalPodAutoscaler; Strimzi's check before it removes a broker.
+Sources: Kubernetes' scheduler, eviction and HorizontalPodAutoscaler; the JVM's heap; Strimzi's
+annotations of pods, and its check before it removes a broker.
 """
 
 from __future__ import annotations

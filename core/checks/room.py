@@ -1,15 +1,7 @@
-"""Judges whether AWS has room for one machine more beside Kafka's: addresses, vCPUs, disks.
+"""Judges whether AWS has room and a way for one machine more, and how EBS describes Kafka's disks.
 
-A rotation starts the replacement before the old machine goes. Sources: Amazon VPC's subnets, the
-VPC CNI, Service Quotas.
-
-Judges whether nodes reach AWS from their subnets: default routes, NAT gateways, endpoints.
-
-Source: Amazon VPC's route tables; what EKS asks of clusters without a way to the internet.
-
-Judges Kafka's disks as EBS itself describes them, whatever their class and claim say.
-
-Source: EBS's volumes: states, Multi-Attach, encryption under another account's key, modifications.
+A rotation starts the replacement before the old machine goes. Sources: Amazon VPC's subnets and
+route tables; the VPC CNI; Service Quotas; EKS's private clusters; EBS's volumes.
 """
 
 from __future__ import annotations
@@ -67,7 +59,15 @@ def addresses(seen: ClusterFacts) -> Iterator[Finding]:
             if free < (COMFORTABLE if wanted < PREFIX else COMFORTABLE_BY_PREFIX):
                 yield _short(title, zone, sorted(there), free, wanted)
     yield from _nowhere(seen, seen.subnets)
-    yield from _custom_networking(seen)
+    named = [e.title for e in of(seen.essentials) if e.what == VPC_CNI and e.elsewhere]
+    if named:
+        yield not_judged(
+            "subnet-elsewhere",
+            listing(named),
+            "it gives pods addresses of other subnets (custom networking, ENIConfig): how many "
+            "are free there was not judged",
+            "see that the subnets that the ENIConfigs name have addresses free, in every zone",
+        )
 
 
 def _nowhere(seen: ClusterFacts, known: Mapping[str, Subnet]) -> Iterator[Finding]:
@@ -163,18 +163,6 @@ def _short(title: str, zone: str, subnets: list[str], free: int, wanted: int) ->
     )
 
 
-def _custom_networking(seen: ClusterFacts) -> Iterator[Finding]:
-    named = [e.title for e in of(seen.essentials) if e.what == VPC_CNI and e.elsewhere]
-    if named:
-        yield not_judged(
-            "subnet-elsewhere",
-            listing(named),
-            "it gives pods addresses of other subnets (custom networking, ENIConfig): how many "
-            "are free there was not judged",
-            "see that the subnets that the ENIConfigs name have addresses free, in every zone",
-        )
-
-
 @rule("machine_quotas")
 def machines(seen: ClusterFacts) -> Iterator[Finding]:
     """Find families of machines of which the account may have no more."""
@@ -263,7 +251,7 @@ def ways_out(seen: ClusterFacts) -> Iterator[Finding]:
             f"there fetches no image and does not join",
             "give the route table a NAT gateway that is there",
         )
-    yield from _by_endpoints(mine, ways, seen)
+    yield from _endpoint_findings(mine, ways, seen)
     yield from _one_nat(mine, ways)
 
 
@@ -324,7 +312,7 @@ def lacking(
     return [service for service in wanted if service not in have]
 
 
-def _by_endpoints(
+def _endpoint_findings(
     subnets: Mapping[str, Subnet], ways: Mapping[str, WayOut], seen: ClusterFacts
 ) -> Iterator[Finding]:
     """Find subnets without a default route, and the endpoints that they lack in its place."""

@@ -19,7 +19,7 @@ from core.checks.finding import (
     worth_knowing,
 )
 from core.checks.rule import rule
-from core.model.facts import ClusterFacts, of_kafka, pods_of
+from core.model.facts import ClusterFacts, parts_of, pods_of
 from core.model.kafka import Kafka
 from core.model.workloads import Operator
 from core.unknown import Unknown, of
@@ -182,7 +182,7 @@ def _ending(
 def shrinking(seen: ClusterFacts) -> Iterator[Finding]:
     """Name Kafkas that have more brokers than their pools want."""
     for kafka in of(seen.kafkas):
-        mine = of_kafka(seen.pools, kafka)
+        mine = parts_of(seen.pools, kafka)
         # Of a pool that names no roles its pods are brokers.
         wanted = sum(pool.replicas for pool in mine if not pool.roles or "broker" in pool.roles)
         there = sum(pod.broker for pod in pods_of(seen, kafka))

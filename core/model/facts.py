@@ -1,7 +1,4 @@
-"""One EKS cluster with everything read of it. A part that could not be read is an Unknown.
-
-Facts of the account and region around a cluster that somebody else made, as AWS tells them.
-"""
+"""Holds everything read of one EKS cluster, its account and its region, and finds things in it."""
 
 from __future__ import annotations
 
@@ -203,18 +200,28 @@ class AwsHealth:
     without_plan: bool = False
 
 
+# Of an attribute that a target group does not have.
+UNSET = "none"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetGroup:
-    """A target group that a binding sends pods of Kafka to."""
+    """A target group that a binding sends pods of Kafka to, and its health check."""
 
     name: str
     balancers: tuple[str, ...] = ()
+    interval_seconds: int = 0
+    timeout_seconds: int = 0
+    healthy_threshold: int = 0
+    unhealthy_threshold: int = 0
     deregistration_seconds: int = 300
     # What becomes of connections: when that delay is over, and when a target is unhealthy.
-    ends_deregistered: bool = False
+    connection_termination: str = UNSET
     ends_unhealthy: bool = True
     preserves_client_ip: bool = False
-    cross_zone: bool = False
+    # As written, or as its balancers say where it leaves that to them.
+    cross_zone: str = UNSET
+    dns_failover: str = UNSET
     network: bool = True
 
 
@@ -349,14 +356,14 @@ def every_kafka(seen: ClusterFacts) -> tuple[Kafka | OtherKafka, ...]:
     return (*of(seen.kafkas), *of(seen.other_kafkas))
 
 
-def of_kafka(part: tuple[Owned, ...] | Unknown, kafka: Kafka | OtherKafka) -> list[Owned]:
+def parts_of(part: tuple[Owned, ...] | Unknown, kafka: Kafka | OtherKafka) -> list[Owned]:
     """Return what of a part belongs to one Kafka."""
     return [e for e in of(part) if (e.namespace, e.kafka) == (kafka.namespace, kafka.name)]
 
 
 def pods_of(seen: ClusterFacts, kafka: Kafka | OtherKafka) -> list[Pod]:
     """Return the pods of one Kafka."""
-    return of_kafka(seen.pods, kafka)
+    return parts_of(seen.pods, kafka)
 
 
 def node_of(pod: Pod, seen: ClusterFacts) -> Node | None:

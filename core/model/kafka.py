@@ -21,6 +21,15 @@ class KafkaListener:
     kind: str = "internal"
     # Its NetworkPolicy lets only some in.
     fenced: bool = False
+    tls: bool = False
+
+    @property
+    def door(self) -> str:
+        """What it asks of its clients, as a finding names it."""
+        asked = (
+            f"asks for {self.authentication}" if self.authentication else "asks nobody who they are"
+        )
+        return f"{self.name} {asked}, {'over' if self.tls else 'without'} TLS"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +57,10 @@ class Kafka:
     listeners: tuple[KafkaListener, ...]
     # The broker settings as written in the resource; what is absent is Kafka's default.
     config: Mapping[str, str]
+    # Strimzi's type; none: whoever is let in may do everything.
+    authorization: str = "none"
+    # Beside Strimzi's own.
+    super_users: frozenset[str] = frozenset()
     zookeeper: bool = False
     # How many pods of ZooKeeper it wants; 0: it has none, or none any more.
     zookeeper_replicas: int = 0
@@ -82,6 +95,15 @@ class Kafka:
     @property
     def title(self) -> str:
         return f"Kafka {self.namespace}/{self.name}"
+
+    @property
+    def doors(self) -> frozenset[str]:
+        return frozenset(each.door for each in self.listeners)
+
+    @property
+    def everyone_may(self) -> bool:
+        """Whether everybody may do what no ACL takes away."""
+        return self.config.get("allow.everyone.if.no.acl.found", "").lower() == "true"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,24 +187,24 @@ class Pod:
     kafka: str
     broker: bool
     controller: bool = False
-    node: str | None
+    node: str | None = None
     # None where its status says nothing of it.
     ready: bool | None = True
     # Deleted, and not gone yet.
     leaving: bool = False
     # The kind of what controls it.
     owner: str | None = None
-    grace_seconds: int
+    grace_seconds: int = 30
     # Of Kafka's own container.
     image: str = ""
-    labels: Mapping[str, str]
-    annotations: Mapping[str, str]
-    readiness_gates: frozenset[str]
-    claims: tuple[str, ...]
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    readiness_gates: frozenset[str] = frozenset()
+    claims: tuple[str, ...] = ()
     # Of its log directories, those that are in the pod itself.
     scratch: tuple[str, ...] = ()
     # Whether the scheduler is forbidden to place a second one on its node.
-    alone_on_its_node: bool
+    alone_on_its_node: bool = True
     # Whether it tolerates the taint by which Karpenter empties a node.
     ignores_disruption: bool = False
     wants: Placement = ANYWHERE
@@ -229,9 +251,9 @@ class Volume:
     namespace: str
     claim: str
     reclaim: str | None
-    storage_class: str | None
-    binding: str | None
-    expandable: bool | None
+    storage_class: str | None = None
+    binding: str | None = None
+    expandable: bool | None = None
     # Whether the volume can be used from one node alone.
     on_node: bool = False
     # A network file system by its driver, which Kafka is not made for.

@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from fnmatch import fnmatchcase
 
+from core import naming
+from core.constants import RETAIN_INSTANCE, TERMINATING
 from core.placement import UNLIMITED, Amounts, Taint
 from core.selectors import Requirement
 
 # EBS's own driver, and the one that EKS Auto Mode brings.
 EBS_DRIVERS = frozenset({"ebs.csi.aws.com", "ebs.csi.eks.amazonaws.com"})
+ZONE_TAG = f"{naming.NODE_TEMPLATE}/label/{naming.ZONE_LABEL}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,10 +95,11 @@ class ScheduledEvent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TerminationHook:
-    """A lifecycle hook of instances that terminate."""
+class LifecycleHook:
+    """A lifecycle hook of a group."""
 
     name: str
+    transition: str = TERMINATING
     heartbeat_seconds: int
     default_result: str
     # Where Auto Scaling itself announces it, beside EventBridge.
@@ -158,14 +162,16 @@ class ScalingGroup:
     zones: frozenset[str]
     # Those it starts nodes in.
     subnets: frozenset[str] = frozenset()
-    desired: int
+    desired: int = 0
+    minimum: int = 0
     maximum: int
     suspended: frozenset[str]
-    hooks: tuple[TerminationHook, ...]
-    # Whether an instance whose hook is abandoned is kept (InstanceLifecyclePolicy).
-    retains_on_abandon: bool
+    # Of instances that terminate.
+    hooks: tuple[LifecycleHook, ...] = ()
+    # What becomes of an instance whose hook is abandoned (InstanceLifecyclePolicy).
+    on_abandon: str | None = None
     # The managed node group it belongs to, and the EKS cluster of that.
-    managed_node_group: str | None
+    managed_node_group: str | None = None
     eks_cluster: str | None = None
     lifetime_seconds: int | None = None
     # Whose opinion ends an instance, beside EC2's: ELB, VPC_LATTICE, EBS.
@@ -189,8 +195,8 @@ class ScalingGroup:
     templates: tuple[TemplateName, ...] = ()
     # Its sizes count vCPUs, memory or weights, and not machines.
     weighted: bool = False
-    # The share of its machines that its maintenance policy keeps; None: it has none.
-    healthy_percent: int | None = None
+    # The least and the most that its maintenance policy keeps of its machines; None: it has none.
+    healthy_percent: tuple[int, int] | None = None
     placement: str | None = None
     # Hooks in which a new machine waits, and ends if nobody completes them in time.
     launch_hooks: tuple[str, ...] = ()
@@ -200,6 +206,15 @@ class ScalingGroup:
     @property
     def title(self) -> str:
         return f"Auto Scaling group {self.name}"
+
+    @property
+    def retains_on_abandon(self) -> bool:
+        return self.on_abandon == RETAIN_INSTANCE
+
+    @property
+    def zone_tag(self) -> str | None:
+        """What its tags tell Cluster Autoscaler about nodes to come."""
+        return (self.tags or {}).get(ZONE_TAG)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,6 +263,15 @@ class FargateProfile:
         )
 
 
+def share(written: str, total: int) -> int:
+    """Return a number, or a share rounded up, as Karpenter and the disruption controller do.
+
+    >>> share("2", 9), share("10%", 9)
+    (2, 1)
+    """
+    return -(-int(written[:-1]) * total // 100) if written.endswith("%") else int(written)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeBudget:
     """How many nodes of a NodePool may go at once, and for which reasons; none: for all."""
@@ -255,11 +279,8 @@ class NodeBudget:
     written: str
     reasons: frozenset[str] = frozenset()
 
-    def of(self, total: int) -> int:
-        """Return the number of nodes; a share is rounded up, as Karpenter does."""
-        if self.written.endswith("%"):
-            return -(-int(self.written[:-1]) * total // 100)
-        return int(self.written)
+    def count(self, total: int) -> int:
+        return share(self.written, total)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,4 +315,4 @@ class NodePool:
         """Return the strictest budget for a reason; None: as many at once as there are."""
         total = self.nodes or 0
         fitting = [each for each in self.budgets if not each.reasons or reason in each.reasons]
-        return min(fitting, key=lambda each: each.of(total), default=None)
+        return min(fitting, key=lambda each: each.count(total), default=None)

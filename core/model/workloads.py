@@ -1,9 +1,6 @@
-"""Facts of what runs beside Kafka and makes its pods leave, or keeps them: whoever installed it.
+"""Holds what runs beside Kafka and makes its pods leave, or keeps them: whoever installed it.
 
-Decides whether a rule of EventBridge lets a group's terminations through to a queue.
-
-Source: Amazon EventBridge event patterns. What a pattern asks that is not known here counts as
-met: of a filter nobody is sure of nothing is said.
+Source: Amazon EventBridge event patterns. What a pattern asks that is not known here counts as met.
 """
 
 from __future__ import annotations
@@ -13,13 +10,13 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from core.constants import TERMINATING
 from core.model.kafka import Kafka, Pod
 from core.model.nodes import Node
-from core.placement import HOST
+from core.placement import ANYWHERE, HOST, Placement
 from core.selectors import Requirement, selects
 
 ACTION = "EC2 Instance-terminate Lifecycle Action"
-TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
 _COMPARED: Mapping[str, Callable[[str, str], bool]] = {
     "prefix": str.startswith,
     "suffix": str.endswith,
@@ -96,8 +93,8 @@ class DisruptionBudget:
 
     namespace: str
     name: str
-    match_labels: Mapping[str, str]
-    expressions: tuple[Requirement, ...]
+    match_labels: Mapping[str, str] = field(default_factory=dict)
+    expressions: tuple[Requirement, ...] = ()
     # As written: a number, or a share such as "50%".
     least_available: str | None = None
     most_unavailable: str | None = None
@@ -115,9 +112,10 @@ class DisruptionBudget:
 
     def covers(self, pod: Pod | Neighbour) -> bool:
         """Say whether its selector matches a pod; an empty one matches every pod beside it."""
-        return pod.namespace == self.namespace and selects(
-            self.match_labels, self.expressions, pod.labels
-        )
+        return pod.namespace == self.namespace and self.selects(pod.labels)
+
+    def selects(self, labels: Mapping[str, str]) -> bool:
+        return selects(self.match_labels, self.expressions, labels)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,10 +123,13 @@ class TerminationHandler:
     """An installation of aws-node-termination-handler."""
 
     title: str
-    queue_mode: bool
+    queue_mode: bool = True
     # Negative: the pod's own grace.
-    pod_grace_seconds: int
+    pod_grace_seconds: int = -1
     drain_timeout_seconds: int
+    # Of its own pod.
+    grace_seconds: int | None = None
+    wants: Placement = ANYWHERE
     # How often it tells a hook that it still works; None: never.
     beat_seconds: int | None = None
     queue_url: str | None = None
@@ -149,6 +150,15 @@ class TerminationHandler:
     version: str | None = None
     # It looks for nodes by providerID, and not by EC2's private DNS name.
     by_provider_id: bool = False
+
+    @property
+    def runs(self) -> bool:
+        return not self.down
+
+    @property
+    def queue_name(self) -> str | None:
+        """The queue that it reads; None: it asks the instance metadata."""
+        return (self.queue_url or "").rpartition("/")[2] if self.queue_mode else None
 
     def finds(self, node: Node, private_dns_name: str) -> bool:
         """Say whether its lookup leads from an instance to its node."""

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from cli.doctor.account import ZONE_TAG
 from core import naming
 from core.checks.expected import expectation_of
 from core.cluster import parse
 from core.cluster.operated import of_spec
 from core.model import snapshot
+from core.model.facts import TargetGroup
+from core.model.nodes import ZONE_TAG, LifecycleHook, ScalingGroup
 from infra.alerts.alarms import names
 from tests.unit.infra.programs import (
     BROKER,
@@ -58,17 +59,18 @@ def made(cache: Any) -> dict[str, Recorded]:
     return run_layers(RAW)
 
 
-def group(resource: Resource) -> snapshot.Group:
+def group(resource: Resource) -> ScalingGroup:
     inputs = resource.inputs
     tags = {tag["key"]: tag["value"] for tag in inputs["tags"]}
     policy = inputs["instanceMaintenancePolicy"]
     (subnet,) = inputs["vpcZoneIdentifiers"]
     zones = {zone for zone in SPEC.availability_zones if zone in subnet}
-    return snapshot.Group(
+    return ScalingGroup(
+        name=inputs["name"],
         minimum=inputs["minSize"],
         maximum=inputs["maxSize"],
         zones=frozenset(zones),
-        zone_tag=tags[ZONE_TAG],
+        tags={ZONE_TAG: tags[ZONE_TAG]},
         on_abandon=inputs["instanceLifecyclePolicy"]["retentionTriggers"]["terminateHookAbandon"],
         healthy_percent=(policy["minHealthyPercentage"], policy["maxHealthyPercentage"]),
         suspended=frozenset(inputs["suspendedProcesses"]),
@@ -79,7 +81,8 @@ def test_groups_and_hooks_are_made_as_they_are_expected(made: Mapping[str, Recor
     groups = made["kafka"].of("autoscaling/group:Group")
     assert {each.inputs["name"]: group(each) for each in groups} == EXPECTED.groups
     hooks = {
-        snapshot.hook_of(h.inputs["name"], h.inputs["autoscalingGroupName"]): snapshot.Hook(
+        snapshot.hook_of(h.inputs["name"], h.inputs["autoscalingGroupName"]): LifecycleHook(
+            name=h.inputs["name"],
             transition=h.inputs["lifecycleTransition"],
             default_result=h.inputs["defaultResult"],
             heartbeat_seconds=h.inputs["heartbeatTimeout"],
@@ -89,9 +92,10 @@ def test_groups_and_hooks_are_made_as_they_are_expected(made: Mapping[str, Recor
     assert hooks == EXPECTED.hooks
 
 
-def target_group(inputs: Mapping[str, Any]) -> snapshot.TargetGroup:
+def target_group(inputs: Mapping[str, Any]) -> TargetGroup:
     check, health = inputs["healthCheck"], inputs["targetGroupHealth"]
-    return snapshot.TargetGroup(
+    return TargetGroup(
+        name=inputs["name"],
         interval_seconds=check["interval"],
         timeout_seconds=check["timeout"],
         healthy_threshold=check["healthyThreshold"],

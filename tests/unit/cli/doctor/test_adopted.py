@@ -125,7 +125,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Server:
         f"/apis/apps/v1/namespaces/kube-system/deployments/{gate}": GATE,
         f"{adopted.WEBHOOKS}/{gate}": TRUSTED,
     }
-    monkeypatch.setattr(adopted, "_api", lambda *_: made)
+    monkeypatch.setattr(adopted, "eks_api", lambda *_: made)
     monkeypatch.setattr(adopted.aws, "session", lambda **_: Session())
 
     def judged(_: object, machines: object) -> list[object]:

@@ -13,10 +13,11 @@ from cli.doctor.examine import Diagnosis
 from core.checks.drift import Drift, findings
 from core.checks.expected import expectation_of
 from core.checks.finding import in_order, unknown
-from core.model.snapshot import Pod, Volume, hook_of
+from core.model.snapshot import hook_of
 from core.unknown import Unknown
 from infra.spec import ROOT, read
 from tests.unit.cli.doctor.test_examine import FINDING, UNREAD, diagnosis
+from tests.unit.core.checks.test_drift import broker, volume
 
 MARKUP = Drift("volume [bold]", "Retain", "[red]Delete", "-p '{\"spec\":{}}'").finding
 
@@ -61,8 +62,8 @@ def test_the_guides_sample_is_what_the_doctor_prints() -> None:
         hooks=hooks,
         groups=groups,
         services=None,
-        pods={"orders-broker-c-30": Pod(node_id=30, is_broker=True, gates=frozenset())},
-        volumes={"pvc-5b1e": Volume(claim="data-0-orders-broker-a-10", reclaim_policy="Delete")},
+        pods={"orders-broker-c-30": broker(30, readiness_gates=frozenset())},
+        volumes={"pvc-5b1e": volume("Delete")},
     )
     refused = "An error occurred (AccessDenied) when calling the DescribeAlarms operation: not "
     seen = Diagnosis(

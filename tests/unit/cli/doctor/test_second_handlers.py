@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cli.doctor.examine import _answer_of
+from cli.doctor.examine import _answered
 from core.checks.drift import findings
 from core.model.snapshot import Snapshot
 from tests.unit.cli.doctor.test_cluster import EXPECTED, Lists, cluster, item, read
@@ -92,7 +92,7 @@ def test_a_handler_whose_settings_stand_elsewhere_costs_no_other_part() -> None:
     odd = handler("nth", ENABLE_SQS_TERMINATION_DRAINING=source)
     parts, reader = next(each for each in cluster().readers() if "second_handlers" in each[0])
     api: Any = Lists({"deployments": [odd]})
-    found, why = _answer_of(lambda: reader(api))
+    found, why = _answered(lambda: reader(api))
     assert set(parts) - set(found) == {"second_handlers"}
     assert "is set from another object" in why
 

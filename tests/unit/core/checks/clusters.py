@@ -14,7 +14,7 @@ from core.model.facts import (
     WayOut,
 )
 from core.model.kafka import Kafka, KafkaListener, KafkaPool, Pod, Volume
-from core.model.nodes import Instance, Node, ScalingGroup, TerminationHook, VolumeSlots
+from core.model.nodes import Instance, LifecycleHook, Node, ScalingGroup, VolumeSlots
 from core.model.workloads import (
     Balanced,
     BalancerController,
@@ -38,7 +38,7 @@ KAFKA = Kafka(
     config={"default.replication.factor": "3", "min.insync.replicas": "2"},
 )
 GATE = "target-health.elbv2.k8s.aws/brokers"
-HOOK = TerminationHook(name="wait", heartbeat_seconds=900, default_result="ABANDON")
+HOOK = LifecycleHook(name="wait", heartbeat_seconds=900, default_result="ABANDON")
 HANDLER = TerminationHandler(
     title="kube-system/nth",
     queue_mode=True,
@@ -94,8 +94,7 @@ def group(index: int) -> ScalingGroup:
         maximum=2,
         suspended=frozenset(),
         hooks=(HOOK,),
-        retains_on_abandon=True,
-        managed_node_group=None,
+        on_abandon="retain",
     )
 
 
@@ -177,7 +176,7 @@ GOOD = ClusterFacts(
     ingress_controllers=(),
     balancer_controllers=(BalancerController(title="kube-system/lbc", version="v3.5.0"),),
     target_groups={
-        "brokers": TargetGroup(name="brokers", balancers=("arn",), ends_deregistered=True)
+        "brokers": TargetGroup(name="brokers", balancers=("arn",), connection_termination="true")
     },
     subnets={
         f"subnet-{index}": Subnet(zone=zone, zone_id=f"eun1-az{index}", free_addresses=250)

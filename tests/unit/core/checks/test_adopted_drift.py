@@ -10,7 +10,7 @@ import pytest
 from core.checks.adopted import Standing, StandingGate, findings, secrets_named, unread_parts
 from core.cluster import adoption
 from core.cluster.adoption import Adoption
-from core.model.nodes import ScalingGroup, TerminationHook
+from core.model.nodes import LifecycleHook, ScalingGroup
 from core.model.workloads import TerminationHandler, TerminationQueue
 from core.naming import CLUSTER_TAG
 from core.unknown import Unknown
@@ -46,9 +46,9 @@ def adopted(level: str, **changed: Any) -> Adoption:
     return adoption.parse({"adopt": {**GOOD, "level": level, **changed}})
 
 
-def hook(name: str, **changed: Any) -> TerminationHook:
+def hook(name: str, **changed: Any) -> LifecycleHook:
     beat = adopted("act").timings.hook_heartbeat_timeout_seconds
-    made = TerminationHook(name=name, heartbeat_seconds=beat, default_result="ABANDON")
+    made = LifecycleHook(name=name, heartbeat_seconds=beat, default_result="ABANDON")
     return replace(made, **changed)
 
 
@@ -58,9 +58,7 @@ THEIRS = ScalingGroup(
     desired=1,
     maximum=2,
     suspended=frozenset(),
-    hooks=(),
-    retains_on_abandon=True,
-    managed_node_group=None,
+    on_abandon="retain",
     tags={},
 )
 HELD = replace(THEIRS, hooks=(hook("drain"), hook("gate")), tags={CLUSTER_TAG: "shop-orders"})
@@ -202,7 +200,7 @@ TABLE: list[tuple[str, dict[str, Any], str]] = [
     ),
     (
         "act",
-        {"groups": {"kafka-a": replace(HELD, retains_on_abandon=False)}},
+        {"groups": {"kafka-a": replace(HELD, on_abandon=None)}},
         f"lifecycle policy of Auto Scaling group kafka-a: {RETAIN}, found terminate",
     ),
     (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +13,9 @@ from core import naming
 from core.checks.drift import COMPARED, JUDGED, TITLES, Drift, findings, unexamined_parts
 from core.checks.expected import expectation_of
 from core.model import snapshot
-from core.model.snapshot import Pod, Service, Snapshot, Volume
+from core.model.kafka import Pod, Volume
+from core.model.snapshot import Snapshot
+from core.model.workloads import DisruptionBudget, DrainCleaner
 from tests.every_case import every_case
 from tests.unit.infra.programs import BROKER, CONTROLLER, spec
 
@@ -22,7 +25,12 @@ CLUSTER = EXPECTED.cluster
 BOOTSTRAP_GATE = naming.readiness_gate(naming.target_group_binding(CLUSTER, None))
 
 
-THEIRS = snapshot.Budget(min_available="1", max_unavailable=None, of_kafka=True)
+THEIRS = DisruptionBudget(
+    namespace="kafka",
+    name="theirs",
+    match_labels={naming.CLUSTER_LABEL: CLUSTER, naming.KIND_LABEL: "Kafka"},
+    least_available="1",
+)
 
 
 def gate(node_id: int) -> str:
@@ -31,14 +39,25 @@ def gate(node_id: int) -> str:
 
 def broker(node_id: int = 10, **changed: Any) -> Pod:
     gates = frozenset({gate(node_id), BOOTSTRAP_GATE, "example.com/warm"})
-    return replace(Pod(node_id=node_id, is_broker=True, gates=gates), **changed)
+    name = f"orders-broker-a-{node_id}"
+    pod = Pod(namespace="kafka", name=name, kafka=CLUSTER, broker=True, readiness_gates=gates)
+    return replace(pod, **changed)
+
+
+def controller(**changed: Any) -> Pod:
+    changed = {"readiness_gates": frozenset(), **changed}
+    return broker(name="orders-controller-a-0", broker=False, controller=True, **changed)
+
+
+def volume(reclaim: str) -> Volume:
+    return Volume(namespace="kafka", claim="data-0-orders-broker-a-10", reclaim=reclaim)
 
 
 def live_cluster(**changed: Any) -> Snapshot:
     """A cluster as its spec asks for; keywords replace whole parts."""
     bindings = EXPECTED.snapshot.bindings or {}
     services = {
-        binding.service: Service(ports=frozenset({binding.port, "tcp-other"}))
+        binding.service: frozenset({binding.port, "tcp-other"})
         for binding in bindings.values()
         if binding.service not in EXPECTED.spare_services
     }
@@ -47,9 +66,9 @@ def live_cluster(**changed: Any) -> Snapshot:
         services=services,
         pods={
             "orders-broker-a-10": broker(),
-            "orders-controller-a-0": Pod(node_id=0, is_broker=False, gates=frozenset()),
+            "orders-controller-a-0": controller(),
         },
-        volumes={"pvc-1": Volume(claim="data-0-orders-broker-a-10", reclaim_policy="Retain")},
+        volumes={"pvc-1": volume("Retain")},
     )
     return replace(whole, **changed)
 
@@ -127,18 +146,37 @@ def test_a_value_that_differs_is_named_with_both_values(part: str, field: str) -
     name, member = next(iter(members(part).items()))
     other = another(getattr(member, field))
     what = f"{COMPARED[part].labels[field]} of {COMPARED[part].member} {name}"
-    changed = {**members(part), name: replace(member, **{field: other})}
+    # Some of them follow from others.
+    said = {each: getattr(member, each) for each in COMPARED[part].labels}
+    changed = {**members(part), name: SimpleNamespace(**{**said, field: other})}
     # A binding that leads elsewhere breaks more than itself; that has tests of its own.
     (finding,) = [f for f in found(**{part: changed}) if f.what == what]
     assert finding.expected != finding.found
     assert finding.remedy
 
 
-def test_every_field_of_a_compared_part_is_compared() -> None:
+# What tells a member from others, and what a compared field follows from.
+BESIDE_COMPARED = {
+    "name",
+    "namespace",
+    "title",
+    "tags",
+    "listeners",
+    "config",
+    "rack_aware",
+    "rack_key",
+}
+
+
+def test_whatever_is_expected_of_a_compared_part_is_compared() -> None:
     for part, compared in COMPARED.items():
-        member = next(iter(members(part).values()))
-        wanted = {*compared.labels, *compared.judged}
-        assert {field.name for field in fields(member)} == wanted, part
+        for member in members(part).values():
+            asked = {
+                field.name
+                for field in fields(member)
+                if getattr(member, field.name) not in ({}, field.default)
+            }
+            assert asked - BESIDE_COMPARED <= {*compared.labels}, part
 
 
 def test_every_part_has_a_title_and_is_either_compared_or_judged() -> None:
@@ -192,7 +230,7 @@ def test_a_binding_whose_service_is_gone_is_named_and_a_spare_brokers_is_not() -
 
 def test_a_service_that_lost_the_bindings_port_is_named() -> None:
     name = "orders-broker-a-nlb-10"
-    services = {**(live_cluster().services or {}), name: Service(ports=frozenset({"tcp-new"}))}
+    services = {**(live_cluster().services or {}), name: frozenset({"tcp-new"})}
     (finding,) = found(services=services)
     assert (finding.expected, finding.found) == ("tcp-nlb", "tcp-new")
     assert "every target is deregistered" in finding.remedy
@@ -210,36 +248,34 @@ def test_somebody_elses_binding_needs_its_service_too() -> None:
     ids=["none", "its own missing", "the bootstrap's missing", "another's"],
 )
 def test_a_running_broker_without_its_gates_is_named(gates: frozenset[str]) -> None:
-    (finding,) = found(pods={"orders-broker-a-10": broker(gates=gates)})
+    (finding,) = found(pods={"orders-broker-a-10": broker(readiness_gates=gates)})
     assert finding.what == "readiness gates of pod orders-broker-a-10"
     assert finding.expected == "orders-bootstrap, orders-broker-10"
     assert "manual-rolling-update=true" in finding.remedy
 
 
 def test_a_controller_behind_the_load_balancer_is_named_since_it_is_never_ready() -> None:
-    pod = Pod(node_id=0, is_broker=False, gates=frozenset({BOOTSTRAP_GATE}))
+    pod = controller(readiness_gates=frozenset({BOOTSTRAP_GATE}))
     (finding,) = found(pods={"orders-controller-a-0": pod})
     assert finding.expected == "none"
     assert finding.found == "orders-bootstrap"
 
 
 def test_a_volume_that_would_go_with_its_claim_is_named_with_the_patch_that_saves_it() -> None:
-    volume = Volume(claim="data-0-orders-broker-a-10", reclaim_policy="Delete")
-    (finding,) = found(volumes={"pvc-1": volume})
+    (finding,) = found(volumes={"pvc-1": volume("Delete")})
     assert "data-0-orders-broker-a-10" in finding.what
     assert '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}' in finding.remedy
 
 
 def test_a_drain_cleaner_that_denies_our_drains_is_named_with_the_setting() -> None:
-    cleaners = {"ops/cleaner": snapshot.DrainCleaner(drains_kafka=True)}
-    (finding,) = found(drain_cleaners=cleaners)
+    cleaner = DrainCleaner(title="ops/cleaner", denies=True, drains_kafka=True)
+    (finding,) = found(drain_cleaners={cleaner.title: cleaner})
     assert finding.what == "STRIMZI_DRAIN_KAFKA of Drain Cleaner ops/cleaner"
     assert (finding.expected, finding.found) == ("false", "true")
-    assert found(drain_cleaners={"ops/off": snapshot.DrainCleaner(drains_kafka=False)}) == []
+    assert found(drain_cleaners={"ops/off": replace(cleaner, drains_kafka=False)}) == []
 
 
 def test_a_budget_of_strimzis_beside_ours_is_named_with_the_command_that_ends_it() -> None:
-    theirs = snapshot.Budget(min_available="5", max_unavailable=None)
-    (finding,) = found(budgets={**members("budgets"), "orders-kafka": theirs})
+    (finding,) = found(budgets={**members("budgets"), "orders-kafka": THEIRS})
     assert (finding.what, finding.found) == ("PodDisruptionBudget orders-kafka", "present")
     assert "delete pdb orders-kafka" in finding.remedy

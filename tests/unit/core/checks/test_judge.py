@@ -213,7 +213,7 @@ BROKEN = {
         group(hooks=(replace(HOOK, default_result="CONTINUE"),)),
         "hook-default",
     ),
-    "abandoned and not kept": (group(retains_on_abandon=False), "hook-default"),
+    "abandoned and not kept": (group(on_abandon=None), "hook-default"),
     "a short hook": (group(hooks=(replace(HOOK, heartbeat_seconds=300),)), "hook-heartbeat"),
     "a hook shorter than a drain": (
         group(hooks=(replace(HOOK, heartbeat_seconds=500),)),
