@@ -5,20 +5,10 @@ metadata lags describes yesterday; a call that is refused looks like one with no
 each thing is held against a second source: topics by name from another broker, partitions from
 the brokers' own log directories, voters from the configuration. Whatever does not add up is a
 doubt, and a view with a doubt allows nothing: nobody may leave, nobody is back, nothing is healthy.
-Leaving anything out of an answer can only add a doubt.
-
-Says which right on Kafka each call of the functions needs: one table for ACLs and sentences.
-
-infra renders the functions' KafkaUser from it, handlers.adapters.kafka names the missing right by
-it where Kafka refuses a call, and a test on a real broker takes each right away and sees its call
-refused. Operations and resources are Kafka's own (Apache Kafka documentation, "Authorization and
-ACLs: operations and resources on protocols"). Alter implies Describe, and AlterConfigs implies
-DescribeConfigs; nothing else is implied by anything here.
-
-Holds what Kafka answered in one reading, call by call, before anybody believes it.
-
-handlers.adapters.kafka fills it in; core.availability.wholeness makes a ClusterView of it, and says
-what in it cannot be whole. An answer that did not come is None or missing, never empty.
+Leaving anything out of an answer can only add a doubt. handlers.adapters.kafka fills in `Answers`,
+call by call. The right that each call needs stands in one table, of which infra renders the ACLs
+and sentences name what is missing; operations and resources are Kafka's own (Apache Kafka
+documentation, "Authorization and ACLs: operations and resources on protocols").
 """
 
 from __future__ import annotations
@@ -142,7 +132,8 @@ THROTTLING = frozenset({KafkaRequest.ALTER_BROKER_CONFIGS, KafkaRequest.ALTER_TO
 def rights_for(calls: Iterable[KafkaRequest]) -> tuple[Right, ...]:
     """Return the rights that some calls need, each once.
 
-    >>> [right.sentence for right in rights_for([Call.DESCRIBE_QUORUM, Call.ELECT_LEADERS])]
+    >>> calls = [KafkaRequest.DESCRIBE_QUORUM, KafkaRequest.ELECT_LEADERS]
+    >>> [right.sentence for right in rights_for(calls)]
     ['Alter on the cluster', 'Describe on the cluster']
     """
     needed = {right for call in calls if (right := RIGHT_OF[call]) is not None}
@@ -152,7 +143,7 @@ def rights_for(calls: Iterable[KafkaRequest]) -> tuple[Right, ...]:
 def grant(call: KafkaRequest, *, name: str = EVERY) -> str:
     """Say what to grant where Kafka refused a call, as a clause that ends a sentence.
 
-    >>> grant(Call.DESCRIBE_TOPIC_CONFIGS, name="orders")
+    >>> grant(KafkaRequest.DESCRIBE_TOPIC_CONFIGS, name="orders")
     "grant the functions' user DescribeConfigs on topic orders"
     """
     right = RIGHT_OF[call]

@@ -1,18 +1,12 @@
-"""Compares EBS volumes with disks inside the instances, for this cluster.
+"""Compares EBS volumes with disks inside the instances, and foretells a figure from its past.
 
 A volume survives its instance, so a rotation copies only what the broker missed. A disk inside the
 instance costs nothing extra and dies with it, so a rotation copies everything the broker holds,
 between zones, with a replica fewer meanwhile; unless the rotation was planned and is done in place,
-where the machine stays and its disks with it. Which is cheaper depends on how full the disks would
-be, on how often nodes go and on how many of them by plan: `compare` answers for one cluster, at the
-prices of its region.
-The economics job asks here; docs/reference/formulas.md says where each formula comes from.
-
-A straight line through the past, and how far the future may lie beside it.
-
-Least squares with a prediction interval (Student's t), which is what a handful of days or months
-carry honestly; `backtest` says how well it would have done on the days that are known. The unit job
-and the report ask here.
+where the machine stays and its disks with it. `compare` answers which is cheaper for one cluster at
+the prices of its region; docs/reference/formulas.md says where each formula comes from. `forecast`
+is a straight line by least squares with a prediction interval (Student's t), which is what a
+handful of days or months carry; `backtest` says how well it would have done on the known days.
 """
 
 from __future__ import annotations

@@ -1,19 +1,11 @@
-"""Decides which lines of AWS's price list are rows of the price book, and makes the book of them.
+"""Makes the price book of AWS's price list, and checks it against AWS.
 
-A line is a product's usage type and operation with one on-demand price dimension; where it was read
-(an offer file, or GetProducts) is the reader's business. Source of the meters: the usage types of
-AWS's bills and price list, as the FOCUS and CUR samples have them.
-
-Checks the price book against AWS: its rows' age, and what a bill says instead.
-
-A bill's own rate is its money over its quantity, of plain usage alone: what a commitment or a
-credit covers is priced elsewhere on it. A difference is a price that moved, or a private one.
-
-Reads an offer file of AWS's price list, JSON or CSV, into quoted prices in bounded memory.
-
-EC2's file of one region is hundreds of MB: a JSON file is decoded one product and one term at a
-time, and what is remembered is the products that somebody wants; a CSV file has both on one line.
-Source: AWS Billing user guide, "Reading the service price list file for an AWS service".
+A row of the book is a product's usage type and operation with one on-demand price dimension, out of
+an offer file or of GetProducts; the meters are the usage types of AWS's bills and price list, as
+the FOCUS and CUR samples have them. EC2's offer file of one region is hundreds of MB, so it is read
+in bounded memory: JSON one product and one term at a time, CSV line by line (AWS Billing user
+guide, "Reading the service price list file for an AWS service"). A bill's own rate is its money
+over its quantity, of plain usage alone; where it differs, a price has moved or is a private one.
 """
 
 from __future__ import annotations

@@ -2,11 +2,8 @@
 
 Prices are data (core/prices.json, or a file of the same shape that the user refreshes), never
 constants in code: each row names its source and the day it was read. Money is Decimal throughout.
-
-Reads what EC2 says of a type's network and of its disks, for the types that have a price.
-
-Beside core.instances, which holds what limits a volume: here is what limits a catch-up, and what a
-broker without a volume would have instead of one.
+Beside it what EC2 says of the network and the disks of the types that have a price: what limits a
+catch-up, and what a broker without a volume would have (core.instances has what limits a volume).
 """
 
 from __future__ import annotations

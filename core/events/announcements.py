@@ -1,7 +1,4 @@
-"""The results of parsing: what was announced, about which instance, volume, zone or group.
-
-EventBridge's frame around an event: the fields every reader asks for, read the same way.
-"""
+"""The results of parsing: what was announced about which instance, volume, zone or group."""
 
 from __future__ import annotations
 

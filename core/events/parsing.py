@@ -1,6 +1,4 @@
-"""Unwraps a queue message and asks the reader of its source.
-
-Decides whose an announcement is, and whether it can still be true.
+"""Unwraps a queue message, asks the reader of its source, and doubts what cannot be true any more.
 
 Buses may forward to each other, archives be replayed and dead letters redriven: what arrives may be
 another account's, another region's, or long over. Such a word is told, and nothing is done for it.

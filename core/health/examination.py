@@ -1,9 +1,8 @@
 """From what every source of one examination said to the parts of the cluster's verdict.
 
 handlers.health asks the sources, all at once and for a bounded time; one that stays silent leaves
-its parts unknown, with its name. core.health.verdict makes the whole of the parts.
-
-Reads which nodes a Kafka is to have, and their roles, where no description of ours says it.
+its parts unknown, with its name. core.health.verdict makes the whole of the parts. Which nodes
+there are to be is read of StrimziPodSets where no description of ours says it.
 """
 
 from __future__ import annotations

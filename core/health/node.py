@@ -1,17 +1,11 @@
-"""Holds what is known of one Kafka node, whoever told it, for core.health.rules to decide on.
+"""Holds what is known of one Kafka node, whoever told it: metrics, limits, observation.
 
 The node's own process, ports and exporter say one part; the quorum, the active controller and the
 leaders of its partitions the other. The two contradict each other often enough that neither is
-believed alone: a broker that is fenced again still says RUNNING of itself.
-
-Limits how long each thing may last before it counts against a node's health.
-
-One vocabulary for what a Kafka node's exporter says, whichever exporter it is.
-
-Strimzi's metrics reporter and the JMX exporter spell the same bean differently, the latter twice:
-by Strimzi's example rules and by its own default. `parse` turns any of them into `Metric`s; where a
-decision asks for a metric that is not there, it gets None, never a zero. Pure: handlers.adapters.
-exporters fetches the text, core.health decides.
+believed alone: a broker that is fenced again still says RUNNING of itself. Strimzi's metrics
+reporter and the JMX exporter spell the same bean differently, the latter twice: by Strimzi's
+example rules and by its own default. `parse` turns any of them into `Metric`s; where a decision
+asks for a metric that is not there, it gets None, never a zero.
 """
 
 from __future__ import annotations

@@ -1,19 +1,13 @@
 """Is a Kafka node alive, and is it ready? Three sets of rules over one observation.
 
 `proposal` is what Strimzi's proposal 046 asks, `shipped` what Strimzi runs, `strict` (the default)
-what this project asks: core.health.rules. Who probes, how often, and how many answers in a row
-count is the kubelet's affair. docs/reference/health-rules.md is made from `RULES`.
-
-The strict rules: each is one question with one answer, and the gravest answer is the verdict.
-
-A node is asked about each half it has. What it says of itself is held against what the quorum, the
-active controller and the leaders say, because the first alone stays green when a broker is fenced
-again, when it refills from nothing, or when one of its directories still recovers.
-
-Situations in which the rule sets differ: the page of rules is made of them, and tests too.
-
-Each is an observation such as a real node gives; tests/integration/test_node_health.py brings the
-same about on real Kafka.
+what this project asks. The strict rules hold what a node says of itself against what the quorum,
+the active controller and the leaders say, because the first alone stays green when a broker is
+fenced again, when it refills from nothing, or when one of its directories still recovers; the
+gravest answer is the verdict. Who probes, how often, and how many answers in a row count is the
+kubelet's affair. `CASES` are observations in which the sets differ, such as real nodes give
+(tests/integration/test_node_health.py); docs/reference/health-rules.md is made from them and from
+`RULES`.
 """
 
 from __future__ import annotations

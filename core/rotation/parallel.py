@@ -1,20 +1,12 @@
-"""Which brokers of one zone go together, where a run is told to take several at a time.
+"""Which nodes of a run overlap: brokers that go together, and machines made ready ahead.
 
 The largest safe parties are found on the cluster as it is (core.availability.consent), so none is
-refused: brokers whose joint absence breaks a partition go one after another. Controllers go one by
-one, zones one after another. core.rotation.progress asks for the company of the node that is first;
-and consent is asked again for each of them with the lease in hand (core.availability.lease).
-
-Has the next nodes' machines made ready while the last ones come back.
-
-A machine takes minutes to boot and join, a broker minutes to come back, and neither needs the
-other. So once whoever is away has begun to leave, the incidents of those behind it are opened for
-their replacements alone (`Incident.ahead`): their groups get room, and nothing of theirs leaves
-before the run has come to them (core.incidents.planned). One node's turn ahead, or one party's: a
-second would save less and keep another machine idle.
-
-core.rotation.progress adds this to each of its steps. What a run no longer wants is called off with
-it, and ends by itself where a run has died.
+refused; controllers go one by one, zones one after another, and consent is asked again for each
+member with the lease in hand (core.availability.lease). A machine takes minutes to boot and a
+broker minutes to come back, and neither needs the other: once whoever is away has begun to leave,
+the incidents of the next turn are opened for their replacements alone (`Incident.ahead`). Their
+groups get room, and nothing of theirs leaves before the run has come to them. What a run no longer
+wants is called off with it, and ends by itself where a run has died.
 """
 
 from __future__ import annotations

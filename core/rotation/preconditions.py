@@ -1,31 +1,13 @@
-"""Decides whether a run may begin with a node; each objection names its cause and the remedy.
+"""Decides when a run may begin with a node, and in which order; each objection names the remedy.
 
-Stricter than what an instance needs that AWS takes away (consent): a rotation can wait.
-
-Decides whether the number of partitions out of sync has settled, before a run takes a node away.
-
-A number that grows or shrinks is a cluster that something is happening to: a broker on its way out,
-or replicas that still catch up. Source: Yelp's kafka-rolling-restart, which asks several times in a
-row. core.rotation.progress asks on every turn, also while a node is away.
-
-Decides whether a node that Karpenter launched can be rotated: successor first, or not at all.
-
-There is no word for Karpenter to end one node gracefully. A NodeClaim that is deleted has its pods'
-room made beside the drain, and the drain asks the gate; so the successor comes first as long as
-the gate is asked, and nothing but its consent ends the wait. Otherwise the run does not begin.
-
-Decides when a run may begin with a node: while the maintenance window stays open long enough.
-
-A node whose move would end after the window's end waits for the next one that is long enough; one
-that has begun is never stopped. core.rotation.progress asks before each node, core.rotation.plan
-before the first. This is about what a run plans, and about nothing else: what AWS takes or has
-taken, and what a person sends away, opens an incident that knows no window but its own due time
-(core.incidents.planned).
-
-In which order Kafka's nodes go: asked anew before every node, since leaders and zones change.
-
-Source: KafkaRoller (Strimzi 1.x): whoever has the controller role first, unready before ready, the
-quorum's leader last of them, then brokers. Added here: brokers zone by zone.
+Stricter than what an instance needs that AWS takes away (core.availability.consent), for a rotation
+can wait: until the number of partitions out of sync has settled (as in Yelp's
+kafka-rolling-restart), and until a maintenance window stays open for as long as the move is
+expected to take. A node that Karpenter launched goes only while drains ask the gate, since its
+NodeClaim has no graceful end otherwise. What AWS takes and what a person sends away knows no window
+but its own due time (core.incidents.planned). The order is KafkaRoller's (Strimzi 1.x): whoever has
+the controller role first, unready before ready, the quorum's leader last of them, then brokers,
+here zone by zone.
 """
 
 from __future__ import annotations

@@ -5,26 +5,13 @@
     returning  | core.rotation.following
     done
 
-handlers.rotation.turns calls it once per turn, carries out the actions and records the run. One
-node at a time, or a few of one zone that share no partition. One that may not go for a minute does
-not stop those behind it, and comes first again before the next. A run never forces anything: what
-does not become true within a node's deadline stops the run, and a person decides (resume, skip,
-abort).
-
-Decides whether a run goes on while clients fail: it may spend so much of their error budget.
-
-Asked before a node begins, never while one is away: who is away comes back first. What nobody
-counted is no good news, so the run waits for a count.
-
-Decides how fast brokers that lost their disks copy it all again, beside those who produce.
-
-A broker that comes back on its volume copies what it missed, and is left alone. One that comes back
-with less than half of what its logs held when it left refills: while it does, replication into what
-is out of sync is throttled, and nothing else, for Kafka throttles no replica in sync.
-
-The rate is half of what replication was measured to bring in beside the clients of an earlier run
-(core.rotation.estimate); the other half stays theirs. Where none was measured, half of what is
-assumed.
+handlers.rotation.turns calls it once per turn, carries out the actions and records the run. A node
+that may not go for a minute does not stop those behind it, and comes first again before the next. A
+run never forces anything: what does not become true within a node's deadline stops the run, and a
+person decides (resume, skip, abort). Before a node begins, the run asks how much of the clients'
+error budget it has spent, and waits where nobody counts. While a broker copies its whole log again,
+replication into what is out of sync is throttled to half of what an earlier run measured; the other
+half is the clients'.
 """
 
 from __future__ import annotations

@@ -1,23 +1,10 @@
 """A rotation run: which Kafka nodes get new instances, how far it is, and what people want of it.
 
 The ledger keeps one document per cluster, written over the version it was read at, so any function
-may die and another goes on. core.rotation.progress decides what is next; the instances themselves
-leave through an incident each (core.incidents.planned), opened by the run.
-
-Writes a rotation run as the document the ledger keeps, and reads what any release has written.
-
-After a rollback the ledger holds the run of a newer release. A field that it added is kept and
-written back. A state or a phase that this release does not know stands for `stopped`: nobody
-carries the run, the sweep calls a person, and `abort` ends it.
-
-Applies what a person wants of a run: pause, resume, abort. λ rotate writes it into the record.
-
-core.rotation.progress heeds it at the next safe point: when nobody is away.
-
-Defines what one turn of a run returns: the run as it then is, what to do, when to look again.
-
-core.rotation.progress and core.rotation.following make steps; handlers.rotation.turns carries them
-out and records the run. Every action may be repeated.
+may die and another goes on. After a rollback it holds the run of a newer release: a field that this
+one does not know is kept and written back, and an unknown state or phase stands for `stopped`.
+core.rotation.progress returns a `RunStep` per turn (the run as it then is, what to do, when to look
+again) and heeds pause, resume and abort when nobody is away; every action may be repeated.
 """
 
 from __future__ import annotations

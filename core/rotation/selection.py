@@ -1,12 +1,9 @@
 """Which nodes a rotation is about: those named by hand, or those that are outdated.
 
-Which nodes are not what their group would launch today, and why: what triggers a rotation.
-
-Decides whether a node of a run keeps its instance and gets only a new root volume, or why not.
-
-The rule: a new root volume must make of the instance what its group would launch today, as far as
-anybody can know before, and whoever owns the machine must not undo it. What is not known speaks
-against it. EC2 is asked itself before the broker leaves (core.incidents.in_place).
+Outdated is what is not what its group would launch today. In place, a node keeps its instance and
+gets a new root volume where that makes of the instance what its group would launch today, as far as
+anybody can know before, and whoever owns the machine would not undo it. What is not known speaks
+against it; EC2 is asked itself before the broker leaves (core.incidents.in_place).
 """
 
 from __future__ import annotations

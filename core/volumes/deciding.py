@@ -1,25 +1,11 @@
-"""Decides about one set of volumes: one change at most, for one of four slots, or none and why.
+"""Decides about sets of volumes: one change at most for each, or none and why, within a budget.
 
-The order is what hurts most first: something stands in the way; a volume fills; a rotation is near;
-more is asked than the volumes give; nothing has been asked of them for long.
-
-The words in which it is decided what becomes of a set of volumes.
-
-Finds what stands in a volume's way: somebody's change, a stuck resize, a missing class.
-
-Each is a sentence with its remedy. The single writer of a volume is its KafkaNodePool; whatever was
-changed elsewhere neither Strimzi nor the EBS driver puts right by itself.
-
-Which broker of a set is about to be away, and for how long: from incidents and the rotation run.
-
-An incident says it minutes before, when EC2 may no longer have the time to make a volume faster; a
-run says it a whole node earlier. How long a broker is away was measured of those before it.
-
-Plans all volumes of a cluster: each set decided for itself, then the budget over all.
-
-The budget is what all volumes together may cost a month above what the ClusterSpec asks for. What
-hurts most is paid first. Where the price book knows no price, volumes are judged in GiB and IOPS;
-a budget that nobody can hold them to lets only what a volume needs before it is full.
+What hurts most comes first: something stands in the way; a volume fills; a rotation is near; more
+is asked than the volumes give; nothing has been asked of them for long. The single writer of a
+volume is its KafkaNodePool; whatever was changed elsewhere neither Strimzi nor the EBS driver puts
+right, so it is told with its remedy. How long a broker is away was measured of those before it. The
+budget is what all volumes may cost a month above what the ClusterSpec asks for; without a price it
+lets only what a volume needs before it is full.
 """
 
 from __future__ import annotations

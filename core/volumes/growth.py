@@ -1,10 +1,9 @@
-"""Decides whether a set of volumes must grow, and how far: by forecast, in steps worth a slot.
+"""Decides whether a set of volumes must grow, and how far, or is worth replacing by smaller ones.
 
-Decides whether volumes that are too large are worth replacing, and when that has paid.
-
-EBS never shrinks a volume. What does is a new node pool with smaller ones, onto which Cruise
-Control moves the replicas: every byte crosses from zone to zone, and until the last one has, both
-pools are paid for. So it is advice, with its price and the months until that is saved again.
+Growth is by forecast, in steps worth a slot. EBS never shrinks a volume: what does is a new node
+pool with smaller ones, onto which Cruise Control moves the replicas. Every byte crosses from zone
+to zone, and until the last one has, both pools are paid for; so it is advice, with its price and
+the months until that is saved again.
 """
 
 from __future__ import annotations

@@ -1,19 +1,10 @@
-"""Asks Prometheus about volumes, and reads its answers.
+"""Asks Prometheus about volumes, and names what its answers leave unknown.
 
 Room is the kubelet's word, by claim; load and what was asked beyond a limit are the EBS driver's,
 by volume. A series that is not there is named and stays unknown: a 0 in its place would be a volume
-that is empty, idle and never throttled.
-
-Decides which samples of Prometheus a report needs, and in which questions an hour is copied.
-
-An hour is filed once it is whole, under a name that says which: filing it again writes the same.
-No question asks for more samples than a function has memory for.
-
-Names what nobody measured of a set of volumes: a verdict of its own, with the missing source.
-
-It is never taken for a zero: a volume of unknown fill is not empty, one of unknown load not idle.
-Whom it calls is another question. A cluster that is being made has brokers that do not answer yet
-and metrics that have not begun; and where no Prometheus is asked, nobody can know of controllers.
+that is empty, idle and never throttled. Whom that calls depends: a cluster that is being made has
+no metrics yet. For reports, an hour of samples is filed once it is whole, under a name that says
+which, in questions of no more samples than a function has memory for.
 """
 
 from __future__ import annotations

@@ -1,17 +1,8 @@
-"""Sizes a volume: capacity from its fill, performance from its load and from a resync.
+"""Sizes a gp3 volume: what it may be, what it should be by its use, what that costs.
 
-One rule for two readers: the advisor asks it what a volume lacks, the storage report what it has
-too much. Nothing here knows what AWS allows when; that is the ledger's business.
-
-Limits a gp3 volume: its ranges, the ratios between them, the steps this project asks for.
-
-Everything that sizes a volume stands on this page: the ClusterSpec's own checks, the advisor and
-the storage report.
-
-Defines what may be done to a pool's volumes unasked; the report sizes them by the same.
-
-The ClusterSpec's `volume_policy` is rendered to it once (core.cluster), for λ volumes and for the
-storage report alike: two readers of one rule must not read two of them.
+Capacity follows from fill, performance from load and from a resync. The ClusterSpec's checks, the
+advisor (what a volume lacks) and the storage report (what it has too much) ask here. `Policy` is
+the ClusterSpec's `volume_policy`, rendered once for λ volumes and the report alike.
 """
 
 from __future__ import annotations

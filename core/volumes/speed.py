@@ -1,21 +1,10 @@
 """Decides whether a set of volumes must be faster, or may be slower again.
 
-Faster where more was asked than the volumes give; not where the instance is what gives no more: a
-faster volume would cost money and bring nothing. Slower after a quiet period, and only with
-modifications to spare.
-
-Decides whether a volume is asked for more than it gets, by whose limit, and what helps.
-
-One rule for two readers: the advisor asks it of the last hour, the storage report of the worst hour
-of its samples. It rests on time in which a limit was exceeded: what is delivered is never more than
-the limit, so a rate near it may be all that was wanted, or a tenth of it.
-
-Decides whether faster volumes earn their money while a broker catches up after a rotation.
-
-What is bought is time with one replica less. The rate of a resync is no more than the volume's, so
-it is faster by as much as the volume is, and the modification costs its price for the hours it
-stands; two of the four modifications of a day are spent on it, once for all nodes of a set that a
-run takes one after another.
+It rests on time in which a limit was exceeded: what is delivered is never more than the limit, so a
+rate near it may be all that was wanted, or a tenth of it. Not faster where the instance is what
+gives no more; slower after a quiet period, and only with modifications to spare. Before a rotation
+a faster volume may be bought for the resync: it costs its price for the hours it stands, and two of
+the four modifications of a day, once for all nodes of a set that a run takes one after another.
 """
 
 from __future__ import annotations

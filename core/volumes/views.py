@@ -1,21 +1,11 @@
-"""Holds what is seen of the volumes and what a policy allows: all that a decision rests on.
+"""Holds what is seen of volumes: modifications, forecast, load, and what a policy allows.
 
 Strimzi sizes volumes by pool: a KafkaNodePool's entry is one size and one class for the claims of
-all its nodes. So the unit of every decision is that entry, a set of volumes; the fullest, the
-busiest and the one with the fewest modifications left speak for all of it.
-
-Counts what was modified of a volume, and how many more times AWS allows it today.
-
-Since 2026 AWS allows four modifications of a volume in any 24 hours, each only after the one before
-is completed, and tells of the latest alone. So the rest is remembered here; where it is not known,
-it counts as used.
-
-Forecasts when a volume is full, from the trend of its fill and how far it strays above it.
-
-Two trends. The long one says what the days ahead want; the short one sees what began this morning,
-and is believed for half a day only: a Kafka volume breathes with its retention and with the day.
-The long one is believed for as long as it was seen: EBS never shrinks a volume that was grown for a
-day's backfill as though it went on for ever.
+all its nodes, so the unit of every decision is that set of volumes. Since 2026 AWS allows four
+modifications of a volume in any 24 hours, each only after the one before is completed, and tells of
+the latest alone: the rest is remembered here, and what is not known counts as used. A fill has two
+trends. The long one is believed for as long as it was seen; the short one sees what began this
+morning, and is believed for half a day only, for a Kafka volume breathes with its retention.
 """
 
 from __future__ import annotations
@@ -70,7 +60,7 @@ class Modification:
     original: Gp3 | None = None
     ended_at: float | None = None
     reason: str = ""
-    # What it was for, core.volumes.deciding.Kind's value; empty where it was not ours.
+    # What it was for, core.volumes.deciding.DecisionKind's value; empty where it was not ours.
     kind: str = ""
     unread: Mapping[str, Any] = unread_keys()
 

@@ -5,12 +5,9 @@
 An incident is known by what all words about it share: Health's eventArn, ARC's shift, a person or
 our own sight of a lost zone. ARC, people and our own sight freeze at once. Health's prose is only
 watched until somebody bears it out (core.zones.evidence). Whatever is said or not said, nothing
-stays frozen for ever: every freeze has an end (`until`), counted from the last word.
-
-Turns zone incidents into a document of the ledger and back, keeping what it does not know.
-
-Version 1 is {"v": 1, "incidents": [...]}. Before it the document was a bare list of freezes without
-a key: those are read as incidents that end by the age of their word, as every freeze does.
+stays frozen for ever: every freeze has an end (`until`), counted from the last word. The ledger's
+document is {"v": 1, "incidents": [...]}; before that it was a bare list of freezes without a key,
+which are read as incidents that end by the age of their word.
 """
 
 from __future__ import annotations

@@ -1,20 +1,11 @@
 """One look at all volumes, one plan (core.volumes), then at most one change of each node pool.
 
 The change is written down before it is asked for: whoever dies between the two has used a slot in
-the ledger, and never one that is not there.
-
-Reads from the ledger who of Kafka's nodes leaves next, and how long others were away.
-
-`volume#away` remembers which incidents were open at the last look. One that has closed since tells
-how long its broker was away, once.
-
-Everybody who knows something of volumes, asked once: EC2, Prometheus, brokers, CloudWatch.
-
-Prometheus first, where there is one: it knows controllers' volumes, too, and costs nothing a
-question. Of whatever it does not know the brokers and CloudWatch are asked, of that alone. What
-then is still not known is a verdict of its own (core.volumes.series).
-
-One look at all volumes: pools, claims, sources and memory, put together as sets.
+the ledger, and never one that is not there. Prometheus is asked first, where there is one: it knows
+controllers' volumes, too, and costs nothing a question. The brokers and CloudWatch are asked of
+whatever it does not know; what then is still not known is a verdict of its own
+(core.volumes.series). `volume#away` remembers which incidents were open at the last look: one that
+has closed since tells how long its broker was away, once.
 """
 
 from __future__ import annotations
