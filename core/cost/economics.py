@@ -227,9 +227,9 @@ def compare(brokers: Brokers, book: PriceBook) -> Comparison:
 
     Raises InvalidInput for a type that is in no table or has no price.
     """
-    ebs = _on_volumes(brokers, book)
+    ebs = _volume_design(brokers, book)
     rotations = brokers.rotations_per_month
-    nvme = _cheapest(_on_disks(brokers, book), rotations)
+    nvme = _cheapest(_disk_designs(brokers, book), rotations)
     if nvme is None:
         return Comparison(ebs=ebs, nvme=None, rotations=rotations)
     planned = brokers.planned_share
@@ -237,7 +237,7 @@ def compare(brokers: Brokers, book: PriceBook) -> Comparison:
         ebs=ebs,
         nvme=nvme,
         rotations=rotations,
-        in_place=_cheapest(_on_disks(brokers, book, planned), rotations) if planned else None,
+        in_place=_cheapest(_disk_designs(brokers, book, planned), rotations) if planned else None,
         break_even_fill=break_even_fill(ebs, nvme, book),
         break_even_rotations=break_even_rotations(ebs, nvme),
     )
@@ -281,7 +281,7 @@ def break_even_rotations(ebs: Design, nvme: Design) -> float | None:
     return float(cheaper_by / dearer_each) if dearer_each > 0 else None
 
 
-def _on_volumes(brokers: Brokers, book: PriceBook) -> Design:
+def _volume_design(brokers: Brokers, book: PriceBook) -> Design:
     rates, instance = _rates(brokers.instance_type), _instance(brokers.instance_type)
     limits = {
         "the volume's throughput": brokers.throughput_mib_per_s * instances.BYTES_PER_MIB,
@@ -312,7 +312,9 @@ def _on_volumes(brokers: Brokers, book: PriceBook) -> Design:
     )
 
 
-def _on_disks(brokers: Brokers, book: PriceBook, in_place_share: float = 0.0) -> Iterator[Design]:
+def _disk_designs(
+    brokers: Brokers, book: PriceBook, in_place_share: float = 0.0
+) -> Iterator[Design]:
     """Yield the cluster on every priced type with disks, with as many brokers as it then needs.
 
     A broker stays at least as large as it is: a cluster of many small ones is another cluster.
@@ -331,7 +333,9 @@ def _on_disks(brokers: Brokers, book: PriceBook, in_place_share: float = 0.0) ->
         number = math.ceil(needed / brokers.zones) * brokers.zones
         share = brokers.number / number
         flow = _flow(brokers, {**_network(rates), **_seen_rates(brokers)}, share)
-        usd, seconds = _of_a_disk(brokers, flow, brokers.held_bytes * share, book, in_place_share)
+        usd, seconds = _disk_rotation(
+            brokers, flow, brokers.held_bytes * share, book, in_place_share
+        )
         yield Design(
             name=IN_PLACE if in_place_share else NVME,
             instance_type=rates.name,
@@ -346,7 +350,7 @@ def _on_disks(brokers: Brokers, book: PriceBook, in_place_share: float = 0.0) ->
         )
 
 
-def _of_a_disk(
+def _disk_rotation(
     brokers: Brokers, flow: resync.Flow, held_bytes: float, book: PriceBook, in_place_share: float
 ) -> tuple[Decimal, float]:
     """Return what a rotation costs and takes where that share of them keeps the disk's data."""

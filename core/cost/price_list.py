@@ -26,7 +26,7 @@ from core.errors import InvalidInput
 _REGION = r"(?:[A-Z]{2,4}\d?-|[a-z]{2}(?:-[a-z]+)+-\d-)?"
 # Plain Linux: every other system and licence has an operation of its own.
 _LINUX = "RunInstances"
-_OF_NLB = "LoadBalancing:Network"
+_NLB_OPERATION = "LoadBalancing:Network"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,8 @@ METERS = (
     PriceMeter("inter_zone_gib", "AWSDataTransfer", r"DataTransfer-Regional-Bytes"),
     PriceMeter("eks_cluster_hour", "AmazonEKS", r"AmazonEKS-Hours:perCluster"),
     PriceMeter("eks_extended_support_hour", "AmazonEKS", r"AmazonEKS-Hours:extendedSupport"),
-    PriceMeter("nlb_hour", "AWSELB", r"LoadBalancerUsage", _OF_NLB),
-    PriceMeter("nlb_lcu_hour", "AWSELB", r"LCUUsage", _OF_NLB),
+    PriceMeter("nlb_hour", "AWSELB", r"LoadBalancerUsage", _NLB_OPERATION),
+    PriceMeter("nlb_lcu_hour", "AWSELB", r"LCUUsage", _NLB_OPERATION),
     PriceMeter("public_ipv4_hour", "AmazonVPC", r"PublicIPv4:InUseAddress"),
     PriceMeter("interface_endpoint_hour", "AmazonVPC", r"VpcEndpoint-Hours"),
     PriceMeter("kms_key_month", "awskms", r"KMS-Keys"),
@@ -303,19 +303,19 @@ def read_quotes(text: IO[str], name: str, wants: Wants) -> Iterator[Quoted]:
         first = text.read(1)
     if first == "{":
         try:
-            yield from _of_json(_Characters(text, first), name, wants)
+            yield from _json_quotes(_Characters(text, first), name, wants)
         except (ValueError, KeyError, TypeError, AttributeError):
             raise InvalidInput([_no_offer(name)]) from None
         return
-    yield from _of_csv(text, first, name, wants)
+    yield from _csv_quotes(text, first, name, wants)
 
 
-def of_product(entry: dict[str, Any], today: date) -> Iterator[Quoted]:
+def product_quotes(entry: dict[str, Any], today: date) -> Iterator[Quoted]:
     """Yield the prices of one entry of GetProducts' PriceList."""
     product = _product(entry["product"], str(entry.get("serviceCode", "")))
     published = _day(entry.get("publicationDate")) or today
     for term in (entry.get("terms") or {}).get("OnDemand", {}).values():
-        yield from _of_term(product, term, published)
+        yield from _term_quotes(product, term, published)
 
 
 def _no_offer(name: str) -> str:
@@ -325,14 +325,14 @@ def _no_offer(name: str) -> str:
     )
 
 
-def _of_json(characters: _Characters, name: str, wants: Wants) -> Iterator[Quoted]:
+def _json_quotes(characters: _Characters, name: str, wants: Wants) -> Iterator[Quoted]:
     facts: dict[str, Any] = {}
     products: dict[str, Product] = {}
     for key in characters.members():
         if key == "products":
             products = dict(_wanted_products(characters, str(facts.get("offerCode", "")), wants))
         elif key == "terms":
-            yield from _of_terms(characters, products, _day(facts.get("publicationDate")))
+            yield from _offer_quotes(characters, products, _day(facts.get("publicationDate")))
         else:
             facts[key] = characters.value()
     if _day(facts.get("publicationDate")) is None:
@@ -348,7 +348,7 @@ def _wanted_products(
             yield sku, product
 
 
-def _of_terms(
+def _offer_quotes(
     characters: _Characters, products: Mapping[str, Product], published: date | None
 ) -> Iterator[Quoted]:
     if published is None:
@@ -358,7 +358,7 @@ def _of_terms(
             terms = characters.value()
             if kind == "OnDemand" and sku in products:
                 for term in terms.values():
-                    yield from _of_term(products[sku], term, published)
+                    yield from _term_quotes(products[sku], term, published)
 
 
 def _product(found: dict[str, Any], code: str) -> Product:
@@ -371,7 +371,7 @@ def _product(found: dict[str, Any], code: str) -> Product:
     )
 
 
-def _of_term(product: Product, term: dict[str, Any], published: date) -> Iterator[Quoted]:
+def _term_quotes(product: Product, term: dict[str, Any], published: date) -> Iterator[Quoted]:
     for dimension in term["priceDimensions"].values():
         for currency, price in dimension["pricePerUnit"].items():
             yield Quoted(
@@ -383,7 +383,7 @@ def _of_term(product: Product, term: dict[str, Any], published: date) -> Iterato
             )
 
 
-def _of_csv(text: IO[str], first: str, name: str, wants: Wants) -> Iterator[Quoted]:
+def _csv_quotes(text: IO[str], first: str, name: str, wants: Wants) -> Iterator[Quoted]:
     rows = csv.reader(_from(first, text))
     facts: dict[str, str] = {}
     try:

@@ -122,10 +122,10 @@ class Home:
     region: str
 
     @classmethod
-    def of(cls, queue_arn: str | None) -> Home | None:
+    def from_queue_arn(cls, queue_arn: str | None) -> Home | None:
         """Read them from our own queue's ARN, which SQS puts into every record.
 
-        >>> Home.of("arn:aws:sqs:us-east-1:123456789012:prod-orders-events")
+        >>> Home.from_queue_arn("arn:aws:sqs:us-east-1:123456789012:prod-orders-events")
         Home(account='123456789012', region='us-east-1')
         """
         parts = (queue_arn or "").split(":")

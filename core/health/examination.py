@@ -127,7 +127,7 @@ def parts(seen: Seen, expected: Expected, now: float) -> list[Part]:
     if seen.nodes is not None and not isinstance(seen.nodes, Unknown):
         expected = replace(expected, roles=seen.nodes)
     return [
-        *_of_kafka(seen, expected, now),
+        *_kafka_parts(seen, expected, now),
         *_metadata(seen.metrics, expected),
         *_parts_without_a_list(seen.nodes),
         *_examination_pods(seen.pods, expected, now),
@@ -138,7 +138,7 @@ def parts(seen: Seen, expected: Expected, now: float) -> list[Part]:
     ]
 
 
-def _of_kafka(seen: Seen, expected: Expected, now: float) -> Iterator[Part]:
+def _kafka_parts(seen: Seen, expected: Expected, now: float) -> Iterator[Part]:
     view = seen.kafka
     brokers = [n for n, role in expected.roles.items() if role != "controller"]
     controllers = [n for n, role in expected.roles.items() if role != "broker"]

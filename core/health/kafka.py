@@ -34,7 +34,7 @@ from core.health.node import (
     NodeMetrics,
     NodeObservation,
     Role,
-    with_metrics,
+    add_metrics,
 )
 from core.health.pods import STARTUP_SECONDS, PodSeen
 from core.health.verdict import SEVERITY, HealthVerdict, degraded, healthy, not_known, unhealthy
@@ -180,9 +180,9 @@ def _lags(voter: VoterView) -> bool:
     return voter.lag_seconds is None or not voter.lag_seconds <= LIMITS.voter_lag_seconds
 
 
-def _partitions(found: Sequence[PartitionView], of: int) -> str:
+def _partitions(found: Sequence[PartitionView], total: int) -> str:
     rest = f", among them {found[0].name}" if len(found) > 1 else f": {found[0].name}"
-    return f"{len(found)} of {of} partitions{rest}"
+    return f"{len(found)} of {total} partitions{rest}"
 
 
 REGISTRATIONS = {
@@ -378,7 +378,7 @@ class ErrorSnapshot:
         }
 
 
-def from_dict(stored: Mapping[str, Any]) -> ErrorSnapshot:
+def snapshot_from_dict(stored: Mapping[str, Any]) -> ErrorSnapshot:
     """Read what `to_dict` made, through JSON or not; a counter this version lacks is left out."""
     known = ErrorCounts.__dataclass_fields__
     return ErrorSnapshot(
@@ -523,7 +523,7 @@ def observation(
         # One examination has no memory: what runs for so long has been in sync before.
         was_in_sync=running is not None and running >= STARTUP_SECONDS,
     )
-    return with_metrics(seen, metrics)
+    return add_metrics(seen, metrics)
 
 
 def disagreements(

@@ -315,7 +315,7 @@ class NodeObservation:
         return None if self.registration is None else self.registration in {UNREGISTERED, FENCED}
 
 
-def with_metrics(observed: NodeObservation, metrics: NodeMetrics | None) -> NodeObservation:
+def add_metrics(observed: NodeObservation, metrics: NodeMetrics | None) -> NodeObservation:
     """Add what the node's own exporter told; None is an exporter that did not answer."""
     if metrics is None:
         return replace(observed, scraped=False)

@@ -42,7 +42,7 @@ def _behind(node_id: int, kafka: ClusterView) -> bool:
     return missing and kafka.online(node_id)
 
 
-def with_pace(turn: NodeTurn, seen: RunObservation) -> NodeTurn:
+def measure_pace(turn: NodeTurn, seen: RunObservation) -> NodeTurn:
     """Return a node's turn with what this reading adds to its measurement."""
     held = seen.held.get(turn.node_id)
     if held is not None and seen.kafka is not None and not _behind(turn.node_id, seen.kafka):
@@ -191,7 +191,7 @@ def expecting(run: Run, policy: Policy) -> Run:
     for turn in run.waiting:
         known = turn.expected_seconds
         fallback = unseen.seconds(turn) if known is None else known
-        run = run.with_turn(replace(turn, expected_seconds=seen.get(kind_of(turn), fallback)))
+        run = run.replace_turn(replace(turn, expected_seconds=seen.get(kind_of(turn), fallback)))
     return run
 
 

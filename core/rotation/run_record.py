@@ -204,7 +204,7 @@ class Run:
         """Return the same key for the word that only its replacement is to be made ready."""
         return f"{self.key_of(turn)}:ahead"
 
-    def with_turn(self, changed: NodeTurn) -> Run:
+    def replace_turn(self, changed: NodeTurn) -> Run:
         turns = tuple(changed if t.node_id == changed.node_id else t for t in self.turns)
         return replace(self, turns=turns)
 
@@ -507,7 +507,7 @@ def end_run(run: Run, state: RunState, reason: str, now: float) -> RunStep:
 def stop_for_person(run: Run, turn: NodeTurn, reason: str, now: float, key: str) -> RunStep:
     """Stop for a person, who resumes, skips or aborts."""
     run = replace(
-        run.with_turn(replace(turn, reason=reason)), state=RunState.STOPPED, next_turn_at=None
+        run.replace_turn(replace(turn, reason=reason)), state=RunState.STOPPED, next_turn_at=None
     )
     if key in run.pages:
         return RunStep(run=note_run(run, ACTOR, reason, now))

@@ -145,7 +145,7 @@ METAL = ".metal"
 ROOT_DEVICE, EBS = "root device", "ebs"
 
 
-def in_place(turn: NodeTurn, launched: Launched | None, seen: RunObservation) -> NodeTurn:
+def choose_way(turn: NodeTurn, launched: Launched | None, seen: RunObservation) -> NodeTurn:
     """Return a turn with the image that its root volume is made of, or why that cannot be."""
     why = next(_against(turn, launched, seen), None)
     if why is not None or launched is None:
@@ -170,11 +170,11 @@ def _against(turn: NodeTurn, launched: Launched | None, seen: RunObservation) ->
         yield f"Its instance type is {present.instance_type}, not {wanted.instance_type}."
     if METAL in (present.instance_type or METAL):
         yield "EC2 replaces root volumes of virtual machines only."
-    yield from _of_the_template(launched)
-    yield from _of_the_image(launched)
+    yield from _template_objections(launched)
+    yield from _image_objections(launched)
 
 
-def _of_the_template(launched: Launched) -> Iterator[str]:
+def _template_objections(launched: Launched) -> Iterator[str]:
     was, would = launched.present.beyond_image, launched.wanted.beyond_image
     if was is None or would is None:
         yield "The version of the launch template that it was launched from cannot be read."
@@ -184,7 +184,7 @@ def _of_the_template(launched: Launched) -> Iterator[str]:
         yield f"Its launch template changes more than the image: {', '.join(changed)}."
 
 
-def _of_the_image(launched: Launched) -> Iterator[str]:
+def _image_objections(launched: Launched) -> Iterator[str]:
     has, needs = launched.present.traits, launched.wanted.traits
     if has is None or needs is None:
         yield "EC2 tells nothing of its instance, or of the image."

@@ -19,7 +19,7 @@ from core.words import listing
 
 CLAIM_LABEL, VOLUME_LABEL = "persistentvolumeclaim", "volume_id"
 CAPACITY, AVAILABLE = "kubelet_volume_stats_capacity_bytes", "kubelet_volume_stats_available_bytes"
-OF_ROOM = (CAPACITY, AVAILABLE)
+ROOM_METRICS = (CAPACITY, AVAILABLE)
 # Seconds in which more was asked than the volume's IOPS or throughput, and than its instance's.
 VOLUME_EXCEEDED = (
     "aws_ebs_csi_exceeded_iops_seconds_total",
@@ -31,7 +31,7 @@ INSTANCE_EXCEEDED = (
 )
 OPERATIONS = ("aws_ebs_csi_read_ops_total", "aws_ebs_csi_write_ops_total")
 BYTES = ("aws_ebs_csi_read_bytes_total", "aws_ebs_csi_write_bytes_total")
-OF_LOAD = (*VOLUME_EXCEEDED, *INSTANCE_EXCEEDED, *OPERATIONS, *BYTES)
+LOAD_METRICS = (*VOLUME_EXCEEDED, *INSTANCE_EXCEEDED, *OPERATIONS, *BYTES)
 # Two samples of a minute apart are in every two minutes; scraped less often, there is no rate.
 RATE_WINDOW = "2m"
 STEP_SECONDS = 60.0
@@ -82,10 +82,10 @@ def merged_load(first: Load, then: Load) -> Load:
     )
 
 
-def is_whole(of: Load) -> bool:
+def is_whole(found: Load) -> bool:
     """Say whether nothing of a load is unknown."""
-    figures = (of.volume_exceeded_share, of.instance_exceeded_share)
-    return None not in (*figures, of.iops_p999, of.bytes_per_s_p999)
+    figures = (found.volume_exceeded_share, found.instance_exceeded_share)
+    return None not in (*figures, found.iops_p999, found.bytes_per_s_p999)
 
 
 def gaps(found: Found, wanted: Sequence[str], metrics: Iterable[str], remedy: str) -> Iterator[str]:
@@ -147,7 +147,7 @@ class WantedMetric:
 
     metric: str
     step_seconds: float
-    of: str
+    subject: str  # broker, claim or volume
     summed: bool = False
 
 
@@ -160,7 +160,7 @@ def _wanted_series() -> Iterator[WantedMetric]:
     # A series for every partition, of which reports need the sum.
     yield WantedMetric("kafka_log_log_size", 60.0, "broker", summed=True)
     yield WantedMetric("kubelet_volume_stats_used_bytes", 300.0, "claim")
-    for name in OF_LOAD:
+    for name in LOAD_METRICS:
         yield WantedMetric(name, STEP_SECONDS, "volume")
 
 
@@ -190,17 +190,17 @@ def hours_due(now: float, filed: Collection[str]) -> Iterator[float]:
             yield begin
 
 
-def before_due(now: float) -> str:
+def name_before_due(now: float) -> str:
     """Return a name that stands before those of all hours that may still be due."""
     return sample_key(now - (CATCH_UP_HOURS + 2) * HOUR_SECONDS)
 
 
 def expression(wanted: WantedMetric, whose: Whose) -> str:
     """Return what is asked: the series as they are, counters with their resets."""
-    if wanted.of == "claim":
+    if wanted.subject == "claim":
         like = {CLAIM_LABEL: f"data-[0-9]+-{whose.cluster}-.+"}
         return wanted.metric + matching({"namespace": whose.namespace, **whose.labels}, like)
-    if wanted.of == "volume":
+    if wanted.subject == "volume":
         return wanted.metric + matching(whose.labels, {VOLUME_LABEL: ".+"})
     own = {} if wanted.summed else {"topic": ""}
     like = {"pod": f"{whose.cluster}-.+-[0-9]+"}
@@ -241,13 +241,13 @@ class Unmeasured:
     alarming: bool
 
 
-def unknowns(of: VolumeSet, now: float) -> tuple[Unmeasured, ...]:
+def unknowns(set_: VolumeSet, now: float) -> tuple[Unmeasured, ...]:
     """Return what is not known of a set: how full its volumes are, what is asked of them."""
-    return (*_fill(of, now), *_load(of, now), *_modifications(of))
+    return (*_fill(set_, now), *_load(set_, now), *_modifications(set_))
 
 
-def _modifications(of: VolumeSet) -> Iterator[Unmeasured]:
-    for volume in of.volumes:
+def _modifications(set_: VolumeSet) -> Iterator[Unmeasured]:
+    for volume in set_.volumes:
         running = volume.history.under_way
         if running is not None and running.state is ModificationState.UNKNOWN:
             why = "AWS has a word for it that this release does not know"
@@ -255,20 +255,20 @@ def _modifications(of: VolumeSet) -> Iterator[Unmeasured]:
             yield Unmeasured(_unknown_sentence(what, "changed", why), alarming=True)
 
 
-def _fill(of: VolumeSet, now: float) -> Iterator[Unmeasured]:
-    missing = [volume for volume in of.volumes if volume.forecast is None]
+def _fill(set_: VolumeSet, now: float) -> Iterator[Unmeasured]:
+    missing = [volume for volume in set_.volumes if volume.forecast is None]
     if not missing:
         return
     names = listing([volume.claim for volume in missing], NAMED)
-    if of.policy.grow_only and not of.prometheus:
+    if set_.policy.grow_only and not set_.prometheus:
         why = (
             "only a kubelet knows it of a controller's; set metrics.prometheus in the ClusterSpec "
             "to a Prometheus that scrapes the kubelets"
         )
         yield Unmeasured(_unknown_sentence(f"the fill of {names}", "grown", why), alarming=False)
         return
-    sources = [] if of.policy.grow_only else ["no broker told (DescribeLogDirs)"]
-    if of.prometheus:
+    sources = [] if set_.policy.grow_only else ["no broker told (DescribeLogDirs)"]
+    if set_.prometheus:
         sources.append("Prometheus has no kubelet_volume_stats of it")
     yield Unmeasured(
         _unknown_sentence(f"the fill of {names}", "grown", " and ".join(sources)),
@@ -276,17 +276,17 @@ def _fill(of: VolumeSet, now: float) -> Iterator[Unmeasured]:
     )
 
 
-def _load(of: VolumeSet, now: float) -> Iterator[Unmeasured]:
+def _load(set_: VolumeSet, now: float) -> Iterator[Unmeasured]:
     # A metadata log keeps no volume busy, and nothing is asked of one that is attached nowhere.
     missing = [
         volume
-        for volume in of.volumes
-        if not of.policy.grow_only and volume.instance_type and not is_whole(volume.load)
+        for volume in set_.volumes
+        if not set_.policy.grow_only and volume.instance_type and not is_whole(volume.load)
     ]
     if not missing:
         return
     sources = ["CloudWatch has not all of its AWS/EBS and its instance's AWS/EC2 metrics"]
-    if of.prometheus:
+    if set_.prometheus:
         sources.append("Prometheus has not all of its aws_ebs_csi metrics")
     names = listing([volume.claim for volume in missing], NAMED)
     yield Unmeasured(

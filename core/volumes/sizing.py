@@ -67,7 +67,7 @@ class Gp3:
     def throughput_mib_per_s(self) -> int:
         return self.performance.throughput_mib_per_s
 
-    def of_size(self, size_gib: int) -> Gp3:
+    def resized(self, size_gib: int) -> Gp3:
         return replace(self, size_gib=size_gib)
 
 
@@ -281,7 +281,7 @@ def right_size(
     if wanted.iops > IOPS_PER_GIB * size_gib and wanted.iops > LEAST_IOPS:
         # The ratio makes the volume larger than its data.
         size_gib = math.ceil(wanted.iops / IOPS_PER_GIB)
-        wanted = wanted.of_size(size_gib)
+        wanted = wanted.resized(size_gib)
     reasons = [_why_size(current, wanted, use, goals), _why_performance(current, wanted, why)]
     if beyond is not None:
         reasons.append(f"{beyond} are asked and {goals.ceiling} are the most there is here")

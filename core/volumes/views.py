@@ -121,12 +121,12 @@ def next_slot_at(history: History, now: float) -> float:
     return next((t for t in ends if free_slots(history, t) > free), ends[-1] if ends else now)
 
 
-def with_request(history: History, modification: Modification) -> History:
+def add_request(history: History, modification: Modification) -> History:
     """Return a history with a modification that is about to be asked for."""
     return replace(history, modifications=(*history.modifications, modification))
 
 
-def with_observation(
+def add_observation(
     history: History,
     latest: Modification | None,
     actual: Gp3,
@@ -142,12 +142,12 @@ def with_observation(
         known = now
     kept = [m for m in history.modifications if m.started_at > now - KEPT_SECONDS]
     if latest is not None:
-        kept = _with_latest(kept, latest)
+        kept = _merge_latest(kept, latest)
     kept = [m for m in kept if not _came_to_nothing(m, actual, asked, now)]
     return replace(history, known_since=known, looked_at=now, modifications=tuple(kept))
 
 
-def with_end(history: History, state: ModificationState, at: float) -> History:
+def end_modification(history: History, state: ModificationState, at: float) -> History:
     """Return a history whose modification under way has ended, as AWS announced."""
     running = history.under_way
     if running is None or running.state is ModificationState.REQUESTED or at < running.started_at:
@@ -171,17 +171,17 @@ def _may_have_missed(history: History, latest: Modification | None, now: float) 
     )
 
 
-def _with_latest(known: list[Modification], latest: Modification) -> list[Modification]:
+def _merge_latest(known: list[Modification], latest: Modification) -> list[Modification]:
     """Put AWS's latest in the place of what is known of it, or behind it."""
     for number, each in enumerate(known):
         if abs(each.started_at - latest.started_at) <= SAME_START_SECONDS:
             if each.state.over:
                 return known
-            known[number] = _as_ours(latest, each)
+            known[number] = _merge_ours(latest, each)
             return known
     for number, each in enumerate(known):
         if each.state is ModificationState.REQUESTED and _answers(latest, each):
-            known[number] = _as_ours(latest, each)
+            known[number] = _merge_ours(latest, each)
             return sorted(known, key=lambda m: m.started_at)
     # A later one can only have started once those before were over, whatever we missed.
     over = [
@@ -198,7 +198,7 @@ def _with_latest(known: list[Modification], latest: Modification) -> list[Modifi
     return sorted([*over, latest], key=lambda m: m.started_at)
 
 
-def _as_ours(latest: Modification, known: Modification) -> Modification:
+def _merge_ours(latest: Modification, known: Modification) -> Modification:
     """Return AWS's word of a modification with what only we know of it."""
     unread = {**without(known.unread, "state"), **latest.unread}
     return replace(latest, reason=known.reason, kind=known.kind, unread=unread)

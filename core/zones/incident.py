@@ -330,7 +330,7 @@ def freezes_in_force(incidents: Sequence[ZoneIncident], now: float) -> tuple[Fre
     return tuple(incident.freeze() for incident in incidents if incident.holds(now))
 
 
-def with_zone_names(
+def name_zones(
     incidents: Sequence[ZoneIncident], names: Mapping[str, str]
 ) -> tuple[ZoneIncident, ...]:
     """Return the incidents with this account's names of their zones."""
@@ -413,12 +413,12 @@ def _incident(stored: object) -> ZoneIncident | None:
         known["history"] = tuple(_entry(each) for each in stored.get("history") or ())
         take_word(known, "state", ZoneState, ZoneState.FROZEN)
         incident = ZoneIncident(**known)
-        return _with_end(incident) if incident.unreadable else incident
+        return _bound_freeze(incident) if incident.unreadable else incident
     except (AttributeError, KeyError, TypeError, ValueError):
-        return _of_another_shape(stored)
+        return _stand_in(stored)
 
 
-def _of_another_shape(stored: Mapping[str, Any]) -> ZoneIncident:
+def _stand_in(stored: Mapping[str, Any]) -> ZoneIncident:
     """Stand in for an entry that cannot be read: a freeze of the zone that it names, if any."""
     said = (stored.get(name) for name in ("said_at", "opened_at"))
     times = [float(at) for at in said if isinstance(at, int | float)]
@@ -433,10 +433,10 @@ def _of_another_shape(stored: Mapping[str, Any]) -> ZoneIncident:
         pages=tuple(pages) if isinstance(pages, list) else (),
         unread={"state": "of another shape", **without(stored, "pages")},
     )
-    return _with_end(incident)
+    return _bound_freeze(incident)
 
 
-def _with_end(incident: ZoneIncident) -> ZoneIncident:
+def _bound_freeze(incident: ZoneIncident) -> ZoneIncident:
     """Return an incident whose state cannot be read as a freeze, or as watched without a zone."""
     if incident.zone_id is None:
         return replace(incident, state=ZoneState.WATCHED)

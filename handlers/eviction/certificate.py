@@ -161,11 +161,11 @@ class Keeper:
 
     def _current(self, now: dt.datetime) -> Issued:
         """Return what the Secret holds, made new where it is due; its tokens are admitted."""
-        issued = self._in_secret(now)
+        issued = self._read_secret(now)
         self._tokens = issued.tokens
         return issued
 
-    def _in_secret(self, now: dt.datetime) -> Issued:
+    def _read_secret(self, now: dt.datetime) -> Issued:
         found = self._objects.find(self._secret)
         if found is None:
             raise StillwaterError(
@@ -180,7 +180,7 @@ class Keeper:
         with contextlib.suppress(Conflict):
             self._objects.merge(self._secret, body)
             return issued
-        return self._in_secret(now)
+        return self._read_secret(now)
 
     def _name(self, now: dt.datetime) -> None:
         """Read whose evictions are asked about; what cannot be read leaves what was known."""
