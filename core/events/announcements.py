@@ -17,7 +17,7 @@ class Kind(StrEnum):
     """What was announced about an instance; one decision per kind (docs/reference/announcements).
 
     VOLUME_PROBLEM is announced about a volume; it becomes one of the instance the volume is on.
-    ROTATION is said by a run of ours (core.rotation.run), SICK_NODE by the sweep
+    ROTATION is said by a run of ours (core.rotation.run_record), SICK_NODE by the sweep
     (core.incidents.sickness), EVICTION by whoever drains in the cluster (core.gate), none of them
     ever by AWS.
 

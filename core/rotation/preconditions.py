@@ -70,8 +70,8 @@ def claim_objections(
     if claim.grace_seconds is not None or claim.unreadable:
         yield (
             f"{named} has a terminationGracePeriod, or a field that cannot be read: Karpenter "
-            f"would delete the broker past its disruption budget when it ends. Take it off the NodePool, "
-            f"and end this one when Kafka can bear it."
+            f"would delete the broker past its disruption budget when it ends. Take it off the "
+            f"NodePool, and end this one when Kafka can bear it."
         )
     node, pod = seen.node_of(turn.node_id), seen.pod_of(turn.node_id)
     # Karpenter reads the Node's once it has joined; a person may have meant either.
