@@ -16,10 +16,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import IO, Any
 
-from core.cost.pricing import INSTANCE_HOUR, ITEMS, Price, PriceBook
+from core.cost.pricing import INSTANCE_HOUR, ITEMS, Price, PriceBook, plain, read_amount
 from core.errors import InvalidInput
 
 # Each usage type begins with its region's code, but for the oldest region's.
@@ -31,12 +31,16 @@ _NLB_OPERATION = "LoadBalancing:Network"
 
 @dataclass(frozen=True, slots=True)
 class PriceMeter:
-    """A row of the price book, and the products of the price list that it is."""
+    """A row of the price book, and the products of the price list that it is.
+
+    `checked`: a bill's usage type alone says that a line is of it.
+    """
 
     item: str
     service: str
     usage_type: str
     operation: str | None = None
+    checked: bool = True
 
 
 METERS = (
@@ -50,13 +54,13 @@ METERS = (
     PriceMeter("inter_zone_gib", "AWSDataTransfer", r"DataTransfer-Regional-Bytes"),
     PriceMeter("eks_cluster_hour", "AmazonEKS", r"AmazonEKS-Hours:perCluster"),
     PriceMeter("eks_extended_support_hour", "AmazonEKS", r"AmazonEKS-Hours:extendedSupport"),
-    PriceMeter("nlb_hour", "AWSELB", r"LoadBalancerUsage", _NLB_OPERATION),
-    PriceMeter("nlb_lcu_hour", "AWSELB", r"LCUUsage", _NLB_OPERATION),
+    PriceMeter("nlb_hour", "AWSELB", r"LoadBalancerUsage", _NLB_OPERATION, checked=False),
+    PriceMeter("nlb_lcu_hour", "AWSELB", r"LCUUsage", _NLB_OPERATION, checked=False),
     PriceMeter("public_ipv4_hour", "AmazonVPC", r"PublicIPv4:InUseAddress"),
     PriceMeter("interface_endpoint_hour", "AmazonVPC", r"VpcEndpoint-Hours"),
-    PriceMeter("kms_key_month", "awskms", r"KMS-Keys"),
-    PriceMeter("log_gib_ingested", "AmazonCloudWatch", r"DataProcessing-Bytes"),
-    PriceMeter("log_gib_month", "AmazonCloudWatch", r"TimedStorage-ByteHrs"),
+    PriceMeter("kms_key_month", "awskms", r"KMS-Keys", checked=False),
+    PriceMeter("log_gib_ingested", "AmazonCloudWatch", r"DataProcessing-Bytes", checked=False),
+    PriceMeter("log_gib_month", "AmazonCloudWatch", r"TimedStorage-ByteHrs", checked=False),
 )
 SERVICES = tuple(dict.fromkeys(meter.service for meter in METERS))
 
@@ -91,10 +95,17 @@ def item_of(product: Product) -> str | None:
         # EC2's own list repeats the transfer products.
         if meter.service != product.service and meter.item != "inter_zone_gib":
             continue
-        found = re.fullmatch(_REGION + meter.usage_type, product.usage_type)
-        if found:
-            return f"{meter.item}:{found['type']}" if meter.item == INSTANCE_HOUR else meter.item
+        item = _metered_item(meter, _REGION + meter.usage_type, product.usage_type)
+        if item is not None:
+            return item
     return None
+
+
+def _metered_item(meter: PriceMeter, pattern: str, usage_type: str) -> str | None:
+    found = re.fullmatch(pattern, usage_type)
+    if found is None:
+        return None
+    return f"{meter.item}:{found['type']}" if meter.item == INSTANCE_HOUR else meter.item
 
 
 @dataclass(slots=True)
@@ -121,9 +132,9 @@ class Gathered:
         """Keep a price; of two that disagree neither is believed."""
         item = item_of(quoted.product)
         self.currencies.add(quoted.currency)
-        if item is None or quoted.currency != "USD" or _amount(quoted.begins_at or "0"):
+        if item is None or quoted.currency != "USD" or read_amount(quoted.begins_at or "0"):
             return
-        usd = _amount(quoted.price)
+        usd = read_amount(quoted.price)
         if usd is None:
             return
         known = self.prices.get(item)
@@ -171,9 +182,9 @@ def document(gathered: Gathered, into: Mapping[str, Any], title: str) -> dict[st
     for item, (usd, _) in sorted(gathered.believed.items()):
         kind, _, instance_type = item.partition(":")
         if kind == INSTANCE_HOUR:
-            types[instance_type] = _plain_number(usd)
+            types[instance_type] = f"{plain(usd):f}"
         else:
-            rows[item] = {"source": name, "usd": _plain_number(usd)}
+            rows[item] = {"source": name, "usd": f"{plain(usd):f}"}
     if types:
         rows[INSTANCE_HOUR] = {"source": name, "usd": types}
     regions = dict(into.get("regions", {}))
@@ -187,38 +198,10 @@ def document(gathered: Gathered, into: Mapping[str, Any], title: str) -> dict[st
     }
 
 
-def _plain_number(usd: Decimal) -> str:
-    text = f"{usd:f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def _amount(text: str) -> Decimal | None:
-    try:
-        found = Decimal(text)
-    except InvalidOperation:
-        return None
-    return found if found.is_finite() and found >= 0 else None
-
-
 # Quantities are rounded on a bill: a rate of few units is not to be taken at its last digit.
 TOLERANCE = Decimal("0.005")
 # AWS changes prices now and then; after so long somebody should look.
 OLD_DAYS = 180
-# Usage types without their region's prefix -> the row of the book.
-_ITEMS = (
-    (r"BoxUsage:(?P<type>[\w.-]+)", INSTANCE_HOUR),
-    (r"EBS:VolumeUsage\.gp3", "gp3_gib_month"),
-    (r"EBS:VolumeP-IOPS\.gp3", "gp3_iops_month"),
-    (r"EBS:VolumeP-Throughput\.gp3", "gp3_gibps_month"),
-    (r"EBS:VolumeUsage\.gp2", "gp2_gib_month"),
-    (r"EBS:SnapshotUsage", "snapshot_gib_month"),
-    (r"DataTransfer-Regional-Bytes", "inter_zone_gib"),
-    (r"AmazonEKS-Hours:perCluster", "eks_cluster_hour"),
-    (r"AmazonEKS-Hours:extendedSupport", "eks_extended_support_hour"),
-    (r"NatGateway-Hours", "nat_hour"),
-    (r"VpcEndpoint-Hours", "interface_endpoint_hour"),
-    (r"PublicIPv4:InUseAddress", "public_ipv4_hour"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,11 +241,8 @@ class Disagreement:
 
 def checked_item_of(usage_type: str) -> str | None:
     """Return the book's row for a usage type, or None for what the book does not price."""
-    for pattern, item in _ITEMS:
-        found = re.fullmatch(pattern, usage_type)
-        if found:
-            return f"{item}:{found['type']}" if item == INSTANCE_HOUR else item
-    return None
+    items = (_metered_item(m, m.usage_type, usage_type) for m in METERS if m.checked)
+    return next((item for item in items if item is not None), None)
 
 
 def disagreements(book: PriceBook, rates: Iterable[BilledRate]) -> list[Disagreement]:

@@ -280,7 +280,7 @@ def _prices(
             problems.append(f"{where} names no known source ({fields.get('source')!r}).")
             continue
         for key, raw in _rows(item, fields.get("usd")):
-            amount = _amount(raw)
+            amount = read_amount(raw)
             if amount is None:
                 problems.append(
                     f"{where}: {raw!r} is not a price; write dollars per unit such as 0.08."
@@ -296,7 +296,8 @@ def _rows(item: str, usd: object) -> list[tuple[str, object]]:
     return [(item, usd)]
 
 
-def _amount(raw: object) -> Decimal | None:
+def read_amount(raw: object) -> Decimal | None:
+    """Return dollars as they are written in a price file or list; None for what is none."""
     if not isinstance(raw, str | Decimal):
         return None
     try:
