@@ -98,6 +98,11 @@ FILL_LIMIT = 0.75
 # Traffic between zones is billed where it leaves and where it arrives.
 SIDES = 2
 EBS, NVME, IN_PLACE = "EBS", "NVMe", "NVMe in place"
+_LEAST = {
+    **dict.fromkeys(("number", "zones", "volume_gib"), 1),
+    **dict.fromkeys(("append_bytes_per_s", "held_bytes", "outage_seconds"), 0),
+    **dict.fromkeys(("rotations_per_month", "in_place_seconds", "planned_per_month"), 0),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,11 +131,10 @@ class Brokers:
     seen_bytes_per_s: float | None = None
 
     def __post_init__(self) -> None:
-        least = {"number": 1, "zones": 1, "volume_gib": 1}
         problems = [
-            f"{name} is {value}: {least.get(name, 0)} is the least it can be; correct it."
-            for name, value in self._figures().items()
-            if not value >= least.get(name, 0) or math.isinf(value)
+            f"{name} is {value}: {least} is the least it can be; correct it."
+            for name, least in _LEAST.items()
+            if not (value := getattr(self, name)) >= least or math.isinf(value)
         ]
         if not problems and self.planned_per_month > self.rotations_per_month:
             problems.append(
@@ -143,19 +147,6 @@ class Brokers:
     @property
     def planned_share(self) -> float:
         return self.planned_per_month / self.rotations_per_month if self.planned_per_month else 0.0
-
-    def _figures(self) -> Mapping[str, float]:
-        return {
-            "number": self.number,
-            "zones": self.zones,
-            "volume_gib": self.volume_gib,
-            "append_bytes_per_s": self.append_bytes_per_s,
-            "held_bytes": self.held_bytes,
-            "outage_seconds": self.outage_seconds,
-            "rotations_per_month": self.rotations_per_month,
-            "in_place_seconds": self.in_place_seconds,
-            "planned_per_month": self.planned_per_month,
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ what it says of itself (core.health.rules).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -338,15 +338,11 @@ class ErrorCounts:
 
     @property
     def any(self) -> bool:
-        return any((self.load, self.apply, self.controller))
+        return any(astuple(self))
 
     def beyond(self, known: ErrorCounts) -> bool:
         """Say whether any counter is above what is already known of it."""
-        pairs = (
-            (self.load, known.load),
-            (self.apply, known.apply),
-            (self.controller, known.controller),
-        )
+        pairs = zip(astuple(self), astuple(known), strict=True)
         return any((now or 0) > (before or 0) for now, before in pairs)
 
 

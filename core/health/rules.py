@@ -319,8 +319,8 @@ def liveness(
     if observed.process is None:
         return _unknown(observed, "the list of processes")
     if not observed.process:
-        return _no(observed, "has no Java process")
-    return _yes(observed, "has a Java process")
+        return _finding(observed, Health.UNHEALTHY, "has no Java process")
+    return _finding(observed, Health.HEALTHY, "has a Java process")
 
 
 def readiness(
@@ -334,9 +334,10 @@ def readiness(
         return _listens(observed, CONTROL_PLANE_PORT)
     state = observed.broker_state
     if state is None:
-        return _no(observed, "tells no BrokerState")
+        return _finding(observed, Health.UNHEALTHY, "tells no BrokerState")
     told = f"is {STATES.get(state, state)} (BrokerState {state})"
-    return (_yes if RUNNING <= state != UNKNOWN_STATE else _no)(observed, told)
+    ready = RUNNING <= state != UNKNOWN_STATE
+    return _finding(observed, Health.HEALTHY if ready else Health.UNHEALTHY, told)
 
 
 def is_alive(verdict: HealthVerdict) -> bool:
@@ -357,15 +358,9 @@ def _listens(observed: NodeObservation, port: int) -> HealthVerdict:
     found = observed.listening.get(port)
     if found is None:
         return _unknown(observed, f"port {port}")
-    return _yes(observed, f"listens on {port}") if found else _no(observed, f"has no {port} open")
-
-
-def _yes(observed: NodeObservation, told: str) -> HealthVerdict:
-    return healthy(f"Node {observed.node_id} {told}.")
-
-
-def _no(observed: NodeObservation, told: str) -> HealthVerdict:
-    return unhealthy(f"Node {observed.node_id} {told}.")
+    if not found:
+        return _finding(observed, Health.UNHEALTHY, f"has no {port} open")
+    return _finding(observed, Health.HEALTHY, f"listens on {port}")
 
 
 def _unknown(observed: NodeObservation, source: str) -> HealthVerdict:

@@ -296,11 +296,6 @@ def run_from_document(document: Mapping[str, Any], version: int) -> Run:
     return Run(**{**known, "version": version})
 
 
-def without_unread_state(run: Run) -> Run:
-    """Return a run that this release has ended, whatever a newer one had made of it."""
-    return replace(run, unread=without(run.unread, "state"))
-
-
 def _turn(stored: Mapping[str, Any]) -> NodeTurn:
     known = _tuples(values_in(NodeTurn, stored))
     take_word(known, "phase", Phase, Phase.FAILED)
@@ -399,8 +394,15 @@ def abort(run: Run, actor: str, now: float) -> Run:
     _still_open(run, "aborted")
     if run.unreadable:
         said = f"{actor} aborts the run, which a newer release wrote; who is away comes back."
-        ended = without_unread_state(replace(run, state=RunState.ABORTED, next_turn_at=None))
-        return note_run(replace(ended, abort_asked_by=actor, ended_at=now), actor, said, now)
+        ended = replace(
+            run,
+            state=RunState.ABORTED,
+            abort_asked_by=actor,
+            ended_at=now,
+            next_turn_at=None,
+            unread=without(run.unread, "state"),
+        )
+        return note_run(ended, actor, said, now)
     asked = replace(run, abort_asked_by=actor, state=RunState.RUNNING, next_turn_at=now)
     return note_run(asked, actor, f"{actor} aborts the run.", now)
 

@@ -24,7 +24,7 @@ from core.rotation.run_record import NodeTurn, Run, RunState
 from core.stored import unread_keys, without
 from core.volumes import speed
 from core.volumes.growth import Growth, growth, smaller
-from core.volumes.series import UNKNOWN, Unmeasured, unknowns
+from core.volumes.series import UNKNOWN, unknowns
 from core.volumes.sizing import GP3_ITEMS, MIB, Gp3, Performance, cents, change_usd, refusals
 from core.volumes.speed import SLOTS_NEEDED, Speed, bargain, describe
 from core.volumes.views import (
@@ -321,7 +321,10 @@ def decide(set_: VolumeSet, book: PriceBook, now: float) -> tuple[VolumeDecision
     grown = growth(set_)
     quicker = speed.faster(set_, book, now)
     wrong = troubles(set_, now)
-    unmeasured = tuple(_decision_without_figures(set_, each) for each in unknowns(set_, now))
+    unmeasured = tuple(
+        _decision(set_, DecisionKind.UNKNOWN, each.sentence, UNKNOWN if each.alarming else "")
+        for each in unknowns(set_, now)
+    )
     beside = tuple(_advice(set_, grown, quicker, book))
     raised = _pool_raised(set_)
     if raised is not None:
@@ -329,8 +332,12 @@ def decide(set_: VolumeSet, book: PriceBook, now: float) -> tuple[VolumeDecision
     change = _change(set_, grown, quicker, book, now)
     if change is not None:
         return (_possible(set_, change, wrong, now), *beside, *unmeasured)
-    found = (*beside, *(_trouble(set_, each) for each in wrong), *unmeasured)
-    return found or (_plain(set_, DecisionKind.KEEP, f"{set_.name} has what it needs"),)
+    told = (
+        _decision(set_, DecisionKind.ADVISE, f"{each.sentence}; {each.remedy}", each.kind)
+        for each in wrong
+    )
+    found = (*beside, *told, *unmeasured)
+    return found or (_decision(set_, DecisionKind.KEEP, f"{set_.name} has what it needs"),)
 
 
 def slots(set_: VolumeSet, now: float) -> int:
@@ -355,7 +362,7 @@ def _pool_raised(set_: VolumeSet) -> VolumeDecision | None:
     )
     if set_.frozen:
         waits = f"{set_.name} is frozen ({set_.frozen}). Then: {reason}"
-        return _deciding_refusal(set_, DecisionKind.WAIT, waits, "frozen")
+        return _decision(set_, DecisionKind.WAIT, waits, "frozen")
     return VolumeDecision(
         pool=set_.pool,
         number=set_.number,
@@ -425,9 +432,7 @@ def _possible(
     obstacle = next(_obstacles(set_, change.target or set_.asked, wrong), None)
     if obstacle is not None:
         by, sentence = obstacle
-        return _deciding_refusal(
-            set_, DecisionKind.WAIT, f"{sentence}. Then: {change.reason}", by, change
-        )
+        return _decision(set_, DecisionKind.WAIT, f"{sentence}. Then: {change.reason}", by, change)
     free = slots(set_, now)
     if free <= _reserved_slots(set_, change):
         return _out_of_slots(set_, change, free, now)
@@ -466,18 +471,6 @@ def _obstacles(
         )
 
 
-def _trouble(set_: VolumeSet, trouble: Trouble) -> VolumeDecision:
-    return _deciding_refusal(
-        set_, DecisionKind.ADVISE, f"{trouble.sentence}; {trouble.remedy}", trouble.kind
-    )
-
-
-def _decision_without_figures(set_: VolumeSet, each: Unmeasured) -> VolumeDecision:
-    return _deciding_refusal(
-        set_, DecisionKind.UNKNOWN, each.sentence, UNKNOWN if each.alarming else ""
-    )
-
-
 def _reserved_slots(set_: VolumeSet, change: VolumeDecision) -> int:
     """Return how many slots a change must leave."""
     if change.emergency:
@@ -498,7 +491,7 @@ def _out_of_slots(set_: VolumeSet, change: VolumeDecision, free: int, now: float
         else ""
     )
     sentence = f"{left} and the next is free in {hours:.1f} h{last}. Then: {change.reason}"
-    return _deciding_refusal(set_, DecisionKind.WAIT, sentence, "slots", change, until)
+    return _decision(set_, DecisionKind.WAIT, sentence, "slots", change, until)
 
 
 def _advice(
@@ -506,7 +499,7 @@ def _advice(
 ) -> Iterator[VolumeDecision]:
     """Return what no modification mends."""
     if grown is not None and grown.capped:
-        yield _deciding_refusal(
+        yield _decision(
             set_,
             DecisionKind.ADVISE,
             f"{grown.reason}, and the policy allows no more than {set_.policy.largest_gib} GiB; "
@@ -514,20 +507,16 @@ def _advice(
             "ceiling",
         )
     if quicker is not None and quicker.performance is None:
-        yield _deciding_refusal(set_, DecisionKind.REFUSE, quicker.reason, quicker.refused_by)
+        yield _decision(set_, DecisionKind.REFUSE, quicker.reason, quicker.refused_by)
     if grown is None and (less := smaller(set_, book)) is not None:
-        yield _plain(set_, DecisionKind.ADVISE, less)
+        yield _decision(set_, DecisionKind.ADVISE, less)
 
 
-def _plain(set_: VolumeSet, kind: DecisionKind, reason: str) -> VolumeDecision:
-    return VolumeDecision(pool=set_.pool, number=set_.number, kind=kind, reason=reason)
-
-
-def _deciding_refusal(
+def _decision(
     set_: VolumeSet,
     kind: DecisionKind,
     reason: str,
-    by: str,
+    by: str = "",
     change: VolumeDecision | None = None,
     until: float | None = None,
 ) -> VolumeDecision:
@@ -608,21 +597,22 @@ def _plan_refusal(
     """Return the refusal of a change that a budget does not bear, None for one that it does."""
     cost = decision.monthly_usd_change
     if cost is not None and spent is not None:
-        dear = cost > 0 and spent + cost > budget_usd
-        return _too_dear(decision, cost, spent, budget_usd) if dear else None
+        if cost <= 0 or spent + cost <= budget_usd:
+            return None
+        said = (
+            f"it costs ${cost} a month more, and of the budget of ${budget_usd} above the spec "
+            f"${cents(spent)} is spent; raise max_monthly_increase_usd or the spec"
+        )
     # Less costs less, whatever the price; and a full volume stops its broker.
-    if decision.kind is DecisionKind.LOWER or (decision.emergency and budget_usd > 0):
+    elif decision.kind is DecisionKind.LOWER or (decision.emergency and budget_usd > 0):
         return None
-    return replace(
-        decision,
-        kind=DecisionKind.REFUSE,
-        refused_by="budget",
-        reason=(
+    else:
+        said = (
             f"nobody can say whether the budget of ${budget_usd} above the spec bears it without a "
-            f"price of gp3; fetch it with `{fetch_command(book.region)}` and run `stillwater up`. "
-            f"Wanted was: {decision.reason}"
-        ),
-    )
+            f"price of gp3; fetch it with `{fetch_command(book.region)}` and run `stillwater up`"
+        )
+    reason = f"{said}. Wanted was: {decision.reason}"
+    return replace(decision, kind=DecisionKind.REFUSE, refused_by="budget", reason=reason)
 
 
 def _urgency(decision: VolumeDecision) -> tuple[bool, int, Decimal]:
@@ -632,21 +622,6 @@ def _urgency(decision: VolumeDecision) -> tuple[bool, int, Decimal]:
     if decision.kind is DecisionKind.LOWER:
         return False, place, cost
     return not decision.emergency, place, cost
-
-
-def _too_dear(
-    decision: VolumeDecision, cost: Decimal, spent: Decimal, budget_usd: Decimal
-) -> VolumeDecision:
-    return replace(
-        decision,
-        kind=DecisionKind.REFUSE,
-        refused_by="budget",
-        reason=(
-            f"it costs ${cost} a month more, and of the budget of "
-            f"${budget_usd} above the spec ${cents(spent)} is spent; raise max_monthly_increase_usd"
-            f" or the spec. Wanted was: {decision.reason}"
-        ),
-    )
 
 
 def decision_lines(decisions: Iterable[VolumeDecision]) -> list[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 
 from core.volumes.views import Load, ModificationState, VolumeSet, VolumeView
@@ -71,15 +71,8 @@ def load(volume: str, found: Found) -> Load:
 
 def merged_load(first: Load, then: Load) -> Load:
     """Return a load with another's figures where it has none."""
-    return Load(
-        volume_exceeded_share=_either(first.volume_exceeded_share, then.volume_exceeded_share),
-        instance_exceeded_share=_either(
-            first.instance_exceeded_share, then.instance_exceeded_share
-        ),
-        iops_p999=_either(first.iops_p999, then.iops_p999),
-        bytes_per_s_p999=_either(first.bytes_per_s_p999, then.bytes_per_s_p999),
-        hours=first.hours or then.hours,
-    )
+    missing = [each.name for each in fields(Load) if getattr(first, each.name) in (None, ())]
+    return replace(first, **{name: getattr(then, name) for name in missing})
 
 
 def is_whole(found: Load) -> bool:
@@ -123,10 +116,6 @@ def _highest(volume: str, found: Found, metrics: tuple[str, str]) -> float | Non
     """Return the highest minute of reads and writes together; both must be measured then."""
     first, second = (found.get(metric, {}).get(volume) or {} for metric in metrics)
     return max((first[at] + second[at] for at in first.keys() & second.keys()), default=None)
-
-
-def _either(first: float | None, then: float | None) -> float | None:
-    return then if first is None else first
 
 
 HOUR_SECONDS = 3600.0

@@ -138,6 +138,10 @@ class LostZone:
     occurred_at: float | None = None
     until: float | None = None
     said: str = ""
+    # What a word of AWS's has besides.
+    healthy_ids: tuple[str, ...] = ()
+    updated_at: float | None = None
+    event_type: str | None = None
 
     @property
     def key(self) -> str:
@@ -146,18 +150,6 @@ class LostZone:
     @property
     def zone_ids(self) -> tuple[str, ...]:
         return (self.zone_id,)
-
-    @property
-    def healthy_ids(self) -> tuple[str, ...]:
-        return ()
-
-    @property
-    def updated_at(self) -> float | None:
-        return self.occurred_at
-
-    @property
-    def event_type(self) -> str | None:
-        return None
 
 
 # Something said about zones: by AWS, by a person, or by our own sight.
