@@ -8,13 +8,12 @@ catch-up, and what a broker without a volume would have (core.instances has what
 
 from __future__ import annotations
 
-import calendar
 import functools
 import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import date
 from decimal import Decimal, InvalidOperation, localcontext
 from importlib import resources
 from pathlib import Path
@@ -72,8 +71,6 @@ CURRENCY = "USD"
 # What every gp3 volume includes; only what is above is billed (EBS pricing).
 GP3_INCLUDED_IOPS = 3000
 GP3_INCLUDED_MIB_PER_S = 125
-# EC2 Linux instances and EBS volumes are billed by the second, one minute at least.
-MINIMUM_BILLED_SECONDS = 60
 SECONDS_PER_HOUR = 3600
 # Of a month, as AWS's own calculator and price pages count it.
 HOURS_PER_MONTH = 730
@@ -307,22 +304,6 @@ def read_amount(raw: object) -> Decimal | None:
     return amount if amount.is_finite() and amount >= 0 else None
 
 
-def hours(seconds: float) -> Decimal:
-    """Return seconds as hours, rounded as EC2's bill rounds them: to a millionth."""
-    return (Decimal(repr(seconds)) / SECONDS_PER_HOUR).quantize(Decimal("0.000001"))
-
-
-def seconds_in_month(moment: datetime) -> int:
-    """Return the length of a moment's calendar month in UTC, by which EBS prorates (not 730 h)."""
-    utc = moment.astimezone(UTC)
-    return calendar.monthrange(utc.year, utc.month)[1] * 24 * SECONDS_PER_HOUR
-
-
-def volume_months(seconds: float, moment: datetime) -> Decimal:
-    """Return the share of a calendar month that a volume existed for."""
-    return Decimal(repr(seconds)) / seconds_in_month(moment)
-
-
 def billed_iops(iops: int) -> int:
     """Return the provisioned gp3 IOPS that cost money."""
     return max(0, iops - GP3_INCLUDED_IOPS)
@@ -335,10 +316,6 @@ def billed_gib_per_s(throughput_mib_per_s: int) -> Decimal:
     (40.96 = 0.04 x 1024).
     """
     return Decimal(max(0, throughput_mib_per_s - GP3_INCLUDED_MIB_PER_S)) / 1024
-
-
-def transferred_gib(size_bytes: int) -> Decimal:
-    return Decimal(size_bytes) / BYTES_PER_GIB
 
 
 def total(amounts: Iterable[Decimal]) -> Decimal:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
@@ -52,13 +51,6 @@ NOTED_EVERY_SECONDS = 60.0
 KARPENTER_FINALIZER = "karpenter.sh/termination"
 
 
-class Readings(Protocol):
-    """What keeps readings for a stated age."""
-
-    def forget(self) -> None:
-        """Read everything anew from now on."""
-
-
 class _SilentKafka:
     """Stands where Kafka does while it is not asked: that is no consent."""
 
@@ -73,7 +65,7 @@ class Gate:
 
     sources: Sources
     reception: Reception
-    readings: Readings
+    forget_readings: Callable[[], None]  # from now on everything is read anew
     policy: Policy
     namespace: str
     cluster: str
@@ -253,7 +245,7 @@ class Gate:
         if not taken.granted:
             return refuse(taken.reason, self.policy).answer
         # Its last holder may have just left: only what is read with the lease in hand counts.
-        self.readings.forget()
+        self.forget_readings()
         try:
             return self._begin(asked, turn, deadline)
         finally:
