@@ -209,7 +209,7 @@ def gate_before(address: str, ids: Sequence[int], ledger: Ledger, *, spares: boo
     return Gate(
         sources=Sources(cluster, cluster, RecentKafka(recent, [address]), ledger, freezes),
         reception=Reception(ledger, cluster, FakeQueue(), WHOSE),
-        readings=recent,
+        forget_readings=recent.forget,
         policy=policy_with(isr_margin=0),
         namespace="kafka",
         cluster="orders",

@@ -240,7 +240,7 @@ def _aws_quotes(client: Any, gathered: Gathered, today: date, show: Any) -> Iter
                 )
                 for page in pages:
                     for entry in page["PriceList"]:
-                        for quoted in price_list.of_product(json.loads(entry), today):
+                        for quoted in price_list.product_quotes(json.loads(entry), today):
                             if gathered.wants(quoted.product):
                                 yield quoted
     except (BotoCoreError, ClientError) as error:

@@ -72,7 +72,7 @@ def open_gate(settings: Settings, api: EksApi) -> Gate:
             ticks=SqsQueue(settings.ticks_queue_url, settings.region),
             whose=settings.whose,
         ),
-        readings=recent,
+        forget_readings=recent.forget,
         policy=settings.policy,
         reach=settings.reach,
         namespace=settings.namespace,

@@ -49,7 +49,7 @@ def _desk() -> IntakeDesk:
 
 def _take(record: SQSRecord) -> None:
     with logger.append_context_keys(message_id=record.message_id):
-        home = Home.of(record.raw_event.get("eventSourceARN"))
+        home = Home.from_queue_arn(record.raw_event.get("eventSourceARN"))
         _desk().take(record.body, time.time(), home=home)
 
 

@@ -116,7 +116,9 @@ def _loop() -> Loop:
             leadership=leadership,
             budget=None
             if settings.probe_budget is None
-            else ClientsBudget.of(settings.probe_budget, settings.namespace, settings.cluster, api),
+            else ClientsBudget.connect(
+                settings.probe_budget, settings.namespace, settings.cluster, api
+            ),
         ),
         topic=None if topic is None else SnsTopic(topic, settings.region),
     )

@@ -23,9 +23,9 @@ from core.volumes.views import (
     ModificationState,
     VolumeSet,
     VolumeView,
+    add_observation,
+    add_request,
     forecast,
-    with_observation,
-    with_request,
 )
 
 BOOK = pricing.book("us-east-1")
@@ -128,7 +128,7 @@ class ByForecast:
 
     def wants(self, used: float, ec2: SimulatedEc2, now: float) -> int:
         actual = Gp3(ec2.size_gib)
-        self.history = with_observation(
+        self.history = add_observation(
             self.history, ec2.last_modification(now), actual, now, Gp3(self.asked_gib)
         )
         if not self.samples or self.samples[-1].at <= now - HOUR:
@@ -142,7 +142,7 @@ class ByForecast:
                     target=decision.target,
                     kind="grow",
                 )
-                self.history = with_request(self.history, asked)
+                self.history = add_request(self.history, asked)
         return self.asked_gib
 
     def _set(self, used: float, now: float, actual: Gp3) -> VolumeSet:

@@ -1,28 +1,12 @@
-"""May these Kafka nodes go? Asked before a node is drained, of a reading taken with the lease held.
+"""May these Kafka nodes go, and is one that went back for good?
 
-One node or a set of brokers that go together: the same rule, of the same one pass over partitions.
-A refusal names the partition, broker or voter that refuses, and what to wait for.
-
-Finds the brokers of a zone that may be away together, on the cluster as it is.
-
-Racks are not trusted: brokers whose joint absence breaks a partition (core.availability.consent) go
-in different parties, whatever was meant when the partition was placed. What is safe for a party is
-safe for every part of it, so a party grows broker by broker, and each look costs those partitions
-of one broker that anybody's absence may break.
-
-Says whether those who stay can lead what a party of brokers leads, before it leaves.
-
-Counted in partitions led, which every reading tells; what a partition is produced and read is not
-in it. A zone, or what stays of one, may lead two and a half times what it leads today. Where it
-leads less than its brokers' fair share, as after another rotation, that share is what counts.
-
-Looks for a replica out of sync that a party of brokers does not account for.
-
-None may be missing when brokers of a zone go together, and one that leaves an ISR while they are
-away stops the run: core.rotation.parallel asks before, core.rotation.following meanwhile. One that
-has left an ISR keeps a machine from being rebooted: core.incidents.in_place asks.
-
-Decides whether a Kafka node that left is back for good: for an incident's gate, and for runs.
+Asked before a node is drained, of a reading taken with the lease held: one node, or brokers of a
+zone that go together, by the same rule and in one pass over the partitions. A refusal names the
+partition, broker or voter, and what to wait for. Racks are not trusted: brokers whose joint absence
+breaks a partition go in different parties, wherever it was meant to be placed. What is safe for a
+party is safe for every part of it, so a party grows broker by broker. Those who stay must be able
+to lead what the party leads, counted in partitions, which every reading tells; and no replica
+outside the party may be out of sync, neither before nor while it is away.
 """
 
 from __future__ import annotations

@@ -1,16 +1,11 @@
-"""Which broker is to lead which partition while some of them should not lead at all.
+"""Which broker is to lead which partition, and which zones are given up for a while.
 
 Kafka prefers the first replica of a partition and returns to it by itself, so a leader moves for
 good only when the order of the replicas changes. `plan` compares the order wanted with the order
 read; what it was before is kept by whoever carries the plan out, and wanted again once nobody
-avoids those brokers any more. Asked twice, it changes nothing the second time.
-
-Which availability zones are given up for a while, and what that forbids.
-
-A freeze begins when AWS shifts traffic out of a zone, when Health reports trouble there that our
-own nodes bear out, when every Kafka node of the zone is lost, or when a person asks for it; it ends
-with whoever began it, or by its age. core.zones remembers why, handlers.store.freezes keeps the
-record, core.incidents asks it before planned work. Every function here is pure.
+avoids those brokers any more. Asked twice, it changes nothing the second time. A frozen zone is one
+whose brokers are avoided and in which nothing is planned: core.zones remembers why, and
+handlers.store.freezes keeps the record.
 """
 
 from __future__ import annotations

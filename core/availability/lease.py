@@ -80,7 +80,9 @@ def lease_of(leases: Iterable[Lease], holder: str) -> Lease | None:
     return next((lease for lease in leases if lease.holder == holder), None)
 
 
-def in_the_way(leases: Iterable[Lease], holder: str, party: str | None, now: float) -> str | None:
+def blocking_holder(
+    leases: Iterable[Lease], holder: str, party: str | None, now: float
+) -> str | None:
     """Return who holds the lease as an incident sees it: itself, or one that keeps it waiting.
 
     Who has a node out comes first, even before oneself: a two-minute warning waits for nobody.

@@ -2,16 +2,11 @@
 
 The operator restarts pods for causes that show in different places: a pod differs from its
 StrimziPodSet, somebody asked for a restart, a resource has a generation that the operator has not
-finished, or a reconciliation failed and is tried again. core.incidents asks before a drain,
-core.gate before an eviction, core.rotation before each node of a run.
-
-Source: Strimzi 1.2.0, KafkaReconciler, KafkaRoller, PodRevision, StrimziPodSetController.
-
-Reads what Strimzi's operator says of a Kafka in its status, for all that ask how it does.
-
-Strimzi 1.2.0 writes trouble as the condition NotReady=True, not as Ready=False. During a roll the
-condition Ready stays True, with the old observedGeneration. A change that the operator ignores is a
-Warning beside Ready=True.
+finished, or a reconciliation failed and is tried again. Trouble is the condition NotReady=True, not
+Ready=False; during a roll Ready stays True with the old observedGeneration; a change that is
+ignored is a Warning beside Ready=True. core.incidents asks before a drain, core.gate before an
+eviction, core.rotation before each node of a run. Source: Strimzi 1.2.0, KafkaReconciler,
+KafkaRoller, PodRevision, StrimziPodSetController.
 """
 
 from __future__ import annotations

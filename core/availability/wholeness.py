@@ -5,20 +5,10 @@ metadata lags describes yesterday; a call that is refused looks like one with no
 each thing is held against a second source: topics by name from another broker, partitions from
 the brokers' own log directories, voters from the configuration. Whatever does not add up is a
 doubt, and a view with a doubt allows nothing: nobody may leave, nobody is back, nothing is healthy.
-Leaving anything out of an answer can only add a doubt.
-
-Says which right on Kafka each call of the functions needs: one table for ACLs and sentences.
-
-infra renders the functions' KafkaUser from it, handlers.adapters.kafka names the missing right by
-it where Kafka refuses a call, and a test on a real broker takes each right away and sees its call
-refused. Operations and resources are Kafka's own (Apache Kafka documentation, "Authorization and
-ACLs: operations and resources on protocols"). Alter implies Describe, and AlterConfigs implies
-DescribeConfigs; nothing else is implied by anything here.
-
-Holds what Kafka answered in one reading, call by call, before anybody believes it.
-
-handlers.adapters.kafka fills it in; core.availability.wholeness makes a ClusterView of it, and says
-what in it cannot be whole. An answer that did not come is None or missing, never empty.
+Leaving anything out of an answer can only add a doubt. handlers.adapters.kafka fills in `Answers`,
+call by call. The right that each call needs stands in one table, of which infra renders the ACLs
+and sentences name what is missing; operations and resources are Kafka's own (Apache Kafka
+documentation, "Authorization and ACLs: operations and resources on protocols").
 """
 
 from __future__ import annotations
@@ -142,7 +132,8 @@ THROTTLING = frozenset({KafkaRequest.ALTER_BROKER_CONFIGS, KafkaRequest.ALTER_TO
 def rights_for(calls: Iterable[KafkaRequest]) -> tuple[Right, ...]:
     """Return the rights that some calls need, each once.
 
-    >>> [right.sentence for right in rights_for([Call.DESCRIBE_QUORUM, Call.ELECT_LEADERS])]
+    >>> calls = [KafkaRequest.DESCRIBE_QUORUM, KafkaRequest.ELECT_LEADERS]
+    >>> [right.sentence for right in rights_for(calls)]
     ['Alter on the cluster', 'Describe on the cluster']
     """
     needed = {right for call in calls if (right := RIGHT_OF[call]) is not None}
@@ -152,7 +143,7 @@ def rights_for(calls: Iterable[KafkaRequest]) -> tuple[Right, ...]:
 def grant(call: KafkaRequest, *, name: str = EVERY) -> str:
     """Say what to grant where Kafka refused a call, as a clause that ends a sentence.
 
-    >>> grant(Call.DESCRIBE_TOPIC_CONFIGS, name="orders")
+    >>> grant(KafkaRequest.DESCRIBE_TOPIC_CONFIGS, name="orders")
     "grant the functions' user DescribeConfigs on topic orders"
     """
     right = RIGHT_OF[call]
@@ -281,7 +272,7 @@ def view_of(answers: Answers, needed: Iterable[KafkaRequest] = ()) -> ClusterVie
         voters=() if quorum is None else _voters(quorum, answers.fetch_timeout_seconds),
         quorum_leader=None if quorum is None else quorum.leader,
         partitions=tuple(_partition(each, answers) for each in answers.partitions),
-        stale=quorum is None and not any(_of_quorum(each) for each in answers.refusals),
+        stale=quorum is None and not any(_asks_quorum(each) for each in answers.refusals),
         reassigning=answers.reassigning,
         doubts=tuple(_doubts(answers, frozenset(needed))),
     )
@@ -315,17 +306,17 @@ def _lag(node_id: int, leader: int, caught_up_ms: dict[int, int]) -> float | Non
 
 def _doubts(answers: Answers, needed: frozenset[KafkaRequest]) -> Iterator[Doubt]:
     yield from (_doubt_of_refusal(refusal) for refusal in answers.refusals)
-    yield from _of_rights(answers, needed)
-    yield from _of_errors(answers)
-    yield from map(Doubt, _of_topics(answers))
-    yield from _of_brokers(answers)
-    yield from map(Doubt, _of_voters(answers))
-    yield from _of_metadata_lag(answers)
-    yield from map(Doubt, _of_partitions(answers))
-    yield from _of_directories(answers)
+    yield from _missing_right_doubts(answers, needed)
+    yield from _error_doubts(answers)
+    yield from map(Doubt, _topic_doubts(answers))
+    yield from _broker_doubts(answers)
+    yield from map(Doubt, _voter_doubts(answers))
+    yield from _metadata_lag_doubts(answers)
+    yield from map(Doubt, _partition_doubts(answers))
+    yield from _directory_doubts(answers)
 
 
-def _of_quorum(refusal: Refusal) -> bool:
+def _asks_quorum(refusal: Refusal) -> bool:
     return refusal.call is KafkaRequest.DESCRIBE_QUORUM
 
 
@@ -339,12 +330,12 @@ def _doubt_of_refusal(refusal: Refusal) -> Doubt:
         )
     if refusal.error == TOO_OLD:
         era = "its metadata is in ZooKeeper, or it is from before 3.3"
-        why = era if _of_quorum(refusal) else "it is too old"
+        why = era if _asks_quorum(refusal) else "it is too old"
         return Doubt(f"{whom} does not know {refusal.call}: {why}.")
     return Doubt(f"{whom} did not answer {refusal.call} ({refusal.error}).", about=refusal.broker)
 
 
-def _of_rights(answers: Answers, needed: frozenset[KafkaRequest]) -> Iterator[Doubt]:
+def _missing_right_doubts(answers: Answers, needed: frozenset[KafkaRequest]) -> Iterator[Doubt]:
     """Yield the rights on the cluster that whoever decides will need, and Kafka says are missing.
 
     Better before a node has gone than when its leaders are to return.
@@ -359,7 +350,7 @@ def _of_rights(answers: Answers, needed: frozenset[KafkaRequest]) -> Iterator[Do
             return
 
 
-def _of_errors(answers: Answers) -> Iterator[Doubt]:
+def _error_doubts(answers: Answers) -> Iterator[Doubt]:
     """Yield the topics that were described with an error instead of their partitions."""
     refused = sorted(t for t, error in answers.topic_errors.items() if is_unauthorized(error))
     if refused:
@@ -373,7 +364,7 @@ def _of_errors(answers: Answers) -> Iterator[Doubt]:
             yield Doubt(f"Kafka described topic {topic} with an error ({error}); look again.")
 
 
-def _of_topics(answers: Answers) -> Iterator[str]:
+def _topic_doubts(answers: Answers) -> Iterator[str]:
     described = answers.described.keys() | answers.topic_errors.keys()
     if answers.topic_names is not None:
         hidden = sorted(answers.topic_names - described)
@@ -397,7 +388,7 @@ def _of_topics(answers: Answers) -> Iterator[str]:
         return
 
 
-def _of_brokers(answers: Answers) -> Iterator[Doubt]:
+def _broker_doubts(answers: Answers) -> Iterator[Doubt]:
     if not answers.brokers:
         yield Doubt("Kafka named no broker of its own.")
     named = {each.broker_id for each in answers.brokers}
@@ -414,7 +405,7 @@ def _of_brokers(answers: Answers) -> Iterator[Doubt]:
             yield Doubt(f"Kafka did not say whether broker {each.broker_id} is fenced.")
 
 
-def _of_voters(answers: Answers) -> Iterator[str]:
+def _voter_doubts(answers: Answers) -> Iterator[str]:
     quorum = answers.quorum
     if quorum is None:
         return
@@ -444,7 +435,7 @@ def is_current(broker_id: int, quorum: QuorumAnswer) -> bool:
     return lag is not None and lag <= METADATA_LAG_SECONDS
 
 
-def _of_metadata_lag(answers: Answers) -> Iterator[Doubt]:
+def _metadata_lag_doubts(answers: Answers) -> Iterator[Doubt]:
     """Yield that the broker that was asked knows less than the quorum has decided."""
     quorum, asked = answers.quorum, answers.asked
     if quorum is None or asked is None or is_current(asked, quorum):
@@ -460,7 +451,7 @@ def _of_metadata_lag(answers: Answers) -> Iterator[Doubt]:
         )
 
 
-def _of_partitions(answers: Answers) -> Iterator[str]:
+def _partition_doubts(answers: Answers) -> Iterator[str]:
     """Yield partitions whose own entries contradict themselves, or that leave a gap."""
     for topic, number in _repeats((each.topic, each.number) for each in answers.partitions):
         yield f"Kafka described partition {topic}-{number} twice."
@@ -481,7 +472,7 @@ def _of_partitions(answers: Answers) -> Iterator[str]:
             yield f"Topic {topic} was described with {count} partitions numbered up to {highest}."
 
 
-def _of_directories(answers: Answers) -> Iterator[Doubt]:
+def _directory_doubts(answers: Answers) -> Iterator[Doubt]:
     held = {
         broker_id: _held_in(directories)
         for broker_id in answers.counted
@@ -503,7 +494,9 @@ def _of_directories(answers: Answers) -> Iterator[Doubt]:
                 f"nothing counts what is in it; see to its volume."
             )
         if matched[broker_id] != len(held[broker_id]):
-            yield from map(Doubt, _of_extra(broker_id, held[broker_id], answers.partitions))
+            yield from map(
+                Doubt, _undescribed_partitions(broker_id, held[broker_id], answers.partitions)
+            )
         if broker_id in lacking:
             topic, number = min(lacking[broker_id])
             yield Doubt(
@@ -548,7 +541,7 @@ def _held_against(
     return matched, lacking
 
 
-def _of_extra(
+def _undescribed_partitions(
     broker_id: int, held: frozenset[Partition], partitions: Iterable[PartitionAnswer]
 ) -> Iterator[str]:
     """Name what a broker has in its log directories and the metadata does not say it has."""

@@ -1,18 +1,12 @@
-"""Compares EBS volumes with disks inside the instances, for this cluster.
+"""Compares EBS volumes with disks inside the instances, and foretells a figure from its past.
 
 A volume survives its instance, so a rotation copies only what the broker missed. A disk inside the
 instance costs nothing extra and dies with it, so a rotation copies everything the broker holds,
 between zones, with a replica fewer meanwhile; unless the rotation was planned and is done in place,
-where the machine stays and its disks with it. Which is cheaper depends on how full the disks would
-be, on how often nodes go and on how many of them by plan: `compare` answers for one cluster, at the
-prices of its region.
-The economics job asks here; docs/reference/formulas.md says where each formula comes from.
-
-A straight line through the past, and how far the future may lie beside it.
-
-Least squares with a prediction interval (Student's t), which is what a handful of days or months
-carry honestly; `backtest` says how well it would have done on the days that are known. The unit job
-and the report ask here.
+where the machine stays and its disks with it. `compare` answers which is cheaper for one cluster at
+the prices of its region; docs/reference/formulas.md says where each formula comes from. `forecast`
+is a straight line by least squares with a prediction interval (Student's t), which is what a
+handful of days or months carry; `backtest` says how well it would have done on the known days.
 """
 
 from __future__ import annotations
@@ -104,6 +98,11 @@ FILL_LIMIT = 0.75
 # Traffic between zones is billed where it leaves and where it arrives.
 SIDES = 2
 EBS, NVME, IN_PLACE = "EBS", "NVMe", "NVMe in place"
+_LEAST = {
+    **dict.fromkeys(("number", "zones", "volume_gib"), 1),
+    **dict.fromkeys(("append_bytes_per_s", "held_bytes", "outage_seconds"), 0),
+    **dict.fromkeys(("rotations_per_month", "in_place_seconds", "planned_per_month"), 0),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,11 +131,10 @@ class Brokers:
     seen_bytes_per_s: float | None = None
 
     def __post_init__(self) -> None:
-        least = {"number": 1, "zones": 1, "volume_gib": 1}
         problems = [
-            f"{name} is {value}: {least.get(name, 0)} is the least it can be; correct it."
-            for name, value in self._figures().items()
-            if not value >= least.get(name, 0) or math.isinf(value)
+            f"{name} is {value}: {least} is the least it can be; correct it."
+            for name, least in _LEAST.items()
+            if not (value := getattr(self, name)) >= least or math.isinf(value)
         ]
         if not problems and self.planned_per_month > self.rotations_per_month:
             problems.append(
@@ -149,19 +147,6 @@ class Brokers:
     @property
     def planned_share(self) -> float:
         return self.planned_per_month / self.rotations_per_month if self.planned_per_month else 0.0
-
-    def _figures(self) -> Mapping[str, float]:
-        return {
-            "number": self.number,
-            "zones": self.zones,
-            "volume_gib": self.volume_gib,
-            "append_bytes_per_s": self.append_bytes_per_s,
-            "held_bytes": self.held_bytes,
-            "outage_seconds": self.outage_seconds,
-            "rotations_per_month": self.rotations_per_month,
-            "in_place_seconds": self.in_place_seconds,
-            "planned_per_month": self.planned_per_month,
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,9 +218,9 @@ def compare(brokers: Brokers, book: PriceBook) -> Comparison:
 
     Raises InvalidInput for a type that is in no table or has no price.
     """
-    ebs = _on_volumes(brokers, book)
+    ebs = _volume_design(brokers, book)
     rotations = brokers.rotations_per_month
-    nvme = _cheapest(_on_disks(brokers, book), rotations)
+    nvme = _cheapest(_disk_designs(brokers, book), rotations)
     if nvme is None:
         return Comparison(ebs=ebs, nvme=None, rotations=rotations)
     planned = brokers.planned_share
@@ -243,7 +228,7 @@ def compare(brokers: Brokers, book: PriceBook) -> Comparison:
         ebs=ebs,
         nvme=nvme,
         rotations=rotations,
-        in_place=_cheapest(_on_disks(brokers, book, planned), rotations) if planned else None,
+        in_place=_cheapest(_disk_designs(brokers, book, planned), rotations) if planned else None,
         break_even_fill=break_even_fill(ebs, nvme, book),
         break_even_rotations=break_even_rotations(ebs, nvme),
     )
@@ -287,7 +272,7 @@ def break_even_rotations(ebs: Design, nvme: Design) -> float | None:
     return float(cheaper_by / dearer_each) if dearer_each > 0 else None
 
 
-def _on_volumes(brokers: Brokers, book: PriceBook) -> Design:
+def _volume_design(brokers: Brokers, book: PriceBook) -> Design:
     rates, instance = _rates(brokers.instance_type), _instance(brokers.instance_type)
     limits = {
         "the volume's throughput": brokers.throughput_mib_per_s * instances.BYTES_PER_MIB,
@@ -318,7 +303,9 @@ def _on_volumes(brokers: Brokers, book: PriceBook) -> Design:
     )
 
 
-def _on_disks(brokers: Brokers, book: PriceBook, in_place_share: float = 0.0) -> Iterator[Design]:
+def _disk_designs(
+    brokers: Brokers, book: PriceBook, in_place_share: float = 0.0
+) -> Iterator[Design]:
     """Yield the cluster on every priced type with disks, with as many brokers as it then needs.
 
     A broker stays at least as large as it is: a cluster of many small ones is another cluster.
@@ -337,7 +324,9 @@ def _on_disks(brokers: Brokers, book: PriceBook, in_place_share: float = 0.0) ->
         number = math.ceil(needed / brokers.zones) * brokers.zones
         share = brokers.number / number
         flow = _flow(brokers, {**_network(rates), **_seen_rates(brokers)}, share)
-        usd, seconds = _of_a_disk(brokers, flow, brokers.held_bytes * share, book, in_place_share)
+        usd, seconds = _disk_rotation(
+            brokers, flow, brokers.held_bytes * share, book, in_place_share
+        )
         yield Design(
             name=IN_PLACE if in_place_share else NVME,
             instance_type=rates.name,
@@ -352,7 +341,7 @@ def _on_disks(brokers: Brokers, book: PriceBook, in_place_share: float = 0.0) ->
         )
 
 
-def _of_a_disk(
+def _disk_rotation(
     brokers: Brokers, flow: resync.Flow, held_bytes: float, book: PriceBook, in_place_share: float
 ) -> tuple[Decimal, float]:
     """Return what a rotation costs and takes where that share of them keeps the disk's data."""

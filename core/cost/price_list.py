@@ -1,19 +1,11 @@
-"""Decides which lines of AWS's price list are rows of the price book, and makes the book of them.
+"""Makes the price book of AWS's price list, and checks it against AWS.
 
-A line is a product's usage type and operation with one on-demand price dimension; where it was read
-(an offer file, or GetProducts) is the reader's business. Source of the meters: the usage types of
-AWS's bills and price list, as the FOCUS and CUR samples have them.
-
-Checks the price book against AWS: its rows' age, and what a bill says instead.
-
-A bill's own rate is its money over its quantity, of plain usage alone: what a commitment or a
-credit covers is priced elsewhere on it. A difference is a price that moved, or a private one.
-
-Reads an offer file of AWS's price list, JSON or CSV, into quoted prices in bounded memory.
-
-EC2's file of one region is hundreds of MB: a JSON file is decoded one product and one term at a
-time, and what is remembered is the products that somebody wants; a CSV file has both on one line.
-Source: AWS Billing user guide, "Reading the service price list file for an AWS service".
+A row of the book is a product's usage type and operation with one on-demand price dimension, out of
+an offer file or of GetProducts; the meters are the usage types of AWS's bills and price list, as
+the FOCUS and CUR samples have them. EC2's offer file of one region is hundreds of MB, so it is read
+in bounded memory: JSON one product and one term at a time, CSV line by line (AWS Billing user
+guide, "Reading the service price list file for an AWS service"). A bill's own rate is its money
+over its quantity, of plain usage alone; where it differs, a price has moved or is a private one.
 """
 
 from __future__ import annotations
@@ -24,27 +16,31 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import IO, Any
 
-from core.cost.pricing import INSTANCE_HOUR, ITEMS, Price, PriceBook
+from core.cost.pricing import INSTANCE_HOUR, ITEMS, Price, PriceBook, plain, read_amount
 from core.errors import InvalidInput
 
 # Each usage type begins with its region's code, but for the oldest region's.
 _REGION = r"(?:[A-Z]{2,4}\d?-|[a-z]{2}(?:-[a-z]+)+-\d-)?"
 # Plain Linux: every other system and licence has an operation of its own.
 _LINUX = "RunInstances"
-_OF_NLB = "LoadBalancing:Network"
+_NLB_OPERATION = "LoadBalancing:Network"
 
 
 @dataclass(frozen=True, slots=True)
 class PriceMeter:
-    """A row of the price book, and the products of the price list that it is."""
+    """A row of the price book, and the products of the price list that it is.
+
+    `checked`: a bill's usage type alone says that a line is of it.
+    """
 
     item: str
     service: str
     usage_type: str
     operation: str | None = None
+    checked: bool = True
 
 
 METERS = (
@@ -58,13 +54,13 @@ METERS = (
     PriceMeter("inter_zone_gib", "AWSDataTransfer", r"DataTransfer-Regional-Bytes"),
     PriceMeter("eks_cluster_hour", "AmazonEKS", r"AmazonEKS-Hours:perCluster"),
     PriceMeter("eks_extended_support_hour", "AmazonEKS", r"AmazonEKS-Hours:extendedSupport"),
-    PriceMeter("nlb_hour", "AWSELB", r"LoadBalancerUsage", _OF_NLB),
-    PriceMeter("nlb_lcu_hour", "AWSELB", r"LCUUsage", _OF_NLB),
+    PriceMeter("nlb_hour", "AWSELB", r"LoadBalancerUsage", _NLB_OPERATION, checked=False),
+    PriceMeter("nlb_lcu_hour", "AWSELB", r"LCUUsage", _NLB_OPERATION, checked=False),
     PriceMeter("public_ipv4_hour", "AmazonVPC", r"PublicIPv4:InUseAddress"),
     PriceMeter("interface_endpoint_hour", "AmazonVPC", r"VpcEndpoint-Hours"),
-    PriceMeter("kms_key_month", "awskms", r"KMS-Keys"),
-    PriceMeter("log_gib_ingested", "AmazonCloudWatch", r"DataProcessing-Bytes"),
-    PriceMeter("log_gib_month", "AmazonCloudWatch", r"TimedStorage-ByteHrs"),
+    PriceMeter("kms_key_month", "awskms", r"KMS-Keys", checked=False),
+    PriceMeter("log_gib_ingested", "AmazonCloudWatch", r"DataProcessing-Bytes", checked=False),
+    PriceMeter("log_gib_month", "AmazonCloudWatch", r"TimedStorage-ByteHrs", checked=False),
 )
 SERVICES = tuple(dict.fromkeys(meter.service for meter in METERS))
 
@@ -99,10 +95,17 @@ def item_of(product: Product) -> str | None:
         # EC2's own list repeats the transfer products.
         if meter.service != product.service and meter.item != "inter_zone_gib":
             continue
-        found = re.fullmatch(_REGION + meter.usage_type, product.usage_type)
-        if found:
-            return f"{meter.item}:{found['type']}" if meter.item == INSTANCE_HOUR else meter.item
+        item = _metered_item(meter, _REGION + meter.usage_type, product.usage_type)
+        if item is not None:
+            return item
     return None
+
+
+def _metered_item(meter: PriceMeter, pattern: str, usage_type: str) -> str | None:
+    found = re.fullmatch(pattern, usage_type)
+    if found is None:
+        return None
+    return f"{meter.item}:{found['type']}" if meter.item == INSTANCE_HOUR else meter.item
 
 
 @dataclass(slots=True)
@@ -129,9 +132,9 @@ class Gathered:
         """Keep a price; of two that disagree neither is believed."""
         item = item_of(quoted.product)
         self.currencies.add(quoted.currency)
-        if item is None or quoted.currency != "USD" or _amount(quoted.begins_at or "0"):
+        if item is None or quoted.currency != "USD" or read_amount(quoted.begins_at or "0"):
             return
-        usd = _amount(quoted.price)
+        usd = read_amount(quoted.price)
         if usd is None:
             return
         known = self.prices.get(item)
@@ -179,9 +182,9 @@ def document(gathered: Gathered, into: Mapping[str, Any], title: str) -> dict[st
     for item, (usd, _) in sorted(gathered.believed.items()):
         kind, _, instance_type = item.partition(":")
         if kind == INSTANCE_HOUR:
-            types[instance_type] = _plain_number(usd)
+            types[instance_type] = f"{plain(usd):f}"
         else:
-            rows[item] = {"source": name, "usd": _plain_number(usd)}
+            rows[item] = {"source": name, "usd": f"{plain(usd):f}"}
     if types:
         rows[INSTANCE_HOUR] = {"source": name, "usd": types}
     regions = dict(into.get("regions", {}))
@@ -195,38 +198,10 @@ def document(gathered: Gathered, into: Mapping[str, Any], title: str) -> dict[st
     }
 
 
-def _plain_number(usd: Decimal) -> str:
-    text = f"{usd:f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def _amount(text: str) -> Decimal | None:
-    try:
-        found = Decimal(text)
-    except InvalidOperation:
-        return None
-    return found if found.is_finite() and found >= 0 else None
-
-
 # Quantities are rounded on a bill: a rate of few units is not to be taken at its last digit.
 TOLERANCE = Decimal("0.005")
 # AWS changes prices now and then; after so long somebody should look.
 OLD_DAYS = 180
-# Usage types without their region's prefix -> the row of the book.
-_ITEMS = (
-    (r"BoxUsage:(?P<type>[\w.-]+)", INSTANCE_HOUR),
-    (r"EBS:VolumeUsage\.gp3", "gp3_gib_month"),
-    (r"EBS:VolumeP-IOPS\.gp3", "gp3_iops_month"),
-    (r"EBS:VolumeP-Throughput\.gp3", "gp3_gibps_month"),
-    (r"EBS:VolumeUsage\.gp2", "gp2_gib_month"),
-    (r"EBS:SnapshotUsage", "snapshot_gib_month"),
-    (r"DataTransfer-Regional-Bytes", "inter_zone_gib"),
-    (r"AmazonEKS-Hours:perCluster", "eks_cluster_hour"),
-    (r"AmazonEKS-Hours:extendedSupport", "eks_extended_support_hour"),
-    (r"NatGateway-Hours", "nat_hour"),
-    (r"VpcEndpoint-Hours", "interface_endpoint_hour"),
-    (r"PublicIPv4:InUseAddress", "public_ipv4_hour"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,11 +241,8 @@ class Disagreement:
 
 def checked_item_of(usage_type: str) -> str | None:
     """Return the book's row for a usage type, or None for what the book does not price."""
-    for pattern, item in _ITEMS:
-        found = re.fullmatch(pattern, usage_type)
-        if found:
-            return f"{item}:{found['type']}" if item == INSTANCE_HOUR else item
-    return None
+    items = (_metered_item(m, m.usage_type, usage_type) for m in METERS if m.checked)
+    return next((item for item in items if item is not None), None)
 
 
 def disagreements(book: PriceBook, rates: Iterable[BilledRate]) -> list[Disagreement]:
@@ -311,19 +283,19 @@ def read_quotes(text: IO[str], name: str, wants: Wants) -> Iterator[Quoted]:
         first = text.read(1)
     if first == "{":
         try:
-            yield from _of_json(_Characters(text, first), name, wants)
+            yield from _json_quotes(_Characters(text, first), name, wants)
         except (ValueError, KeyError, TypeError, AttributeError):
             raise InvalidInput([_no_offer(name)]) from None
         return
-    yield from _of_csv(text, first, name, wants)
+    yield from _csv_quotes(text, first, name, wants)
 
 
-def of_product(entry: dict[str, Any], today: date) -> Iterator[Quoted]:
+def product_quotes(entry: dict[str, Any], today: date) -> Iterator[Quoted]:
     """Yield the prices of one entry of GetProducts' PriceList."""
     product = _product(entry["product"], str(entry.get("serviceCode", "")))
     published = _day(entry.get("publicationDate")) or today
     for term in (entry.get("terms") or {}).get("OnDemand", {}).values():
-        yield from _of_term(product, term, published)
+        yield from _term_quotes(product, term, published)
 
 
 def _no_offer(name: str) -> str:
@@ -333,14 +305,14 @@ def _no_offer(name: str) -> str:
     )
 
 
-def _of_json(characters: _Characters, name: str, wants: Wants) -> Iterator[Quoted]:
+def _json_quotes(characters: _Characters, name: str, wants: Wants) -> Iterator[Quoted]:
     facts: dict[str, Any] = {}
     products: dict[str, Product] = {}
     for key in characters.members():
         if key == "products":
             products = dict(_wanted_products(characters, str(facts.get("offerCode", "")), wants))
         elif key == "terms":
-            yield from _of_terms(characters, products, _day(facts.get("publicationDate")))
+            yield from _offer_quotes(characters, products, _day(facts.get("publicationDate")))
         else:
             facts[key] = characters.value()
     if _day(facts.get("publicationDate")) is None:
@@ -356,7 +328,7 @@ def _wanted_products(
             yield sku, product
 
 
-def _of_terms(
+def _offer_quotes(
     characters: _Characters, products: Mapping[str, Product], published: date | None
 ) -> Iterator[Quoted]:
     if published is None:
@@ -366,7 +338,7 @@ def _of_terms(
             terms = characters.value()
             if kind == "OnDemand" and sku in products:
                 for term in terms.values():
-                    yield from _of_term(products[sku], term, published)
+                    yield from _term_quotes(products[sku], term, published)
 
 
 def _product(found: dict[str, Any], code: str) -> Product:
@@ -379,7 +351,7 @@ def _product(found: dict[str, Any], code: str) -> Product:
     )
 
 
-def _of_term(product: Product, term: dict[str, Any], published: date) -> Iterator[Quoted]:
+def _term_quotes(product: Product, term: dict[str, Any], published: date) -> Iterator[Quoted]:
     for dimension in term["priceDimensions"].values():
         for currency, price in dimension["pricePerUnit"].items():
             yield Quoted(
@@ -391,7 +363,7 @@ def _of_term(product: Product, term: dict[str, Any], published: date) -> Iterato
             )
 
 
-def _of_csv(text: IO[str], first: str, name: str, wants: Wants) -> Iterator[Quoted]:
+def _csv_quotes(text: IO[str], first: str, name: str, wants: Wants) -> Iterator[Quoted]:
     rows = csv.reader(_from(first, text))
     facts: dict[str, str] = {}
     try:

@@ -2,22 +2,18 @@
 
 Prices are data (core/prices.json, or a file of the same shape that the user refreshes), never
 constants in code: each row names its source and the day it was read. Money is Decimal throughout.
-
-Reads what EC2 says of a type's network and of its disks, for the types that have a price.
-
-Beside core.instances, which holds what limits a volume: here is what limits a catch-up, and what a
-broker without a volume would have instead of one.
+Beside it what EC2 says of the network and the disks of the types that have a price: what limits a
+catch-up, and what a broker without a volume would have (core.instances has what limits a volume).
 """
 
 from __future__ import annotations
 
-import calendar
 import functools
 import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import date
 from decimal import Decimal, InvalidOperation, localcontext
 from importlib import resources
 from pathlib import Path
@@ -75,8 +71,6 @@ CURRENCY = "USD"
 # What every gp3 volume includes; only what is above is billed (EBS pricing).
 GP3_INCLUDED_IOPS = 3000
 GP3_INCLUDED_MIB_PER_S = 125
-# EC2 Linux instances and EBS volumes are billed by the second, one minute at least.
-MINIMUM_BILLED_SECONDS = 60
 SECONDS_PER_HOUR = 3600
 # Of a month, as AWS's own calculator and price pages count it.
 HOURS_PER_MONTH = 730
@@ -283,7 +277,7 @@ def _prices(
             problems.append(f"{where} names no known source ({fields.get('source')!r}).")
             continue
         for key, raw in _rows(item, fields.get("usd")):
-            amount = _amount(raw)
+            amount = read_amount(raw)
             if amount is None:
                 problems.append(
                     f"{where}: {raw!r} is not a price; write dollars per unit such as 0.08."
@@ -299,7 +293,8 @@ def _rows(item: str, usd: object) -> list[tuple[str, object]]:
     return [(item, usd)]
 
 
-def _amount(raw: object) -> Decimal | None:
+def read_amount(raw: object) -> Decimal | None:
+    """Return dollars as they are written in a price file or list; None for what is none."""
     if not isinstance(raw, str | Decimal):
         return None
     try:
@@ -307,22 +302,6 @@ def _amount(raw: object) -> Decimal | None:
     except InvalidOperation:
         return None
     return amount if amount.is_finite() and amount >= 0 else None
-
-
-def hours(seconds: float) -> Decimal:
-    """Return seconds as hours, rounded as EC2's bill rounds them: to a millionth."""
-    return (Decimal(repr(seconds)) / SECONDS_PER_HOUR).quantize(Decimal("0.000001"))
-
-
-def seconds_in_month(moment: datetime) -> int:
-    """Return the length of a moment's calendar month in UTC, by which EBS prorates (not 730 h)."""
-    utc = moment.astimezone(UTC)
-    return calendar.monthrange(utc.year, utc.month)[1] * 24 * SECONDS_PER_HOUR
-
-
-def volume_months(seconds: float, moment: datetime) -> Decimal:
-    """Return the share of a calendar month that a volume existed for."""
-    return Decimal(repr(seconds)) / seconds_in_month(moment)
 
 
 def billed_iops(iops: int) -> int:
@@ -337,10 +316,6 @@ def billed_gib_per_s(throughput_mib_per_s: int) -> Decimal:
     (40.96 = 0.04 x 1024).
     """
     return Decimal(max(0, throughput_mib_per_s - GP3_INCLUDED_MIB_PER_S)) / 1024
-
-
-def transferred_gib(size_bytes: int) -> Decimal:
-    return Decimal(size_bytes) / BYTES_PER_GIB
 
 
 def total(amounts: Iterable[Decimal]) -> Decimal:

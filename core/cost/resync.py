@@ -24,28 +24,18 @@ BYTES_PER_MB = 1_000_000
 class Flow:
     """What is appended to a broker's replicas, and what replication can bring in altogether.
 
-    `replication_bytes_per_s` holds for good. Instances and fresh throttles grant more at first:
-    `burst_bytes_per_s`, for `burst_seconds`. `limited_by` names what sets the lasting rate.
+    `limited_by` names what sets that rate.
     """
 
     append_bytes_per_s: float
     replication_bytes_per_s: float
-    burst_bytes_per_s: float = 0.0
-    burst_seconds: float = 0.0
     limited_by: str = "the replication rate"
 
     def __post_init__(self) -> None:
         _not_negative(
             append_bytes_per_s=self.append_bytes_per_s,
             replication_bytes_per_s=self.replication_bytes_per_s,
-            burst_bytes_per_s=self.burst_bytes_per_s,
-            burst_seconds=self.burst_seconds,
         )
-
-    @property
-    def first_bytes_per_s(self) -> float:
-        """Return the rate while the burst lasts, which is never less than the lasting one."""
-        return max(self.burst_bytes_per_s, self.replication_bytes_per_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,14 +127,8 @@ def _catch_up(flow: Flow, behind_bytes: float, outage_seconds: float) -> CatchUp
 def _seconds(flow: Flow, behind_bytes: float) -> float:
     if behind_bytes == 0:
         return 0.0
-    first = flow.first_bytes_per_s - flow.append_bytes_per_s
-    lasting = flow.replication_bytes_per_s - flow.append_bytes_per_s
-    if first > 0 and behind_bytes <= first * flow.burst_seconds:
-        return behind_bytes / first
-    if lasting <= 0:
-        return math.inf
-    # A lasting rate that suffices makes the first one suffice too.
-    return flow.burst_seconds + (behind_bytes - first * flow.burst_seconds) / lasting
+    left = flow.replication_bytes_per_s - flow.append_bytes_per_s
+    return behind_bytes / left if left > 0 else math.inf
 
 
 def _never(flow: Flow) -> str:

@@ -1,7 +1,4 @@
-"""The results of parsing: what was announced, about which instance, volume, zone or group.
-
-EventBridge's frame around an event: the fields every reader asks for, read the same way.
-"""
+"""The results of parsing: what was announced about which instance, volume, zone or group."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ class Kind(StrEnum):
     """What was announced about an instance; one decision per kind (docs/reference/announcements).
 
     VOLUME_PROBLEM is announced about a volume; it becomes one of the instance the volume is on.
-    ROTATION is said by a run of ours (core.rotation.run), SICK_NODE by the sweep
+    ROTATION is said by a run of ours (core.rotation.run_record), SICK_NODE by the sweep
     (core.incidents.sweep), EVICTION by whoever drains in the cluster (core.gate), none of them
     ever by AWS.
 

@@ -1,7 +1,4 @@
-"""aws.autoscaling: lifecycle actions, what a group launched or terminated, instance refreshes.
-
-Lifecycle hooks of Auto Scaling: an instance that waits to be launched or terminated.
-"""
+"""aws.autoscaling: lifecycle actions, what a group launched or terminated, instance refreshes."""
 
 from __future__ import annotations
 

@@ -3,16 +3,9 @@
 One event may name a hundred entities over several pages, as ids or as ARNs, arrive again in the
 backup region, be updated with another start, and be closed. Every entity becomes one result, and a
 copy the same result: what tells announcements apart is the account, the entity, Health's
-communication and whether it is open. What names nobody, and what no rule answers, becomes an
-advisory: somebody is told, nothing is replaced.
-
-The fields of a Health event's detail, read the same way for whatever it is about.
-
-Decides by its code what a scheduled change means for an instance: one table, nothing guessed.
-
-A code that is not in the table tells a person and never replaces anything: AWS announces more under
-this category than the end of machines, a planned lifecycle event of EC2 for example, which asks
-every owner to act and names every instance.
+communication and whether it is open. One table says by its code what a scheduled change means for
+an instance. A code that is not in it becomes an advisory, as does what names nobody: somebody is
+told, nothing is replaced, for AWS announces more under this category than the end of machines.
 """
 
 from __future__ import annotations

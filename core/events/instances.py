@@ -1,10 +1,8 @@
-"""aws.ec2: two-minute warnings, recommendations and state changes; volumes are read apart.
+"""Reads what AWS announces about instances, EBS volumes and zones, but for aws.health.
 
-EBS Volume Notification: attachments and modifications, done or failed.
-
-aws.cloudwatch: an alarm on I/O that has stalled, for which EBS has no event of its own.
-
-aws.arc-zonal-shift: traffic is moved away from a zone, by AWS, by somebody, or for practice.
+aws.ec2 has two-minute warnings, recommendations, state changes and volume notifications;
+aws.cloudwatch an alarm on I/O that has stalled, for which EBS has no event of its own;
+aws.arc-zonal-shift traffic that AWS, somebody or a rehearsal moves away from a zone.
 """
 
 from __future__ import annotations

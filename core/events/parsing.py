@@ -1,6 +1,4 @@
-"""Unwraps a queue message and asks the reader of its source.
-
-Decides whose an announcement is, and whether it can still be true.
+"""Unwraps a queue message, asks the reader of its source, and doubts what cannot be true any more.
 
 Buses may forward to each other, archives be replayed and dead letters redriven: what arrives may be
 another account's, another region's, or long over. Such a word is told, and nothing is done for it.
@@ -124,10 +122,10 @@ class Home:
     region: str
 
     @classmethod
-    def of(cls, queue_arn: str | None) -> Home | None:
+    def from_queue_arn(cls, queue_arn: str | None) -> Home | None:
         """Read them from our own queue's ARN, which SQS puts into every record.
 
-        >>> Home.of("arn:aws:sqs:us-east-1:123456789012:prod-orders-events")
+        >>> Home.from_queue_arn("arn:aws:sqs:us-east-1:123456789012:prod-orders-events")
         Home(account='123456789012', region='us-east-1')
         """
         parts = (queue_arn or "").split(":")

@@ -94,15 +94,15 @@ def worker_verdict(worker: Worker, answers: Sequence[RestResponse]) -> HealthVer
         # Jetty's own page: the port is open, and Connect's resources are not behind it yet.
         return _still_starting(worker, f"answers 404 without JSON to {last.path}")
     if last.path == HEALTH_PATH:
-        return _of_health(worker, last)
-    return _of_connector(worker, last)
+        return _health_verdict(worker, last)
+    return _connector_verdict(worker, last)
 
 
 def _knows_no_health(answer: RestResponse) -> bool:
     return answer.path == HEALTH_PATH and answer.status == 404 and answer.document is not None
 
 
-def _of_health(worker: Worker, answer: RestResponse) -> HealthVerdict:
+def _health_verdict(worker: Worker, answer: RestResponse) -> HealthVerdict:
     said = answer.document or {}
     match answer.status, said.get("status"):
         case 200, "healthy":
@@ -114,7 +114,7 @@ def _of_health(worker: Worker, answer: RestResponse) -> HealthVerdict:
     return _own_error(worker, answer) or _strange(worker, answer)
 
 
-def _of_connector(worker: Worker, answer: RestResponse) -> HealthVerdict:
+def _connector_verdict(worker: Worker, answer: RestResponse) -> HealthVerdict:
     """Judge by the rule before KIP-1017: 200 or 404 went through the herder, all else did not."""
     rebalances = answer.status == 409 and _is_own(answer)  # The herder says so itself.
     if answer.status in {200, 404} or rebalances:

@@ -1,9 +1,8 @@
 """From what every source of one examination said to the parts of the cluster's verdict.
 
 handlers.health asks the sources, all at once and for a bounded time; one that stays silent leaves
-its parts unknown, with its name. core.health.verdict makes the whole of the parts.
-
-Reads which nodes a Kafka is to have, and their roles, where no description of ours says it.
+its parts unknown, with its name. core.health.verdict makes the whole of the parts. Which nodes
+there are to be is read of StrimziPodSets where no description of ours says it.
 """
 
 from __future__ import annotations
@@ -128,7 +127,7 @@ def parts(seen: Seen, expected: Expected, now: float) -> list[Part]:
     if seen.nodes is not None and not isinstance(seen.nodes, Unknown):
         expected = replace(expected, roles=seen.nodes)
     return [
-        *_of_kafka(seen, expected, now),
+        *_kafka_parts(seen, expected, now),
         *_metadata(seen.metrics, expected),
         *_parts_without_a_list(seen.nodes),
         *_examination_pods(seen.pods, expected, now),
@@ -139,7 +138,7 @@ def parts(seen: Seen, expected: Expected, now: float) -> list[Part]:
     ]
 
 
-def _of_kafka(seen: Seen, expected: Expected, now: float) -> Iterator[Part]:
+def _kafka_parts(seen: Seen, expected: Expected, now: float) -> Iterator[Part]:
     view = seen.kafka
     brokers = [n for n, role in expected.roles.items() if role != "controller"]
     controllers = [n for n, role in expected.roles.items() if role != "broker"]

@@ -1,34 +1,21 @@
-"""Judges quorum, partitions and each node from one admin reading of Kafka.
+"""Judges the quorum, the partitions and each node by what Kafka and its exporters say.
 
 The quorum comes first: without one the brokers go on describing the cluster from memory, with
-nobody fenced (research: kafka-measured 3), so nothing else in such a reading is believed.
-
-Decides where each broker stands: offline, fenced, online or stopping, and who disagrees.
-
-Three sources tell, and none is enough. DescribeCluster with fenced brokers knows fencing, not
-stopping, and without a quorum is stale with everybody unfenced. The active controller's gauges know
-all four states, and are missing for brokers that registered before it started (KAFKA-20370). The
-broker's own state says RUNNING of one that was fenced again. So the quorum's word decides, a gauge
-that is missing is no word, and what contradicts it is reported beside it. Kubernetes adds what none
-of them sees: that a pod was told to stop, and that no process is left. Pure; core.incidents.learn
-notes what changed in an incident's timeline.
-
-Errors in loading or applying metadata (KIP-859): a verdict per node, and a veto on restarts.
-
-A node that could not take in a record of the metadata log runs on with a state in memory that is
-not the cluster's. Three counters tell, and a restart sets them back to 0: so they are written to
-the ledger before one, and while they are not 0 nothing is restarted unless somebody has seen them.
-
-One Kafka node's verdict from both sides: what Kafka says of it, and what it says of itself.
-
-core.health.kafka has the first from an admin reading; core.health.rules holds the second, the
-node's own exporter and its pod, against that. The graver of the two is the node's.
+nobody fenced (research: kafka-measured 3), so nothing else in such a reading is believed. Where a
+broker stands (offline, fenced, online, stopping) no source tells alone: DescribeCluster knows
+fencing and not stopping; the active controller's gauges know all four and are missing for brokers
+that registered before it started (KAFKA-20370); a broker's own state says RUNNING of one that was
+fenced again. So the quorum's word decides, a gauge that is missing is no word, and what contradicts
+it is reported beside it. Errors in loading or applying metadata (KIP-859) are counters that a
+restart sets back to 0: the ledger keeps them before one, and while they are not 0 nothing is
+restarted unless somebody has seen them. A node's verdict is the graver of what Kafka says of it and
+what it says of itself (core.health.rules).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -47,7 +34,7 @@ from core.health.node import (
     NodeMetrics,
     NodeObservation,
     Role,
-    with_metrics,
+    add_metrics,
 )
 from core.health.pods import STARTUP_SECONDS, PodSeen
 from core.health.verdict import SEVERITY, HealthVerdict, degraded, healthy, not_known, unhealthy
@@ -193,9 +180,9 @@ def _lags(voter: VoterView) -> bool:
     return voter.lag_seconds is None or not voter.lag_seconds <= LIMITS.voter_lag_seconds
 
 
-def _partitions(found: Sequence[PartitionView], of: int) -> str:
+def _partitions(found: Sequence[PartitionView], total: int) -> str:
     rest = f", among them {found[0].name}" if len(found) > 1 else f": {found[0].name}"
-    return f"{len(found)} of {of} partitions{rest}"
+    return f"{len(found)} of {total} partitions{rest}"
 
 
 REGISTRATIONS = {
@@ -351,15 +338,11 @@ class ErrorCounts:
 
     @property
     def any(self) -> bool:
-        return any((self.load, self.apply, self.controller))
+        return any(astuple(self))
 
     def beyond(self, known: ErrorCounts) -> bool:
         """Say whether any counter is above what is already known of it."""
-        pairs = (
-            (self.load, known.load),
-            (self.apply, known.apply),
-            (self.controller, known.controller),
-        )
+        pairs = zip(astuple(self), astuple(known), strict=True)
         return any((now or 0) > (before or 0) for now, before in pairs)
 
 
@@ -391,7 +374,7 @@ class ErrorSnapshot:
         }
 
 
-def from_dict(stored: Mapping[str, Any]) -> ErrorSnapshot:
+def snapshot_from_dict(stored: Mapping[str, Any]) -> ErrorSnapshot:
     """Read what `to_dict` made, through JSON or not; a counter this version lacks is left out."""
     known = ErrorCounts.__dataclass_fields__
     return ErrorSnapshot(
@@ -536,7 +519,7 @@ def observation(
         # One examination has no memory: what runs for so long has been in sync before.
         was_in_sync=running is not None and running >= STARTUP_SECONDS,
     )
-    return with_metrics(seen, metrics)
+    return add_metrics(seen, metrics)
 
 
 def disagreements(

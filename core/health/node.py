@@ -1,17 +1,11 @@
-"""Holds what is known of one Kafka node, whoever told it, for core.health.rules to decide on.
+"""Holds what is known of one Kafka node, whoever told it: metrics, limits, observation.
 
 The node's own process, ports and exporter say one part; the quorum, the active controller and the
 leaders of its partitions the other. The two contradict each other often enough that neither is
-believed alone: a broker that is fenced again still says RUNNING of itself.
-
-Limits how long each thing may last before it counts against a node's health.
-
-One vocabulary for what a Kafka node's exporter says, whichever exporter it is.
-
-Strimzi's metrics reporter and the JMX exporter spell the same bean differently, the latter twice:
-by Strimzi's example rules and by its own default. `parse` turns any of them into `Metric`s; where a
-decision asks for a metric that is not there, it gets None, never a zero. Pure: handlers.adapters.
-exporters fetches the text, core.health decides.
+believed alone: a broker that is fenced again still says RUNNING of itself. Strimzi's metrics
+reporter and the JMX exporter spell the same bean differently, the latter twice: by Strimzi's
+example rules and by its own default. `parse` turns any of them into `Metric`s; where a decision
+asks for a metric that is not there, it gets None, never a zero.
 """
 
 from __future__ import annotations
@@ -59,11 +53,7 @@ class Metric(StrEnum):
     # The quorum, as the node sees it.
     RAFT_STATE = "server_raft_metrics_current_state"
     RAFT_LEADER = "server_raft_metrics_current_leader"
-    RAFT_EPOCH = "server_raft_metrics_current_epoch"
-    RAFT_HIGH_WATERMARK = "server_raft_metrics_high_watermark"
-    RAFT_LOG_END = "server_raft_metrics_log_end_offset"
     # How far a node is with applying the metadata log.
-    BROKER_APPLIED_OFFSET = "server_broker_metadata_metrics_last_applied_record_offset"
     BROKER_APPLY_LAG_MS = "server_broker_metadata_metrics_last_applied_record_lag_ms"
     CONTROLLER_APPLIED_OFFSET = "controller_kafkacontroller_lastappliedrecordoffset"
     CONTROLLER_APPLY_LAG_MS = "controller_kafkacontroller_lastappliedrecordlagms"
@@ -73,23 +63,12 @@ class Metric(StrEnum):
     METADATA_ERRORS = "controller_kafkacontroller_metadataerrorcount"
     # What controllers know of brokers (KIP-1131); the active one alone means it.
     ACTIVE_CONTROLLERS = "controller_kafkacontroller_activecontrollercount"
-    ACTIVE_BROKERS = "controller_kafkacontroller_activebrokercount"
     FENCED_BROKERS = "controller_kafkacontroller_fencedbrokercount"
-    STOPPING_BROKERS = "controller_kafkacontroller_controlledshutdownbrokercount"
     REGISTRATION_STATE = "controller_kafkacontroller_brokerregistrationstate"  # per broker
     SINCE_HEARTBEAT_MS = "controller_kafkacontroller_timesincelastheartbeatreceivedms"  # per broker
-    OFFLINE_PARTITIONS = "controller_kafkacontroller_offlinepartitionscount"
     # Replicas, as the leaders on this node see them.
     LEADERS = "server_replicamanager_leadercount"
-    PARTITIONS = "server_replicamanager_partitioncount"
-    UNDER_REPLICATED = "server_replicamanager_underreplicatedpartitions"
-    UNDER_MIN_ISR = "server_replicamanager_underminisrpartitioncount"
-    AT_MIN_ISR = "server_replicamanager_atminisrpartitioncount"
-    REASSIGNING = "server_replicamanager_reassigningpartitions"
-    REPLICA_MAX_LAG = "server_replicafetchermanager_maxlag"
     REPLICATION_BYTES_IN = "server_brokertopicmetrics_replicationbytesin"
-    REPLICATION_BYTES_OUT = "server_brokertopicmetrics_replicationbytesout"
-    REASSIGNMENT_BYTES_IN = "server_brokertopicmetrics_reassignmentbytesin"
 
 
 # Names under which KIP-859's draft, never shipped so, would have been found. What it would have
@@ -321,7 +300,7 @@ class NodeObservation:
         return None if self.registration is None else self.registration in {UNREGISTERED, FENCED}
 
 
-def with_metrics(observed: NodeObservation, metrics: NodeMetrics | None) -> NodeObservation:
+def add_metrics(observed: NodeObservation, metrics: NodeMetrics | None) -> NodeObservation:
     """Add what the node's own exporter told; None is an exporter that did not answer."""
     if metrics is None:
         return replace(observed, scraped=False)

@@ -47,7 +47,7 @@ def trouble_of(pod: Json) -> PodTrouble:
         *(("init container", each) for each in status.get("initContainerStatuses") or ()),
         *(("container", each) for each in status.get("containerStatuses") or ()),
     ]
-    found = [_of_container(name, kind, each) for kind, each in containers]
+    found = [_container_trouble(name, kind, each) for kind, each in containers]
     # One that fails says more than those that wait for it.
     word = next((each.word for each in found if each.word), "")
     told = next((each for each in found if each.cause), None)
@@ -61,7 +61,7 @@ def trouble_of(pod: Json) -> PodTrouble:
     return PodTrouble("", f"its readiness gate {shut} is not met{f' ({said})' if said else ''}")
 
 
-def _of_container(pod: str, kind: str, container: Json) -> PodTrouble:
+def _container_trouble(pod: str, kind: str, container: Json) -> PodTrouble:
     """Return what is wrong with one container; one that waits for others has a word alone."""
     state = container.get("state") or {}
     waiting, ended = state.get("waiting") or {}, state.get("terminated") or {}

@@ -1,19 +1,13 @@
 """Is a Kafka node alive, and is it ready? Three sets of rules over one observation.
 
 `proposal` is what Strimzi's proposal 046 asks, `shipped` what Strimzi runs, `strict` (the default)
-what this project asks: core.health.rules. Who probes, how often, and how many answers in a row
-count is the kubelet's affair. docs/reference/health-rules.md is made from `RULES`.
-
-The strict rules: each is one question with one answer, and the gravest answer is the verdict.
-
-A node is asked about each half it has. What it says of itself is held against what the quorum, the
-active controller and the leaders say, because the first alone stays green when a broker is fenced
-again, when it refills from nothing, or when one of its directories still recovers.
-
-Situations in which the rule sets differ: the page of rules is made of them, and tests too.
-
-Each is an observation such as a real node gives; tests/integration/test_node_health.py brings the
-same about on real Kafka.
+what this project asks. The strict rules hold what a node says of itself against what the quorum,
+the active controller and the leaders say, because the first alone stays green when a broker is
+fenced again, when it refills from nothing, or when one of its directories still recovers; the
+gravest answer is the verdict. Who probes, how often, and how many answers in a row count is the
+kubelet's affair. `CASES` are observations in which the sets differ, such as real nodes give
+(tests/integration/test_node_health.py); docs/reference/health-rules.md is made from them and from
+`RULES`.
 """
 
 from __future__ import annotations
@@ -325,8 +319,8 @@ def liveness(
     if observed.process is None:
         return _unknown(observed, "the list of processes")
     if not observed.process:
-        return _no(observed, "has no Java process")
-    return _yes(observed, "has a Java process")
+        return _finding(observed, Health.UNHEALTHY, "has no Java process")
+    return _finding(observed, Health.HEALTHY, "has a Java process")
 
 
 def readiness(
@@ -340,9 +334,10 @@ def readiness(
         return _listens(observed, CONTROL_PLANE_PORT)
     state = observed.broker_state
     if state is None:
-        return _no(observed, "tells no BrokerState")
+        return _finding(observed, Health.UNHEALTHY, "tells no BrokerState")
     told = f"is {STATES.get(state, state)} (BrokerState {state})"
-    return (_yes if RUNNING <= state != UNKNOWN_STATE else _no)(observed, told)
+    ready = RUNNING <= state != UNKNOWN_STATE
+    return _finding(observed, Health.HEALTHY if ready else Health.UNHEALTHY, told)
 
 
 def is_alive(verdict: HealthVerdict) -> bool:
@@ -363,15 +358,9 @@ def _listens(observed: NodeObservation, port: int) -> HealthVerdict:
     found = observed.listening.get(port)
     if found is None:
         return _unknown(observed, f"port {port}")
-    return _yes(observed, f"listens on {port}") if found else _no(observed, f"has no {port} open")
-
-
-def _yes(observed: NodeObservation, told: str) -> HealthVerdict:
-    return healthy(f"Node {observed.node_id} {told}.")
-
-
-def _no(observed: NodeObservation, told: str) -> HealthVerdict:
-    return unhealthy(f"Node {observed.node_id} {told}.")
+    if not found:
+        return _finding(observed, Health.UNHEALTHY, f"has no {port} open")
+    return _finding(observed, Health.HEALTHY, f"listens on {port}")
 
 
 def _unknown(observed: NodeObservation, source: str) -> HealthVerdict:

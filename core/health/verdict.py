@@ -1,10 +1,9 @@
 """The words every verdict about health is made of, and how several become one.
 
-One verdict of the whole cluster, under the contract of KIP-1017: 200, 503 or 500 and a reason.
-
-Parts come from every source there is; handlers.health asks them. What serves clients as a whole
-(the quorum, the partitions) counts for what it is. Of several alike (brokers, controllers, pods,
-workers) one that fails costs redundancy: the whole is degraded while another of them is healthy.
+The cluster's verdict follows the contract of KIP-1017: 200, 503 or 500 and a reason. What serves
+clients as a whole (the quorum, the partitions) counts for what it is. Of several alike (brokers,
+controllers, pods, workers) one that fails costs redundancy: the whole is degraded while another of
+them is healthy.
 """
 
 from __future__ import annotations

@@ -1,16 +1,11 @@
-"""Estimates how long a node's move takes, and what it copies, before it is made.
+"""Estimates how long a node's move takes and what it copies, from what earlier runs measured.
 
-How long earlier runs took for a node of the role, else what their timings allow for, and
-core.cost.resync's model over what is appended now and the rate at which earlier runs saw
-replication bring logs back. core.rotation.plan prints it; a run keeps it with each of its nodes and
-corrects it as it learns, so that core.rotation.preconditions can say whether a move still fits.
-
-Measures how fast replication brings a broker's log back while a run waits for it.
-
-From the first reading that shows a broker unfenced and behind to the last one that does: what its
-logs grew by in that time. One that is back between two readings measures nothing, and neither does
-a handful of bytes. A plan takes its rate from here, and what it assumes where no run has ever
-measured one.
+Times are those of earlier moves of the same kind, else what the timings allow for, with
+core.cost.resync's model over what is appended now. The rate at which replication brings a log back
+is measured while a run waits for it: from the first reading that shows a broker unfenced and behind
+to the last one that does, what its logs grew by. core.rotation.plan prints the estimate; a run
+keeps it with each of its nodes and corrects it as it learns, so that core.rotation.preconditions
+can say whether a move still fits into a maintenance window.
 """
 
 from __future__ import annotations
@@ -47,7 +42,7 @@ def _behind(node_id: int, kafka: ClusterView) -> bool:
     return missing and kafka.online(node_id)
 
 
-def with_pace(turn: NodeTurn, seen: RunObservation) -> NodeTurn:
+def measure_pace(turn: NodeTurn, seen: RunObservation) -> NodeTurn:
     """Return a node's turn with what this reading adds to its measurement."""
     held = seen.held.get(turn.node_id)
     if held is not None and seen.kafka is not None and not _behind(turn.node_id, seen.kafka):
@@ -196,7 +191,7 @@ def expecting(run: Run, policy: Policy) -> Run:
     for turn in run.waiting:
         known = turn.expected_seconds
         fallback = unseen.seconds(turn) if known is None else known
-        run = run.with_turn(replace(turn, expected_seconds=seen.get(kind_of(turn), fallback)))
+        run = run.replace_turn(replace(turn, expected_seconds=seen.get(kind_of(turn), fallback)))
     return run
 
 

@@ -18,7 +18,7 @@ from core.health.pods import is_hopeless
 from core.incidents.observation import Policy
 from core.incidents.record import Incident, State
 from core.incidents.replacement import causes, joined
-from core.rotation.estimate import with_pace
+from core.rotation.estimate import measure_pace
 from core.rotation.observation import RunObservation
 from core.rotation.run_record import (
     ACTOR,
@@ -52,7 +52,7 @@ def carry(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
         return broken_off
     actions: list[RunAction] = []
     for turn in run.in_hand:
-        step = _follow(run, with_pace(turn, seen), seen, policy)
+        step = _follow(run, measure_pace(turn, seen), seen, policy)
         run, actions = step.run, [*actions, *step.actions]
         if run.state is not RunState.RUNNING:
             # A run that stops takes nothing further, and its call waits for nothing that may fail.
@@ -127,9 +127,9 @@ def _leaving(run: Run, turn: NodeTurn, incident: Incident, seen: RunObservation)
         return _over(run, turn, incident, now)
     if incident.kind is Kind.SCHEDULED_CHANGE:
         # Called off, and AWS takes the instance all the same: its schedule has the incident now.
-        return RunStep(run=run.with_turn(_not_begun(turn)))
+        return RunStep(run=run.replace_turn(_not_begun(turn)))
     if run.abort_asked_by and not _on_its_way(incident) and not incident.called_off:
-        return RunStep(run=run.with_turn(turn), actions=(CallOff(turn.node_id),))
+        return RunStep(run=run.replace_turn(turn), actions=(CallOff(turn.node_id),))
     # Its pod waits for the boot of its own machine, which core.incidents.in_place watches.
     place = incident.in_place
     boots = place is not None and place.returned_at is None
@@ -145,7 +145,7 @@ def _over(run: Run, turn: NodeTurn, incident: Incident, now: float) -> RunStep:
     place = incident.in_place
     stayed = place is not None and incident.state is State.RIDDEN_THROUGH
     if place is not None and stayed and not place.done:
-        return _by_replacement(run, turn, place.refusal or incident.reason, now)
+        return _fall_back_to_replacement(run, turn, place.refusal or incident.reason, now)
     if incident.state is State.RELEASED or stayed:
         back = replace(
             turn,
@@ -155,9 +155,9 @@ def _over(run: Run, turn: NodeTurn, incident: Incident, now: float) -> RunStep:
             stuck_since=None,
             reason=incident.reason,
         )
-        return RunStep(run=run.with_turn(back))
+        return RunStep(run=run.replace_turn(back))
     if incident.called_off and incident.state is State.CANCELLED:
-        return RunStep(run=run.with_turn(_not_begun(turn)))
+        return RunStep(run=run.replace_turn(_not_begun(turn)))
     failed = replace(turn, phase=Phase.FAILED)
     reason = f"Incident {incident.id} ended {incident.state.value}: {incident.reason}"
     return stop_for_person(run, failed, reason, now, f"failed:{turn.node_id}:{turn.attempt}")
@@ -175,7 +175,7 @@ def _not_begun(turn: NodeTurn) -> NodeTurn:
     )
 
 
-def _by_replacement(run: Run, turn: NodeTurn, why: str, now: float) -> RunStep:
+def _fall_back_to_replacement(run: Run, turn: NodeTurn, why: str, now: float) -> RunStep:
     """Have a node that is back with its old root volume get another instance, at its next turn."""
     said = f"Node {turn.node_id} gets another instance, for its root volume was not replaced: {why}"
     waits = replace(
@@ -189,7 +189,7 @@ def _by_replacement(run: Run, turn: NodeTurn, why: str, now: float) -> RunStep:
         since=None,
         began_at=None,
     )
-    return RunStep(run=note_run(run.with_turn(waits), ACTOR, said, now))
+    return RunStep(run=note_run(run.replace_turn(waits), ACTOR, said, now))
 
 
 def _stuck_since(turn: NodeTurn, seen: RunObservation, *, drained: bool) -> tuple[NodeTurn, str]:
@@ -207,7 +207,7 @@ def _stuck_since(turn: NodeTurn, seen: RunObservation, *, drained: bool) -> tupl
 
 def _within_deadline(run: Run, turn: NodeTurn, reason: str, now: float) -> RunStep:
     since = turn.since or turn.began_at or now
-    run = run.with_turn(replace(turn, reason=reason))
+    run = run.replace_turn(replace(turn, reason=reason))
     if now - since <= run.options.deadline_seconds:
         return RunStep(run=run)
     late = (
@@ -237,7 +237,7 @@ def _returning(run: Run, turn: NodeTurn, seen: RunObservation, policy: Policy) -
     where = "" if node is None else f" on {node.instance_id}"
     said = f"{turn.role.capitalize()} {turn.node_id} is back{where} after {took:.0f} s."
     done = replace(turn, phase=Phase.DONE, done_at=seen.now, reason=said)
-    return RunStep(run=note_run(run.with_turn(done), ACTOR, said, seen.now))
+    return RunStep(run=note_run(run.replace_turn(done), ACTOR, said, seen.now))
 
 
 def _missing(turn: NodeTurn, seen: RunObservation, policy: Policy) -> Iterator[str]:

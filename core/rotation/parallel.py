@@ -1,20 +1,12 @@
-"""Which brokers of one zone go together, where a run is told to take several at a time.
+"""Which nodes of a run overlap: brokers that go together, and machines made ready ahead.
 
 The largest safe parties are found on the cluster as it is (core.availability.consent), so none is
-refused: brokers whose joint absence breaks a partition go one after another. Controllers go one by
-one, zones one after another. core.rotation.progress asks for the company of the node that is first;
-and consent is asked again for each of them with the lease in hand (core.availability.lease).
-
-Has the next nodes' machines made ready while the last ones come back.
-
-A machine takes minutes to boot and join, a broker minutes to come back, and neither needs the
-other. So once whoever is away has begun to leave, the incidents of those behind it are opened for
-their replacements alone (`Incident.ahead`): their groups get room, and nothing of theirs leaves
-before the run has come to them (core.incidents.planned). One node's turn ahead, or one party's: a
-second would save less and keep another machine idle.
-
-core.rotation.progress adds this to each of its steps. What a run no longer wants is called off with
-it, and ends by itself where a run has died.
+refused; controllers go one by one, zones one after another, and consent is asked again for each
+member with the lease in hand (core.availability.lease). A machine takes minutes to boot and a
+broker minutes to come back, and neither needs the other: once whoever is away has begun to leave,
+the incidents of the next turn are opened for their replacements alone (`Incident.ahead`). Their
+groups get room, and nothing of theirs leaves before the run has come to them. What a run no longer
+wants is called off with it, and ends by itself where a run has died.
 """
 
 from __future__ import annotations
@@ -35,7 +27,12 @@ from core.incidents.observation import Policy, zones_of
 from core.incidents.record import State
 from core.rotation.estimate import away_seconds, together
 from core.rotation.observation import RunObservation
-from core.rotation.preconditions import but_consent, in_order, of_machines, wait_of
+from core.rotation.preconditions import (
+    departure_order,
+    machine_objections,
+    objections_but_consent,
+    wait_of,
+)
 from core.rotation.run_record import (
     ACTOR,
     CallOff,
@@ -97,7 +94,7 @@ def company(
             left_out.append(f"Broker {turn.node_id} does not go together with them. {objection}")
     while chosen and (heavy := _heavy([first, *chosen], seen)):
         left_out.append(f"Broker {chosen.pop().node_id} does not go together with them. {heavy}")
-    refusal = _of_the_whole([first, *chosen], seen.kafka, policy) if chosen else None
+    refusal = _party_refusal([first, *chosen], seen.kafka, policy) if chosen else None
     if refusal:
         return (), (*left_out, f"Broker {first.node_id} goes alone. {refusal}")
     return tuple(chosen), tuple(left_out)
@@ -121,14 +118,14 @@ def _parallel_against(
     if wait is not None:
         yield wait.sentence
     ids = {each.node_id for each in away}
-    yield from but_consent(turn, seen, options, ids, policy)
+    yield from objections_but_consent(turn, seen, options, ids, policy)
     if seen.kafka is not None:
         between = parting(turn.node_id, ids, seen.kafka, isr_margin=policy.isr_margin)
         if between is not None:
             yield f"Partition {between.name} would not keep what it needs in sync."
 
 
-def _of_the_whole(
+def _party_refusal(
     party: Sequence[NodeTurn], kafka: ClusterView | None, policy: Policy
 ) -> str | None:
     """Say what speaks against a party that does not speak against each of it alone."""
@@ -164,7 +161,7 @@ def heavy_parties(
             yield f"Of {ids} as many go together as the others can stand in for. {heavy}"
 
 
-def in_batches(
+def batch_numbers(
     turns: Sequence[NodeTurn], kafka: ClusterView | None, options: Options, policy: Policy
 ) -> list[int]:
     """Return which batch each of the ordered turns would be in, were nothing else in the way."""
@@ -224,7 +221,7 @@ def machines_come_ahead(options: Options, policy: Policy) -> bool:
     return policy.drain_route != "asked" and not options.in_place
 
 
-def with_machines_ahead(step: RunStep, seen: RunObservation, policy: Policy) -> RunStep:
+def add_machines_ahead(step: RunStep, seen: RunObservation, policy: Policy) -> RunStep:
     """Add to a step the machines it has made ready, or those it calls off."""
     run = step.run
     if run.state is not RunState.RUNNING or run.pause_asked_by or run.abort_asked_by:
@@ -237,7 +234,7 @@ def with_machines_ahead(step: RunStep, seen: RunObservation, policy: Policy) -> 
     comes = "comes" if len(away) == 1 else "come"
     said = f"Room for {_node_names(ids)} is made while {_node_names(away)} {comes} back."
     for turn in chosen:
-        run = run.with_turn(replace(turn, ahead=True, reason=said))
+        run = run.replace_turn(replace(turn, ahead=True, reason=said))
     run = note_run(run, ACTOR, said, seen.now, quiet=True)
     wanted = (MakeReady(turn.node_id) for turn in chosen)
     return replace(step, run=run, actions=(*step.actions, *wanted))
@@ -258,8 +255,8 @@ def _next(run: Run, seen: RunObservation, policy: Policy) -> list[NodeTurn]:
         turn for turn in run.waiting if wait_of(turn, seen.now, run.options, policy) is None
     ]
     chosen: list[NodeTurn] = []
-    for turn in in_order(open_now, seen.pods, leader):
-        if chosen and not _of_one_party(turn, chosen, seen.kafka, policy):
+    for turn in departure_order(open_now, seen.pods, leader):
+        if chosen and not _joins(turn, chosen, seen.kafka, policy):
             continue
         if next(_ahead_against(turn, seen, chosen, policy), None) is None:
             chosen.append(turn)
@@ -270,7 +267,7 @@ def _next(run: Run, seen: RunObservation, policy: Policy) -> list[NodeTurn]:
     return chosen
 
 
-def _of_one_party(
+def _joins(
     turn: NodeTurn, others: Sequence[NodeTurn], kafka: ClusterView | None, policy: Policy
 ) -> bool:
     """Say whether a node goes together with others, once whoever is away now is in sync again."""
@@ -297,4 +294,4 @@ def _ahead_against(
         yield f"Node {turn.node_id} is not on instance {turn.instance_id}."
     if turn.image_id is not None or seen.claim_of(turn.instance_id) is not None:
         yield f"Node {turn.node_id} gets no machine of its group."
-    yield from of_machines(turn, seen, {each.node_id for each in beside}, policy)
+    yield from machine_objections(turn, seen, {each.node_id for each in beside}, policy)

@@ -19,8 +19,14 @@ from core.rotation.estimate import (
     together,
 )
 from core.rotation.observation import RunObservation
-from core.rotation.parallel import heavy_parties, in_batches, machines_come_ahead, partings
-from core.rotation.preconditions import in_order, objections, unavailable, unkeepable, wait_of
+from core.rotation.parallel import batch_numbers, heavy_parties, machines_come_ahead, partings
+from core.rotation.preconditions import (
+    departure_order,
+    objections,
+    unavailable,
+    unkeepable,
+    wait_of,
+)
 from core.rotation.run_record import NodeTurn, Options, Run
 from core.views import ClusterView, id_list
 from core.window import clock
@@ -63,7 +69,7 @@ class Plan:
     @property
     def seconds(self) -> float:
         """Return how long it takes, batches one after another."""
-        return self._in_turn([node.seconds for node in self.nodes])
+        return self._total_seconds([node.seconds for node in self.nodes])
 
     @property
     def interval_seconds(self) -> tuple[float, float] | None:
@@ -71,14 +77,16 @@ class Plan:
         known = [node.interval_seconds for node in self.nodes if node.interval_seconds]
         if not known or len(known) < len(self.nodes):
             return None
-        return self._in_turn([i[0] for i in known]), self._in_turn([i[1] for i in known])
+        return self._total_seconds([i[0] for i in known]), self._total_seconds(
+            [i[1] for i in known]
+        )
 
-    def _in_turn(self, takes: Iterable[float]) -> float:
+    def _total_seconds(self, takes: Iterable[float]) -> float:
         batches = [(node.batch, node.image_id) for node in self.nodes]
-        return _in_turn(batches, takes, at_once=self.stops_together)
+        return _seconds_of_batches(batches, takes, at_once=self.stops_together)
 
 
-def _in_turn(
+def _seconds_of_batches(
     batches: Iterable[tuple[int, str | None]], takes: Iterable[float], *, at_once: bool
 ) -> float:
     """Return how long moves take, batch after batch; of each its batch and its new root volume."""
@@ -105,13 +113,13 @@ def plan(
     `appended` is what is appended to each broker's replicas, in bytes a second.
     """
     leader = None if seen.kafka is None else seen.kafka.quorum_leader
-    ordered = in_order(turns, seen.pods, leader)
+    ordered = departure_order(turns, seen.pods, leader)
     lost = (
         []
         if seen.kafka is None
         else [partition for turn in ordered for partition in unkeepable(turn.node_id, seen.kafka)]
     )
-    batches = in_batches(ordered, seen.kafka, options, policy)
+    batches = batch_numbers(ordered, seen.kafka, options, policy)
     estimate = MoveEstimate(policy, earlier, appended or {})
     ordered = tuple(replace(turn, expected_seconds=estimate.seconds(turn)) for turn in ordered)
     in_turn = _with_machines_ready(ordered, batches, options, policy)
@@ -170,7 +178,7 @@ def _ahead(nodes: Sequence[PlannedNode], policy: Policy) -> Iterator[str]:
     """Say what it saves that machines are made ready ahead of their nodes' turns."""
     batches = [(node.batch, node.image_id) for node in nodes]
     now, alone = (
-        _in_turn(batches, takes, at_once=policy.stops_together)
+        _seconds_of_batches(batches, takes, at_once=policy.stops_together)
         for takes in ([n.seconds for n in nodes], [n.alone_seconds for n in nodes])
     )
     if now < alone:
@@ -191,7 +199,9 @@ def _faster(
     if options.at_once is None or policy.drain_route in {"direct", "asked"} or seen.kafka is None:
         return
     (now, parties), (then, fewer) = (
-        _of_batches(ordered, in_batches(ordered, seen.kafka, each, policy), each, policy, estimate)
+        _time_and_parties(
+            ordered, batch_numbers(ordered, seen.kafka, each, policy), each, policy, estimate
+        )
         for each in (options, replace(options, at_once=None))
     )
     if then < now:
@@ -201,7 +211,7 @@ def _faster(
         )
 
 
-def _of_batches(
+def _time_and_parties(
     ordered: Sequence[NodeTurn],
     batches: Sequence[int],
     options: Options,
@@ -211,7 +221,7 @@ def _of_batches(
     """Return how long turns take in these batches, and how many parties there are."""
     takes = map(estimate.seconds, _with_machines_ready(ordered, batches, options, policy))
     placed = [(batch, turn.image_id) for batch, turn in zip(batches, ordered, strict=True)]
-    return _in_turn(placed, takes, at_once=policy.stops_together), len(set(placed))
+    return _seconds_of_batches(placed, takes, at_once=policy.stops_together), len(set(placed))
 
 
 def _ways(ordered: Sequence[NodeTurn], options: Options, estimate: MoveEstimate) -> Iterator[str]:
@@ -263,7 +273,7 @@ def _hours(seen: RunObservation, options: Options, policy: Policy) -> Iterator[s
     )
 
 
-def to_document(found: Plan) -> dict[str, Any]:
+def plan_to_document(found: Plan) -> dict[str, Any]:
     return {
         **asdict(found),
         "seconds": found.seconds,

@@ -1,31 +1,13 @@
-"""Decides whether a run may begin with a node; each objection names its cause and the remedy.
+"""Decides when a run may begin with a node, and in which order; each objection names the remedy.
 
-Stricter than what an instance needs that AWS takes away (consent): a rotation can wait.
-
-Decides whether the number of partitions out of sync has settled, before a run takes a node away.
-
-A number that grows or shrinks is a cluster that something is happening to: a broker on its way out,
-or replicas that still catch up. Source: Yelp's kafka-rolling-restart, which asks several times in a
-row. core.rotation.progress asks on every turn, also while a node is away.
-
-Decides whether a node that Karpenter launched can be rotated: successor first, or not at all.
-
-There is no word for Karpenter to end one node gracefully. A NodeClaim that is deleted has its pods'
-room made beside the drain, and the drain asks the gate; so the successor comes first as long as
-the gate is asked, and nothing but its consent ends the wait. Otherwise the run does not begin.
-
-Decides when a run may begin with a node: while the maintenance window stays open long enough.
-
-A node whose move would end after the window's end waits for the next one that is long enough; one
-that has begun is never stopped. core.rotation.progress asks before each node, core.rotation.plan
-before the first. This is about what a run plans, and about nothing else: what AWS takes or has
-taken, and what a person sends away, opens an incident that knows no window but its own due time
-(core.incidents.planned).
-
-In which order Kafka's nodes go: asked anew before every node, since leaders and zones change.
-
-Source: KafkaRoller (Strimzi 1.x): whoever has the controller role first, unready before ready, the
-quorum's leader last of them, then brokers. Added here: brokers zone by zone.
+Stricter than what an instance needs that AWS takes away (core.availability.consent), for a rotation
+can wait: until the number of partitions out of sync has settled (as in Yelp's
+kafka-rolling-restart), and until a maintenance window stays open for as long as the move is
+expected to take. A node that Karpenter launched goes only while drains ask the gate, since its
+NodeClaim has no graceful end otherwise. What AWS takes and what a person sends away knows no window
+but its own due time (core.incidents.planned). The order is KafkaRoller's (Strimzi 1.x): whoever has
+the controller role first, unready before ready, the quorum's leader last of them, then brokers,
+here zone by zone.
 """
 
 from __future__ import annotations
@@ -37,7 +19,7 @@ from dataclasses import dataclass, replace
 from core.availability.consent import may_leave
 from core.availability.leaders import freeze_of
 from core.availability.operator import operator_tasks
-from core.health.kafka import from_dict, vetoes
+from core.health.kafka import snapshot_from_dict, vetoes
 from core.incidents.observation import DISRUPTED_TAINT, DO_NOT_DISRUPT, NodeClaim, PodView, Policy
 from core.incidents.replacement import causes
 from core.rotation.observation import RunObservation
@@ -50,7 +32,7 @@ from core.words import span
 READINGS = 3
 
 
-def with_counts(run: Run, kafka: ClusterView | None) -> Run:
+def count_out_of_sync(run: Run, kafka: ClusterView | None) -> Run:
     """Return a run with what a reading adds to its last counts; one that is not whole adds none."""
     if kafka is None or kafka.stale or kafka.doubts:
         return run
@@ -74,35 +56,35 @@ def why_unsettled(run: Run) -> str | None:
     )
 
 
-def of_claim(
+def claim_objections(
     claim: NodeClaim, turn: NodeTurn, seen: RunObservation, policy: Policy
 ) -> Iterator[str]:
     """Yield why a node's claim may not be deleted for its rotation."""
-    of = f"NodeClaim {claim.name} of node {turn.node_id}"
+    named = f"NodeClaim {claim.name} of node {turn.node_id}"
     if policy.drain_route != "asked":
         yield (
-            f"{of} would be drained before its successor is there: set `eviction_gate`, which a "
+            f"{named} would be drained before its successor is there: set `eviction_gate`, which a "
             f"drain of Karpenter's waits for, in a cluster of your own stacks."
         )
     if claim.grace_seconds is not None or claim.unreadable:
         yield (
-            f"{of} has a terminationGracePeriod, or a field that cannot be read: Karpenter would "
-            f"delete the broker past its disruption budget when it ends. Take it off the NodePool, "
-            f"and end this one when Kafka can bear it."
+            f"{named} has a terminationGracePeriod, or a field that cannot be read: Karpenter "
+            f"would delete the broker past its disruption budget when it ends. Take it off the "
+            f"NodePool, and end this one when Kafka can bear it."
         )
     node, pod = seen.node_of(turn.node_id), seen.pod_of(turn.node_id)
     # Karpenter reads the Node's once it has joined; a person may have meant either.
     if claim.do_not_disrupt or (node is not None and node.do_not_disrupt):
-        yield f"{of} is marked {DO_NOT_DISRUPT}: take that off, or leave the node out."
+        yield f"{named} is marked {DO_NOT_DISRUPT}: take that off, or leave the node out."
     if pod is not None:
-        yield from _of_pod(pod, seen.now)
+        yield from _eviction_objections(pod, seen.now)
     if claim.leaves:
-        yield f"Karpenter ends {of} already; `stillwater incidents` says what about it."
+        yield f"Karpenter ends {named} already; `stillwater incidents` says what about it."
     elif not claim.serves:
-        yield f"{of} is not initialized yet."
+        yield f"{named} is not initialized yet."
 
 
-def _of_pod(pod: PodView, now: float) -> Iterator[str]:
+def _eviction_objections(pod: PodView, now: float) -> Iterator[str]:
     """Yield why Karpenter would not evict a pod, whatever the gate answers."""
     if pod.undisturbed_until is not None and pod.undisturbed_until > now:
         yield (
@@ -159,7 +141,7 @@ def wait_of(turn: NodeTurn, now: float, options: Options, policy: Policy) -> Win
     )
 
 
-def in_order(
+def departure_order(
     turns: Iterable[NodeTurn], pods: Iterable[PodView], quorum_leader: int | None
 ) -> tuple[NodeTurn, ...]:
     """Return turns with the one that goes first in front."""
@@ -184,14 +166,14 @@ def objections(
 ) -> Iterator[str]:
     """Yield every reason why a node may not go now; `away` are nodes that go together with it."""
     beside = frozenset(away)
-    yield from but_consent(turn, seen, options, beside, policy)
+    yield from objections_but_consent(turn, seen, options, beside, policy)
     if seen.kafka is not None:
         verdict = may_leave(turn.node_id, seen.kafka, isr_margin=policy.isr_margin, beside=beside)
         if not verdict.allowed:
             yield verdict.reason
 
 
-def but_consent(
+def objections_but_consent(
     turn: NodeTurn,
     seen: RunObservation,
     options: Options,
@@ -199,22 +181,22 @@ def but_consent(
     policy: Policy,
 ) -> Iterator[str]:
     """Yield the same but Kafka's consent, which a party gives as a whole."""
-    yield from of_machines(turn, seen, beside, policy)
-    yield from _of_node(turn, seen, policy)
-    yield from _of_others(turn, seen, beside)
-    yield from _of_operator(turn, seen, beside)
+    yield from machine_objections(turn, seen, beside, policy)
+    yield from _node_objections(turn, seen, policy)
+    yield from _other_objections(turn, seen, beside)
+    yield from _operator_objections(turn, seen, beside)
     if seen.kafka is None:
         yield seen.kafka_silence
         return
-    yield from _of_kafka(turn, seen.kafka, options)
-    yield from _of_recovering(turn.node_id, set(seen.recovering) - beside, options)
-    yield from _without_pod(turn, seen, seen.kafka)
+    yield from _kafka_objections(turn, seen.kafka, options)
+    yield from _recovery_objections(turn.node_id, set(seen.recovering) - beside, options)
+    yield from _missing_pods(turn, seen, seen.kafka)
     if seen.errors is not None:
         known = options.acknowledged
-        yield from vetoes(seen.errors, None if known is None else from_dict(known))
+        yield from vetoes(seen.errors, None if known is None else snapshot_from_dict(known))
 
 
-def of_machines(
+def machine_objections(
     turn: NodeTurn, seen: RunObservation, beside: AbstractSet[int], policy: Policy
 ) -> Iterator[str]:
     """Yield what keeps a node's machine from being replaced now, its broker apart."""
@@ -223,7 +205,7 @@ def of_machines(
         yield f"{freeze.sentence} Nothing planned happens there."
     claim = seen.claim_of(turn.instance_id)
     if claim is not None:
-        yield from of_claim(claim, turn, seen, policy)
+        yield from claim_objections(claim, turn, seen, policy)
         return
     group = seen.group_of(turn.instance_id)
     if group is None:
@@ -250,7 +232,7 @@ def of_machines(
         )
 
 
-def _of_node(turn: NodeTurn, seen: RunObservation, policy: Policy) -> Iterator[str]:
+def _node_objections(turn: NodeTurn, seen: RunObservation, policy: Policy) -> Iterator[str]:
     """Yield why nobody would know where a node's pod may go, or that others go with it."""
     node = seen.node_of(turn.node_id)
     if node is None:
@@ -269,7 +251,9 @@ def _of_node(turn: NodeTurn, seen: RunObservation, policy: Policy) -> Iterator[s
         )
 
 
-def _of_others(turn: NodeTurn, seen: RunObservation, away: AbstractSet[int]) -> Iterator[str]:
+def _other_objections(
+    turn: NodeTurn, seen: RunObservation, away: AbstractSet[int]
+) -> Iterator[str]:
     for incident in seen.others:
         if incident.node_id is not None:
             yield (
@@ -282,7 +266,9 @@ def _of_others(turn: NodeTurn, seen: RunObservation, away: AbstractSet[int]) -> 
             yield f"Pod {pod.name} is not Ready; see to it first: {why}."
 
 
-def _of_operator(turn: NodeTurn, seen: RunObservation, away: AbstractSet[int]) -> Iterator[str]:
+def _operator_objections(
+    turn: NodeTurn, seen: RunObservation, away: AbstractSet[int]
+) -> Iterator[str]:
     """Yield what Strimzi's operator has to do, but with the pods of this turn and beside it."""
     if isinstance(seen.operator, Unknown):
         yield f"Whether Strimzi's operator restarts pods is not known: {seen.operator.why}"
@@ -293,7 +279,7 @@ def _of_operator(turn: NodeTurn, seen: RunObservation, away: AbstractSet[int]) -
                 yield task.sentence
 
 
-def _of_recovering(node_id: int, recovering: set[int], options: Options) -> Iterator[str]:
+def _recovery_objections(node_id: int, recovering: set[int], options: Options) -> Iterator[str]:
     for broker_id in sorted(recovering):
         if broker_id != node_id:
             yield f"Broker {broker_id} is still recovering its logs; wait until it runs."
@@ -305,7 +291,7 @@ def _of_recovering(node_id: int, recovering: set[int], options: Options) -> Iter
             )
 
 
-def _without_pod(turn: NodeTurn, seen: RunObservation, kafka: ClusterView) -> Iterator[str]:
+def _missing_pods(turn: NodeTurn, seen: RunObservation, kafka: ClusterView) -> Iterator[str]:
     """Yield the nodes that are part of the cluster and have no pod at all: nobody starts them."""
     nodes = (kafka.brokers - kafka.fenced) | {turn.node_id}
     if any(pod.role not in {None, "broker"} for pod in seen.pods):
@@ -318,9 +304,9 @@ def _without_pod(turn: NodeTurn, seen: RunObservation, kafka: ClusterView) -> It
         )
 
 
-def _of_kafka(turn: NodeTurn, kafka: ClusterView, options: Options) -> Iterator[str]:
+def _kafka_objections(turn: NodeTurn, kafka: ClusterView, options: Options) -> Iterator[str]:
     if turn.node_id in kafka.fenced:
-        yield from _of_fenced(turn.node_id, kafka)
+        yield from _fenced_objections(turn.node_id, kafka)
     if kafka.reassigning:
         yield (
             f"{len(kafka.reassigning)} partitions are being reassigned, among them "
@@ -337,7 +323,7 @@ def _of_kafka(turn: NodeTurn, kafka: ClusterView, options: Options) -> Iterator[
             yield f"{unavailable(partition)} Allow it with --accept-unavailable."
 
 
-def _of_fenced(node_id: int, kafka: ClusterView) -> Iterator[str]:
+def _fenced_objections(node_id: int, kafka: ClusterView) -> Iterator[str]:
     """Yield what speaks against a broker that is out already: it may be the last to have data."""
     for partition in kafka.held_by(node_id):
         others = sorted(set(partition.isr) - {node_id})

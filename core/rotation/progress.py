@@ -5,26 +5,13 @@
     returning  | core.rotation.following
     done
 
-handlers.rotation.turns calls it once per turn, carries out the actions and records the run. One
-node at a time, or a few of one zone that share no partition. One that may not go for a minute does
-not stop those behind it, and comes first again before the next. A run never forces anything: what
-does not become true within a node's deadline stops the run, and a person decides (resume, skip,
-abort).
-
-Decides whether a run goes on while clients fail: it may spend so much of their error budget.
-
-Asked before a node begins, never while one is away: who is away comes back first. What nobody
-counted is no good news, so the run waits for a count.
-
-Decides how fast brokers that lost their disks copy it all again, beside those who produce.
-
-A broker that comes back on its volume copies what it missed, and is left alone. One that comes back
-with less than half of what its logs held when it left refills: while it does, replication into what
-is out of sync is throttled, and nothing else, for Kafka throttles no replica in sync.
-
-The rate is half of what replication was measured to bring in beside the clients of an earlier run
-(core.rotation.estimate); the other half stays theirs. Where none was measured, half of what is
-assumed.
+handlers.rotation.turns calls it once per turn, carries out the actions and records the run. A node
+that may not go for a minute does not stop those behind it, and comes first again before the next. A
+run never forces anything: what does not become true within a node's deadline stops the run, and a
+person decides (resume, skip, abort). Before a node begins, the run asks how much of the clients'
+error budget it has spent, and waits where nobody counts. While a broker copies its whole log again,
+replication into what is out of sync is throttled to half of what an earlier run measured; the other
+half is the clients'.
 """
 
 from __future__ import annotations
@@ -38,14 +25,14 @@ from core.incidents.replacement import causes
 from core.rotation.estimate import ASSUMED_REPLICATION_BYTES_PER_S, LEAST_BYTES, expecting
 from core.rotation.following import STUCK_SECONDS, carry
 from core.rotation.observation import RunObservation
-from core.rotation.parallel import company, with_machines_ahead
+from core.rotation.parallel import add_machines_ahead, company
 from core.rotation.preconditions import (
     WindowWait,
-    in_order,
+    count_out_of_sync,
+    departure_order,
     objections,
     wait_of,
     why_unsettled,
-    with_counts,
 )
 from core.rotation.run_record import (
     ACTOR,
@@ -77,7 +64,7 @@ def counting_since(run: Run) -> float:
     return max((note.at for note in run.notes if note.actor != ACTOR), default=run.started_at)
 
 
-def for_clients(run: Run, turn: NodeTurn, seen: RunObservation, policy: Policy) -> RunStep | None:
+def spending_step(run: Run, turn: NodeTurn, seen: RunObservation, policy: Policy) -> RunStep | None:
     """Stop a run that spent too much, or have it wait where nobody counts; None: it goes on."""
     spent = seen.spent
     if spent is None:
@@ -143,7 +130,7 @@ def _rate(run: Run) -> float:
     return SHARE * (ASSUMED_REPLICATION_BYTES_PER_S if known is None else known.bytes_per_s)
 
 
-def with_throttle(step: RunStep, seen: RunObservation) -> RunStep:
+def add_throttle(step: RunStep, seen: RunObservation) -> RunStep:
     """Add to a step what changes about the throttle, if the reading tells."""
     run = step.run
     if seen.kafka is None or seen.kafka.stale:
@@ -154,7 +141,7 @@ def with_throttle(step: RunStep, seen: RunObservation) -> RunStep:
         return step
     for turn in run.in_hand:
         if turn.node_id in brokers:
-            run = run.with_turn(replace(turn, throttled=True))
+            run = run.replace_turn(replace(turn, throttled=True))
     said = _throttle_sentence(run, wanted)
     run = note_run(replace(run, throttled=brokers), ACTOR, said, seen.now)
     return replace(step, run=run, actions=(*step.actions, ThrottleRefill(wanted)))
@@ -187,12 +174,12 @@ def next_step(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
     if seen.blind:
         return _unseeing(run, seen, policy)
     pages = tuple(key for key in run.pages if key != BLIND)
-    run = with_counts(replace(run, blind_since=None, pages=pages), seen.kafka)
+    run = count_out_of_sync(replace(run, blind_since=None, pages=pages), seen.kafka)
     if run.in_hand:
-        step = with_throttle(carry(run, seen, policy), seen)
+        step = add_throttle(carry(run, seen, policy), seen)
     else:
         step = _standing(run, seen) or _pick(run, seen, policy)
-    return with_machines_ahead(step, seen, policy)
+    return add_machines_ahead(step, seen, policy)
 
 
 def _unseeing(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
@@ -228,20 +215,20 @@ def _pick(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
     """Begin with the first of the order who may go; who may not is asked again before the next."""
     run = expecting(run, policy)
     leader = None if seen.kafka is None else seen.kafka.quorum_leader
-    ordered = in_order(run.waiting, seen.pods, leader)
+    ordered = departure_order(run.waiting, seen.pods, leader)
     moved = _departure_sentence(ordered[0], seen)
     if moved:
         skipped = replace(ordered[0], phase=Phase.SKIPPED, reason=moved, done_at=seen.now)
-        return again(note_run(run.with_turn(skipped), ACTOR, moved, seen.now), policy, delay=0.0)
+        return again(note_run(run.replace_turn(skipped), ACTOR, moved, seen.now), policy, delay=0.0)
     waits = [(turn, wait_of(turn, seen.now, run.options, policy)) for turn in ordered]
     in_time = [turn for turn, wait in waits if wait is None]
     if not in_time:
         return _wait_for_window(run, [(turn, wait) for turn, wait in waits if wait], seen.now)
     for turn, wait in waits:
         if wait is not None:
-            run = run.with_turn(replace(turn, since=None, reason=wait.sentence))
+            run = run.replace_turn(replace(turn, since=None, reason=wait.sentence))
     first = in_time[0]
-    withheld_for = for_clients(run, first, seen, policy)
+    withheld_for = spending_step(run, first, seen, policy)
     if withheld_for is not None:
         return withheld_for
     stuck = next(_stuck_pods(seen), None)
@@ -288,9 +275,9 @@ def _passed_over(
 ) -> Run:
     """Note who is left behind and why; nobody's deadline counts while somebody else goes."""
     for waiting in run.waiting:
-        run = run.with_turn(replace(waiting, since=None, refused_since=None))
+        run = run.replace_turn(replace(waiting, since=None, refused_since=None))
     for turn, objection in blocked:
-        run = run.with_turn(replace(turn, since=None, reason=objection))
+        run = run.replace_turn(replace(turn, since=None, reason=objection))
     if blocked:
         said = f"{_waiting(blocked)} Whoever is behind goes first."
         run = note_run(run, ACTOR, said, now, quiet=True)
@@ -305,10 +292,10 @@ def _nobody(
     """Wait, for a node's deadline at most: it counts at the first of the order."""
     since = min((t.since for t, _ in blocked if t.since is not None), default=seen.now)
     for turn, objection in blocked:
-        run = run.with_turn(replace(turn, since=None, reason=objection))
+        run = run.replace_turn(replace(turn, since=None, reason=objection))
     first, objection = blocked[0]
     first = replace(first, since=since, reason=objection)
-    run = run.with_turn(first)
+    run = run.replace_turn(first)
     waited = seen.now - since
     if waited > run.options.deadline_seconds:
         rest = f" {_waiting(blocked[1:])}" if blocked[1:] else ""
@@ -337,8 +324,8 @@ def _wait_for_window(run: Run, waits: Sequence[tuple[NodeTurn, WindowWait]], now
         return stop_for_person(run, blocked, wait.sentence, now, f"window:{turn.node_id}")
     until = min(each.until for _, each in waits if each.until is not None)
     for other in run.waiting:
-        run = run.with_turn(replace(other, since=None))
-    run = run.with_turn(replace(turn, since=None, reason=wait.sentence))
+        run = run.replace_turn(replace(other, since=None))
+    run = run.replace_turn(replace(turn, since=None, reason=wait.sentence))
     nodes = "1 node waits" if len(run.waiting) == 1 else f"{len(run.waiting)} nodes wait"
     said = f"{wait.sentence.rstrip('.')}; {nodes}."
     delay = min(until - now, LONGEST_DELAY_SECONDS)
@@ -364,7 +351,7 @@ def _begin(run: Run, turns: Sequence[NodeTurn], seen: RunObservation) -> RunStep
             # What was made ready may have been called off since.
             ahead=seen.has_room(turn.node_id),
         )
-        run = note_run(run.with_turn(leaving), ACTOR, said, seen.now)
+        run = note_run(run.replace_turn(leaving), ACTOR, said, seen.now)
         actions.append(Begin(turn.node_id))
     return RunStep(run=run, actions=tuple(actions), delay_seconds=0.0)
 

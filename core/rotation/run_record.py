@@ -1,23 +1,10 @@
 """A rotation run: which Kafka nodes get new instances, how far it is, and what people want of it.
 
 The ledger keeps one document per cluster, written over the version it was read at, so any function
-may die and another goes on. core.rotation.progress decides what is next; the instances themselves
-leave through an incident each (core.incidents.planned), opened by the run.
-
-Writes a rotation run as the document the ledger keeps, and reads what any release has written.
-
-After a rollback the ledger holds the run of a newer release. A field that it added is kept and
-written back. A state or a phase that this release does not know stands for `stopped`: nobody
-carries the run, the sweep calls a person, and `abort` ends it.
-
-Applies what a person wants of a run: pause, resume, abort. λ rotate writes it into the record.
-
-core.rotation.progress heeds it at the next safe point: when nobody is away.
-
-Defines what one turn of a run returns: the run as it then is, what to do, when to look again.
-
-core.rotation.progress and core.rotation.following make steps; handlers.rotation.turns carries them
-out and records the run. Every action may be repeated.
+may die and another goes on. After a rollback it holds the run of a newer release: a field that this
+one does not know is kept and written back, and an unknown state or phase stands for `stopped`.
+core.rotation.progress returns a `RunStep` per turn (the run as it then is, what to do, when to look
+again) and heeds pause, resume and abort when nobody is away; every action may be repeated.
 """
 
 from __future__ import annotations
@@ -217,7 +204,7 @@ class Run:
         """Return the same key for the word that only its replacement is to be made ready."""
         return f"{self.key_of(turn)}:ahead"
 
-    def with_turn(self, changed: NodeTurn) -> Run:
+    def replace_turn(self, changed: NodeTurn) -> Run:
         turns = tuple(changed if t.node_id == changed.node_id else t for t in self.turns)
         return replace(self, turns=turns)
 
@@ -307,11 +294,6 @@ def run_from_document(document: Mapping[str, Any], version: int) -> Run:
         unread = {"state": document["state"], **known.get(UNREAD, {})}
         known |= {"state": RunState.STOPPED, UNREAD: unread}
     return Run(**{**known, "version": version})
-
-
-def without_unread_state(run: Run) -> Run:
-    """Return a run that this release has ended, whatever a newer one had made of it."""
-    return replace(run, unread=without(run.unread, "state"))
 
 
 def _turn(stored: Mapping[str, Any]) -> NodeTurn:
@@ -412,8 +394,15 @@ def abort(run: Run, actor: str, now: float) -> Run:
     _still_open(run, "aborted")
     if run.unreadable:
         said = f"{actor} aborts the run, which a newer release wrote; who is away comes back."
-        ended = without_unread_state(replace(run, state=RunState.ABORTED, next_turn_at=None))
-        return note_run(replace(ended, abort_asked_by=actor, ended_at=now), actor, said, now)
+        ended = replace(
+            run,
+            state=RunState.ABORTED,
+            abort_asked_by=actor,
+            ended_at=now,
+            next_turn_at=None,
+            unread=without(run.unread, "state"),
+        )
+        return note_run(ended, actor, said, now)
     asked = replace(run, abort_asked_by=actor, state=RunState.RUNNING, next_turn_at=now)
     return note_run(asked, actor, f"{actor} aborts the run.", now)
 
@@ -520,7 +509,7 @@ def end_run(run: Run, state: RunState, reason: str, now: float) -> RunStep:
 def stop_for_person(run: Run, turn: NodeTurn, reason: str, now: float, key: str) -> RunStep:
     """Stop for a person, who resumes, skips or aborts."""
     run = replace(
-        run.with_turn(replace(turn, reason=reason)), state=RunState.STOPPED, next_turn_at=None
+        run.replace_turn(replace(turn, reason=reason)), state=RunState.STOPPED, next_turn_at=None
     )
     if key in run.pages:
         return RunStep(run=note_run(run, ACTOR, reason, now))

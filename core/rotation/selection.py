@@ -1,12 +1,9 @@
 """Which nodes a rotation is about: those named by hand, or those that are outdated.
 
-Which nodes are not what their group would launch today, and why: what triggers a rotation.
-
-Decides whether a node of a run keeps its instance and gets only a new root volume, or why not.
-
-The rule: a new root volume must make of the instance what its group would launch today, as far as
-anybody can know before, and whoever owns the machine must not undo it. What is not known speaks
-against it. EC2 is asked itself before the broker leaves (core.incidents.in_place).
+Outdated is what is not what its group would launch today. In place, a node keeps its instance and
+gets a new root volume where that makes of the instance what its group would launch today, as far as
+anybody can know before, and whoever owns the machine would not undo it. What is not known speaks
+against it; EC2 is asked itself before the broker leaves (core.incidents.in_place).
 """
 
 from __future__ import annotations
@@ -148,7 +145,7 @@ METAL = ".metal"
 ROOT_DEVICE, EBS = "root device", "ebs"
 
 
-def in_place(turn: NodeTurn, launched: Launched | None, seen: RunObservation) -> NodeTurn:
+def choose_way(turn: NodeTurn, launched: Launched | None, seen: RunObservation) -> NodeTurn:
     """Return a turn with the image that its root volume is made of, or why that cannot be."""
     why = next(_against(turn, launched, seen), None)
     if why is not None or launched is None:
@@ -173,11 +170,11 @@ def _against(turn: NodeTurn, launched: Launched | None, seen: RunObservation) ->
         yield f"Its instance type is {present.instance_type}, not {wanted.instance_type}."
     if METAL in (present.instance_type or METAL):
         yield "EC2 replaces root volumes of virtual machines only."
-    yield from _of_the_template(launched)
-    yield from _of_the_image(launched)
+    yield from _template_objections(launched)
+    yield from _image_objections(launched)
 
 
-def _of_the_template(launched: Launched) -> Iterator[str]:
+def _template_objections(launched: Launched) -> Iterator[str]:
     was, would = launched.present.beyond_image, launched.wanted.beyond_image
     if was is None or would is None:
         yield "The version of the launch template that it was launched from cannot be read."
@@ -187,7 +184,7 @@ def _of_the_template(launched: Launched) -> Iterator[str]:
         yield f"Its launch template changes more than the image: {', '.join(changed)}."
 
 
-def _of_the_image(launched: Launched) -> Iterator[str]:
+def _image_objections(launched: Launched) -> Iterator[str]:
     has, needs = launched.present.traits, launched.wanted.traits
     if has is None or needs is None:
         yield "EC2 tells nothing of its instance, or of the image."

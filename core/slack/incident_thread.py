@@ -1,7 +1,6 @@
 """An incident as one Slack thread: what has been told of it, and what to tell next.
 
 One that a rotation run opened is told inside the run's thread: its head message is a reply there.
-
 λ slack asks `next_step` until nothing is left to tell: the head message first, then one reply per
 transition, then the head edited to what is true now. A step has a key, the same whenever it is
 decided again, by which a message that was posted but never recorded is found in Slack.
@@ -10,7 +9,7 @@ decided again, by which a message that was posted but never recorded is found in
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -88,18 +87,30 @@ def next_step(
     incident: Incident, thread: Thread, cluster: str, hold_limit: float
 ) -> ThreadStep | None:
     """Return what to tell next; None: Slack says all that is known."""
-    head = head_message(incident, cluster, hold_limit)
+    told = (
+        (
+            f"{entry.at!r} {entry.state} {entry.actor} {entry.reason}",
+            reply_message(incident, entry, named=thread.root is not None),
+        )
+        for entry in replies(incident)
+    )
+    return step_of_story(incident.id, thread, head_message(incident, cluster, hold_limit), told)
+
+
+def step_of_story(
+    story: str, thread: Thread, head: Message, replies: Iterable[tuple[str, Message]]
+) -> ThreadStep | None:
+    """Return the head, the first reply not told yet, the head as it is now, or None.
+
+    A reply stands beside what tells it from the story's others.
+    """
     if thread.ts is None:
-        return ThreadStep(f"{incident.id}/head", "head", head)
-    for entry in replies(incident):
-        key = _key(incident, entry)
+        return ThreadStep(f"{story}/head", "head", head)
+    for said, message in replies:
+        key = f"{story}/{digest(said)}"
         if key not in thread.told:
-            return ThreadStep(
-                key, "reply", reply_message(incident, entry, named=thread.root is not None)
-            )
-    if thread.head != head.fingerprint:
-        return ThreadStep(f"{incident.id}/edit", "edit", head)
-    return None
+            return ThreadStep(key, "reply", message)
+    return None if thread.head == head.fingerprint else ThreadStep(f"{story}/edit", "edit", head)
 
 
 def visible(incident: Incident) -> str:
@@ -111,10 +122,6 @@ def replies(incident: Incident) -> tuple[Transition, ...]:
     """Return what is told below the head, in order: transitions, and what others than we did."""
     others = tuple(note for note in incident.notes if note.actor not in _LOOP)
     return tuple(sorted((*incident.transitions[1:], *others), key=lambda entry: entry.at))
-
-
-def _key(incident: Incident, entry: Transition) -> str:
-    return f"{incident.id}/{digest(f'{entry.at!r} {entry.state} {entry.actor} {entry.reason}')}"
 
 
 def head_message(incident: Incident, cluster: str, hold_limit: float) -> Message:

@@ -7,9 +7,16 @@ it.
 
 from __future__ import annotations
 
-from core.fields import digest
 from core.rotation.run_record import Note, Phase, Run, RunState
-from core.slack.incident_thread import Message, Thread, ThreadStep, context, header, section
+from core.slack.incident_thread import (
+    Message,
+    Thread,
+    ThreadStep,
+    context,
+    header,
+    section,
+    step_of_story,
+)
 from core.slack.text import escape_markup, time_shown
 from core.words import span
 
@@ -32,16 +39,12 @@ PHASES = {
 
 def next_step(run: Run, thread: Thread, cluster: str) -> ThreadStep | None:
     """Return what to tell next; None: Slack says all that is known."""
-    head = head_message(run, cluster)
-    if thread.ts is None:
-        return ThreadStep(f"{run.id}/head", "head", head)
-    for note in run.notes[1:]:
-        key = f"{run.id}/{digest(f'{note.at!r} {note.actor} {note.text}')}"
-        if not note.quiet and key not in thread.told:
-            return ThreadStep(key, "reply", _reply(note))
-    if thread.head != head.fingerprint:
-        return ThreadStep(f"{run.id}/edit", "edit", head)
-    return None
+    told = (
+        (f"{note.at!r} {note.actor} {note.text}", _reply(note))
+        for note in run.notes[1:]
+        if not note.quiet
+    )
+    return step_of_story(run.id, thread, head_message(run, cluster), told)
 
 
 def head_message(run: Run, cluster: str) -> Message:

@@ -6,7 +6,15 @@
 from __future__ import annotations
 
 from core.fields import digest
-from core.slack.incident_thread import Message, Thread, ThreadStep, context, header, section
+from core.slack.incident_thread import (
+    Message,
+    Thread,
+    ThreadStep,
+    context,
+    header,
+    section,
+    step_of_story,
+)
 from core.slack.text import escape_markup, time_shown
 from core.words import span
 from core.zones.incident import ZoneEntry, ZoneIncident, ZoneState, ends_at, speaker
@@ -36,17 +44,11 @@ def worth_telling(incident: ZoneIncident, now: float) -> bool:
 
 def next_step(incident: ZoneIncident, thread: Thread, cluster: str) -> ThreadStep | None:
     """Return what to tell next; None: Slack says all that is known."""
-    id_ = story_id(incident)
-    head = head_message(incident, cluster)
-    if thread.ts is None:
-        return ThreadStep(f"{id_}/head", "head", head)
-    for entry in incident.history[1:]:
-        key = f"{id_}/{digest(f'{entry.at!r} {entry.state} {entry.actor} {entry.reason}')}"
-        if key not in thread.told:
-            return ThreadStep(key, "reply", _reply(entry))
-    if thread.head != head.fingerprint:
-        return ThreadStep(f"{id_}/edit", "edit", head)
-    return None
+    told = (
+        (f"{entry.at!r} {entry.state} {entry.actor} {entry.reason}", _reply(entry))
+        for entry in incident.history[1:]
+    )
+    return step_of_story(story_id(incident), thread, head_message(incident, cluster), told)
 
 
 def head_message(incident: ZoneIncident, cluster: str) -> Message:

@@ -1,25 +1,11 @@
-"""Decides about one set of volumes: one change at most, for one of four slots, or none and why.
+"""Decides about sets of volumes: one change at most for each, or none and why, within a budget.
 
-The order is what hurts most first: something stands in the way; a volume fills; a rotation is near;
-more is asked than the volumes give; nothing has been asked of them for long.
-
-The words in which it is decided what becomes of a set of volumes.
-
-Finds what stands in a volume's way: somebody's change, a stuck resize, a missing class.
-
-Each is a sentence with its remedy. The single writer of a volume is its KafkaNodePool; whatever was
-changed elsewhere neither Strimzi nor the EBS driver puts right by itself.
-
-Which broker of a set is about to be away, and for how long: from incidents and the rotation run.
-
-An incident says it minutes before, when EC2 may no longer have the time to make a volume faster; a
-run says it a whole node earlier. How long a broker is away was measured of those before it.
-
-Plans all volumes of a cluster: each set decided for itself, then the budget over all.
-
-The budget is what all volumes together may cost a month above what the ClusterSpec asks for. What
-hurts most is paid first. Where the price book knows no price, volumes are judged in GiB and IOPS;
-a budget that nobody can hold them to lets only what a volume needs before it is full.
+What hurts most comes first: something stands in the way; a volume fills; a rotation is near; more
+is asked than the volumes give; nothing has been asked of them for long. The single writer of a
+volume is its KafkaNodePool; whatever was changed elsewhere neither Strimzi nor the EBS driver puts
+right, so it is told with its remedy. How long a broker is away was measured of those before it. The
+budget is what all volumes may cost a month above what the ClusterSpec asks for; without a price it
+lets only what a volume needs before it is full.
 """
 
 from __future__ import annotations
@@ -33,12 +19,12 @@ from typing import Any
 
 from core.cost.pricing import PriceBook, fetch_command
 from core.incidents.record import UNDRAINED, Incident, State
-from core.rotation.preconditions import in_order
+from core.rotation.preconditions import departure_order
 from core.rotation.run_record import NodeTurn, Run, RunState
 from core.stored import unread_keys, without
 from core.volumes import speed
 from core.volumes.growth import Growth, growth, smaller
-from core.volumes.series import UNKNOWN, Unmeasured, unknowns
+from core.volumes.series import UNKNOWN, unknowns
 from core.volumes.sizing import GP3_ITEMS, MIB, Gp3, Performance, cents, change_usd, refusals
 from core.volumes.speed import SLOTS_NEEDED, Speed, bargain, describe
 from core.volumes.views import (
@@ -107,25 +93,25 @@ CLASS_DRIFT = "class-drift"
 SETTLING_SECONDS = 600.0
 
 
-def troubles(of: VolumeSet, now: float) -> tuple[Trouble, ...]:
+def troubles(set_: VolumeSet, now: float) -> tuple[Trouble, ...]:
     """Return everything that is wrong with the volumes of a set."""
-    found = (trouble for volume in of.volumes for trouble in _of_volume(of, volume, now))
-    return (*_ignored_storage(of), *found)
+    found = (trouble for volume in set_.volumes for trouble in _volume_troubles(set_, volume, now))
+    return (*_ignored_storage(set_), *found)
 
 
-def _ignored_storage(of: VolumeSet) -> Iterator[Trouble]:
+def _ignored_storage(set_: VolumeSet) -> Iterator[Trouble]:
     """Say that no change of the pool is obeyed, and what its storage must be for one to be."""
-    if of.ignored:
+    if set_.ignored:
         yield Trouble(
             IGNORED,
-            f"Strimzi's operator ignores every change of the storage of pool {of.pool}, growth "
-            f"included, and says: {of.ignored.rstrip('.')}",
-            f"correct another volume of KafkaNodePool {of.pool} first: it asks for less there than "
-            f"its claims have",
+            f"Strimzi's operator ignores every change of the storage of pool {set_.pool}, growth "
+            f"included, and says: {set_.ignored.rstrip('.')}",
+            f"correct another volume of KafkaNodePool {set_.pool} first: it asks for less there "
+            f"than its claims have",
         )
 
 
-def _of_volume(of: VolumeSet, volume: VolumeView, now: float) -> Iterator[Trouble]:
+def _volume_troubles(set_: VolumeSet, volume: VolumeView, now: float) -> Iterator[Trouble]:
     yield from volume.troubles
     latest = volume.history.latest
     if latest is not None and (
@@ -133,17 +119,17 @@ def _of_volume(of: VolumeSet, volume: VolumeView, now: float) -> Iterator[Troubl
         or now - latest.started_at < SETTLING_SECONDS
     ):
         return
-    yield from _unapplied_changes(of, volume)
+    yield from _unapplied_changes(set_, volume)
     yield from _drifts(volume)
 
 
-def _unapplied_changes(of: VolumeSet, volume: VolumeView) -> Iterator[Trouble]:
-    claim, wanted = volume.claim, class_of(of.asked.performance)
-    if (volume.requested_gib, volume.wanted_class) != (of.asked.size_gib, wanted):
+def _unapplied_changes(set_: VolumeSet, volume: VolumeView) -> Iterator[Trouble]:
+    claim, wanted = volume.claim, class_of(set_.asked.performance)
+    if (volume.requested_gib, volume.wanted_class) != (set_.asked.size_gib, wanted):
         yield Trouble(
             NOT_APPLIED,
             f"claim {claim} asks for {volume.requested_gib} GiB of class "
-            f"{volume.wanted_class or '(none)'}, and its pool for {of.asked.size_gib} GiB of "
+            f"{volume.wanted_class or '(none)'}, and its pool for {set_.asked.size_gib} GiB of "
             f"{wanted}",
             "see why Strimzi's operator has not written it: its log and the KafkaNodePool's status",
         )
@@ -241,7 +227,7 @@ class Departures:
             return None
         if run.pause_asked_by or run.abort_asked_by:
             return None
-        return next(iter(in_order(run.waiting, (), None)), None)
+        return next(iter(departure_order(run.waiting, (), None)), None)
 
     def waiting(self, pods: frozenset[str]) -> int:
         """Return how many of these pods a run that goes on has still to take."""
@@ -270,22 +256,22 @@ def remembered_absences(
     )
 
 
-def rotation_of(of: VolumeSet, seen: Departures) -> BrokerAbsence | None:
+def rotation_of(set_: VolumeSet, seen: Departures) -> BrokerAbsence | None:
     """Return the rotation that a broker of a set is about to go through, or has behind it."""
-    pods = frozenset(volume.pod for volume in of.volumes)
+    pods = frozenset(volume.pod for volume in set_.volumes)
     left = seen.waiting(pods)
-    for volume in of.volumes:
+    for volume in set_.volumes:
         mine = [each for each in seen.incidents if each.pod_name == volume.pod]
         if any(each.state in UNDRAINED for each in mine):
-            return _ahead(of, volume, seen, max(1, left + _begun_count(volume, seen)))
+            return _ahead(set_, volume, seen, max(1, left + _begun_count(volume, seen)))
         if mine:
             # It is away: neither raised any more nor lowered already.
             return _still(volume)
     turn = seen.next_turn
-    for volume in of.volumes:
+    for volume in set_.volumes:
         if turn is not None and turn.is_broker and turn.pod == volume.pod:
-            return _ahead(of, volume, seen, left)
-    for volume in of.volumes:
+            return _ahead(set_, volume, seen, left)
+    for volume in set_.volumes:
         latest = volume.history.latest
         if latest is not None and latest.kind == DecisionKind.ROTATION.value:
             # Raised once for all nodes of the set, lowered after the last: two slots and no more.
@@ -303,13 +289,13 @@ def _in_hand(pods: frozenset[str], seen: Departures) -> bool:
     return seen.run is not None and any(turn.pod in pods for turn in seen.run.in_hand)
 
 
-def _ahead(of: VolumeSet, volume: VolumeView, seen: Departures, nodes: int) -> BrokerAbsence:
+def _ahead(set_: VolumeSet, volume: VolumeView, seen: Departures, nodes: int) -> BrokerAbsence:
     appended = volume.load.bytes_per_s_p999 or 0.0
     took = seen.absences.seconds
     return BrokerAbsence(
         pod=volume.pod,
         append_bytes_per_s=appended,
-        away_seconds=_away(took, appended, of.asked.throughput_mib_per_s * MIB),
+        away_seconds=_away(took, appended, set_.asked.throughput_mib_per_s * MIB),
         nodes=nodes,
         measured=len(took),
     )
@@ -330,131 +316,138 @@ def _still(volume: VolumeView) -> BrokerAbsence:
     return BrokerAbsence(pod=volume.pod, append_bytes_per_s=0.0, away_seconds=0.0)
 
 
-def decide(of: VolumeSet, book: PriceBook, now: float) -> tuple[VolumeDecision, ...]:
+def decide(set_: VolumeSet, book: PriceBook, now: float) -> tuple[VolumeDecision, ...]:
     """Return what to do with a set, and beside it what a person should know; at least one."""
-    grown = growth(of)
-    quicker = speed.faster(of, book, now)
-    wrong = troubles(of, now)
-    unmeasured = tuple(_decision_without_figures(of, each) for each in unknowns(of, now))
-    beside = tuple(_advice(of, grown, quicker, book))
-    raised = _pool_raised(of)
+    grown = growth(set_)
+    quicker = speed.faster(set_, book, now)
+    wrong = troubles(set_, now)
+    unmeasured = tuple(
+        _decision(set_, DecisionKind.UNKNOWN, each.sentence, UNKNOWN if each.alarming else "")
+        for each in unknowns(set_, now)
+    )
+    beside = tuple(_advice(set_, grown, quicker, book))
+    raised = _pool_raised(set_)
     if raised is not None:
         return (raised, *beside, *unmeasured)
-    change = _change(of, grown, quicker, book, now)
+    change = _change(set_, grown, quicker, book, now)
     if change is not None:
-        return (_possible(of, change, wrong, now), *beside, *unmeasured)
-    found = (*beside, *(_trouble(of, each) for each in wrong), *unmeasured)
-    return found or (_plain(of, DecisionKind.KEEP, f"{of.name} has what it needs"),)
+        return (_possible(set_, change, wrong, now), *beside, *unmeasured)
+    told = (
+        _decision(set_, DecisionKind.ADVISE, f"{each.sentence}; {each.remedy}", each.kind)
+        for each in wrong
+    )
+    found = (*beside, *told, *unmeasured)
+    return found or (_decision(set_, DecisionKind.KEEP, f"{set_.name} has what it needs"),)
 
 
-def slots(of: VolumeSet, now: float) -> int:
+def slots(set_: VolumeSet, now: float) -> int:
     """Return how often a set may still be changed today: as often as the worst of its volumes."""
-    return min((free_slots(v.history, now) for v in of.volumes), default=0)
+    return min((free_slots(v.history, now) for v in set_.volumes), default=0)
 
 
-def _pool_raised(of: VolumeSet) -> VolumeDecision | None:
+def _pool_raised(set_: VolumeSet) -> VolumeDecision | None:
     """Set a pool to what its volumes have already: any other change of its storage waits for that.
 
     Somebody grew a claim or a volume beyond its pool, or made the pool smaller. Strimzi obeys no
     pool that asks for less than it had. No volume is modified by it, so it takes no slot, costs
     nothing more, and waits for no trouble: it is the cure of those.
     """
-    if of.held_gib <= of.asked.size_gib:
+    if set_.held_gib <= set_.asked.size_gib:
         return None
-    largest = max(of.volumes, key=lambda v: v.held_gib)
+    largest = max(set_.volumes, key=lambda v: v.held_gib)
     reason = (
-        f"KafkaNodePool {of.pool} asks for {of.asked.size_gib} GiB, and {largest.volume_id} of "
-        f"claim {largest.claim} has {of.held_gib} GiB: the pool is set to that, since no volume "
+        f"KafkaNodePool {set_.pool} asks for {set_.asked.size_gib} GiB, and {largest.volume_id} of "
+        f"claim {largest.claim} has {set_.held_gib} GiB: the pool is set to that, since no volume "
         f"gets smaller"
     )
-    if of.frozen:
-        waits = f"{of.name} is frozen ({of.frozen}). Then: {reason}"
-        return _deciding_refusal(of, DecisionKind.WAIT, waits, "frozen")
+    if set_.frozen:
+        waits = f"{set_.name} is frozen ({set_.frozen}). Then: {reason}"
+        return _decision(set_, DecisionKind.WAIT, waits, "frozen")
     return VolumeDecision(
-        pool=of.pool,
-        number=of.number,
+        pool=set_.pool,
+        number=set_.number,
         kind=DecisionKind.GROW,
         reason=reason,
-        target=Gp3(of.held_gib, of.asked.performance),
+        target=Gp3(set_.held_gib, set_.asked.performance),
         monthly_usd_change=Decimal(0),
         emergency=True,
     )
 
 
 def _change(
-    of: VolumeSet, grown: Growth | None, quicker: Speed | None, book: PriceBook, now: float
+    set_: VolumeSet, grown: Growth | None, quicker: Speed | None, book: PriceBook, now: float
 ) -> VolumeDecision | None:
     """Return the change that is wanted, whether or not it may be made now."""
-    size = of.asked.size_gib
-    performance = of.asked.performance
+    size = set_.asked.size_gib
+    performance = set_.asked.performance
     reasons = []
     kind = None
     if grown is not None and grown.size_gib > size:
         size, kind = grown.size_gib, DecisionKind.GROW
-        reasons.append(f"{size} GiB instead of {of.asked.size_gib}: {grown.reason}")
+        reasons.append(f"{size} GiB instead of {set_.asked.size_gib}: {grown.reason}")
     if quicker is not None and quicker.performance is not None:
         # Size and performance in one change of the claim are one modification (EBS-CSI#2113).
         performance = quicker.performance
         kind = kind or DecisionKind.RAISE
-        reasons.append(f"{performance} instead of {of.asked.performance}: {quicker.reason}")
-    if kind is None and not of.policy.grow_only and (found := bargain(of, book)) is not None:
+        reasons.append(f"{performance} instead of {set_.asked.performance}: {quicker.reason}")
+    if kind is None and not set_.policy.grow_only and (found := bargain(set_, book)) is not None:
         performance, kind = found.performance, DecisionKind.ROTATION
         reasons.append(describe(found))
-    if kind is None and quicker is None and (less := _slower(of, now)) is not None:
+    if kind is None and quicker is None and (less := _slower(set_, now)) is not None:
         performance, kind = less.performance or performance, DecisionKind.LOWER
-        reasons.append(f"{performance} instead of {of.asked.performance}: {less.reason}")
+        reasons.append(f"{performance} instead of {set_.asked.performance}: {less.reason}")
     if kind is None:
         return None
     target = Gp3(size, performance)
-    each_usd = change_usd(of.asked, target, book)
+    each_usd = change_usd(set_.asked, target, book)
     return VolumeDecision(
-        pool=of.pool,
-        number=of.number,
+        pool=set_.pool,
+        number=set_.number,
         kind=kind,
         reason="; ".join(reasons),
         target=target,
-        monthly_usd_change=None if each_usd is None else cents(each_usd * len(of.volumes)),
+        monthly_usd_change=None if each_usd is None else cents(each_usd * len(set_.volumes)),
         emergency=bool(grown and grown.emergency and kind is DecisionKind.GROW),
     )
 
 
-def _slower(of: VolumeSet, now: float) -> Speed | None:
+def _slower(set_: VolumeSet, now: float) -> Speed | None:
     """Return what to lower to; after a rotation at once, else after a quiet period."""
-    if of.rotation is not None:
-        if not of.rotation.over:
+    if set_.rotation is not None:
+        if not set_.rotation.over:
             return None
         raised = [
-            m for v in of.volumes if (m := v.history.latest) and m.kind == DecisionKind.ROTATION
+            m for v in set_.volumes if (m := v.history.latest) and m.kind == DecisionKind.ROTATION
         ]
         before = [m.original.performance for m in raised if m.original is not None]
         if before:
-            return Speed(before[0], f"the rotation of {of.rotation.pod} is over")
-    return speed.slower(of, now)
+            return Speed(before[0], f"the rotation of {set_.rotation.pod} is over")
+    return speed.slower(set_, now)
 
 
 def _possible(
-    of: VolumeSet, change: VolumeDecision, wrong: tuple[Trouble, ...], now: float
+    set_: VolumeSet, change: VolumeDecision, wrong: tuple[Trouble, ...], now: float
 ) -> VolumeDecision:
     """Return a change if it may be made now, else what it waits for."""
-    obstacle = next(_obstacles(of, change.target or of.asked, wrong), None)
+    obstacle = next(_obstacles(set_, change.target or set_.asked, wrong), None)
     if obstacle is not None:
         by, sentence = obstacle
-        return _deciding_refusal(
-            of, DecisionKind.WAIT, f"{sentence}. Then: {change.reason}", by, change
-        )
-    free = slots(of, now)
-    if free <= _reserved_slots(of, change):
-        return _out_of_slots(of, change, free, now)
+        return _decision(set_, DecisionKind.WAIT, f"{sentence}. Then: {change.reason}", by, change)
+    free = slots(set_, now)
+    if free <= _reserved_slots(set_, change):
+        return _out_of_slots(set_, change, free, now)
     return change
 
 
-def _obstacles(of: VolumeSet, target: Gp3, wrong: tuple[Trouble, ...]) -> Iterator[tuple[str, str]]:
-    if of.frozen:
-        yield "frozen", f"{of.name} is frozen ({of.frozen})"
+def _obstacles(
+    set_: VolumeSet, target: Gp3, wrong: tuple[Trouble, ...]
+) -> Iterator[tuple[str, str]]:
+    if set_.frozen:
+        yield "frozen", f"{set_.name} is frozen ({set_.frozen})"
     for each in wrong:
         if each.blocks:
             yield each.kind, f"{each.sentence}; {each.remedy}"
-    for volume in of.volumes:
+    for volume in set_.volumes:
         if (running := volume.history.under_way) is not None:
             yield (
                 "under-way",
@@ -466,43 +459,31 @@ def _obstacles(of: VolumeSet, target: Gp3, wrong: tuple[Trouble, ...]) -> Iterat
             )
     for sentence in refusals(target):
         yield "gp3", sentence
-    if of.classes is not None and target.performance not in of.classes:
+    if set_.classes is not None and target.performance not in set_.classes:
         yield (
             "class-missing",
             (
                 "no VolumeAttributesClass of the EBS driver gives "
                 f"{target.performance}; set "
                 f"volumes.mode to apply and run `stillwater up`, which makes those that pool "
-                f"{of.pool} may need"
+                f"{set_.pool} may need"
             ),
         )
 
 
-def _trouble(of: VolumeSet, trouble: Trouble) -> VolumeDecision:
-    return _deciding_refusal(
-        of, DecisionKind.ADVISE, f"{trouble.sentence}; {trouble.remedy}", trouble.kind
-    )
-
-
-def _decision_without_figures(of: VolumeSet, each: Unmeasured) -> VolumeDecision:
-    return _deciding_refusal(
-        of, DecisionKind.UNKNOWN, each.sentence, UNKNOWN if each.alarming else ""
-    )
-
-
-def _reserved_slots(of: VolumeSet, change: VolumeDecision) -> int:
+def _reserved_slots(set_: VolumeSet, change: VolumeDecision) -> int:
     """Return how many slots a change must leave."""
     if change.emergency:
         return 0
     if change.kind is DecisionKind.ROTATION:
-        return max(SLOTS_NEEDED - 1, of.policy.reserved_slots)
-    return of.policy.reserved_slots
+        return max(SLOTS_NEEDED - 1, set_.policy.reserved_slots)
+    return set_.policy.reserved_slots
 
 
-def _out_of_slots(of: VolumeSet, change: VolumeDecision, free: int, now: float) -> VolumeDecision:
-    until = max((next_slot_at(v.history, now) for v in of.volumes), default=now)
+def _out_of_slots(set_: VolumeSet, change: VolumeDecision, free: int, now: float) -> VolumeDecision:
+    until = max((next_slot_at(v.history, now) for v in set_.volumes), default=now)
     hours = max(0.0, until - now) / 3600
-    kept = "" if change.emergency else f" {of.policy.reserved_slots} of them for an emergency,"
+    kept = "" if change.emergency else f" {set_.policy.reserved_slots} of them for an emergency,"
     left = f"{free} of 4 modifications in 24 hours are left,{kept}"
     last = (
         "; shorten the retention of its largest topics or add a broker meanwhile"
@@ -510,42 +491,38 @@ def _out_of_slots(of: VolumeSet, change: VolumeDecision, free: int, now: float) 
         else ""
     )
     sentence = f"{left} and the next is free in {hours:.1f} h{last}. Then: {change.reason}"
-    return _deciding_refusal(of, DecisionKind.WAIT, sentence, "slots", change, until)
+    return _decision(set_, DecisionKind.WAIT, sentence, "slots", change, until)
 
 
 def _advice(
-    of: VolumeSet, grown: Growth | None, quicker: Speed | None, book: PriceBook
+    set_: VolumeSet, grown: Growth | None, quicker: Speed | None, book: PriceBook
 ) -> Iterator[VolumeDecision]:
     """Return what no modification mends."""
     if grown is not None and grown.capped:
-        yield _deciding_refusal(
-            of,
+        yield _decision(
+            set_,
             DecisionKind.ADVISE,
-            f"{grown.reason}, and the policy allows no more than {of.policy.largest_gib} GiB; "
+            f"{grown.reason}, and the policy allows no more than {set_.policy.largest_gib} GiB; "
             f"raise max_size_gib, add a volume, or add a broker",
             "ceiling",
         )
     if quicker is not None and quicker.performance is None:
-        yield _deciding_refusal(of, DecisionKind.REFUSE, quicker.reason, quicker.refused_by)
-    if grown is None and (less := smaller(of, book)) is not None:
-        yield _plain(of, DecisionKind.ADVISE, less)
+        yield _decision(set_, DecisionKind.REFUSE, quicker.reason, quicker.refused_by)
+    if grown is None and (less := smaller(set_, book)) is not None:
+        yield _decision(set_, DecisionKind.ADVISE, less)
 
 
-def _plain(of: VolumeSet, kind: DecisionKind, reason: str) -> VolumeDecision:
-    return VolumeDecision(pool=of.pool, number=of.number, kind=kind, reason=reason)
-
-
-def _deciding_refusal(
-    of: VolumeSet,
+def _decision(
+    set_: VolumeSet,
     kind: DecisionKind,
     reason: str,
-    by: str,
+    by: str = "",
     change: VolumeDecision | None = None,
     until: float | None = None,
 ) -> VolumeDecision:
     return VolumeDecision(
-        pool=of.pool,
-        number=of.number,
+        pool=set_.pool,
+        number=set_.number,
         kind=kind,
         reason=reason,
         target=None if change is None else change.target,
@@ -602,10 +579,10 @@ def plan(
     )
 
 
-def above_spec(of: VolumeSet, book: PriceBook) -> Decimal | None:
+def above_spec(set_: VolumeSet, book: PriceBook) -> Decimal | None:
     """Return what a set costs a month above what the ClusterSpec asks for; None: unknown."""
-    each = change_usd(Gp3(of.spec.size_gib, of.floor), of.asked, book)
-    return None if each is None else each * len(of.volumes)
+    each = change_usd(Gp3(set_.spec.size_gib, set_.floor), set_.asked, book)
+    return None if each is None else each * len(set_.volumes)
 
 
 def _together(amounts: Iterable[Decimal | None]) -> Decimal | None:
@@ -620,21 +597,22 @@ def _plan_refusal(
     """Return the refusal of a change that a budget does not bear, None for one that it does."""
     cost = decision.monthly_usd_change
     if cost is not None and spent is not None:
-        dear = cost > 0 and spent + cost > budget_usd
-        return _too_dear(decision, cost, spent, budget_usd) if dear else None
+        if cost <= 0 or spent + cost <= budget_usd:
+            return None
+        said = (
+            f"it costs ${cost} a month more, and of the budget of ${budget_usd} above the spec "
+            f"${cents(spent)} is spent; raise max_monthly_increase_usd or the spec"
+        )
     # Less costs less, whatever the price; and a full volume stops its broker.
-    if decision.kind is DecisionKind.LOWER or (decision.emergency and budget_usd > 0):
+    elif decision.kind is DecisionKind.LOWER or (decision.emergency and budget_usd > 0):
         return None
-    return replace(
-        decision,
-        kind=DecisionKind.REFUSE,
-        refused_by="budget",
-        reason=(
+    else:
+        said = (
             f"nobody can say whether the budget of ${budget_usd} above the spec bears it without a "
-            f"price of gp3; fetch it with `{fetch_command(book.region)}` and run `stillwater up`. "
-            f"Wanted was: {decision.reason}"
-        ),
-    )
+            f"price of gp3; fetch it with `{fetch_command(book.region)}` and run `stillwater up`"
+        )
+    reason = f"{said}. Wanted was: {decision.reason}"
+    return replace(decision, kind=DecisionKind.REFUSE, refused_by="budget", reason=reason)
 
 
 def _urgency(decision: VolumeDecision) -> tuple[bool, int, Decimal]:
@@ -644,21 +622,6 @@ def _urgency(decision: VolumeDecision) -> tuple[bool, int, Decimal]:
     if decision.kind is DecisionKind.LOWER:
         return False, place, cost
     return not decision.emergency, place, cost
-
-
-def _too_dear(
-    decision: VolumeDecision, cost: Decimal, spent: Decimal, budget_usd: Decimal
-) -> VolumeDecision:
-    return replace(
-        decision,
-        kind=DecisionKind.REFUSE,
-        refused_by="budget",
-        reason=(
-            f"it costs ${cost} a month more, and of the budget of "
-            f"${budget_usd} above the spec ${cents(spent)} is spent; raise max_monthly_increase_usd"
-            f" or the spec. Wanted was: {decision.reason}"
-        ),
-    )
 
 
 def decision_lines(decisions: Iterable[VolumeDecision]) -> list[str]:

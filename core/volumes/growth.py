@@ -1,10 +1,9 @@
-"""Decides whether a set of volumes must grow, and how far: by forecast, in steps worth a slot.
+"""Decides whether a set of volumes must grow, and how far, or is worth replacing by smaller ones.
 
-Decides whether volumes that are too large are worth replacing, and when that has paid.
-
-EBS never shrinks a volume. What does is a new node pool with smaller ones, onto which Cruise
-Control moves the replicas: every byte crosses from zone to zone, and until the last one has, both
-pools are paid for. So it is advice, with its price and the months until that is saved again.
+Growth is by forecast, in steps worth a slot. EBS never shrinks a volume: what does is a new node
+pool with smaller ones, onto which Cruise Control moves the replicas. Every byte crosses from zone
+to zone, and until the last one has, both pools are paid for; so it is advice, with its price and
+the months until that is saved again.
 """
 
 from __future__ import annotations
@@ -49,25 +48,25 @@ class Growth:
     capped: bool
 
 
-def growth(of: VolumeSet) -> Growth | None:
+def growth(set_: VolumeSet) -> Growth | None:
     """Return what the fullest volume of a set asks for; None where all have room enough."""
-    found = [each for volume in of.volumes if (each := _of_volume(of, volume)) is not None]
-    if of.asked.size_gib < of.spec.size_gib:
+    found = [each for volume in set_.volumes if (each := _volume_growth(set_, volume)) is not None]
+    if set_.asked.size_gib < set_.spec.size_gib:
         found.append(
             Growth(
-                of.spec.size_gib,
+                set_.spec.size_gib,
                 emergency=False,
-                reason=f"the ClusterSpec asks for {of.spec.size_gib} GiB",
+                reason=f"the ClusterSpec asks for {set_.spec.size_gib} GiB",
                 capped=False,
             )
         )
     return max(found, key=lambda each: (each.emergency, each.size_gib), default=None)
 
 
-def _of_volume(of: VolumeSet, volume: VolumeView) -> Growth | None:
+def _volume_growth(set_: VolumeSet, volume: VolumeView) -> Growth | None:
     if volume.forecast is None:
         return None
-    return room(volume.claim, volume.forecast, of.asked.size_gib, of.policy)
+    return room(volume.claim, volume.forecast, set_.asked.size_gib, set_.policy)
 
 
 def room(name: str, forecast: FillForecast, size_gib: int, policy: Policy) -> Growth | None:
@@ -171,33 +170,33 @@ def payback(
     return Payback(once, saved, hours)
 
 
-def smaller(of: VolumeSet, book: PriceBook) -> str | None:
+def smaller(set_: VolumeSet, book: PriceBook) -> str | None:
     """Return the advice to replace a set's volumes by smaller ones; None where it does not pay."""
-    if of.policy.votes:
+    if set_.policy.votes:
         # The quorum is static (Strimzi 1.2): no pool of voters is ever added or replaced.
         return None
-    held = [v.forecast for v in of.volumes if v.forecast is not None]
-    if len(held) < len(of.volumes) or any(f.span_seconds < LEAST_SPAN_SECONDS for f in held):
+    held = [v.forecast for v in set_.volumes if v.forecast is not None]
+    if len(held) < len(set_.volumes) or any(f.span_seconds < LEAST_SPAN_SECONDS for f in held):
         return None
-    most = max(f.used_in(of.policy.headroom_days * 24 * 3600) for f in held)
-    holding = wanted_size(Use(used_bytes=int(most)), goals_of(of.policy))
-    size = max(holding, math.ceil(of.asked.iops / IOPS_PER_GIB))
-    if size > WORTH_SHRINKING * of.asked.size_gib:
+    most = max(f.used_in(set_.policy.headroom_days * 24 * 3600) for f in held)
+    holding = wanted_size(Use(used_bytes=int(most)), goals_of(set_.policy))
+    size = max(holding, math.ceil(set_.asked.iops / IOPS_PER_GIB))
+    if size > WORTH_SHRINKING * set_.asked.size_gib:
         return None
     if not _is_priced(book):
         return (
-            f"{_would_hold(of, size)}: a new pool with smaller volumes would, and whether moving "
+            f"{_would_hold(set_, size)}: a new pool with smaller volumes would, and whether moving "
             f"the data pays is not known without a price (`{fetch_command(book.region)}`)"
         )
-    return _saving_sentence(of, held, size, book)
+    return _saving_sentence(set_, held, size, book)
 
 
 def _saving_sentence(
-    of: VolumeSet, held: Sequence[FillForecast], size: int, book: PriceBook
+    set_: VolumeSet, held: Sequence[FillForecast], size: int, book: PriceBook
 ) -> str | None:
-    types = {v.instance_type for v in of.volumes}
+    types = {v.instance_type for v in set_.volumes}
     each = [
-        payback(of.asked, of.asked.of_size(size), f.used_bytes, next(iter(types)), book)
+        payback(set_.asked, set_.asked.resized(size), f.used_bytes, next(iter(types)), book)
         for f in held
     ]
     found = [one for one in each if one is not None]
@@ -208,7 +207,7 @@ def _saving_sentence(
     if months > MOST_MONTHS:
         return None
     return (
-        f"{_would_hold(of, size)}: a new pool with smaller volumes "
+        f"{_would_hold(set_, size)}: a new pool with smaller volumes "
         f"saves ${cents(Decimal(monthly))} a month and costs ${cents(Decimal(once))} once, copying "
         f"between zones and {max(one.hours for one in found):.0f} h of both pools, so it pays "
         f"after {months:.1f} months"
@@ -219,8 +218,8 @@ def _is_priced(book: PriceBook) -> bool:
     return all(book.find(item) is not None for item in (*GP3_ITEMS, "inter_zone_gib"))
 
 
-def _would_hold(of: VolumeSet, size: int) -> str:
+def _would_hold(set_: VolumeSet, size: int) -> str:
     return (
-        f"{size} GiB would hold the fullest of them for {of.policy.headroom_days:g} days, and EBS "
-        f"shrinks none of the {of.asked.size_gib} GiB they have"
+        f"{size} GiB would hold the fullest of them for {set_.policy.headroom_days:g} days, and "
+        f"EBS shrinks none of the {set_.asked.size_gib} GiB they have"
     )

@@ -1,26 +1,17 @@
-"""Asks Prometheus about volumes, and reads its answers.
+"""Asks Prometheus about volumes, and names what its answers leave unknown.
 
 Room is the kubelet's word, by claim; load and what was asked beyond a limit are the EBS driver's,
 by volume. A series that is not there is named and stays unknown: a 0 in its place would be a volume
-that is empty, idle and never throttled.
-
-Decides which samples of Prometheus a report needs, and in which questions an hour is copied.
-
-An hour is filed once it is whole, under a name that says which: filing it again writes the same.
-No question asks for more samples than a function has memory for.
-
-Names what nobody measured of a set of volumes: a verdict of its own, with the missing source.
-
-It is never taken for a zero: a volume of unknown fill is not empty, one of unknown load not idle.
-Whom it calls is another question. A cluster that is being made has brokers that do not answer yet
-and metrics that have not begun; and where no Prometheus is asked, nobody can know of controllers.
+that is empty, idle and never throttled. Whom that calls depends: a cluster that is being made has
+no metrics yet. For reports, an hour of samples is filed once it is whole, under a name that says
+which, in questions of no more samples than a function has memory for.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 
 from core.volumes.views import Load, ModificationState, VolumeSet, VolumeView
@@ -28,7 +19,7 @@ from core.words import listing
 
 CLAIM_LABEL, VOLUME_LABEL = "persistentvolumeclaim", "volume_id"
 CAPACITY, AVAILABLE = "kubelet_volume_stats_capacity_bytes", "kubelet_volume_stats_available_bytes"
-OF_ROOM = (CAPACITY, AVAILABLE)
+ROOM_METRICS = (CAPACITY, AVAILABLE)
 # Seconds in which more was asked than the volume's IOPS or throughput, and than its instance's.
 VOLUME_EXCEEDED = (
     "aws_ebs_csi_exceeded_iops_seconds_total",
@@ -40,7 +31,7 @@ INSTANCE_EXCEEDED = (
 )
 OPERATIONS = ("aws_ebs_csi_read_ops_total", "aws_ebs_csi_write_ops_total")
 BYTES = ("aws_ebs_csi_read_bytes_total", "aws_ebs_csi_write_bytes_total")
-OF_LOAD = (*VOLUME_EXCEEDED, *INSTANCE_EXCEEDED, *OPERATIONS, *BYTES)
+LOAD_METRICS = (*VOLUME_EXCEEDED, *INSTANCE_EXCEEDED, *OPERATIONS, *BYTES)
 # Two samples of a minute apart are in every two minutes; scraped less often, there is no rate.
 RATE_WINDOW = "2m"
 STEP_SECONDS = 60.0
@@ -80,21 +71,14 @@ def load(volume: str, found: Found) -> Load:
 
 def merged_load(first: Load, then: Load) -> Load:
     """Return a load with another's figures where it has none."""
-    return Load(
-        volume_exceeded_share=_either(first.volume_exceeded_share, then.volume_exceeded_share),
-        instance_exceeded_share=_either(
-            first.instance_exceeded_share, then.instance_exceeded_share
-        ),
-        iops_p999=_either(first.iops_p999, then.iops_p999),
-        bytes_per_s_p999=_either(first.bytes_per_s_p999, then.bytes_per_s_p999),
-        hours=first.hours or then.hours,
-    )
+    missing = [each.name for each in fields(Load) if getattr(first, each.name) in (None, ())]
+    return replace(first, **{name: getattr(then, name) for name in missing})
 
 
-def is_whole(of: Load) -> bool:
+def is_whole(found: Load) -> bool:
     """Say whether nothing of a load is unknown."""
-    figures = (of.volume_exceeded_share, of.instance_exceeded_share)
-    return None not in (*figures, of.iops_p999, of.bytes_per_s_p999)
+    figures = (found.volume_exceeded_share, found.instance_exceeded_share)
+    return None not in (*figures, found.iops_p999, found.bytes_per_s_p999)
 
 
 def gaps(found: Found, wanted: Sequence[str], metrics: Iterable[str], remedy: str) -> Iterator[str]:
@@ -134,10 +118,6 @@ def _highest(volume: str, found: Found, metrics: tuple[str, str]) -> float | Non
     return max((first[at] + second[at] for at in first.keys() & second.keys()), default=None)
 
 
-def _either(first: float | None, then: float | None) -> float | None:
-    return then if first is None else first
-
-
 HOUR_SECONDS = 3600.0
 # Samples arrive late: a scrape, a remote write and its retries.
 SETTLED_SECONDS = 600.0
@@ -156,7 +136,7 @@ class WantedMetric:
 
     metric: str
     step_seconds: float
-    of: str
+    subject: str  # broker, claim or volume
     summed: bool = False
 
 
@@ -169,7 +149,7 @@ def _wanted_series() -> Iterator[WantedMetric]:
     # A series for every partition, of which reports need the sum.
     yield WantedMetric("kafka_log_log_size", 60.0, "broker", summed=True)
     yield WantedMetric("kubelet_volume_stats_used_bytes", 300.0, "claim")
-    for name in OF_LOAD:
+    for name in LOAD_METRICS:
         yield WantedMetric(name, STEP_SECONDS, "volume")
 
 
@@ -199,17 +179,17 @@ def hours_due(now: float, filed: Collection[str]) -> Iterator[float]:
             yield begin
 
 
-def before_due(now: float) -> str:
+def name_before_due(now: float) -> str:
     """Return a name that stands before those of all hours that may still be due."""
     return sample_key(now - (CATCH_UP_HOURS + 2) * HOUR_SECONDS)
 
 
 def expression(wanted: WantedMetric, whose: Whose) -> str:
     """Return what is asked: the series as they are, counters with their resets."""
-    if wanted.of == "claim":
+    if wanted.subject == "claim":
         like = {CLAIM_LABEL: f"data-[0-9]+-{whose.cluster}-.+"}
         return wanted.metric + matching({"namespace": whose.namespace, **whose.labels}, like)
-    if wanted.of == "volume":
+    if wanted.subject == "volume":
         return wanted.metric + matching(whose.labels, {VOLUME_LABEL: ".+"})
     own = {} if wanted.summed else {"topic": ""}
     like = {"pod": f"{whose.cluster}-.+-[0-9]+"}
@@ -250,13 +230,13 @@ class Unmeasured:
     alarming: bool
 
 
-def unknowns(of: VolumeSet, now: float) -> tuple[Unmeasured, ...]:
+def unknowns(set_: VolumeSet, now: float) -> tuple[Unmeasured, ...]:
     """Return what is not known of a set: how full its volumes are, what is asked of them."""
-    return (*_fill(of, now), *_load(of, now), *_modifications(of))
+    return (*_fill(set_, now), *_load(set_, now), *_modifications(set_))
 
 
-def _modifications(of: VolumeSet) -> Iterator[Unmeasured]:
-    for volume in of.volumes:
+def _modifications(set_: VolumeSet) -> Iterator[Unmeasured]:
+    for volume in set_.volumes:
         running = volume.history.under_way
         if running is not None and running.state is ModificationState.UNKNOWN:
             why = "AWS has a word for it that this release does not know"
@@ -264,20 +244,20 @@ def _modifications(of: VolumeSet) -> Iterator[Unmeasured]:
             yield Unmeasured(_unknown_sentence(what, "changed", why), alarming=True)
 
 
-def _fill(of: VolumeSet, now: float) -> Iterator[Unmeasured]:
-    missing = [volume for volume in of.volumes if volume.forecast is None]
+def _fill(set_: VolumeSet, now: float) -> Iterator[Unmeasured]:
+    missing = [volume for volume in set_.volumes if volume.forecast is None]
     if not missing:
         return
     names = listing([volume.claim for volume in missing], NAMED)
-    if of.policy.grow_only and not of.prometheus:
+    if set_.policy.grow_only and not set_.prometheus:
         why = (
             "only a kubelet knows it of a controller's; set metrics.prometheus in the ClusterSpec "
             "to a Prometheus that scrapes the kubelets"
         )
         yield Unmeasured(_unknown_sentence(f"the fill of {names}", "grown", why), alarming=False)
         return
-    sources = [] if of.policy.grow_only else ["no broker told (DescribeLogDirs)"]
-    if of.prometheus:
+    sources = [] if set_.policy.grow_only else ["no broker told (DescribeLogDirs)"]
+    if set_.prometheus:
         sources.append("Prometheus has no kubelet_volume_stats of it")
     yield Unmeasured(
         _unknown_sentence(f"the fill of {names}", "grown", " and ".join(sources)),
@@ -285,17 +265,17 @@ def _fill(of: VolumeSet, now: float) -> Iterator[Unmeasured]:
     )
 
 
-def _load(of: VolumeSet, now: float) -> Iterator[Unmeasured]:
+def _load(set_: VolumeSet, now: float) -> Iterator[Unmeasured]:
     # A metadata log keeps no volume busy, and nothing is asked of one that is attached nowhere.
     missing = [
         volume
-        for volume in of.volumes
-        if not of.policy.grow_only and volume.instance_type and not is_whole(volume.load)
+        for volume in set_.volumes
+        if not set_.policy.grow_only and volume.instance_type and not is_whole(volume.load)
     ]
     if not missing:
         return
     sources = ["CloudWatch has not all of its AWS/EBS and its instance's AWS/EC2 metrics"]
-    if of.prometheus:
+    if set_.prometheus:
         sources.append("Prometheus has not all of its aws_ebs_csi metrics")
     names = listing([volume.claim for volume in missing], NAMED)
     yield Unmeasured(

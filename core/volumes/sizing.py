@@ -1,17 +1,8 @@
-"""Sizes a volume: capacity from its fill, performance from its load and from a resync.
+"""Sizes a gp3 volume: what it may be, what it should be by its use, what that costs.
 
-One rule for two readers: the advisor asks it what a volume lacks, the storage report what it has
-too much. Nothing here knows what AWS allows when; that is the ledger's business.
-
-Limits a gp3 volume: its ranges, the ratios between them, the steps this project asks for.
-
-Everything that sizes a volume stands on this page: the ClusterSpec's own checks, the advisor and
-the storage report.
-
-Defines what may be done to a pool's volumes unasked; the report sizes them by the same.
-
-The ClusterSpec's `volume_policy` is rendered to it once (core.cluster), for λ volumes and for the
-storage report alike: two readers of one rule must not read two of them.
+Capacity follows from fill, performance from load and from a resync. The ClusterSpec's checks, the
+advisor (what a volume lacks) and the storage report (what it has too much) ask here. `Policy` is
+the ClusterSpec's `volume_policy`, rendered once for λ volumes and the report alike.
 """
 
 from __future__ import annotations
@@ -76,7 +67,7 @@ class Gp3:
     def throughput_mib_per_s(self) -> int:
         return self.performance.throughput_mib_per_s
 
-    def of_size(self, size_gib: int) -> Gp3:
+    def resized(self, size_gib: int) -> Gp3:
         return replace(self, size_gib=size_gib)
 
 
@@ -290,7 +281,7 @@ def right_size(
     if wanted.iops > IOPS_PER_GIB * size_gib and wanted.iops > LEAST_IOPS:
         # The ratio makes the volume larger than its data.
         size_gib = math.ceil(wanted.iops / IOPS_PER_GIB)
-        wanted = wanted.of_size(size_gib)
+        wanted = wanted.resized(size_gib)
     reasons = [_why_size(current, wanted, use, goals), _why_performance(current, wanted, why)]
     if beyond is not None:
         reasons.append(f"{beyond} are asked and {goals.ceiling} are the most there is here")

@@ -1,21 +1,10 @@
 """Decides whether a set of volumes must be faster, or may be slower again.
 
-Faster where more was asked than the volumes give; not where the instance is what gives no more: a
-faster volume would cost money and bring nothing. Slower after a quiet period, and only with
-modifications to spare.
-
-Decides whether a volume is asked for more than it gets, by whose limit, and what helps.
-
-One rule for two readers: the advisor asks it of the last hour, the storage report of the worst hour
-of its samples. It rests on time in which a limit was exceeded: what is delivered is never more than
-the limit, so a rate near it may be all that was wanted, or a tenth of it.
-
-Decides whether faster volumes earn their money while a broker catches up after a rotation.
-
-What is bought is time with one replica less. The rate of a resync is no more than the volume's, so
-it is faster by as much as the volume is, and the modification costs its price for the hours it
-stands; two of the four modifications of a day are spent on it, once for all nodes of a set that a
-run takes one after another.
+It rests on time in which a limit was exceeded: what is delivered is never more than the limit, so a
+rate near it may be all that was wanted, or a tenth of it. Not faster where the instance is what
+gives no more; slower after a quiet period, and only with modifications to spare. Before a rotation
+a faster volume may be bought for the resync: it costs its price for the hours it stands, and two of
+the four modifications of a day, once for all nodes of a set that a run takes one after another.
 """
 
 from __future__ import annotations
@@ -149,25 +138,25 @@ class Speed:
     refused_by: str = ""
 
 
-def ceiling(of: VolumeSet) -> Performance:
+def ceiling(set_: VolumeSet) -> Performance:
     """Return the most that a policy allows and every instance of a set sustains."""
-    found = of.policy.ceiling
-    for instance in _instances(of.volumes):
-        found = lesser(found, instance, of.beside, bursting=of.policy.may_burst)
+    found = set_.policy.ceiling
+    for instance in _instances(set_.volumes):
+        found = lesser(found, instance, set_.beside, bursting=set_.policy.may_burst)
     return found
 
 
-def faster(of: VolumeSet, book: PriceBook, now: float) -> Speed | None:
+def faster(set_: VolumeSet, book: PriceBook, now: float) -> Speed | None:
     """Return what a throttled set should have; None where none of it is throttled."""
-    asked = of.asked.performance
-    limits = [(v, limited_by(v.load, of.policy)) for v in of.volumes]
+    asked = set_.asked.performance
+    limits = [(v, limited_by(v.load, set_.policy)) for v in set_.volumes]
     bound = [v for v, limit in limits if limit is ThrottleLimit.INSTANCE]
     if bound:
         most = max(bound, key=lambda v: v.load.instance_exceeded_share or 0.0)
         return Speed(None, _instance_bound(most, book), "instance")
-    if not asked.covers(of.spec.performance):
-        wanted = _greater(asked, of.spec.performance)
-        return Speed(wanted, f"the ClusterSpec asks for {of.spec.performance}")
+    if not asked.covers(set_.spec.performance):
+        wanted = _greater(asked, set_.spec.performance)
+        return Speed(wanted, f"the ClusterSpec asks for {set_.spec.performance}")
     throttled = [
         v for v, limit in limits if limit is ThrottleLimit.VOLUME and not _just_changed(v, now)
     ]
@@ -178,14 +167,14 @@ def faster(of: VolumeSet, book: PriceBook, now: float) -> Speed | None:
     better = next_step(
         asked,
         volume.load,
-        of.floor,
-        _greater(ceiling(of), of.floor),
-        of.asked.size_gib,
-        of.policy.performance_margin,
+        set_.floor,
+        _greater(ceiling(set_), set_.floor),
+        set_.asked.size_gib,
+        set_.policy.performance_margin,
     )
     why = f"{volume.claim} was asked for more than {asked} {share:.0%} of the time"
     if better is None:
-        return _at_the_top(of, volume, why, book)
+        return _at_the_top(set_, volume, why, book)
     return Speed(better, why)
 
 
@@ -199,20 +188,20 @@ def _just_changed(volume: VolumeView, now: float) -> bool:
     return now - (latest.ended_at or latest.started_at) < MEASURED_SECONDS
 
 
-def slower(of: VolumeSet, now: float) -> Speed | None:
+def slower(set_: VolumeSet, now: float) -> Speed | None:
     """Return the performance that has sufficed all through the quiet period, if it is less."""
-    asked, floor = of.asked.performance, of.floor
-    if asked == floor or not of.volumes or of.policy.grow_only:
+    asked, floor = set_.asked.performance, set_.floor
+    if asked == floor or not set_.volumes or set_.policy.grow_only:
         return None
-    quiet = quiet_seconds(of, now)
+    quiet = quiet_seconds(set_, now)
     hours: list[Hour] = []
-    for volume in of.volumes:
+    for volume in set_.volumes:
         seen = [h for h in volume.load.hours if h.at > now - quiet - HOUR_SECONDS]
         covered = len({int(h.at // HOUR_SECONDS) for h in seen})
         if covered < quiet / HOUR_SECONDS or any(h.exceeded for h in seen):
             return None
         hours += seen
-    margin = of.policy.performance_margin
+    margin = set_.policy.performance_margin
     needed = Performance(
         math.ceil(max(h.iops for h in hours) * margin),
         math.ceil(max(h.bytes_per_s for h in hours) * margin / MIB - 1e-9),
@@ -224,10 +213,10 @@ def slower(of: VolumeSet, now: float) -> Speed | None:
     return Speed(least, f"for {quiet / HOUR_SECONDS:.0f} hours {needed} with its margin sufficed")
 
 
-def quiet_seconds(of: VolumeSet, now: float) -> float:
+def quiet_seconds(set_: VolumeSet, now: float) -> float:
     """Return how long a set must be quiet: longer each time a lowering was regretted."""
-    regretted = max((_regrets(v, now) for v in of.volumes), default=0)
-    return of.policy.quiet_seconds * min(LONGEST_BACKOFF, 1 << regretted)
+    regretted = max((_regrets(v, now) for v in set_.volumes), default=0)
+    return set_.policy.quiet_seconds * min(LONGEST_BACKOFF, 1 << regretted)
 
 
 def _regrets(volume: VolumeView, now: float) -> int:
@@ -239,23 +228,23 @@ def _regrets(volume: VolumeView, now: float) -> int:
     return sum(1 for a, b in pairwise(kinds) if (a, b) == ("lower", "raise"))
 
 
-def _at_the_top(of: VolumeSet, volume: VolumeView, why: str, book: PriceBook) -> Speed:
+def _at_the_top(set_: VolumeSet, volume: VolumeView, why: str, book: PriceBook) -> Speed:
     """Say what ends the raising: the instance, the policy, or the volume's size."""
-    asked = of.asked.performance
+    asked = set_.asked.performance
     bound_by = _instances([volume])
-    bursting = of.policy.may_burst
-    sustained = instance_ceiling(bound_by[0], of.beside, bursting=bursting) if bound_by else None
-    if sustained is not None and of.policy.ceiling.covers(sustained):
+    bursting = set_.policy.may_burst
+    sustained = instance_ceiling(bound_by[0], set_.beside, bursting=bursting) if bound_by else None
+    if sustained is not None and set_.policy.ceiling.covers(sustained):
         return Speed(None, f"{why}, and {helps(volume.instance_type, book)}", "instance")
-    if most_iops(of.asked.size_gib) <= asked.iops < of.policy.ceiling.iops:
+    if most_iops(set_.asked.size_gib) <= asked.iops < set_.policy.ceiling.iops:
         return Speed(
             None,
-            f"{why}, and gp3 gives {of.asked.size_gib} GiB no more IOPS; make it larger",
+            f"{why}, and gp3 gives {set_.asked.size_gib} GiB no more IOPS; make it larger",
             "ceiling",
         )
     return Speed(
         None,
-        f"{why}, and the policy allows no more than {of.policy.ceiling}; raise "
+        f"{why}, and the policy allows no more than {set_.policy.ceiling}; raise "
         "max_iops or "
         f"max_throughput_mib_per_s, or add a broker",
         "ceiling",
@@ -382,25 +371,25 @@ class Bargain:
         )
 
 
-def bargain(of: VolumeSet, book: PriceBook) -> Bargain | None:
+def bargain(set_: VolumeSet, book: PriceBook) -> Bargain | None:
     """Return the faster performance that pays best for a rotation; None where none pays.
 
     Without a price nobody knows whether one does.
     """
-    rotation, worth = of.rotation, of.policy.usd_per_minute_saved
+    rotation, worth = set_.rotation, set_.policy.usd_per_minute_saved
     if rotation is None or rotation.over or worth <= 0 or rotation.append_bytes_per_s <= 0:
         return None
-    asked = of.asked.performance
+    asked = set_.asked.performance
     backlog = rotation.append_bytes_per_s * rotation.away_seconds
     now = catch_up_seconds(asked, rotation.append_bytes_per_s, backlog)
     best: tuple[float, Bargain] | None = None
-    for step in steps(of.floor, ceiling(of)):
-        if not step.covers(asked) or step == asked or step.iops > most_iops(of.asked.size_gib):
+    for step in steps(set_.floor, ceiling(set_)):
+        if not step.covers(asked) or step == asked or step.iops > most_iops(set_.asked.size_gib):
             continue
         then = catch_up_seconds(step, rotation.append_bytes_per_s, backlog)
         if then is None:
             continue
-        usd = _price(of, step, rotation.nodes * (rotation.away_seconds + then), book)
+        usd = _price(set_, step, rotation.nodes * (rotation.away_seconds + then), book)
         if usd is None:
             # A bargain is a comparison with its price.
             return None
@@ -433,11 +422,11 @@ def describe(found: Bargain) -> str:
     return f"{found.performance} for the rotation: {found.reason}"
 
 
-def _price(of: VolumeSet, step: Performance, seconds: float, book: PriceBook) -> Decimal | None:
+def _price(set_: VolumeSet, step: Performance, seconds: float, book: PriceBook) -> Decimal | None:
     """Return what a step costs more while it stands, over all volumes of the set."""
-    asked = of.asked
+    asked = set_.asked
     each = change_usd(asked, type(asked)(asked.size_gib, step), book)
     if each is None:
         return None
     hours = max(LEAST_HOURS, seconds / 3600)
-    return each * len(of.volumes) * Decimal(repr(hours)) / HOURS_PER_MONTH
+    return each * len(set_.volumes) * Decimal(repr(hours)) / HOURS_PER_MONTH

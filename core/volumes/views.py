@@ -1,21 +1,11 @@
-"""Holds what is seen of the volumes and what a policy allows: all that a decision rests on.
+"""Holds what is seen of volumes: modifications, forecast, load, and what a policy allows.
 
 Strimzi sizes volumes by pool: a KafkaNodePool's entry is one size and one class for the claims of
-all its nodes. So the unit of every decision is that entry, a set of volumes; the fullest, the
-busiest and the one with the fewest modifications left speak for all of it.
-
-Counts what was modified of a volume, and how many more times AWS allows it today.
-
-Since 2026 AWS allows four modifications of a volume in any 24 hours, each only after the one before
-is completed, and tells of the latest alone. So the rest is remembered here; where it is not known,
-it counts as used.
-
-Forecasts when a volume is full, from the trend of its fill and how far it strays above it.
-
-Two trends. The long one says what the days ahead want; the short one sees what began this morning,
-and is believed for half a day only: a Kafka volume breathes with its retention and with the day.
-The long one is believed for as long as it was seen: EBS never shrinks a volume that was grown for a
-day's backfill as though it went on for ever.
+all its nodes, so the unit of every decision is that set of volumes. Since 2026 AWS allows four
+modifications of a volume in any 24 hours, each only after the one before is completed, and tells of
+the latest alone: the rest is remembered here, and what is not known counts as used. A fill has two
+trends. The long one is believed for as long as it was seen; the short one sees what began this
+morning, and is believed for half a day only, for a Kafka volume breathes with its retention.
 """
 
 from __future__ import annotations
@@ -70,7 +60,7 @@ class Modification:
     original: Gp3 | None = None
     ended_at: float | None = None
     reason: str = ""
-    # What it was for, core.volumes.deciding.Kind's value; empty where it was not ours.
+    # What it was for, core.volumes.deciding.DecisionKind's value; empty where it was not ours.
     kind: str = ""
     unread: Mapping[str, Any] = unread_keys()
 
@@ -131,12 +121,12 @@ def next_slot_at(history: History, now: float) -> float:
     return next((t for t in ends if free_slots(history, t) > free), ends[-1] if ends else now)
 
 
-def with_request(history: History, modification: Modification) -> History:
+def add_request(history: History, modification: Modification) -> History:
     """Return a history with a modification that is about to be asked for."""
     return replace(history, modifications=(*history.modifications, modification))
 
 
-def with_observation(
+def add_observation(
     history: History,
     latest: Modification | None,
     actual: Gp3,
@@ -152,12 +142,12 @@ def with_observation(
         known = now
     kept = [m for m in history.modifications if m.started_at > now - KEPT_SECONDS]
     if latest is not None:
-        kept = _with_latest(kept, latest)
+        kept = _merge_latest(kept, latest)
     kept = [m for m in kept if not _came_to_nothing(m, actual, asked, now)]
     return replace(history, known_since=known, looked_at=now, modifications=tuple(kept))
 
 
-def with_end(history: History, state: ModificationState, at: float) -> History:
+def end_modification(history: History, state: ModificationState, at: float) -> History:
     """Return a history whose modification under way has ended, as AWS announced."""
     running = history.under_way
     if running is None or running.state is ModificationState.REQUESTED or at < running.started_at:
@@ -181,17 +171,17 @@ def _may_have_missed(history: History, latest: Modification | None, now: float) 
     )
 
 
-def _with_latest(known: list[Modification], latest: Modification) -> list[Modification]:
+def _merge_latest(known: list[Modification], latest: Modification) -> list[Modification]:
     """Put AWS's latest in the place of what is known of it, or behind it."""
     for number, each in enumerate(known):
         if abs(each.started_at - latest.started_at) <= SAME_START_SECONDS:
             if each.state.over:
                 return known
-            known[number] = _as_ours(latest, each)
+            known[number] = _merge_ours(latest, each)
             return known
     for number, each in enumerate(known):
         if each.state is ModificationState.REQUESTED and _answers(latest, each):
-            known[number] = _as_ours(latest, each)
+            known[number] = _merge_ours(latest, each)
             return sorted(known, key=lambda m: m.started_at)
     # A later one can only have started once those before were over, whatever we missed.
     over = [
@@ -208,7 +198,7 @@ def _with_latest(known: list[Modification], latest: Modification) -> list[Modifi
     return sorted([*over, latest], key=lambda m: m.started_at)
 
 
-def _as_ours(latest: Modification, known: Modification) -> Modification:
+def _merge_ours(latest: Modification, known: Modification) -> Modification:
     """Return AWS's word of a modification with what only we know of it."""
     unread = {**without(known.unread, "state"), **latest.unread}
     return replace(latest, reason=known.reason, kind=known.kind, unread=unread)

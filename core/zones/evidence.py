@@ -85,7 +85,7 @@ def judge(
     judged = [_ended_by_age(_told_unread(i, pages), sight.now, pages) for i in incidents]
     for position, incident in enumerate(judged):
         others = [i for n, i in enumerate(judged) if n != position]
-        judged[position] = _with_evidence(incident, others, sight, pages)
+        judged[position] = _judge_evidence(incident, others, sight, pages)
     return tuple(judged), tuple(pages)
 
 
@@ -98,7 +98,7 @@ def _told_unread(incident: ZoneIncident, pages: list[ZonePage]) -> ZoneIncident:
         f"read: it is {incident.state.value} until then. Deploy that release again, or decide with "
         f"`stillwater zones`."
     )
-    return _with_page(incident, "unreadable", reason, pages)
+    return _add_page(incident, "unreadable", reason, pages)
 
 
 def _ended_by_age(incident: ZoneIncident, now: float, pages: list[ZonePage]) -> ZoneIncident:
@@ -117,10 +117,10 @@ def _ended_by_age(incident: ZoneIncident, now: float, pages: list[ZonePage]) -> 
         f"{reason} It is thawed, and planned work goes on there: freeze it again with `stillwater "
         f"zones freeze` if it is still in trouble."
     )
-    return _with_page(over, "zone_silent", asked, pages)
+    return _add_page(over, "zone_silent", asked, pages)
 
 
-def _with_evidence(
+def _judge_evidence(
     incident: ZoneIncident,
     others: Sequence[ZoneIncident],
     sight: ZoneSight,
@@ -166,11 +166,11 @@ def _still_frozen(
             f"{speaker(incident.source)} speaks of zone {', '.join(beside)} while {zone} is "
             f"frozen: a text freezes no second zone."
         )
-        return _with_page(incident, "zone_second", reason, pages)
+        return _add_page(incident, "zone_second", reason, pages)
     if incident.source != AUTOSHIFT:
         return incident
     reason = f"AWS shifts traffic out of {incident.where}: it is frozen; {ends_at(incident)}."
-    return _with_page(incident, "zone_frozen", reason, pages)
+    return _add_page(incident, "zone_frozen", reason, pages)
 
 
 def _one_zone(
@@ -200,7 +200,7 @@ def _one_zone(
     frozen = replace(incident, zone_id=zone_id, zone=zone)
     reason = f"Zone {zone} ({zone_id}) is frozen: {speaker(incident.source)} says so; {borne_out}."
     moved = frozen.move_to(ZoneState.FROZEN, sight.now, ACTOR, reason)
-    return _with_page(moved, "zone_frozen", f"{reason} In time {ends_at(moved)}.", pages)
+    return _add_page(moved, "zone_frozen", f"{reason} In time {ends_at(moved)}.", pages)
 
 
 def _borne_out(
@@ -241,12 +241,10 @@ def _kept_watched(
     watched = incident.move_to(ZoneState.WATCHED, sight.now, ACTOR, reason)
     if incident.source == PERSON:
         return watched  # Who asked was told at once.
-    return _with_page(watched, key, reason, pages)
+    return _add_page(watched, key, reason, pages)
 
 
-def _with_page(
-    incident: ZoneIncident, key: str, reason: str, pages: list[ZonePage]
-) -> ZoneIncident:
+def _add_page(incident: ZoneIncident, key: str, reason: str, pages: list[ZonePage]) -> ZoneIncident:
     if key in incident.pages:
         return incident
     pages.append(ZonePage(key, reason))

@@ -5,12 +5,9 @@
 An incident is known by what all words about it share: Health's eventArn, ARC's shift, a person or
 our own sight of a lost zone. ARC, people and our own sight freeze at once. Health's prose is only
 watched until somebody bears it out (core.zones.evidence). Whatever is said or not said, nothing
-stays frozen for ever: every freeze has an end (`until`), counted from the last word.
-
-Turns zone incidents into a document of the ledger and back, keeping what it does not know.
-
-Version 1 is {"v": 1, "incidents": [...]}. Before it the document was a bare list of freezes without
-a key: those are read as incidents that end by the age of their word, as every freeze does.
+stays frozen for ever: every freeze has an end (`until`), counted from the last word. The ledger's
+document is {"v": 1, "incidents": [...]}; before that it was a bare list of freezes without a key,
+which are read as incidents that end by the age of their word.
 """
 
 from __future__ import annotations
@@ -141,6 +138,10 @@ class LostZone:
     occurred_at: float | None = None
     until: float | None = None
     said: str = ""
+    # What a word of AWS's has besides.
+    healthy_ids: tuple[str, ...] = ()
+    updated_at: float | None = None
+    event_type: str | None = None
 
     @property
     def key(self) -> str:
@@ -149,18 +150,6 @@ class LostZone:
     @property
     def zone_ids(self) -> tuple[str, ...]:
         return (self.zone_id,)
-
-    @property
-    def healthy_ids(self) -> tuple[str, ...]:
-        return ()
-
-    @property
-    def updated_at(self) -> float | None:
-        return self.occurred_at
-
-    @property
-    def event_type(self) -> str | None:
-        return None
 
 
 # Something said about zones: by AWS, by a person, or by our own sight.
@@ -333,7 +322,7 @@ def freezes_in_force(incidents: Sequence[ZoneIncident], now: float) -> tuple[Fre
     return tuple(incident.freeze() for incident in incidents if incident.holds(now))
 
 
-def with_zone_names(
+def name_zones(
     incidents: Sequence[ZoneIncident], names: Mapping[str, str]
 ) -> tuple[ZoneIncident, ...]:
     """Return the incidents with this account's names of their zones."""
@@ -416,12 +405,12 @@ def _incident(stored: object) -> ZoneIncident | None:
         known["history"] = tuple(_entry(each) for each in stored.get("history") or ())
         take_word(known, "state", ZoneState, ZoneState.FROZEN)
         incident = ZoneIncident(**known)
-        return _with_end(incident) if incident.unreadable else incident
+        return _bound_freeze(incident) if incident.unreadable else incident
     except (AttributeError, KeyError, TypeError, ValueError):
-        return _of_another_shape(stored)
+        return _stand_in(stored)
 
 
-def _of_another_shape(stored: Mapping[str, Any]) -> ZoneIncident:
+def _stand_in(stored: Mapping[str, Any]) -> ZoneIncident:
     """Stand in for an entry that cannot be read: a freeze of the zone that it names, if any."""
     said = (stored.get(name) for name in ("said_at", "opened_at"))
     times = [float(at) for at in said if isinstance(at, int | float)]
@@ -436,10 +425,10 @@ def _of_another_shape(stored: Mapping[str, Any]) -> ZoneIncident:
         pages=tuple(pages) if isinstance(pages, list) else (),
         unread={"state": "of another shape", **without(stored, "pages")},
     )
-    return _with_end(incident)
+    return _bound_freeze(incident)
 
 
-def _with_end(incident: ZoneIncident) -> ZoneIncident:
+def _bound_freeze(incident: ZoneIncident) -> ZoneIncident:
     """Return an incident whose state cannot be read as a freeze, or as watched without a zone."""
     if incident.zone_id is None:
         return replace(incident, state=ZoneState.WATCHED)

@@ -132,7 +132,7 @@ class PrometheusVolumes:
                 each.labels.get(CLAIM_LABEL, ""): each.points
                 for each in self._prometheus.instant(self._room(metric), now)
             }
-            for metric in series.OF_ROOM
+            for metric in series.ROOM_METRICS
         }
         found = {}
         for claim in claims:
@@ -142,7 +142,7 @@ class PrometheusVolumes:
                 used = max(0, int(capacity - available))
                 found[claim] = FillView(used, int(capacity), int(available))
         return SeriesResult(
-            found, tuple(series.gaps(said, claims, series.OF_ROOM, SCRAPE_KUBELETS))
+            found, tuple(series.gaps(said, claims, series.ROOM_METRICS, SCRAPE_KUBELETS))
         )
 
     def past(self, claims: Sequence[str], now: float) -> Mapping[str, Mapping[float, float]]:
@@ -155,7 +155,7 @@ class PrometheusVolumes:
                     self._room(metric), begin, now - PAST_STEP_SECONDS, PAST_STEP_SECONDS
                 )
             }
-            for metric in series.OF_ROOM
+            for metric in series.ROOM_METRICS
         }
         return {
             claim: {
@@ -169,10 +169,10 @@ class PrometheusVolumes:
 
     def loads(self, volumes: Sequence[str], now: float) -> SeriesResult[Load]:
         """Return the load of volumes, by their ids; a figure nobody has is None."""
-        found = {metric: dict(self._rates(metric, volumes, now)) for metric in series.OF_LOAD}
+        found = {metric: dict(self._rates(metric, volumes, now)) for metric in series.LOAD_METRICS}
         return SeriesResult(
             {volume: series.load(volume, found) for volume in volumes},
-            tuple(series.gaps(found, volumes, series.OF_LOAD, SCRAPE_DRIVER)),
+            tuple(series.gaps(found, volumes, series.LOAD_METRICS, SCRAPE_DRIVER)),
         )
 
     def _room(self, metric: str) -> str:

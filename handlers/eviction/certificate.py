@@ -3,11 +3,9 @@
 Each is signed by an authority made for it alone, whose key is thrown away. The API server is told
 to trust the new one and the one before (the webhook's caBundle), and only then is it shown: at no
 time does a replica show what is not trusted. Two replicas that renew at once meet at the Secret's
-version, and the second takes what the first has written.
-
-The API server proves itself by the path that it asks at: the path ends in a token that it alone
-gets (ADR 0030). The Secret holds three tokens: the last, the present and the next. All three are
-admitted, so that each replica knows a token long before the API server uses it.
+version, and the second takes what the first has written. The API server proves itself by the path
+that it asks at, which ends in a token that it alone gets (ADR 0030). The Secret holds three tokens,
+all admitted: the last, the present and the next, known to each replica long before it is used.
 """
 
 from __future__ import annotations
@@ -163,11 +161,11 @@ class Keeper:
 
     def _current(self, now: dt.datetime) -> Issued:
         """Return what the Secret holds, made new where it is due; its tokens are admitted."""
-        issued = self._in_secret(now)
+        issued = self._read_secret(now)
         self._tokens = issued.tokens
         return issued
 
-    def _in_secret(self, now: dt.datetime) -> Issued:
+    def _read_secret(self, now: dt.datetime) -> Issued:
         found = self._objects.find(self._secret)
         if found is None:
             raise StillwaterError(
@@ -182,7 +180,7 @@ class Keeper:
         with contextlib.suppress(Conflict):
             self._objects.merge(self._secret, body)
             return issued
-        return self._in_secret(now)
+        return self._read_secret(now)
 
     def _name(self, now: dt.datetime) -> None:
         """Read whose evictions are asked about; what cannot be read leaves what was known."""

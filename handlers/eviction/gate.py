@@ -10,12 +10,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
 
-from core.availability.lease import in_the_way, lease_of
+from core.availability.lease import blocking_holder, lease_of
 from core.errors import Conflict, StillwaterError
 from core.events import Interruption, Kind
 from core.gate import (
@@ -51,13 +50,6 @@ NOTED_EVERY_SECONDS = 60.0
 KARPENTER_FINALIZER = "karpenter.sh/termination"
 
 
-class Readings(Protocol):
-    """What keeps readings for a stated age."""
-
-    def forget(self) -> None:
-        """Read everything anew from now on."""
-
-
 class _SilentKafka:
     """Stands where Kafka does while it is not asked: that is no consent."""
 
@@ -72,7 +64,7 @@ class Gate:
 
     sources: Sources
     reception: Reception
-    readings: Readings
+    forget_readings: Callable[[], None]  # from now on everything is read anew
     policy: Policy
     namespace: str
     cluster: str
@@ -97,7 +89,7 @@ class Gate:
 
     def _answer(self, asked: RemovalRequest, deadline: float) -> GateAnswer:
         if asked.wish is Wish.DELETE_NODE:
-            return self._of_node(asked)
+            return self._node_answer(asked)
         if asked.wish is Wish.OTHER or not self._kafkas(asked):
             return GateAnswer(allowed=True, reason="It is none of Kafka's pods.")
         # What a request shows of its pod is not believed: the API server is asked.
@@ -115,12 +107,12 @@ class Gate:
         if node is None or node.instance_id is None:
             lacking = f"Node {pod.node_name} of {pod.name} is not known with its instance"
             return refuse(f"{lacking}, so nothing can be told about it.", self.policy).answer
-        return self._of_pod(asked, pod, node, deadline)
+        return self._pod_answer(asked, pod, node, deadline)
 
     def _kafkas(self, asked: RemovalRequest) -> bool:
         return asked.namespace == self.namespace and node_id_of_pod(asked.name) is not None
 
-    def _of_node(self, asked: RemovalRequest) -> GateAnswer:
+    def _node_answer(self, asked: RemovalRequest) -> GateAnswer:
         """Refuse to delete the Node of a broker that runs: its pod would be given up, not ended."""
         finalizers = (asked.shown.get("metadata") or {}).get("finalizers") or ()
         drained = KARPENTER_FINALIZER in finalizers
@@ -149,7 +141,7 @@ class Gate:
             )
         return GateAnswer(allowed=False, reason=reason)
 
-    def _of_pod(
+    def _pod_answer(
         self, asked: RemovalRequest, pod: PodView, node: NodeView, deadline: float
     ) -> GateAnswer:
         for _ in range(MOST_ATTEMPTS):
@@ -163,7 +155,7 @@ class Gate:
         self, asked: RemovalRequest, pod: PodView, node: NodeView, deadline: float
     ) -> GateAnswer:
         now = self.clock()
-        known = _with_kafka_node(self._incident(asked, str(node.instance_id), now), pod, node)
+        known = _note_kafka_node(self._incident(asked, str(node.instance_id), now), pod, node)
         others = self._others(known, now)
         if others is not None and not asked.dry_run:
             # Nothing that Kafka says could change it, and its loop sees when they have ended.
@@ -212,7 +204,7 @@ class Gate:
         """Return who takes a Kafka node out before an eviction's; whoever is drained is past it."""
         if incident.state not in UNDRAINED or not asked_for(incident, self._policy_of(incident)):
             return None
-        holder = in_the_way(self.sources.ledger.leases(), incident.id, incident.party, now)
+        holder = blocking_holder(self.sources.ledger.leases(), incident.id, incident.party, now)
         if holder in {None, incident.id}:
             return None
         return f"Incident {holder} takes a Kafka node out first."
@@ -252,7 +244,7 @@ class Gate:
         if not taken.granted:
             return refuse(taken.reason, self.policy).answer
         # Its last holder may have just left: only what is read with the lease in hand counts.
-        self.readings.forget()
+        self.forget_readings()
         try:
             return self._begin(asked, turn, deadline)
         finally:
@@ -286,7 +278,7 @@ class Gate:
         self.reception.wake(turn)
 
 
-def _with_kafka_node(incident: Incident, pod: PodView, node: NodeView) -> Incident:
+def _note_kafka_node(incident: Incident, pod: PodView, node: NodeView) -> Incident:
     """Say of an incident that is not drained yet which Kafka node it is about."""
     if incident.state not in UNDRAINED:
         return incident

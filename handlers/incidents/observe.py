@@ -8,7 +8,7 @@ from typing import Protocol
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from core.availability.lease import Lease, companions, hinders, in_the_way, lease_of
+from core.availability.lease import Lease, blocking_holder, companions, hinders, lease_of
 from core.availability.operator import OperatorView
 from core.errors import StillwaterError
 from core.incidents.consenting import asks_of_all, unleased_drains, waiting_turns
@@ -111,7 +111,7 @@ def _observation(
         taken_out=_taken_out(others),
         kafka=kafka,
         kafka_silence=silence,
-        lease_holder=in_the_way(leases, incident.id, incident.party, now),
+        lease_holder=blocking_holder(leases, incident.id, incident.party, now),
         beside=beside,
         waiting=tuple(waiting_turns(others, incident)) if incident.at_its_turn else (),
         drains=_drains(incident, leases, others, sources),

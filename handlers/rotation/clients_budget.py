@@ -25,7 +25,9 @@ class ClientsBudget:
     cluster: str
 
     @classmethod
-    def of(cls, settings: ProbeBudget, namespace: str, cluster: str, api: EksApi) -> ClientsBudget:
+    def connect(
+        cls, settings: ProbeBudget, namespace: str, cluster: str, api: EksApi
+    ) -> ClientsBudget:
         address = prometheus_address.parse(settings.address)
         return cls(Prometheus(route(address, api)), settings, namespace, cluster)
 

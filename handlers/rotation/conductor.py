@@ -16,8 +16,7 @@ from core.incidents.observation import Ownership, Policy
 from core.rotation.estimate import measured_rate
 from core.rotation.observation import RunObservation
 from core.rotation.parallel import refusals
-from core.rotation.plan import Plan, plan
-from core.rotation.plan import to_document as to_plan_document
+from core.rotation.plan import Plan, plan, plan_to_document
 from core.rotation.preconditions import drifted_nodes, unkeepable
 from core.rotation.run_record import (
     DEFAULT_DEADLINE_SECONDS,
@@ -32,7 +31,7 @@ from core.rotation.run_record import (
 )
 from core.rotation.selection import (
     Selection,
-    in_place,
+    choose_way,
     stale_template,
     turns_of,
     unjudged_nodes,
@@ -42,7 +41,7 @@ from handlers.adapters.aws import Queue
 from handlers.adapters.templates import Templates
 from handlers.incidents.act import ErrorSnapshots
 from handlers.incidents.observe import Sources
-from handlers.rotation.turns import observe_cluster, with_errors
+from handlers.rotation.turns import add_errors, observe_cluster
 from handlers.store.ledger import rotation_message
 from handlers.store.retrying import over_the_newest
 from handlers.store.runs import LedgerRuns
@@ -112,7 +111,7 @@ class Conductor:
     def _start(self, event: Mapping[str, Any], now: float) -> dict[str, Any]:
         planned = self._plan_of(event, now)
         if not planned.turns:
-            return {"said": planned.said, "plan": to_plan_document(planned.plan)}
+            return {"said": planned.said, "plan": plan_to_document(planned.plan)}
         if planned.plan.topics and not event.get("accept_unavailable"):
             remedy = "Start with --accept-unavailable to rotate all the same."
             raise InvalidInput([*planned.plan.unavailable, remedy])
@@ -133,12 +132,12 @@ class Conductor:
 
     def _plan(self, event: Mapping[str, Any], now: float) -> dict[str, Any]:
         planned = self._plan_of(event, now)
-        return {"said": planned.said, "plan": to_plan_document(planned.plan)}
+        return {"said": planned.said, "plan": plan_to_document(planned.plan)}
 
     def _plan_of(self, event: Mapping[str, Any], now: float) -> _Planned:
         """Read everything a plan rests on; raises StillwaterError when it cannot be read."""
         seen = observe_cluster(self.sources, self.whose, now)
-        seen = seen if seen.blind else with_errors(self.snapshots, seen)
+        seen = seen if seen.blind else add_errors(self.snapshots, seen)
         if seen.blind:
             raise StillwaterError(seen.blind)
         server = self.sources.nodes.server_version()
@@ -167,7 +166,7 @@ class Conductor:
             in_place=bool(event.get("in_place")),
         )
         if options.in_place:
-            turns = tuple(in_place(t, launched.get(t.instance_id), seen) for t in turns)
+            turns = tuple(choose_way(t, launched.get(t.instance_id), seen) for t in turns)
         kubelets = {n.instance_id: n.kubelet for n in seen.nodes if n.instance_id in launched}
         apart = tuple(refusals(options, self.policy))
         planned = plan(

@@ -77,11 +77,11 @@ class Rotations:
         if claimed is None:
             return
         seen = observe_run(claimed, self.sources, self.reception.whose, now)
-        seen = self._with_errors(claimed, self._with_logs(claimed, seen))
-        seen = self._with_leaders(claimed, seen)
+        seen = self._add_errors(claimed, self._add_log_sizes(claimed, seen))
+        seen = self._add_leaders_owed(claimed, seen)
         if self.budget is not None and not seen.blind and not claimed.in_hand:
             seen = replace(seen, spent=self.budget.spending(counting_since(claimed), now))
-        step = self._with_throttle(next_step(claimed, seen, self.policy), now)
+        step = self._settle_throttle(next_step(claimed, seen, self.policy), now)
         logger.info(step.run.reason, run=claimed.id, state=step.run.state.value)
         try:
             # A call comes last: what fails after it would have it repeated.
@@ -100,7 +100,7 @@ class Rotations:
         """Take a throttle off that was left on; raises StillwaterError where Kafka refuses."""
         self.throttles.tidy(self.runs.current())
 
-    def _with_throttle(self, step: RunStep, now: float) -> RunStep:
+    def _settle_throttle(self, step: RunStep, now: float) -> RunStep:
         """Carry out what a step does about the throttle; a run goes on where Kafka refuses it."""
         wanted = [each for each in step.actions if isinstance(each, ThrottleRefill)]
         others = tuple(each for each in step.actions if not isinstance(each, ThrottleRefill))
@@ -114,13 +114,13 @@ class Rotations:
                 run = note_run(run, ACTOR, said, now)
         return replace(step, run=run, actions=others)
 
-    def _with_errors(self, run: Run, seen: RunObservation) -> RunObservation:
+    def _add_errors(self, run: Run, seen: RunObservation) -> RunObservation:
         """Ask the exporters where the answer decides: before somebody goes."""
         if run.in_hand or not run.waiting or seen.blind:
             return seen
-        return with_errors(self.snapshots, seen)
+        return add_errors(self.snapshots, seen)
 
-    def _with_leaders(self, run: Run, seen: RunObservation) -> RunObservation:
+    def _add_leaders_owed(self, run: Run, seen: RunObservation) -> RunObservation:
         """Ask who is to lead again where the answer decides: before several go together."""
         if run.in_hand or run.options.at_once == 1 or seen.blind:
             return seen
@@ -133,7 +133,7 @@ class Rotations:
             return _blind(error, seen.now)
         return replace(seen, leaders_owed=owed)
 
-    def _with_logs(self, run: Run, seen: RunObservation) -> RunObservation:
+    def _add_log_sizes(self, run: Run, seen: RunObservation) -> RunObservation:
         """Ask what brokers hold before they leave, and while they catch up: that is measured."""
         behind = measured_now(run, seen.kafka)
         if seen.blind or not behind:
@@ -278,7 +278,7 @@ def observe_cluster(sources: Sources, whose: Ownership, now: float) -> RunObserv
         return _blind(error, now)
 
 
-def with_errors(snapshots: ErrorSnapshots, seen: RunObservation) -> RunObservation:
+def add_errors(snapshots: ErrorSnapshots, seen: RunObservation) -> RunObservation:
     """Add what the exporters say to a reading; raises nothing."""
     try:
         told = snapshots.ask(seen.now)

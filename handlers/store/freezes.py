@@ -20,8 +20,8 @@ from core.zones.incident import (
     ZoneWord,
     freezes_in_force,
     hear,
+    name_zones,
     thaw,
-    with_zone_names,
     zones_from_document,
     zones_to_document,
 )
@@ -67,7 +67,7 @@ class LedgerFreezes:
         known = dict(names or {})
         if isinstance(word, LostZone) and word.zone is not None:
             known[word.zone_id] = word.zone
-        heard = self._change(lambda incidents: with_zone_names(hear(word, incidents, now), known))
+        heard = self._change(lambda incidents: name_zones(hear(word, incidents, now), known))
         return freezes_in_force(heard, now)
 
     def current(self, now: float) -> tuple[Freeze, ...]:
@@ -81,11 +81,11 @@ class LedgerFreezes:
 
     def judge(self, sight: ZoneSight, call: Callable[[ZonePage], None]) -> Incidents:
         def judged(incidents: Incidents) -> Incidents:
-            after, pages = judge(with_zone_names(incidents, sight.names), sight)
+            after, pages = judge(name_zones(incidents, sight.names), sight)
             for page in pages:
                 # Before it is written: who dies in between calls twice, and never not at all.
                 call(page)
-            return with_zone_names(after, sight.names)
+            return name_zones(after, sight.names)
 
         return self._change(judged)
 
@@ -96,7 +96,7 @@ class LedgerFreezes:
         said = f"{actor}: {because}" if because else actor
         word = LostZone(zone_id, zone, source=PERSON, occurred_at=now, until=until, said=said)
         return self._change(
-            lambda incidents: with_zone_names(hear(word, incidents, now), {zone_id: zone})
+            lambda incidents: name_zones(hear(word, incidents, now), {zone_id: zone})
         )
 
     def thaw(self, zone_id: str, now: float, actor: str, because: str) -> Incidents:

@@ -16,9 +16,9 @@ from core.volumes.views import (
     History,
     Hour,
     ModificationState,
+    end_modification,
     ledger_from_json,
     ledger_to_json,
-    with_end,
 )
 from handlers.adapters.calls import known_shape
 from handlers.store.records import Records
@@ -96,7 +96,7 @@ def worth_writing(before: Memory, after: Memory, now: float) -> bool:
 def close(records: Records, volume_id: str, state: ModificationState, at: float) -> bool:
     """Note that a volume's modification ended, as AWS announced; say whether that was news."""
     memory = read(records, volume_id)
-    history = with_end(memory.history, state, at)
+    history = end_modification(memory.history, state, at)
     if memory.version == 0 or history == memory.history:
         return False
     write(records, volume_id, replace(memory, history=history))

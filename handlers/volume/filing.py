@@ -23,10 +23,10 @@ from core.volumes.series import (
     WANTED,
     WantedMetric,
     Whose,
-    before_due,
     count_expression,
     expression,
     hours_due,
+    name_before_due,
     sample_key,
     slices,
 )
@@ -59,7 +59,7 @@ class Filing:
         Raises StillwaterError where Prometheus does not answer: what was filed stays, and the next
         turn goes on from there.
         """
-        due = list(hours_due(now, self.files.after(before_due(now))))
+        due = list(hours_due(now, self.files.after(name_before_due(now))))
         for done, begin in enumerate(due):
             if time.monotonic() > until:
                 logger.warning("Samples are left for the next turn.", hours=len(due) - done)

@@ -1,20 +1,11 @@
 """One look at all volumes, one plan (core.volumes), then at most one change of each node pool.
 
 The change is written down before it is asked for: whoever dies between the two has used a slot in
-the ledger, and never one that is not there.
-
-Reads from the ledger who of Kafka's nodes leaves next, and how long others were away.
-
-`volume#away` remembers which incidents were open at the last look. One that has closed since tells
-how long its broker was away, once.
-
-Everybody who knows something of volumes, asked once: EC2, Prometheus, brokers, CloudWatch.
-
-Prometheus first, where there is one: it knows controllers' volumes, too, and costs nothing a
-question. Of whatever it does not know the brokers and CloudWatch are asked, of that alone. What
-then is still not known is a verdict of its own (core.volumes.series).
-
-One look at all volumes: pools, claims, sources and memory, put together as sets.
+the ledger, and never one that is not there. Prometheus is asked first, where there is one: it knows
+controllers' volumes, too, and costs nothing a question. The brokers and CloudWatch are asked of
+whatever it does not know; what then is still not known is a verdict of its own
+(core.volumes.series). `volume#away` remembers which incidents were open at the last look: one that
+has closed since tells how long its broker was away, once.
 """
 
 from __future__ import annotations
@@ -53,9 +44,9 @@ from core.volumes.views import (
     ModificationState,
     VolumeSet,
     VolumeView,
+    add_observation,
+    add_request,
     forecast,
-    with_observation,
-    with_request,
 )
 from handlers.adapters import metrics
 from handlers.adapters.claims import ClaimView, EksClaims, PoolView
@@ -289,7 +280,7 @@ class Lookout:
         self, claim: ClaimView, asked: Gp3, before: Memory, readings: Readings, now: float
     ) -> Memory:
         """Return a volume's record with what was seen now, and write it where that is worth it."""
-        after = _with_what_is_seen(claim, asked, before, readings, now)
+        after = _updated_memory(claim, asked, before, readings, now)
         if not volume_records.worth_writing(before, after, now):
             return after
         try:
@@ -297,15 +288,15 @@ class Lookout:
         except Conflict:
             # AWS announced the end of a modification meanwhile: what it closed stays closed.
             since = volume_records.read(self.records, claim.volume_id)
-            again = _with_what_is_seen(claim, asked, since, readings, now)
+            again = _updated_memory(claim, asked, since, readings, now)
             return volume_records.write(self.records, claim.volume_id, again)
 
 
-def _with_what_is_seen(
+def _updated_memory(
     claim: ClaimView, asked: Gp3, before: Memory, readings: Readings, now: float
 ) -> Memory:
     latest, actual = readings.latest.get(claim.volume_id), readings.ebs[claim.volume_id].shape
-    history = with_observation(before.history, latest, actual, now, asked)
+    history = add_observation(before.history, latest, actual, now, asked)
     fill = readings.fills.get(claim.name)
     used = None if fill is None else float(fill.used_bytes(claim.given_gib * GIB))
     samples = before.samples or _samples_before(claim, readings)
@@ -435,19 +426,19 @@ class Steward:
 
     def _request(self, decision: VolumeDecision, seen: SeenVolumes, now: float) -> bool:
         """Use a slot of every volume of a set; another invocation that does so as well wins."""
-        of = next(s for s in seen.sets if (s.pool, s.number) == (decision.pool, decision.number))
+        set_ = next(s for s in seen.sets if (s.pool, s.number) == (decision.pool, decision.number))
         asked = Modification(
             started_at=now,
             state=ModificationState.REQUESTED,
-            target=decision.target or of.asked,
-            original=of.asked,
+            target=decision.target or set_.asked,
+            original=set_.asked,
             reason=decision.reason,
             kind=decision.kind.value,
         )
         records = self.lookout.records
-        for volume in of.volumes:
+        for volume in set_.volumes:
             memory = seen.memories[volume.volume_id]
-            changed = replace(memory, history=with_request(memory.history, asked))
+            changed = replace(memory, history=add_request(memory.history, asked))
             try:
                 volume_records.write(records, volume.volume_id, changed)
             except Conflict:
@@ -458,10 +449,10 @@ class Steward:
     def _withdraw(self, wanted: Mapping[int, Gp3], pool: PoolView, seen: SeenVolumes) -> None:
         """Give back the slots of a request that Kubernetes refused."""
         records = self.lookout.records
-        for of in seen.sets:
-            if of.pool != pool.name or of.number not in wanted:
+        for set_ in seen.sets:
+            if set_.pool != pool.name or set_.number not in wanted:
                 continue
-            for volume in of.volumes:
+            for volume in set_.volumes:
                 now = volume_records.read(records, volume.volume_id)
                 kept = tuple(
                     m
@@ -496,8 +487,8 @@ class Steward:
             "planned_usd": _dollars(planned.planned_usd),
             "unpriced": planned.unpriced,
             "unknown": list(seen.gaps),
-            "volumes": {v.claim: v.volume_id for of in seen.sets for v in of.volumes},
-            "sizes_gib": {v.claim: v.actual.size_gib for of in seen.sets for v in of.volumes},
+            "volumes": {v.claim: v.volume_id for set_ in seen.sets for v in set_.volumes},
+            "sizes_gib": {v.claim: v.actual.size_gib for set_ in seen.sets for v in set_.volumes},
             "decisions": [
                 {
                     "pool": d.pool,

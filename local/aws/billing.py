@@ -8,6 +8,7 @@ simulated, and so does the manifest. What moto has forgotten (a deleted volume) 
 
 from __future__ import annotations
 
+import calendar
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +28,8 @@ from local.place import Place
 # "User initiated (2026-11-20 22:10:09 UTC)", the only place where EC2 says when.
 _STOPPED_AT = re.compile(r"\((\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (?:UTC|GMT)\)")
 _HOUR = timedelta(hours=1)
-_MINIMUM = timedelta(seconds=pricing.MINIMUM_BILLED_SECONDS)
+# EC2 Linux instances and EBS volumes are billed by the second, one minute at least.
+_MINIMUM = timedelta(minutes=1)
 _AMOUNT = Decimal("0.0000000001")
 
 
@@ -208,7 +210,7 @@ def _transfer(
             family="Data Transfer",
             unit="GB",
             price=price,
-            amount=pricing.transferred_gib(size_bytes),
+            amount=Decimal(size_bytes) / pricing.BYTES_PER_GIB,
         )
         everyone = BilledResource("", "", hour, hour + _HOUR, tags, [meter])
         yield _line(everyone, meter, hour, meter.amount)
@@ -227,11 +229,25 @@ def _lines(resource: BilledResource) -> Iterator[ExportLine]:
         begins, ends = max(hour, resource.begins), min(hour + _HOUR, resource.ends)
         seconds = (ends - begins).total_seconds()
         for meter in resource.meters:
-            share = (
-                pricing.volume_months(seconds, hour) if meter.monthly else pricing.hours(seconds)
-            )
+            share = volume_months(seconds, hour) if meter.monthly else billed_hours(seconds)
             yield _line(resource, meter, hour, meter.amount * share)
         hour += _HOUR
+
+
+def billed_hours(seconds: float) -> Decimal:
+    """Return seconds as hours, rounded as EC2's bill rounds them: to a millionth."""
+    return (Decimal(repr(seconds)) / pricing.SECONDS_PER_HOUR).quantize(Decimal("0.000001"))
+
+
+def seconds_in_month(moment: datetime) -> int:
+    """Return the length of a moment's calendar month in UTC, by which EBS prorates (not 730 h)."""
+    utc = moment.astimezone(UTC)
+    return calendar.monthrange(utc.year, utc.month)[1] * 24 * pricing.SECONDS_PER_HOUR
+
+
+def volume_months(seconds: float, moment: datetime) -> Decimal:
+    """Return the share of a calendar month that a volume existed for."""
+    return Decimal(repr(seconds)) / seconds_in_month(moment)
 
 
 def _line(

@@ -30,9 +30,9 @@ from core.health.node import (
     NodeMetrics,
     NodeObservation,
     Role,
+    add_metrics,
     parse,
     wanted_names,
-    with_metrics,
 )
 from core.views import ClusterView
 from handlers.adapters.kafka import Access, KafkaAdmin
@@ -143,7 +143,7 @@ class Observer:
             started_at=started_at,
             listening={p: (node.host, p) in ports for p in (CONTROL_PLANE_PORT, REPLICATION_PORT)},
         )
-        observed = with_metrics(observed, metrics)
+        observed = add_metrics(observed, metrics)
         observed = self._as_controllers_say(observed, active)
         return self._with_memory(self._as_cluster_says(observed), pid)
 

@@ -244,10 +244,10 @@ def _size(
         wanted = Gp3(wanted.size_gib, now.performance)
     if grown is not None and not grown.capped:
         faster = slow.wanted if slow is not None and slow.wanted is not None else wanted
-        return Advice(Finding.LARGER, f"{grown.reason}; {reason}", faster.of_size(grown.size_gib))
+        return Advice(Finding.LARGER, f"{grown.reason}; {reason}", faster.resized(grown.size_gib))
     if slow is not None:
         return slow
-    wanted = wanted.of_size(min(wanted.size_gib, now.size_gib))
+    wanted = wanted.resized(min(wanted.size_gib, now.size_gib))
     saving = change_usd(wanted, now, book)
     is_small = wanted.size_gib <= now.size_gib * WORTH_SHRINKING and wanted != now
     if is_small and (saving is None or saving > 0):
@@ -256,7 +256,7 @@ def _size(
         pays = "" if moved is None else f"; the move pays after {moved.months:.1f} months"
         why = f"{reason}{pays}{_unpriced(saving)}"
         return Advice(Finding.SMALLER, why, wanted, saving or NOTHING, once)
-    here = wanted.of_size(now.size_gib)
+    here = wanted.resized(now.size_gib)
     saving = change_usd(here, now, book)
     if here != now and (saving is None or saving > 0):
         return Advice(Finding.SLOWER, f"{reason}{_unpriced(saving)}", here, saving or NOTHING)

@@ -11,13 +11,6 @@ from core.errors import Conflict, StillwaterError
 from handlers.incidents.door import TOKEN_HEADER
 
 
-class Kept:
-    """Keeps no readings: one that is late is a choice of its own."""
-
-    def forget(self) -> None:
-        """There is nothing to forget."""
-
-
 class Token:
     """The secret that the termination handler knows, too."""
 

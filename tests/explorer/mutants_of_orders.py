@@ -74,7 +74,7 @@ ORDERS = (
     Mutant(
         "a whole zone's machines come ahead",
         "core",
-        "if chosen and not _of_one_party(turn, chosen, seen.kafka, policy):",
+        "if chosen and not _joins(turn, chosen, seen.kafka, policy):",
         "if chosen and not go_alike(chosen[0], turn):",
     ),
     Mutant(

@@ -34,7 +34,7 @@ from tests.explorer.adapters import (
     Stage,
     Tap,
 )
-from tests.explorer.answers import Kept, Token
+from tests.explorer.answers import Token
 from tests.explorer.ledger import ObjectLedger, ObjectRecords
 from tests.explorer.limits import LATE, LEASE, POLICY
 from tests.explorer.own_drain import ExploredDrain
@@ -169,7 +169,7 @@ def functions(stage: Stage, clock: Callable[[], float]) -> Functions:
         return Gate(
             sources=replace(sources, claims=claims) if way.karpenter else sources,
             reception=reception,
-            readings=Kept(),
+            forget_readings=lambda: None,
             policy=way.policy(),
             namespace=drainers.NAMESPACE,
             cluster="orders",

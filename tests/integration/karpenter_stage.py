@@ -329,7 +329,7 @@ def _gate(
     gate = Heard(
         sources=Sources(cluster, cluster, cluster, station.ledger, station.freezes, claims=cluster),
         reception=station.reception,
-        readings=_Anew(),
+        forget_readings=lambda: None,
         policy=POLICY,
         namespace=NAMESPACE,
         cluster="orders",
@@ -364,11 +364,6 @@ class Heard(Gate):
         answer = super().ask(asked, deadline)
         self.answers.append((asked, answer))
         return answer
-
-
-class _Anew:
-    def forget(self) -> None:
-        """Nothing is kept."""
 
 
 def _account(api: Api) -> bool:

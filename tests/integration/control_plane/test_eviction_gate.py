@@ -164,7 +164,7 @@ def behind(twin: Twin) -> Iterator[Behind]:
     gate = Gate(
         sources=Sources(cluster, cluster, cluster, station.ledger, station.freezes),
         reception=station.reception,
-        readings=_Anew(),
+        forget_readings=lambda: None,
         policy=POLICY,
         namespace=NAMESPACE,
         cluster="orders",
@@ -189,11 +189,6 @@ def behind(twin: Twin) -> Iterator[Behind]:
         twin.api.delete(PODS, gracePeriodSeconds=0)
         twin.api.delete(f"/api/v1/namespaces/{NAMESPACE}")
         until(lambda: _gone(twin.api), "the namespace is gone")
-
-
-class _Anew:
-    def forget(self) -> None:
-        """Nothing is kept."""
 
 
 def _account(api: Api) -> bool:

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from core.cost.pricing import seconds_in_month
 from core.errors import InvalidInput
 from core.naming import CLUSTER_TAG
+from local.aws.billing import seconds_in_month
 from local.bills.cluster import Broker, ClusterBill, hour_lines, lines
 from local.bills.export import Layout, write
 from local.bills.line import BillLine, month_start, truth

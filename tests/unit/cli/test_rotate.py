@@ -50,7 +50,7 @@ def a_run() -> Run:
 
 def moved(run: Run, node_id: int, phase: Phase, state: RunState = RunState.RUNNING) -> Run:
     turn = replace(run.turn_of(node_id), phase=phase, began_at=STARTED)
-    return replace(run.with_turn(turn), state=state)
+    return replace(run.replace_turn(turn), state=state)
 
 
 def clock(at: float) -> tuple[Pace, list[float]]:

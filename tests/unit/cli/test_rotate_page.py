@@ -59,7 +59,7 @@ def test_a_run_shows_where_the_time_of_each_node_went() -> None:
     )
     # Its machine was ready before its turn.
     second = replace(run.turn_of(20), phase=Phase.LEAVING, began_at=1100.0, machine_at=1090.0)
-    page = run_page(run.with_turn(first).with_turn(second), 1200.0)
+    page = run_page(run.replace_turn(first).replace_turn(second), 1200.0)
     assert bars(page) == [
         ("machine", 0.0, 10.0),
         ("leaving", 10.0, 20.0),

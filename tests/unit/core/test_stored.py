@@ -97,7 +97,7 @@ AGAIN: Mapping[str, tuple[Any, Callable[[Any], Any]]] = {
     "volume": (
         views.ledger_to_json(HISTORY),
         lambda document: views.ledger_to_json(
-            views.with_observation(views.ledger_from_json(document), GROWN, Gp3(200), 60.0)
+            views.add_observation(views.ledger_from_json(document), GROWN, Gp3(200), 60.0)
         ),
     ),
     "absences": (

@@ -32,7 +32,7 @@ class Door:
                 cluster, cluster, cluster, station.ledger, station.freezes, claims=cluster
             ),
             reception=station.reception,
-            readings=self,
+            forget_readings=self.forget,
             policy=station.policy,
             namespace=NAMESPACE,
             cluster="orders",

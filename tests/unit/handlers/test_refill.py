@@ -190,7 +190,7 @@ def test_a_run_that_stops_takes_its_throttle_off_itself(station: Station) -> Non
     turn(station)
     run = current(station)
     late = replace(run.turn_of(10), since=station.now - run.options.deadline_seconds)
-    station.runs.put(run.with_turn(late))
+    station.runs.put(run.replace_turn(late))
     assert turn(station).state is RunState.STOPPED
     assert station.cluster.throttled is None
 

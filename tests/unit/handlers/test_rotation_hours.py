@@ -115,7 +115,7 @@ def test_a_run_goes_by_what_its_own_nodes_have_taken() -> None:
         began_at=an_hour_ago,
         done_at=station.now,
     )
-    station.runs.put(run.with_turn(slow))
+    station.runs.put(run.replace_turn(slow))
     said = turn(station).reason
     assert said.startswith("Broker 20 is expected to take 1 h, and the maintenance window closes")
 
@@ -131,7 +131,7 @@ def test_a_run_stops_for_a_person_where_no_window_is_as_long_as_a_move() -> None
         began_at=station.now - 10_000,
         done_at=station.now,
     )
-    station.runs.put(run.with_turn(took))
+    station.runs.put(run.replace_turn(took))
     run = turn(station)
     assert run.state is RunState.STOPPED
     assert "no maintenance window stays open as long: make" in run.reason

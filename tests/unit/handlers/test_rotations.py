@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.health.kafka import from_dict
+from core.health.kafka import snapshot_from_dict
 from core.health.node import parse
 from core.incidents.joining import ignore
 from core.incidents.observation import NodeClaim
@@ -226,7 +226,7 @@ def test_metadata_errors_are_in_the_ledger_before_a_drain(station: Station) -> N
     station.announce(hook_event("drain"))
     World(station, choose=lambda _: 0).settle(60)
     kept = station.records.read(f"errors#{OLD}").document
-    assert from_dict(kept).nodes[20].controller == 3
+    assert snapshot_from_dict(kept).nodes[20].controller == 3
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,9 @@ def test_metadata_errors_are_kept_where_the_handler_hears_aws_itself(announcemen
     direct.announce(announcement)
     direct.tick()
     assert direct.incident().state is State.DRAINING
-    assert from_dict(direct.records.read(f"errors#{OLD}").document).nodes[20].controller == 3
+    assert (
+        snapshot_from_dict(direct.records.read(f"errors#{OLD}").document).nodes[20].controller == 3
+    )
     # Counted before its pod has left, and not again.
     direct.cluster.scrapes = Scrapes({})
     direct.tick()

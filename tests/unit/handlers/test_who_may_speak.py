@@ -71,7 +71,7 @@ def test_a_health_event_counts_for_whom_and_where_it_happens(
 
 @pytest.mark.parametrize("arn", [None, "", "arn:aws:sqs", "arn:aws:sns:us-east-1:1:x", "::::::"])
 def test_an_address_that_is_no_queues_says_nothing_about_home(arn: str | None) -> None:
-    assert Home.of(arn) is None
+    assert Home.from_queue_arn(arn) is None
 
 
 def test_a_spot_warning_for_an_instance_that_is_not_spot_is_told_and_not_acted_on(

@@ -224,3 +224,14 @@ def test_a_second_bill_replaces_the_first(tmp_path: Path) -> None:
 def test_an_instance_type_without_a_price_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"no price for instance_hour of x9\.huge"):
         bill(tmp_path, instances=[an_instance(InstanceType="x9.huge")])
+
+
+def test_ebs_is_prorated_over_the_calendar_month_not_over_730_hours() -> None:
+    february, july = datetime(2026, 2, 3, tzinfo=UTC), datetime(2026, 7, 3, tzinfo=UTC)
+    assert billing.volume_months(28 * 86400, february) == 1
+    assert billing.volume_months(31 * 86400, july) == 1
+
+
+def test_hours_are_rounded_as_ec2_bills_them() -> None:
+    # 0.296111 h is a quantity of the FOCUS sample: 1,066 seconds.
+    assert billing.billed_hours(1066) == Decimal("0.296111")

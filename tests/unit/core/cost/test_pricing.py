@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, date, datetime
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -144,17 +144,6 @@ def test_any_json_is_a_book_or_sentences_never_another_error(anything: Any) -> N
     for text in (json.dumps(anything), a_price_file(regions={"r": {"gp3_gib_month": anything}})):
         with pytest.raises(InvalidInput):
             pricing.parse(text)
-
-
-def test_ebs_is_prorated_over_the_calendar_month_not_over_730_hours() -> None:
-    february, july = datetime(2026, 2, 3, tzinfo=UTC), datetime(2026, 7, 3, tzinfo=UTC)
-    assert pricing.volume_months(28 * 86400, february) == 1
-    assert pricing.volume_months(31 * 86400, july) == 1
-
-
-def test_hours_are_rounded_as_ec2_bills_them() -> None:
-    # 0.296111 h is a quantity of the FOCUS sample: 1,066 seconds.
-    assert pricing.hours(1066) == Decimal("0.296111")
 
 
 @pytest.mark.parametrize(("iops", "billed"), [(3000, 0), (3001, 1), (16000, 13000), (100, 0)])

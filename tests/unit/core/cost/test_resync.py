@@ -34,8 +34,6 @@ def flows(draw: st.DrawFn) -> Flow:
     return Flow(
         append_bytes_per_s=appended,
         replication_bytes_per_s=appended * draw(st.floats(1.1, 20)),
-        burst_bytes_per_s=appended * draw(st.floats(0, 40)),
-        burst_seconds=draw(st.sampled_from([0.0, 1.0, 60.0, 1_800.0])),
     )
 
 
@@ -51,8 +49,7 @@ def step_by_step(flow: Flow, behind: float, step: float) -> tuple[float, float]:
     """
     clock = copied = 0.0
     while behind > 0:
-        burst = clock < flow.burst_seconds
-        rate = max(flow.replication_bytes_per_s, flow.burst_bytes_per_s if burst else 0.0)
+        rate = flow.replication_bytes_per_s
         behind += flow.append_bytes_per_s * step
         behind -= rate * step
         copied += rate * step
@@ -65,8 +62,7 @@ def test_the_model_is_what_a_clock_in_small_steps_comes_to(flow: Flow, held: flo
     way = ended(after_loss(flow, outage_seconds=0, held_bytes=held))
     step = way.seconds / STEPS
     seconds, copied = step_by_step(flow, held, step)
-    # Two steps: one to overshoot, one in which the burst ends.
-    fastest = max(flow.burst_bytes_per_s, flow.replication_bytes_per_s)
+    fastest = flow.replication_bytes_per_s
     slowest_gain = flow.replication_bytes_per_s - flow.append_bytes_per_s
     slack = step * (1 + fastest / slowest_gain)
     assert abs(seconds - way.seconds) <= slack
@@ -85,7 +81,7 @@ def test_a_kept_volume_never_takes_longer_or_moves_more_than_an_empty_one(
 
 
 @given(rates, st.floats(1.1, 20), outages, retentions)
-def test_without_a_burst_times_and_bytes_are_to_each_other_as_retention_to_outage(
+def test_times_and_bytes_are_to_each_other_as_retention_to_outage(
     appended: float, headroom: float, outage: float, retention: float
 ) -> None:
     flow = Flow(append_bytes_per_s=appended, replication_bytes_per_s=appended * headroom)
@@ -128,17 +124,6 @@ def test_replication_no_faster_than_what_is_appended_never_ends_and_says_so(
     assert isinstance(way, Divergence)
     assert "follower.replication.throttled.rate" in way.sentence
     assert f"above {appended / MB:.2f} MB/s" in way.sentence
-
-
-def test_a_burst_may_end_a_catch_up_that_the_lasting_rate_never_would() -> None:
-    flow = Flow(
-        append_bytes_per_s=10 * MB,
-        replication_bytes_per_s=8 * MB,
-        burst_bytes_per_s=60 * MB,
-        burst_seconds=30,
-    )
-    assert ended(after_outage(flow, outage_seconds=120)).seconds == pytest.approx(24)
-    assert isinstance(after_outage(flow, outage_seconds=300), Divergence)
 
 
 def test_the_worked_example_of_a_production_broker() -> None:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from core.health.kafka import (
     ErrorCounts,
     ErrorSnapshot,
-    from_dict,
     metadata_errors_verdict,
     snapshot,
+    snapshot_from_dict,
     vetoes,
 )
 from core.health.node import Metric, MetricSample, NodeMetrics
@@ -42,7 +42,7 @@ BROKER = metrics(metadata_load_errors=0, metadata_apply_errors=0)
 
 @given(SNAPSHOTS)
 def test_the_ledger_gives_back_what_it_was_given(taken: ErrorSnapshot) -> None:
-    assert from_dict(json.loads(json.dumps(taken.to_dict()))) == taken
+    assert snapshot_from_dict(json.loads(json.dumps(taken.to_dict()))) == taken
 
 
 def test_no_errors_veto_nothing() -> None:

@@ -18,8 +18,8 @@ from core.health.node import (
     NodeObservation,
     Recovery,
     Role,
+    add_metrics,
     parse,
-    with_metrics,
 )
 from core.health.rules import (
     CASES,
@@ -187,12 +187,12 @@ def test_nobody_says_anything_of_a_node_is_unknown_in_every_part() -> None:
 
 def test_what_exporters_say_fills_an_observation() -> None:
     bare = NodeObservation(node_id=2, role=Role.BROKER, now=NOW)
-    found = with_metrics(bare, parse((DATA / "broker-jmx-exporter.txt").read_text()))
+    found = add_metrics(bare, parse((DATA / "broker-jmx-exporter.txt").read_text()))
     assert (found.scraped, found.broker_state, found.raft_state) == (True, 3, "observer")
     assert found.offline_log_directories == 0
     assert found.apply_lag_seconds is not None
-    assert with_metrics(found, None).scraped is False
-    empty = with_metrics(bare, NodeMetrics())
+    assert add_metrics(found, None).scraped is False
+    empty = add_metrics(bare, NodeMetrics())
     assert (empty.scraped, empty.broker_state) == (True, None)
 
 

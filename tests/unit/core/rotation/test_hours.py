@@ -189,7 +189,7 @@ def moved(run: Run, node_id: int, began_at: float, seconds: float, since: float 
         began_at=began_at,
         done_at=began_at + seconds,
     )
-    return run.with_turn(done)
+    return run.replace_turn(done)
 
 
 def test_a_run_learns_from_its_own_moves_what_the_next_will_take() -> None:
@@ -225,7 +225,7 @@ def test_an_interval_is_of_what_nodes_took_and_a_party_counts_once() -> None:
     assert spreads(run, stop_together=False) == {"broker": (100.0, 300.0)}
     run = moved(moved(run, 13, 1.0, 110.0), 14, 1.0, 500.0)
     for node_id in (13, 14):
-        run = run.with_turn(replace(run.turn_of(node_id), party=(13, 14)))
+        run = run.replace_turn(replace(run.turn_of(node_id), party=(13, 14)))
     # Whoever stopped second waited; where both stop at once, the party takes as long as the slower.
     assert medians(run, stop_together=False) == {"broker": 115.0}
     assert spreads(run, stop_together=False) == {"broker": (100.0, 300.0)}

@@ -12,15 +12,15 @@ from core.availability.consent import may_leave, may_leave_together
 from core.availability.lease import (
     Lease,
     begin,
+    blocking_holder,
     companions,
     grant,
-    in_the_way,
     party_name,
     release,
 )
 from core.rotation.observation import RunObservation
-from core.rotation.parallel import company, in_batches, partings
-from core.rotation.preconditions import in_order, objections
+from core.rotation.parallel import batch_numbers, company, partings
+from core.rotation.preconditions import departure_order, objections
 from core.rotation.run_record import NodeTurn, Options, open_run, run_from_document, run_to_document
 from core.views import ClusterView, PartitionView, VoterView
 from tests.unit.core.availability import roller
@@ -61,7 +61,7 @@ def chosen(
 ) -> tuple[tuple[NodeTurn, ...], RunObservation]:
     """Return who would begin now, as core.rotation.progress picks them."""
     seen, policy = around(view), policy_with(isr_margin=1)
-    first, *others = in_order(turns_in(view, zones), seen.pods, view.quorum_leader)
+    first, *others = departure_order(turns_in(view, zones), seen.pods, view.quorum_leader)
     if next(objections(first, seen, options, policy), None) is not None:
         return (), seen
     together, _ = company(first, others, seen, options, policy)
@@ -102,7 +102,7 @@ def test_a_batch_of_a_plan_is_of_one_zone_and_kafka_consents_to_it(
     view: ClusterView, zones: list[str]
 ) -> None:
     policy, turns = policy_with(), turns_in(view, zones)
-    batches = in_batches(turns, view, Options(at_once=None), policy)
+    batches = batch_numbers(turns, view, Options(at_once=None), policy)
     for batch in set(batches):
         those = [t for t, number in zip(turns, batches, strict=True) if number == batch]
         assert len({turn.zone for turn in those}) == 1
@@ -168,7 +168,7 @@ def test_a_plan_says_what_keeps_a_zone_from_going_at_once() -> None:
     view = whole(PartitionView("t", 0, 20, (10, 11, 20), (10, 11, 20), 1))
     turns = turns_in(replace(view, voters=()), [ZONES[0]])
     options, policy = Options(at_once=None), policy_with()
-    batches = in_batches(turns, view, options, policy)
+    batches = batch_numbers(turns, view, options, policy)
     assert batches == [1, 2, 2, 1] or len(set(batches)) > 1
     (said,) = partings(turns, batches, view, policy)
     assert said.startswith("Brokers of us-east-1a go in ")
@@ -212,7 +212,7 @@ def test_the_lease_is_held_by_one_or_by_one_party(taken: list[tuple[str, str, fl
             continue
         decision = grant(leases, holder, now, 30, party=PARTIES[holder], node_id=1)
         assert decision.granted == (
-            in_the_way(leases, holder, PARTIES[holder], now) in {None, holder}
+            blocking_holder(leases, holder, PARTIES[holder], now) in {None, holder}
         )
         leases = decision.leases
         if decision.granted:
@@ -241,8 +241,8 @@ def test_a_lease_that_was_used_keeps_everybody_else_out_however_long_it_takes(
 
 def test_an_instance_does_not_wait_for_its_own_earlier_round() -> None:
     used = (Lease("i-1", 30.0, 10, None, 0.0, 0.0),)
-    assert in_the_way(used, "i-1.2", None, 99.0) is None
-    assert in_the_way(used, "i-10", None, 99.0) == "i-1"
+    assert blocking_holder(used, "i-1.2", None, 99.0) is None
+    assert blocking_holder(used, "i-10", None, 99.0) == "i-1"
     again = begin(grant(used, "i-1.2", 99.0, 30).leases, "i-1.2", 99.0, 30)
     assert again.granted
     assert release(again.leases, "i-1.2", ended=True) == ()
@@ -252,7 +252,7 @@ def test_what_is_out_already_is_noted_beside_whoever_holds_the_lease() -> None:
     held = grant((), "i-1", 0.0, 30).leases
     both = grant(held, "i-2", 0.0, 30, node_id=20, out=True)
     assert both.granted
-    assert in_the_way(both.leases, "i-1", None, 1.0) == "i-2"
+    assert blocking_holder(both.leases, "i-1", None, 1.0) == "i-2"
     assert not begin(both.leases, "i-1", 1.0, 30).granted
     assert begin(both.leases, "i-1", 1.0, 30, forced=True).granted
 
@@ -263,14 +263,14 @@ def test_who_holds_it_together_knows_of_each_other() -> None:
     assert companions(leases, "i-2", "a", 1.0) == {10}
     assert companions(leases, "i-2", "a", 31.0) == frozenset()
     assert companions(leases, "i-3", None, 1.0) == frozenset()
-    assert in_the_way(leases, "i-3", None, 1.0) == "i-1"
+    assert blocking_holder(leases, "i-3", None, 1.0) == "i-1"
 
 
 def test_the_next_party_of_a_zone_waits_for_whoever_the_last_has_left_out() -> None:
     first, next_ = (party_name("run", "us-east-1a", ids) for ids in ((10, 11), (12, 13)))
     used = begin(grant((), "i-1", 0.0, 30, party=first, node_id=10).leases, "i-1", 1.0, 30)
-    assert in_the_way(used.leases, "i-2", first, 99.0) is None
-    assert in_the_way(used.leases, "i-3", next_, 99.0) == "i-1"
+    assert blocking_holder(used.leases, "i-2", first, 99.0) is None
+    assert blocking_holder(used.leases, "i-3", next_, 99.0) == "i-1"
     assert used.leases[0].nodes == {10, 11}
 
 

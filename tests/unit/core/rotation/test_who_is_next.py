@@ -76,7 +76,7 @@ def test_one_that_may_not_go_does_not_stop_those_behind_it() -> None:
 
 def test_the_one_that_was_passed_over_is_tried_again_first() -> None:
     run = next_step(refused(10), seen_at(LATER, busy=(10,)), policy_with()).run
-    back = run.with_turn(replace(run.turn_of(20), phase=Phase.DONE))
+    back = run.replace_turn(replace(run.turn_of(20), phase=Phase.DONE))
     assert begun(next_step(back, seen_at(500.0), policy_with())) == [10]
     # Refused all the while, it holds nobody up for another minute.
     assert begun(next_step(back, seen_at(500.0, busy=(10,)), policy_with())) == [30]
@@ -121,7 +121,7 @@ def test_while_somebody_goes_nobodys_deadline_counts() -> None:
     for now in (LATER, LATER + OVERTAKEN_AFTER_SECONDS):
         run = next_step(run, seen_at(now, busy=(10, 20)), policy).run
     assert run.turn_of(30).phase is Phase.LEAVING
-    back = run.with_turn(replace(run.turn_of(30), phase=Phase.DONE))
+    back = run.replace_turn(replace(run.turn_of(30), phase=Phase.DONE))
     step = next_step(back, seen_at(5_000.0, busy=(10, 20)), policy)
     assert step.run.state is RunState.RUNNING
 

@@ -24,9 +24,9 @@ from core.volumes.views import (
     ModificationState,
     VolumeSet,
     VolumeView,
+    add_observation,
+    add_request,
     forecast,
-    with_observation,
-    with_request,
 )
 
 BOOK = pricing.book("us-east-1")
@@ -137,7 +137,7 @@ class Simulation:
         """
         if self.dice.random() < self.strangers and self.ec2.may_modify(now):
             self.ec2.modify(self.ec2.shape, now, 600, fails=False)
-        self.history = with_observation(self.history, self.ec2.told(now), self.ec2.shape, now)
+        self.history = add_observation(self.history, self.ec2.told(now), self.ec2.shape, now)
         seen = self._set(now)
         self._remember(step, now)
         before = self.ec2.may_modify(now)
@@ -164,7 +164,7 @@ class Simulation:
             target=decision.target,
             kind=decision.kind.value,
         )
-        self.history = with_request(self.history, asked)
+        self.history = add_request(self.history, asked)
         fails = self.dice.random() < self.failures
         takes = self.dice.choice([600, 3600, 4 * 3600, 8 * 3600])
         self.ec2.modify(decision.target, now + 5, takes, fails=fails)

@@ -12,13 +12,13 @@ from core.volumes.views import (
     History,
     Modification,
     ModificationState,
+    add_observation,
+    add_request,
+    end_modification,
     free_slots,
     ledger_from_json,
     ledger_to_json,
     next_slot_at,
-    with_end,
-    with_observation,
-    with_request,
 )
 from tests.unit.core.volumes.views import DAY, HOUR, LOOKED, NOW, ended_modification, history
 
@@ -37,13 +37,13 @@ def test_a_volume_nobody_looked_at_has_no_slot() -> None:
 
 
 def test_a_first_look_that_finds_nothing_of_today_finds_four_slots() -> None:
-    assert free_slots(with_observation(History(), None, Gp3(100), NOW), NOW) == 4
-    old = with_observation(History(), foreign(2 * DAY), GROWN, NOW)
+    assert free_slots(add_observation(History(), None, Gp3(100), NOW), NOW) == 4
+    old = add_observation(History(), foreign(2 * DAY), GROWN, NOW)
     assert free_slots(old, NOW) == 4
 
 
 def test_a_first_look_that_finds_one_of_today_counts_all_as_used() -> None:
-    seen = with_observation(History(), foreign(HOUR), GROWN, NOW)
+    seen = add_observation(History(), foreign(HOUR), GROWN, NOW)
     assert free_slots(seen, NOW) == 0
     assert free_slots(seen, NOW + 22 * HOUR) == 0
     # From then on nothing before the first look is within the window.
@@ -62,47 +62,47 @@ def test_a_failed_modification_has_used_its_slot() -> None:
 
 
 def test_a_request_becomes_the_modification_that_answers_it() -> None:
-    asked = with_request(
+    asked = add_request(
         LOOKED, ended_modification(60, GROWN, ModificationState.REQUESTED, reason="it fills")
     )
-    seen = with_observation(asked, foreign(30, ModificationState.OPTIMIZING), GROWN, NOW)
+    seen = add_observation(asked, foreign(30, ModificationState.OPTIMIZING), GROWN, NOW)
     assert [(m.state, m.reason, m.started_at) for m in seen.modifications] == [
         (ModificationState.OPTIMIZING, "it fills", NOW - 30)
     ]
-    ended = with_end(seen, ModificationState.COMPLETED, NOW + HOUR)
+    ended = end_modification(seen, ModificationState.COMPLETED, NOW + HOUR)
     assert ended.under_way is None
     assert ended.modifications[0].ended_at == NOW + HOUR
 
 
 def test_a_request_that_ec2_never_had_to_hear_of_is_forgotten() -> None:
-    asked = with_request(LOOKED, ended_modification(60, GROWN, ModificationState.REQUESTED))
-    assert with_observation(asked, None, GROWN, NOW).under_way is not None
-    later = with_observation(asked, None, GROWN, NOW + HOUR)
+    asked = add_request(LOOKED, ended_modification(60, GROWN, ModificationState.REQUESTED))
+    assert add_observation(asked, None, GROWN, NOW).under_way is not None
+    later = add_observation(asked, None, GROWN, NOW + HOUR)
     assert later.modifications == ()
-    assert with_observation(asked, None, Gp3(100), NOW + HOUR).under_way is not None
+    assert add_observation(asked, None, Gp3(100), NOW + HOUR).under_way is not None
 
 
 def test_somebody_elses_modification_counts() -> None:
-    seen = with_observation(LOOKED, foreign(60), GROWN, NOW)
+    seen = add_observation(LOOKED, foreign(60), GROWN, NOW)
     assert free_slots(seen, NOW) == 3
     assert not seen.modifications[0].ours
 
 
 def test_an_announcement_of_an_end_nobody_saw_begin_changes_nothing() -> None:
-    assert with_end(LOOKED, ModificationState.COMPLETED, NOW) == LOOKED
-    asked = with_request(LOOKED, ended_modification(60, GROWN, ModificationState.REQUESTED))
-    assert with_end(asked, ModificationState.COMPLETED, NOW) == asked
+    assert end_modification(LOOKED, ModificationState.COMPLETED, NOW) == LOOKED
+    asked = add_request(LOOKED, ended_modification(60, GROWN, ModificationState.REQUESTED))
+    assert end_modification(asked, ModificationState.COMPLETED, NOW) == asked
 
 
 def test_after_a_long_blindness_what_was_missed_counts_as_used() -> None:
     blind = replace(LOOKED, looked_at=NOW - 5 * HOUR)
-    assert free_slots(with_observation(blind, foreign(HOUR), GROWN, NOW), NOW) == 0
-    assert free_slots(with_observation(blind, foreign(6 * HOUR), GROWN, NOW), NOW) == 3
+    assert free_slots(add_observation(blind, foreign(HOUR), GROWN, NOW), NOW) == 0
+    assert free_slots(add_observation(blind, foreign(6 * HOUR), GROWN, NOW), NOW) == 3
 
 
 def test_the_next_one_says_that_the_one_before_is_over() -> None:
     running = history(foreign(2 * HOUR, ModificationState.OPTIMIZING, Gp3(150)))
-    seen = with_observation(running, foreign(60, ModificationState.MODIFYING), GROWN, NOW)
+    seen = add_observation(running, foreign(60, ModificationState.MODIFYING), GROWN, NOW)
     assert [m.state for m in seen.modifications] == [
         ModificationState.COMPLETED,
         ModificationState.MODIFYING,

@@ -12,9 +12,9 @@ from core.volumes.series import (
     WANTED,
     WantedMetric,
     Whose,
-    before_due,
     expression,
     hours_due,
+    name_before_due,
     sample_key,
     slices,
 )
@@ -39,7 +39,7 @@ def test_what_is_filed_is_not_due_and_the_oldest_hour_comes_first() -> None:
 
 
 def test_every_hour_that_may_be_due_is_listed_after_where_the_list_begins() -> None:
-    assert all(sample_key(hour) > before_due(NOON) for hour in hours_due(NOON, ()))
+    assert all(sample_key(hour) > name_before_due(NOON) for hour in hours_due(NOON, ()))
 
 
 def test_a_brokers_own_counters_are_asked_for_without_those_of_its_topics() -> None:

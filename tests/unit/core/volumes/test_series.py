@@ -13,10 +13,10 @@ MINUTES = [60.0 * n for n in range(20)]
 
 def found(**by_metric: float) -> dict[str, dict[str, dict[float, float]]]:
     """Return 20 minutes of every series of a volume at a constant, those named at another."""
-    values = dict.fromkeys(series.OF_LOAD, 0.0) | {
+    values = dict.fromkeys(series.LOAD_METRICS, 0.0) | {
         f"aws_ebs_csi_{name}_total": value for name, value in by_metric.items()
     }
-    assert len(values) == len(series.OF_LOAD)
+    assert len(values) == len(series.LOAD_METRICS)
     return {metric: {VOLUME: dict.fromkeys(MINUTES, value)} for metric, value in values.items()}
 
 
@@ -57,7 +57,7 @@ def test_a_missing_series_leaves_its_figure_unknown_and_is_named(
     of = series.load(VOLUME, told)
     assert getattr(of, unknown) is None
     assert not series.is_whole(of)
-    (gap,) = series.gaps(told, [VOLUME], series.OF_LOAD, "scrape it")
+    (gap,) = series.gaps(told, [VOLUME], series.LOAD_METRICS, "scrape it")
     assert gap == f"Prometheus has no {missing} of vol-0a; scrape it"
 
 
