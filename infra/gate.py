@@ -26,7 +26,7 @@ from core.settings.functions import GateSettings
 from infra import iam
 from infra.charts import pods
 from infra.functions import definition
-from infra.functions.definition import Definition, Scope, look, write_incidents
+from infra.functions.definition import Definition, Scope, write_incidents
 from infra.functions.function import Late, keep, settings, short
 from infra.functions.loop import Names, grant
 from infra.network import policy
@@ -37,7 +37,7 @@ NAMESPACE = "kube-system"
 def _may(scope: Scope) -> Sequence[iam.Statement]:
     return [
         *write_incidents(scope),
-        look("autoscaling:DescribeAutoScalingGroups", "ec2:DescribeInstances"),
+        iam.look("autoscaling:DescribeAutoScalingGroups", "ec2:DescribeInstances"),
     ]
 
 
@@ -200,17 +200,16 @@ class EvictionGate(pulumi.ComponentResource):
         self._labels = {"app.kubernetes.io/name": cluster.gate_name}
         operator = naming.operator_account(cluster.operator_namespace)
         operators = (operator, *self._gate.operators)
-        role, association = iam.pod_role(
-            f"{name}-role",
+        role, first = iam.controller_role(
+            name,
             role_name=f"{cluster.prefix}-gate",
             eks_cluster=cluster.eks_cluster,
-            namespace=NAMESPACE,
             service_account=cluster.gate_name,
+            statements=GATE.may(args.scope),
             parent=self,
         )
-        permission = iam.allow(f"{name}-policy", role, GATE.may(args.scope), self)
         grant(Names(type="", component=name), GATE, cluster, role, parent=self)
-        deployment = self._deployment(operators, [association, permission])
+        deployment = self._deployment(operators, first)
         self._webhooks(operators, deployment)
         self.register_outputs({})
 

@@ -20,7 +20,6 @@ from infra.eks.addon_versions import version
 from infra.tags import Tags
 from infra.versions import ADDONS
 
-NAMESPACE = "kube-system"
 VOLUME_DRIVER, NETWORK_PLUGIN = "aws-ebs-csi-driver", "vpc-cni"
 BEFORE_NODES = (NETWORK_PLUGIN, "kube-proxy", "eks-pod-identity-agent")
 # The agent writes what is wrong with a machine on its Node (core.incidents.sweep).
@@ -105,7 +104,6 @@ def _pod_role(
         f"{name}-{needed.short_name}",
         role_name=f"{spec.prefix}-{needed.short_name}",
         eks_cluster=cluster.name,
-        namespace=NAMESPACE,
         service_account=needed.service_account,
         parent=parent,
     )

@@ -36,7 +36,6 @@ from infra.functions.definition import (
     find_open,
     keep_the_ledger,
     know,
-    look,
     on_items,
     read_queue,
     read_settings,
@@ -129,7 +128,7 @@ def _interruption_may(scope: Scope) -> Sequence[iam.Statement]:
     return [
         read_queue(scope, "events"),
         *write_incidents(scope),
-        look("ec2:DescribeInstances", "ec2:DescribeVolumes", "ec2:DescribeAvailabilityZones"),
+        iam.look("ec2:DescribeInstances", "ec2:DescribeVolumes", "ec2:DescribeAvailabilityZones"),
     ]
 
 
@@ -148,7 +147,7 @@ def _rotate_may(scope: Scope) -> Sequence[iam.Statement]:
         send(scope, "AskForATurn", "ticks"),
         *keep_the_ledger(scope),
         find_open(scope),
-        look(
+        iam.look(
             "autoscaling:DescribeAutoScalingGroups",
             "ec2:DescribeImages",
             "ec2:DescribeInstances",
@@ -229,7 +228,7 @@ def _sweep_may(scope: Scope) -> Sequence[iam.Statement]:
     filed = f"arn:{account.partition}:s3:::{bucket}/{ledger.PREFIX}*"
     return [
         *write_incidents(scope),
-        look(
+        iam.look(
             "autoscaling:DescribeAutoScalingGroups",
             "ec2:DescribeAvailabilityZones",
             "ec2:DescribeInstances",
@@ -269,7 +268,7 @@ ACTION = "CreateReplaceRootVolumeTask"
 def _tick_may(scope: Scope) -> Sequence[iam.Statement]:
     return [
         *write_incidents(scope),
-        look(
+        iam.look(
             "autoscaling:DescribeAutoScalingGroups",
             "ec2:DescribeAvailabilityZones",
             "ec2:DescribeInstances",
@@ -483,7 +482,7 @@ KEYS = "volume#*"
 def _volumes_may(scope: Scope) -> Sequence[iam.Statement]:
     rotation = f"rotation#{scope.cluster.name}"
     return [
-        look(
+        iam.look(
             "cloudwatch:GetMetricData",
             "ec2:DescribeInstances",
             "ec2:DescribeVolumes",

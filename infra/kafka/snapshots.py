@@ -132,10 +132,5 @@ def _statements(prefix: str, account: iam.Account) -> list[iam.Statement]:
             resources=[snapshots],
             conditions=ours,
         ),
-        iam.Statement(
-            sid="LookAround",
-            actions=["ec2:DescribeInstances", "ec2:DescribeSnapshots", "ec2:DescribeVolumes"],
-            # None of them takes a resource.
-            resources=iam.ANY_RESOURCE,
-        ),
+        iam.look("ec2:DescribeInstances", "ec2:DescribeSnapshots", "ec2:DescribeVolumes"),
     ]
