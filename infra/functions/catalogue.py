@@ -582,21 +582,20 @@ ALONE = (HEALTH, VOLUMES)
 EVERY = (*LOOP, *ALONE, SAMPLES, SLACK, WEBHOOK)
 
 
-# Of a cluster that exists: what carries its incidents, and λ health beside it.
-WATCHING = (INTERRUPTION, TICK, SWEEP)
-# A person begins a rotation.
-ACTING = (*WATCHING, ROTATE)
-
-
 def carrying(cluster: Operated) -> Sequence[Definition]:
-    """Return the functions that carry incidents at a cluster's level."""
-    return ACTING if cluster.acts else WATCHING
+    """Return the functions that carry incidents: a rotation is for whoever acts."""
+    return LOOP if cluster.acts else [each for each in LOOP if each is not ROTATE]
+
+
+def alone(cluster: Operated) -> Sequence[Definition]:
+    """Return the functions beside them; volumes of a cluster that exists are its owner's."""
+    return ALONE if cluster.level == OWN else [HEALTH]
 
 
 def functions(cluster: Operated) -> Sequence[Definition]:
     """Return the functions of a cluster: those for a Slack or a Prometheus, where there is one."""
     if cluster.level != OWN:
-        return (*carrying(cluster), HEALTH, *([SLACK] if cluster.slack else []))
+        return (*carrying(cluster), *alone(cluster), *([SLACK] if cluster.slack else []))
     left_out = [] if cluster.slack else [SLACK]
     left_out += [] if cluster.prometheus else [SAMPLES]
     return [each for each in EVERY if each not in left_out]

@@ -14,7 +14,7 @@ is felt there and nowhere else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import pulumi
@@ -22,7 +22,7 @@ import pulumi_aws as aws
 
 from core.cluster.operated import Operated
 from core.constants import STORIES_MAX_RECEIVE_COUNT, TICKS_MAX_RECEIVE_COUNT
-from infra.functions.catalogue import LOOP, SLACK, TICK
+from infra.functions.catalogue import SLACK, TICK, carrying
 from infra.functions.definition import Definition, RbacGroup, Scope
 from infra.functions.function import FunctionArgs, LambdaFunction, Shared, feed, keep, settings
 from infra.functions.packaging import FunctionPackage
@@ -178,8 +178,6 @@ class LoopFunctions(pulumi.ComponentResource):
         shared: Shared,
         events_queue_arn: pulumi.Input[str],
         opts: pulumi.ResourceOptions | None = None,
-        *,
-        definitions: Sequence[Definition] = LOOP,
     ) -> None:
         super().__init__(LOOP_TYPE, name, None, opts)
         cluster, functions = shared.scope.cluster, dict[str, LambdaFunction]()
@@ -193,11 +191,11 @@ class LoopFunctions(pulumi.ComponentResource):
             self,
         )
         late = {**shared.late, "ticks_queue_url": self.ticks_queue.url}
-        told = {each.name: settings(each, cluster, late) for each in definitions}
+        told = {each.name: settings(each, cluster, late) for each in carrying(cluster)}
         # What they keep is the same for all: the API server, pools' labels, Kafka's addresses.
         kept = keep(f"{name}-kept", "loop", late["ledger_table"], told[TICK.name], self)
         sources = {"events": events_queue_arn, "ticks": self.ticks_queue.arn}
-        for each in definitions:
+        for each in carrying(cluster):
             called = f"{name}-{each.name}"
             function = shared.function(called, each, told[each.name], kept, self)
             functions[each.name] = function
