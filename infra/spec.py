@@ -96,7 +96,7 @@ def problems_of(spec: ClusterSpec) -> list[str]:
     kubernetes = spec.kubernetes
     found = [
         *contradictions.problems(spec),
-        *(breach.sentence for breach in limits.check(spec)),
+        *limits.problems(spec),
         *addon_versions.problems(kubernetes.version, kubernetes.addon_versions),
         *(violation.sentence for violation in timing.check(spec)),
         *(_refusal(each) for each in description_findings(spec)[0] if stops_up(each)),

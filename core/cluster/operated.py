@@ -28,7 +28,6 @@ from core.settings.probe import ProbeBudget
 from core.settings.prometheus_address import Address
 from core.settings.volumes import PoolSettings, PrometheusSettings, VolumeSettings
 from core.timing import FACTS, drain_life_seconds, eviction_life_seconds
-from core.volumes.sizing import Gp3, Performance
 
 SASL = {"scram-sha-512", "oauth", "aws-iam"}
 
@@ -294,7 +293,5 @@ def volumes(spec: ClusterSpec) -> VolumeSettings:
 def _pool(spec: ClusterSpec, pool: NodePool) -> PoolSettings:
     return PoolSettings(
         policy=pool.policy(apply=spec.volumes.applies),
-        volumes=tuple(
-            Gp3(v.size_gib, Performance(v.iops, v.throughput_mib_per_s)) for v in pool.volumes
-        ),
+        volumes=tuple(volume.gp3 for volume in pool.volumes),
     )

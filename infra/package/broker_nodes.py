@@ -10,6 +10,7 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
+from core.cluster.adopted_names import CALLED
 from core.cluster.timings import Timings
 from core.constants import HOOKS
 from core.naming import CLUSTER_TAG, kafka_node_pool
@@ -144,7 +145,7 @@ class BrokerNodes(pulumi.ComponentResource):
 
 
 def _facts(args: BrokerNodesArgs) -> groups.BrokerNodesArgs:
-    cluster = facts.text(args, "cluster", facts.CALLED, "shop-orders")
+    cluster = facts.text(args, "cluster", CALLED, "shop-orders")
     subnets = facts.by_key(args, "subnet_ids", ZONE, "availability zones like us-east-1a")
     pool = groups.MachinePool(
         name=facts.text(args, "pool", POOL, "broker", "broker"),
