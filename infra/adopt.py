@@ -29,7 +29,7 @@ from infra.charts.nth import NodeTerminationHandler, NodeTerminationHandlerArgs
 from infra.functions import packaging
 from infra.functions.catalogue import alone, carrying
 from infra.functions.definition import Scope
-from infra.functions.function import FunctionPlacement, Shared, in_cluster
+from infra.functions.function import FunctionPlacement, Shared, server_addresses
 from infra.functions.ledger import ArchiveBucket, LedgerTable
 from infra.functions.loop import NAMES, Alone, FunctionAccess, LoopFunctions, Stories
 from infra.functions.termination import Group, Termination, TerminationArgs
@@ -151,7 +151,7 @@ class Operations(pulumi.ComponentResource):
             ),
             opts=child,
         )
-        late = in_cluster(cluster.eks_cluster, args.endpoint, args.authority, args.bootstrap)
+        late = server_addresses(cluster.eks_cluster, args.endpoint, args.authority, args.bootstrap)
         if cluster.installs_handler:
             late = {**late, "nth_queue_url": announced.handlers_queue.url}
         made = IncidentFunctions(

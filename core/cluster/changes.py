@@ -375,12 +375,14 @@ def _made_anew(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
             )
 
 
-def _running(spec: ClusterSpec, of: Callable[[Role], bool] = lambda _role: True) -> dict[int, str]:
+def _running(
+    spec: ClusterSpec, has_role: Callable[[Role], bool] = lambda _role: True
+) -> dict[int, str]:
     """Return the KafkaNodePool of each Kafka node of some roles that runs, by node id."""
     return {
         node_id: naming.kafka_node_pool(pool.name, zone)
         for pool in spec.pools
-        if of(pool.role)
+        if has_role(pool.role)
         for zone, ids in spec.node_ids_of(pool).items()
         for node_id in ids[: pool.nodes_per_zone]
     }

@@ -113,7 +113,7 @@ class Operated:
         return named if self.level == OWN else named.replace(":", f":{self.prefix}:", 1)
 
 
-def of_spec(spec: ClusterSpec) -> Operated:
+def operated_cluster(spec: ClusterSpec) -> Operated:
     """Return what is operated of a cluster that our own stacks make."""
     connect = spec.connect
     workers = 0 if connect is None else connect.replicas

@@ -20,7 +20,7 @@ from core import naming
 from core.cluster import ClusterSpec, limits
 from infra import iam
 from infra.charts import pods
-from infra.tags import Tags
+from infra.tags import cluster_tags
 from infra.versions import LBC_CHART, LBC_CHART_VERSION, LBC_REPOSITORY
 
 KIND = "CustomResourceDefinition"
@@ -188,7 +188,8 @@ def statements(spec: ClusterSpec, account: iam.Account) -> list[iam.Statement]:
             resources=[account.arn("elasticloadbalancing", f"targetgroup/{names}/*")],
             conditions={
                 "StringEquals": {
-                    f"aws:ResourceTag/{key}": value for key, value in Tags.of(spec).identity.items()
+                    f"aws:ResourceTag/{key}": value
+                    for key, value in cluster_tags(spec).identity.items()
                 }
             },
         ),

@@ -17,7 +17,7 @@ from core.cluster import ClusterSpec
 from core.cluster.limits import NODE_MONITORING
 from infra import encryption, iam
 from infra.eks.addon_versions import version
-from infra.tags import Tags
+from infra.tags import cluster_tags
 from infra.versions import ADDONS
 
 VOLUME_DRIVER, NETWORK_PLUGIN = "aws-ebs-csi-driver", "vpc-cni"
@@ -79,7 +79,7 @@ def install(
     parent: pulumi.Resource,
 ) -> aws.eks.Addon:
     """Create an add-on, and before it the role of its pods: they get credentials as they start."""
-    told = configuration(addon, spec.region, Tags.of(spec).everywhere)
+    told = configuration(addon, spec.region, cluster_tags(spec).everywhere)
     return aws.eks.Addon(
         f"{name}-addon-{addon}",
         cluster_name=cluster.name,

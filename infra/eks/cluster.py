@@ -22,7 +22,7 @@ from infra import encryption, iam
 from infra.eks import addons, launch
 from infra.eks.launch import Launch, launch_template
 from infra.network.vpc import Site
-from infra.tags import Tags
+from infra.tags import cluster_tags
 
 
 def kubeconfig(name: str, region: str, endpoint: str, ca: str, profile: str | None = None) -> str:
@@ -225,7 +225,7 @@ class EksCluster(pulumi.ComponentResource):
             f"{self._name}-system-template",
             Launch(
                 template_name=system,
-                tags=Tags.of(self._spec).with_name(system),
+                tags=cluster_tags(self._spec).name_tags(system),
                 encryption_key=self._spec.encryption_key,
             ),
             self,

@@ -305,7 +305,7 @@ def _hold(scope: Scope) -> Sequence[iam.Statement]:
     if not names:
         return []
     if scope.cluster.level == OWN:
-        names = tuple(dict.fromkeys(map(naming.in_every_zone, names)))
+        names = tuple(dict.fromkeys(map(naming.group_pattern, names)))
     return [
         iam.Statement(
             sid="HoldAndReleaseNodes",

@@ -66,7 +66,7 @@ def _shared_fields(cluster: Operated, function: str) -> dict[str, Any]:
     }
 
 
-def in_cluster(
+def server_addresses(
     eks_cluster: str,
     endpoint: pulumi.Input[str],
     authority: pulumi.Input[str],

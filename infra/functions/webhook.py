@@ -19,7 +19,7 @@ import pulumi_kubernetes as k8s
 
 from core import naming
 from core.cluster import ClusterSpec
-from core.cluster.operated import of_spec
+from core.cluster.operated import operated_cluster
 from core.settings.functions import WebhookSettings
 from infra import iam
 from infra.functions import packaging
@@ -73,7 +73,7 @@ class Webhook(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        self._name, self._scope = name, Scope(cluster=of_spec(spec), account=account)
+        self._name, self._scope = name, Scope(cluster=operated_cluster(spec), account=account)
         self._child = pulumi.ResourceOptions(parent=self)
         shared = aws.secretsmanager.Secret(
             f"{name}-token",

@@ -19,7 +19,7 @@ from core.constants import RETAIN_VOLUME
 from core.instances import table
 from core.volumes.deciding import class_of
 from core.volumes.sizing import Performance, lesser, steps
-from infra.tags import Tags
+from infra.tags import cluster_tags
 
 TYPE = "stillwater:infra:Storage"
 # Kubernetes keeps a class until its last volume has left it, and ours outlive the cluster's claims:
@@ -54,7 +54,7 @@ class KafkaStorage(pulumi.ComponentResource):
                 "encrypted": "true",
                 **({} if spec.encryption_key is None else {"kmsKeyId": spec.encryption_key}),
                 "csi.storage.k8s.io/fstype": "xfs",
-                **volume_tags(Tags.of(spec).of_volume(spec.prefix)),
+                **volume_tags(cluster_tags(spec).volume_tags(spec.prefix)),
             },
             volume_binding_mode="WaitForFirstConsumer",
             allow_volume_expansion=True,

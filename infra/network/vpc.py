@@ -24,7 +24,7 @@ from core import naming
 from core.cluster import ClusterSpec, ExistingNetwork
 from core.cluster.limits import PRIVATE_BITS, ZONE_BITS, ZONE_LETTERS
 from core.errors import InvalidInput
-from infra.tags import Tags
+from infra.tags import cluster_tags
 
 NETWORK_TYPE = "stillwater:infra:Network"
 PUBLIC_BITS = ZONE_BITS + 4
@@ -105,7 +105,7 @@ class Network(pulumi.ComponentResource):
         self.register_outputs({"vpc_id": vpc.id, "private_subnet_ids": private})
 
     def _tags(self, role: str) -> dict[str, str]:
-        return Tags.of(self._spec).with_name(f"{self._spec.prefix}-{role}")
+        return cluster_tags(self._spec).name_tags(f"{self._spec.prefix}-{role}")
 
     def _subnet(
         self, zone: str, vpc: aws.ec2.Vpc, role: str, block: str, **tags: str
@@ -262,7 +262,7 @@ class Endpoints(pulumi.ComponentResource):
         return f"com.amazonaws.{self._spec.region}.{service}"
 
     def _tags(self, role: str) -> dict[str, str]:
-        return Tags.of(self._spec).with_name(f"{self._spec.prefix}-{role}")
+        return cluster_tags(self._spec).name_tags(f"{self._spec.prefix}-{role}")
 
     def _gateway(self, service: str) -> None:
         endpoint = aws.ec2.VpcEndpoint(

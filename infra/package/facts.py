@@ -114,7 +114,7 @@ def bill_tags(given: Mapping[str, Any]) -> tuple[str | None, str | None]:
     return cluster, pool
 
 
-def by_key(
+def names_by_key(
     given: Mapping[str, Any], key: str, form: re.Pattern[str] = KEY, allowed: str = KEYS
 ) -> dict[str, pulumi.Input[str]]:
     """Return names by keys of the program's own; the names may be known later."""

@@ -17,7 +17,7 @@ from core.errors import InvalidInput
 from infra import adopt, gate
 from infra.adopt import refuse_others
 from infra.functions.definition import Scope
-from infra.functions.function import in_cluster
+from infra.functions.function import server_addresses
 from infra.iam import Account
 from infra.package import facts
 
@@ -323,7 +323,7 @@ class EvictionGate(pulumi.ComponentResource):
                 late={
                     "ledger_table": args["ledger_table"],
                     "ticks_queue_url": args["ticks_queue_url"],
-                    **in_cluster(
+                    **server_addresses(
                         cluster.eks_cluster,
                         args["endpoint"],
                         args["certificate_authority"],

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pulumi
 
-from core.cluster.operated import of_spec
+from core.cluster.operated import operated_cluster
 from core.naming import FOUNDATION, KAFKA, PLATFORM
 from infra.adopt import IncidentFunctions
 from infra.functions import packaging
 from infra.functions.definition import Scope
-from infra.functions.function import FunctionPlacement, Shared, in_cluster
+from infra.functions.function import FunctionPlacement, Shared, server_addresses
 from infra.functions.loop import HandlerNetwork, HandlerNetworkArgs
 from infra.loadbalancing import advertised_ports
 from infra.nodes.hooks import DepartureHooks
@@ -19,7 +19,7 @@ from stacks.layer import Layer
 def build(layer: Layer) -> None:
     spec = layer.spec
     foundation, platform = layer.earlier(FOUNDATION), layer.earlier(PLATFORM)
-    cluster = of_spec(spec)
+    cluster = operated_cluster(spec)
     network = HandlerNetwork(
         "handlers-network",
         HandlerNetworkArgs(
@@ -40,7 +40,7 @@ def build(layer: Layer) -> None:
             package=packaging.build(own_prices=layer.own_prices),
             late={
                 "nth_queue_url": platform.text("nth_queue_url"),
-                **in_cluster(
+                **server_addresses(
                     cluster.eks_cluster,
                     endpoint=foundation.text("eks_endpoint"),
                     authority=foundation.text("eks_ca"),
