@@ -33,7 +33,7 @@ from infra.functions.function import FunctionPlacement, Shared, server_addresses
 from infra.functions.ledger import ArchiveBucket, LedgerTable
 from infra.functions.loop import NAMES, Alone, FunctionAccess, LoopFunctions, Stories
 from infra.functions.termination import Group, Termination, TerminationArgs
-from infra.gate import EvictionGate, EvictionGateArgs
+from infra.gate import EvictionGate
 from infra.nodes.hooks import Hooks, HooksArgs
 
 
@@ -99,7 +99,7 @@ class IncidentFunctions:
         }
         if cluster.eviction_gate is not None and makes_gate:
             late["ticks_queue_url"] = self.handlers.ticks_queue.url
-            EvictionGate(f"{below}gate", EvictionGateArgs(scope=scope, late=late), opts=on_both)
+            EvictionGate(f"{below}gate", scope, late, opts=on_both)
 
 
 TYPE = "stillwater:infra:Operations"

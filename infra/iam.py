@@ -98,12 +98,10 @@ def document(statements: Sequence[Mapping[str, Any]]) -> pulumi.Output[str]:
     return pulumi.Output.json_dumps({"Version": POLICY_VERSION, "Statement": list(statements)})
 
 
-def only_over_tls(
-    action: str, resources: Sequence[pulumi.Input[str]], sid: str = "OnlyOverTls"
-) -> dict[str, Any]:
+def only_over_tls(action: str, resources: Sequence[pulumi.Input[str]]) -> dict[str, Any]:
     """Return the statement that denies every request made without TLS."""
     return {
-        "Sid": sid,
+        "Sid": "OnlyOverTls",
         "Effect": "Deny",
         "Principal": "*",
         "Action": action,

@@ -24,7 +24,7 @@ from core.settings.functions import WebhookSettings
 from infra import iam
 from infra.functions import packaging
 from infra.functions.definition import Definition, Scope, know, on_items, send
-from infra.functions.function import FunctionArgs, LambdaFunction, settings
+from infra.functions.function import LambdaFunction, Shared
 
 TYPE = "stillwater:infra:Webhook"
 NAMESPACE = "kube-system"
@@ -129,16 +129,8 @@ class Webhook(pulumi.ComponentResource):
             "ticks_queue_url": scope.account.queue_url(naming.queue(prefix, "ticks")),
             "secret_arn": shared.arn,
         }
-        return LambdaFunction(
-            f"{self._name}-function",
-            FunctionArgs(
-                definition=WEBHOOK,
-                scope=scope,
-                package=packaging.build(),
-                settings=settings(WEBHOOK, scope.cluster, late),
-            ),
-            opts=self._child,
-        )
+        told = Shared(scope=scope, package=packaging.build(), late=late)
+        return LambdaFunction(f"{self._name}-function", WEBHOOK, told, opts=self._child)
 
     def _public_url(self, function: LambdaFunction) -> pulumi.Output[str]:
         url = aws.lambda_.FunctionUrl(

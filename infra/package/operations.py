@@ -318,19 +318,17 @@ class EvictionGate(pulumi.ComponentResource):
         )
         gate.EvictionGate(
             name,
-            gate.EvictionGateArgs(
-                scope=Scope(cluster=cluster, account=account),
-                late={
-                    "ledger_table": args["ledger_table"],
-                    "ticks_queue_url": args["ticks_queue_url"],
-                    **server_addresses(
-                        cluster.eks_cluster,
-                        args["endpoint"],
-                        args["certificate_authority"],
-                        description.kafkas[0].bootstrap or "",
-                    ),
-                },
-            ),
+            Scope(cluster=cluster, account=account),
+            {
+                "ledger_table": args["ledger_table"],
+                "ticks_queue_url": args["ticks_queue_url"],
+                **server_addresses(
+                    cluster.eks_cluster,
+                    args["endpoint"],
+                    args["certificate_authority"],
+                    description.kafkas[0].bootstrap or "",
+                ),
+            },
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.service = pulumi.Output.from_input(cluster.gate_name)
