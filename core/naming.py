@@ -273,7 +273,7 @@ def auto_scaling_group(prefix: str, pool: str, zone: str) -> str:
     return f"{prefix}-{pool}-{zone_suffix(zone)}"
 
 
-def in_every_zone(scaling_group: str) -> str:
+def group_pattern(scaling_group: str) -> str:
     """Return what a pool's groups match, whatever zone they are in: prod-orders-broker-?.
 
     A policy has 10,240 characters, in which the groups of fifty nodes would not all fit by name.

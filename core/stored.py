@@ -50,9 +50,9 @@ def own_document(record: Any) -> dict[str, Any]:
     }
 
 
-def values_in(of: type[Any], stored: Mapping[str, Any]) -> dict[str, Any]:
+def field_values(record_type: type[Any], stored: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of a record's fields, and under `unread` what none of them is."""
-    fields = of.__dataclass_fields__
+    fields = record_type.__dataclass_fields__
     found: dict[str, Any] = {k: v for k, v in stored.items() if k in fields and k != UNREAD}
     if len(found) < len(stored):
         found[UNREAD] = {k: v for k, v in stored.items() if k not in found}

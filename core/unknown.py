@@ -18,7 +18,7 @@ class Unknown:
     remedy: str = ""
 
 
-def of(part: Iterable[T] | Unknown) -> tuple[T, ...]:
+def known_items(part: Iterable[T] | Unknown) -> tuple[T, ...]:
     """Return what is known of a part: nothing where it could not be read."""
     return () if isinstance(part, Unknown) else tuple(part)
 

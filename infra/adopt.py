@@ -12,8 +12,7 @@ stands beside theirs where the description asks for one.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import pulumi
 import pulumi_aws as aws
@@ -28,13 +27,13 @@ from infra.alerts.topic import AlertTopic
 from infra.charts import pods
 from infra.charts.nth import NodeTerminationHandler, NodeTerminationHandlerArgs
 from infra.functions import packaging
-from infra.functions.catalogue import HEALTH, carrying
+from infra.functions.catalogue import alone, carrying
 from infra.functions.definition import Scope
-from infra.functions.function import FunctionPlacement, Shared, in_cluster
+from infra.functions.function import FunctionPlacement, Shared, server_addresses
 from infra.functions.ledger import ArchiveBucket, LedgerTable
 from infra.functions.loop import NAMES, Alone, FunctionAccess, LoopFunctions, Stories
 from infra.functions.termination import Group, Termination, TerminationArgs
-from infra.gate import EvictionGate, EvictionGateArgs
+from infra.gate import EvictionGate
 from infra.nodes.hooks import Hooks, HooksArgs
 
 
@@ -52,6 +51,55 @@ def refuse_others(groups: Sequence[str], ours: Collection[str], opts: pulumi.Inv
     ]
     if problems:
         raise InvalidInput(problems)
+
+
+class IncidentFunctions:
+    """Ledger, archive, alarms, the functions and the eviction gate, of our own stacks and beside
+    a cluster that exists; `below` begins their names in Pulumi's state.
+    """
+
+    alerts_topic: pulumi.Output[str] | None = None
+
+    def __init__(
+        self,
+        below: str,
+        shared: Shared,
+        events_queue_arn: pulumi.Input[str],
+        *,
+        makes_gate: bool = True,
+        on_aws: pulumi.ResourceOptions,
+        on_both: pulumi.ResourceOptions,
+    ) -> None:
+        scope, cluster = shared.scope, shared.scope.cluster
+        self.ledger = LedgerTable(f"{below}ledger", cluster, opts=on_aws)
+        self.archive = ArchiveBucket(f"{below}archive", scope, opts=on_aws)
+        table = self.ledger.table_name
+        late = {**shared.late, "ledger_table": table, "archive_bucket": self.archive.bucket}
+        if cluster.slack is not None:
+            stories = Stories(f"{below}stories", scope, shared.package, table, opts=on_aws)
+            late["stories_queue_url"] = stories.queue.url
+        if cluster.alerts.enabled:
+            self.alerts_topic = AlertTopic(f"{below}alerts", scope, opts=on_aws).topic_arn
+            late["alerts_topic_arn"] = self.alerts_topic
+        shared = replace(shared, late=late)
+        self.handlers = LoopFunctions(f"{below}handlers", shared, events_queue_arn, opts=on_aws)
+        self.functions = {
+            **self.handlers.functions,
+            **{
+                each.name: Alone(each, shared, below=below, opts=on_both).function
+                for each in alone(cluster)
+            },
+        }
+        self.access = {
+            each.name: FunctionAccess(
+                each, cluster, self.functions[each.name].role, below=below, opts=on_both
+            )
+            for each in (*carrying(cluster), *alone(cluster))
+            if each.name in NAMES
+        }
+        if cluster.eviction_gate is not None and makes_gate:
+            late["ticks_queue_url"] = self.handlers.ticks_queue.url
+            EvictionGate(f"{below}gate", scope, late, opts=on_both)
 
 
 TYPE = "stillwater:infra:Operations"
@@ -89,10 +137,6 @@ class Operations(pulumi.ComponentResource):
     ) -> None:
         super().__init__(TYPE, name, None, opts)
         cluster, child = args.cluster, pulumi.ResourceOptions(parent=self)
-        definitions, below = carrying(cluster), f"{name}-"
-        scope, package = Scope(cluster=cluster, account=args.account), packaging.build()
-        ledger = LedgerTable(f"{name}-ledger", cluster, opts=child)
-        archive = ArchiveBucket(f"{name}-archive", scope, opts=child)
         announced = Termination(
             f"{name}-termination",
             TerminationArgs(
@@ -107,45 +151,24 @@ class Operations(pulumi.ComponentResource):
             ),
             opts=child,
         )
-        late: dict[str, pulumi.Input[Any]] = {
-            "ledger_table": ledger.table_name,
-            "archive_bucket": archive.bucket,
-            **in_cluster(cluster.eks_cluster, args.endpoint, args.authority, args.bootstrap),
-        }
+        late = server_addresses(cluster.eks_cluster, args.endpoint, args.authority, args.bootstrap)
         if cluster.installs_handler:
-            late["nth_queue_url"] = announced.handlers_queue.url
-        if cluster.slack is not None:
-            stories = Stories(f"{name}-stories", scope, package, ledger.table_name, opts=child)
-            late["stories_queue_url"] = stories.queue.url
-        if cluster.alerts.enabled:
-            late["alerts_topic_arn"] = AlertTopic(f"{name}-alerts", scope, opts=child).topic_arn
-        placement = FunctionPlacement(
-            subnet_ids=args.subnet_ids, security_group_ids=args.security_group_ids
-        )
-        shared = Shared(scope=scope, package=package, late=late, placement=placement)
-        handlers = LoopFunctions(
-            f"{name}-handlers",
-            shared,
-            announced.events_queue.arn,
-            opts=child,
-            definitions=definitions,
-        )
-        access = [
-            FunctionAccess(
-                each, cluster, handlers.functions[each.name].role, below=below, opts=child
-            )
-            for each in definitions
-            if each.name in NAMES
-        ]
-        Alone(HEALTH, shared, below=below, opts=child)
-        if cluster.eviction_gate is not None and args.makes_gate:
-            EvictionGate(
-                f"{name}-gate",
-                EvictionGateArgs(
-                    scope=scope, late={**late, "ticks_queue_url": handlers.ticks_queue.url}
+            late = {**late, "nth_queue_url": announced.handlers_queue.url}
+        made = IncidentFunctions(
+            f"{name}-",
+            Shared(
+                scope=Scope(cluster=cluster, account=args.account),
+                package=packaging.build(),
+                late=late,
+                placement=FunctionPlacement(
+                    subnet_ids=args.subnet_ids, security_group_ids=args.security_group_ids
                 ),
-                opts=child,
-            )
+            ),
+            announced.events_queue.arn,
+            makes_gate=args.makes_gate,
+            on_aws=child,
+            on_both=child,
+        )
         drains = [_handler(name, args, announced, child)] if cluster.installs_handler else []
         if cluster.acts:
             Hooks(
@@ -154,14 +177,14 @@ class Operations(pulumi.ComponentResource):
                     scaling_groups={group: group for group in cluster.scaling_groups},
                     heartbeat_timeout_seconds=cluster.timings.hook_heartbeat_timeout_seconds,
                     cluster=cluster.prefix,
-                    answering=[handlers, *access, *drains],
+                    answering=[made.handlers, *made.access.values(), *drains],
                 ),
                 opts=child,
             )
-        self.ledger_table = ledger.table_name
+        self.ledger_table = made.ledger.table_name
         self.events_queue_url = announced.events_queue.url
-        self.ticks_queue_url = handlers.ticks_queue.url
-        self.incidents_bucket = pulumi.Output.from_input(archive.bucket)
+        self.ticks_queue_url = made.handlers.ticks_queue.url
+        self.incidents_bucket = pulumi.Output.from_input(made.archive.bucket)
         self.register_outputs(
             {
                 "ledger_table": self.ledger_table,

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pulumi
@@ -26,7 +25,7 @@ from core.settings.functions import GateSettings
 from infra import iam
 from infra.charts import pods
 from infra.functions import definition
-from infra.functions.definition import Definition, Scope, look, write_incidents
+from infra.functions.definition import Definition, Scope, write_incidents
 from infra.functions.function import Late, keep, settings, short
 from infra.functions.loop import Names, grant
 from infra.network import policy
@@ -37,7 +36,7 @@ NAMESPACE = "kube-system"
 def _may(scope: Scope) -> Sequence[iam.Statement]:
     return [
         *write_incidents(scope),
-        look("autoscaling:DescribeAutoScalingGroups", "ec2:DescribeInstances"),
+        iam.look("autoscaling:DescribeAutoScalingGroups", "ec2:DescribeInstances"),
     ]
 
 
@@ -178,12 +177,6 @@ REPLICAS = 2
 GRACE_SECONDS = 30
 
 
-@dataclass(frozen=True, kw_only=True)
-class EvictionGateArgs:
-    scope: Scope
-    late: Late
-
-
 class EvictionGate(pulumi.ComponentResource):
     """A Deployment, a Service and a ValidatingWebhookConfiguration, and the least they may do.
 
@@ -191,35 +184,34 @@ class EvictionGate(pulumi.ComponentResource):
     """
 
     def __init__(
-        self, name: str, args: EvictionGateArgs, opts: pulumi.ResourceOptions | None = None
+        self, name: str, scope: Scope, late: Late, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        self._name, self._args = name, args
-        cluster = args.scope.cluster
+        self._name, self._cluster, self._late = name, scope.cluster, late
+        cluster = scope.cluster
         self._gate = _gate_of(cluster)
         self._labels = {"app.kubernetes.io/name": cluster.gate_name}
         operator = naming.operator_account(cluster.operator_namespace)
         operators = (operator, *self._gate.operators)
-        role, association = iam.pod_role(
-            f"{name}-role",
+        role, first = iam.controller_role(
+            name,
             role_name=f"{cluster.prefix}-gate",
             eks_cluster=cluster.eks_cluster,
-            namespace=NAMESPACE,
             service_account=cluster.gate_name,
+            statements=GATE.may(scope),
             parent=self,
         )
-        permission = iam.allow(f"{name}-policy", role, GATE.may(args.scope), self)
         grant(Names(type="", component=name), GATE, cluster, role, parent=self)
-        deployment = self._deployment(operators, [association, permission])
+        deployment = self._deployment(operators, first)
         self._webhooks(operators, deployment)
         self.register_outputs({})
 
     def _deployment(
         self, operators: tuple[str, ...], first: list[pulumi.Resource]
     ) -> pulumi.Resource:
-        name, cluster = self._name, self._args.scope.cluster
+        name, cluster = self._name, self._cluster
         late = {
-            **self._args.late,
+            **self._late,
             "reading_age_seconds": self._gate.reading_age_seconds,
             "operators": operators,
             "gate_name": cluster.gate_name,
@@ -227,7 +219,7 @@ class EvictionGate(pulumi.ComponentResource):
             "port": PORT,
         }
         told = settings(GATE, cluster, late)
-        kept = keep(f"{name}-kept", "gate", self._args.late["ledger_table"], told, self)
+        kept = keep(f"{name}-kept", "gate", self._late["ledger_table"], told, self)
         child = pulumi.ResourceOptions(parent=self)
         # mypy weighs every field of the API against a dictionary it may look into.
         called, labels = cluster.gate_name, self._labels
@@ -281,7 +273,7 @@ class EvictionGate(pulumi.ComponentResource):
 
     def _webhooks(self, operators: tuple[str, ...], deployment: pulumi.Resource) -> None:
         """Ask the gate from when it answers on; whom to trust is for the gate to say."""
-        cluster = self._args.scope.cluster
+        cluster = self._cluster
         metadata: Any = {"name": cluster.gate_name, "labels": self._labels}
         asked: Any = webhooks(cluster, NAMESPACE, operators)
         k8s.admissionregistration.v1.ValidatingWebhookConfiguration(

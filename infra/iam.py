@@ -22,6 +22,8 @@ NAMES_NO_ACCOUNT = {"ec2.amazonaws.com", "lambda.amazonaws.com"}
 # Nor that this one names its application: it names the account.
 NAMES_NO_SOURCE = {*NAMES_NO_ACCOUNT, "emr-serverless.amazonaws.com"}
 POD_ACTIONS = ("sts:AssumeRole", "sts:TagSession")
+# Where the pods run that have a role.
+POD_NAMESPACE = "kube-system"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,21 +89,19 @@ class Account:
         return self.arn("autoscaling", f"autoScalingGroup:*:autoScalingGroupName/{group_name}")
 
 
-def policy(statements: Sequence[Statement]) -> pulumi.Output[str]:
-    """Return the policy document of these statements as JSON."""
-    return document([statement.render() for statement in statements])
+def look(*actions: str) -> Statement:
+    """Return the right to calls that take no resource: Describe, List, metrics' data."""
+    return Statement(sid="LookAround", actions=actions, resources=ANY_RESOURCE)
 
 
 def document(statements: Sequence[Mapping[str, Any]]) -> pulumi.Output[str]:
     return pulumi.Output.json_dumps({"Version": POLICY_VERSION, "Statement": list(statements)})
 
 
-def only_over_tls(
-    action: str, resources: Sequence[pulumi.Input[str]], sid: str = "OnlyOverTls"
-) -> dict[str, Any]:
+def only_over_tls(action: str, resources: Sequence[pulumi.Input[str]]) -> dict[str, Any]:
     """Return the statement that denies every request made without TLS."""
     return {
-        "Sid": sid,
+        "Sid": "OnlyOverTls",
         "Effect": "Deny",
         "Principal": "*",
         "Action": action,
@@ -145,7 +145,7 @@ def allow(
     return aws.iam.RolePolicy(
         name,
         role=role.name,
-        policy=policy(statements),
+        policy=document([statement.render() for statement in statements]),
         opts=pulumi.ResourceOptions(parent=parent),
     )
 
@@ -202,7 +202,6 @@ def pod_role(
     *,
     role_name: str,
     eks_cluster: pulumi.Input[str],
-    namespace: str,
     service_account: str,
     parent: pulumi.Resource,
 ) -> tuple[aws.iam.Role, aws.eks.PodIdentityAssociation]:
@@ -215,7 +214,7 @@ def pod_role(
     opts = pulumi.ResourceOptions(parent=parent)
     tags = {
         "eks-cluster-name": eks_cluster,
-        "kubernetes-namespace": namespace,
+        "kubernetes-namespace": POD_NAMESPACE,
         "kubernetes-service-account": service_account,
     }
     trusted = trust("pods.eks.amazonaws.com", parent, tags=tags, actions=POD_ACTIONS)
@@ -223,9 +222,32 @@ def pod_role(
     association = aws.eks.PodIdentityAssociation(
         f"{name}-association",
         cluster_name=eks_cluster,
-        namespace=namespace,
+        namespace=POD_NAMESPACE,
         service_account=service_account,
         role_arn=role.arn,
         opts=opts,
     )
     return role, association
+
+
+def controller_role(
+    name: str,
+    *,
+    role_name: str,
+    eks_cluster: str,
+    service_account: str,
+    statements: Sequence[Statement],
+    parent: pulumi.Resource,
+) -> tuple[aws.iam.Role, list[pulumi.Resource]]:
+    """Create the role of a controller's pods with its rights, and return what they wait for.
+
+    Pods get credentials when they start, so association and policy come first.
+    """
+    role, association = pod_role(
+        f"{name}-role",
+        role_name=role_name,
+        eks_cluster=eks_cluster,
+        service_account=service_account,
+        parent=parent,
+    )
+    return role, [association, allow(f"{name}-policy", role, statements, parent)]

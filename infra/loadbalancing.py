@@ -24,7 +24,7 @@ from core.constants import (
     GATE_LABEL,
     UNHEALTHY_THRESHOLD,
 )
-from infra.tags import Tags
+from infra.tags import cluster_tags
 
 
 def access(
@@ -117,7 +117,7 @@ def endpoint_service(
         # Naming somebody is accepting them.
         acceptance_required=False,
         supported_ip_address_types=["ipv4"],
-        tags=Tags.of(spec).with_name(f"{spec.prefix}-kafka"),
+        tags=cluster_tags(spec).name_tags(f"{spec.prefix}-kafka"),
         opts=opts,
     )
 
@@ -221,7 +221,7 @@ class LoadBalancing(pulumi.ComponentResource):
             enforce_security_group_inbound_rules_on_private_link_traffic="off",
             enable_cross_zone_load_balancing=False,
             enable_deletion_protection=not self._spec.ephemeral,
-            tags=Tags.of(self._spec).with_name(name),
+            tags=cluster_tags(self._spec).name_tags(name),
             opts=self._child,
         )
 
@@ -265,7 +265,7 @@ class LoadBalancing(pulumi.ComponentResource):
                     "minimum_healthy_targets_percentage": "off",
                 },
             },
-            tags=Tags.of(self._spec).with_name(name),
+            tags=cluster_tags(self._spec).name_tags(name),
             opts=self._child,
         )
 

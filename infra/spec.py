@@ -96,7 +96,7 @@ def problems_of(spec: ClusterSpec) -> list[str]:
     kubernetes = spec.kubernetes
     found = [
         *contradictions.problems(spec),
-        *(breach.sentence for breach in limits.check(spec)),
+        *limits.problems(spec),
         *addon_versions.problems(kubernetes.version, kubernetes.addon_versions),
         *(violation.sentence for violation in timing.check(spec)),
         *(_refusal(each) for each in description_findings(spec)[0] if stops_up(each)),
@@ -123,7 +123,7 @@ def doubts_of(spec: ClusterSpec) -> list[str]:
 def doubts_in(path: Path, spec: ClusterSpec) -> list[str]:
     """Return the same behind file, line and column of what they are of."""
     found = spec_file.load(path)
-    return [found.with_place(sentence) for sentence in doubts_of(spec)]
+    return [found.placed_sentence(sentence) for sentence in doubts_of(spec)]
 
 
 def standing_spec(path: Path) -> ClusterSpec:
@@ -136,7 +136,7 @@ def changes_in(path: Path, spec: ClusterSpec, before: ClusterSpec) -> None:
     """Raise InvalidInput with what a cluster that runs by `before` could not follow, and where."""
     if problems := changes.refused_changes(before, spec):
         found = spec_file.load(path)
-        raise InvalidInput(found.with_place(problem) for problem in problems)
+        raise InvalidInput(found.placed_sentence(problem) for problem in problems)
 
 
 def content(path: Path) -> Mapping[str, object]:
@@ -149,7 +149,7 @@ def _valid_spec(found: SpecFile, environment: str | None = None) -> ClusterSpec:
     misnamed = [] if environment is None else _naming_problems(spec, environment)
     problems = [*misnamed, *problems_of(spec)]
     if problems:
-        raise InvalidInput(found.with_place(problem) for problem in problems)
+        raise InvalidInput(found.placed_sentence(problem) for problem in problems)
     return spec
 
 

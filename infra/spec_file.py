@@ -172,7 +172,7 @@ class SpecFile:
         )
         return f"{self.path}: " if found is None else f"{self.path}:{found.line}:{found.column}: "
 
-    def with_place(self, sentence: str) -> str:
+    def placed_sentence(self, sentence: str) -> str:
         """Return a sentence behind the place of the setting it names."""
         return self.locate((), sentence) + sentence
 
@@ -284,7 +284,7 @@ def _from_yaml(path: Path, text: str, found: object = None) -> SpecFile:
     try:
         loader = description_loader(text)
         node = loader.get_single_node()
-        places, values = _Places(path).of(node)
+        places, values = _Places(path).read(node)
         content = loader.construct_document(node) if found is None and node else found
     except yaml.MarkedYAMLError as error:
         if found is not None:
@@ -326,7 +326,7 @@ class _Places:
         self._twice: list[str] = []
         self._seen: set[int] = set()
 
-    def of(self, node: Any) -> tuple[Mapping[Path_, FilePlace], Mapping[Path_, str]]:
+    def read(self, node: Any) -> tuple[Mapping[Path_, FilePlace], Mapping[Path_, str]]:
         """Return where each setting stands and what it says; raise for those that stand twice."""
         if node is not None:
             self._places[()] = _place(node)

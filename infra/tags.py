@@ -31,10 +31,6 @@ class Tags:
     environment: str | None
     extra: Mapping[str, str] = field(default_factory=dict)
 
-    @classmethod
-    def of(cls, spec: ClusterSpec) -> Tags:
-        return cls(cluster=spec.name, environment=spec.environment, extra=dict(spec.tags))
-
     @property
     def identity(self) -> dict[str, str]:
         """Tags that only the resources of this one cluster carry; permissions ask for them."""
@@ -51,11 +47,11 @@ class Tags:
     def everywhere(self) -> dict[str, str]:
         return {**self.extra, **self.ours}
 
-    def with_name(self, name: str) -> dict[str, str]:
+    def name_tags(self, name: str) -> dict[str, str]:
         """Tags for a resource whose only name in the console is its Name tag."""
         return {**self.everywhere, "Name": name}
 
-    def of_volume(self, prefix: str) -> dict[str, str]:
+    def volume_tags(self, prefix: str) -> dict[str, str]:
         """Tags of a volume that Kafka keeps its data on, but for the user's.
 
         They stand in a storage class, which Kubernetes never lets change; the user's come from the
@@ -63,18 +59,22 @@ class Tags:
         """
         return {**self.ours, SNAPSHOT_TAG: prefix}
 
-    def of_node(self, name: str, pool: str, eks_cluster: str, prefix: str) -> dict[str, str]:
+    def node_tags(self, name: str, pool: str, eks_cluster: str, prefix: str) -> dict[str, str]:
         """Tags an EC2 instance of a pool must carry.
 
         The managed tag is how the node termination handler tells our instances from others in a
         shared account; without it every event is ignored.
         """
         return {
-            **self.with_name(name),
+            **self.name_tags(name),
             naming.POOL_TAG: pool,
             f"kubernetes.io/cluster/{eks_cluster}": "owned",
             naming.managed_tag(prefix): "true",
         }
+
+
+def cluster_tags(spec: ClusterSpec) -> Tags:
+    return Tags(cluster=spec.name, environment=spec.environment, extra=dict(spec.tags))
 
 
 def node_template_tags(eks_cluster: str, zone: str, labels: Mapping[str, str]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from dataclasses import fields
 import yaml
 
 from core import cluster
-from core.cluster.operated import of_spec
+from core.cluster.operated import operated_cluster
 from core.cluster.rights import FUNCTION_CALLS
 from core.settings.functions import kept_fields
 from infra import iam
@@ -29,7 +29,7 @@ _SLACK = {"channel": "C0HARBOUR1", "secret_name": "SECRET"}
 def page() -> str:
     """Return the page, a section per function."""
     spec = cluster.parse({**yaml.safe_load(EXAMPLE.read_text()), "slack": _SLACK})
-    scope = Scope(cluster=of_spec(spec), account=ACCOUNT)
+    scope = Scope(cluster=operated_cluster(spec), account=ACCOUNT)
     return "\n".join([_HEAD, *(line for each in EVERY for line in _section(each, scope)), ""])
 
 

@@ -18,7 +18,7 @@ from core.naming import FOUNDATION
 from infra import iam, protection
 from infra.eks.cluster import kubernetes_provider
 from infra.spec import ROOT
-from infra.tags import Tags
+from infra.tags import cluster_tags
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Layer:
         self.spec = spec
         # The price file of the user's directory, if it has one.
         self.own_prices = pricing.own_file(root)
-        self.tags = Tags.of(spec)
+        self.tags = cluster_tags(spec)
 
     @cached_property
     def aws(self) -> aws.Provider:

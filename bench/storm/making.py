@@ -19,7 +19,7 @@ from bench.waiting import until
 from core import naming
 from core.cluster import ClusterSpec
 from core.cluster.function_memory import memory_mib
-from core.cluster.operated import of_spec
+from core.cluster.operated import operated_cluster
 from core.constants import EVENTS_MAX_RECEIVE_COUNT, TERMINATING, TICKS_MAX_RECEIVE_COUNT
 from core.settings import codec
 from core.settings.codec import SETTINGS
@@ -263,7 +263,7 @@ def _functions(ground: StormTwin, role: str) -> None:
             Runtime=LAMBDA_RUNTIME,
             Role=role,
             Handler=f"handlers.{name}.handler",
-            Timeout=definition.timeout(of_spec(ground.spec)),
+            Timeout=definition.timeout(operated_cluster(ground.spec)),
             MemorySize=memory_mib(ground.spec),
             Environment={"Variables": {SETTINGS: _settings(ground, definition)}},
             Code={"ZipFile": package.path.read_bytes()},
@@ -291,7 +291,7 @@ def _settings(ground: StormTwin, definition: Definition) -> str:
         # Nobody answers there, and nothing that is measured asks.
         "kafka_bootstrap": (f"{place.nlb_host}:9092",),
     }
-    told: Any = fields_of(definition, of_spec(ground.spec), late)
+    told: Any = fields_of(definition, operated_cluster(ground.spec), late)
     return codec.write(codec.document(definition.settings(**told)))
 
 

@@ -23,7 +23,7 @@ from core.checks.described import description_findings
 from core.checks.drift import TITLES, findings, unexamined_parts
 from core.checks.expected import expectation_of
 from core.checks.finding import Finding, exit_code, in_order, unknown, worth_knowing
-from core.cluster.operated import of_spec
+from core.cluster.operated import operated_cluster
 from core.errors import StillwaterError, one_line
 from core.model.facts import NOT_ASKED, ClusterFacts
 from core.model.kafka import Kafka
@@ -60,7 +60,7 @@ class Diagnosis:
 def examine(target: Target) -> Diagnosis:
     """Read the target and compare it with its spec; raise StillwaterError without an identity."""
     started = time.monotonic()
-    wanted = expectation_of(target.spec, alarms.names(of_spec(target.spec)))
+    wanted = expectation_of(target.spec, alarms.names(operated_cluster(target.spec)))
     with require_login(f"the account of {wanted.environment}"):
         account = LiveAccount(target, wanted)
         number = account.number()

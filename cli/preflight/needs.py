@@ -9,13 +9,13 @@ from core.model.account import NeededNetwork, Needs
 from infra import buckets
 from infra.eks import addon_versions, addons
 from infra.network import vpc
-from infra.tags import Tags
+from infra.tags import cluster_tags
 
 
 def needs_of(spec: ClusterSpec, account: str) -> Needs:
     """Return what a spec takes of an account; buckets' names hold the account's number."""
     chosen = spec.kubernetes.addon_versions
-    tags = Tags.of(spec).everywhere
+    tags = cluster_tags(spec).everywhere
     wanted = addons.addon_names(node_monitoring=spec.kubernetes.node_monitoring)
     told = {addon: addons.configuration(addon, spec.region, tags) for addon in wanted}
     return Needs(

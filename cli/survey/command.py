@@ -48,7 +48,7 @@ from core.checks.rights import UNREAD
 from core.checks.table import findings
 from core.errors import StillwaterError
 from core.model.facts import ClusterFacts, every_kafka
-from core.unknown import Unknown, mapping_of, of
+from core.unknown import Unknown, known_items, mapping_of
 from infra.eks.access import connect, files
 from infra.eks.api import Api
 
@@ -100,7 +100,7 @@ def examine(
         return session.client(service, region_name=where, config=CLIENT)
 
     seen = read(api, client, namespace, name)
-    if seen.kafkas == () and not of(seen.other_kafkas):
+    if seen.kafkas == () and not known_items(seen.other_kafkas):
         raise StillwaterError(_nothing(f"namespace {namespace} of {name}" if namespace else name))
     titles = tuple(each.title for each in every_kafka(seen))
     description = answer_or_reason(draft.draft, seen, name)
@@ -136,7 +136,10 @@ def read(
     now = time.time()
     strimzis = answer_or_reason(kafka_pods.pods, api, namespace)
     beside = answer_or_reason(others.others, api, namespace)
-    pods = on(strimzis, lambda found: (*found, *(pod for each in of(beside) for pod in each.pods)))
+    pods = on(
+        strimzis,
+        lambda found: (*found, *(pod for each in known_items(beside) for pod in each.pods)),
+    )
     spaces = on(pods, lambda found: {pod.namespace for pod in found})
     placed = on(pods, lambda found: machines.nodes(api, found))
     nodes = placed if isinstance(placed, Unknown) else placed[0]
@@ -180,7 +183,7 @@ def read(
         ),
         neighbours=on(
             strangers,
-            lambda found: others.neighbours(found, {p.node for p in of(pods) if p.node}),
+            lambda found: others.neighbours(found, {p.node for p in known_items(pods) if p.node}),
         ),
         rivals=on(strangers, others.rivals),
         zookeepers=answer_or_reason(others.zookeepers, api, namespace),
@@ -208,7 +211,9 @@ def read(
         evictors=on(workloads, lambda found: tools.evictors([*found, *tools.cron_jobs(api)])),
         entitled=on(
             workloads,
-            lambda found: rights.evictors(api, [*found, *tools.cron_jobs(api)], of(spaces)),
+            lambda found: rights.evictors(
+                api, [*found, *tools.cron_jobs(api)], known_items(spaces)
+            ),
         ),
         node_pools=answer_or_reason(machines.node_pools, api, mapping_of(nodes)),
         node_classes=classes,

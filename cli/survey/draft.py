@@ -20,7 +20,7 @@ from core.model.facts import ClusterFacts, pool_names
 from core.model.kafka import Kafka
 from core.model.nodes import Instance, ScalingGroup
 from core.naming import CLUSTER_TAG, operator_account
-from core.unknown import Unknown, mapping_of, of
+from core.unknown import Unknown, known_items, mapping_of
 
 # Tags of groups and machines by which the EKS cluster's name is known: in the key, or the value.
 OWNED = "kubernetes.io/cluster/"
@@ -75,7 +75,7 @@ def draft(seen: ClusterFacts, context: str) -> str:
     given = {key: value for key, value in section.items() if value}
     missing = [key for key in ("eks_cluster", "region", "kafkas") if not section[key]]
     noted = [f"{key} could not be read: fill it in." for key in missing]
-    noted += [sentence for kafka in of(seen.kafkas) for sentence in _ways_in(kafka)]
+    noted += [sentence for kafka in known_items(seen.kafkas) for sentence in _ways_in(kafka)]
     noted += _draining(seen, given)
     noted += _too_old(seen)
     noted += _taken_names(seen)
@@ -101,9 +101,9 @@ def _section(seen: ClusterFacts, context: str) -> dict[str, Any]:
     machines = mapping_of(seen.instances).values()
     cluster = eks_cluster(groups, machines, context)
     kafkas: list[dict[str, Any]] = []
-    for kafka in of(seen.kafkas):
+    for kafka in known_items(seen.kafkas):
         kafkas.append(_kafka(kafka, cluster, kafkas))
-    alone = seen.handlers == () and not any(each.hears_hooks for each in of(seen.evictors))
+    alone = seen.handlers == () and not any(each.hears_hooks for each in known_items(seen.evictors))
     queues = _queues(seen)
     return {
         "level": "survey",
@@ -122,7 +122,7 @@ def _section(seen: ClusterFacts, context: str) -> dict[str, Any]:
 
 
 def _queues(seen: ClusterFacts) -> list[str]:
-    return sorted(url for each in of(seen.handlers) if (url := each.queue_url))
+    return sorted(url for each in known_items(seen.handlers) if (url := each.queue_url))
 
 
 def _kafka(kafka: Kafka, cluster: str | None, before: list[dict[str, Any]]) -> dict[str, Any]:
@@ -179,7 +179,7 @@ def _draining(seen: ClusterFacts, given: dict[str, Any]) -> Iterator[str]:
     queues = _queues(seen)
     if queues and "queue_url" not in given:
         yield f"queue_url: which of {', '.join(queues)} it is, as https://sqs.REGION..."
-    for each in of(seen.evictors):
+    for each in known_items(seen.evictors):
         if each.hears_hooks:
             yield (
                 f"drainer: {each.title} drains what waits in a hook; before level act take it "
@@ -222,11 +222,11 @@ def _operators_noted(seen: ClusterFacts) -> str:
 
     A comment: the section is none without the gate's image, which only a person can name.
     """
-    spaces = {kafka.namespace for kafka in of(seen.kafkas)}
+    spaces = {kafka.namespace for kafka in known_items(seen.kafkas)}
     accounts = sorted(
         {
             each.account
-            for each in of(seen.operators)
+            for each in known_items(seen.operators)
             if any(each.watches(space) for space in spaces)
         }
         - {operator_account(space) for space in spaces}

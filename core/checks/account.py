@@ -23,7 +23,7 @@ from core.checks.finding import (
 from core.checks.rule import rule
 from core.model.facts import ClusterFacts, ControlPlane, EncryptionKey, HealthEvent, Shiftable
 from core.model.nodes import ScalingGroup
-from core.unknown import Unknown, mapping_of, of
+from core.unknown import Unknown, known_items, mapping_of
 
 TROUBLE = ("issue", "investigation")
 
@@ -82,7 +82,7 @@ def _ours(seen: ClusterFacts) -> frozenset[str]:
     plane = seen.control_plane
     named = (
         *(node.instance_id for node in mapping_of(seen.nodes).values()),
-        *(volume.handle for volume in of(seen.volumes)),
+        *(volume.handle for volume in known_items(seen.volumes)),
         *(() if isinstance(plane, Unknown) else (plane.name, plane.arn)),
         *(arn for group in mapping_of(seen.target_groups).values() for arn in group.balancers),
     )
@@ -92,7 +92,7 @@ def _ours(seen: ClusterFacts) -> frozenset[str]:
 @rule("zonal_shifts")
 def shifts(seen: ClusterFacts) -> Iterator[Finding]:
     """Find zones that are shifted away from at this moment, and resources AWS may shift."""
-    for each in of(seen.zonal_shifts):
+    for each in known_items(seen.zonal_shifts):
         mine = _is_ours(each, seen)
         for zone, how in sorted(each.shifted.items()):
             yield _shift_finding(each, zone, how, seen, mine=mine)
@@ -269,7 +269,7 @@ def _minor(written: str) -> int | None:
 @rule("upgrade_insights")
 def insights(seen: ClusterFacts) -> Iterator[Finding]:
     """Name what EKS has found that the next upgrade would meet."""
-    open_ones = [each for each in of(seen.upgrade_insights) if each.status != "PASSING"]
+    open_ones = [each for each in known_items(seen.upgrade_insights) if each.status != "PASSING"]
     if open_ones:
         yield worth_knowing(
             "upgrade-insights",
@@ -295,7 +295,7 @@ def keys(seen: ClusterFacts) -> Iterator[Finding]:
     known = mapping_of(seen.encryption_keys)
     disks = mapping_of(seen.disks)
     held: dict[str, list[str]] = {}
-    for volume in of(seen.volumes):
+    for volume in known_items(seen.volumes):
         disk = disks.get(volume.handle or "")
         key = None if disk is None else disk.key
         if key and known.get(key, EncryptionKey()).state not in USABLE:

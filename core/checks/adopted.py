@@ -16,7 +16,7 @@ from core.cluster.adoption import AdoptedKafka, Adoption, Drainer, Level
 from core.constants import ABANDON, HOOKS
 from core.model.nodes import ScalingGroup
 from core.model.workloads import TerminationHandler, TerminationQueue, is_announced
-from core.unknown import Unknown, mapping_of, of
+from core.unknown import Unknown, known_items, mapping_of
 
 REPLICAS = 2
 # The version in which the functions list StrimziPodSets.
@@ -151,7 +151,7 @@ def _going(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
         *(f"Kafka {kafka.title}" for kafka in adopted.kafkas),
     )
     for title in named:
-        if title in of(standing.going):
+        if title in known_items(standing.going):
             remedy = "find out who deletes it; its machines and pods end with it"
             yield Drift(title, PRESENT, "somebody deletes it", remedy)
 
@@ -294,7 +294,9 @@ def _handler_drift(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
 
 def _rules_that_drain(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
     """Find rules that tell a termination handler of our hooks beside us: it drains what is held."""
-    draining = {each.queue_url for each in of(standing.handlers) if each.queue_mode and each.drains}
+    draining = {
+        each.queue_url for each in known_items(standing.handlers) if each.queue_mode and each.drains
+    }
     for url, queue in mapping_of(standing.fed).items():
         told = sorted(
             {
@@ -317,7 +319,7 @@ def _rules_that_drain(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
 
 def _metadata_drainers(standing: Standing) -> Iterator[Drift]:
     """Find a handler that reads of its own machine that it waits in a hook, and drains it then."""
-    for each in of(standing.handlers):
+    for each in known_items(standing.handlers):
         if each.sees_hooks and not each.queue_mode and each.drains:
             remedy = "set ENABLE_ASG_LIFECYCLE_DRAINING to false, or keep it off Kafka's nodes"
             found = f"{each.title} drains at once what is held"
@@ -326,7 +328,7 @@ def _metadata_drainers(standing: Standing) -> Iterator[Drift]:
 
 def _second_drainers(standing: Standing) -> Iterator[Drift]:
     """Find a termination handler that hears of the same machines where we drain them ourselves."""
-    for each in of(standing.handlers):
+    for each in known_items(standing.handlers):
         if each.queue_mode and each.drains:
             remedy = "name its queue as queue_url with drainer: theirs, or take it away"
             yield Drift("termination handler", "none: drainer is none", each.title, remedy)
@@ -366,7 +368,7 @@ def _operators(adopted: Adoption, kafka: AdoptedKafka, standing: Standing) -> It
         return
     beside = naming.operator_account(kafka.namespace)
     known = {beside, *adopted.eviction_gate.operators}
-    for account in sorted({*of(standing.operators)} - known):
+    for account in sorted({*known_items(standing.operators)} - known):
         yield Drift(
             f"account of Strimzi's operator for Kafka {kafka.title}",
             "not asked by the gate before it rolls a pod",

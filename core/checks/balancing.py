@@ -20,7 +20,7 @@ from core.checks.rule import rule
 from core.model.facts import ClusterFacts, TargetGroup, grace_of
 from core.model.kafka import Kafka, Pod
 from core.model.workloads import Balanced, IngressController
-from core.unknown import Unknown, mapping_of, of
+from core.unknown import Unknown, known_items, mapping_of
 
 GATE_LABEL = "elbv2.k8s.aws/pod-readiness-gate-inject"
 AUTO_MODE_LABEL = "eks.amazonaws.com/pod-readiness-gate-inject"
@@ -69,8 +69,8 @@ def readiness(seen: ClusterFacts) -> Iterator[Finding]:
 @rule("balanced")
 def node_ports(seen: ClusterFacts) -> Iterator[Finding]:
     """Name brokers that clients know by the addresses of their nodes."""
-    ports = [each for each in of(seen.balanced) if each.own_port]
-    pods = [pod.name for pod in of(seen.pods) if any(port.covers(pod) for port in ports)]
+    ports = [each for each in known_items(seen.balanced) if each.own_port]
+    pods = [pod.name for pod in known_items(seen.pods) if any(port.covers(pod) for port in ports)]
     if pods:
         yield worth_knowing(
             "node-port",
@@ -156,8 +156,8 @@ def _version(written: str) -> tuple[int, ...] | None:
 
 def _is_bound(seen: ClusterFacts) -> bool:
     """Say whether a TargetGroupBinding of the controller's sends anybody to a pod of Kafka."""
-    bindings = [b for b in of(seen.balanced) if b.kind != "Service" and not b.of_auto_mode]
-    return any(binding.covers(pod) for binding in bindings for pod in of(seen.pods))
+    bindings = [b for b in known_items(seen.balanced) if b.kind != "Service" and not b.of_auto_mode]
+    return any(binding.covers(pod) for binding in bindings for pod in known_items(seen.pods))
 
 
 @rule("balanced", "target_groups")
@@ -165,8 +165,8 @@ def attributes(seen: ClusterFacts) -> Iterator[Finding]:
     """Find target groups that keep, cut or misdirect clients of a broker that leaves."""
     if isinstance(seen.target_groups, Unknown):
         return
-    for binding in of(seen.balanced):
-        pods = [pod for pod in of(seen.pods) if binding.covers(pod)]
+    for binding in known_items(seen.balanced):
+        pods = [pod for pod in known_items(seen.pods) if binding.covers(pod)]
         if not pods or binding.target_group is None:
             continue
         group = seen.target_groups.get(binding.target_group)
@@ -271,10 +271,10 @@ def unread_groups(seen: ClusterFacts) -> Iterator[Finding]:
     """Name bindings whose target group is not named in them, so that it was not judged."""
     silent = [
         each.title
-        for each in of(seen.balanced)
+        for each in known_items(seen.balanced)
         if each.kind != "Service"
         and each.target_group is None
-        and any(each.covers(pod) for pod in of(seen.pods))
+        and any(each.covers(pod) for pod in known_items(seen.pods))
     ]
     if silent:
         yield not_judged(
@@ -294,7 +294,7 @@ def ingresses(seen: ClusterFacts) -> Iterator[Finding]:
     """Find proxies by which all clients of a Kafka come in, and which one node takes along."""
     if isinstance(seen.ingress_controllers, Unknown):
         return
-    for kafka in of(seen.kafkas):
+    for kafka in known_items(seen.kafkas):
         named = {each.kind: each.name for each in kafka.listeners if each.kind in BEHIND_A_PROXY}
         streams = {each.title: _streams(each, kafka) for each in seen.ingress_controllers}
         if named:

@@ -20,7 +20,7 @@ from core.checks.finding import (
 from core.checks.rule import rule
 from core.model.facts import ClusterFacts, every_kafka, parts_of, pods_of
 from core.model.kafka import Flavour, Kafka, OtherKafka, Pod, Volume
-from core.unknown import Unknown, mapping_of, of
+from core.unknown import Unknown, known_items, mapping_of
 from core.window import clock
 
 EBS_DRIVER = "ebs.csi.aws.com"
@@ -33,10 +33,10 @@ RESTRICTED = "restricted"
 @rule("kafkas")
 def deletions(seen: ClusterFacts) -> Iterator[Finding]:
     """Find Kafkas that somebody has deleted, with all they consist of or in part."""
-    for kafka in of(seen.kafkas):
+    for kafka in known_items(seen.kafkas):
         gone = ["the Kafka resource"] if kafka.leaving else []
         gone += [f"node pool {pool.name}" for pool in parts_of(seen.pools, kafka) if pool.leaving]
-        if kafka.namespace in of(seen.ending_namespaces):
+        if kafka.namespace in known_items(seen.ending_namespaces):
             gone.append(f"namespace {kafka.namespace}")
         if gone:
             yield broker_may_die(
@@ -54,7 +54,7 @@ def refusals(seen: ClusterFacts) -> Iterator[Finding]:
     """Find webhooks and quotas by which no pod of a Kafka can be created again."""
     for kafka in every_kafka(seen):
         pods = pods_of(seen, kafka)
-        for hook in of(seen.pod_webhooks):
+        for hook in known_items(seen.pod_webhooks):
             asked = [pod.name for pod in pods if hook.unanswered and hook.asked_of(pod)]
             if asked:
                 yield Finding(
@@ -68,7 +68,7 @@ def refusals(seen: ClusterFacts) -> Iterator[Finding]:
                     "have somebody answer it again, or remove it",
                 )
         yield from _lax(kafka, pods, seen)
-        for quota in of(seen.quotas):
+        for quota in known_items(seen.quotas):
             if quota.namespace == kafka.namespace:
                 yield producer_may_stall(
                     "quota",
@@ -83,7 +83,7 @@ def refusals(seen: ClusterFacts) -> Iterator[Finding]:
 def asked_outside(seen: ClusterFacts) -> Iterator[Finding]:
     """Name who is asked before a pod of Kafka's is created, and is not in this cluster."""
     for kafka in every_kafka(seen):
-        for hook in of(seen.pod_webhooks):
+        for hook in known_items(seen.pod_webhooks):
             if (
                 hook.outside
                 and not hook.unanswered
@@ -102,8 +102,8 @@ def asked_outside(seen: ClusterFacts) -> Iterator[Finding]:
 @rule("pod_webhooks", "pods")
 def trust(seen: ClusterFacts) -> Iterator[Finding]:
     """Find webhooks that a broker waits for and whose authority ends soon."""
-    for hook in of(seen.pod_webhooks):
-        end, asked = hook.trusted_until, any(hook.asked_of(pod) for pod in of(seen.pods))
+    for hook in known_items(seen.pod_webhooks):
+        end, asked = hook.trusted_until, any(hook.asked_of(pod) for pod in known_items(seen.pods))
         if hook.unanswered or end is None or not (asked or hook.steps or hook.pod_steps):
             continue
         left = (end - seen.read_at) / DAY_SECONDS
@@ -121,8 +121,8 @@ def trust(seen: ClusterFacts) -> Iterator[Finding]:
 @rule("pod_webhooks", "pods")
 def steps(seen: ClusterFacts) -> Iterator[Finding]:
     """Find webhooks without which a node does not join or empty, and nobody answers."""
-    pods = of(seen.pods)
-    for hook in of(seen.pod_webhooks):
+    pods = known_items(seen.pods)
+    for hook in known_items(seen.pod_webhooks):
         # Of one that keeps pods from coming back that is said already.
         if hook.unanswered is None or any(hook.asked_of(pod) for pod in pods):
             continue
@@ -143,8 +143,8 @@ def steps(seen: ClusterFacts) -> Iterator[Finding]:
 @rule("admission_policies", "pods")
 def policies(seen: ClusterFacts) -> Iterator[Finding]:
     """Name policies that may deny what a drain asks for, or whose expressions are wrong."""
-    spaces = {pod.namespace for pod in of(seen.pods)}
-    for each in of(seen.admission_policies):
+    spaces = {pod.namespace for pod in known_items(seen.pods)}
+    for each in known_items(seen.admission_policies):
         words = " and when ".join(sorted(each.steps))
         if each.installs and not each.broken:
             yield worth_knowing(
@@ -198,7 +198,7 @@ def _lax(kafka: Kafka | OtherKafka, pods: list[Pod], seen: ClusterFacts) -> Iter
 def images(seen: ClusterFacts) -> Iterator[Finding]:
     """Find images that only nodes have which run them."""
     for kafka in every_kafka(seen):
-        if gone := {pod.image for pod in pods_of(seen, kafka)} & {*of(seen.lost_images)}:
+        if gone := {pod.image for pod in pods_of(seen, kafka)} & {*known_items(seen.lost_images)}:
             yield producer_may_stall(
                 "image-gone",
                 kafka.title,
@@ -212,7 +212,7 @@ def images(seen: ClusterFacts) -> Iterator[Finding]:
 def fargate(seen: ClusterFacts) -> Iterator[Finding]:
     """Find Fargate profiles that take pods whose disks Fargate cannot attach."""
     for kafka in every_kafka(seen):
-        for each in of(seen.fargate_profiles):
+        for each in known_items(seen.fargate_profiles):
             taken = [
                 pod.name for pod in pods_of(seen, kafka) if each.takes(pod.namespace, pod.labels)
             ]
@@ -230,7 +230,7 @@ def fargate(seen: ClusterFacts) -> Iterator[Finding]:
 def limits(seen: ClusterFacts) -> Iterator[Finding]:
     """Find pods that have more memory than a LimitRange lets the next ones have."""
     for kafka in every_kafka(seen):
-        for each in of(seen.limit_ranges):
+        for each in known_items(seen.limit_ranges):
             large = [
                 pod.name
                 for pod in pods_of(seen, kafka)
@@ -249,7 +249,7 @@ def limits(seen: ClusterFacts) -> Iterator[Finding]:
 @rule("essentials")
 def essentials(seen: ClusterFacts) -> Iterator[Finding]:
     """Find what no pod starts without, and which does not run."""
-    for each in of(seen.essentials):
+    for each in known_items(seen.essentials):
         if each.down:
             yield producer_may_stall(
                 "essential-down",
@@ -263,7 +263,7 @@ def essentials(seen: ClusterFacts) -> Iterator[Finding]:
 @rule("pending_releases")
 def releases(seen: ClusterFacts) -> Iterator[Finding]:
     """Find releases of Helm's that were begun and did not end."""
-    for each in of(seen.pending_releases):
+    for each in known_items(seen.pending_releases):
         back = (
             f"`helm uninstall {each.name} -n {each.namespace}`, then install it again"
             if each.status == "pending-install"
@@ -285,7 +285,7 @@ def drivers(seen: ClusterFacts) -> Iterator[Finding]:
     """Find EBS volumes that nobody would attach to another node."""
     if isinstance(seen.volume_controllers, Unknown):
         return
-    mine = [volume for volume in of(seen.volumes) if volume.driver == EBS_DRIVER]
+    mine = [volume for volume in known_items(seen.volumes) if volume.driver == EBS_DRIVER]
     if not mine or any(not each.down for each in seen.volume_controllers):
         return
     down = listing(each.title for each in seen.volume_controllers)
@@ -320,7 +320,7 @@ def volumes(seen: ClusterFacts) -> Iterator[Finding]:
                 "give them a persistent volume for each of their directories (Strimzi's type "
                 "persistent-claim)",
             )
-    ending = [f"{each.namespace}/{each.name}" for each in of(seen.pools) if each.claims_go]
+    ending = [f"{each.namespace}/{each.name}" for each in known_items(seen.pools) if each.claims_go]
     if ending:
         yield worth_knowing(
             "claims-deleted",
@@ -329,7 +329,7 @@ def volumes(seen: ClusterFacts) -> Iterator[Finding]:
             f"or its Kafka, deletes the claims of its brokers too",
             "set deleteClaim to false",
         )
-    every = of(seen.volumes)
+    every = known_items(seen.volumes)
     yield from _risks(every)
     yield from _kept_risks([volume for volume in every if not volume.on_node])
 

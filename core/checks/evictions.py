@@ -21,7 +21,7 @@ from core.model.facts import ClusterFacts, every_kafka, node_of, pods_of
 from core.model.kafka import Pod, Rival
 from core.model.nodes import share
 from core.model.workloads import Autoscaler, DisruptionBudget, DrainCleaner
-from core.unknown import Unknown, of
+from core.unknown import Unknown, known_items
 
 # Kinds whose size the disruption controller can ask for; of others it takes a whole minAvailable.
 SCALABLE = ("StatefulSet", "ReplicaSet", "ReplicationController", "Deployment")
@@ -158,7 +158,9 @@ def webhooks(seen: ClusterFacts) -> Iterator[Finding]:
                 "have somebody answer it again, or remove it",
             )
     asked = [each for each in seen.eviction_webhooks if not (each.general or each.mutating)]
-    unasked = [k for k in of(seen.kafkas) if not any(w.asked_in(k.namespace) for w in asked)]
+    unasked = [
+        k for k in known_items(seen.kafkas) if not any(w.asked_in(k.namespace) for w in asked)
+    ]
     if unasked:
         installed = listing(each.title for each in seen.cleaners)
         yield producer_may_stall(
@@ -174,7 +176,7 @@ def webhooks(seen: ClusterFacts) -> Iterator[Finding]:
 @rule("kafkas", "cleaners")
 def cleaners(seen: ClusterFacts) -> Iterator[Finding]:
     """Find Drain Cleaners that leave a Kafka out, or deny what a drainer does not try again."""
-    for cleaner in of(seen.cleaners):
+    for cleaner in known_items(seen.cleaners):
         if cleaner.down:
             yield producer_may_stall(
                 "cleaner-down",
@@ -189,17 +191,17 @@ def cleaners(seen: ClusterFacts) -> Iterator[Finding]:
                 "STRIMZI_DRAIN_KAFKA is false: it leaves Kafka's pods to the eviction API",
                 "set STRIMZI_DRAIN_KAFKA to true",
             )
-        elif cleaner.denies and of(seen.handlers):
+        elif cleaner.denies and (handlers := known_items(seen.handlers)):
             yield broker_may_die(
                 "cleaner-denies",
                 cleaner.title,
-                f"it denies evictions with status 500, which {of(seen.handlers)[0].title} does not "
+                f"it denies evictions with status 500, which {handlers[0].title} does not "
                 f"try again: the drain fails at once, and the hook may end before Strimzi has "
                 f"moved the broker",
                 "set STRIMZI_DENY_EVICTION to false with maxUnavailable 0, so that the budget "
                 "answers 429, or let the queue deliver for as long as the hook waits",
             )
-        left = {k.namespace for k in of(seen.kafkas)} - (cleaner.namespaces or frozenset())
+        left = {k.namespace for k in known_items(seen.kafkas)} - (cleaner.namespaces or frozenset())
         if cleaner.drains_kafka and cleaner.namespaces is not None and left:
             yield producer_may_stall(
                 "cleaner-elsewhere",
@@ -217,7 +219,7 @@ KEPT = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 @rule("pods", "autoscalers")
 def autoscalers(seen: ClusterFacts) -> Iterator[Finding]:
     """Find brokers whose node an autoscaler may take away because it looks idle."""
-    for scaler in of(seen.autoscalers):
+    for scaler in known_items(seen.autoscalers):
         if not scaler.scales_down:
             continue
         for kafka in every_kafka(seen):
@@ -249,8 +251,8 @@ def _is_protected(pod: Pod, scaler: Autoscaler, seen: ClusterFacts) -> bool:
 @rule("evictors")
 def evictors(seen: ClusterFacts) -> Iterator[Finding]:
     """Name what else evicts pods by its own rules, or may."""
-    named = of(seen.evictors)
-    for each in of(seen.entitled):
+    named = known_items(seen.evictors)
+    for each in known_items(seen.entitled):
         if each.title not in {known.title for known in named}:
             yield worth_knowing(
                 "evictor",
@@ -282,7 +284,7 @@ def preemption(seen: ClusterFacts) -> Iterator[Finding]:
     for kafka in every_kafka(seen):
         pods = pods_of(seen, kafka)
         waiting, running = dict[Rival, list[Pod]](), dict[Rival, list[Pod]]()
-        for rival in of(seen.rivals):
+        for rival in known_items(seen.rivals):
             below = [
                 pod for pod in pods if pod.priority < rival.priority and _fits(rival, pod, seen)
             ]

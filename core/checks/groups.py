@@ -19,7 +19,7 @@ from core.checks.finding import (
 from core.checks.rule import rule
 from core.model.facts import ClusterFacts, grace_of, machines_of, nodes_of, pods_on, pool_names
 from core.model.nodes import LifecycleHook, MachineTemplate, ManagedNodeGroup, ScalingGroup, share
-from core.unknown import mapping_of, of
+from core.unknown import known_items, mapping_of
 from core.words import span
 
 # Statuses in which EKS does nothing to a group, nor ends it.
@@ -376,13 +376,13 @@ def _holds(hook: LifecycleHook, group: ScalingGroup, seen: ClusterFacts) -> bool
 
 def _asked_of(group: ScalingGroup, seen: ClusterFacts) -> tuple[int, int]:
     """Return how long the group's brokers have to stop, and how long a drain of one may take."""
-    listening = [h for h in of(seen.handlers) if h.queue_mode]
+    listening = [h for h in known_items(seen.handlers) if h.queue_mode]
     drain = max((h.drain_timeout_seconds for h in listening), default=0)
     return grace_of(pods_on(group, seen)), drain
 
 
 def _too_short(hook: LifecycleHook, grace: int, drain: int, seen: ClusterFacts) -> bool:
-    beats = [h.beat_seconds for h in of(seen.handlers) if h.queue_mode and h.beat_seconds]
+    beats = [h.beat_seconds for h in known_items(seen.handlers) if h.queue_mode and h.beat_seconds]
     if any(beat < hook.heartbeat_seconds for beat in beats):
         return False
     return hook.heartbeat_seconds <= grace or hook.heartbeat_seconds < drain
@@ -485,7 +485,7 @@ def metadata(seen: ClusterFacts) -> Iterator[Finding]:
             "set HttpTokens of their template, node class or of the machines to required",
         )
     far = [name for name, machine in held.items() if machine.metadata_far]
-    for handler in of(seen.handlers):
+    for handler in known_items(seen.handlers):
         if far and not handler.queue_mode and not handler.on_host:
             yield broker_may_die(
                 "metadata-far",

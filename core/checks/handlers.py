@@ -13,7 +13,7 @@ from core.model.facts import ClusterFacts, grace_of, machine_of, nodes_of, pods_
 from core.model.nodes import ScalingGroup
 from core.model.workloads import TerminationHandler, TerminationQueue
 from core.placement import HOST
-from core.unknown import Unknown, mapping_of, of
+from core.unknown import Unknown, known_items, mapping_of
 
 # aws-node-termination-handler#940 took the completion out, #999 put it back.
 COMPLETES_NONE = "1.21.0"
@@ -28,7 +28,7 @@ def handlers(seen: ClusterFacts) -> Iterator[Finding]:
     own = {n: g for n, g in seen.groups.items() if g.managed_node_group is None}
     if not own:
         return
-    if not seen.handlers and not any(each.hears_hooks for each in of(seen.evictors)):
+    if not seen.handlers and not any(each.hears_hooks for each in known_items(seen.evictors)):
         yield broker_may_die(
             "nth-missing",
             "node termination handler",

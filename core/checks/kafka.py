@@ -21,7 +21,7 @@ from core.checks.finding import (
 from core.checks.rule import rule
 from core.model.facts import ClusterFacts, every_kafka, node_of, parts_of, pods_of, pool_names
 from core.model.kafka import Kafka, Pod, PodSet
-from core.unknown import Unknown, of
+from core.unknown import Unknown, known_items
 
 # Setting of a topic kind's replication -> its least in-sync replicas, with Kafka's defaults.
 REPLICATION = {
@@ -48,7 +48,7 @@ LEAST_IN_SYNC = 2
 @rule("kafkas", described=True)
 def replication(seen: ClusterFacts) -> Iterator[Finding]:
     """Find replicas that one lost broker takes below what producers wait for."""
-    for kafka in of(seen.kafkas):
+    for kafka in known_items(seen.kafkas):
         for setting, (in_sync_setting, default, in_sync_default) in REPLICATION.items():
             factor = number(kafka, setting, default)
             in_sync = number(kafka, in_sync_setting, in_sync_default)
@@ -126,7 +126,7 @@ def durability(title: str, config: Mapping[str, str]) -> Iterator[Finding]:
 @rule("kafkas", "topics", described=True)
 def topics(seen: ClusterFacts) -> Iterator[Finding]:
     """Find topics whose own settings are weaker than what one lost broker allows."""
-    for kafka in of(seen.kafkas):
+    for kafka in known_items(seen.kafkas):
         default = number(kafka, "default.replication.factor", 1)
         least = number(kafka, "min.insync.replicas", 1)
         if default is None or least is None:
@@ -177,7 +177,7 @@ def _loose_topics(kafka: Kafka, seen: ClusterFacts) -> Iterator[Finding]:
 @rule("kafkas", described=True)
 def listeners(seen: ClusterFacts) -> Iterator[Finding]:
     """Find listeners that ask nobody who they are."""
-    for kafka in of(seen.kafkas):
+    for kafka in known_items(seen.kafkas):
         for listener in kafka.listeners:
             if listener.authentication is None:
                 yield Finding(
@@ -201,7 +201,7 @@ def running(seen: ClusterFacts) -> Iterator[Finding]:
     """Find Kafkas that are not whole today: pods that are missing, placed nowhere, not ready."""
     if isinstance(seen.pods, Unknown):
         return
-    for kafka in of(seen.kafkas):
+    for kafka in known_items(seen.kafkas):
         pods = pods_of(seen, kafka)
         pools = parts_of(seen.pools, kafka)
         # Without a pool the resource itself says how many.
@@ -235,7 +235,7 @@ def lacks(pods: Sequence[Pod], wanted: int | None) -> list[str]:
 @rule("kafkas")
 def operators(seen: ClusterFacts) -> Iterator[Finding]:
     """Find Kafkas that nobody reconciles, or two operators do, or one that ignores something."""
-    for kafka in of(seen.kafkas):
+    for kafka in known_items(seen.kafkas):
         if kafka.paused:
             yield producer_may_stall(
                 "paused",
@@ -298,7 +298,7 @@ def operators(seen: ClusterFacts) -> Iterator[Finding]:
 @rule("kafkas")
 def carried_out(seen: ClusterFacts) -> Iterator[Finding]:
     """Find pod sets that bring no pod back, and rebalances that move replicas at this moment."""
-    for kafka in of(seen.kafkas):
+    for kafka in known_items(seen.kafkas):
         for each in parts_of(seen.pod_sets, kafka):
             yield from _pod_set(each, kafka.title)
         if kafka.unreconciled:
@@ -349,7 +349,7 @@ def _pod_set(found: PodSet, title: str) -> Iterator[Finding]:
 @rule("kafkas")
 def eras(seen: ClusterFacts) -> Iterator[Finding]:
     """Name what is judged in part: ZooKeeper, and the way from it to KRaft."""
-    for kafka in of(seen.kafkas):
+    for kafka in known_items(seen.kafkas):
         if kafka.migrating:
             yield producer_may_stall(
                 "migrating",
@@ -387,8 +387,8 @@ def whole_number(written: str | None) -> int | None:
 @rule("kafkas", "pods")
 def asleep(seen: ClusterFacts) -> Iterator[Finding]:
     """Find Kafkas that want no pods today, so that nothing below them was judged."""
-    for kafka in of(seen.kafkas):
-        if seen.pods == () or (of(seen.pods) and not pods_of(seen, kafka)):
+    for kafka in known_items(seen.kafkas):
+        if seen.pods == () or (known_items(seen.pods) and not pods_of(seen, kafka)):
             pools = parts_of(seen.pools, kafka)
             if pools and not sum(pool.replicas for pool in pools):
                 yield not_judged(
@@ -404,7 +404,7 @@ def asleep(seen: ClusterFacts) -> Iterator[Finding]:
 def settings(seen: ClusterFacts) -> Iterator[Finding]:
     """Find settings of replication that are written as something else than a number."""
     names = {each for setting, (in_sync, *_) in REPLICATION.items() for each in (setting, in_sync)}
-    for kafka in of(seen.kafkas):
+    for kafka in known_items(seen.kafkas):
         mine = names & set(kafka.config)
         odd = [f"{n} {kafka.config[n]}" for n in mine if number(kafka, n, 1) is None]
         if odd:
@@ -474,7 +474,7 @@ def volumes(seen: ClusterFacts) -> Iterator[Finding]:
     if isinstance(seen.volumes, Unknown):
         return
     read = {volume.title for volume in seen.volumes}
-    claims = {f"{pod.namespace}/{claim}" for pod in of(seen.pods) for claim in pod.claims}
+    claims = {f"{pod.namespace}/{claim}" for pod in known_items(seen.pods) for claim in pod.claims}
     if missing := claims - read:
         yield not_judged(
             "claim-unseen",

@@ -22,7 +22,7 @@ from core.checks.rule import rule
 from core.model.facts import ClusterFacts, grace_of, machine_of, machines_of, pool_names
 from core.model.kafka import Pod
 from core.model.nodes import Node, NodePool, NodeRole, ScalingGroup
-from core.unknown import Unknown, mapping_of, of
+from core.unknown import Unknown, known_items, mapping_of
 from core.window import clock
 
 # Codes of EC2's scheduled events after which the machine does not go on.
@@ -303,7 +303,7 @@ def node_pools(seen: ClusterFacts) -> Iterator[Finding]:
     for name in pool_names(seen):
         nodes = [node for node in mapping_of(seen.nodes).values() if node.node_pool == name]
         names = {node.name for node in nodes}
-        pods = [pod for pod in of(seen.pods) if pod.node in names]
+        pods = [pod for pod in known_items(seen.pods) if pod.node in names]
         kept = {node.name for node in nodes if _is_undisturbed(node.annotations)}
         pool = mapping_of(seen.node_pools).get(name)
         if any(node.auto_mode for node in nodes):

@@ -21,7 +21,7 @@ from core.instances import STANDARD_QUOTA
 from core.model.account import Account, NeededNetwork, Needs, StandingVpc, Subnet
 from core.model.facts import ClusterFacts
 from core.regions import WITHOUT_EKS, refusal
-from core.unknown import Unknown, entry, of
+from core.unknown import Unknown, entry, known_items
 from core.words import listing
 
 _TYPES: Mapping[str, tuple[type, ...]] = {
@@ -513,7 +513,7 @@ def names(needs: Needs, account: Account) -> Iterator[Finding]:
             )
     if isinstance(account.pending_secrets, Unknown):
         yield unknown("secrets", account.pending_secrets)
-    for name in of(account.pending_secrets):
+    for name in known_items(account.pending_secrets):
         yield _no(
             "names",
             "secrets",

@@ -23,7 +23,7 @@ from core.checks.rule import rule
 from core.model.facts import ClusterFacts, every_kafka, node_of, pods_of, zone_of
 from core.model.kafka import Flavour, Kafka, ZooKeeperPod
 from core.model.workloads import DisruptionBudget, Neighbour
-from core.unknown import Unknown, of
+from core.unknown import Unknown, known_items
 
 # Docker Hub's own, by a version: what is newest is still there.
 BITNAMIS = re.compile(r"(docker\.io/|index\.docker\.io/)?bitnami/[a-z-]+:(?!latest$).+")
@@ -35,7 +35,7 @@ def whole_today(seen: ClusterFacts) -> Iterator[Finding]:
     """Find those that are not whole: pods that are missing, placed nowhere, not ready."""
     if isinstance(seen.pods, Unknown):
         return
-    for other in of(seen.other_kafkas):
+    for other in known_items(seen.other_kafkas):
         pods = pods_of(seen, other)
         said = lacks(pods, other.replicas if other.unseen is None else None)
         if said:
@@ -50,7 +50,7 @@ def whole_today(seen: ClusterFacts) -> Iterator[Finding]:
 @rule("other_kafkas", "pods", "nodes")
 def one_zone(seen: ClusterFacts) -> Iterator[Finding]:
     """Find those whose pods all stand in one zone."""
-    for other in of(seen.other_kafkas):
+    for other in known_items(seen.other_kafkas):
         zones = [zone_of(pod, seen) for pod in pods_of(seen, other) if pod.node]
         if len(zones) > 1 and None not in zones and len(set(zones)) == 1:
             yield producer_may_stall(
@@ -64,7 +64,7 @@ def one_zone(seen: ClusterFacts) -> Iterator[Finding]:
 @rule("other_kafkas", "pods")
 def ready_too_soon(seen: ClusterFacts) -> Iterator[Finding]:
     """Find those whose pods count as ready before they serve, so that the next one may leave."""
-    for other in of(seen.other_kafkas):
+    for other in known_items(seen.other_kafkas):
         asked = {pod.name: pod.readiness for pod in pods_of(seen, other)}
         bare = [name for name, probe in asked.items() if probe == "none"]
         port = [name for name, probe in asked.items() if probe == "port"]
@@ -86,7 +86,7 @@ def ready_too_soon(seen: ClusterFacts) -> Iterator[Finding]:
 @rule("other_kafkas")
 def images(seen: ClusterFacts) -> Iterator[Finding]:
     """Find images that a node which has them runs, and no other node can fetch."""
-    for other in of(seen.other_kafkas):
+    for other in known_items(seen.other_kafkas):
         if BITNAMIS.fullmatch(other.image):
             yield producer_may_stall(
                 "image-gone",
@@ -101,7 +101,7 @@ def images(seen: ClusterFacts) -> Iterator[Finding]:
 @rule("other_kafkas")
 def moving_images(seen: ClusterFacts) -> Iterator[Finding]:
     """Find images without a version: who starts next may be of another release."""
-    for other in of(seen.other_kafkas):
+    for other in known_items(seen.other_kafkas):
         image = other.image
         tag = image.rpartition("/")[2].partition(":")[2]
         # What an operator makes is told in words.
@@ -118,7 +118,7 @@ def moving_images(seen: ClusterFacts) -> Iterator[Finding]:
 @rule("other_kafkas")
 def rolling(seen: ClusterFacts) -> Iterator[Finding]:
     """Find sets that replace their pods at this moment, or stopped half-way."""
-    for other in of(seen.other_kafkas):
+    for other in known_items(seen.other_kafkas):
         if other.rolling:
             yield producer_may_stall(
                 "rolling",
@@ -132,7 +132,7 @@ def rolling(seen: ClusterFacts) -> Iterator[Finding]:
 @rule("other_kafkas")
 def claims(seen: ClusterFacts) -> Iterator[Finding]:
     """Find claims that several pods have together, or that end by themselves."""
-    for other in of(seen.other_kafkas):
+    for other in known_items(seen.other_kafkas):
         held = Counter(claim for pod in pods_of(seen, other) for claim in set(pod.claims))
         if shared := [claim for claim, pods in held.items() if pods > 1]:
             yield broker_may_die(
@@ -155,7 +155,7 @@ def claims(seen: ClusterFacts) -> Iterator[Finding]:
 @rule("other_kafkas")
 def settings(seen: ClusterFacts) -> Iterator[Finding]:
     """Find settings, where they were read, by which one lost broker costs data or stops writers."""
-    for other in of(seen.other_kafkas):
+    for other in known_items(seen.other_kafkas):
         if other.flavour is Flavour.REDPANDA:
             continue
         yield from durability(other.title, other.config)
@@ -176,7 +176,7 @@ def settings(seen: ClusterFacts) -> Iterator[Finding]:
 @rule("other_kafkas")
 def unjudged_parts(seen: ClusterFacts) -> Iterator[Finding]:
     """Name what of them was not judged, and how clients come in."""
-    for other in of(seen.other_kafkas):
+    for other in known_items(seen.other_kafkas):
         pods = pods_of(seen, other)
         missing = ["its quorum, topics and listeners"]
         if other.flavour is Flavour.REDPANDA:
@@ -209,7 +209,7 @@ KIND = "strimzi.io/kind"
 @rule("neighbours")
 def neighbours(seen: ClusterFacts) -> Iterator[Finding]:
     """Find pods of others that no drain of their node gets rid of, or only late."""
-    every = of(seen.neighbours)
+    every = known_items(seen.neighbours)
     if not isinstance(seen.budgets, Unknown):
         budgets = seen.budgets
         kept = [
@@ -264,7 +264,7 @@ def _bar(pod: Neighbour, budgets: tuple[DisruptionBudget, ...]) -> str | None:
 
 def _slow(every: tuple[Neighbour, ...], seen: ClusterFacts) -> Iterator[Finding]:
     """Find pods that may take longer to stop than a termination handler gives a drain."""
-    given = [each.drain_timeout_seconds for each in of(seen.handlers) if each.queue_mode]
+    given = [each.drain_timeout_seconds for each in known_items(seen.handlers) if each.queue_mode]
     if not given:
         return
     slow = [each for each in every if each.grace_seconds >= min(given)]
@@ -299,7 +299,7 @@ def meshes(seen: ClusterFacts) -> Iterator[Finding]:
         later = [
             pod.name
             for pod in pods
-            if pod.namespace in of(seen.injected_namespaces)
+            if pod.namespace in known_items(seen.injected_namespaces)
             and not pod.proxies
             and not pod.outside_meshes
             # A native sidecar is seen by nobody here.
@@ -322,7 +322,7 @@ def ensembles(seen: ClusterFacts) -> Iterator[Finding]:
     """Find ensembles whose majority is away, or goes with one node or one zone."""
     if isinstance(seen.zookeepers, Unknown):
         return
-    for kafka in of(seen.kafkas):
+    for kafka in known_items(seen.kafkas):
         wanted = kafka.zookeeper_replicas
         if wanted:
             mine = [

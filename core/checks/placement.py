@@ -30,7 +30,7 @@ from core.model.facts import (
     zone_of,
 )
 from core.model.kafka import Flavour, Kafka, OtherKafka, Pod
-from core.unknown import of
+from core.unknown import known_items
 
 LEAST_VOTERS = 3
 SPOT = "spot"
@@ -45,7 +45,7 @@ NO_ZONES = (
 @rule("kafkas", "pods", "nodes", described=True)
 def zones(seen: ClusterFacts) -> Iterator[Finding]:
     """Find brokers that stand in fewer zones than a partition has replicas."""
-    for kafka in of(seen.kafkas):
+    for kafka in known_items(seen.kafkas):
         # A pod that no node has taken is found where pods are counted.
         placed = [zone_of(pod, seen) for pod in pods_of(seen, kafka) if pod.broker and pod.node]
         found = {zone for zone in placed if zone}
@@ -104,7 +104,7 @@ def _racks(kafka: Kafka, seen: ClusterFacts) -> Iterator[Finding]:
 @rule("kafkas", "pods", described=True)
 def quorum(seen: ClusterFacts) -> Iterator[Finding]:
     """Find controllers whose majority one node or one zone takes along."""
-    for kafka in of(seen.kafkas):
+    for kafka in known_items(seen.kafkas):
         voters = [pod for pod in pods_of(seen, kafka) if pod.controller]
         if not voters:
             continue

@@ -32,7 +32,7 @@ from core.placement import (
     barrier,
     shortage,
 )
-from core.unknown import Unknown, mapping_of, of
+from core.unknown import Unknown, known_items, mapping_of
 
 # A broker that was killed reads its logs again before it opens a port: minutes for full disks.
 RECOVERY_SECONDS = 600
@@ -135,7 +135,7 @@ def liveness(seen: ClusterFacts) -> Iterator[Finding]:
 @rule("kafkas", "pods")
 def marked_pods(seen: ClusterFacts) -> Iterator[Finding]:
     """Find pods that Strimzi was asked to delete or to roll."""
-    for kafka in of(seen.kafkas):
+    for kafka in known_items(seen.kafkas):
         pods = pods_of(seen, kafka)
         if lost := [pod.name for pod in pods if _says(pod, DELETED_WITH_CLAIM)]:
             yield broker_may_die(
@@ -205,7 +205,9 @@ def idle(seen: ClusterFacts) -> Iterator[Finding]:
     barred = {}
     for name, node in mapping_of(seen.idle_nodes).items():
         pods = [
-            pod for pod in of(seen.pods) if pod.wants.fits({**node.labels, NODE_NAME: node.name})
+            pod
+            for pod in known_items(seen.pods)
+            if pod.wants.fits({**node.labels, NODE_NAME: node.name})
         ]
         said = [_idle_barrier(pod, node, seen) for pod in pods]
         if said and all(said):
@@ -241,7 +243,10 @@ def _idle_barrier(pod: Pod, node: Node, seen: ClusterFacts) -> str | None:
 
 def _is_on_ebs(pod: Pod, seen: ClusterFacts) -> bool:
     mine = {(pod.namespace, claim) for claim in pod.claims}
-    return any(v.driver in EBS_DRIVERS and (v.namespace, v.claim) in mine for v in of(seen.volumes))
+    return any(
+        v.driver in EBS_DRIVERS and (v.namespace, v.claim) in mine
+        for v in known_items(seen.volumes)
+    )
 
 
 @rule("volumes")
@@ -348,8 +353,8 @@ def versions(seen: ClusterFacts) -> Iterator[Finding]:
 @rule("size_scalers")
 def scalers(seen: ClusterFacts) -> Iterator[Finding]:
     """Find autoscalers that take a broker away when a metric is low."""
-    pools = {(each.namespace, each.name) for each in of(seen.pools)}
-    for each in of(seen.size_scalers):
+    pools = {(each.namespace, each.name) for each in known_items(seen.pools)}
+    for each in known_items(seen.size_scalers):
         mine = (each.namespace, each.target)
         if each.least >= each.most:
             continue
@@ -361,7 +366,7 @@ def scalers(seen: ClusterFacts) -> Iterator[Finding]:
                 "at each turn",
             )
         elif f"{each.kind} {each.namespace}/{each.target}" in {
-            other.title for other in of(seen.other_kafkas)
+            other.title for other in known_items(seen.other_kafkas)
         }:
             yield _finding(
                 each, Weight.BROKER, "the last broker is ended with the replicas that are on it"

@@ -33,7 +33,7 @@ from core.model.facts import (
 )
 from core.model.nodes import Instance, Node
 from core.quantities import GIB_PER_TIB
-from core.unknown import Unknown, mapping_of, of
+from core.unknown import Unknown, known_items, mapping_of
 
 # The VPC CNI's image by what it is for (cli.survey.controllers).
 VPC_CNI = "the VPC CNI"
@@ -59,7 +59,7 @@ def addresses(seen: ClusterFacts) -> Iterator[Finding]:
             if free < (COMFORTABLE if wanted < PREFIX else COMFORTABLE_BY_PREFIX):
                 yield _short(title, zone, sorted(there), free, wanted)
     yield from _nowhere(seen, seen.subnets)
-    named = [e.title for e in of(seen.essentials) if e.what == VPC_CNI and e.elsewhere]
+    named = [e.title for e in known_items(seen.essentials) if e.what == VPC_CNI and e.elsewhere]
     if named:
         yield not_judged(
             "subnet-elsewhere",
@@ -124,7 +124,7 @@ def _named_by_class(pool: str, seen: ClusterFacts) -> set[str]:
 
 def _addresses_of_a_machine(nodes: list[Node], seen: ClusterFacts) -> int:
     """Return how many addresses a machine takes at the least before a broker runs on it."""
-    plugin = [each for each in of(seen.essentials) if each.what == VPC_CNI]
+    plugin = [each for each in known_items(seen.essentials) if each.what == VPC_CNI]
     prefixed = any(each.by_prefix and not each.elsewhere for each in plugin)
     own = any(node.auto_mode for node in nodes)
     plane = seen.control_plane
@@ -263,7 +263,7 @@ def functions(seen: ClusterFacts) -> Iterator[Finding]:
     """
     if isinstance(seen.subnets, Unknown) or isinstance(seen.ways_out, Unknown):
         return
-    names = of(seen.function_subnets)
+    names = known_items(seen.function_subnets)
     subject = "subnets of the functions"
     if lost := set(names) - set(seen.subnets):
         yield producer_may_stall(
@@ -288,7 +288,7 @@ def functions(seen: ClusterFacts) -> Iterator[Finding]:
     }
     if isinstance(seen.vpc_endpoints, Unknown):
         return
-    wanted = tuple(sorted(of(seen.function_services)))
+    wanted = tuple(sorted(known_items(seen.function_services)))
     missing = {
         each
         for name, way in alone.items()
@@ -382,10 +382,10 @@ def _nameless(subnet: Subnet, way: WayOut, found: tuple[VpcEndpoint, ...]) -> li
 
 def _asked_beside(seen: ClusterFacts) -> dict[str, str]:
     """Return what else is asked for, and by whom."""
-    handlers = [each.title for each in of(seen.handlers) if each.queue_mode]
-    scalers = [each.title for each in of(seen.autoscalers)]
-    queued = handlers + [each.title for each in of(seen.node_provisioners) if each.queue]
-    balancing = [each.title for each in of(seen.balancer_controllers)]
+    handlers = [each.title for each in known_items(seen.handlers) if each.queue_mode]
+    scalers = [each.title for each in known_items(seen.autoscalers)]
+    queued = handlers + [each.title for each in known_items(seen.node_provisioners) if each.queue]
+    balancing = [each.title for each in known_items(seen.balancer_controllers)]
     asked = {
         "sqs": queued,
         "autoscaling": handlers + scalers,
@@ -426,7 +426,7 @@ def impaired_disks(seen: ClusterFacts) -> Iterator[Finding]:
         return
     held = {
         volume.handle: volume.title
-        for volume in of(seen.volumes)
+        for volume in known_items(seen.volumes)
         if volume.handle and volume.handle.startswith(EBS_IDS)
     }
     if gone := [claim for handle, claim in held.items() if handle not in seen.disks]:
@@ -470,9 +470,9 @@ def impaired_disks(seen: ClusterFacts) -> Iterator[Finding]:
 
 def _attachments(disks: Mapping[str, Disk], seen: ClusterFacts) -> Iterator[Finding]:
     """Find disks that hang on a machine that is not their pod's, or do not come off."""
-    handles = {(v.namespace, v.claim): v.handle or "" for v in of(seen.volumes)}
+    handles = {(v.namespace, v.claim): v.handle or "" for v in known_items(seen.volumes)}
     hanging = []
-    for pod in of(seen.pods):
+    for pod in known_items(seen.pods):
         node = node_of(pod, seen)
         mine = (handles.get((pod.namespace, claim), "") for claim in pod.claims)
         for disk in (disks[handle] for handle in mine if handle in disks):

@@ -22,7 +22,7 @@ from core.checks.rule import rule
 from core.model.facts import ClusterFacts, parts_of, pods_of
 from core.model.kafka import Kafka
 from core.model.workloads import Operator
-from core.unknown import Unknown, of
+from core.unknown import Unknown, known_items
 from core.window import clock
 
 V1, BEFORE_V1 = "v1", "v1beta2"
@@ -49,7 +49,12 @@ def api_versions(seen: ClusterFacts) -> Iterator[Finding]:
                     "apply the CRDs of the operator's release (Helm leaves them as they are)",
                 )
     versions = seen.pod_set_versions
-    if of(seen.kafkas) and not isinstance(versions, Unknown) and versions and V1 not in versions:
+    if (
+        known_items(seen.kafkas)
+        and not isinstance(versions, Unknown)
+        and versions
+        and V1 not in versions
+    ):
         yield worth_knowing(
             "strimzi-before-v1",
             "Strimzi",
@@ -61,8 +66,10 @@ def api_versions(seen: ClusterFacts) -> Iterator[Finding]:
 
 
 def _watching(seen: ClusterFacts) -> list[Operator]:
-    kafkas = of(seen.kafkas)
-    return [each for each in of(seen.operators) if any(each.looks_after(k) for k in kafkas)]
+    kafkas = known_items(seen.kafkas)
+    return [
+        each for each in known_items(seen.operators) if any(each.looks_after(k) for k in kafkas)
+    ]
 
 
 def _read_by(operator: Operator) -> frozenset[str]:
@@ -110,7 +117,7 @@ def kubernetes(seen: ClusterFacts) -> Iterator[Finding]:
 @rule("kafkas")
 def authorities(seen: ClusterFacts) -> Iterator[Finding]:
     """Name Kafkas whose certificates' authority nobody renews by itself."""
-    for kafka in of(seen.kafkas):
+    for kafka in known_items(seen.kafkas):
         if kafka.own_authorities:
             yield worth_knowing(
                 "own-authority",
@@ -125,7 +132,7 @@ def authorities(seen: ClusterFacts) -> Iterator[Finding]:
 @rule("kafkas")
 def certificates(seen: ClusterFacts) -> Iterator[Finding]:
     """Find certificates that end before anybody has renewed them, or whose end is not shown."""
-    for kafka in of(seen.kafkas):
+    for kafka in known_items(seen.kafkas):
         ours = "clusterCa" not in kafka.own_authorities
         renewed = (
             "Strimzi renews its authority in its next maintenance window, if its operator runs"
@@ -181,7 +188,7 @@ def _ending(
 @rule("kafkas", "pools", "pods")
 def shrinking(seen: ClusterFacts) -> Iterator[Finding]:
     """Name Kafkas that have more brokers than their pools want."""
-    for kafka in of(seen.kafkas):
+    for kafka in known_items(seen.kafkas):
         mine = parts_of(seen.pools, kafka)
         # Of a pool that names no roles its pods are brokers.
         wanted = sum(pool.replicas for pool in mine if not pool.roles or "broker" in pool.roles)
@@ -199,7 +206,7 @@ def shrinking(seen: ClusterFacts) -> Iterator[Finding]:
 @rule("kafkas", "pods")
 def images(seen: ClusterFacts) -> Iterator[Finding]:
     """Name Kafkas whose pods run different images: their operator rolls the rest."""
-    for kafka in of(seen.kafkas):
+    for kafka in known_items(seen.kafkas):
         found = {pod.image for pod in pods_of(seen, kafka) if pod.image}
         if len(found) > 1:
             yield worth_knowing(

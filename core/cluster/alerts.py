@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 
-from core.cluster.fields import Frozen, each_once, is_loopback
+from core.cluster.fields import EachOnce, Frozen, is_loopback
 from core.window import Window
 
 # RFC 5321, section 4.5.3.1.
@@ -51,7 +51,7 @@ class Alerts(Frozen):
 
     enabled: bool = True
     """Whether alarms are made at all."""
-    email: Annotated[tuple[EmailAddress, ...], Field(max_length=20)] = ()
+    email: Annotated[tuple[EmailAddress, ...], Field(max_length=20), EachOnce] = ()
     """Addresses to tell; AWS asks each once whether it wants to hear."""
     sns_topic_arn: TopicArn | None = None
     """A topic that exists already, in this region, whose policy lets CloudWatch publish; null: one
@@ -85,9 +85,6 @@ class Alerts(Frozen):
 
     @model_validator(mode="after")
     def _subscribers_need_our_topic(self) -> Self:
-        twice = sorted({each for each in self.email if self.email.count(each) > 1})
-        if twice:
-            raise ValueError(f"email names {', '.join(twice)} twice; name each once")
         if self.sns_topic_arn is not None and self.email:
             raise ValueError(
                 f"email subscribes to a topic that is made here, and sns_topic_arn names "
@@ -138,7 +135,7 @@ Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 class Maintenance(Frozen):
     """The window for what can wait: rotations, and nodes that AWS will take later."""
 
-    days: Annotated[tuple[Day, ...], Field(min_length=1)] = (
+    days: Annotated[tuple[Day, ...], Field(min_length=1), EachOnce] = (
         "mon",
         "tue",
         "wed",
@@ -152,11 +149,6 @@ class Maintenance(Frozen):
     """When it opens, as in 03:00."""
     duration_minutes: Annotated[int, Field(ge=30, le=1440)] = 120
     """How long it stays open; a replacement that has begun is not stopped at its end."""
-
-    @field_validator("days")
-    @classmethod
-    def _names_each_day_once(cls, value: tuple[Day, ...]) -> tuple[Day, ...]:
-        return each_once(value)
 
     @property
     def start_minute(self) -> int:

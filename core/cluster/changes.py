@@ -11,6 +11,7 @@ pulumi-aws#4226 (a target group is not replaced while a listener uses it), Creat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from operator import attrgetter
 
 from core import naming
 from core.cluster.addresses import routes
@@ -27,6 +28,27 @@ _ENDS = ("retention.ms", "retention.bytes", "cleanup.policy")
 _ENDS_OF_BROKERS = tuple(f"log.{kind}" for kind in (*_ENDS, "retention.hours", "retention.minutes"))
 
 
+def _differing(before: ClusterSpec, after: ClusterSpec, *keys: str) -> Iterator[str]:
+    """Yield of each key whose value differs what it was and is: KEY was A and is B."""
+    for key in keys:
+        was, is_ = (_value(spec, key) for spec in (before, after))
+        if was != is_:
+            yield f"{key} was {_text(was)} and is {_text(is_)}"
+
+
+def _value(spec: ClusterSpec, key: str) -> object:
+    found: object = spec
+    for part in key.split("."):
+        found = None if found is None else getattr(found, part)
+    return found
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "not set"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def shut_out(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
     """Yield a sentence for each kind of client that would be refused, or find nobody."""
     if before.kafka.authorization != after.kafka.authorization:
@@ -38,14 +60,8 @@ def shut_out(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
             "count for nothing."
         )
     yield from _users(before, after)
-    for key, was, is_ in (
-        (
-            "load_balancer.client_cidrs",
-            before.load_balancer.client_cidrs,
-            after.load_balancer.client_cidrs,
-        ),
-        ("network.secondary_cidrs", before.network.secondary_cidrs, after.network.secondary_cidrs),
-    ):
+    for key in ("load_balancer.client_cidrs", "network.secondary_cidrs"):
+        was, is_ = (attrgetter(key)(spec) for spec in (before, after))
         if gone := sorted(set(was) - set(is_)):
             yield f"{key} no longer names {', '.join(gone)}: whoever comes from there is cut off."
     yield from _endpoints(before, after)
@@ -56,11 +72,10 @@ def shut_out(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
             f"goes with its record, and clients find {before.kafka.listener.advertised_host} only "
             f"where somebody else answers for it."
         )
-    if before.kafka.listener.name != after.kafka.listener.name:
+    for change in _differing(before, after, "kafka.listener.name"):
         yield (
-            f"kafka.listener.name was {before.kafka.listener.name} and is "
-            f"{after.kafka.listener.name}: bindings look for Services of the new name, which "
-            f"Strimzi makes broker by broker, and until then nobody comes in from outside."
+            f"{change}: bindings look for Services of the new name, which Strimzi makes broker by "
+            "broker, and until then nobody comes in from outside."
         )
     if before.connect is not None and after.connect is None:
         yield "connect is left out: its workers and every connector on them would stop."
@@ -116,11 +131,10 @@ def given_up(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
         )
     if before.snapshots is not None and after.snapshots is None:
         yield "snapshots is null: no more are taken of Kafka's volumes."
-    if before.encryption_key != after.encryption_key:
+    for change in _differing(before, after, "encryption_key"):
         yield (
-            f"encryption_key was {before.encryption_key or 'not set'} and is "
-            f"{after.encryption_key or 'not set'}: volumes that are there keep their key, which "
-            f"must stay enabled; only new ones get the other."
+            f"{change}: volumes that are there keep their key, which must stay enabled; only new "
+            "ones get the other."
         )
     yield from _subnets(before, after)
     policies = [spec.kubernetes.upgrade_policy for spec in (before, after)]
@@ -131,24 +145,17 @@ def given_up(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
             f"entered extended support; if {before.kubernetes.version} has, raise "
             f"kubernetes.version first."
         )
-    types = [spec.kubernetes.system_instance_type for spec in (before, after)]
-    if types[0] != types[1]:
+    for change in _differing(before, after, "kubernetes.system_instance_type"):
         yield (
-            f"kubernetes.system_instance_type was {types[0]} and is {types[1]}: a managed node "
-            f"group keeps its type, so that every zone's is deleted, at once, before another is "
-            f"made, and meanwhile no operator, drainer or load balancer controller runs; do it "
-            f"while no broker leaves."
+            f"{change}: a managed node group keeps its type, so that every zone's is deleted, at "
+            "once, before another is made, and meanwhile no operator, drainer or load balancer "
+            "controller runs; do it while no broker leaves."
         )
-    for key, was, is_ in (
-        ("strimzi.operator", before.strimzi.operator, after.strimzi.operator),
-        ("strimzi.namespace", before.strimzi.namespace, after.strimzi.namespace),
-    ):
-        if was != is_:
-            yield (
-                f"{key} was {was} and is {is_}: the operator that runs is taken away, and until "
-                f"another watches {after.kubernetes.namespace} a pod that is lost does not come "
-                f"back."
-            )
+    for change in _differing(before, after, "strimzi.operator", "strimzi.namespace"):
+        yield (
+            f"{change}: the operator that runs is taken away, and until another watches "
+            f"{after.kubernetes.namespace} a pod that is lost does not come back."
+        )
     yield from _records(before, after)
 
 
@@ -235,11 +242,10 @@ def _services(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
 
 def _ports(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
     was, is_ = before.kafka.listener, after.kafka.listener
-    if was.port != is_.port:
+    for change in _differing(before, after, "kafka.listener.port"):
         yield (
-            f"kafka.listener.port was {was.port} and is {is_.port}, and a target group keeps its "
-            f"port and is not replaced while a listener uses it; leave it: clients come by the "
-            f"ports of the load balancer."
+            f"{change}, and a target group keeps its port and is not replaced while a listener "
+            "uses it; leave it: clients come by the ports of the load balancer."
         )
     moves = (was.first_advertised_port, was.bootstrap_port) != (
         is_.first_advertised_port,
@@ -313,27 +319,21 @@ def _node_pools(spec: ClusterSpec) -> set[str]:
 
 
 # Where another value makes everything anew beside what runs, or in its place.
-_FOR_GOOD: Mapping[str, Callable[[ClusterSpec], object]] = {
-    "name": lambda spec: spec.name,
-    "environment": lambda spec: spec.environment,
-    "region": lambda spec: spec.region,
-    "kubernetes.namespace": lambda spec: spec.kubernetes.namespace,
-    "network.vpc_cidr": lambda spec: spec.network.vpc_cidr,
-    "network.existing.vpc_id": lambda spec: spec.network.existing and spec.network.existing.vpc_id,
-}
+_FOR_GOOD = (
+    *("name", "environment", "region"),
+    *("kubernetes.namespace", "network.vpc_cidr", "network.existing.vpc_id"),
+)
 # What clients have been told.
-_TOLD: Mapping[str, Callable[[ClusterSpec], object]] = {
-    "kafka.listener.advertised_host": lambda spec: spec.kafka.listener.advertised_host,
-    "kafka.listener.first_advertised_port": lambda spec: spec.kafka.listener.first_advertised_port,
-    "kafka.listener.bootstrap_port": lambda spec: spec.kafka.listener.bootstrap_port,
-    "kafka.listener.authentication": lambda spec: spec.kafka.listener.authentication,
-    "kafka.listener.tls": lambda spec: spec.kafka.listener.tls,
-    "kafka.internal_listener.port": lambda spec: spec.kafka.internal_listener.port,
-    "kafka.internal_listener.authentication": lambda spec: (
-        spec.kafka.internal_listener.authentication
-    ),
-    "kafka.internal_listener.tls": lambda spec: spec.kafka.internal_listener.tls,
-}
+_TOLD = (
+    "kafka.listener.advertised_host",
+    "kafka.listener.first_advertised_port",
+    "kafka.listener.bootstrap_port",
+    "kafka.listener.authentication",
+    "kafka.listener.tls",
+    "kafka.internal_listener.port",
+    "kafka.internal_listener.authentication",
+    "kafka.internal_listener.tls",
+)
 
 
 def refused_changes(before: ClusterSpec, after: ClusterSpec) -> list[str]:
@@ -366,21 +366,21 @@ def felt_changes(before: ClusterSpec, after: ClusterSpec) -> list[str]:
 
 
 def _made_anew(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
-    for key, value in _FOR_GOOD.items():
-        was, is_ = value(before), value(after)
-        if was != is_:
-            yield (
-                f"{key} was {was or 'not set'} and is {is_ or 'not set'}, by which what runs would "
-                f"be made anew without its data; leave it, or describe another environment."
-            )
+    for change in _differing(before, after, *_FOR_GOOD):
+        yield (
+            f"{change}, by which what runs would be made anew without its data; leave it, or "
+            "describe another environment."
+        )
 
 
-def _running(spec: ClusterSpec, of: Callable[[Role], bool] = lambda _role: True) -> dict[int, str]:
+def _running(
+    spec: ClusterSpec, has_role: Callable[[Role], bool] = lambda _role: True
+) -> dict[int, str]:
     """Return the KafkaNodePool of each Kafka node of some roles that runs, by node id."""
     return {
         node_id: naming.kafka_node_pool(pool.name, zone)
         for pool in spec.pools
-        if of(pool.role)
+        if has_role(pool.role)
         for zone, ids in spec.node_ids_of(pool).items()
         for node_id in ids[: pool.nodes_per_zone]
     }
@@ -420,11 +420,10 @@ def _ids(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
 
 
 def _machines(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
-    if before.node_provisioner != after.node_provisioner:
+    for change in _differing(before, after, "node_provisioner"):
         yield (
-            f"node_provisioner was {before.node_provisioner} and is {after.node_provisioner}, by "
-            f"which every machine of Kafka's would go at once, and others come after it; leave it, "
-            f"or describe another environment and move the partitions there."
+            f"{change}, by which every machine of Kafka's would go at once, and others come after "
+            "it; leave it, or describe another environment and move the partitions there."
         )
 
 
@@ -524,13 +523,11 @@ def _leaving(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
 
 
 def _clients(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
-    for key, value in _TOLD.items():
-        was, is_ = value(before), value(after)
-        if was != is_:
-            yield (
-                f"{key} was {str(was).lower()} and is {str(is_).lower()}: brokers change one after "
-                f"the other, and clients that know the old one lose each; tell them first."
-            )
+    for change in _differing(before, after, *_TOLD):
+        yield (
+            f"{change}: brokers change one after the other, and clients that know the old one lose "
+            "each; tell them first."
+        )
 
 
 def _steps(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:

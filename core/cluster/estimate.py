@@ -8,10 +8,9 @@ question, answered from a bill by `stillwater report`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
-from typing import NamedTuple
 
 from core.cluster import ClusterSpec, NodePool
 from core.cost import pricing
@@ -76,7 +75,7 @@ class EstimateLine:
     unit: str
     item: str
     # None where the price book does not know.
-    price: Price | None
+    price: Price | None = None
 
     @property
     def usd(self) -> Decimal | None:
@@ -113,23 +112,12 @@ def together(lines: Iterable[EstimateLine]) -> Decimal | None:
     return pricing.total(known) if len(known) == len(amounts) else None
 
 
-class _Count(NamedTuple):
-    """A line before it has its price."""
-
-    component: str
-    what: str
-    quantity: Decimal
-    unit: str
-    item: str
-
-
 def monthly(spec: ClusterSpec, book: PriceBook, usage: Usage | None = None) -> Estimate:
     """Return what a cluster costs a month at the list prices of its region, as far as known."""
     lines = tuple(
-        EstimateLine(count.component, count.what, count.quantity, count.unit, count.item, price)
-        for count in _counts(spec, usage or Usage())
-        if count.quantity != 0
-        for price in (book.find(count.item),)
+        replace(line, price=book.find(line.item))
+        for line in _unpriced_lines(spec, usage or Usage())
+        if line.quantity != 0
     )
     missing = [line.item for line in lines if line.price is None]
     return Estimate(spec.region, lines, book.unknown(missing) if missing else "")
@@ -148,7 +136,7 @@ def crossings_per_produced_byte(zones: int, replicas: int, readers: Decimal) -> 
     return hops * (1 + readers) + replicas - max(Decimal(1), replicas / z)
 
 
-def _counts(spec: ClusterSpec, usage: Usage) -> Iterator[_Count]:
+def _unpriced_lines(spec: ClusterSpec, usage: Usage) -> Iterator[EstimateLine]:
     for pool in spec.pools:
         yield from _pool(spec, pool)
     yield from _foundation(spec)
@@ -159,18 +147,18 @@ def _counts(spec: ClusterSpec, usage: Usage) -> Iterator[_Count]:
         len(spec.broker_zones), spec.kafka.default_replication_factor, usage.readers
     )
     crossed = usage.produced_gib_per_month * crossings * SIDES
-    yield _Count("traffic", "between zones, both sides", crossed, "GiB", "inter_zone_gib")
+    yield EstimateLine("traffic", "between zones, both sides", crossed, "GiB", "inter_zone_gib")
 
 
-def _instances(component: str, instance_type: str, number: int) -> Iterator[_Count]:
+def _instances(component: str, instance_type: str, number: int) -> Iterator[EstimateLine]:
     hours = Decimal(number * HOURS_PER_MONTH)
     item = f"{pricing.INSTANCE_HOUR}:{instance_type}"
-    yield _Count(component, f"{number} {instance_type}", hours, "hours", item)
+    yield EstimateLine(component, f"{number} {instance_type}", hours, "hours", item)
     gib = Decimal(number * ROOT_VOLUME_GIB)
-    yield _Count(component, f"{number} root volumes", gib, "GiB-months", "gp3_gib_month")
+    yield EstimateLine(component, f"{number} root volumes", gib, "GiB-months", "gp3_gib_month")
 
 
-def _pool(spec: ClusterSpec, pool: NodePool) -> Iterator[_Count]:
+def _pool(spec: ClusterSpec, pool: NodePool) -> Iterator[EstimateLine]:
     nodes = spec.nodes_of(pool)
     component = f"pool {pool.name}"
     yield from _instances(component, pool.instance_type, nodes)
@@ -181,17 +169,17 @@ def _pool(spec: ClusterSpec, pool: NodePool) -> Iterator[_Count]:
         Decimal(0),
     )
     volumes = nodes * len(pool.volumes)
-    yield _Count(
+    yield EstimateLine(
         component, f"{volumes} gp3 volumes", Decimal(nodes * size), "GiB-months", "gp3_gib_month"
     )
-    yield _Count(
+    yield EstimateLine(
         component,
         f"IOPS above {pricing.GP3_INCLUDED_IOPS}",
         Decimal(nodes * iops),
         "IOPS-months",
         "gp3_iops_month",
     )
-    yield _Count(
+    yield EstimateLine(
         component,
         f"throughput above {pricing.GP3_INCLUDED_MIB_PER_S} MiB/s",
         nodes * throughput,
@@ -200,28 +188,28 @@ def _pool(spec: ClusterSpec, pool: NodePool) -> Iterator[_Count]:
     )
 
 
-def _foundation(spec: ClusterSpec) -> Iterator[_Count]:
+def _foundation(spec: ClusterSpec) -> Iterator[EstimateLine]:
     zones = len(spec.availability_zones)
     kubernetes = spec.kubernetes
     yield from _instances(
         "system nodes", kubernetes.system_instance_type, kubernetes.system_nodes_per_zone * zones
     )
     hours = Decimal(HOURS_PER_MONTH)
-    yield _Count("EKS", "control plane", hours, "hours", "eks_cluster_hour")
+    yield EstimateLine("EKS", "control plane", hours, "hours", "eks_cluster_hour")
     if kubernetes.upgrade_policy == "extended":
         # Charged from the day the version leaves standard support, which nobody here knows.
         what = f"extended support, once {kubernetes.version} is past standard"
-        yield _Count("EKS", what, hours, "hours", "eks_extended_support_hour")
-    yield _Count("EKS", "key of Kubernetes' secrets", Decimal(1), "keys", "kms_key_month")
+        yield EstimateLine("EKS", what, hours, "hours", "eks_extended_support_hour")
+    yield EstimateLine("EKS", "key of Kubernetes' secrets", Decimal(1), "keys", "kms_key_month")
     if spec.alerts.enabled and spec.alerts.sns_topic_arn is None:
-        yield _Count("alerts", "key of the topic", Decimal(1), "keys", "kms_key_month")
+        yield EstimateLine("alerts", "key of the topic", Decimal(1), "keys", "kms_key_month")
     if spec.network.existing is None:
-        yield _Count("network", f"{zones} NAT gateways", zones * hours, "hours", "nat_hour")
-        yield _Count(
+        yield EstimateLine("network", f"{zones} NAT gateways", zones * hours, "hours", "nat_hour")
+        yield EstimateLine(
             "network", f"{zones} public addresses", zones * hours, "hours", "public_ipv4_hour"
         )
     if spec.network.interface_endpoints:
-        yield _Count(
+        yield EstimateLine(
             "network",
             f"{INTERFACE_SERVICES} interface endpoints in {zones} zones",
             INTERFACE_SERVICES * zones * hours,
@@ -230,13 +218,13 @@ def _foundation(spec: ClusterSpec) -> Iterator[_Count]:
         )
 
 
-def _balancer(usage: Usage) -> Iterator[_Count]:
-    yield _Count("load balancer", "one NLB", Decimal(HOURS_PER_MONTH), "hours", "nlb_hour")
+def _balancer(usage: Usage) -> Iterator[EstimateLine]:
+    yield EstimateLine("load balancer", "one NLB", Decimal(HOURS_PER_MONTH), "hours", "nlb_hour")
     units = usage.produced_gib_per_month * (1 + usage.readers) / LCU_GIB_PER_HOUR
-    yield _Count("load balancer", "capacity units", units, "LCU-hours", "nlb_lcu_hour")
+    yield EstimateLine("load balancer", "capacity units", units, "LCU-hours", "nlb_lcu_hour")
 
 
-def _snapshots(spec: ClusterSpec, usage: Usage) -> Iterator[_Count]:
+def _snapshots(spec: ClusterSpec, usage: Usage) -> Iterator[EstimateLine]:
     """Count the oldest snapshot in full, and what each later one finds changed."""
     if spec.snapshots is None:
         return
@@ -252,14 +240,14 @@ def _snapshots(spec: ClusterSpec, usage: Usage) -> Iterator[_Count]:
     )
     stored = held + (spec.snapshots.kept - 1) * min(held, written)
     what = f"{spec.snapshots.kept} of each volume, changed blocks"
-    yield _Count("snapshots", what, stored, "GiB-months", "snapshot_gib_month")
+    yield EstimateLine("snapshots", what, stored, "GiB-months", "snapshot_gib_month")
 
 
-def _logs(spec: ClusterSpec, usage: Usage) -> Iterator[_Count]:
+def _logs(spec: ClusterSpec, usage: Usage) -> Iterator[EstimateLine]:
     if not spec.kubernetes.control_plane_logs:
         return
     days = spec.kubernetes.control_plane_log_retention_days
     ingested = usage.log_gib_per_day * DAYS_PER_MONTH
-    yield _Count("logs", "of the control plane", ingested, "GiB", "log_gib_ingested")
+    yield EstimateLine("logs", "of the control plane", ingested, "GiB", "log_gib_ingested")
     kept = usage.log_gib_per_day * days
-    yield _Count("logs", f"kept {days} days", kept, "GiB-months", "log_gib_month")
+    yield EstimateLine("logs", f"kept {days} days", kept, "GiB-months", "log_gib_month")

@@ -137,6 +137,10 @@ def each_once(values: T) -> T:
     return values
 
 
+# A list that names nothing twice.
+EachOnce = AfterValidator(each_once)
+
+
 def visible(value: object) -> object:
     """Return a value; raise for characters that no editor shows: it would be another name."""
     texts = value if isinstance(value, list | tuple) else (value,)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, field_validator
+from pydantic import AfterValidator, Field
 
-from core.cluster.fields import SUBDOMAIN, Frozen, each_once
+from core.cluster.fields import SUBDOMAIN, EachOnce, Frozen
 
 # Of the repository, its registry included (NameTotalLengthMax).
 IMAGE_LIMIT = 255
@@ -63,6 +63,18 @@ _SERVICE_ACCOUNT = re.compile(
 )
 
 
+def _service_account(value: str) -> str:
+    if _SERVICE_ACCOUNT.fullmatch(value) is None:
+        raise ValueError(
+            f"{value[:80]!r} is no service account; write it as "
+            f"system:serviceaccount:NAMESPACE:NAME"
+        )
+    return value
+
+
+ServiceAccount = Annotated[str, AfterValidator(_service_account)]
+
+
 class EvictionGate(Frozen):
     """Two replicas on the system nodes, asked by the API server before a Kafka pod is evicted."""
 
@@ -72,18 +84,7 @@ class EvictionGate(Frozen):
     """How old a reading may be that a refusal rests on. Whoever is let through is let through on
     one that was begun after the lease was taken.
     """
-    operators: tuple[str, ...] = ()
+    operators: Annotated[tuple[ServiceAccount, ...], EachOnce] = ()
     """Accounts whose deletions of Kafka's pods are not asked about, beside Strimzi's own: another
     operator's, as `system:serviceaccount:NAMESPACE:NAME`.
     """
-
-    @field_validator("operators")
-    @classmethod
-    def _are_service_accounts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for account in value:
-            if _SERVICE_ACCOUNT.fullmatch(account) is None:
-                raise ValueError(
-                    f"{account[:80]!r} is no service account; write it as "
-                    f"system:serviceaccount:NAMESPACE:NAME"
-                )
-        return each_once(value)

@@ -179,29 +179,16 @@ WARM_INTERFACES = 1
 ROOT_VOLUMES = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Breach:
-    """A setting beyond a limit of AWS's, what breaks, and the remedy."""
-
-    rule: str
-    # What is asked, with its value; and what is possible, with its.
-    asked: str
-    limit: str
-    breaks: str
-    remedy: str
-
-    @property
-    def sentence(self) -> str:
-        return f"{self.asked} but {self.limit}: {self.breaks}; {self.remedy}."
-
-
-def check(spec: ClusterSpec) -> list[Breach]:
-    """Return every limit that the spec exceeds."""
+def problems(spec: ClusterSpec) -> list[str]:
+    """Return a sentence for every limit that the spec exceeds: what breaks, and the remedy."""
     found = [*_names(spec), *_groups(spec), *_zones(spec)]
     known = instances.table().types
     for pool in spec.pools:
         if pool.instance_type in known:
-            found += _of_pool(spec, pool, known[pool.instance_type])
+            instance = known[pool.instance_type]
+            found += _performance(pool, instance)
+            found += _attachments(pool, instance)
+            found += _requests(spec, pool, instance)
     return found
 
 
@@ -243,31 +230,26 @@ def _nearest(instance_type: str) -> str:
     return f"; the nearest that is in it is {close[0]}" if close else ""
 
 
-def _names(spec: ClusterSpec) -> Iterator[Breach]:
+def _names(spec: ClusterSpec) -> Iterator[str]:
     suffix = LONGEST_SUFFIX[spec.node_provisioner]
     left = RULE_NAME_LIMIT - len(suffix)
     if len(spec.prefix) > left:
-        yield Breach(
-            "prefix-fits-names",
+        yield (
             f"environment and name make the prefix {spec.prefix!r}, {len(spec.prefix)} characters "
-            f"long,",
-            f"AWS's {RULE_NAME_LIMIT} for a rule's name leave {left} beside {suffix}",
-            "the first `up` would be refused halfway",
-            "shorten one",
+            f"long, but AWS's {RULE_NAME_LIMIT} for a rule's name leave {left} beside {suffix}: "
+            f"the first `up` would be refused halfway; shorten one."
         )
 
     for start, what in RESERVED_STARTS.items():
         if spec.prefix.startswith(start):
-            yield Breach(
-                "prefix-is-free",
-                f"environment and name make the prefix {spec.prefix!r},",
-                f"AWS keeps {start!r} at the beginning of {what} for itself",
-                "the first `up` would be refused halfway",
-                "choose another environment",
+            yield (
+                f"environment and name make the prefix {spec.prefix!r}, but AWS keeps {start!r} at "
+                f"the beginning of {what} for itself: the first `up` would be refused halfway; "
+                f"choose another environment."
             )
 
 
-def _groups(spec: ClusterSpec) -> Iterator[Breach]:
+def _groups(spec: ClusterSpec) -> Iterator[str]:
     """Refuse more pools than a rule can name, or a role's policy; Karpenter has no groups."""
     if spec.node_provisioner == "karpenter":
         return
@@ -279,38 +261,28 @@ def _groups(spec: ClusterSpec) -> Iterator[Breach]:
         ("a role's policy", granted, MOST_GRANTED_OF_POOLS),
     ):
         if asked > most:
-            yield Breach(
-                "pools-fit-rules",
+            yield (
                 f"the names of {len(names)} pools' groups, which begin with {spec.prefix!r}, take "
-                f"{asked} characters of {what},",
-                f"AWS's limit leaves {most} there",
-                "the first `up` would be refused halfway",
-                "use fewer pools, or shorten environment, name or the pools' names",
+                f"{asked} characters of {what}, but AWS's limit leaves {most} there: the first "
+                f"`up` would be refused halfway; use fewer pools, or shorten environment, name or "
+                f"the pools' names."
             )
             return
 
 
-def _zones(spec: ClusterSpec) -> Iterator[Breach]:
+def _zones(spec: ClusterSpec) -> Iterator[str]:
     if spec.network.existing is not None:
         return
     for zone in spec.availability_zones:
         if zone[-1] not in ZONE_LETTERS:
-            yield Breach(
-                "zone-has-addresses",
-                f"availability_zones names {zone}",
-                f"the VPC is divided among zones {ZONE_LETTERS[0]} to {ZONE_LETTERS[-1]}",
-                "the zone has no addresses",
-                "choose one of those, or bring a VPC of your own in network.existing",
+            yield (
+                f"availability_zones names {zone} but the VPC is divided among zones "
+                f"{ZONE_LETTERS[0]} to {ZONE_LETTERS[-1]}: the zone has no addresses; choose one "
+                f"of those, or bring a VPC of your own in network.existing."
             )
 
 
-def _of_pool(spec: ClusterSpec, pool: NodePool, instance: InstanceType) -> Iterator[Breach]:
-    yield from _performance(pool, instance)
-    yield from _attachments(pool, instance)
-    yield from _requests(spec, pool, instance)
-
-
-def _performance(pool: NodePool, instance: InstanceType) -> Iterator[Breach]:
+def _performance(pool: NodePool, instance: InstanceType) -> Iterator[str]:
     """Refuse what is paid for beyond gp3's included part and the instance never sustains."""
     if pool.volumes_may_burst:
         return
@@ -328,31 +300,27 @@ def _performance(pool: NodePool, instance: InstanceType) -> Iterator[Breach]:
     ):
         # What gp3 includes costs nothing and cannot be lowered.
         if max(asked) > included and sum(asked) > baseline:
-            yield Breach(
-                f"{setting}-within-instance",
+            yield (
                 f"{setting} of pool {pool.name} adds up to {sum(asked)} {unit} over the volumes of "
-                f"a node",
-                f"its {instance.name} sustains {baseline} {unit} to EBS",
-                "the rest is paid for and had in bursts at most, never while a broker catches up",
-                f"lower {setting}, choose an instance type that sustains {sum(asked)} {unit}, or "
-                f"set volumes_may_burst",
+                f"a node but its {instance.name} sustains {baseline} {unit} to EBS: the rest is "
+                f"paid for and had in bursts at most, never while a broker catches up; lower "
+                f"{setting}, choose an instance type that sustains {sum(asked)} {unit}, or set "
+                f"volumes_may_burst."
             )
 
 
-def _attachments(pool: NodePool, instance: InstanceType) -> Iterator[Breach]:
+def _attachments(pool: NodePool, instance: InstanceType) -> Iterator[str]:
     taken = ROOT_VOLUMES + (WARM_INTERFACES if instance.attachments_shared else 0)
     room = instance.attachments - taken
     if len(pool.volumes) > room:
-        yield Breach(
-            "volumes-attachable",
-            f"pool {pool.name} has {len(pool.volumes)} volumes per node",
-            f"an {instance.name} attaches {room} beside its root volume and network interfaces",
-            "the pod waits for ever for the last of them",
-            "use fewer, larger volumes or another instance type",
+        yield (
+            f"pool {pool.name} has {len(pool.volumes)} volumes per node but an {instance.name} "
+            f"attaches {room} beside its root volume and network interfaces: the pod waits for "
+            f"ever for the last of them; use fewer, larger volumes or another instance type."
         )
 
 
-def _requests(spec: ClusterSpec, pool: NodePool, instance: InstanceType) -> Iterator[Breach]:
+def _requests(spec: ClusterSpec, pool: NodePool, instance: InstanceType) -> Iterator[str]:
     room = requested_room(instance, node_monitoring=spec.kubernetes.node_monitoring)
     karpenter = spec.node_provisioner == "karpenter"
     memory = room.memory_mib - (overhead_mib(instance) if karpenter else 0)
@@ -362,11 +330,9 @@ def _requests(spec: ClusterSpec, pool: NodePool, instance: InstanceType) -> Iter
         ("cpu_request_millis", "m", pool.cpu_request_millis, room.cpu_millis),
     ):
         if asked > has:
-            yield Breach(
-                f"{setting}-within-instance",
-                f"{setting} of pool {pool.name} is {asked} {unit}",
-                f"an {instance.name} leaves it {has} {unit} beside what the system{as_reckoned} "
-                f"and the pods of every node keep",
-                "no node can ever run the pod",
-                f"lower {setting} or choose a larger instance type",
+            yield (
+                f"{setting} of pool {pool.name} is {asked} {unit} but an {instance.name} leaves it "
+                f"{has} {unit} beside what the system{as_reckoned} and the pods of every node "
+                f"keep: no node can ever run the pod; lower {setting} or choose a larger instance "
+                f"type."
             )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Sequence
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import field_validator, model_validator
+from pydantic import AfterValidator, model_validator
 
 from core.cluster.fields import (
+    EachOnce,
     Frozen,
     HostName,
     RouteTableId,
@@ -17,8 +18,6 @@ from core.cluster.fields import (
     VpcId,
     ZoneName,
     address_block,
-    each_once,
-    named_twice,
 )
 from core.errors import InvalidInput
 
@@ -26,6 +25,31 @@ from core.errors import InvalidInput
 _PRINCIPAL = re.compile(r"arn:aws:iam::\d{12}:(root|(user|role)/[\w+=,.@-]{1,64})", re.ASCII)
 # EKS takes private blocks alone; the first is its own default.
 SERVICE_BLOCKS = ("172.20.0.0/16", "10.100.0.0/16", "192.168.0.0/16", "172.31.0.0/16")
+
+
+def _vpc_block(value: str) -> str:
+    block = address_block(value)
+    if block.version != 4 or not 16 <= block.prefixlen <= 28:
+        raise ValueError(f"{value} must be an IPv4 block between /16 and /28, as AWS gives a VPC")
+    return value
+
+
+def _address_block_text(value: str) -> str:
+    return str(address_block(value))
+
+
+def _principal(value: str) -> str:
+    if _PRINCIPAL.fullmatch(value) is None:
+        raise ValueError(
+            f"{value} is no principal; name an account's ARN, or a user's or role's that has no "
+            f"path, such as arn:aws:iam::111122223333:root (a * would be everybody)"
+        )
+    return value
+
+
+VpcBlock = Annotated[str, AfterValidator(_vpc_block)]
+Block = Annotated[str, AfterValidator(_address_block_text)]
+Principal = Annotated[str, AfterValidator(_principal)]
 
 
 class ExistingNetwork(Frozen):
@@ -40,27 +64,18 @@ class ExistingNetwork(Frozen):
     """Availability zone -> the private subnet whose nodes, volumes, targets and interfaces of the
     control plane live there.
     """
-    private_route_table_ids: tuple[RouteTableId, ...] = ()
+    private_route_table_ids: Annotated[tuple[RouteTableId, ...], EachOnce] = ()
     """Where the gateway endpoints of S3 and DynamoDB are entered; none named, none made."""
-
-    @field_validator("private_route_table_ids")
-    @classmethod
-    def _names_each_table_once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        if twice := named_twice(value):
-            raise ValueError(
-                f"{twice[0]} is named twice, and EC2 enters a route once; name it once"
-            )
-        return value
 
 
 class Network(Frozen):
     """The VPC: one private subnet per availability zone."""
 
-    vpc_cidr: str = "10.40.0.0/16"
+    vpc_cidr: VpcBlock = "10.40.0.0/16"
     """The VPC's private IPv4 block, /16 to /20; of an existing VPC: the block it has, /16 to
     /28.
     """
-    secondary_cidrs: tuple[str, ...] = ()
+    secondary_cidrs: Annotated[tuple[VpcBlock, ...], EachOnce] = ()
     """Blocks that an existing VPC has beside it and whose subnets hold clients or nodes."""
     existing: ExistingNetwork | None = None
     """A VPC you have, in place of a new one."""
@@ -74,19 +89,6 @@ class Network(Frozen):
         """Every block of the VPC, the primary first."""
         return (self.vpc_cidr, *self.secondary_cidrs)
 
-    @field_validator("secondary_cidrs")
-    @classmethod
-    def _are_blocks_of_a_vpc(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for block in value:
-            network = address_block(block)
-            if network.version != 4 or not 16 <= network.prefixlen <= 28:
-                raise ValueError(
-                    f"{block} must be an IPv4 block between /16 and /28, as AWS gives a VPC"
-                )
-        if len(set(value)) != len(value):
-            raise ValueError(f"{', '.join(value)} names a block twice; name each once")
-        return value
-
     @model_validator(mode="after")
     def _blocks_of_somebody_elses(self) -> Self:
         if self.secondary_cidrs and self.existing is None:
@@ -99,16 +101,6 @@ class Network(Frozen):
                 f"secondary_cidrs names {self.vpc_cidr}, which is vpc_cidr; leave it out"
             )
         return self
-
-    @field_validator("vpc_cidr")
-    @classmethod
-    def _is_a_block_of_a_vpc(cls, value: str) -> str:
-        block = address_block(value)
-        if block.version != 4 or not 16 <= block.prefixlen <= 28:
-            raise ValueError(
-                f"{value} must be an IPv4 block between /16 and /28, as AWS gives a VPC"
-            )
-        return value
 
     @model_validator(mode="after")
     def _can_be_divided(self) -> Self:
@@ -142,9 +134,9 @@ def service_cidr(blocks: Sequence[str]) -> str:
 class LoadBalancer(Frozen):
     """The network load balancer in front of the brokers, inside the VPC."""
 
-    client_cidrs: tuple[str, ...] = ()
+    client_cidrs: tuple[Block, ...] = ()
     """Networks beside the VPC's own whose clients may connect: peered VPCs, an office."""
-    endpoint_principals: tuple[str, ...] = ()
+    endpoint_principals: Annotated[tuple[Principal, ...], EachOnce] = ()
     """Accounts, users or roles, by ARN, that may connect through PrivateLink; none named, no
     endpoint service is made.
     """
@@ -152,22 +144,3 @@ class LoadBalancer(Frozen):
     """The private hosted zone in which `kafka.listener.advertised_host` gets its record; without
     one, the name is looked after elsewhere.
     """
-
-    @field_validator("client_cidrs")
-    @classmethod
-    def _are_blocks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for block in value:
-            address_block(block)
-        return value
-
-    @field_validator("endpoint_principals")
-    @classmethod
-    def _names_principals(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for principal in value:
-            if _PRINCIPAL.fullmatch(principal) is None:
-                raise ValueError(
-                    f"{principal} is no principal; name an account's ARN, or a user's or role's "
-                    f"that has no path, such as arn:aws:iam::111122223333:root (a * would be "
-                    f"everybody)"
-                )
-        return each_once(value)

@@ -14,11 +14,11 @@ from core.cluster.fields import (
     MOST_CPU_MILLIS,
     MOST_MIB,
     DnsLabel,
+    EachOnce,
     Frozen,
     InstanceType,
     ZoneName,
     address_block,
-    each_once,
 )
 from core.health.node import Role
 from core.volumes import sizing
@@ -127,7 +127,7 @@ class Kubernetes(Frozen):
     """Who may reach the API server from outside the VPC; none named: nobody, its address is
     private.
     """
-    control_plane_logs: tuple[ControlPlaneLog, ...] = (
+    control_plane_logs: Annotated[tuple[ControlPlaneLog, ...], EachOnce] = (
         "api",
         "audit",
         "authenticator",
@@ -143,11 +143,6 @@ class Kubernetes(Frozen):
     """
     addon_versions: dict[str, str] = Field(default_factory=dict)
     """EKS add-on -> version, in place of the version this release was made with."""
-
-    @field_validator("control_plane_logs")
-    @classmethod
-    def _names_each_log_once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return each_once(value)
 
     @field_validator("public_access_cidrs")
     @classmethod
@@ -173,12 +168,13 @@ class Storage(Frozen):
     """Provisioned throughput; gp3 includes 125 and allows 0.25 per IOPS."""
 
     @property
-    def performance(self) -> sizing.Performance:
-        return sizing.Performance(self.iops, self.throughput_mib_per_s)
+    def gp3(self) -> sizing.Gp3:
+        performance = sizing.Performance(self.iops, self.throughput_mib_per_s)
+        return sizing.Gp3(self.size_gib, performance)
 
     @model_validator(mode="after")
     def _within_gp3(self) -> Self:
-        for sentence in sizing.ratios(sizing.Gp3(self.size_gib, self.performance)):
+        for sentence in sizing.ratios(self.gp3):
             raise ValueError(sentence)
         return self
 

@@ -28,7 +28,6 @@ from core.settings.probe import ProbeBudget
 from core.settings.prometheus_address import Address
 from core.settings.volumes import PoolSettings, PrometheusSettings, VolumeSettings
 from core.timing import FACTS, drain_life_seconds, eviction_life_seconds
-from core.volumes.sizing import Gp3, Performance
 
 SASL = {"scram-sha-512", "oauth", "aws-iam"}
 
@@ -114,7 +113,7 @@ class Operated:
         return named if self.level == OWN else named.replace(":", f":{self.prefix}:", 1)
 
 
-def of_spec(spec: ClusterSpec) -> Operated:
+def operated_cluster(spec: ClusterSpec) -> Operated:
     """Return what is operated of a cluster that our own stacks make."""
     connect = spec.connect
     workers = 0 if connect is None else connect.replicas
@@ -294,7 +293,5 @@ def volumes(spec: ClusterSpec) -> VolumeSettings:
 def _pool(spec: ClusterSpec, pool: NodePool) -> PoolSettings:
     return PoolSettings(
         policy=pool.policy(apply=spec.volumes.applies),
-        volumes=tuple(
-            Gp3(v.size_gib, Performance(v.iops, v.throughput_mib_per_s)) for v in pool.volumes
-        ),
+        volumes=tuple(volume.gp3 for volume in pool.volumes),
     )

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from core.cluster.fields import named_twice
 from core.cluster.nodes import NodePool
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def _zone_problems_of(spec: ClusterSpec, pool: NodePool) -> Iterator[str]:
                 f"({', '.join(spec.availability_zones)}); add it there, at the end, or take it "
                 f"from the pool's zones"
             )
-    for zone in sorted({zone for zone in zones if zones.count(zone) > 1}):
+    for zone in named_twice(zones):
         yield f"zones of pool {pool.name} names {zone} twice; name each once"
 
 

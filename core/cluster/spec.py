@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
@@ -10,7 +10,7 @@ from pydantic import Field, StringConstraints, model_validator
 from core import naming
 from core.cluster import placement, rights, tagging
 from core.cluster.alerts import Alerts, Maintenance, Slack
-from core.cluster.fields import REGION, DnsLabel, Frozen, KmsKeyArn, ZoneName
+from core.cluster.fields import REGION, DnsLabel, Frozen, KmsKeyArn, ZoneName, named_twice
 from core.cluster.function_memory import FunctionMemory
 from core.cluster.identity import User
 from core.cluster.images import EvictionGate
@@ -210,9 +210,9 @@ class ClusterSpec(Frozen):
             *self._name_problems(),
             *self._replication_problems(),
             *self._load_balancer_problems(),
-            *[f"topics names {name} twice; name each once" for name in _twice(self.topics)],
+            *self._twice("topics", self.topics),
             *self._topic_problems(),
-            *[f"users names {name} twice; name each once" for name in _twice(self.users)],
+            *self._twice("users", self.users),
             *rights.problems(self),
             *self.alerts.elsewhere(self.region),
             *tagging.problems(self.tags),
@@ -222,6 +222,10 @@ class ClusterSpec(Frozen):
         if problems:
             raise Inconsistent(problems)
         return self
+
+    def _twice(self, key: str, named: Sequence[Topic | User]) -> Iterator[str]:
+        for name in named_twice(each.name for each in named):
+            yield f"{key} names {name} twice; name each once"
 
     def _load_balancer_problems(self) -> Iterator[str]:
         listener, zone = self.kafka.listener, self.load_balancer.private_zone
@@ -317,8 +321,3 @@ class ClusterSpec(Frozen):
                 f"encryption_key {key} is in {key.split(':')[3]}, and a volume of {self.region} "
                 f"takes a key of {self.region} alone; name one there"
             )
-
-
-def _twice(named: Iterable[Topic] | Iterable[User]) -> list[str]:
-    names = [each.name for each in named]
-    return sorted({name for name in names if names.count(name) > 1})

@@ -29,7 +29,7 @@ from core.health.node import NodeMetrics, Role
 from core.health.pods import PodSeen, no_pod, pod_verdict
 from core.health.verdict import Health, HealthVerdict, Part, PartKind, degraded, healthy, not_known
 from core.naming import BROKER_ROLE_LABEL, CONTROLLER_ROLE_LABEL, POOL_LABEL, node_id_of_pod
-from core.unknown import Unknown, of
+from core.unknown import Unknown, known_items
 from core.views import ClusterView
 from core.words import span
 
@@ -195,7 +195,7 @@ def _unseen(node_id: int, verdict: HealthVerdict, seen: Seen) -> tuple[str, ...]
 
 
 def _pod_of(node_id: int, seen: Seen) -> PodSeen | None:
-    return next((pod for pod in of(seen.pods) if pod.node_id == node_id), None)
+    return next((pod for pod in known_items(seen.pods) if pod.node_id == node_id), None)
 
 
 def _node(node_id: int, role: Role, view: ClusterView, seen: Seen, now: float) -> HealthVerdict:
@@ -250,7 +250,7 @@ def _examination_pods(
 
 
 def _workers(seen: Seen, expected: Expected, now: float) -> Iterator[Part]:
-    by_name = {pod.name: pod for pod in of(seen.pods)}
+    by_name = {pod.name: pod for pod in known_items(seen.pods)}
     for name in expected.workers:
         pod = by_name.get(name)
         known = Worker(

@@ -20,7 +20,7 @@ from typing import Any
 from core.events import Interruption, Kind
 from core.events.announcements import URGENT
 from core.events.health import ChangeResponse, answer_to
-from core.stored import UNREAD, own_document, take_word, unread_keys, values_in
+from core.stored import UNREAD, field_values, own_document, take_word, unread_keys
 
 
 class State(StrEnum):
@@ -662,13 +662,13 @@ def _read(stored: Mapping[str, Any]) -> Incident:
     for name in ("announcements", "pages"):
         known[name] = tuple(known[name])
     for name in ("transitions", "notes"):
-        entries = [values_in(Transition, each) for each in stored[name]]
+        entries = [field_values(Transition, each) for each in stored[name]]
         for entry in entries:
             take_word(entry, "state", State, _STATE)
         known[name] = tuple(Transition(**entry) for entry in entries)
     place = known.get("in_place")
-    known["in_place"] = None if place is None else InPlace(**values_in(InPlace, place))
-    changes = (values_in(ScheduledChange, each) for each in known.get("scheduled", ()))
+    known["in_place"] = None if place is None else InPlace(**field_values(InPlace, place))
+    changes = (field_values(ScheduledChange, each) for each in known.get("scheduled", ()))
     known["scheduled"] = tuple(
         ScheduledChange(**{**each, "names": tuple(each["names"])}) for each in changes
     )

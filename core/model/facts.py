@@ -56,7 +56,7 @@ from core.model.workloads import (
     TerminationQueue,
     VolumeController,
 )
-from core.unknown import Unknown, mapping_of, of
+from core.unknown import Unknown, known_items, mapping_of
 
 if TYPE_CHECKING:
     from core.cluster.spec import ClusterSpec
@@ -353,12 +353,12 @@ Owned = TypeVar("Owned", KafkaPool, Pod, PodSet, Rebalance, Topic)
 
 def every_kafka(seen: ClusterFacts) -> tuple[Kafka | OtherKafka, ...]:
     """Return every Kafka whose pods are known, whoever runs it."""
-    return (*of(seen.kafkas), *of(seen.other_kafkas))
+    return (*known_items(seen.kafkas), *known_items(seen.other_kafkas))
 
 
 def parts_of(part: tuple[Owned, ...] | Unknown, kafka: Kafka | OtherKafka) -> list[Owned]:
     """Return what of a part belongs to one Kafka."""
-    return [e for e in of(part) if (e.namespace, e.kafka) == (kafka.namespace, kafka.name)]
+    return [e for e in known_items(part) if (e.namespace, e.kafka) == (kafka.namespace, kafka.name)]
 
 
 def pods_of(seen: ClusterFacts, kafka: Kafka | OtherKafka) -> list[Pod]:
@@ -406,7 +406,7 @@ def nodes_of(group: ScalingGroup, seen: ClusterFacts) -> list[Node]:
 def pods_on(group: ScalingGroup, seen: ClusterFacts) -> list[Pod]:
     """Return the pods on a group's nodes."""
     mine = {node.name for node in nodes_of(group, seen)}
-    return [pod for pod in of(seen.pods) if pod.node in mine]
+    return [pod for pod in known_items(seen.pods) if pod.node in mine]
 
 
 def grace_of(pods: list[Pod] | tuple[Pod, ...]) -> int:

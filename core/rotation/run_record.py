@@ -18,7 +18,7 @@ from typing import Any
 from core.availability.lease import party_name
 from core.errors import Conflict
 from core.incidents.observation import Policy
-from core.stored import UNREAD, as_document, take_word, unread_keys, values_in, without
+from core.stored import UNREAD, as_document, field_values, take_word, unread_keys, without
 
 # Reasons vary; the document must stay far below DynamoDB's 400 KB.
 MOST_NOTES = 300
@@ -282,12 +282,12 @@ def run_to_document(run: Run) -> dict[str, Any]:
 
 def run_from_document(document: Mapping[str, Any], version: int) -> Run:
     """Read what any release wrote."""
-    known = _tuples(values_in(Run, document))
+    known = _tuples(field_values(Run, document))
     known["options"] = _options(document["options"])
     known["turns"] = tuple(_turn(turn) for turn in document["turns"])
-    known["notes"] = tuple(Note(**values_in(Note, note)) for note in document["notes"])
+    known["notes"] = tuple(Note(**field_values(Note, note)) for note in document["notes"])
     if known.get("replication"):
-        known["replication"] = Replication(**values_in(Replication, known["replication"]))
+        known["replication"] = Replication(**field_values(Replication, known["replication"]))
     take_word(known, "state", RunState, RunState.STOPPED)
     if known["state"] not in OVER and any("phase" in turn.unread for turn in known["turns"]):
         # What stands in its place acts by itself no more than an unknown state's does.
@@ -297,7 +297,7 @@ def run_from_document(document: Mapping[str, Any], version: int) -> Run:
 
 
 def _turn(stored: Mapping[str, Any]) -> NodeTurn:
-    known = _tuples(values_in(NodeTurn, stored))
+    known = _tuples(field_values(NodeTurn, stored))
     take_word(known, "phase", Phase, Phase.FAILED)
     return NodeTurn(**known)
 
@@ -305,7 +305,7 @@ def _turn(stored: Mapping[str, Any]) -> NodeTurn:
 def _options(stored: Mapping[str, Any]) -> Options:
     """Read options; before `at_once` a number alone was called otherwise."""
     given = without({"at_once": stored.get(_EARLIER, 1), **stored}, _EARLIER)
-    return Options(**_tuples(values_in(Options, given)))
+    return Options(**_tuples(field_values(Options, given)))
 
 
 def _tuples(stored: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any
 from core.fields import digest
 from core.incidents.record import TERMINAL, Incident, Transition
 from core.slack.text import durations, escape_markup, outlook, subject, symbol, time_shown
-from core.stored import as_document, unread_keys, values_in
+from core.stored import as_document, field_values, unread_keys
 from core.words import span
 
 Block = Mapping[str, Any]
@@ -216,6 +216,6 @@ def to_json(thread: Thread) -> str:
 
 def from_json(document: str) -> Thread:
     """Read what any release wrote."""
-    known = values_in(Thread, json.loads(document))
+    known = field_values(Thread, json.loads(document))
     known["told"] = tuple(known.get("told", ()))
     return Thread(**known)

@@ -18,7 +18,7 @@ from enum import StrEnum
 from operator import attrgetter, mul
 from typing import Any
 
-from core.stored import as_document, take_word, unread_keys, values_in, without
+from core.stored import as_document, field_values, take_word, unread_keys, without
 from core.volumes.sizing import INCLUDED, Gp3, Performance, Policy
 
 MOST_IN_WINDOW = 4
@@ -234,12 +234,12 @@ def ledger_from_json(document: Mapping[str, Any] | None) -> History:
     """Read a history; of a volume nobody looked at, an unknown one."""
     if not document:
         return History()
-    known = values_in(History, document)
+    known = field_values(History, document)
     return History(**{**known, "modifications": tuple(map(_modification, known["modifications"]))})
 
 
 def _modification(stored: Mapping[str, Any]) -> Modification:
-    known = values_in(Modification, stored)
+    known = field_values(Modification, stored)
     known |= {
         "target": _gp3(stored["target"]),
         "original": None if stored["original"] is None else _gp3(stored["original"]),

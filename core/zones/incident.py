@@ -19,7 +19,7 @@ from typing import Any
 
 from core.availability.leaders import HEALTH_ISSUE, LOST_ZONE, Freeze
 from core.events.announcements import CLOCKS_APART_SECONDS, ZoneNotice
-from core.stored import as_document, take_word, unread_keys, values_in, without
+from core.stored import as_document, field_values, take_word, unread_keys, without
 from core.window import clock
 
 PERSON = "person"
@@ -400,7 +400,7 @@ def _incident(stored: object) -> ZoneIncident | None:
     if not isinstance(stored, dict):
         return None
     try:
-        known = values_in(ZoneIncident, stored)
+        known = field_values(ZoneIncident, stored)
         known |= {name: tuple(known.get(name, ())) for name in _TUPLES}
         known["history"] = tuple(_entry(each) for each in stored.get("history") or ())
         take_word(known, "state", ZoneState, ZoneState.FROZEN)
@@ -437,7 +437,7 @@ def _bound_freeze(incident: ZoneIncident) -> ZoneIncident:
 
 
 def _entry(stored: Mapping[str, Any]) -> ZoneEntry:
-    known = values_in(ZoneEntry, stored)
+    known = field_values(ZoneEntry, stored)
     known |= {"at": float(stored["at"]), **{n: str(stored[n]) for n in ("actor", "reason")}}
     take_word(known, "state", ZoneState, ZoneState.FROZEN)
     return ZoneEntry(**known)

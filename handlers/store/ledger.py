@@ -21,7 +21,7 @@ from core.availability.lease import Lease, LeaseDecision, begin, grant, release
 from core.errors import Conflict
 from core.fields import digest
 from core.incidents.record import Incident, from_json, incident_id, to_json, undocumented_incident
-from core.stored import as_document, values_in, without
+from core.stored import as_document, field_values, without
 from handlers.adapters.calls import known_shape
 from handlers.store.table import VersionedTable
 
@@ -255,7 +255,7 @@ class DynamoLedger:
         if item is None:
             return _LeaseRecord()
         stored = json.loads(item["document"]["S"])
-        leases = tuple(Lease(**values_in(Lease, each)) for each in stored.get("leases", ()))
+        leases = tuple(Lease(**field_values(Lease, each)) for each in stored.get("leases", ()))
         return _LeaseRecord(leases, without(stored, "leases"), int(item["version"]["N"]))
 
     def _write_leases(self, leases: tuple[Lease, ...], before: _LeaseRecord) -> None:

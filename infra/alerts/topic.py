@@ -46,20 +46,20 @@ def body(cluster: Operated, account: Account, alarms: Sequence[Alarm]) -> str:
         if role in cluster.queues
     ]
     widgets = [
-        _widget(0, 6, "alarm", {"title": "Alarms", "alarms": arns}),
-        _widget(6, 6, "metric", _graph("What the functions counted", own, "Sum", cluster.region)),
-        _widget(12, 6, "metric", _graph("Oldest message, s", waiting, "Maximum", cluster.region)),
+        _widget(0, "alarm", {"title": "Alarms", "alarms": arns}),
+        _widget(6, "metric", _graph("What the functions counted", own, "Sum", cluster.region)),
+        _widget(12, "metric", _graph("Oldest message, s", waiting, "Maximum", cluster.region)),
     ]
     return json.dumps({"widgets": widgets}, sort_keys=True)
 
 
-def _widget(y: int, height: int, kind: str, properties: dict[str, Any]) -> dict[str, Any]:
+def _widget(y: int, kind: str, properties: dict[str, Any]) -> dict[str, Any]:
     return {
         "type": kind,
         "x": 0,
         "y": y,
         "width": WIDTH,
-        "height": height,
+        "height": 6,
         "properties": properties,
     }
 

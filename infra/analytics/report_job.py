@@ -63,20 +63,14 @@ ROOM_FOR_PYTHON = {"spark.executor.memory": "12g", "spark.executor.memoryOverhea
 
 
 @dataclass(frozen=True, kw_only=True)
-class DescribedJob:
-    """What is known of the job before anything is made."""
+class JobParts:
+    """What the job is made of; jobs, launcher, packages and facts are keys of the bucket."""
 
     name: str
     cluster: str
     tags: Mapping[str, str]
     # Options that say which tags mean Kafka; None is ours.
     bill_tags: Mapping[str, str | None]
-
-
-@dataclass(frozen=True, kw_only=True)
-class JobParts:
-    """What the job is made of; jobs, launcher, packages and facts are keys of the bucket."""
-
     application: str
     role: str
     bucket: str
@@ -96,17 +90,17 @@ class JobParts:
         return f"s3://{self.bucket}"
 
 
-def start(job: DescribedJob, made: JobParts) -> dict[str, Any]:
+def start(made: JobParts) -> dict[str, Any]:
     """Return the request that starts the job once."""
     return {
         "ApplicationId": made.application,
         "ExecutionRoleArn": made.role,
-        "Name": job.name,
+        "Name": made.name,
         "ExecutionTimeoutMinutes": TIMEOUT_MINUTES,
         "JobDriver": {
             "SparkSubmit": {
                 "EntryPoint": f"{made.root}/{made.launcher}",
-                "EntryPointArguments": _arguments(job, made),
+                "EntryPointArguments": _arguments(made),
                 "SparkSubmitParameters": " ".join(
                     f"--conf {key}={value}" for key, value in _settings(made).items()
                 ),
@@ -118,22 +112,22 @@ def start(job: DescribedJob, made: JobParts) -> dict[str, Any]:
             }
         },
         # Job runs are billed apart, under the cluster's own tags.
-        "Tags": dict(job.tags),
+        "Tags": dict(made.tags),
     }
 
 
-def _arguments(job: DescribedJob, made: JobParts) -> list[str]:
+def _arguments(made: JobParts) -> list[str]:
     """Return what the job is told (spark.entry)."""
     return [
         *("--bill", f"{made.root}/{made.bill}"),
         *("--namespace", f"{CATALOG}.{made.database}"),
         # A run by hand has tables of its own, which know nothing of earlier readings.
         *("--noted-in", f"{CATALOG}.{made.database}"),
-        *("--cluster", job.cluster),
+        *("--cluster", made.cluster),
         *("--facts", f"{made.root}/{made.facts}"),
         *("--metrics", f"{made.root}/{SAMPLES_FOLDER}"),
         *_history(made),
-        *(word for name, tag in job.bill_tags.items() if tag for word in (name, tag)),
+        *(word for name, tag in made.bill_tags.items() if tag for word in (name, tag)),
         "--all-jobs",
         # Never years of months: the tables keep those that are final.
         "--unsettled",
@@ -219,6 +213,10 @@ class ReportJob(pulumi.ComponentResource):
         jobs, launcher = self._code()
         facts = self._facts()
         self.job = pulumi.Output.all(
+            name=naming.reports(args.prefix),
+            cluster=args.cluster,
+            tags=dict(args.tags),
+            bill_tags={"--cluster-tag": args.bill_cluster_tag, "--pool-tag": args.bill_pool_tag},
             application=args.application_id,
             role=role.arn,
             bucket=args.bucket,
@@ -229,7 +227,7 @@ class ReportJob(pulumi.ComponentResource):
             facts=facts.key,
             incidents_bucket=args.incidents_bucket,
             database=database.name,
-        ).apply(lambda made: json.dumps(start(self._described_job(), JobParts(**made))))
+        ).apply(lambda made: json.dumps(start(JobParts(**made))))
         self._schedule(role)
         self.register_outputs({"job": self.job})
 
@@ -388,15 +386,6 @@ class ReportJob(pulumi.ComponentResource):
                 ),
             ),
             opts=self._child,
-        )
-
-    def _described_job(self) -> DescribedJob:
-        args = self._args
-        return DescribedJob(
-            name=naming.reports(args.prefix),
-            cluster=args.cluster,
-            tags=args.tags,
-            bill_tags={"--cluster-tag": args.bill_cluster_tag, "--pool-tag": args.bill_pool_tag},
         )
 
 

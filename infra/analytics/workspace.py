@@ -22,7 +22,7 @@ from infra.analytics import bill_export
 from infra.analytics.bill_export import BillExport, BillExportArgs
 from infra.analytics.report_job import LOGS, SCRATCH, ReportJob, ReportJobArgs, application
 from infra.iam import Account
-from infra.tags import Tags
+from infra.tags import cluster_tags
 
 TYPE = "stillwater:infra:Analytics"
 OLD_VERSION_DAYS = 90
@@ -91,7 +91,7 @@ class Analytics(pulumi.ComponentResource):
                 bill=f"{bill_export.PREFIX}/{export.name}",
                 facts=facts.to_json(report_facts(spec)),
                 incidents_bucket=args.incidents_bucket,
-                tags=Tags.of(spec).everywhere,
+                tags=cluster_tags(spec).everywhere,
                 bill_cluster_tag=spec.bill_cluster_tag,
                 bill_pool_tag=spec.bill_pool_tag,
                 own_prices=args.own_prices,

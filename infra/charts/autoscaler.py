@@ -42,15 +42,14 @@ class ClusterAutoscaler(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        role, association = iam.pod_role(
-            f"{name}-role",
+        _, first = iam.controller_role(
+            name,
             role_name=f"{spec.prefix}-autoscaler",
             eks_cluster=spec.prefix,
-            namespace=NAMESPACE,
             service_account=RELEASE,
+            statements=_statements(spec, account),
             parent=self,
         )
-        permission = iam.allow(f"{name}-policy", role, _statements(spec, account), self)
         k8s.helm.v3.Release(
             f"{name}-release",
             name=RELEASE,
@@ -59,7 +58,7 @@ class ClusterAutoscaler(pulumi.ComponentResource):
             version=CLUSTER_AUTOSCALER_CHART_VERSION,
             repository_opts=k8s.helm.v3.RepositoryOptsArgs(repo=CLUSTER_AUTOSCALER_REPOSITORY),
             values=values(spec),
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[association, permission]),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=first),
         )
         self.register_outputs({})
 
@@ -109,20 +108,15 @@ def _statements(spec: ClusterSpec, account: iam.Account) -> list[iam.Statement]:
             actions=["eks:DescribeNodegroup"],
             resources=[account.arn("eks", f"nodegroup/{spec.prefix}/*/*")],
         ),
-        iam.Statement(
-            sid="LookAround",
-            actions=[
-                "autoscaling:DescribeAutoScalingGroups",
-                "autoscaling:DescribeAutoScalingInstances",
-                "autoscaling:DescribeLaunchConfigurations",
-                "autoscaling:DescribeScalingActivities",
-                "autoscaling:DescribeTags",
-                "ec2:DescribeImages",
-                "ec2:DescribeInstanceTypes",
-                "ec2:DescribeLaunchTemplateVersions",
-                "ec2:GetInstanceTypesFromInstanceRequirements",
-            ],
-            # None of them takes a resource.
-            resources=iam.ANY_RESOURCE,
+        iam.look(
+            "autoscaling:DescribeAutoScalingGroups",
+            "autoscaling:DescribeAutoScalingInstances",
+            "autoscaling:DescribeLaunchConfigurations",
+            "autoscaling:DescribeScalingActivities",
+            "autoscaling:DescribeTags",
+            "ec2:DescribeImages",
+            "ec2:DescribeInstanceTypes",
+            "ec2:DescribeLaunchTemplateVersions",
+            "ec2:GetInstanceTypesFromInstanceRequirements",
         ),
     ]

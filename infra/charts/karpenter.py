@@ -61,25 +61,20 @@ def statements(
             actions=["eks:DescribeCluster"],
             resources=[account.arn("eks", f"cluster/{prefix}")],
         ),
-        iam.Statement(
-            sid="LookAround",
-            actions=[
-                "ec2:DescribeCapacityReservations",
-                "ec2:DescribeImages",
-                "ec2:DescribeInstanceStatus",
-                "ec2:DescribeInstanceTypeOfferings",
-                "ec2:DescribeInstanceTypes",
-                "ec2:DescribeInstances",
-                "ec2:DescribeLaunchTemplates",
-                "ec2:DescribePlacementGroups",
-                "ec2:DescribeSecurityGroups",
-                "ec2:DescribeSpotPriceHistory",
-                "ec2:DescribeSubnets",
-                "iam:ListInstanceProfiles",
-                "pricing:GetProducts",
-            ],
-            # None of them takes a resource.
-            resources=iam.ANY_RESOURCE,
+        iam.look(
+            "ec2:DescribeCapacityReservations",
+            "ec2:DescribeImages",
+            "ec2:DescribeInstanceStatus",
+            "ec2:DescribeInstanceTypeOfferings",
+            "ec2:DescribeInstanceTypes",
+            "ec2:DescribeInstances",
+            "ec2:DescribeLaunchTemplates",
+            "ec2:DescribePlacementGroups",
+            "ec2:DescribeSecurityGroups",
+            "ec2:DescribeSpotPriceHistory",
+            "ec2:DescribeSubnets",
+            "iam:ListInstanceProfiles",
+            "pricing:GetProducts",
         ),
     ]
 
@@ -170,16 +165,14 @@ class Karpenter(pulumi.ComponentResource):
         self._name, self._prefix = name, spec.prefix
         self._child = pulumi.ResourceOptions(parent=self)
         queue = self._interruptions()
-        role, association = iam.pod_role(
-            f"{name}-role",
+        role, first = iam.controller_role(
+            name,
             role_name=f"{spec.prefix}-karpenter",
             eks_cluster=spec.prefix,
-            namespace=NAMESPACE,
             service_account=RELEASE,
+            statements=statements(spec.prefix, account, queue.arn),
             parent=self,
         )
-        rights = statements(spec.prefix, account, queue.arn)
-        permission = iam.allow(f"{name}-policy", role, rights, self)
         may_encrypt = encryption.grant(f"{name}-grant", spec.encryption_key, role.arn, self)
         # Helm never upgrades definitions that a chart brings in its crds folder.
         definitions = self._release("definitions", KARPENTER_CRD_CHART, f"{RELEASE}-crd", {}, [])
@@ -188,7 +181,7 @@ class Karpenter(pulumi.ComponentResource):
             KARPENTER_CHART,
             RELEASE,
             values(spec.prefix, spec.region),
-            [definitions, association, permission, *may_encrypt],
+            [definitions, *first, *may_encrypt],
         )
         self.register_outputs({})
 

@@ -20,7 +20,7 @@ from core import naming
 from core.cluster import ClusterSpec, limits
 from infra import iam
 from infra.charts import pods
-from infra.tags import Tags
+from infra.tags import cluster_tags
 from infra.versions import LBC_CHART, LBC_CHART_VERSION, LBC_REPOSITORY
 
 KIND = "CustomResourceDefinition"
@@ -95,15 +95,14 @@ class LoadBalancerController(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        role, association = iam.pod_role(
-            f"{name}-role",
+        _, first = iam.controller_role(
+            name,
             role_name=f"{spec.prefix}-lbc",
             eks_cluster=spec.prefix,
-            namespace=NAMESPACE,
             service_account=RELEASE,
+            statements=statements(spec, account),
             parent=self,
         )
-        permission = iam.allow(f"{name}-policy", role, statements(spec, account), self)
         brought = definitions(
             f"{name}-definitions",
             ChartWithDefinitions(
@@ -123,10 +122,9 @@ class LoadBalancerController(pulumi.ComponentResource):
             version=LBC_CHART_VERSION,
             skip_crds=True,
             values=values(spec, vpc_id),
-            # Pods get credentials when they start, so the association comes first.
             opts=pulumi.ResourceOptions(
                 parent=self,
-                depends_on=brought.apply(lambda made: [*made, association, permission]),
+                depends_on=brought.apply(lambda made: [*made, *first]),
             ),
         )
         self.release_name = release.name.apply(str)
@@ -190,19 +188,15 @@ def statements(spec: ClusterSpec, account: iam.Account) -> list[iam.Statement]:
             resources=[account.arn("elasticloadbalancing", f"targetgroup/{names}/*")],
             conditions={
                 "StringEquals": {
-                    f"aws:ResourceTag/{key}": value for key, value in Tags.of(spec).identity.items()
+                    f"aws:ResourceTag/{key}": value
+                    for key, value in cluster_tags(spec).identity.items()
                 }
             },
         ),
-        iam.Statement(
-            sid="LookAround",
-            actions=[
-                "elasticloadbalancing:DescribeTargetGroups",
-                "elasticloadbalancing:DescribeTargetHealth",
-                "ec2:DescribeVpcs",
-                "ec2:DescribeSecurityGroups",
-            ],
-            # None of these calls takes a resource.
-            resources=iam.ANY_RESOURCE,
+        iam.look(
+            "elasticloadbalancing:DescribeTargetGroups",
+            "elasticloadbalancing:DescribeTargetHealth",
+            "ec2:DescribeVpcs",
+            "ec2:DescribeSecurityGroups",
         ),
     ]

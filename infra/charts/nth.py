@@ -66,15 +66,14 @@ class NodeTerminationHandler(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        role, association = iam.pod_role(
-            f"{name}-role",
+        _, first = iam.controller_role(
+            name,
             role_name=f"{args.prefix}-nth",
             eks_cluster=args.eks_cluster,
-            namespace=NAMESPACE,
             service_account=args.release,
+            statements=_statements(args),
             parent=self,
         )
-        permission = iam.allow(f"{name}-policy", role, _statements(args), self)
         release = k8s.helm.v3.Release(
             f"{name}-release",
             name=args.release,
@@ -82,12 +81,10 @@ class NodeTerminationHandler(pulumi.ComponentResource):
             chart=NTH_CHART,
             version=NTH_CHART_VERSION,
             values=values(args),
-            # Pods get credentials when they start, so the association comes first.
             opts=pulumi.ResourceOptions(
                 parent=self,
                 depends_on=[
-                    association,
-                    permission,
+                    *first,
                     *([] if args.webhook is None else [args.webhook.secret]),
                 ],
             ),
@@ -168,10 +165,5 @@ def _statements(args: NodeTerminationHandlerArgs) -> list[iam.Statement]:
             resources=[args.queue_arn],
         ),
         iam.Statement(sid="FinishItsHook", actions=hook_actions, resources=args.group_arns),
-        iam.Statement(
-            sid="LookAround",
-            actions=look_actions,
-            # Neither call takes a resource.
-            resources=iam.ANY_RESOURCE,
-        ),
+        iam.look(*look_actions),
     ]

@@ -17,10 +17,9 @@ from core.cluster import ClusterSpec
 from core.cluster.limits import NODE_MONITORING
 from infra import encryption, iam
 from infra.eks.addon_versions import version
-from infra.tags import Tags
+from infra.tags import cluster_tags
 from infra.versions import ADDONS
 
-NAMESPACE = "kube-system"
 VOLUME_DRIVER, NETWORK_PLUGIN = "aws-ebs-csi-driver", "vpc-cni"
 BEFORE_NODES = (NETWORK_PLUGIN, "kube-proxy", "eks-pod-identity-agent")
 # The agent writes what is wrong with a machine on its Node (core.incidents.sweep).
@@ -80,7 +79,7 @@ def install(
     parent: pulumi.Resource,
 ) -> aws.eks.Addon:
     """Create an add-on, and before it the role of its pods: they get credentials as they start."""
-    told = configuration(addon, spec.region, Tags.of(spec).everywhere)
+    told = configuration(addon, spec.region, cluster_tags(spec).everywhere)
     return aws.eks.Addon(
         f"{name}-addon-{addon}",
         cluster_name=cluster.name,
@@ -105,7 +104,6 @@ def _pod_role(
         f"{name}-{needed.short_name}",
         role_name=f"{spec.prefix}-{needed.short_name}",
         eks_cluster=cluster.name,
-        namespace=NAMESPACE,
         service_account=needed.service_account,
         parent=parent,
     )

@@ -107,7 +107,7 @@ class Api:
         )
 
     @classmethod
-    def from_kubeconfig(cls, path: Path) -> Api:
+    def load_kubeconfig(cls, path: Path) -> Api:
         """Read the current context of a kubeconfig whose user has a token."""
         config = yaml.safe_load(path.read_text())
         context = _entry_named(config["contexts"], config["current-context"])["context"]

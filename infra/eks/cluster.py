@@ -9,8 +9,7 @@ break. The program's kubeconfig has no secret in it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import pulumi
 import pulumi_aws as aws
@@ -22,7 +21,8 @@ from core.cluster.network import service_cidr
 from infra import encryption, iam
 from infra.eks import addons, launch
 from infra.eks.launch import Launch, launch_template
-from infra.tags import Tags
+from infra.network.vpc import Site
+from infra.tags import cluster_tags
 
 
 def kubeconfig(name: str, region: str, endpoint: str, ca: str, profile: str | None = None) -> str:
@@ -89,14 +89,6 @@ NODE_POLICIES = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClusterArgs:
-    spec: ClusterSpec
-    private_subnet_ids: Mapping[str, pulumi.Input[str]]
-    control_plane_subnet_ids: Mapping[str, pulumi.Input[str]]
-    account: iam.Account
-
-
 class EksCluster(pulumi.ComponentResource):
     """A control plane that a Kafka node pool can join."""
 
@@ -107,11 +99,15 @@ class EksCluster(pulumi.ComponentResource):
     security_group_id: pulumi.Output[str]
 
     def __init__(
-        self, name: str, args: ClusterArgs, opts: pulumi.ResourceOptions | None = None
+        self,
+        name: str,
+        spec: ClusterSpec,
+        network: Site,
+        account: iam.Account,
+        opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        self._name, self._args, self._spec = name, args, args.spec
-        self._tags = Tags.of(args.spec)
+        self._name, self._spec, self._network, self._account = name, spec, network, account
         self._child = pulumi.ResourceOptions(parent=self)
         cluster = self._control_plane(self._secrets_key())
         before = self._addons(cluster, addons.BEFORE_NODES, [])
@@ -178,7 +174,7 @@ class EksCluster(pulumi.ComponentResource):
                 authentication_mode="API", bootstrap_cluster_creator_admin_permissions=True
             ),
             vpc_config=aws.eks.ClusterVpcConfigArgs(
-                subnet_ids=list(self._args.control_plane_subnet_ids.values()),
+                subnet_ids=list(self._network.control_plane_subnet_ids.values()),
                 endpoint_private_access=True,
                 endpoint_public_access=bool(callers),
                 public_access_cidrs=callers or None,
@@ -229,7 +225,7 @@ class EksCluster(pulumi.ComponentResource):
             f"{self._name}-system-template",
             Launch(
                 template_name=system,
-                tags=self._tags.with_name(system),
+                tags=cluster_tags(self._spec).name_tags(system),
                 encryption_key=self._spec.encryption_key,
             ),
             self,
@@ -238,7 +234,7 @@ class EksCluster(pulumi.ComponentResource):
         may_launch = encryption.grant(
             f"{self._name}-scaling-grant",
             self._spec.encryption_key,
-            encryption.scaling_role_arn(self._args.account),
+            encryption.scaling_role_arn(self._account),
             self,
         )
         opts = pulumi.ResourceOptions(
@@ -249,7 +245,7 @@ class EksCluster(pulumi.ComponentResource):
         )
         return {
             zone: self._node_group(zone, subnet_id, (cluster, role, template), opts)
-            for zone, subnet_id in self._args.private_subnet_ids.items()
+            for zone, subnet_id in self._network.private_subnet_ids.items()
         }
 
     def _node_group(

@@ -36,7 +36,6 @@ from infra.functions.definition import (
     find_open,
     keep_the_ledger,
     know,
-    look,
     on_items,
     read_queue,
     read_settings,
@@ -129,7 +128,7 @@ def _interruption_may(scope: Scope) -> Sequence[iam.Statement]:
     return [
         read_queue(scope, "events"),
         *write_incidents(scope),
-        look("ec2:DescribeInstances", "ec2:DescribeVolumes", "ec2:DescribeAvailabilityZones"),
+        iam.look("ec2:DescribeInstances", "ec2:DescribeVolumes", "ec2:DescribeAvailabilityZones"),
     ]
 
 
@@ -148,7 +147,7 @@ def _rotate_may(scope: Scope) -> Sequence[iam.Statement]:
         send(scope, "AskForATurn", "ticks"),
         *keep_the_ledger(scope),
         find_open(scope),
-        look(
+        iam.look(
             "autoscaling:DescribeAutoScalingGroups",
             "ec2:DescribeImages",
             "ec2:DescribeInstances",
@@ -229,7 +228,7 @@ def _sweep_may(scope: Scope) -> Sequence[iam.Statement]:
     filed = f"arn:{account.partition}:s3:::{bucket}/{ledger.PREFIX}*"
     return [
         *write_incidents(scope),
-        look(
+        iam.look(
             "autoscaling:DescribeAutoScalingGroups",
             "ec2:DescribeAvailabilityZones",
             "ec2:DescribeInstances",
@@ -269,7 +268,7 @@ ACTION = "CreateReplaceRootVolumeTask"
 def _tick_may(scope: Scope) -> Sequence[iam.Statement]:
     return [
         *write_incidents(scope),
-        look(
+        iam.look(
             "autoscaling:DescribeAutoScalingGroups",
             "ec2:DescribeAvailabilityZones",
             "ec2:DescribeInstances",
@@ -306,7 +305,7 @@ def _hold(scope: Scope) -> Sequence[iam.Statement]:
     if not names:
         return []
     if scope.cluster.level == OWN:
-        names = tuple(dict.fromkeys(map(naming.in_every_zone, names)))
+        names = tuple(dict.fromkeys(map(naming.group_pattern, names)))
     return [
         iam.Statement(
             sid="HoldAndReleaseNodes",
@@ -483,7 +482,7 @@ KEYS = "volume#*"
 def _volumes_may(scope: Scope) -> Sequence[iam.Statement]:
     rotation = f"rotation#{scope.cluster.name}"
     return [
-        look(
+        iam.look(
             "cloudwatch:GetMetricData",
             "ec2:DescribeInstances",
             "ec2:DescribeVolumes",
@@ -583,21 +582,20 @@ ALONE = (HEALTH, VOLUMES)
 EVERY = (*LOOP, *ALONE, SAMPLES, SLACK, WEBHOOK)
 
 
-# Of a cluster that exists: what carries its incidents, and λ health beside it.
-WATCHING = (INTERRUPTION, TICK, SWEEP)
-# A person begins a rotation.
-ACTING = (*WATCHING, ROTATE)
-
-
 def carrying(cluster: Operated) -> Sequence[Definition]:
-    """Return the functions that carry incidents at a cluster's level."""
-    return ACTING if cluster.acts else WATCHING
+    """Return the functions that carry incidents: a rotation is for whoever acts."""
+    return LOOP if cluster.acts else [each for each in LOOP if each is not ROTATE]
+
+
+def alone(cluster: Operated) -> Sequence[Definition]:
+    """Return the functions beside them; volumes of a cluster that exists are its owner's."""
+    return ALONE if cluster.level == OWN else [HEALTH]
 
 
 def functions(cluster: Operated) -> Sequence[Definition]:
     """Return the functions of a cluster: those for a Slack or a Prometheus, where there is one."""
     if cluster.level != OWN:
-        return (*carrying(cluster), HEALTH, *([SLACK] if cluster.slack else []))
+        return (*carrying(cluster), *alone(cluster), *([SLACK] if cluster.slack else []))
     left_out = [] if cluster.slack else [SLACK]
     left_out += [] if cluster.prometheus else [SAMPLES]
     return [each for each in EVERY if each not in left_out]

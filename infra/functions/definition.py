@@ -377,11 +377,6 @@ def read_settings(scope: Scope) -> iam.Statement:
     return on_items(scope, "ReadItsSettings", ["GetItem"], SETTINGS_KEYS)
 
 
-def look(*actions: str) -> iam.Statement:
-    # Describe calls of EC2 and Auto Scaling, and metrics' data, take no resource.
-    return iam.Statement(sid="LookAround", actions=actions, resources=iam.ANY_RESOURCE)
-
-
 def know(secret: pulumi.Input[str], sid: str = "KnowItsToken") -> iam.Statement:
     actions = ["secretsmanager:GetSecretValue"]
     return iam.Statement(sid=sid, actions=actions, resources=[secret])

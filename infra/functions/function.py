@@ -66,7 +66,7 @@ def _shared_fields(cluster: Operated, function: str) -> dict[str, Any]:
     }
 
 
-def in_cluster(
+def server_addresses(
     eks_cluster: str,
     endpoint: pulumi.Input[str],
     authority: pulumi.Input[str],
@@ -149,43 +149,16 @@ class Shared:
     scope: Scope
     package: FunctionPackage
     late: Late
-    placement: FunctionPlacement
-
-    def function(
-        self,
-        name: str,
-        definition: Definition,
-        told: pulumi.Output[Any],
-        kept: Kept | None,
-        parent: pulumi.Resource,
-    ) -> LambdaFunction:
-        """Make one of them; with rights in the cluster it stands in the VPC."""
-        inside = definition.kubernetes is not None
-        args = FunctionArgs(
-            definition=definition,
-            scope=self.scope,
-            package=self.package,
-            settings=told,
-            kept=kept if inside else None,
-            placement=self.placement if inside else None,
-        )
-        return LambdaFunction(name, args, opts=pulumi.ResourceOptions(parent=parent))
-
-
-@dataclass(frozen=True, kw_only=True)
-class FunctionArgs:
-    definition: Definition
-    scope: Scope
-    package: FunctionPackage
-    settings: pulumi.Output[Any]
-    # What of the settings is too long for the environment.
-    kept: Kept | None = None
-    # For one with rights in the cluster.
+    # Of those with rights in the cluster.
     placement: FunctionPlacement | None = None
 
 
 class LambdaFunction(pulumi.ComponentResource):
-    """A function that may do what its statements say, and write its own log."""
+    """A function that may do what its statements say, and write its own log.
+
+    With rights in the cluster it stands in the VPC; `kept` is what of its settings is then too long
+    for the environment.
+    """
 
     arn: pulumi.Output[str]
     name: pulumi.Output[str]
@@ -194,10 +167,22 @@ class LambdaFunction(pulumi.ComponentResource):
     ready: aws.lambda_.Function
 
     def __init__(
-        self, name: str, args: FunctionArgs, opts: pulumi.ResourceOptions | None = None
+        self,
+        name: str,
+        definition: Definition,
+        shared: Shared,
+        kept: Kept | None = None,
+        opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        definition, cluster = args.definition, args.scope.cluster
+        scope, cluster = shared.scope, shared.scope.cluster
+        inside = definition.kubernetes is not None
+        placement, kept = (shared.placement, kept) if inside else (None, None)
+        variables: dict[str, pulumi.Input[str]] = {
+            SETTINGS: settings(definition, cluster, shared.late).apply(short)
+        }
+        if kept is not None:
+            variables[KEPT] = kept.key
         function_name = naming.function(cluster.prefix, definition.name)
         child = pulumi.ResourceOptions(parent=self)
         # Made here, or Lambda makes one that keeps everything for ever.
@@ -213,9 +198,9 @@ class LambdaFunction(pulumi.ComponentResource):
             assume_role_policy=iam.trust("lambda.amazonaws.com", self),
             opts=child,
         )
-        rights = [*definition.may(args.scope), *_own_statements(args, logs)]
+        rights = [*definition.may(scope), *_own_statements(function_name, scope, placement, logs)]
         permission = iam.allow(f"{name}-policy", role, rights, self)
-        first = [permission, logs, *([] if args.kept is None else [args.kept.item])]
+        first = [permission, logs, *([] if kept is None else [kept.item])]
         function = aws.lambda_.Function(
             f"{name}-function",
             name=function_name,
@@ -223,18 +208,18 @@ class LambdaFunction(pulumi.ComponentResource):
             runtime=LAMBDA_RUNTIME,
             architectures=[LAMBDA_ARCHITECTURE],
             handler=f"handlers.{definition.name}.handler",
-            code=pulumi.FileArchive(str(args.package.path)),
-            source_code_hash=args.package.source_code_hash,
+            code=pulumi.FileArchive(str(shared.package.path)),
+            source_code_hash=shared.package.source_code_hash,
             role=role.arn,
             timeout=definition.timeout(cluster),
             memory_size=cluster.memory_mib,
             reserved_concurrent_executions=definition.reserved_concurrency(cluster),
-            environment=aws.lambda_.FunctionEnvironmentArgs(variables=_variables(args)),
+            environment=aws.lambda_.FunctionEnvironmentArgs(variables=variables),
             vpc_config=None
-            if args.placement is None
+            if placement is None
             else {
-                "subnet_ids": list(args.placement.subnet_ids),
-                "security_group_ids": list(args.placement.security_group_ids),
+                "subnet_ids": list(placement.subnet_ids),
+                "security_group_ids": list(placement.security_group_ids),
             },
             # Lambda checks its right to make network interfaces when it creates the function.
             opts=pulumi.ResourceOptions(parent=self, depends_on=first),
@@ -242,11 +227,6 @@ class LambdaFunction(pulumi.ComponentResource):
         self.arn, self.name, self.role = function.arn, function.name, role
         self.ready = function
         self.register_outputs({"arn": self.arn, "name": self.name})
-
-
-def _variables(args: FunctionArgs) -> dict[str, pulumi.Input[str]]:
-    kept: Mapping[str, pulumi.Input[str]] = {} if args.kept is None else {KEPT: args.kept.key}
-    return {SETTINGS: args.settings.apply(short), **kept}
 
 
 def feed(
@@ -271,7 +251,12 @@ def feed(
     )
 
 
-def _own_statements(args: FunctionArgs, logs: aws.cloudwatch.LogGroup) -> list[iam.Statement]:
+def _own_statements(
+    function_name: str,
+    scope: Scope,
+    placement: FunctionPlacement | None,
+    logs: aws.cloudwatch.LogGroup,
+) -> list[iam.Statement]:
     statements = [
         iam.Statement(
             sid="WriteItsLog",
@@ -280,27 +265,26 @@ def _own_statements(args: FunctionArgs, logs: aws.cloudwatch.LogGroup) -> list[i
             resources=[logs.arn.apply(lambda arn: f"{arn}:*")],
         )
     ]
-    if args.placement is not None:
-        statements += _network_statements(args.scope.account, args.placement)
-        statements.append(_only_lambda_itself(args, statements[1:]))
+    if placement is not None:
+        statements += _network_statements(scope.account, placement)
+        arn = scope.account.arn("lambda", f"function:{function_name}")
+        statements.append(_only_lambda_itself(arn, statements[1:]))
     return statements
 
 
-def _only_lambda_itself(args: FunctionArgs, rights: Sequence[iam.Statement]) -> iam.Statement:
+def _only_lambda_itself(function_arn: str, rights: Sequence[iam.Statement]) -> iam.Statement:
     """Return the denial to the function's own code of what Lambda needs its role for.
 
     Lambda names the function in requests of its code, and not in its own (Lambda's developer
     guide, "Giving Lambda functions access to resources in an Amazon VPC").
     """
-    called = naming.function(args.scope.cluster.prefix, args.definition.name)
-    arn = args.scope.account.arn("lambda", f"function:{called}")
     return iam.Statement(
         sid="OnlyLambdaItself",
         effect="Deny",
         actions=[action for right in rights for action in right.actions],
         # A denial, so that all is meant.
         resources=iam.ANY_RESOURCE,
-        conditions={"ArnEquals": {"lambda:SourceFunctionArn": arn}},
+        conditions={"ArnEquals": {"lambda:SourceFunctionArn": function_arn}},
     )
 
 

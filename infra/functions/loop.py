@@ -14,7 +14,7 @@ is felt there and nowhere else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import pulumi
@@ -22,9 +22,9 @@ import pulumi_aws as aws
 
 from core.cluster.operated import Operated
 from core.constants import STORIES_MAX_RECEIVE_COUNT, TICKS_MAX_RECEIVE_COUNT
-from infra.functions.catalogue import LOOP, SLACK, TICK
+from infra.functions.catalogue import SLACK, TICK, carrying
 from infra.functions.definition import Definition, RbacGroup, Scope
-from infra.functions.function import FunctionArgs, LambdaFunction, Shared, feed, keep, settings
+from infra.functions.function import LambdaFunction, Shared, feed, keep, settings
 from infra.functions.packaging import FunctionPackage
 from infra.functions.termination import MessageQueue, work_queue
 
@@ -151,11 +151,13 @@ class Alone(pulumi.ComponentResource):
         cluster = shared.scope.cluster
         role, name = definition.name, f"{below}{definition.name}"
         super().__init__(f"stillwater:infra:{role.title()}", name, None, opts)
-        told = settings(definition, cluster, shared.late)
         kept = None
         if definition.kubernetes is not None:
+            told = settings(definition, cluster, shared.late)
             kept = keep(f"{name}-kept", role, shared.late["ledger_table"], told, self)
-        self.function = shared.function(f"{name}-function", definition, told, kept, self)
+        self.function = LambdaFunction(
+            f"{name}-function", definition, shared, kept, pulumi.ResourceOptions(parent=self)
+        )
         if role not in NAMES:
             names = Names(type="", component=name)
             grant(names, definition, cluster, self.function.role, parent=self)
@@ -178,8 +180,6 @@ class LoopFunctions(pulumi.ComponentResource):
         shared: Shared,
         events_queue_arn: pulumi.Input[str],
         opts: pulumi.ResourceOptions | None = None,
-        *,
-        definitions: Sequence[Definition] = LOOP,
     ) -> None:
         super().__init__(LOOP_TYPE, name, None, opts)
         cluster, functions = shared.scope.cluster, dict[str, LambdaFunction]()
@@ -193,13 +193,16 @@ class LoopFunctions(pulumi.ComponentResource):
             self,
         )
         late = {**shared.late, "ticks_queue_url": self.ticks_queue.url}
-        told = {each.name: settings(each, cluster, late) for each in definitions}
+        shared = replace(shared, late=late)
         # What they keep is the same for all: the API server, pools' labels, Kafka's addresses.
-        kept = keep(f"{name}-kept", "loop", late["ledger_table"], told[TICK.name], self)
+        kept = keep(
+            f"{name}-kept", "loop", late["ledger_table"], settings(TICK, cluster, late), self
+        )
         sources = {"events": events_queue_arn, "ticks": self.ticks_queue.arn}
-        for each in definitions:
+        for each in carrying(cluster):
             called = f"{name}-{each.name}"
-            function = shared.function(called, each, told[each.name], kept, self)
+            child = pulumi.ResourceOptions(parent=self)
+            function = LambdaFunction(called, each, shared, kept, child)
             functions[each.name] = function
             if each.reads is not None:
                 feed(called, each, sources[each.reads.queue], function, self)
@@ -236,16 +239,8 @@ class Stories(pulumi.ComponentResource):
             self,
         )
         late = {"ledger_table": table_name, "stories_queue_url": self.queue.url}
-        self.function = LambdaFunction(
-            f"{name}-slack",
-            FunctionArgs(
-                definition=SLACK,
-                scope=scope,
-                package=package,
-                settings=settings(SLACK, cluster, late),
-            ),
-            opts=child,
-        )
+        shared = Shared(scope=scope, package=package, late=late)
+        self.function = LambdaFunction(f"{name}-slack", SLACK, shared, opts=child)
         feed(f"{name}-slack", SLACK, self.queue.arn, self.function, self)
         self.register_outputs({"queue_url": self.queue.url})
 

@@ -19,12 +19,12 @@ import pulumi_kubernetes as k8s
 
 from core import naming
 from core.cluster import ClusterSpec
-from core.cluster.operated import of_spec
+from core.cluster.operated import operated_cluster
 from core.settings.functions import WebhookSettings
 from infra import iam
 from infra.functions import packaging
 from infra.functions.definition import Definition, Scope, know, on_items, send
-from infra.functions.function import FunctionArgs, LambdaFunction, settings
+from infra.functions.function import LambdaFunction, Shared
 
 TYPE = "stillwater:infra:Webhook"
 NAMESPACE = "kube-system"
@@ -73,7 +73,7 @@ class Webhook(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        self._name, self._scope = name, Scope(cluster=of_spec(spec), account=account)
+        self._name, self._scope = name, Scope(cluster=operated_cluster(spec), account=account)
         self._child = pulumi.ResourceOptions(parent=self)
         shared = aws.secretsmanager.Secret(
             f"{name}-token",
@@ -129,16 +129,8 @@ class Webhook(pulumi.ComponentResource):
             "ticks_queue_url": scope.account.queue_url(naming.queue(prefix, "ticks")),
             "secret_arn": shared.arn,
         }
-        return LambdaFunction(
-            f"{self._name}-function",
-            FunctionArgs(
-                definition=WEBHOOK,
-                scope=scope,
-                package=packaging.build(),
-                settings=settings(WEBHOOK, scope.cluster, late),
-            ),
-            opts=self._child,
-        )
+        told = Shared(scope=scope, package=packaging.build(), late=late)
+        return LambdaFunction(f"{self._name}-function", WEBHOOK, told, opts=self._child)
 
     def _public_url(self, function: LambdaFunction) -> pulumi.Output[str]:
         url = aws.lambda_.FunctionUrl(

@@ -187,7 +187,7 @@ class Kafka(pulumi.ComponentResource):
         self.register_outputs({})
 
     def _pools(
-        self, of: Callable[[Role], bool], *, after: Sequence[pulumi.Resource]
+        self, has_role: Callable[[Role], bool], *, after: Sequence[pulumi.Resource]
     ) -> list[pulumi.Resource]:
         """Return a KafkaNodePool per pool of some roles, and zone."""
         spec = self._spec
@@ -206,7 +206,7 @@ class Kafka(pulumi.ComponentResource):
                 ),
             )
             for pool in spec.pools
-            if of(pool.role)
+            if has_role(pool.role)
             for zone, ids in spec.node_ids_of(pool).items()
         ]
 

@@ -20,7 +20,7 @@ from core.cluster import Snapshots as Schedule
 from core.constants import RETAIN_VOLUME
 from infra import iam
 from infra.kafka.storage import volume_tags
-from infra.tags import SNAPSHOT_TAG, Tags
+from infra.tags import SNAPSHOT_TAG, cluster_tags
 from infra.versions import SNAPSHOT_API
 
 TYPE = "stillwater:infra:Snapshots"
@@ -40,7 +40,7 @@ class SnapshotResources(pulumi.ComponentResource):
         super().__init__(TYPE, name, None, opts)
         self._name, self._prefix = name, spec.prefix
         child = pulumi.ResourceOptions(parent=self)
-        _SnapshotClass(f"{name}-class", Tags.of(spec).everywhere, child)
+        _SnapshotClass(f"{name}-class", cluster_tags(spec).everywhere, child)
         if spec.snapshots is not None:
             self._lifecycle(spec.snapshots, account)
         self.register_outputs({})
@@ -132,10 +132,5 @@ def _statements(prefix: str, account: iam.Account) -> list[iam.Statement]:
             resources=[snapshots],
             conditions=ours,
         ),
-        iam.Statement(
-            sid="LookAround",
-            actions=["ec2:DescribeInstances", "ec2:DescribeSnapshots", "ec2:DescribeVolumes"],
-            # None of them takes a resource.
-            resources=iam.ANY_RESOURCE,
-        ),
+        iam.look("ec2:DescribeInstances", "ec2:DescribeSnapshots", "ec2:DescribeVolumes"),
     ]

@@ -19,7 +19,7 @@ from core.constants import RETAIN_VOLUME
 from core.instances import table
 from core.volumes.deciding import class_of
 from core.volumes.sizing import Performance, lesser, steps
-from infra.tags import Tags
+from infra.tags import cluster_tags
 
 TYPE = "stillwater:infra:Storage"
 # Kubernetes keeps a class until its last volume has left it, and ours outlive the cluster's claims:
@@ -33,7 +33,7 @@ def attributes_class(volume: Storage) -> str:
     >>> attributes_class(Storage(size_gib=100, iops=4000, throughput_mib_per_s=250))
     'gp3-4000-250'
     """
-    return class_of(volume.performance)
+    return class_of(volume.gp3.performance)
 
 
 class KafkaStorage(pulumi.ComponentResource):
@@ -54,7 +54,7 @@ class KafkaStorage(pulumi.ComponentResource):
                 "encrypted": "true",
                 **({} if spec.encryption_key is None else {"kmsKeyId": spec.encryption_key}),
                 "csi.storage.k8s.io/fstype": "xfs",
-                **volume_tags(Tags.of(spec).of_volume(spec.prefix)),
+                **volume_tags(cluster_tags(spec).volume_tags(spec.prefix)),
             },
             volume_binding_mode="WaitForFirstConsumer",
             allow_volume_expansion=True,
@@ -82,7 +82,7 @@ def _performances(pools: Sequence[NodePool], *, may_change: bool) -> dict[str, P
 
     Where volumes are raised and lowered it is by λ volumes, which makes no class.
     """
-    found = {volume.performance for pool in pools for volume in pool.volumes}
+    found = {volume.gp3.performance for pool in pools for volume in pool.volumes}
     if may_change:
         found.update(step for pool in pools for step in _reachable(pool))
     return {class_of(each): each for each in found}
@@ -92,10 +92,12 @@ def _reachable(pool: NodePool) -> Iterator[Performance]:
     """Yield what the advisor may choose for a pool's volumes: steps up to its ceiling."""
     policy, instance = pool.policy(), table().types.get(pool.instance_type)
     for number, volume in enumerate(pool.volumes):
-        beside = [v.performance for n, v in enumerate(pool.volumes) if n != number]
+        beside = [v.gp3.performance for n, v in enumerate(pool.volumes) if n != number]
         most = lesser(policy.ceiling, instance, beside, bursting=policy.may_burst)
         # A controller's volumes are grown and never raised.
-        yield from steps(volume.performance, volume.performance if policy.grow_only else most)
+        yield from steps(
+            volume.gp3.performance, volume.gp3.performance if policy.grow_only else most
+        )
 
 
 def volume_tags(tags: Mapping[str, str]) -> dict[str, str]:

@@ -24,7 +24,7 @@ from core import naming
 from core.cluster import ClusterSpec, ExistingNetwork
 from core.cluster.limits import PRIVATE_BITS, ZONE_BITS, ZONE_LETTERS
 from core.errors import InvalidInput
-from infra.tags import Tags
+from infra.tags import cluster_tags
 
 NETWORK_TYPE = "stillwater:infra:Network"
 PUBLIC_BITS = ZONE_BITS + 4
@@ -59,53 +59,70 @@ def zone_blocks(vpc_cidr: str, zone: str) -> ZoneBlocks:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NetworkArgs:
-    prefix: str
-    vpc_cidr: str
-    availability_zones: Sequence[str]
-    eks_cluster: str
-    tags: Tags
+class Site:
+    """What the rest of the program needs of the network."""
+
+    vpc_id: pulumi.Input[str]
+    private_subnet_ids: Mapping[str, pulumi.Input[str]]
+    # Of somebody else's network: the private ones, which the control plane shares with pods.
+    control_plane_subnet_ids: Mapping[str, pulumi.Input[str]]
+    # Keyed by what does not change: a zone of ours, the id of a given table.
+    route_table_ids: Mapping[str, pulumi.Input[str]]
 
 
 class Network(pulumi.ComponentResource):
     """A VPC whose every zone can stand alone."""
 
-    vpc_id: pulumi.Output[str]
-    private_subnet_ids: Mapping[str, pulumi.Output[str]]
-    control_plane_subnet_ids: Mapping[str, pulumi.Output[str]]
-    private_route_table_ids: Mapping[str, pulumi.Output[str]]
+    site: Site
 
     def __init__(
-        self, name: str, args: NetworkArgs, opts: pulumi.ResourceOptions | None = None
+        self, name: str, spec: ClusterSpec, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(NETWORK_TYPE, name, None, opts)
-        self._name, self._args = name, args
+        self._name, self._spec = name, spec
         self._child = pulumi.ResourceOptions(parent=self)
         vpc = self._vpc()
         self._close_default_group(vpc)
-        routes = self._public_routes(vpc)
+        routes = aws.ec2.RouteTable(
+            f"{name}-public", vpc_id=vpc.id, tags=self._tags("public"), opts=self._child
+        )
         way_out = self._way_out(vpc, routes)
         private: dict[str, pulumi.Output[str]] = {}
         control_plane: dict[str, pulumi.Output[str]] = {}
         tables: dict[str, pulumi.Output[str]] = {}
-        for zone in args.availability_zones:
-            blocks = zone_blocks(args.vpc_cidr, zone)
+        for zone in spec.availability_zones:
+            blocks = zone_blocks(spec.network.vpc_cidr, zone)
             nat = self._public_side(zone, vpc, blocks.public, routes, way_out)
             private[zone], tables[zone] = self._private_side(zone, vpc, blocks.private, nat)
-            control_plane[zone] = self._control_planes(zone, vpc, blocks.control_plane)
-        self.vpc_id = vpc.id
-        self.private_subnet_ids = private
-        self.control_plane_subnet_ids = control_plane
-        self.private_route_table_ids = tables
-        self.register_outputs({"vpc_id": self.vpc_id, "private_subnet_ids": private})
+            # Without a route table of its own it has the VPC's main one, which leads nowhere else.
+            control_plane[zone] = self._subnet(zone, vpc, "control-plane", blocks.control_plane).id
+        self.site = Site(
+            vpc_id=vpc.id,
+            private_subnet_ids=private,
+            control_plane_subnet_ids=control_plane,
+            route_table_ids=tables,
+        )
+        self.register_outputs({"vpc_id": vpc.id, "private_subnet_ids": private})
 
-    def _tags(self, role: str, **more: str) -> dict[str, str]:
-        return {**self._args.tags.with_name(f"{self._args.prefix}-{role}"), **more}
+    def _tags(self, role: str) -> dict[str, str]:
+        return cluster_tags(self._spec).name_tags(f"{self._spec.prefix}-{role}")
+
+    def _subnet(
+        self, zone: str, vpc: aws.ec2.Vpc, role: str, block: str, **tags: str
+    ) -> aws.ec2.Subnet:
+        return aws.ec2.Subnet(
+            f"{self._name}-{zone}-{role}",
+            vpc_id=vpc.id,
+            availability_zone=zone,
+            cidr_block=block,
+            tags={**self._tags(f"{role}-{naming.zone_suffix(zone)}"), **tags},
+            opts=self._child,
+        )
 
     def _vpc(self) -> aws.ec2.Vpc:
         return aws.ec2.Vpc(
             f"{self._name}-vpc",
-            cidr_block=self._args.vpc_cidr,
+            cidr_block=self._spec.network.vpc_cidr,
             enable_dns_support=True,
             # Node names are the instances' private DNS names.
             enable_dns_hostnames=True,
@@ -120,11 +137,6 @@ class Network(pulumi.ComponentResource):
             vpc_id=vpc.id,
             tags=self._tags("default"),
             opts=self._child,
-        )
-
-    def _public_routes(self, vpc: aws.ec2.Vpc) -> aws.ec2.RouteTable:
-        return aws.ec2.RouteTable(
-            f"{self._name}-public", vpc_id=vpc.id, tags=self._tags("public"), opts=self._child
         )
 
     def _way_out(self, vpc: aws.ec2.Vpc, routes: aws.ec2.RouteTable) -> aws.ec2.Route:
@@ -148,16 +160,7 @@ class Network(pulumi.ComponentResource):
         way_out: aws.ec2.Route,
     ) -> aws.ec2.NatGateway:
         letter = naming.zone_suffix(zone)
-        subnet = aws.ec2.Subnet(
-            f"{self._name}-{zone}-public",
-            vpc_id=vpc.id,
-            availability_zone=zone,
-            cidr_block=block,
-            tags=self._tags(
-                f"public-{naming.zone_suffix(zone)}", **{"kubernetes.io/role/elb": "1"}
-            ),
-            opts=self._child,
-        )
+        subnet = self._subnet(zone, vpc, "public", block, **{"kubernetes.io/role/elb": "1"})
         association = aws.ec2.RouteTableAssociation(
             f"{self._name}-{zone}-public-routes",
             subnet_id=subnet.id,
@@ -180,39 +183,18 @@ class Network(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self, depends_on=[association, way_out]),
         )
 
-    def _control_planes(self, zone: str, vpc: aws.ec2.Vpc, block: str) -> pulumi.Output[str]:
-        # Without a route table of its own it has the VPC's main one, which leads nowhere else.
-        return aws.ec2.Subnet(
-            f"{self._name}-{zone}-control-plane",
-            vpc_id=vpc.id,
-            availability_zone=zone,
-            cidr_block=block,
-            tags=self._tags(f"control-plane-{naming.zone_suffix(zone)}"),
-            opts=self._child,
-        ).id
-
     def _private_side(
         self, zone: str, vpc: aws.ec2.Vpc, block: str, nat: aws.ec2.NatGateway
     ) -> tuple[pulumi.Output[str], pulumi.Output[str]]:
-        letter = naming.zone_suffix(zone)
-        subnet = aws.ec2.Subnet(
-            f"{self._name}-{zone}-private",
-            vpc_id=vpc.id,
-            availability_zone=zone,
-            cidr_block=block,
-            tags=self._tags(
-                f"private-{letter}",
-                **{
-                    "kubernetes.io/role/internal-elb": "1",
-                    f"kubernetes.io/cluster/{self._args.eks_cluster}": "shared",
-                },
-            ),
-            opts=self._child,
-        )
+        read_by_others = {
+            "kubernetes.io/role/internal-elb": "1",
+            f"kubernetes.io/cluster/{self._spec.prefix}": "shared",
+        }
+        subnet = self._subnet(zone, vpc, "private", block, **read_by_others)
         table = aws.ec2.RouteTable(
             f"{self._name}-{zone}-private-routes",
             vpc_id=vpc.id,
-            tags=self._tags(f"private-{letter}"),
+            tags=self._tags(f"private-{naming.zone_suffix(zone)}"),
             opts=self._child,
         )
         route = aws.ec2.Route(
@@ -254,25 +236,20 @@ INTERFACES: Mapping[str, str] = {
 HTTPS = 443
 
 
-@dataclass(frozen=True, kw_only=True)
-class EndpointsArgs:
-    spec: ClusterSpec
-    vpc_id: pulumi.Input[str]
-    private_subnet_ids: Mapping[str, pulumi.Input[str]]
-    # A name that stays (a zone, a given id) -> the route table whose subnets use the gateways.
-    route_table_ids: Mapping[str, pulumi.Input[str]]
-
-
 class Endpoints(pulumi.ComponentResource):
     """Gateway endpoints in every private route table; interface endpoints in every zone."""
 
     def __init__(
-        self, name: str, args: EndpointsArgs, opts: pulumi.ResourceOptions | None = None
+        self,
+        name: str,
+        spec: ClusterSpec,
+        network: Site,
+        opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__(ENDPOINTS_TYPE, name, None, opts)
-        self._name, self._args, self._spec = name, args, args.spec
+        self._name, self._spec, self._network = name, spec, network
         self._child = pulumi.ResourceOptions(parent=self)
-        if args.route_table_ids:
+        if network.route_table_ids:
             for service in GATEWAYS:
                 self._gateway(service)
         if self._spec.network.interface_endpoints:
@@ -285,19 +262,19 @@ class Endpoints(pulumi.ComponentResource):
         return f"com.amazonaws.{self._spec.region}.{service}"
 
     def _tags(self, role: str) -> dict[str, str]:
-        return Tags.of(self._spec).with_name(f"{self._spec.prefix}-{role}")
+        return cluster_tags(self._spec).name_tags(f"{self._spec.prefix}-{role}")
 
     def _gateway(self, service: str) -> None:
         endpoint = aws.ec2.VpcEndpoint(
             f"{self._name}-{service}",
-            vpc_id=self._args.vpc_id,
+            vpc_id=self._network.vpc_id,
             service_name=self._service(service),
             vpc_endpoint_type="Gateway",
             tags=self._tags(service),
             opts=self._child,
         )
         # Not a list on the endpoint: a zone that is added only adds.
-        for key, table_id in self._args.route_table_ids.items():
+        for key, table_id in self._network.route_table_ids.items():
             aws.ec2.VpcEndpointRouteTableAssociation(
                 f"{self._name}-{key}-{service}",
                 vpc_endpoint_id=endpoint.id,
@@ -310,7 +287,7 @@ class Endpoints(pulumi.ComponentResource):
             f"{self._name}-callers",
             name=f"{self._spec.prefix}-endpoints",
             description="HTTPS from inside the VPC to AWS APIs",
-            vpc_id=self._args.vpc_id,
+            vpc_id=self._network.vpc_id,
             tags=self._tags("endpoints"),
             opts=self._child,
         )
@@ -332,32 +309,20 @@ class Endpoints(pulumi.ComponentResource):
     def _interface(self, service: str, group: aws.ec2.SecurityGroup) -> None:
         aws.ec2.VpcEndpoint(
             f"{self._name}-{service}",
-            vpc_id=self._args.vpc_id,
+            vpc_id=self._network.vpc_id,
             service_name=self._service(service),
             vpc_endpoint_type="Interface",
             # Callers keep using the API's public name.
             private_dns_enabled=True,
-            subnet_ids=list(self._args.private_subnet_ids.values()),
+            subnet_ids=list(self._network.private_subnet_ids.values()),
             security_group_ids=[group.id],
             tags=self._tags(service),
             opts=self._child,
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Site:
-    """What the rest of the program needs of the network."""
-
-    vpc_id: pulumi.Input[str]
-    private_subnet_ids: Mapping[str, pulumi.Input[str]]
-    # Of somebody else's network: the private ones, which the control plane shares with pods.
-    control_plane_subnet_ids: Mapping[str, pulumi.Input[str]]
-    # Keyed by what does not change: a zone of ours, the id of a given table.
-    route_table_ids: Mapping[str, pulumi.Input[str]]
-
-
 def site(
-    spec: ClusterSpec, tags: Tags, provider: pulumi.ProviderResource, opts: pulumi.ResourceOptions
+    spec: ClusterSpec, provider: pulumi.ProviderResource, opts: pulumi.ResourceOptions
 ) -> Site:
     """Return the spec's existing network, looked at, or build one."""
     existing = spec.network.existing
@@ -372,23 +337,7 @@ def site(
             control_plane_subnet_ids=private,
             route_table_ids={each: each for each in existing.private_route_table_ids},
         )
-    network = Network(
-        "network",
-        NetworkArgs(
-            prefix=spec.prefix,
-            vpc_cidr=spec.network.vpc_cidr,
-            availability_zones=spec.availability_zones,
-            eks_cluster=spec.prefix,
-            tags=tags,
-        ),
-        opts=opts,
-    )
-    return Site(
-        vpc_id=network.vpc_id,
-        private_subnet_ids=network.private_subnet_ids,
-        control_plane_subnet_ids=network.control_plane_subnet_ids,
-        route_table_ids=network.private_route_table_ids,
-    )
+    return Network("network", spec, opts=opts).site
 
 
 def _problems(

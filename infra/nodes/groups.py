@@ -139,7 +139,7 @@ class BrokerNodes(pulumi.ComponentResource):
             f"{self._name}-{zone}-{pool.name}-template",
             Launch(
                 template_name=group,
-                tags=args.tags.of_node(group, pool.name, args.cluster.name, args.prefix),
+                tags=args.tags.node_tags(group, pool.name, args.cluster.name, args.prefix),
                 image_id=pool.image_id,
                 instance_type=pool.instance_type,
                 encryption_key=args.encryption_key,
@@ -165,7 +165,7 @@ class BrokerNodes(pulumi.ComponentResource):
         args = self._args
         group_name = naming.auto_scaling_group(args.prefix, pool.name, zone)
         template = self._template(pool, zone, profile_arn)
-        inherited = args.tags.of_node(group_name, pool.name, args.cluster.name, args.prefix)
+        inherited = args.tags.node_tags(group_name, pool.name, args.cluster.name, args.prefix)
         own = {key: inherited.pop(key) for key in args.not_inherited}
         return aws.autoscaling.Group(
             f"{self._name}-{zone}-{pool.name}",
@@ -207,7 +207,7 @@ def group_arns(spec: ClusterSpec, account: iam.Account) -> list[str]:
     """Return the ARNs of every Kafka group, a pool's as one, for layers before or after this."""
     return [
         account.group_arn(
-            naming.in_every_zone(
+            naming.group_pattern(
                 naming.auto_scaling_group(spec.prefix, pool.name, spec.zones_of(pool)[0])
             )
         )

@@ -20,7 +20,7 @@ from core.cluster import ClusterSpec, NodePool
 from infra.eks import launch
 from infra.eks.launch import METADATA_HOP_LIMIT, ROOT_DEVICE, ROOT_SIZE_GIB
 from infra.nodes.groups import node_identity
-from infra.tags import Tags
+from infra.tags import cluster_tags
 from infra.versions import KARPENTER_API, KARPENTER_AWS_API
 
 TYPE = "stillwater:infra:KarpenterNodes"
@@ -123,7 +123,7 @@ def node_class_spec(
             }
         ],
         # Not the handlers' tag: what has no lifecycle hook cannot be held by them.
-        "tags": {**Tags.of(args.spec).with_name(name), naming.POOL_TAG: pool.name},
+        "tags": {**cluster_tags(args.spec).name_tags(name), naming.POOL_TAG: pool.name},
         # Merged with what Karpenter tells its nodes itself: cluster, labels, taints.
         "userData": launch.multipart({"kubelet": kubelet}),
     }

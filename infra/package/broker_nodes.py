@@ -10,6 +10,7 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
+from core.cluster.adopted_names import CALLED
 from core.cluster.timings import Timings
 from core.constants import HOOKS
 from core.naming import CLUSTER_TAG, kafka_node_pool
@@ -54,7 +55,7 @@ class Hooks(pulumi.ComponentResource):
         hooks.Hooks(
             name,
             hooks.HooksArgs(
-                scaling_groups=facts.by_key(args, "scaling_groups"),
+                scaling_groups=facts.names_by_key(args, "scaling_groups"),
                 heartbeat_timeout_seconds=seconds,
                 cluster=facts.text(args, "cluster", CLUSTER, "shop-orders"),
                 answering=facts.before(opts),
@@ -144,8 +145,8 @@ class BrokerNodes(pulumi.ComponentResource):
 
 
 def _facts(args: BrokerNodesArgs) -> groups.BrokerNodesArgs:
-    cluster = facts.text(args, "cluster", facts.CALLED, "shop-orders")
-    subnets = facts.by_key(args, "subnet_ids", ZONE, "availability zones like us-east-1a")
+    cluster = facts.text(args, "cluster", CALLED, "shop-orders")
+    subnets = facts.names_by_key(args, "subnet_ids", ZONE, "availability zones like us-east-1a")
     pool = groups.MachinePool(
         name=facts.text(args, "pool", POOL, "broker", "broker"),
         zones=list(subnets),

@@ -18,8 +18,6 @@ from core.errors import InvalidInput
 # A resource of Pulumi's and a key of ours stand in its name.
 KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 KEYS = "letters, digits, '.', '_' and '-'"
-# What everything of ours is called by beside a cluster that exists (core.cluster.adoption.Called).
-CALLED = re.compile(r"[a-z][a-z0-9-]{1,41}[a-z0-9]")
 EKS_CLUSTER = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
 
 
@@ -116,7 +114,7 @@ def bill_tags(given: Mapping[str, Any]) -> tuple[str | None, str | None]:
     return cluster, pool
 
 
-def by_key(
+def names_by_key(
     given: Mapping[str, Any], key: str, form: re.Pattern[str] = KEY, allowed: str = KEYS
 ) -> dict[str, pulumi.Input[str]]:
     """Return names by keys of the program's own; the names may be known later."""

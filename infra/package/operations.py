@@ -17,7 +17,7 @@ from core.errors import InvalidInput
 from infra import adopt, gate
 from infra.adopt import refuse_others
 from infra.functions.definition import Scope
-from infra.functions.function import in_cluster
+from infra.functions.function import server_addresses
 from infra.iam import Account
 from infra.package import facts
 
@@ -318,19 +318,17 @@ class EvictionGate(pulumi.ComponentResource):
         )
         gate.EvictionGate(
             name,
-            gate.EvictionGateArgs(
-                scope=Scope(cluster=cluster, account=account),
-                late={
-                    "ledger_table": args["ledger_table"],
-                    "ticks_queue_url": args["ticks_queue_url"],
-                    **in_cluster(
-                        cluster.eks_cluster,
-                        args["endpoint"],
-                        args["certificate_authority"],
-                        description.kafkas[0].bootstrap or "",
-                    ),
-                },
-            ),
+            Scope(cluster=cluster, account=account),
+            {
+                "ledger_table": args["ledger_table"],
+                "ticks_queue_url": args["ticks_queue_url"],
+                **server_addresses(
+                    cluster.eks_cluster,
+                    args["endpoint"],
+                    args["certificate_authority"],
+                    description.kafkas[0].bootstrap or "",
+                ),
+            },
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.service = pulumi.Output.from_input(cluster.gate_name)

@@ -7,10 +7,19 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 
 from core.cluster import tagging
+from core.cluster.adopted_names import CALLED
 from core.cluster.limits import BUCKET, RESERVED_STARTS
 from core.cluster.report_facts import RESYNC_WITHIN_SECONDS, RETENTION_SECONDS
 from core.errors import InvalidInput
 from core.settings.facts import Facts, Pool, Volume, to_json
+from core.volumes.sizing import (
+    LARGEST_GIB,
+    LEAST_IOPS,
+    LEAST_MIB_PER_S,
+    MOST_IOPS,
+    MOST_MIB_PER_S,
+    SMALLEST_GIB,
+)
 from infra.analytics import bill_export, report_job
 from infra.analytics.report_job import application
 from infra.iam import Account
@@ -81,8 +90,6 @@ REPORT_TYPE = "stillwater:index:Report"
 # s3://BUCKET/FOLDER, where an export of cost and usage is delivered.
 FOLDER = re.compile(r"s3://(?P<bucket>[a-z0-9][a-z0-9.-]+)/(?P<path>[^/\s][^\s]*[^/\s])/?")
 MOST_ZONES, MOST_NODES, MOST_REPLICAS = 6, 1000, 100
-LARGEST_GIB, MOST_IOPS, MOST_MIB_PER_S = 65536, 80000, 2000
-GP3_IOPS, GP3_MIB_PER_S = 3000, 125
 LONGEST_RETENTION_HOURS = 24 * 3650
 
 
@@ -150,7 +157,7 @@ class Report(pulumi.ComponentResource):
         super().__init__(REPORT_TYPE, name, None, opts)
         child = pulumi.ResourceOptions(parent=self)
         account = Account.current(pulumi.InvokeOptions(parent=self))
-        cluster = facts.text(args, "cluster", facts.CALLED, "shop-orders")
+        cluster = facts.text(args, "cluster", CALLED, "shop-orders")
         described = _facts_of(args, cluster, account)
         cluster_tag, pool_tag = facts.bill_tags(args)
         tags = facts.tags(args, "tags")
@@ -229,10 +236,10 @@ def _pool_of(name: str, given: Mapping[str, Any]) -> Pool:
         nodes=facts.whole_number(given, "nodes", 1, MOST_NODES),
         volumes=tuple(
             Volume(
-                facts.whole_number(each, "size_gib", 1, LARGEST_GIB),
-                facts.whole_number(each, "iops", GP3_IOPS, MOST_IOPS, GP3_IOPS),
+                facts.whole_number(each, "size_gib", SMALLEST_GIB, LARGEST_GIB),
+                facts.whole_number(each, "iops", LEAST_IOPS, MOST_IOPS, LEAST_IOPS),
                 facts.whole_number(
-                    each, "throughput_mib_per_s", GP3_MIB_PER_S, MOST_MIB_PER_S, GP3_MIB_PER_S
+                    each, "throughput_mib_per_s", LEAST_MIB_PER_S, MOST_MIB_PER_S, LEAST_MIB_PER_S
                 ),
             )
             for each in facts.plain_value(given["volumes"], "volumes")

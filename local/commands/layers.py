@@ -78,7 +78,7 @@ class TwinLayers:
     @property
     def teardown(self) -> Teardown:
         """What a destroy does beside the engine: a twin's cluster is ephemeral."""
-        return Teardown(lambda: Api.from_kubeconfig(self._place.path("kubeconfig")), NAMESPACE)
+        return Teardown(lambda: Api.load_kubeconfig(self._place.path("kubeconfig")), NAMESPACE)
 
 
 def _tell(result: LayerResult, on_progress: Callable[[str], None]) -> None:

@@ -264,7 +264,7 @@ def run(bootstrap: list[str], directory: Path) -> Summary:
     stop = stop_event()
     tally, seen = Tally(), ReadRecords()
     samples = SampleLog(directory / "samples.jsonl")
-    api = Api.from_kubeconfig(Place.load().path("kubeconfig"))
+    api = Api.load_kubeconfig(Place.load().path("kubeconfig"))
     entries = producer, consumer, watcher = tuple(
         Entry(api, bootstrap, user) for user in (PRODUCER, CONSUMER, WATCHER)
     )

@@ -191,7 +191,7 @@ def main() -> None:
     place, binary = Place.load(), Path(sys.argv[1])
     ended = stop_event()
     creator_arn = _creator_arn(place)
-    _allow_watching(Api.from_kubeconfig(place.path("kubeconfig")))
+    _allow_watching(Api.load_kubeconfig(place.path("kubeconfig")))
     eks = boto3.client("eks")
     running: Authenticator | None = None
     with serving(place, environment.REGION):

@@ -89,7 +89,7 @@ def start(processes: Processes, place: Place, tools: Mapping[str, Path]) -> Cont
         _apiserver(place, tools["kube-apiserver"], files),
         environment=variables,
     )
-    api = Api.from_kubeconfig(files.kubeconfigs[ADMIN])
+    api = Api.load_kubeconfig(files.kubeconfigs[ADMIN])
     processes.wait_until(
         server, api.ready, within_seconds=START_LIMIT_SECONDS, what="/readyz answers ok"
     )

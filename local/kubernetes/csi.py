@@ -30,7 +30,7 @@ def main() -> None:
     )
     logging.getLogger("botocore").setLevel(logging.WARNING)
     place = Place.load()
-    api = Api.from_kubeconfig(place.path("kubeconfig"))
+    api = Api.load_kubeconfig(place.path("kubeconfig"))
     stopped = stop_event()
     ec2: Any = AsDriver(place)
     facts = journal(place)

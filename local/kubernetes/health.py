@@ -172,7 +172,7 @@ def main() -> None:
     stop = stop_event()
     # Brokers advertise names of the cluster's DNS; without it nobody could be asked about them.
     resolver.install(place.path(dns.FILE_NAME))
-    agent = Agent(Api.from_kubeconfig(place.path("kubeconfig")), place)
+    agent = Agent(Api.load_kubeconfig(place.path("kubeconfig")), place)
     server = serve(agent, place.host("kafka-health"), place.port("kafka-health"))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     agent.run(stop)

@@ -51,7 +51,7 @@ def _rack_of(pod: Mapping[str, Any], config: Path, place: Place) -> list[str]:
     if not wanted.exists():
         return []
     label, node = wanted.read_text().strip(), pod["spec"]["nodeName"]
-    api = Api.from_kubeconfig(place.path("kubeconfig"))
+    api = Api.load_kubeconfig(place.path("kubeconfig"))
     rack = (api.get(f"/api/v1/nodes/{node}")["metadata"].get("labels") or {}).get(label)
     if not rack:
         raise StillwaterError(

@@ -337,7 +337,7 @@ def main() -> None:
     )
     logging.getLogger("botocore").setLevel(logging.WARNING)
     place = Place.load()
-    api = Api.from_kubeconfig(place.path("kubeconfig"))
+    api = Api.load_kubeconfig(place.path("kubeconfig"))
     cloud = InstanceCloud(client("ec2", place))
     Kubelet(place, api, cloud, journal(place), stop_event()).run()
     # Informers and probes are daemon threads that may sit in a read; nothing is left to finish.

@@ -125,7 +125,7 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     place = Place.load()
     stop = stop_event()
-    api = Api.from_kubeconfig(place.path("kubeconfig"))
+    api = Api.load_kubeconfig(place.path("kubeconfig"))
     crds.install(api)
     resolver.install(place.path(dns.FILE_NAME))
     Operator(api, place, Timing.from_env()).run(stop)

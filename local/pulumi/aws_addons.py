@@ -59,7 +59,7 @@ def _api(aws: Aws) -> Api | None:
     place = aws.place
     if place is None or not place.path("kubeconfig").exists():
         return None
-    return Api.from_kubeconfig(place.path("kubeconfig"))
+    return Api.load_kubeconfig(place.path("kubeconfig"))
 
 
 def _define_snapshots(aws: Aws, cluster: str) -> None:

@@ -43,7 +43,7 @@ def _edit(place: Place, principal_arn: str, change: Callable[[list[Row]], list[R
     from local.kubernetes.lookups import find  # noqa: PLC0415 - the same
 
     section = "mapUsers" if ":user/" in principal_arn else "mapRoles"
-    api = Api.from_kubeconfig(place.path("kubeconfig"))
+    api = Api.load_kubeconfig(place.path("kubeconfig"))
     for _ in range(ATTEMPTS):
         current = find(api, f"{PATH}/{NAME}")
         data = dict((current or {}).get("data") or {})

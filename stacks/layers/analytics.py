@@ -35,7 +35,7 @@ def build(layer: Layer) -> None:
 
 def _samples(layer: Layer, analytics: Analytics) -> None:
     """Have what Prometheus remembers filed beside the bill."""
-    cluster = operated.of_spec(layer.spec)
+    cluster = operated.operated_cluster(layer.spec)
     foundation, operations = layer.earlier(FOUNDATION), layer.earlier(OPERATIONS)
     late = {
         "ledger_table": operations.text("ledger_table"),

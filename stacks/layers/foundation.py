@@ -4,34 +4,16 @@ from __future__ import annotations
 
 import pulumi
 
-from infra.eks.cluster import ClusterArgs, EksCluster
-from infra.network.vpc import Endpoints, EndpointsArgs, site
+from infra.eks.cluster import EksCluster
+from infra.network.vpc import Endpoints, site
 from stacks.layer import Layer
 
 
 def build(layer: Layer) -> None:
     spec = layer.spec
-    network = site(spec, layer.tags, layer.aws, layer.on_aws)
-    Endpoints(
-        "endpoints",
-        EndpointsArgs(
-            spec=spec,
-            vpc_id=network.vpc_id,
-            private_subnet_ids=network.private_subnet_ids,
-            route_table_ids=network.route_table_ids,
-        ),
-        opts=layer.on_aws,
-    )
-    cluster = EksCluster(
-        "cluster",
-        ClusterArgs(
-            spec=spec,
-            private_subnet_ids=network.private_subnet_ids,
-            control_plane_subnet_ids=network.control_plane_subnet_ids,
-            account=layer.account,
-        ),
-        opts=layer.on_aws,
-    )
+    network = site(spec, layer.aws, layer.on_aws)
+    Endpoints("endpoints", spec, network, opts=layer.on_aws)
+    cluster = EksCluster("cluster", spec, network, layer.account, opts=layer.on_aws)
     pulumi.export("vpc_id", network.vpc_id)
     pulumi.export("private_subnet_ids", dict(network.private_subnet_ids))
     pulumi.export("control_plane_subnet_ids", dict(network.control_plane_subnet_ids))

@@ -22,7 +22,7 @@ import uvicorn
 
 from core import naming
 from core.cluster import ClusterSpec
-from core.cluster.operated import of_spec
+from core.cluster.operated import operated_cluster
 from core.gate import GateAnswer, RemovalRequest
 from core.incidents.observation import BudgetView, InstanceView, NodeClaim, NodeView, PodView
 from core.incidents.record import Incident, State
@@ -321,7 +321,7 @@ def _gate(
         {"metadata": {"name": GATE}, "type": "Opaque"},
     )
     by_address = GateByAddress(api, port)
-    rendered = webhooks(of_spec(spec), NAMESPACE, [])
+    rendered = webhooks(operated_cluster(spec), NAMESPACE, [])
     api.post(WEBHOOKS, by_address.moved({"metadata": {"name": GATE}, "webhooks": rendered}))
     keeper = Keeper(by_address, secret_path=SECRET, webhook=GATE, hosts=["127.0.0.1"])
     cluster = station.cluster

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from core.cluster import ClusterSpec, parse
-from core.cluster.operated import of_spec
+from core.cluster.operated import operated_cluster
 from infra.alerts.alarms import alarms
 from infra.alerts.dashboards import dashboards
 from local.demo import spec as demo_spec
@@ -45,7 +45,7 @@ def test_every_alarm_stands_and_tells_one_encrypted_topic(
 ) -> None:
     standing = there(cluster, spec.prefix)
     assert {alarm["AlarmName"] for alarm in standing} == {
-        f"{spec.prefix}-{alarm.key}" for alarm in alarms(of_spec(spec))
+        f"{spec.prefix}-{alarm.key}" for alarm in alarms(operated_cluster(spec))
     }
     topic = str(cluster.outputs["alerts_topic"])
     assert {action for alarm in standing for action in alarm["AlarmActions"]} == {topic}

@@ -97,7 +97,7 @@ def test_the_kubeconfig_is_the_administrators_and_private(plane: Plane) -> None:
     path = plane.place.path("kubeconfig")
     assert path.stat().st_mode & 0o077 == 0
     assert yaml.safe_load(path.read_text())["current-context"] == "twin"
-    assert Api.from_kubeconfig(path).get("/api/v1/namespaces/default")["kind"] == "Namespace"
+    assert Api.load_kubeconfig(path).get("/api/v1/namespaces/default")["kind"] == "Namespace"
 
 
 def test_a_pod_gets_its_service_account_token_and_the_clusters_authority(plane: Plane) -> None:

@@ -20,7 +20,7 @@ import pytest
 import urllib3
 import uvicorn
 
-from core.cluster.operated import of_spec
+from core.cluster.operated import operated_cluster
 from core.gate import KNOWN, PATH
 from handlers.adapters.kubernetes import kafka_pod_in
 from handlers.eviction.certificate import WEBHOOKS, Keeper
@@ -258,7 +258,7 @@ def test_a_pod_that_asks_as_if_it_were_the_api_server_gets_nothing(
 
 
 def test_the_api_server_takes_the_webhooks_as_they_are_rendered(twin: Twin) -> None:
-    cluster = of_spec(spec(eviction_gate={"image": "gate:1"}))
+    cluster = operated_cluster(spec(eviction_gate={"image": "gate:1"}))
     rendered = {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingWebhookConfiguration",

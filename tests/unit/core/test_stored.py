@@ -15,7 +15,7 @@ from core.rotation import run_record
 from core.rotation.run_record import NodeTurn, Note, Options, Phase, Replication, Run, RunState
 from core.slack import incident_thread
 from core.slack.incident_thread import Thread
-from core.stored import UNREAD, as_document, unread_keys, values_in
+from core.stored import UNREAD, as_document, field_values, unread_keys
 from core.volumes import deciding, views
 from core.volumes.deciding import Absences
 from core.volumes.sizing import Gp3
@@ -108,7 +108,9 @@ AGAIN: Mapping[str, tuple[Any, Callable[[Any], Any]]] = {
     ),
     "lease": (
         as_document(Lease("i-0a", 9.0)),
-        lambda document: as_document(replace(Lease(**values_in(Lease, document)), expires_at=10.0)),
+        lambda document: as_document(
+            replace(Lease(**field_values(Lease, document)), expires_at=10.0)
+        ),
     ),
 }
 # Keyed by what they are about: another key there is another thing, and none of a release's.

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from core import metric_names
-from core.cluster.operated import of_spec
+from core.cluster.operated import operated_cluster
 from infra.alerts.alarms import Alarm, alarms
 from tests.unit.infra.programs import description, run_layer, spec
 from tests.unit.infra.recording import Recorded, Resource
 from tests.unit.infra.variants import recorded
 
 TOPIC = "arn:aws:sns:us-east-1:123456789012:on-call"
-ALARMS = alarms(of_spec(spec()))
+ALARMS = alarms(operated_cluster(spec()))
 BY_KEY = {alarm.key: alarm for alarm in ALARMS}
 every_alarm = pytest.mark.parametrize("alarm", ALARMS, ids=BY_KEY)
 
@@ -158,7 +158,7 @@ def test_several_series_are_added_up_and_one_stands_for_itself(
 
 def test_limits_follow_the_descriptions_timeouts() -> None:
     slow = spec(timings={"lambda_timeout_seconds": 30, "queue_visibility_timeout_seconds": 600})
-    found = {a.key: a for a in alarms(of_spec(slow))}
+    found = {a.key: a for a in alarms(operated_cluster(slow))}
     assert found["sweep-duration"].threshold == 24_000
     assert found["ticks-age"].threshold == 1200
 
@@ -198,7 +198,7 @@ def test_a_topic_of_somebody_elses_is_used_as_it_is(layers: dict[str, Recorded])
 
 
 def test_without_slack_nobody_waits_for_it() -> None:
-    keys = {a.key for a in alarms(of_spec(spec(slack=None)))}
+    keys = {a.key for a in alarms(operated_cluster(spec(slack=None)))}
     assert not {key for key in keys if "slack" in key or "stories" in key}
     assert "tick-errors" in keys
 

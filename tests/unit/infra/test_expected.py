@@ -11,7 +11,7 @@ import pytest
 from core import naming
 from core.checks.expected import expectation_of
 from core.cluster import parse
-from core.cluster.operated import of_spec
+from core.cluster.operated import operated_cluster
 from core.model import snapshot
 from core.model.facts import TargetGroup
 from core.model.nodes import ZONE_TAG, LifecycleHook, ScalingGroup
@@ -51,7 +51,7 @@ RAW = description(
     },
 )
 SPEC = parse(RAW)
-EXPECTED = expectation_of(SPEC, names(of_spec(SPEC))).snapshot
+EXPECTED = expectation_of(SPEC, names(operated_cluster(SPEC))).snapshot
 
 
 @pytest.fixture(scope="module")
@@ -190,4 +190,4 @@ def test_alarms_are_made_as_they_are_expected(made: Mapping[str, Recorded]) -> N
 
 def test_a_cluster_without_alarms_misses_none() -> None:
     quiet = spec(alerts={"enabled": False})
-    assert expectation_of(quiet, names(of_spec(quiet))).snapshot.alarms is None
+    assert expectation_of(quiet, names(operated_cluster(quiet))).snapshot.alarms is None

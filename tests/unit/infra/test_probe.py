@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core.cluster import ClusterSpec
-from core.cluster.operated import of_spec
+from core.cluster.operated import operated_cluster
 from core.cluster.rights import clients
 from core.errors import InvalidInput
 from core.settings import codec
@@ -100,7 +100,7 @@ def test_the_layer_runs_one_and_prometheus_finds_it(cache: None) -> None:
 def test_the_loop_reads_the_budget_only_where_somebody_counts(asked: bool) -> None:
     address = "http://prometheus.monitoring.svc:9090"
     metrics = {"prometheus": {"address": address}} if asked else {}
-    cluster = of_spec(probed(metrics=metrics))
+    cluster = operated_cluster(probed(metrics=metrics))
     assert TICK.kubernetes is not None
     assert (cluster.probe_budget is not None, bool(TICK.kubernetes(cluster).elsewhere)) == (
         asked,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark import SparkContext
@@ -81,8 +82,11 @@ def test_the_schedule_starts_the_job_that_the_stack_hands_out(layers: dict[str, 
 
 
 def test_the_job_is_told_which_tags_mean_kafka_where_they_are_not_ours() -> None:
-    made = report_job.JobParts(
+    parts: dict[str, Any] = dict(
         **dict.fromkeys(("application", "role", "bucket", "jobs", "launcher"), "x"),
+        name="reports",
+        cluster="orders",
+        tags={},
         bill="export/x",
         packages={},
         facts="facts/cluster.json",
@@ -92,8 +96,8 @@ def test_the_job_is_told_which_tags_mean_kafka_where_they_are_not_ours() -> None
 
     def known(cluster_tag: str | None, pool_tag: str | None) -> tuple[str | None, str | None]:
         tags = {"--cluster-tag": cluster_tag, "--pool-tag": pool_tag}
-        job = report_job.DescribedJob(name="reports", cluster="orders", tags={}, bill_tags=tags)
-        submitted = report_job.start(job, made)["JobDriver"]["SparkSubmit"]
+        made = report_job.JobParts(**parts, bill_tags=tags)
+        submitted = report_job.start(made)["JobDriver"]["SparkSubmit"]
         chosen = entry.parser().parse_args(submitted["EntryPointArguments"])
         return chosen.cluster_tag, chosen.pool_tag
 

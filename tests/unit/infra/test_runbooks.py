@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from core.cluster.operated import of_spec
+from core.cluster.operated import operated_cluster
 from infra.alerts.alarms import alarms
 from tests.every_case import every_case
 from tests.unit.infra.programs import prometheus_alerts, spec
@@ -14,7 +14,7 @@ RUNBOOKS = Path(__file__).parents[3] / "docs" / "runbooks"
 PAGES = {page.stem: page.read_text() for page in RUNBOOKS.glob("*.md")}
 EVERYTHING = spec(connect={}, probe={"image": "probe:1"}, eviction_gate={"image": "gate:1"})
 ALERTS = set(prometheus_alerts(EVERYTHING))
-ALARMS = {alarm.runbook for alarm in alarms(of_spec(spec()))}
+ALARMS = {alarm.runbook for alarm in alarms(operated_cluster(spec()))}
 
 
 def test_every_alert_and_alarm_has_a_page_and_every_page_is_ones() -> None:

@@ -175,4 +175,4 @@ def test_a_kubeconfig_without_a_token_is_refused(tmp_path: Path) -> None:
         )
     )
     with pytest.raises(StillwaterError, match=r"The user u in .* has no token"):
-        Api.from_kubeconfig(path)
+        Api.load_kubeconfig(path)

@@ -151,7 +151,7 @@ class Cluster:
 @pytest.fixture
 def connect(monkeypatch: pytest.MonkeyPatch) -> Any:
     def to(cluster: Cluster) -> Cluster:
-        monkeypatch.setattr(Api, "from_kubeconfig", lambda _path: cluster)
+        monkeypatch.setattr(Api, "load_kubeconfig", lambda _path: cluster)
         return cluster
 
     return to

@@ -16,7 +16,7 @@ from core import naming
 from core.cluster import Storage
 from infra.kafka.snapshots import SNAPSHOT_CLASS
 from infra.kafka.storage import attributes_class, volume_tags
-from infra.tags import Tags
+from infra.tags import cluster_tags
 from local.kubernetes import ebs
 from tests.unit.infra.programs import spec
 
@@ -41,7 +41,7 @@ def guide() -> str:
 def tags_of_a_brokers_volume() -> dict[str, str]:
     """Return the tags the twin's driver gives the volume, from our storage class's parameters."""
     cluster = spec(environment="prod")
-    parameters = volume_tags(Tags.of(cluster).of_volume(cluster.prefix))
+    parameters = volume_tags(cluster_tags(cluster).of_volume(cluster.prefix))
     return ebs.tags(
         parameters, volume="pvc-1", claim=CLAIM, namespace="kafka", cluster=cluster.prefix
     )

@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-from infra.tags import SNAPSHOT_TAG, Tags
+from infra.tags import SNAPSHOT_TAG, cluster_tags
 from tests.unit.infra.programs import run_changed, spec
 from tests.unit.infra.recording import Recorded, Resource
 from tests.unit.infra.variants import EVERYTHING, recorded
 
 TEAM = EVERYTHING["tags"]
-OURS = Tags.of(spec(tags=TEAM)).everywhere
+OURS = cluster_tags(spec(tags=TEAM)).everywhere
 VARIANT_NAMES = ("certificates", "karpenter with everything")
 # Python's keywords.
 MODULES = {"lambda": "lambda_"}

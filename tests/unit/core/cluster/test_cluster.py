@@ -210,7 +210,9 @@ def test_a_spec_cannot_be_changed() -> None:
             ("mon is named twice",),
             id="day-twice",
         ),
-        pytest.param("alerts.email", ["a@x.org"] * 2, ("a@x.org twice",), id="email-twice"),
+        pytest.param(
+            "alerts.email", ["a@x.org"] * 2, ("a@x.org is named twice",), id="email-twice"
+        ),
         pytest.param("alerts.runbooks_url", "x" * 401, ("400",), id="runbooks-url"),
         pytest.param("webhook_concurrency", -1, ("webhook_concurrency",), id="no-concurrency"),
         pytest.param(

@@ -16,7 +16,7 @@ GATE = {"image": "registry.example/gate:1"}
 
 def refused(**changed: Any) -> list[str]:
     spec = parse(description(**changed))
-    return [*(each.sentence for each in limits.check(spec)), *machines.system_node_problems(spec)]
+    return [*limits.problems(spec), *machines.system_node_problems(spec)]
 
 
 def broker(**changed: Any) -> list[dict[str, Any]]:
