@@ -18,6 +18,7 @@ from typing import Any
 
 import yaml
 
+from core.checks.contradictions import OWN_KEYS
 from core.errors import InvalidInput, one_line
 
 # More digits than any setting takes; Python itself refuses to print much longer ones.
@@ -186,7 +187,9 @@ class SpecFile:
     def _place_named(self, sentence: str) -> FilePlace | None:
         words = list(dict.fromkeys(_WORD.findall(sentence)))
         pool = self._pool(sentence)
-        compound = [word for word in words if "_" in word or "." in word]
+        # A setting of Kafka's that a key of its own decides is written there.
+        keys = (OWN_KEYS[word][0] if word in OWN_KEYS else word for word in words)
+        compound = [key for key in keys if "_" in key or "." in key]
         for word in compound:
             found = self._of_key(word, pool)
             if found is not None:

@@ -97,6 +97,12 @@ class Authorities:
             }
         return marks
 
+    def shown(self, cluster: KafkaCluster) -> list[str]:
+        """Return the certificates by which clients know the brokers, as the status shows them."""
+        key = self._secret(cluster, f"{cluster.name}-cluster-ca")
+        found = authority_of(key, self._secret(cluster, naming.cluster_ca_secret(cluster.name)))
+        return [] if found is None else [found.current.certificate]
+
     def _authority(self, cluster: KafkaCluster, certificate_secret: str) -> Authority:
         key_secret = certificate_secret.removesuffix("-cert")
         key = self._secret(cluster, key_secret)

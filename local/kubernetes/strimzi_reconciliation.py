@@ -133,7 +133,10 @@ class KafkaReconciler:
         self._apply_all(cluster)
         self._bring_pods(cluster, roller)
         return [READY, *warnings], {
-            "listeners": [_listener_status(cluster, each) for each in cluster.listeners],
+            "listeners": [
+                _listener_status(cluster, each, self._authorities.shown(cluster))
+                for each in cluster.listeners
+            ],
             "kafkaVersion": cluster.version,
             "kafkaMetadataVersion": cluster.metadata_version,
             "kafkaMetadataState": "KRaft",
@@ -303,7 +306,9 @@ def _brokers(pool: Object) -> list[int]:
     return sorted(status.get("nodeIds") or ()) if "broker" in (status.get("roles") or ()) else []
 
 
-def _listener_status(cluster: KafkaCluster, listener: KafkaListener) -> dict[str, Any]:
+def _listener_status(
+    cluster: KafkaCluster, listener: KafkaListener, authorities: Sequence[str]
+) -> dict[str, Any]:
     name = listener.name
     service = (
         naming.bootstrap_service(cluster.name)
@@ -315,4 +320,5 @@ def _listener_status(cluster: KafkaCluster, listener: KafkaListener) -> dict[str
         "name": name,
         "addresses": [{"host": host, "port": listener.port}],
         "bootstrapServers": f"{host}:{listener.port}",
+        **({"certificates": [*authorities]} if listener.tls else {}),
     }
