@@ -26,7 +26,7 @@ from bench import record
 from bench.fleet import measured, seen
 from bench.fleet.faults import FAULTS, NodeFault, draw
 from bench.fleet.ground import FleetTwin, provision
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from local.demo import load
 
 LOGS = Path("out/bench/chaos-logs")

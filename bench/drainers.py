@@ -27,7 +27,7 @@ from bench.fleet.ground import FleetTwin, provision
 from bench.fleet.karpenters import karpenters
 from bench.fleet.ways import LAGGING, LEAVING, WATCHED_SECONDS, Told
 from bench.waiting import is_seen_within
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from handlers.eviction.certificate import WEBHOOKS
 from local.tools import tool_path
 from local.tools.build import build

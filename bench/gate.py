@@ -33,8 +33,8 @@ from uvicorn import Server
 
 from bench import record
 from bench.reading import REPLICAS_PER_BROKER, fake_kafka
-from core.errors import StillwaterError
 from core.gate import PATH
+from core.ground.errors import StillwaterError
 from core.incidents.observation import GroupView, InstanceView, NodeView, PodView
 from core.incidents.record import State
 from handlers.adapters.kafka import KafkaAdmin

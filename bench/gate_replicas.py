@@ -44,8 +44,8 @@ from bench.gate import (
     write_certificate,
 )
 from bench.reading import fake_kafka
-from core.errors import StillwaterError
 from core.gate import PATH, TIMEOUT_SECONDS, let_through
+from core.ground.errors import StillwaterError
 from core.incidents.record import UNDRAINED
 from tests.unit.handlers.memory_ledger import MemoryLedger
 

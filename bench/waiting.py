@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 
 
 def is_seen_within(

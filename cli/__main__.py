@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None, *, module: str = COMMAND) -> No
 
 def _run(arguments: Sequence[str] | None, module: str = COMMAND) -> None:
     from cli import answer  # noqa: PLC0415 - after the handlers are in place
-    from core.errors import StillwaterError  # noqa: PLC0415
+    from core.ground.errors import StillwaterError  # noqa: PLC0415
 
     given = sys.argv[1:] if arguments is None else arguments
     refused = partial(_print_refusal, as_json=answer.FLAG in given)

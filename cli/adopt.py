@@ -11,7 +11,7 @@ from cli.terminal import say
 from core.cluster import adoption
 from core.cluster.adoption import Adoption
 from core.cluster.adoption_plan import next_level
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from infra import spec_file
 
 MADE_YET = (

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import typer
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 
 FLAG = "--json"
 

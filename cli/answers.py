@@ -9,8 +9,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from cli.aws import sentence
 from cli.remedies import remedy_of
-from core.errors import StillwaterError, one_line
-from core.unknown import Unknown
+from core.ground.errors import StillwaterError, one_line
+from core.ground.unknown import Unknown
 
 T = TypeVar("T")
 F = TypeVar("F")

@@ -10,7 +10,7 @@ from typing import Any
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from core.errors import StillwaterError, one_line, passed_on
+from core.ground.errors import StillwaterError, one_line, passed_on
 from handlers.adapters.calls import portions
 
 REMEDY = (

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from botocore.exceptions import BotoCoreError, ClientError
 
 from cli.emr import below
-from core.errors import InvalidInput, StillwaterError, one_line
+from core.ground.errors import InvalidInput, StillwaterError, one_line
 from spark.ingest import manifest
 from spark.ingest.files import version
 from spark.jobs import unread

@@ -15,8 +15,8 @@ from cli.stack_settings import spec_file
 from core.checks.described import description_findings
 from core.checks.finding import CLEAR, FOUND, Finding, exit_code
 from core.cluster import adoption, changes, rights
-from core.errors import InvalidInput
-from core.naming import TWIN_ENVIRONMENT
+from core.ground.errors import InvalidInput
+from core.ground.naming import TWIN_ENVIRONMENT
 from infra.spec import changes_in, doubts_in, read, standing_spec
 
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from core import naming
-from core.errors import InvalidInput, StillwaterError
+from core.ground import naming
+from core.ground.errors import InvalidInput, StillwaterError
 
 POLL_SECONDS = 5.0
 DONE, FAILED = "SUCCESS", ("FAILED", "CANCELLED", "CANCELLING")

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from core.events.announcements import URGENT
+from core.ground.window import clock
 from core.incidents.record import ALLOWED, TERMINAL, Incident, State, instance_of, round_of
-from core.window import clock
 
 # Functions' clocks differ, and one moment is written by two of them.
 CLOCKS_APART_SECONDS = 120.0

@@ -22,12 +22,12 @@ from cli.moments import moment_of
 from cli.target import Cluster, readable_ledger
 from cli.terminal import say
 from cli.watching import Pace, Page
-from core.errors import InvalidInput, StillwaterError, one_line, passed_on
+from core.ground.errors import InvalidInput, StillwaterError, one_line, passed_on
+from core.ground.window import clock
+from core.ground.words import span, time_said
 from core.incidents.joining import Pause, ask_release, hold, ignore
 from core.incidents.record import Incident, Transition, flat, from_json
 from core.slack.text import durations, outlook, subject, symbol
-from core.window import clock
-from core.words import span, time_said
 from handlers.adapters.aws import tick_message
 
 PACE = Pace(seconds=2.0)

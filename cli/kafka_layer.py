@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core import naming
 from core.availability.operator import (
     KafkaConditions,
     kafka_conditions,
@@ -27,8 +26,9 @@ from core.availability.operator import (
     remedy,
 )
 from core.cluster import ClusterSpec
-from core.errors import StillwaterError
-from core.naming import (
+from core.ground import naming
+from core.ground.errors import StillwaterError
+from core.ground.naming import (
     BROKER_ROLE_LABEL,
     CONTROLLER_ROLE_LABEL,
     EBS_CSI_DRIVER,

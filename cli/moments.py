@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 
 _SPAN = re.compile(r"\+?(\d{1,5})\s*(min|h|d)")
 _UNITS = {"min": 60, "h": 3_600, "d": 86_400}

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from cli.engine.events import LayerResult, Operation, ResourceChange
 from cli.terminal import say, somebody_answers
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 
 _SIGNS = {
     Operation.CREATE: ("+", "green"),

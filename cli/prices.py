@@ -22,11 +22,11 @@ from rich.console import Console
 from cli import aws
 from cli.stack_settings import find
 from cli.terminal import say
-from core import instances
 from core.cost import price_list, pricing
 from core.cost.price_list import METERS, Disagreement, Gathered, Quoted
 from core.cost.pricing import INSTANCE_HOUR, Price, PriceBook
-from core.errors import InvalidInput, StillwaterError, one_line
+from core.ground import instances
+from core.ground.errors import InvalidInput, StillwaterError, one_line
 
 # The Price List Query API is served from few regions and answers for all.
 ENDPOINT_REGION = "us-east-1"

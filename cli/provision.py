@@ -30,8 +30,8 @@ from cli.kafka_layer import (
 from cli.stack_settings import DescribedEnvironment
 from cli.terminal import say
 from core.cluster import changes, parse
-from core.errors import InvalidInput, StillwaterError
-from core.naming import FOUNDATION, KAFKA, LAYERS
+from core.ground.errors import InvalidInput, StillwaterError
+from core.ground.naming import FOUNDATION, KAFKA, LAYERS
 from infra.eks.api import Api
 
 # The output of Kafka's layer that holds what it was made from.

@@ -15,7 +15,7 @@ from botocore.exceptions import (
     TokenRetrievalError,
 )
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from infra.eks.api import ApiError
 
 LOGIN = "log in again (such as `aws sso login`), or name another --profile; then ask again"

@@ -27,7 +27,7 @@ from cli.aws import out_of_reach
 from cli.target import Cluster
 from cli.terminal import say
 from core.cluster.report_facts import report_facts
-from core.errors import InvalidInput, StillwaterError
+from core.ground.errors import InvalidInput, StillwaterError
 from core.settings.facts import Facts
 from core.settings.facts import load as load_facts
 

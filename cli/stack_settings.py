@@ -21,9 +21,9 @@ import yaml
 from core.cluster import ClusterSpec
 from core.cost import pricing
 from core.cost.pricing import PriceBook
-from core.errors import InvalidInput
-from core.fields import part
-from core.naming import LAYERS, TWIN_ENVIRONMENT
+from core.ground.errors import InvalidInput
+from core.ground.fields import part
+from core.ground.naming import LAYERS, TWIN_ENVIRONMENT
 from infra import spec as specs
 
 PROJECT_FILE = "Pulumi.yaml"

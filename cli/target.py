@@ -21,13 +21,13 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from cli import aws, stack_settings
 from cli.aws import out_of_reach
-from core import naming
 from core.cluster import ClusterSpec, adoption, parse
 from core.cluster.timings import Timings
-from core.errors import Conflict, InvalidInput, StillwaterError, one_line
-from core.fields import instance_in
+from core.ground import naming
+from core.ground.errors import Conflict, InvalidInput, StillwaterError, one_line
+from core.ground.fields import instance_in
+from core.ground.naming import TWIN_ENVIRONMENT
 from core.incidents.record import Incident
-from core.naming import TWIN_ENVIRONMENT
 from handlers.adapters.aws import tick_message
 from handlers.store.ledger import DynamoLedger, incident_in, rounds
 from handlers.store.pauses import Pauses

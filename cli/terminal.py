@@ -16,7 +16,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 
 # Of a pipe or a log, which nobody's window cuts.
 WIDE = 240

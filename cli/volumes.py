@@ -17,7 +17,7 @@ from rich.table import Table
 from cli import answer
 from cli.aws import out_of_reach
 from cli.target import Cluster
-from core.errors import InvalidInput, StillwaterError
+from core.ground.errors import InvalidInput, StillwaterError
 from core.volumes.sizing import Gp3
 from core.volumes.views import History, free_slots
 from handlers.store import volume_records

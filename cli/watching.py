@@ -18,7 +18,7 @@ from rich.live import Live
 from rich.text import Text
 
 from cli.aws import out_of_reach
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 
 T = TypeVar("T")
 # A page, and what it has come to; None: it goes on.

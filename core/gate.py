@@ -20,8 +20,8 @@ from http import HTTPStatus
 from typing import Any, Protocol
 
 from core.availability.lease import Lease
-from core.errors import InvalidInput
-from core.fields import part
+from core.ground.errors import InvalidInput
+from core.ground.fields import part
 from core.incidents.actions import Decision, asked_for, settle
 from core.incidents.consenting import consent
 from core.incidents.evicted import hindrance, starts_again_in_place

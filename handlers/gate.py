@@ -18,9 +18,9 @@ import uvicorn
 from anyio import to_thread
 from aws_lambda_powertools import Logger
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
+from core.ground.naming import gate_host
 from core.incidents.actions import OWN
-from core.naming import gate_host
 from core.settings.functions import GateSettings as Settings
 from handlers.adapters.aws import SqsQueue
 from handlers.adapters.claims import wanted_pods

@@ -12,7 +12,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from core import naming
+from core.ground import naming
 from core.health.examination import Expected
 from core.settings.functions import HealthSettings
 from handlers.adapters import metrics

@@ -21,7 +21,7 @@ from aws_lambda_powertools import Logger
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from core.settings import codec
 from core.settings.probe import ProbeSettings
 from handlers.adapters.eks import trusting

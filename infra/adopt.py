@@ -17,11 +17,11 @@ from dataclasses import dataclass, replace
 import pulumi
 import pulumi_aws as aws
 
-from core import naming
 from core.cluster.operated import Operated
-from core.constants import HOOKS
-from core.errors import InvalidInput
-from core.naming import CLUSTER_TAG
+from core.ground import naming
+from core.ground.constants import HOOKS
+from core.ground.errors import InvalidInput
+from core.ground.naming import CLUSTER_TAG
 from infra import iam
 from infra.alerts.topic import AlertTopic
 from infra.charts import pods

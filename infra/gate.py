@@ -15,11 +15,11 @@ from typing import Any
 import pulumi
 import pulumi_kubernetes as k8s
 
-from core import naming
 from core.cluster import limits
 from core.cluster.images import EvictionGate as Described
 from core.cluster.operated import Operated
 from core.gate import CLEANERS, EVICTIONS, TIMEOUT_SECONDS
+from core.ground import naming
 from core.settings.codec import KEPT, SETTINGS
 from core.settings.functions import GateSettings
 from infra import iam

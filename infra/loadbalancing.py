@@ -16,9 +16,9 @@ import pulumi
 import pulumi_aws as aws
 from pulumi_kubernetes.apiextensions import CustomResource
 
-from core import naming
 from core.cluster import ClusterSpec, NodePool, Route, routes
-from core.constants import (
+from core.ground import naming
+from core.ground.constants import (
     DNS_FAILOVER_OF_BOOTSTRAP,
     DNS_FAILOVER_OF_BROKER,
     GATE_LABEL,

@@ -17,7 +17,7 @@ from core.checks.finding import Finding
 from core.cluster import ClusterSpec, addresses, adoption, changes, limits, parse
 from core.cluster.adoption import Adoption
 from core.cluster.reading import shortened
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from infra import spec_file
 from infra.eks import addon_versions
 from infra.spec_file import SpecFile

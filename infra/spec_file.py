@@ -19,7 +19,7 @@ from typing import Any
 import yaml
 
 from core.checks.contradictions import OWN_KEYS
-from core.errors import InvalidInput, one_line
+from core.ground.errors import InvalidInput, one_line
 
 # More digits than any setting takes; Python itself refuses to print much longer ones.
 MOST_DIGITS = 18

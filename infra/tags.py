@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 import pulumi_aws as aws
 
-from core import naming
 from core.cluster import ClusterSpec
+from core.ground import naming
 
 MANAGED_BY_TAG = "managed-by"
 # What the snapshot schedule finds Kafka's volumes by; root volumes do not carry it.

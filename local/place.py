@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from core.errors import Conflict, StillwaterError
+from core.ground.errors import Conflict, StillwaterError
 
 PLACE_VARIABLE = "STILLWATER_TWIN"
 FIRST_NUMBER, LAST_NUMBER = 11, 90

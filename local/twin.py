@@ -17,7 +17,7 @@ from typing import Any
 
 import boto3
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from local import environment
 from local.kafka import jars
 from local.kubernetes import authenticator, control_plane

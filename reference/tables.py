@@ -8,6 +8,7 @@ from core.cluster import Timings
 from core.cluster.operated import policy
 from core.cluster.reading import meanings
 from core.cluster.rights import FUNCTION_CALLS
+from core.ground.words import span
 from core.health.node import Limits
 from core.health.rules import (
     CASES,
@@ -21,7 +22,6 @@ from core.health.rules import (
 )
 from core.incidents.decide import WAITS, Wait
 from core.incidents.record import State
-from core.words import span
 
 BEGIN, END = "<!-- waits: `make docs` writes this table -->", "<!-- end of waits -->"
 _RELATIONS = {"<": "is below", "<=": "is at most"}

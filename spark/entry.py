@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from core.errors import InvalidInput, StillwaterError
+from core.ground.errors import InvalidInput, StillwaterError
 from core.settings import facts
 from core.settings.facts import Facts
 from spark import packages, tag_keys

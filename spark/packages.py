@@ -19,7 +19,7 @@ from pyspark.sql.pandas.utils import (
     require_minimum_pyarrow_version,
 )
 
-from core import naming
+from core.ground import naming
 
 ARCHIVES = "spark.archives"
 # What adds a bill up in columns; the others that come are what these need.
@@ -62,7 +62,8 @@ def has_own() -> bool:
 def folders(archives: str, python: str) -> list[str]:
     """Return the folders of those archives that hold a package for this version of Python.
 
-    An archive is written ADDRESS#FOLDER (spark.archives), a package's folder as core.naming does.
+    An archive is written ADDRESS#FOLDER (spark.archives), a package's folder as
+    core.ground.naming does.
     """
     found = (archive.rpartition("#")[2].strip() for archive in archives.split(","))
     return [folder for folder in found if naming.is_package_folder(folder, python)]

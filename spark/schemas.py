@@ -23,7 +23,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 
 STRING, DOUBLE, LONG, INTEGER = StringType(), DoubleType(), LongType(), IntegerType()
 DATE, MOMENT, BOOLEAN = DateType(), TimestampType(), BooleanType()

@@ -25,7 +25,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from core.errors import MissingPrerequisite, StillwaterError, passed_on
+from core.ground.errors import MissingPrerequisite, StillwaterError, passed_on
 
 LOCAL_CORES = 2
 LOOPBACK = "127.0.0.1"

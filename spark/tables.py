@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from spark import frames, schemas
 from spark.schemas import require_schema
 

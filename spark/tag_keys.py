@@ -13,8 +13,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import date
 
-from core.errors import InvalidInput
-from core.naming import CLUSTER_TAG, POOL_TAG
+from core.ground.errors import InvalidInput
+from core.ground.naming import CLUSTER_TAG, POOL_TAG
 
 # The EBS CSI driver's, on the volume it makes for a claim.
 CLAIM_TAG = "kubernetes.io/created-for/pvc/name"
@@ -91,7 +91,7 @@ class KafkaTags:
 
     @property
     def claims(self) -> str | None:
-        """Return the pattern of the known cluster's claims (core.naming.claim), or None."""
+        """Return the pattern of the known cluster's claims (core.ground.naming.claim), or None."""
         return None if self.name is None else rf"^data-\d+-{re.escape(self.name)}-.+-\d+$"
 
 

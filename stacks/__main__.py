@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pulumi
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from stacks.program import main
 
 try:

@@ -14,7 +14,7 @@ import pulumi_kubernetes as k8s
 
 from core.cluster import ClusterSpec
 from core.cost import pricing
-from core.naming import FOUNDATION
+from core.ground.naming import FOUNDATION
 from infra import iam, protection
 from infra.eks.cluster import kubernetes_provider
 from infra.spec import ROOT

@@ -8,8 +8,8 @@ from pathlib import Path
 import pulumi
 
 from core.cluster.adoption import Adoption, Level
-from core.errors import InvalidInput
-from core.naming import ANALYTICS, FOUNDATION, KAFKA, LAYERS, OPERATIONS, PLATFORM
+from core.ground.errors import InvalidInput
+from core.ground.naming import ANALYTICS, FOUNDATION, KAFKA, LAYERS, OPERATIONS, PLATFORM
 from infra import spec
 from stacks.layer import Layer
 from stacks.layers import adopted, analytics, foundation, kafka, operations, platform

@@ -16,7 +16,7 @@ def main() -> None:
     if len(named) != 1 or named[0] not in PARTS:
         sys.exit(f"Name one of: {', '.join(PARTS)}.")
     sys.path.insert(0, str(APP))
-    from core.errors import StillwaterError  # noqa: PLC0415 - it is found on that path alone
+    from core.ground.errors import StillwaterError  # noqa: PLC0415 - it is found on that path alone
 
     try:
         runpy.run_module(f"handlers.{named[0]}", run_name="__main__")

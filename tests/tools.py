@@ -15,7 +15,7 @@ from functools import partial
 
 from rich.console import Console
 
-from core.errors import MissingPrerequisite
+from core.ground.errors import MissingPrerequisite
 from local.commands.setup import prepare_tools
 from local.spark import iceberg
 from local.tools import build, prerequisites

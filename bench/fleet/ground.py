@@ -17,7 +17,7 @@ from rich.console import Console
 
 from bench.fleet.seen import Stretch
 from bench.waiting import until
-from core import naming
+from core.ground import naming
 from core.health.rules import RuleSet
 from core.views import ClusterView
 from local import twin as twins

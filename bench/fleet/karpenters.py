@@ -17,9 +17,9 @@ from pathlib import Path
 from bench.fleet.ground import FleetTwin
 from bench.fleet.ways import LEAVING
 from bench.waiting import is_seen_within
-from core.constants import HOOKS
-from core.errors import StillwaterError
-from core.naming import ZONE_LABEL
+from core.ground.constants import HOOKS
+from core.ground.errors import StillwaterError
+from core.ground.naming import ZONE_LABEL
 from local.kubernetes.lookups import find
 from local.processes import Child
 from tests.integration import karpenter_kwok as kwok

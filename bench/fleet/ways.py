@@ -16,9 +16,9 @@ from typing import Any
 
 from bench.fleet.ground import FleetTwin
 from cli.rotate import Rotations
-from core import naming
-from core.errors import StillwaterError
-from core.naming import TWIN_ENVIRONMENT
+from core.ground import naming
+from core.ground.errors import StillwaterError
+from core.ground.naming import TWIN_ENVIRONMENT
 from core.rotation.run_record import Run, RunState
 from local.demo import rotation as demo
 from local.demo.result import DemoRotation

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kafka import KafkaProducer
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from local.demo.load import PARTITIONS, PAYLOAD_BYTES, RECORDS_PER_SECOND
 from local.kafka import jars
 

@@ -16,7 +16,7 @@ from kafka.errors import KafkaError
 from bench.refill.nodes import BROKERS, BenchNodes
 from bench.waiting import until
 from core.cost import resync
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 
 TOPIC, PARTITIONS = "resync", 12
 # A production broker of 30 MB/s appended and 200 MB/s replicated, out for 300 s, is back in 53 s.

@@ -19,7 +19,7 @@ from kafka.admin import ConfigResource, KafkaAdminClient, NewTopic
 from kafka.errors import KafkaError
 
 from bench.waiting import until
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from local import environment
 from local.demo.load import unfenced_brokers
 from local.kafka import jars

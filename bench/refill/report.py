@@ -11,7 +11,7 @@ from rich.table import Table
 
 from bench.refill.measuring import Measured
 from core.cost import resync
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 
 MB = resync.BYTES_PER_MB
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from bench.storm.burst import Member
 from bench.waiting import until
-from core import naming
 from core.cluster import ClusterSpec
+from core.ground import naming
 from infra.functions.catalogue import INTERRUPTION, TICK
 from local.twin import Twin
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from bench.storm.burst import REGION
 from bench.storm.ground import StormTwin
-from core import naming
+from core.ground import naming
 from local import environment
 from local.environment import aws_environment
 from local.kubernetes import control_plane

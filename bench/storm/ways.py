@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from bench.storm import termination_handler
 from bench.storm.burst import POISON, BurstMessage, Member, Shares
 from bench.storm.ground import BenchProgress, StormTwin, step
-from core.fields import digest
+from core.ground.fields import digest
 from core.incidents.record import from_json
 
 BURST_LIMIT_SECONDS = 150.0

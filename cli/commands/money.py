@@ -11,8 +11,8 @@ import typer
 
 from cli.commands.options import AsJson, Commands, complaints, console, examples
 from cli.commands.start import Spec
-from core.errors import InvalidInput
-from core.regions import refusal
+from core.ground.errors import InvalidInput
+from core.ground.regions import refusal
 
 OUTPUT = Path("out") / "report"
 app = typer.Typer()

@@ -19,7 +19,7 @@ from cli.target import Cluster
 from core.availability.lease import Lease
 from core.cluster import estimate
 from core.cost import pricing
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from core.incidents.joining import Pause
 from core.incidents.record import Incident
 from core.rotation.run_record import Run

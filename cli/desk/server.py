@@ -38,7 +38,7 @@ from cli.desk.reading import (
 from cli.desk.state import page_state
 from cli.rotate import Rotations
 from cli.target import Cluster, readable_ledger
-from core.errors import Conflict, InvalidInput, StillwaterError, passed_on
+from core.ground.errors import Conflict, InvalidInput, StillwaterError, passed_on
 
 # A page that gets no word for longer says that it is stale.
 BEAT_SECONDS = 2.0

@@ -16,6 +16,7 @@ from cli.desk.reading import EVERY_SECONDS, DeskReading, DeskSource, LedgerSeen,
 from cli.incidents import entries
 from core.availability.lease import Lease, hinders, valid_leases
 from core.cost.pricing import HOURS_PER_MONTH
+from core.ground.words import span, time_said
 from core.health.verdict import Health
 from core.incidents.record import Incident, State
 from core.rotation.run_record import NodeTurn, Phase, Run, RunState
@@ -23,7 +24,6 @@ from core.slack.rotation_thread import PHASES
 from core.slack.text import outlook, subject, symbol
 from core.volumes.sizing import GIB
 from core.volumes.views import FillForecast, forecast, free_slots
-from core.words import span, time_said
 from core.zones.incident import ZoneIncident
 from handlers.store.volume_records import Memory
 

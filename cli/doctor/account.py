@@ -22,7 +22,7 @@ from cli.survey import account, balancers, surroundings
 from cli.target import Target
 from core.checks.balancing import name_in
 from core.checks.drift import Expectation
-from core.constants import HOOKS
+from core.ground.constants import HOOKS
 from core.model import snapshot
 from core.model.facts import TargetGroup
 from core.model.nodes import LifecycleHook

@@ -24,14 +24,14 @@ from cli.survey.account_parts import queues as queues_of
 from cli.survey.command import CLIENT
 from cli.survey.kafka import lapsed_trust
 from cli.survey.listing import NOT_FOUND, items, labels, one, served_versions
-from core import naming
 from core.checks.adopted import Standing, StandingGate, findings, secrets_named, unread_parts
 from core.checks.finding import in_order, unknown
 from core.cluster import adoption
 from core.cluster.adopted import operated_kafka
 from core.cluster.adoption import Adoption, Level
-from core.errors import InvalidInput
-from core.unknown import Unknown, mapping_of
+from core.ground import naming
+from core.ground.errors import InvalidInput
+from core.ground.unknown import Unknown, mapping_of
 from infra import spec_file
 from infra.alerts import alarms
 from infra.eks.api import Api, ApiError, Object

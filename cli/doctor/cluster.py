@@ -12,9 +12,9 @@ from cli.doctor.account import Found
 from cli.survey import kafka, tools
 from cli.survey.listing import going, items, labels, name_of, status_of, title_of
 from cli.survey.pods import strimzis_pod
-from core import constants, naming
 from core.checks.balancing import name_in
 from core.checks.drift import Expectation
+from core.ground import constants, naming
 from core.model import snapshot
 from core.model.kafka import Volume
 from infra.eks.api import Api, Object

@@ -17,18 +17,18 @@ from cli.doctor.account import Found, LiveAccount
 from cli.doctor.cluster import KubernetesCluster
 from cli.survey import kafka, tools
 from cli.target import Target
-from core import naming
 from core.checks import table
 from core.checks.described import description_findings
 from core.checks.drift import TITLES, findings, unexamined_parts
 from core.checks.expected import expectation_of
 from core.checks.finding import Finding, exit_code, in_order, unknown, worth_knowing
 from core.cluster.operated import operated_cluster
-from core.errors import StillwaterError, one_line
+from core.ground import naming
+from core.ground.errors import StillwaterError, one_line
+from core.ground.unknown import Unknown
 from core.model.facts import NOT_ASKED, ClusterFacts
 from core.model.kafka import Kafka
 from core.model.snapshot import Snapshot
-from core.unknown import Unknown
 from handlers.store.pauses import Pauses
 from handlers.store.records import DynamoRecords
 from infra.alerts import alarms

@@ -20,11 +20,11 @@ from cli.survey.command import CLIENT, region_of
 from cli.survey.surroundings import RUNNING
 from core.checks import table
 from core.checks.finding import Finding, unknown
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
+from core.ground.unknown import Unknown, mapping_of
 from core.model.account import Subnet
 from core.model.facts import ClusterFacts
 from core.model.nodes import Instance, Node
-from core.unknown import Unknown, mapping_of
 
 OWNED = "kubernetes.io/cluster/"
 WHOLE = "the account around it"

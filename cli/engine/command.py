@@ -20,7 +20,7 @@ from pulumi.automation import CommandResult, PulumiCommand
 from pulumi.automation.errors import create_command_error
 from semver import VersionInfo
 
-from core.errors import MissingPrerequisite, one_line
+from core.ground.errors import MissingPrerequisite, one_line
 
 OnOutput = Callable[[str], object]
 OnProcess = Callable[[int], object]

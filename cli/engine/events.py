@@ -10,8 +10,8 @@ from typing import Any
 
 from pulumi.automation import EngineEvent, OpType
 
-from core.errors import StillwaterError, passed_on
-from core.fields import part
+from core.ground.errors import StillwaterError, passed_on
+from core.ground.fields import part
 
 # What the engine's own bookkeeping is made of; nobody would call it a resource.
 _BOOKKEEPING = re.compile(r"^pulumi:(pulumi:Stack|providers:)|^stillwater:")

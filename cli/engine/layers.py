@@ -37,8 +37,8 @@ from cli.engine.events import (
     failure_sentence,
 )
 from cli.kafka_layer import Teardown
-from core.errors import passed_on
-from core.naming import LAYERS
+from core.ground.errors import passed_on
+from core.ground.naming import LAYERS
 
 # What its CLI says where nobody has logged in.
 _NOT_LOGGED_IN = "PULUMI_ACCESS_TOKEN must be set for login"

@@ -14,13 +14,13 @@ from slack_sdk.errors import SlackApiError
 from cli.answers import answer_or_reason
 from cli.preflight import network
 from cli.survey import account_parts, surroundings
-from core import naming
 from core.checks.new_cluster import QUOTAS
 from core.cluster.addresses import STANDARD
-from core.errors import StillwaterError, passed_on
-from core.instances import STANDARD_QUOTA
+from core.ground import naming
+from core.ground.errors import StillwaterError, passed_on
+from core.ground.instances import STANDARD_QUOTA
+from core.ground.unknown import Unknown
 from core.model.account import Concurrency, Needs, VolumesKey, Zone
-from core.unknown import Unknown
 
 GLOBAL_REGION = "us-east-1"
 DENIED = ("UnauthorizedOperation", "AccessDenied", "AccessDeniedException")

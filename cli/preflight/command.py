@@ -16,7 +16,7 @@ from cli.preflight.read import CLIENT, Reader
 from cli.target import Target
 from core.checks.finding import Finding, Weight, exit_code
 from core.checks.table import findings
-from core.errors import InvalidInput, StillwaterError
+from core.ground.errors import InvalidInput, StillwaterError
 from core.model.facts import ClusterFacts
 
 

@@ -24,13 +24,13 @@ from rich.console import Console
 
 from cli.project.release import WHEELS, Origin
 from cli.terminal import say, somebody_answers
-from core import regions
 from core.cluster import ClusterSpec, estimate, parse
 from core.cluster.estimate import Usage
 from core.cluster.sizing import FILLED, REPLICAS, BrokerSize, ClientLoad, size
 from core.cost import pricing
-from core.errors import InvalidInput, StillwaterError
-from core.naming import LAYERS, TWIN_ENVIRONMENT
+from core.ground import regions
+from core.ground.errors import InvalidInput, StillwaterError
+from core.ground.naming import LAYERS, TWIN_ENVIRONMENT
 from infra import spec as specs
 
 ZONES = 3

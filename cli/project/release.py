@@ -20,7 +20,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from cli.stack_settings import find
-from core.errors import InvalidInput, passed_on
+from core.ground.errors import InvalidInput, passed_on
 from infra import spec as specs
 
 NAME = "stillwater"

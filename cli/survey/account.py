@@ -9,9 +9,9 @@ from typing import Any, TypeAlias, TypeVar
 from botocore.exceptions import ClientError
 
 from cli.aws import FILTER_VALUES, pages
-from core.constants import ABANDON, TERMINATING
-from core.errors import StillwaterError
-from core.instances import table
+from core.ground.constants import ABANDON, TERMINATING
+from core.ground.errors import StillwaterError
+from core.ground.instances import table
 from core.model.nodes import (
     FargateProfile,
     Instance,

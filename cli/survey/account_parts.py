@@ -21,14 +21,14 @@ from cli.survey import account, surroundings
 from cli.survey.draft import eks_cluster
 from cli.survey.listing import one
 from core.checks.room import EBS_IDS
-from core.errors import StillwaterError
-from core.instances import vcpu_quota
+from core.ground.errors import StillwaterError
+from core.ground.instances import vcpu_quota
+from core.ground.unknown import Unknown, mapping_of
 from core.model.account import Subnet
 from core.model.facts import ControlPlane, Disk, EncryptionKey, VpcEndpoint, WayOut
 from core.model.kafka import Volume
 from core.model.nodes import MachineTemplate, Node, NodeRole, ScalingGroup
 from core.model.workloads import TerminationHandler, TerminationQueue
-from core.unknown import Unknown, mapping_of
 from infra.eks.api import Api
 
 OVER = "completed"

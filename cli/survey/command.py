@@ -46,9 +46,9 @@ from cli.terminal import write_page
 from core.checks.finding import Finding, exit_code
 from core.checks.rights import UNREAD
 from core.checks.table import findings
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
+from core.ground.unknown import Unknown, known_items, mapping_of
 from core.model.facts import ClusterFacts, every_kafka
-from core.unknown import Unknown, known_items, mapping_of
 from infra.eks.access import connect, files
 from infra.eks.api import Api
 

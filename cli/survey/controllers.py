@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from cli.survey.listing import title_of, variable
 from cli.survey.tools import down, running, setting
 from core.checks.room import VPC_CNI
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from core.model.workloads import Essential, NodeProvisioner, VolumeController
 from infra.eks.api import Object
 

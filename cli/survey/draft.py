@@ -14,13 +14,13 @@ import yaml
 
 from core.cluster import adoption
 from core.cluster.adopted_names import BOOTSTRAP, QUEUE_URL, aws_name
-from core.constants import HOOKS
-from core.errors import InvalidInput, StillwaterError
+from core.ground.constants import HOOKS
+from core.ground.errors import InvalidInput, StillwaterError
+from core.ground.naming import CLUSTER_TAG, operator_account
+from core.ground.unknown import Unknown, known_items, mapping_of
 from core.model.facts import ClusterFacts, pool_names
 from core.model.kafka import Kafka
 from core.model.nodes import Instance, ScalingGroup
-from core.naming import CLUSTER_TAG, operator_account
-from core.unknown import Unknown, known_items, mapping_of
 
 # Tags of groups and machines by which the EKS cluster's name is known: in the key, or the value.
 OWNED = "kubernetes.io/cluster/"

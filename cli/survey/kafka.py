@@ -24,6 +24,8 @@ from cli.survey.listing import (
 )
 from core.availability.operator import kafka_conditions
 from core.cluster.adopted_names import INSIDE
+from core.ground.quantities import quantity
+from core.ground.window import clock
 from core.model.kafka import (
     Kafka,
     KafkaListener,
@@ -35,8 +37,6 @@ from core.model.kafka import (
     Topic,
     Volume,
 )
-from core.quantities import quantity
-from core.window import clock
 from infra.eks.api import Api, Object
 
 PEM = re.compile(r"-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----")

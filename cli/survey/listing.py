@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from infra.eks.api import Api, ApiError, Object
 
 PAGE = 500

@@ -23,7 +23,10 @@ from cli.survey.listing import (
     reason_of,
     status_of,
 )
-from core.errors import one_line
+from core.ground.errors import one_line
+from core.ground.placement import NODE_NAME, VOLUME_SLOTS, allocatable_of, taints_of
+from core.ground.quantities import quantity
+from core.ground.selectors import requirements
 from core.model.kafka import Pod
 from core.model.nodes import (
     EBS_DRIVERS,
@@ -33,9 +36,6 @@ from core.model.nodes import (
     NodePool,
     VolumeSlots,
 )
-from core.placement import NODE_NAME, VOLUME_SLOTS, allocatable_of, taints_of
-from core.quantities import quantity
-from core.selectors import requirements
 from infra.eks.api import Api, Object
 
 # Before NodePools there were Provisioners.

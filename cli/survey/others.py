@@ -22,10 +22,10 @@ from cli.survey.listing import (
 )
 from cli.survey.machines import nodes
 from cli.survey.pods import PODS, has_ended, pod_of, strimzis_pod
+from core.ground.placement import placement_of
+from core.ground.selectors import is_selected, selects
 from core.model.kafka import Flavour, OtherKafka, Pod, Rival, ZooKeeperPod
 from core.model.workloads import Neighbour
-from core.placement import placement_of
-from core.selectors import is_selected, selects
 from infra.eks.api import Api, ApiError, Object
 
 # Images of Kafka itself, whoever built them, without what only speaks to it.

@@ -16,11 +16,11 @@ from cli.survey.listing import (
     status_of,
     variable,
 )
+from core.ground.placement import HOST, REQUIRED, needs_of, placement_of
+from core.ground.quantities import heap, quantity
+from core.ground.selectors import is_selected
 from core.incidents.observation import ignores_disruption
 from core.model.kafka import Pod
-from core.placement import HOST, REQUIRED, needs_of, placement_of
-from core.quantities import heap, quantity
-from core.selectors import is_selected
 from infra.eks.api import Api, Object
 
 ZONES = ("topology.kubernetes.io/zone", "topology.ebs.csi.aws.com/zone")

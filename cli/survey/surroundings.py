@@ -14,8 +14,9 @@ from botocore.exceptions import ClientError
 from cli.aws import filtered_pages, pages
 from cli.survey.account import health_issues, vcpus
 from core.checks.new_cluster import QUOTAS
-from core.errors import StillwaterError
-from core.instances import vcpu_quota
+from core.ground.errors import StillwaterError
+from core.ground.instances import vcpu_quota
+from core.ground.quantities import GIB_PER_TIB
 from core.model.account import Subnet
 from core.model.facts import (
     AccountQuota,
@@ -27,7 +28,6 @@ from core.model.facts import (
     VpcEndpoint,
     WayOut,
 )
-from core.quantities import GIB_PER_TIB
 from handlers.adapters.calls import portions
 
 # Lists what a service holds: operation, key of the answer, what is asked.

@@ -12,7 +12,10 @@ from typing import Any
 
 from cli.survey.listing import annotations_of, going, items, labels, name_of, status_of, title_of
 from core.cluster.adopted_names import queue_url
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
+from core.ground.placement import placement_of
+from core.ground.quantities import quantity
+from core.ground.selectors import requirements
 from core.model.workloads import (
     Autoscaler,
     DisruptionBudget,
@@ -24,9 +27,6 @@ from core.model.workloads import (
     Quota,
     TerminationHandler,
 )
-from core.placement import placement_of
-from core.quantities import quantity
-from core.selectors import requirements
 from infra.eks.api import Api, ApiError, Object
 
 # NTH's own defaults.

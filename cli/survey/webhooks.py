@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from cli.survey.kafka import lapsed_trust, trusted_until
 from cli.survey.listing import custom, is_ready, items, labels, name_of, one, status_of
+from core.ground.selectors import is_selected, requirements
 from core.model.workloads import AdmissionPolicy, EvictionWebhook, PodWebhook
-from core.selectors import is_selected, requirements
 from infra.eks.api import Api, Object
 
 GROUP = "admissionregistration.k8s.io"

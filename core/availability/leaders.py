@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from core.ground.window import clock
 from core.views import PartitionView
-from core.window import clock
 
 Order = tuple[int, ...]
 Partition = tuple[str, int]  # topic, number

@@ -15,15 +15,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from core.fields import epoch
-from core.naming import (
+from core.ground.fields import epoch
+from core.ground.naming import (
     DELETE_POD_ANNOTATION,
     RESOURCE_REVISION_ANNOTATION,
     REVISION_ANNOTATION,
     ROLL_ANNOTATION,
 )
-from core.window import clock
-from core.words import listing
+from core.ground.window import clock
+from core.ground.words import listing
 
 PAUSE_ANNOTATION = "strimzi.io/pause-reconciliation"
 NOT_READY, WARNING, PAUSED = "NotReady", "Warning", "ReconciliationPaused"

@@ -21,9 +21,9 @@ from core.checks.finding import (
     worth_knowing,
 )
 from core.checks.rule import rule
+from core.ground.unknown import Unknown, known_items, mapping_of
 from core.model.facts import ClusterFacts, ControlPlane, EncryptionKey, HealthEvent, Shiftable
 from core.model.nodes import ScalingGroup
-from core.unknown import Unknown, known_items, mapping_of
 
 TROUBLE = ("issue", "investigation")
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 
-from core import naming
 from core.checks.drift import MISSING, PRESENT, Drift
 from core.cluster.adopted import operated_kafka
 from core.cluster.adoption import AdoptedKafka, Adoption, Drainer, Level
-from core.constants import ABANDON, HOOKS
+from core.ground import naming
+from core.ground.constants import ABANDON, HOOKS
+from core.ground.unknown import Unknown, known_items, mapping_of
 from core.model.nodes import ScalingGroup
 from core.model.workloads import TerminationHandler, TerminationQueue, is_announced
-from core.unknown import Unknown, known_items, mapping_of
 
 REPLICAS = 2
 # The version in which the functions list StrimziPodSets.

@@ -13,8 +13,8 @@ from core.cluster.identity import TAKES_EVERYTHING
 from core.cluster.network import service_cidr
 from core.cluster.rights import listeners
 from core.cluster.spec import ClusterSpec
+from core.ground.unknown import Unknown
 from core.model.facts import ClusterFacts
-from core.unknown import Unknown
 
 # Apache Kafka, "Apache Kafka Supports 200K Partitions Per Cluster": 4,000 of a broker at the most.
 MOST_REPLICAS_OF_A_BROKER = 4000

@@ -17,10 +17,10 @@ from core.checks.finding import (
     worth_knowing,
 )
 from core.checks.rule import rule
+from core.ground.unknown import Unknown, known_items, mapping_of
 from core.model.facts import ClusterFacts, TargetGroup, grace_of
 from core.model.kafka import Kafka, Pod
 from core.model.workloads import Balanced, IngressController
-from core.unknown import Unknown, known_items, mapping_of
 
 GATE_LABEL = "elbv2.k8s.aws/pod-readiness-gate-inject"
 AUTO_MODE_LABEL = "eks.amazonaws.com/pod-readiness-gate-inject"

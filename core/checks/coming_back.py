@@ -18,10 +18,10 @@ from core.checks.finding import (
     worth_knowing,
 )
 from core.checks.rule import rule
+from core.ground.unknown import Unknown, known_items, mapping_of
+from core.ground.window import clock
 from core.model.facts import ClusterFacts, every_kafka, parts_of, pods_of
 from core.model.kafka import Flavour, Kafka, OtherKafka, Pod, Volume
-from core.unknown import Unknown, known_items, mapping_of
-from core.window import clock
 
 EBS_DRIVER = "ebs.csi.aws.com"
 # cert-manager and others renew a month before the end; a week before it a person should.

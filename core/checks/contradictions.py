@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from core import naming, regions
 from core.cluster import addresses, kafka_releases, kafka_settings, limits, machines, names, tagging
 from core.cluster.nodes import NodePool
 from core.cluster.spec import ClusterSpec
+from core.ground import naming, regions
 
 # EKS: "Subnets specified must be in at least two different AZs".
 LEAST_ZONES = 2

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 
-from core import naming
 from core.checks.finding import Finding, Weight, worth_knowing
 from core.checks.table import findings
 from core.cluster.kafka_settings import default_config
 from core.cluster.nodes import NodePool
 from core.cluster.spec import ClusterSpec
-from core.constants import INTERNAL_LISTENER
+from core.ground import naming
+from core.ground.constants import INTERNAL_LISTENER
 from core.model.facts import ClusterFacts
 from core.model.kafka import Kafka, KafkaListener, KafkaPool, Pod, Topic
 from core.model.nodes import Node

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from core import constants, naming
 from core.checks.finding import Finding, Weight, worth_knowing
+from core.ground import constants, naming
 from core.model.kafka import Pod
 from core.model.snapshot import Binding, Snapshot
 

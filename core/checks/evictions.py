@@ -17,11 +17,11 @@ from core.checks.finding import (
     worth_knowing,
 )
 from core.checks.rule import rule
+from core.ground.unknown import Unknown, known_items
 from core.model.facts import ClusterFacts, every_kafka, node_of, pods_of
 from core.model.kafka import Pod, Rival
 from core.model.nodes import share
 from core.model.workloads import Autoscaler, DisruptionBudget, DrainCleaner
-from core.unknown import Unknown, known_items
 
 # Kinds whose size the disruption controller can ask for; of others it takes a whole minAvailable.
 SCALABLE = ("StatefulSet", "ReplicaSet", "ReplicationController", "Deployment")

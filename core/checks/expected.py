@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from core import constants, naming
 from core.checks.described import described_kafka
 from core.checks.drift import Expectation
 from core.cluster.addresses import Route, routes
 from core.cluster.nodes import NodePool
 from core.cluster.spec import ClusterSpec
+from core.ground import constants, naming
 from core.model import snapshot
 from core.model.facts import TargetGroup
 from core.model.nodes import ZONE_TAG, LifecycleHook, ScalingGroup

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from core import words
-from core.unknown import Unknown
+from core.ground import words
+from core.ground.unknown import Unknown
 
 CLEAR, FOUND, NOT_READ = 0, 1, 2
 AGAIN = "look at it, and ask again"

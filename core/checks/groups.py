@@ -17,10 +17,10 @@ from core.checks.finding import (
     worth_knowing,
 )
 from core.checks.rule import rule
+from core.ground.unknown import known_items, mapping_of
+from core.ground.words import span
 from core.model.facts import ClusterFacts, grace_of, machines_of, nodes_of, pods_on, pool_names
 from core.model.nodes import LifecycleHook, MachineTemplate, ManagedNodeGroup, ScalingGroup, share
-from core.unknown import known_items, mapping_of
-from core.words import span
 
 # Statuses in which EKS does nothing to a group, nor ends it.
 STEADY = ("ACTIVE", "CREATING", "UPDATING", "DELETING")

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 from core.checks.finding import Finding, broker_may_die, listing, not_judged
 from core.checks.rule import rule
+from core.ground.placement import HOST
+from core.ground.unknown import Unknown, known_items, mapping_of
 from core.model.facts import ClusterFacts, grace_of, machine_of, nodes_of, pods_on
 from core.model.nodes import ScalingGroup
 from core.model.workloads import TerminationHandler, TerminationQueue
-from core.placement import HOST
-from core.unknown import Unknown, known_items, mapping_of
 
 # aws-node-termination-handler#940 took the completion out, #999 put it back.
 COMPLETES_NONE = "1.21.0"

@@ -19,9 +19,9 @@ from core.checks.finding import (
     worth_knowing,
 )
 from core.checks.rule import rule
+from core.ground.unknown import Unknown, known_items
 from core.model.facts import ClusterFacts, every_kafka, node_of, parts_of, pods_of, pool_names
 from core.model.kafka import Kafka, Pod, PodSet
-from core.unknown import Unknown, known_items
 
 # Setting of a topic kind's replication -> its least in-sync replicas, with Kafka's defaults.
 REPLICATION = {

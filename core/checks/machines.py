@@ -19,11 +19,11 @@ from core.checks.finding import (
     worth_knowing,
 )
 from core.checks.rule import rule
+from core.ground.unknown import Unknown, known_items, mapping_of
+from core.ground.window import clock
 from core.model.facts import ClusterFacts, grace_of, machine_of, machines_of, pool_names
 from core.model.kafka import Pod
 from core.model.nodes import Node, NodePool, NodeRole, ScalingGroup
-from core.unknown import Unknown, known_items, mapping_of
-from core.window import clock
 
 # Codes of EC2's scheduled events after which the machine does not go on.
 ENDS_MACHINE = ("instance-retirement", "instance-stop")

@@ -17,12 +17,12 @@ from typing import Any
 
 from core.checks.finding import Finding, Weight, unknown, worth_knowing
 from core.checks.rule import Judge, rule
-from core.instances import STANDARD_QUOTA
+from core.ground.instances import STANDARD_QUOTA
+from core.ground.regions import WITHOUT_EKS, refusal
+from core.ground.unknown import Unknown, entry, known_items
+from core.ground.words import listing
 from core.model.account import Account, NeededNetwork, Needs, StandingVpc, Subnet
 from core.model.facts import ClusterFacts
-from core.regions import WITHOUT_EKS, refusal
-from core.unknown import Unknown, entry, known_items
-from core.words import listing
 
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "object": (dict,),

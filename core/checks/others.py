@@ -20,10 +20,10 @@ from core.checks.finding import (
 )
 from core.checks.kafka import LEAST_REPLICAS, durability, lacks, whole_number
 from core.checks.rule import rule
+from core.ground.unknown import Unknown, known_items
 from core.model.facts import ClusterFacts, every_kafka, node_of, pods_of, zone_of
 from core.model.kafka import Flavour, Kafka, ZooKeeperPod
 from core.model.workloads import DisruptionBudget, Neighbour
-from core.unknown import Unknown, known_items
 
 # Docker Hub's own, by a version: what is newest is still there.
 BITNAMIS = re.compile(r"(docker\.io/|index\.docker\.io/)?bitnami/[a-z-]+:(?!latest$).+")

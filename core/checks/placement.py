@@ -19,7 +19,8 @@ from core.checks.finding import (
 )
 from core.checks.kafka import number
 from core.checks.rule import rule
-from core.constants import CONTROLLED_SHUTDOWN_SECONDS
+from core.ground.constants import CONTROLLED_SHUTDOWN_SECONDS
+from core.ground.unknown import known_items
 from core.model.facts import (
     ClusterFacts,
     every_kafka,
@@ -30,7 +31,6 @@ from core.model.facts import (
     zone_of,
 )
 from core.model.kafka import Flavour, Kafka, OtherKafka, Pod
-from core.unknown import known_items
 
 LEAST_VOTERS = 3
 SPOT = "spot"

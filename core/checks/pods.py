@@ -19,11 +19,7 @@ from core.checks.finding import (
     worth_knowing,
 )
 from core.checks.rule import rule
-from core.model.facts import ClusterFacts, every_kafka, node_of, pods_of
-from core.model.kafka import Pod
-from core.model.nodes import EBS_DRIVERS, Node, VolumeSlots
-from core.model.workloads import SizeScaler
-from core.placement import (
+from core.ground.placement import (
     HOST,
     KUBERNETES_OWN,
     NODE_NAME,
@@ -32,7 +28,11 @@ from core.placement import (
     barrier,
     shortage,
 )
-from core.unknown import Unknown, known_items, mapping_of
+from core.ground.unknown import Unknown, known_items, mapping_of
+from core.model.facts import ClusterFacts, every_kafka, node_of, pods_of
+from core.model.kafka import Pod
+from core.model.nodes import EBS_DRIVERS, Node, VolumeSlots
+from core.model.workloads import SizeScaler
 
 # A broker that was killed reads its logs again before it opens a port: minutes for full disks.
 RECOVERY_SECONDS = 600

@@ -18,7 +18,9 @@ from core.checks.finding import (
     worth_knowing,
 )
 from core.checks.rule import rule
-from core.instances import vcpu_quota
+from core.ground.instances import vcpu_quota
+from core.ground.quantities import GIB_PER_TIB
+from core.ground.unknown import Unknown, known_items, mapping_of
 from core.model.account import Subnet
 from core.model.facts import (
     AccountQuota,
@@ -32,8 +34,6 @@ from core.model.facts import (
     pool_names,
 )
 from core.model.nodes import Instance, Node
-from core.quantities import GIB_PER_TIB
-from core.unknown import Unknown, known_items, mapping_of
 
 # The VPC CNI's image by what it is for (cli.survey.controllers).
 VPC_CNI = "the VPC CNI"

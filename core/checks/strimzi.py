@@ -19,11 +19,11 @@ from core.checks.finding import (
     worth_knowing,
 )
 from core.checks.rule import rule
+from core.ground.unknown import Unknown, known_items
+from core.ground.window import clock
 from core.model.facts import ClusterFacts, parts_of, pods_of
 from core.model.kafka import Kafka
 from core.model.workloads import Operator
-from core.unknown import Unknown, known_items
-from core.window import clock
 
 V1, BEFORE_V1 = "v1", "v1beta2"
 RENEWED_BEFORE_DAYS, DAY_SECONDS = 30, 86_400

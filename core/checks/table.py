@@ -25,9 +25,9 @@ from core.checks import (
 )
 from core.checks.finding import Finding, in_order, not_judged, unknown
 from core.checks.rule import RULES, Rule
-from core.errors import one_line
+from core.ground.errors import one_line
+from core.ground.unknown import Unknown
 from core.model.facts import NOT_ASKED, ClusterFacts
-from core.unknown import Unknown
 
 MODULES = (
     *(account, advice, balancing, coming_back, evictions, groups, handlers, kafka, machines),

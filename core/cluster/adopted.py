@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from core import naming
 from core.cluster.adoption import AdoptedKafka, Adoption
 from core.cluster.function_memory import LEAST_MIB
 from core.cluster.operated import SASL, Operated, policy, secrets_of
 from core.cluster.rights import FUNCTION_CALLS, GATE
+from core.ground import naming
 from core.incidents.actions import Level
 from core.incidents.observation import Mark, Ownership
 from core.settings.functions import KafkaIdentity

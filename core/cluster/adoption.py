@@ -14,7 +14,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from core import regions, timing
+from core import timing
 from core.cluster.adopted_names import (
     CALLED,
     INSIDE,
@@ -47,7 +47,8 @@ from core.cluster.limits import ARN_CHARACTERS, BUCKET, MOST_MATCHED_CHARACTERS,
 from core.cluster.reading import Locate, Place, validate
 from core.cluster.spec import LAST_PORT, Inconsistent
 from core.cluster.timings import Timings
-from core.errors import InvalidInput
+from core.ground import regions
+from core.ground.errors import InvalidInput
 
 
 class Section(BaseModel):

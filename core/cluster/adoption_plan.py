@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from core import naming
 from core.cluster.adoption import AdoptedKafka, Adoption, Drainer, Level
+from core.ground import naming
 
 ORDER = tuple(Level)
 # What a level may do to what is theirs.

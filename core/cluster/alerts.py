@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 
 from core.cluster.fields import EachOnce, Frozen, is_loopback
-from core.window import Window
+from core.ground.window import Window
 
 # RFC 5321, section 4.5.3.1.
 LOCAL_PART_LIMIT, ADDRESS_LIMIT = 64, 254

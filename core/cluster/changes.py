@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
 
-from core import naming
 from core.cluster.addresses import routes
 from core.cluster.identity import User
 from core.cluster.kafka import Topic
 from core.cluster.kafka_releases import METADATA, metadata_level
 from core.cluster.network import service_cidr
 from core.cluster.spec import ClusterSpec
+from core.ground import naming
 from core.health.node import Role
 from core.views import id_list
 

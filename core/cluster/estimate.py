@@ -15,7 +15,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from core.cluster import ClusterSpec, NodePool
 from core.cost import pricing
 from core.cost.pricing import HOURS_PER_MONTH, Price, PriceBook
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 
 # AWS's own calculator: a year's hours in twelve parts.
 DAYS_PER_MONTH = Decimal(HOURS_PER_MONTH) / 24

@@ -28,7 +28,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from core.errors import one_line
+from core.ground.errors import one_line
 
 _LABEL = r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _HOST = re.compile(rf"{_LABEL}(\.{_LABEL})*")
@@ -68,7 +68,7 @@ SUBDOMAIN = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*"
 KubernetesName = Annotated[str, StringConstraints(pattern=f"^{SUBDOMAIN}$", max_length=253)]
 # Strimzi's CRD admits no dash in a listener's name (research: strimzi-and-kafka 1.3).
 ListenerName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]{1,11}$")]
-# Of any partition, so that one that is not served is told what it is (core.regions).
+# Of any partition, so that one that is not served is told what it is (core.ground.regions).
 REGION = r"^[a-z]{2,4}(-[a-z]+)+-[0-9]$"
 ZoneName = Annotated[
     str, StringConstraints(pattern=r"^[a-z]{2,4}(-[a-z]+)+-[0-9][a-z]$", max_length=32)
@@ -76,7 +76,7 @@ ZoneName = Annotated[
 InstanceType = Annotated[
     str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*\.[a-z0-9-]+$", max_length=32)
 ]
-# Of the one partition that is served (core.regions).
+# Of the one partition that is served (core.ground.regions).
 KmsKeyArn = Annotated[
     str,
     StringConstraints(

@@ -19,7 +19,7 @@ from core.cluster.fields import (
 )
 from core.cluster.identity import Acl, Asking, Functions
 from core.cluster.images import Image
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from core.settings import prometheus_address
 
 # A short of Java's.

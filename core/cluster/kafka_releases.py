@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from core.cluster.spec import ClusterSpec
-from core.constants import STRIMZI_KAFKA_VERSIONS as VERSIONS
+from core.ground.constants import STRIMZI_KAFKA_VERSIONS as VERSIONS
 
 # A test holds this to the chart that infra/ pins.
 OPERATOR = "1.2.0"

@@ -17,9 +17,9 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
-from core import naming
 from core.cluster.spec import ClusterSpec
-from core.constants import TAKEN_PORTS
+from core.ground import naming
+from core.ground.constants import TAKEN_PORTS
 
 FILE = Path(__file__).with_name("kafka_definitions.json")
 Value = str | int | bool

@@ -16,11 +16,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from core import instances, naming
 from core.cluster.nodes import NodePool
 from core.cluster.spec import ClusterSpec
 from core.cost.pricing import GP3_INCLUDED_IOPS, GP3_INCLUDED_MIB_PER_S
-from core.instances import InstanceType
+from core.ground import instances, naming
+from core.ground.instances import InstanceType
 from core.settings.node_place import NodePlace
 
 

@@ -12,11 +12,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from core import instances
 from core.cluster import limits
 from core.cluster.limits import Request
 from core.cluster.spec import ClusterSpec
-from core.instances import InstanceType
+from core.ground import instances
+from core.ground.instances import InstanceType
 
 _ACCELERATED = (
     "its accelerators need an image with their drivers, and every node here runs the standard one"

@@ -11,11 +11,11 @@ import json
 import re
 from collections.abc import Iterator
 
-from core import naming, regions
 from core.cluster import kafka_settings
 from core.cluster.fields import is_loopback
 from core.cluster.spec import ClusterSpec
-from core.constants import INTERNAL_LISTENER
+from core.ground import naming, regions
+from core.ground.constants import INTERNAL_LISTENER
 from core.settings.prometheus_address import PrometheusWorkspace
 
 # Ports of every Kafka pod are called tcp-<name>, and no two ports of a Service have one name.

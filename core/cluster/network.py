@@ -19,7 +19,7 @@ from core.cluster.fields import (
     ZoneName,
     address_block,
 )
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 
 # What ModifyVpcEndpointServicePermissions takes: an account, a user or a role; none with a path.
 _PRINCIPAL = re.compile(r"arn:aws:iam::\d{12}:(root|(user|role)/[\w+=,.@-]{1,64})", re.ASCII)

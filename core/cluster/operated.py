@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from core import naming
 from core.cluster.alerts import Alerts, Maintenance, Slack
 from core.cluster.function_memory import memory_mib
 from core.cluster.images import EvictionGate
@@ -19,6 +18,7 @@ from core.cluster.nodes import NodePool
 from core.cluster.rights import calls, functions_authentication
 from core.cluster.spec import ClusterSpec
 from core.cluster.timings import Timings
+from core.ground import naming
 from core.health import node
 from core.incidents.actions import ACTING, OWN, Level
 from core.incidents.observation import Ownership, Policy

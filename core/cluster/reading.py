@@ -24,7 +24,7 @@ from pydantic import BaseModel, ValidationError
 from core.cluster.adopted_names import BOOTSTRAP, GROUP, KAFKA, NODE_POOL
 from core.cluster.fields import SUBDOMAIN
 from core.cluster.spec import ClusterSpec, Inconsistent
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 
 
 def meanings(section: type[BaseModel]) -> Mapping[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from core.cluster.spec import ClusterSpec
-from core.naming import FOLLOWER_FETCHING, REPLICA_SELECTOR
+from core.ground.naming import FOLLOWER_FETCHING, REPLICA_SELECTOR
 from core.settings.facts import Facts, Pool, Volume
 
 # Kafka's own default (log.retention.hours).

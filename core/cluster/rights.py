@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from core import naming
 from core.availability.wholeness import (
     EVERY,
     MOVING_LEADERS,
@@ -21,6 +20,7 @@ from core.availability.wholeness import (
 )
 from core.cluster.identity import Acl, Asking, Operation, User
 from core.cluster.kafka import Kafka
+from core.ground import naming
 
 if TYPE_CHECKING:
     from core.cluster.spec import ClusterSpec

@@ -11,11 +11,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from core import instances
 from core.cluster.spec import LISTENERS_PER_LOAD_BALANCER
 from core.cost import pricing
-from core.errors import InvalidInput
-from core.instances import InstanceType
+from core.ground import instances
+from core.ground.errors import InvalidInput
+from core.ground.instances import InstanceType
 from core.volumes.sizing import (
     IOPS_PER_MIB_PER_S,
     LARGEST_GIB,

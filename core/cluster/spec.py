@@ -7,7 +7,6 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from core import naming
 from core.cluster import placement, rights, tagging
 from core.cluster.alerts import Alerts, Maintenance, Slack
 from core.cluster.fields import REGION, DnsLabel, Frozen, KmsKeyArn, ZoneName, named_twice
@@ -18,6 +17,7 @@ from core.cluster.kafka import ClientProbe, Connect, Kafka, Metrics, Strimzi, To
 from core.cluster.network import LoadBalancer, Network
 from core.cluster.nodes import Kubernetes, NodePool, Snapshots, Volumes
 from core.cluster.timings import Timings
+from core.ground import naming
 
 # AWS's quota of a network load balancer; it cannot be raised.
 LISTENERS_PER_LOAD_BALANCER = 50

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from core.cluster.fields import Frozen, Seconds
-from core.constants import CONTROLLED_SHUTDOWN_SECONDS
+from core.ground.constants import CONTROLLED_SHUTDOWN_SECONDS
 
 
 class Timings(Frozen):

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from statistics import NormalDist, fmean
 
-from core import instances
 from core.cost import pricing, resync
 from core.cost.pricing import HOURS_PER_MONTH, PriceBook, Rates
-from core.errors import InvalidInput
+from core.ground import instances
+from core.ground.errors import InvalidInput
 
 # Fewer leave no room to judge the scatter by.
 FEWEST_POINTS = 5

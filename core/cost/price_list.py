@@ -20,7 +20,7 @@ from decimal import Decimal
 from typing import IO, Any
 
 from core.cost.pricing import INSTANCE_HOUR, ITEMS, Price, PriceBook, plain, read_amount
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 
 # Each usage type begins with its region's code, but for the oldest region's.
 _REGION = r"(?:[A-Z]{2,4}\d?-|[a-z]{2}(?:-[a-z]+)+-\d-)?"

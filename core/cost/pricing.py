@@ -3,7 +3,8 @@
 Prices are data (core/prices.json, or a file of the same shape that the user refreshes), never
 constants in code: each row names its source and the day it was read. Money is Decimal throughout.
 Beside it what EC2 says of the network and the disks of the types that have a price: what limits a
-catch-up, and what a broker without a volume would have (core.instances has what limits a volume).
+catch-up, and what a broker without a volume would have (core.ground.instances has what limits a
+volume).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from decimal import Decimal, InvalidOperation, localcontext
 from importlib import resources
 from pathlib import Path
 
-from core.errors import InvalidInput, passed_on
+from core.ground.errors import InvalidInput, passed_on
 
 # Read as a resource: on EMR this package is a wheel, not a folder.
 NAME = "instance_rates.json"

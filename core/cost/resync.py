@@ -15,7 +15,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 
 BYTES_PER_MB = 1_000_000
 

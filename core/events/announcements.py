@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TypedDict
 
-from core.fields import LONGEST_FIELD, Fields, digest, display_text, epoch, readable, text
+from core.ground.fields import LONGEST_FIELD, Fields, digest, display_text, epoch, readable, text
 
 # The clocks of AWS's services and of Lambda's machines, which keep time by NTP.
 CLOCKS_APART_SECONDS = 300.0

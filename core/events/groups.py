@@ -13,7 +13,7 @@ from core.events.announcements import (
     Interruption,
     Kind,
 )
-from core.fields import Fields, display_text, instance_in, part, text
+from core.ground.fields import Fields, display_text, instance_in, part, text
 
 TEST_NOTIFICATION = "autoscaling:TEST_NOTIFICATION"
 

@@ -28,7 +28,7 @@ from core.events.announcements import (
     ZoneSource,
 )
 from core.events.prose import LONGEST_PROSE, ZoneWords, says_resolved, zone_words
-from core.fields import (
+from core.ground.fields import (
     LONGEST_FIELD,
     display_text,
     epoch,

@@ -21,7 +21,7 @@ from core.events.announcements import (
     ZoneNotice,
     ZoneSource,
 )
-from core.fields import (
+from core.ground.fields import (
     LONGEST_FIELD,
     Fields,
     display_text,

@@ -21,8 +21,8 @@ from core.events.announcements import (
     Interruption,
     Kind,
 )
-from core.fields import Fields, digest, display_text, readable, text
-from core.window import clock
+from core.ground.fields import Fields, digest, display_text, readable, text
+from core.ground.window import clock
 
 # SNS may deliver to SNS's own wrapper once more (topic -> queue -> topic); deeper is not a message.
 DEEPEST_WRAPPING = 3

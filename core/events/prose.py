@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from core.fields import ZONE_NAME
+from core.ground.fields import ZONE_NAME
 
 # use1-az2, apne1-az4, usw2-lax1-az1 (a Local Zone). Letters of any script may stand beside it.
 _ZONE = r"(?<![a-z0-9-])([a-z]{2,5}[0-9](?:-[a-z]{3}[0-9])?)-az([0-9]{1,2})(?![0-9a-z])"

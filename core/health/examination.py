@@ -14,6 +14,9 @@ from typing import Any, Protocol
 
 from core.availability.leaders import Freeze
 from core.availability.operator import KafkaConditions, remedy
+from core.ground.naming import BROKER_ROLE_LABEL, CONTROLLER_ROLE_LABEL, POOL_LABEL, node_id_of_pod
+from core.ground.unknown import Unknown, known_items
+from core.ground.words import span
 from core.health.connect import RestResponse, Worker, worker_verdict
 from core.health.kafka import (
     broker_verdict,
@@ -28,10 +31,7 @@ from core.health.kafka import (
 from core.health.node import NodeMetrics, Role
 from core.health.pods import PodSeen, no_pod, pod_verdict
 from core.health.verdict import Health, HealthVerdict, Part, PartKind, degraded, healthy, not_known
-from core.naming import BROKER_ROLE_LABEL, CONTROLLER_ROLE_LABEL, POOL_LABEL, node_id_of_pod
-from core.unknown import Unknown, known_items
 from core.views import ClusterView
-from core.words import span
 
 
 def roles_wanted(pod_sets: Iterable[Mapping[str, Any]]) -> dict[int, str]:

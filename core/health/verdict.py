@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from core.window import clock
+from core.ground.window import clock
 
 
 class Health(StrEnum):

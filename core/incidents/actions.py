@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Literal
 
+from core.ground.naming import DRAIN_HOOK, GATE_HOOK
+from core.ground.window import clock
 from core.incidents.observation import Policy
 from core.incidents.record import (
     ALLOWED,
@@ -26,8 +28,6 @@ from core.incidents.record import (
     State,
     Transition,
 )
-from core.naming import DRAIN_HOOK, GATE_HOOK
-from core.window import clock
 
 
 class HookResult(StrEnum):

@@ -28,6 +28,9 @@ from core.availability.consent import check_returned, may_leave, successor, too_
 from core.availability.lease import Lease, hinders, lease_of, members, valid_leases
 from core.availability.operator import OperatorTask, operator_tasks
 from core.events import Kind
+from core.ground.unknown import Unknown
+from core.ground.window import clock
+from core.ground.words import listing
 from core.incidents.actions import (
     LATE_REPLACEMENT_SECONDS,
     Action,
@@ -63,10 +66,7 @@ from core.incidents.observation import (
     zones_of,
 )
 from core.incidents.record import EXPEDITED, UNDRAINED, Incident, State
-from core.unknown import Unknown
 from core.views import id_list
-from core.window import clock
-from core.words import listing
 
 # How long the operator may be unreadable before a person is called.
 UNKNOWN_SECONDS = 900.0

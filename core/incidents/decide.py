@@ -19,6 +19,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from core.events import Interruption, Kind
+from core.ground.naming import DRAIN_HOOK, GATE_HOOK
+from core.ground.window import clock
+from core.ground.words import span
 from core.incidents import evicted, in_place, lost, planned, replacement
 from core.incidents.actions import (
     LATE_REPLACEMENT_SECONDS,
@@ -62,9 +65,6 @@ from core.incidents.terminating import (
     replacing,
     uncordon_actions,
 )
-from core.naming import DRAIN_HOOK, GATE_HOOK
-from core.window import clock
-from core.words import span
 
 # Auto Scaling may announce a termination before its own describe call shows it.
 IN_SERVICE_GRACE_SECONDS = 60.0

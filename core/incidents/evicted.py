@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from core.availability.consent import check_returned
 from core.events import Kind
+from core.ground.window import clock
 from core.incidents.actions import Decision, DropLease, EndClaim, Page, go, lease_renewal, stay
 from core.incidents.consenting import (
     asking,
@@ -37,7 +38,6 @@ from core.incidents.replacement import (
     what_is_coming,
     why_unready,
 )
-from core.window import clock
 
 # kubectl asks again every 5 s, Karpenter within 10 s; Cluster Autoscaler leaves a node that would
 # not drain alone for 5 min. Who has been silent for longer has given up.

@@ -14,10 +14,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from core.errors import Conflict, InvalidInput
 from core.events import GroupChange, GroupNotice, Interruption, Kind
 from core.events.announcements import CLOCKS_APART_SECONDS, ISSUES, URGENT
-from core.fields import instance_in, part, readable, text
+from core.ground.errors import Conflict, InvalidInput
+from core.ground.fields import instance_in, part, readable, text
+from core.ground.naming import DRAIN_HOOK
+from core.ground.window import clock
 from core.incidents.record import (
     Incident,
     InPlace,
@@ -33,8 +35,6 @@ from core.incidents.record import (
     is_another,
     round_of,
 )
-from core.naming import DRAIN_HOOK
-from core.window import clock
 
 _GRAVITY = tuple(Kind)
 # Each is a matter of its own, whatever else was announced of the machine.

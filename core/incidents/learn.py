@@ -24,6 +24,9 @@ from dataclasses import dataclass, replace
 from core.availability.consent import check_returned
 from core.events import Kind
 from core.events.announcements import ISSUES
+from core.ground.naming import DRAIN_HOOK, GATE_HOOK
+from core.ground.unknown import Unknown
+from core.ground.window import clock
 from core.health.kafka import BrokerSigns, Lifecycle, lifecycle
 from core.health.node import Role
 from core.incidents.observation import (
@@ -42,9 +45,6 @@ from core.incidents.record import (
     State,
     disrupted_for,
 )
-from core.naming import DRAIN_HOOK, GATE_HOOK
-from core.unknown import Unknown
-from core.window import clock
 
 # EC2's words for a machine that has not ended yet.
 ON_ITS_WAY_OUT = frozenset({"stopping", "shutting-down"})

@@ -16,12 +16,12 @@ from typing import Any, Literal
 
 from core.availability.leaders import Freeze, freeze_of
 from core.availability.operator import UNMARKED, OperatorView, Revisions
-from core.fields import epoch, part, text
-from core.naming import CLUSTER_TAG, ENVIRONMENT_TAG, ZONE_LABEL, managed_tag
-from core.placement import NOT_SAID, Amounts, PodNeeds, Taint
-from core.unknown import Unknown
+from core.ground.fields import epoch, part, text
+from core.ground.naming import CLUSTER_TAG, ENVIRONMENT_TAG, ZONE_LABEL, managed_tag
+from core.ground.placement import NOT_SAID, Amounts, PodNeeds, Taint
+from core.ground.unknown import Unknown
+from core.ground.window import Window
 from core.views import ClusterView
-from core.window import Window
 
 # The EBS CSI driver's own tags: which claim a volume was made for.
 CLAIM_TAG = "kubernetes.io/created-for/pvc/name"

@@ -2,7 +2,7 @@
 
 Where AWS only reboots, the instance stays (core.incidents.planned).
 
-    opened     waits for its window (core.window)
+    opened     waits for its window (core.ground.window)
     replacing  makes room for one more node in the zone's group, and waits for it
     holding    waits for Kafka's consent and the lease, then terminates the instance through its
                group; its hooks stand, and the ordinary hold and forward of the same incident begins
@@ -30,6 +30,7 @@ from dataclasses import replace
 from core.availability.consent import check_returned
 from core.events import Kind
 from core.events.health import ChangeResponse, answer_to
+from core.ground.window import Start, clock, start_of
 from core.incidents import in_place
 from core.incidents.actions import (
     LATE_REPLACEMENT_SECONDS,
@@ -60,7 +61,6 @@ from core.incidents.replacement import (
     spoken_for,
     terminate_through_group,
 )
-from core.window import Start, clock, start_of
 
 # SQS delays a message by 15 minutes at most.
 LONGEST_DELAY_SECONDS = 900.0

@@ -15,7 +15,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from core.availability.consent import is_back
-from core.errors import Conflict
+from core.ground.errors import Conflict
+from core.ground.naming import managed_tag
+from core.ground.placement import barrier, shortage
+from core.ground.unknown import Unknown
+from core.ground.window import clock
 from core.incidents.actions import (
     LATE_REPLACEMENT_SECONDS,
     Action,
@@ -40,10 +44,6 @@ from core.incidents.observation import (
     Policy,
 )
 from core.incidents.record import Incident, State
-from core.naming import managed_tag
-from core.placement import barrier, shortage
-from core.unknown import Unknown
-from core.window import clock
 
 _WAITS_FOR_POD = frozenset({State.REPLACING, State.HOLDING, State.DRAINING})
 

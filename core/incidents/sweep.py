@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, replace
 
 from core.availability.lease import Lease
 from core.events import Interruption, Kind, VolumeChange
+from core.ground.naming import GATE_HOOK
 from core.incidents.joining import scheduled_changes
 from core.incidents.learn import KARPENTER, disruption_of
 from core.incidents.observation import GroupView, NodeClaim, NodeView, PodView, StatusView
@@ -36,7 +37,6 @@ from core.incidents.record import (
     last_word_at,
 )
 from core.incidents.replacement import causes, joined
-from core.naming import GATE_HOOK
 
 # What a group does with an instance in the ordinary course; hooks of both kinds among it.
 _ORDINARY = ("InService", "Pending", "Terminating", "Terminated")

@@ -17,6 +17,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from core.events import Kind
+from core.ground.naming import DRAIN_HOOK, GATE_HOOK
+from core.ground.window import clock
+from core.ground.words import listing
 from core.incidents import evicted, in_place
 from core.incidents.actions import (
     LATE_REPLACEMENT_SECONDS,
@@ -75,9 +78,6 @@ from core.incidents.replacement import (
     still_missing,
     terminate_through_group,
 )
-from core.naming import DRAIN_HOOK, GATE_HOOK
-from core.window import clock
-from core.words import listing
 
 # Auto Scaling announces a termination within seconds; the announcement names NTH's hook by token.
 ANNOUNCEMENT_SECONDS = 30.0

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
+from core.ground.unknown import Unknown, known_items, mapping_of
 from core.model.account import Account, Needs, Subnet
 from core.model.kafka import (
     Kafka,
@@ -56,7 +57,6 @@ from core.model.workloads import (
     TerminationQueue,
     VolumeController,
 )
-from core.unknown import Unknown, known_items, mapping_of
 
 if TYPE_CHECKING:
     from core.cluster.spec import ClusterSpec

@@ -8,7 +8,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from core.availability.operator import Condition
-from core.placement import ANYWHERE, Amounts, Placement
+from core.ground.placement import ANYWHERE, Amounts, Placement
 
 
 @dataclass(frozen=True, slots=True)

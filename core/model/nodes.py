@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from fnmatch import fnmatchcase
 
-from core import naming
-from core.constants import RETAIN_INSTANCE, TERMINATING
-from core.placement import UNLIMITED, Amounts, Taint
-from core.selectors import Requirement
+from core.ground import naming
+from core.ground.constants import RETAIN_INSTANCE, TERMINATING
+from core.ground.placement import UNLIMITED, Amounts, Taint
+from core.ground.selectors import Requirement
 
 # EBS's own driver, and the one that EKS Auto Mode brings.
 EBS_DRIVERS = frozenset({"ebs.csi.aws.com", "ebs.csi.eks.amazonaws.com"})

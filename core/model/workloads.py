@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from core.constants import TERMINATING
+from core.ground.constants import TERMINATING
+from core.ground.placement import ANYWHERE, HOST, Placement
+from core.ground.selectors import Requirement, selects
 from core.model.kafka import Kafka, Pod
 from core.model.nodes import Node
-from core.placement import ANYWHERE, HOST, Placement
-from core.selectors import Requirement, selects
 
 ACTION = "EC2 Instance-terminate Lifecycle Action"
 _COMPARED: Mapping[str, Callable[[str, str], bool]] = {

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from core.availability.budget import Spent
 from core.availability.leaders import Freeze
 from core.availability.operator import OperatorView
+from core.ground.unknown import Unknown
 from core.health.kafka import ErrorSnapshot
 from core.incidents.observation import NOT_ASKED, GroupView, NodeClaim, NodeView, PodView
 from core.incidents.record import Incident
-from core.unknown import Unknown
 from core.views import ClusterView
 
 

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from core.ground.window import clock
+from core.ground.words import span
 from core.incidents.observation import Policy
 from core.rotation.estimate import (
     ASSUMED_REPLICATION_BYTES_PER_S,
@@ -29,8 +31,6 @@ from core.rotation.preconditions import (
 )
 from core.rotation.run_record import NodeTurn, Options, Run
 from core.views import ClusterView, id_list
-from core.window import clock
-from core.words import span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,15 +19,15 @@ from dataclasses import dataclass, replace
 from core.availability.consent import may_leave
 from core.availability.leaders import freeze_of
 from core.availability.operator import operator_tasks
+from core.ground.unknown import Unknown
+from core.ground.window import clock
+from core.ground.words import span
 from core.health.kafka import snapshot_from_dict, vetoes
 from core.incidents.observation import DISRUPTED_TAINT, DO_NOT_DISRUPT, NodeClaim, PodView, Policy
 from core.incidents.replacement import causes
 from core.rotation.observation import RunObservation
 from core.rotation.run_record import NodeTurn, Options, Run
-from core.unknown import Unknown
 from core.views import ClusterView, PartitionView, id_list
-from core.window import clock
-from core.words import span
 
 READINGS = 3
 

@@ -19,6 +19,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from core.ground.window import clock
+from core.ground.words import span
 from core.health.pods import is_hopeless
 from core.incidents.observation import PodView, Policy
 from core.incidents.replacement import causes
@@ -53,8 +55,6 @@ from core.rotation.run_record import (
     stop_for_person,
 )
 from core.views import ClusterView, id_list
-from core.window import clock
-from core.words import span
 
 KEY = "budget"
 

@@ -16,9 +16,9 @@ from enum import StrEnum
 from typing import Any
 
 from core.availability.lease import party_name
-from core.errors import Conflict
+from core.ground.errors import Conflict
+from core.ground.stored import UNREAD, as_document, field_values, take_word, unread_keys, without
 from core.incidents.observation import Policy
-from core.stored import UNREAD, as_document, field_values, take_word, unread_keys, without
 
 # Reasons vary; the document must stay far below DynamoDB's 400 KB.
 MOST_NOTES = 300

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from core.incidents.observation import NodeView, PodView
 from core.rotation.observation import RunObservation
 from core.rotation.run_record import NodeTurn

@@ -17,8 +17,8 @@ from functools import cache
 from math import isfinite
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from core.errors import InvalidInput
-from core.fields import part
+from core.ground.errors import InvalidInput
+from core.ground.fields import part
 
 T = TypeVar("T")
 LONGEST_SHOWN = 80

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.errors import InvalidInput, one_line, passed_on
+from core.ground.errors import InvalidInput, one_line, passed_on
 from core.settings import codec
 from core.volumes.sizing import Policy
 

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
+from core.ground.naming import NODE_POOL_LABEL
 from core.incidents.actions import OWN, Level, Reach
 from core.incidents.observation import Ownership, Policy, cluster_ownership
-from core.naming import NODE_POOL_LABEL
 from core.settings.node_place import NodePlace
 from core.settings.probe import ProbeBudget
 

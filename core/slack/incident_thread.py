@@ -13,11 +13,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from core.fields import digest
+from core.ground.fields import digest
+from core.ground.stored import as_document, field_values, unread_keys
+from core.ground.words import span
 from core.incidents.record import TERMINAL, Incident, Transition
 from core.slack.text import durations, escape_markup, outlook, subject, symbol, time_shown
-from core.stored import as_document, field_values, unread_keys
-from core.words import span
 
 Block = Mapping[str, Any]
 # What the loop notes about itself edits the head; what others did is told as a reply.

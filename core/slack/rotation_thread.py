@@ -7,6 +7,7 @@ it.
 
 from __future__ import annotations
 
+from core.ground.words import span
 from core.rotation.run_record import Note, Phase, Run, RunState
 from core.slack.incident_thread import (
     Message,
@@ -18,7 +19,6 @@ from core.slack.incident_thread import (
     step_of_story,
 )
 from core.slack.text import escape_markup, time_shown
-from core.words import span
 
 _SYMBOLS = {
     RunState.RUNNING: "◐",

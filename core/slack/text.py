@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import itertools
 
+from core.ground.words import span, time_said
 from core.incidents.record import TERMINAL, Incident, State
-from core.words import span, time_said
 
 # Plain shapes: they read the same in Slack, a terminal and a page.
 _SYMBOLS = {

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from core.fields import digest
+from core.ground.fields import digest
+from core.ground.words import span
 from core.slack.incident_thread import (
     Message,
     Thread,
@@ -16,7 +17,6 @@ from core.slack.incident_thread import (
     step_of_story,
 )
 from core.slack.text import escape_markup, time_shown
-from core.words import span
 from core.zones.incident import ZoneEntry, ZoneIncident, ZoneState, ends_at, speaker
 
 PREFIX = "zone:"

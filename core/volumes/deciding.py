@@ -18,10 +18,10 @@ from enum import StrEnum
 from typing import Any
 
 from core.cost.pricing import PriceBook, fetch_command
+from core.ground.stored import unread_keys, without
 from core.incidents.record import UNDRAINED, Incident, State
 from core.rotation.preconditions import departure_order
 from core.rotation.run_record import NodeTurn, Run, RunState
-from core.stored import unread_keys, without
 from core.volumes import speed
 from core.volumes.growth import Growth, growth, smaller
 from core.volumes.series import UNKNOWN, unknowns

@@ -14,7 +14,7 @@ from decimal import ROUND_HALF_UP, Decimal
 
 from core.cost import pricing
 from core.cost.pricing import GP3_INCLUDED_IOPS, GP3_INCLUDED_MIB_PER_S, PriceBook
-from core.instances import InstanceType
+from core.ground.instances import InstanceType
 
 # EC2 API, ModifyVolume and CreateVolume; before 2025 the maxima were 16 TiB, 16,000 and 1,000, and
 # outposts and some partitions still have those.

@@ -19,9 +19,9 @@ from enum import StrEnum
 from itertools import pairwise
 from operator import attrgetter
 
-from core import instances
 from core.cost.pricing import HOURS_PER_MONTH, INSTANCE_HOUR, PriceBook
-from core.instances import InstanceType
+from core.ground import instances
+from core.ground.instances import InstanceType
 from core.volumes.sizing import (
     MIB,
     Performance,

@@ -19,8 +19,8 @@ from typing import Any
 
 from core.availability.leaders import HEALTH_ISSUE, LOST_ZONE, Freeze
 from core.events.announcements import CLOCKS_APART_SECONDS, ZoneNotice
-from core.stored import as_document, field_values, take_word, unread_keys, without
-from core.window import clock
+from core.ground.stored import as_document, field_values, take_word, unread_keys, without
+from core.ground.window import clock
 
 PERSON = "person"
 AUTOSHIFT = "autoshift"

@@ -18,8 +18,8 @@ from typing import TypeVar
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, ConnectionClosedError, ReadTimeoutError
 
-from core.errors import StillwaterError
-from core.unknown import Unknown
+from core.ground.errors import StillwaterError
+from core.ground.unknown import Unknown
 
 
 def take_each(steps: Iterable[Callable[[], object]]) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import boto3
 from botocore.exceptions import ClientError
 
-from core.stored import take_word
+from core.ground.stored import take_word
 from core.volumes.sizing import Gp3, Performance
 from core.volumes.views import Load, Modification, ModificationState
 from handlers.adapters.calls import PATIENT_CLIENT, known_shape, portions

@@ -21,7 +21,7 @@ import urllib3
 from botocore.auth import SigV4QueryAuth
 from botocore.awsrequest import AWSRequest
 
-from core.errors import Conflict, StillwaterError
+from core.ground.errors import Conflict, StillwaterError
 
 if TYPE_CHECKING:
     from core.settings.functions import InCluster

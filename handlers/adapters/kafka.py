@@ -39,7 +39,7 @@ from kafka.protocol.admin import (
 
 from core.availability.leaders import Order, Partition
 from core.availability.wholeness import KafkaRequest, view_of
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from core.rotation.run_record import Throttle
 from core.views import ClusterView
 from handlers.adapters.calls import known_shape, portions

@@ -21,7 +21,7 @@ from urllib.parse import quote
 import urllib3
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from core.settings.functions import KafkaIdentity
 from handlers.adapters.eks import certificate_ends_at, trusting
 

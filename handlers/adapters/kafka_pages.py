@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from kafka.protocol.admin import DescribeTopicPartitionsResponse
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 
 # int16 error, then int32 number, leader and leader's epoch; then five arrays, and no tags.
 _NUMBER, _LEADER, _ARRAYS = 2, 6, 14

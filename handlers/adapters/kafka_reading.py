@@ -44,7 +44,7 @@ from core.availability.wholeness import (
     grant,
     is_current,
 )
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from handlers.adapters.calls import portions
 from handlers.adapters.kafka_pages import Cursor, Pages, PageTopic, topic_in
 

@@ -9,8 +9,21 @@ from urllib.parse import quote
 from uuid import uuid4
 
 from core.availability.operator import OperatorView, is_roll_asked, revisions
-from core.errors import Conflict
-from core.fields import epoch
+from core.ground.errors import Conflict
+from core.ground.fields import epoch
+from core.ground.naming import (
+    CLUSTER_LABEL,
+    COUNTED_ANNOTATION,
+    EBS_CSI_DRIVER,
+    MAY_LEAVE_LABEL,
+    NODE_POOL_LABEL,
+    POOL_LABEL,
+    ZONE_LABEL,
+    budget_of_the_staying,
+    node_id_of_pod,
+)
+from core.ground.placement import PodNeeds, allocatable_of, needs_of, taints_of
+from core.ground.selectors import is_selected
 from core.health.pods import trouble_of
 from core.incidents.observation import (
     DO_NOT_DISRUPT,
@@ -24,19 +37,6 @@ from core.incidents.observation import (
     takes_pods,
     undisturbed_until,
 )
-from core.naming import (
-    CLUSTER_LABEL,
-    COUNTED_ANNOTATION,
-    EBS_CSI_DRIVER,
-    MAY_LEAVE_LABEL,
-    NODE_POOL_LABEL,
-    POOL_LABEL,
-    ZONE_LABEL,
-    budget_of_the_staying,
-    node_id_of_pod,
-)
-from core.placement import PodNeeds, allocatable_of, needs_of, taints_of
-from core.selectors import is_selected
 from handlers.adapters.calls import known_shape
 from handlers.adapters.claims import CLAIM, claim_troubles, operator_view
 from handlers.adapters.eks import EksApi, Json

@@ -15,7 +15,7 @@ from typing import Protocol
 import boto3
 from aws_lambda_powertools import Logger
 
-from core.metric_names import PAGES_SENT
+from core.ground.metric_names import PAGES_SENT
 from handlers.adapters import metrics
 from handlers.adapters.aws import Queue
 

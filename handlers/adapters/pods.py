@@ -20,15 +20,15 @@ from urllib.parse import quote, urlencode
 
 import urllib3
 
-from core import naming
-from core.constants import CONNECT_REST_PORT
-from core.errors import StillwaterError
-from core.fields import epoch
+from core.ground import naming
+from core.ground.constants import CONNECT_REST_PORT
+from core.ground.errors import StillwaterError
+from core.ground.fields import epoch
+from core.ground.naming import node_id_of_pod
 from core.health import node
 from core.health.connect import Failure, RestResponse, next_path
 from core.health.node import NodeMetrics
 from core.health.pods import PodSeen, is_hopeless
-from core.naming import node_id_of_pod
 from handlers.adapters.calls import known_shape
 from handlers.adapters.eks import EksApi
 

@@ -20,7 +20,7 @@ from aws_lambda_powertools import Logger
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from core.settings.prometheus_address import Address, PrometheusService, PrometheusWorkspace
 from handlers.adapters.eks import EksApi
 

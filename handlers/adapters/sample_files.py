@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import boto3
 
-from core.naming import SAMPLES_FOLDER
+from core.ground.naming import SAMPLES_FOLDER
 from handlers.adapters.calls import CLIENT
 
 

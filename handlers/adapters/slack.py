@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web import WebClient
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from core.slack.incident_thread import Message
 from core.slack.text import escape_markup
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import boto3
 from botocore.exceptions import ClientError
 
+from core.ground.naming import INCIDENT_TAG
 from core.incidents.observation import Ownership, RootTask
-from core.naming import INCIDENT_TAG
 from core.rotation.selection import ROOT_DEVICE, Build, Launched
 from handlers.adapters.aws import described_groups
 from handlers.adapters.calls import CLIENT, known_shape

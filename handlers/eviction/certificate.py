@@ -29,8 +29,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from core.errors import Conflict, StillwaterError
 from core.gate import EVICTIONS, KNOWN, PATH, condition
+from core.ground.errors import Conflict, StillwaterError
 
 VALID = dt.timedelta(days=90)
 # Renewed with a month to go: whatever keeps the gate from renewing is noticed long before the end.

@@ -15,7 +15,6 @@ from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
 
 from core.availability.lease import blocking_holder, lease_of
-from core.errors import Conflict, StillwaterError
 from core.events import Interruption, Kind
 from core.gate import (
     ASKED_LAST,
@@ -32,12 +31,13 @@ from core.gate import (
     rule,
     too_hasty,
 )
+from core.ground.errors import Conflict, StillwaterError
+from core.ground.naming import node_id_of_pod
 from core.incidents.actions import Reach, asked_for
 from core.incidents.joining import merge, open_incident
 from core.incidents.learn import learn
 from core.incidents.observation import DISRUPTED_TAINT, NodeView, Observation, PodView, Policy
 from core.incidents.record import UNDRAINED, Drainer, Incident, State
-from core.naming import node_id_of_pod
 from core.views import ClusterView
 from handlers.incidents.observe import ReadsKafka, Sources, observe
 from handlers.incidents.reception import Reception

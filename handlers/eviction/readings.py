@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from core.ground.placement import PodNeeds
 from core.incidents.observation import (
     BudgetView,
     GroupView,
@@ -21,7 +22,6 @@ from core.incidents.observation import (
     NodeView,
     PodView,
 )
-from core.placement import PodNeeds
 from core.views import ClusterView
 from handlers.adapters.aws import AwsCloud
 from handlers.adapters.kafka import KafkaAdmin

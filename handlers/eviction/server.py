@@ -22,7 +22,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from core.errors import InvalidInput
 from core.gate import (
     PATH,
     TIMEOUT_SECONDS,
@@ -32,6 +31,7 @@ from core.gate import (
     asked_in,
     review_of,
 )
+from core.ground.errors import InvalidInput
 from handlers.eviction.counts import Counts
 
 LOG = logging.getLogger(__name__)

@@ -17,7 +17,9 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from core.availability.operator import KafkaConditions
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
+from core.ground.metric_names import CLUSTER_HEALTH
+from core.ground.unknown import Unknown
 from core.health.examination import LEDGER, Expected, Seen, parts
 from core.health.node import NodeMetrics
 from core.health.verdict import (
@@ -29,9 +31,7 @@ from core.health.verdict import (
     document,
     not_known,
 )
-from core.metric_names import CLUSTER_HEALTH
 from core.settings.codec import setting_text
-from core.unknown import Unknown
 from core.views import ClusterView
 from handlers.adapters import metrics
 from handlers.adapters.calls import first_of, within
@@ -47,7 +47,7 @@ STAGGER_SECONDS = 2.0
 MARGIN_SECONDS = 2.0
 # All exporters are asked at once, by a function that has a third of a processor.
 EXPORTER_SECONDS = 6.0
-# What CloudWatch is told (core.metric_names).
+# What CloudWatch is told (core.ground.metric_names).
 SEVERITY = {200: 0, 503: 1, 500: 2}
 KAFKA, PODS, INCIDENTS, FREEZES, NODES = "kafka", "pods", "incidents", "freezes", "nodes"
 OPERATOR = "operator"

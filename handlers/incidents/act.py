@@ -23,7 +23,8 @@ from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
 
 from core.availability.leaders import LOST_ZONE
-from core.errors import Conflict, StillwaterError
+from core.ground.errors import Conflict, StillwaterError
+from core.ground.naming import DRAIN_HOOK
 from core.health.kafka import ErrorSnapshot, snapshot
 from core.health.node import Metric
 from core.incidents.actions import (
@@ -63,7 +64,6 @@ from core.incidents.lost import CONFIRMED
 from core.incidents.observation import Policy
 from core.incidents.record import Incident
 from core.incidents.replacement import own_refusal
-from core.naming import DRAIN_HOOK
 from core.zones.incident import LostZone
 from handlers.adapters.aws import Cloud, Queue
 from handlers.adapters.kubernetes import NO_ENDS, ClaimEnds, Cordons, NodeDrain, Nodes

@@ -23,8 +23,9 @@ from typing import TypeVar
 from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
 
-from core.errors import Conflict, StillwaterError
 from core.events import Kind
+from core.ground.errors import Conflict, StillwaterError
+from core.ground.naming import SYSTEM_POOL
 from core.incidents.observation import NodeClaim, NodeView, PodView
 from core.incidents.record import instance_of
 from core.incidents.record import is_unattended as incident_unattended
@@ -41,7 +42,6 @@ from core.incidents.sweep import (
     stands,
     turn,
 )
-from core.naming import SYSTEM_POOL
 from core.rotation.run_record import Run, is_unattended, unreadable_sentence
 from core.views import id_list
 from handlers.adapters.aws import Inventory

@@ -17,7 +17,6 @@ from typing import assert_never
 
 from aws_lambda_powertools import Logger
 
-from core.errors import Conflict
 from core.events import (
     Advisory,
     Announcement,
@@ -33,12 +32,13 @@ from core.events import (
     parse,
 )
 from core.events.parsing import Home, foreign
-from core.fields import eks_cluster_in, instance_in, volume_in, zone_id_in
+from core.ground.errors import Conflict
+from core.ground.fields import eks_cluster_in, instance_in, volume_in, zone_id_in
+from core.ground.window import clock
 from core.incidents.joining import note_group
 from core.incidents.observation import EbsVolume
 from core.incidents.record import Incident
 from core.volumes.views import ModificationState
-from core.window import clock
 from core.zones.incident import ZoneIncident, said_at, too_old
 from handlers.adapters.aws import Inventory
 from handlers.adapters.calls import take_each

@@ -18,7 +18,8 @@ from typing import Any, Protocol
 
 from aws_lambda_powertools import Logger
 
-from core.errors import Conflict, InvalidInput
+from core.ground.errors import Conflict, InvalidInput
+from core.ground.metric_names import WEBHOOKS_REFUSED
 from core.incidents.joining import (
     DrainReport,
     is_reported_by,
@@ -26,7 +27,6 @@ from core.incidents.joining import (
     read_drain_report,
 )
 from core.incidents.record import Incident
-from core.metric_names import WEBHOOKS_REFUSED
 from handlers.adapters import metrics
 from handlers.adapters.aws import Queue, tick_message
 from handlers.store.ledger import Ledger, rounds

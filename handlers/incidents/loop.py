@@ -16,15 +16,15 @@ from typing import Any, Protocol
 from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
 
-from core.errors import Conflict, StillwaterError
+from core.ground.errors import Conflict, StillwaterError
+from core.ground.metric_names import DECISIONS_MADE
+from core.ground.window import clock
 from core.incidents.actions import Decision, Page, settle, told_decision
 from core.incidents.consenting import seen_to_end
 from core.incidents.decide import next_action
 from core.incidents.learn import learn, note_refusal
 from core.incidents.observation import Observation, Policy
 from core.incidents.record import Incident, is_unattended
-from core.metric_names import DECISIONS_MADE
-from core.window import clock
 from handlers.adapters import metrics
 from handlers.adapters.aws import Queue, tick_message
 from handlers.adapters.calls import take_each

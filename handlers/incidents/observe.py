@@ -10,7 +10,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from core.availability.lease import Lease, blocking_holder, companions, hinders, lease_of
 from core.availability.operator import OperatorView
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
+from core.ground.placement import PodNeeds
+from core.ground.unknown import Unknown
 from core.incidents.consenting import asks_of_all, unleased_drains, waiting_turns
 from core.incidents.learn import learn
 from core.incidents.observation import (
@@ -23,8 +25,6 @@ from core.incidents.observation import (
 )
 from core.incidents.record import Incident, State, instance_of
 from core.incidents.replacement import places
-from core.placement import PodNeeds
-from core.unknown import Unknown
 from core.views import ClusterView
 from handlers.adapters.aws import Cloud
 from handlers.adapters.kafka import KafkaCluster

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from aws_lambda_powertools import Logger
 
-from core.errors import Conflict
 from core.events import Interruption
 from core.events.announcements import URGENT
 from core.events.parsing import doubt
+from core.ground.errors import Conflict
 from core.incidents.decide import why_overruled, why_unanswered
 from core.incidents.joining import merge, open_incident, reopens
 from core.incidents.observation import Ownership

@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any
 from aws_lambda_powertools import Logger
 
 from core.availability.leaders import LOST_ZONE, LeaderPlan, Order, Partition, plan
-from core.errors import Conflict, StillwaterError
 from core.events import Kind
+from core.ground.errors import Conflict, StillwaterError
+from core.ground.stored import unread_keys, without
 from core.incidents.consenting import wrongly_open
 from core.incidents.observation import GroupView, NodeView, Ownership, PodView, zones_of
 from core.slack.zone_thread import worth_telling
-from core.stored import unread_keys, without
 from core.zones.evidence import ZoneSight, evidence_of
 from core.zones.incident import LostZone, ZoneIncident, freezes_in_force
 from handlers.adapters.aws import Cloud, Inventory, Queue

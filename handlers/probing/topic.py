@@ -13,7 +13,7 @@ from typing import Any
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError, TopicAlreadyExistsError, UnknownBrokerIdError
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from handlers.probing.attempts import replica_placement
 
 # Nobody reads a record twice, and an hour is enough to look at.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from core.availability.budget import Spent
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from core.settings import prometheus_address
 from core.settings.probe import ATTEMPTS, FAILED, ProbeBudget
 from handlers.adapters.eks import EksApi

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from core.errors import Conflict, InvalidInput, StillwaterError
+from core.ground.errors import Conflict, InvalidInput, StillwaterError
 from core.incidents.observation import Ownership, Policy
 from core.rotation.estimate import measured_rate
 from core.rotation.observation import RunObservation

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from core.rotation.run_record import Run, Throttle
 from handlers.adapters.kafka import KafkaCluster
 from handlers.store.records import Records

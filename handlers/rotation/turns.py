@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
 
-from core.errors import Conflict, StillwaterError
 from core.events import Interruption, Kind
+from core.ground.errors import Conflict, StillwaterError
+from core.ground.window import clock
 from core.incidents.observation import Ownership, Policy
 from core.incidents.planned import is_planned
 from core.incidents.record import Incident
@@ -37,7 +38,6 @@ from core.rotation.run_record import (
     is_unattended,
     note_run,
 )
-from core.window import clock
 from handlers.adapters.aws import Queue
 from handlers.adapters.pages import call
 from handlers.incidents.act import ErrorSnapshots

@@ -19,7 +19,7 @@ from typing import Protocol
 import boto3
 from aws_lambda_powertools import Logger
 
-from core.errors import Conflict
+from core.ground.errors import Conflict
 from core.incidents.record import Incident, State, to_json
 from core.settings.functions import SweepSettings
 from handlers.adapters.calls import CLIENT, take_each

@@ -18,10 +18,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from core.availability.lease import Lease, LeaseDecision, begin, grant, release
-from core.errors import Conflict
-from core.fields import digest
+from core.ground.errors import Conflict
+from core.ground.fields import digest
+from core.ground.stored import as_document, field_values, without
 from core.incidents.record import Incident, from_json, incident_id, to_json, undocumented_incident
-from core.stored import as_document, field_values, without
 from handlers.adapters.calls import known_shape
 from handlers.store.table import VersionedTable
 

@@ -12,8 +12,8 @@ import json
 from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
 
+from core.ground.metric_names import INCIDENTS_LOST, INCIDENTS_OPENED, INCIDENTS_RETAINED
 from core.incidents.record import Incident, State
-from core.metric_names import INCIDENTS_LOST, INCIDENTS_OPENED, INCIDENTS_RETAINED
 from core.rotation.run_record import Run
 from core.settings.functions import Writing
 from core.slack.incident_thread import visible

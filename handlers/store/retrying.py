@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from core.errors import Conflict
+from core.ground.errors import Conflict
 
 T = TypeVar("T")
 # Writers meet at a document by chance; more than a few times in a row is a fault.

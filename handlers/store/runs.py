@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Protocol
 
-from core.errors import Conflict
+from core.ground.errors import Conflict
 from core.rotation.run_record import Run, run_from_document, run_to_document
 from handlers.adapters.calls import known_shape
 from handlers.store.records import Records

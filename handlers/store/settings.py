@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import boto3
 from botocore.config import Config
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from core.settings import codec
 from core.settings.codec import CONTENT, KEPT, REMEDY, SETTINGS, is_kept_under, read_settings_text
 from handlers.store.table import VersionedTable

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from core.errors import Conflict
-from core.metric_names import LEDGER_ERRORS
+from core.ground.errors import Conflict
+from core.ground.metric_names import LEDGER_ERRORS
 from handlers.adapters import metrics
 
 if TYPE_CHECKING:

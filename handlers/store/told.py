@@ -5,8 +5,8 @@ A page comes before its record: who dies in between calls twice, and never not a
 
 from __future__ import annotations
 
-from core.errors import Conflict
-from core.fields import digest
+from core.ground.errors import Conflict
+from core.ground.fields import digest
 from handlers.adapters.aws import Queue
 from handlers.adapters.pages import call
 from handlers.store.records import Records

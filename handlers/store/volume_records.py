@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from core.stored import unread_keys, without
+from core.ground.stored import unread_keys, without
 from core.volumes.views import (
     FillSample,
     History,

@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 
 from aws_lambda_powertools import Logger
 
-from core.errors import Conflict
-from core.metric_names import STORIES_DELAYED
+from core.ground.errors import Conflict
+from core.ground.metric_names import STORIES_DELAYED
 from core.rotation.run_record import run_behind
 from core.slack import zone_thread
 from core.slack.incident_thread import Thread, ThreadStep, next_step

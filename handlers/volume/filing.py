@@ -16,7 +16,7 @@ from typing import Any, TypedDict
 
 from aws_lambda_powertools import Logger
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from core.volumes.series import (
     HOUR_SECONDS,
     MOST_SAMPLES,

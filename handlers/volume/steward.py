@@ -18,10 +18,10 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
 
-from core import metric_names as counted
 from core.cost.pricing import PriceBook
-from core.errors import Conflict, StillwaterError
-from core.naming import node_id_of_pod
+from core.ground import metric_names as counted
+from core.ground.errors import Conflict, StillwaterError
+from core.ground.naming import node_id_of_pod
 from core.settings.volumes import PoolSettings, VolumeSettings
 from core.volumes.deciding import (
     Absences,

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from core import metric_names as counted
-from core import naming
 from core.cluster.operated import Operated
+from core.ground import metric_names as counted
+from core.ground import naming
 from core.incidents.actions import OWN
 
 MINUTE = 60

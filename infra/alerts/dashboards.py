@@ -23,7 +23,7 @@ import pulumi_kubernetes as k8s
 from core.cluster import ClusterSpec, NodePool, Storage
 from core.cost import pricing
 from core.cost.pricing import BYTES_PER_GIB, HOURS_PER_MONTH, PriceBook
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from infra.alerts.values import claims, cluster_values, filled, pod_info
 
 TYPE = "stillwater:infra:Dashboards"

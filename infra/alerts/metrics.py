@@ -15,8 +15,8 @@ from typing import Any
 import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 
-from core import naming
 from core.cluster import ClusterSpec, Metrics
+from core.ground import naming
 
 REPORTER = "strimziMetricsReporter"
 # The port of that name on every container whose reporter is on.

@@ -15,9 +15,9 @@ from typing import Any
 import pulumi
 import pulumi_aws as aws
 
-from core import metric_names as counted
-from core import naming
 from core.cluster.operated import Operated
+from core.ground import metric_names as counted
+from core.ground import naming
 from infra import iam
 from infra.alerts.alarms import Alarm, AlarmMetric, alarms
 from infra.functions.definition import Scope

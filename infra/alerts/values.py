@@ -11,9 +11,9 @@ import string
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from core import naming
 from core.availability.budget import HOUR, WINDOWS, BudgetWindow
 from core.cluster import ClusterSpec, NodePool
+from core.ground import naming
 from core.settings.probe import ATTEMPTS, FAILED
 
 

@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from infra.functions.packaging import (
     LEFT_OUT,
     ROOT,

@@ -18,8 +18,8 @@ from typing import Any
 import pulumi
 import pulumi_aws as aws
 
-from core import naming
-from core.naming import SAMPLES_FOLDER, package_folder
+from core.ground import naming
+from core.ground.naming import SAMPLES_FOLDER, package_folder
 from infra import iam
 from infra.analytics import job_code
 from infra.functions import ledger

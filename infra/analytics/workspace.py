@@ -12,9 +12,9 @@ from pathlib import Path
 import pulumi
 import pulumi_aws as aws
 
-from core import naming
 from core.cluster import ClusterSpec
 from core.cluster.report_facts import report_facts
+from core.ground import naming
 from core.settings import facts
 from core.volumes import series
 from infra import buckets

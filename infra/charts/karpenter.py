@@ -16,9 +16,9 @@ import pulumi
 import pulumi_aws as aws
 import pulumi_kubernetes as k8s
 
-from core import naming
 from core.cluster import ClusterSpec, limits
-from core.constants import (
+from core.ground import naming
+from core.ground.constants import (
     KARPENTER_MAX_RECEIVE_COUNT,
     KARPENTER_RETENTION_SECONDS,
     KARPENTER_VISIBILITY_SECONDS,

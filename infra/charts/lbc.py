@@ -16,8 +16,8 @@ from typing import Any
 import pulumi
 import pulumi_kubernetes as k8s
 
-from core import naming
 from core.cluster import ClusterSpec, limits
+from core.ground import naming
 from infra import iam
 from infra.charts import pods
 from infra.tags import cluster_tags

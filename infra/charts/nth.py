@@ -16,9 +16,9 @@ import pulumi
 import pulumi_kubernetes as k8s
 
 from core.cluster import Timings, limits
-from core.constants import NTH_EXIT_MARGIN_SECONDS as EXIT_MARGIN_SECONDS
-from core.constants import NTH_NAMESPACE as NAMESPACE
-from core.constants import NTH_RELEASE as RELEASE
+from core.ground.constants import NTH_EXIT_MARGIN_SECONDS as EXIT_MARGIN_SECONDS
+from core.ground.constants import NTH_NAMESPACE as NAMESPACE
+from core.ground.constants import NTH_RELEASE as RELEASE
 from infra import iam
 from infra.charts import pods
 from infra.functions import webhook as hook

@@ -14,9 +14,9 @@ from typing import Any
 import pulumi
 import pulumi_kubernetes as k8s
 
-from core import naming
 from core.cluster import ClusterSpec
 from core.cluster.limits import OPERATOR
+from core.ground import naming
 from infra.alerts.metrics import operator_monitor
 from infra.charts.lbc import ChartWithDefinitions, definitions
 from infra.versions import STRIMZI_CHART, STRIMZI_CHART_VERSION

@@ -22,7 +22,7 @@ from typing import Any
 
 import yaml
 
-from core.errors import StillwaterError, one_line, passed_on
+from core.ground.errors import StillwaterError, one_line, passed_on
 from infra.eks.api import Api
 
 PLUGIN_SECONDS = 60

@@ -20,7 +20,7 @@ from urllib.parse import urlencode
 import urllib3
 import yaml
 
-from core.errors import StillwaterError, one_line
+from core.ground.errors import StillwaterError, one_line
 
 Object = dict[str, Any]
 # None: the client's certificate says who it is.

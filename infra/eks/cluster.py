@@ -15,9 +15,9 @@ import pulumi
 import pulumi_aws as aws
 import pulumi_kubernetes as k8s
 
-from core import naming
 from core.cluster import ClusterSpec
 from core.cluster.network import service_cidr
+from core.ground import naming
 from infra import encryption, iam
 from infra.eks import addons, launch
 from infra.eks.launch import Launch, launch_template

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from core import naming
 from core.cluster.operated import Operated
-from core.constants import CONNECT_REST_PORT
+from core.ground import naming
+from core.ground.constants import CONNECT_REST_PORT
+from core.ground.naming import INCIDENT_TAG, budget_of_the_staying
 from core.incidents.actions import OWN
-from core.naming import INCIDENT_TAG, budget_of_the_staying
 from core.settings.functions import (
     HealthSettings,
     InterruptionSettings,

@@ -18,8 +18,8 @@ import pulumi_aws as aws
 import pulumi_kubernetes as k8s
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
-from core import naming
 from core.cluster.operated import Operated
+from core.ground import naming
 from core.settings.functions import FunctionSettings
 from infra import iam
 

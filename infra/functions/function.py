@@ -17,8 +17,8 @@ from typing import Any
 import pulumi
 import pulumi_aws as aws
 
-from core import naming
 from core.cluster.operated import Operated
+from core.ground import naming
 from core.settings import codec
 from core.settings.codec import CONTENT, KEPT, SETTINGS, kept_key
 from core.settings.functions import ApiServer, FunctionSettings, kept_fields

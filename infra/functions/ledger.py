@@ -11,8 +11,8 @@ from __future__ import annotations
 import pulumi
 import pulumi_aws as aws
 
-from core import naming
 from core.cluster.operated import Operated
+from core.ground import naming
 from infra import buckets
 from infra.functions.definition import Scope
 

@@ -21,7 +21,7 @@ import pulumi
 import pulumi_aws as aws
 
 from core.cluster.operated import Operated
-from core.constants import STORIES_MAX_RECEIVE_COUNT, TICKS_MAX_RECEIVE_COUNT
+from core.ground.constants import STORIES_MAX_RECEIVE_COUNT, TICKS_MAX_RECEIVE_COUNT
 from infra.functions.catalogue import SLACK, TICK, carrying
 from infra.functions.definition import Definition, RbacGroup, Scope
 from infra.functions.function import LambdaFunction, Shared, feed, keep, settings

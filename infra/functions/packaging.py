@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from core.cost.pricing import BROUGHT
-from core.errors import MissingPrerequisite
+from core.ground.errors import MissingPrerequisite
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("core", "handlers")

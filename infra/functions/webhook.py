@@ -17,9 +17,9 @@ import pulumi
 import pulumi_aws as aws
 import pulumi_kubernetes as k8s
 
-from core import naming
 from core.cluster import ClusterSpec
 from core.cluster.operated import operated_cluster
+from core.ground import naming
 from core.settings.functions import WebhookSettings
 from infra import iam
 from infra.functions import packaging

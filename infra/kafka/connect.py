@@ -12,10 +12,10 @@ from typing import Any
 import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 
-from core import naming
 from core.cluster import ClusterSpec, Connect, Probe
 from core.cluster.rights import Client, connect_acls
-from core.constants import CONNECT_REST_PORT
+from core.ground import naming
+from core.ground.constants import CONNECT_REST_PORT
 from core.health.node import PORT as METRICS_PORT
 from infra.alerts.metrics import CONNECT_ALLOW, metrics_config, pod_monitor
 from infra.kafka.cluster import internal_bootstrap, probe

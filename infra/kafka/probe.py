@@ -11,8 +11,8 @@ from typing import Any, Literal
 import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 
-from core import naming
 from core.cluster import ClientProbe, ClusterSpec, limits
+from core.ground import naming
 from core.settings import codec
 from core.settings.probe import AUTHORITY_DIRECTORY, PORT, USER_DIRECTORY, ProbeSettings
 from infra.alerts.metrics import POD_MONITOR_API

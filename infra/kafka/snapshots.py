@@ -14,10 +14,10 @@ from collections.abc import Mapping
 import pulumi
 import pulumi_aws as aws
 
-from core import naming
 from core.cluster import ClusterSpec
 from core.cluster import Snapshots as Schedule
-from core.constants import RETAIN_VOLUME
+from core.ground import naming
+from core.ground.constants import RETAIN_VOLUME
 from infra import iam
 from infra.kafka.storage import volume_tags
 from infra.tags import SNAPSHOT_TAG, cluster_tags

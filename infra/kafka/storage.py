@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import pulumi
 import pulumi_kubernetes as k8s
 
-from core import naming
 from core.cluster import ClusterSpec, NodePool, Storage
-from core.constants import RETAIN_VOLUME
-from core.instances import table
+from core.ground import naming
+from core.ground.constants import RETAIN_VOLUME
+from core.ground.instances import table
 from core.volumes.deciding import class_of
 from core.volumes.sizing import Performance, lesser, steps
 from infra.tags import cluster_tags

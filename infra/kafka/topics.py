@@ -14,9 +14,9 @@ from typing import Any
 import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 
-from core import naming
 from core.cluster import Acl, ClusterSpec, Topic, User
 from core.cluster.rights import Client, clients
+from core.ground import naming
 from infra.versions import STRIMZI_API
 
 TYPE = "stillwater:infra:Topics"

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_aws as aws
 
-from core import naming
 from core.cluster import ClusterSpec, ExistingNetwork
 from core.cluster.limits import PRIVATE_BITS, ZONE_BITS, ZONE_LETTERS
-from core.errors import InvalidInput
+from core.ground import naming
+from core.ground.errors import InvalidInput
 from infra.tags import cluster_tags
 
 NETWORK_TYPE = "stillwater:infra:Network"

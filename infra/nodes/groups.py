@@ -17,9 +17,14 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_aws as aws
 
-from core import naming
 from core.cluster import ClusterSpec
-from core.constants import HEALTHY_PERCENT, MAXIMUM_PER_NODE, RETAIN_INSTANCE, SUSPENDED_PROCESSES
+from core.ground import naming
+from core.ground.constants import (
+    HEALTHY_PERCENT,
+    MAXIMUM_PER_NODE,
+    RETAIN_INSTANCE,
+    SUSPENDED_PROCESSES,
+)
 from infra import iam
 from infra.eks import launch
 from infra.eks.cluster import NODE_POLICIES

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_aws as aws
 
-from core import naming
 from core.cluster import ClusterSpec
-from core.constants import ABANDON, HOOKS, TERMINATING
-from core.naming import CLUSTER_TAG
+from core.ground import naming
+from core.ground.constants import ABANDON, HOOKS, TERMINATING
+from core.ground.naming import CLUSTER_TAG
 
 DEPARTURE_TYPE = "stillwater:infra:DepartureHooks"
 

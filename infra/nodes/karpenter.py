@@ -15,8 +15,8 @@ from typing import Any
 import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 
-from core import naming
 from core.cluster import ClusterSpec, NodePool
+from core.ground import naming
 from infra.eks import launch
 from infra.eks.launch import METADATA_HOP_LIMIT, ROOT_DEVICE, ROOT_SIZE_GIB
 from infra.nodes.groups import node_identity

@@ -12,8 +12,8 @@ import pulumi
 
 from core.cluster.adopted_names import CALLED
 from core.cluster.timings import Timings
-from core.constants import HOOKS
-from core.naming import CLUSTER_TAG, kafka_node_pool
+from core.ground.constants import HOOKS
+from core.ground.naming import CLUSTER_TAG, kafka_node_pool
 from infra.eks.launch import ClusterAccess
 from infra.nodes import groups, hooks
 from infra.package import facts

@@ -13,7 +13,7 @@ from typing import Any
 import pulumi
 
 from core.cluster import tagging
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 
 # A resource of Pulumi's and a key of ours stand in its name.
 KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

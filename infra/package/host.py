@@ -18,7 +18,7 @@ from pulumi.provider import main as serve
 from pulumi.provider.experimental.component import ComponentProvider
 from pulumi.provider.server import ComponentInitError
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from infra.package.broker_nodes import BrokerNodes, Hooks
 from infra.package.operations import EvictionGate, Operations
 from infra.package.report import BillExport, Report

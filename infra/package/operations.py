@@ -13,7 +13,7 @@ import pulumi
 from core.cluster.adopted import operated_kafka
 from core.cluster.adoption import Adoption, parse
 from core.cluster.operated import Operated
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from infra import adopt, gate
 from infra.adopt import refuse_others
 from infra.functions.definition import Scope

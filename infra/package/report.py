@@ -10,7 +10,7 @@ from core.cluster import tagging
 from core.cluster.adopted_names import CALLED
 from core.cluster.limits import BUCKET, RESERVED_STARTS
 from core.cluster.report_facts import RESYNC_WITHIN_SECONDS, RETENTION_SECONDS
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from core.settings.facts import Facts, Pool, Volume, to_json
 from core.volumes.sizing import (
     LARGEST_GIB,

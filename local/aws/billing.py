@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from core.cost import pricing
 from core.cost.pricing import PriceBook
-from core.naming import CLUSTER_TAG
+from core.ground.naming import CLUSTER_TAG
 from local.aws import cost_export
 from local.aws.cost_export import BilledMeter, ExportLine
 from local.environment import REGION

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 import pyarrow.parquet as pq  # type: ignore[import-untyped] # the same
 
-from core.naming import CLUSTER_TAG
+from core.ground.naming import CLUSTER_TAG
 from local.bills import columns, export
 from local.bills.cluster import Broker, ClusterBill, Coverage, hour_lines, monthly_lines
 from local.bills.line import BillLine, month_start, next_month

@@ -15,7 +15,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
-from core.naming import CLUSTER_TAG, POOL_TAG, pod
+from core.ground.naming import CLUSTER_TAG, POOL_TAG, pod
 from local.bills.line import PAYER, BillLine, month_start
 from local.bills.pods import PLACES, PODS, BillPod, shares
 from spark.tag_keys import CLAIM_TAG

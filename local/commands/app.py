@@ -12,8 +12,8 @@ from rich.console import Console
 from cli import planned
 from cli.commands.options import AsJson, Commands, complaints, console
 from cli.provision import Asked, Operation, parse_targets, run, summary, write_results
-from core.errors import InvalidInput
-from core.naming import TWIN_ENVIRONMENT
+from core.ground.errors import InvalidInput
+from core.ground.naming import TWIN_ENVIRONMENT
 from local import twin
 from local.commands.layers import TwinLayers, provision
 from local.commands.setup import prepare_tools, record_sparks_classes

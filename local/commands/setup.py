@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
-from core.errors import MissingPrerequisite
+from core.ground.errors import MissingPrerequisite
 from local.kafka import jars
 from local.place import make_cache
 from local.spark import classes

@@ -11,7 +11,7 @@ import ssl
 from typing import Any
 from weakref import WeakSet
 
-from core.naming import cluster_ca_secret
+from core.ground.naming import cluster_ca_secret
 from core.settings.functions import KafkaIdentity
 from handlers.adapters.kafka import Access, Anonymous
 from handlers.adapters.kafka_identity import KafkaAccess

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from core import naming
+from core.ground import naming
 from local.demo.story import first
 
 Record = Mapping[str, Any]

@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any, Protocol
 
-from core import naming
-from core.errors import StillwaterError
+from core.ground import naming
+from core.ground.errors import StillwaterError
 from core.incidents.record import Incident, Transition
 from local import journal
 from local.demo import lag, story

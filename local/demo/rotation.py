@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 import urllib3
 
-from core import naming
-from core.errors import StillwaterError
+from core.ground import naming
+from core.ground.errors import StillwaterError
 from core.incidents.record import Incident
 from handlers.store.ledger import DynamoLedger, rounds
 from local import environment, journal

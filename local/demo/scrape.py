@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import urllib3
 from urllib3.exceptions import HTTPError
 
-from core import naming
+from core.ground import naming
 from local.demo import spec as demo_spec
 from local.kubernetes.client import Api, ApiError
 from local.kubernetes.provisioner import VOLUMES

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from core.naming import TWIN_ENVIRONMENT
+from core.ground.naming import TWIN_ENVIRONMENT
 from local.demo import clients
 from local.environment import REGION
 from local.place import Place

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 
 # Key in lower case (IAM ignores a key's case) -> its values.
 Context = Mapping[str, Sequence[str]]

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from local.environment import ACCOUNT
 from local.iam import accounts, refusals, requests
 from local.iam.accounts import Caller

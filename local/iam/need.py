@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from local.environment import ACCOUNT, PARTITION
 
 ANY = "*"

@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from local.kafka.container import CLUSTER_ID, METADATA_VERSION, POD_ADDRESS, SERVER_CONFIG
 from local.place import claim_place
 from local.processes import REPOSITORY, Processes, listens

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from core.cluster import kafka_settings
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from local.kafka import jars
 
 PROGRAM = Path(__file__).with_name("ConfigDefinitions.java")

@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from local.kafka import classes
 from local.place import cache_directory
 from local.processes import Processes

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlencode
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from core.health.kafka import active_controller
 from core.health.node import (
     CONTROL_PLANE_PORT,

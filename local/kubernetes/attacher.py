@@ -10,8 +10,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from core.errors import Conflict
-from core.naming import EBS_CSI_DRIVER
+from core.ground.errors import Conflict
+from core.ground.naming import EBS_CSI_DRIVER
 from local.journal import Journal
 from local.kubernetes.client import Api, Informer, Object
 from local.kubernetes.cloud import CloudError

@@ -24,7 +24,7 @@ import boto3
 import yaml
 from botocore.exceptions import BotoCoreError, ClientError
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from local import environment
 from local.kubernetes import kubeconfig
 from local.kubernetes.client import Api

@@ -16,7 +16,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from local.aws.root_volumes import BOOTED_TAG, UNBOOTABLE_TAG
 from local.kubernetes import node_config
 from local.kubernetes.node_config import NodeConfig

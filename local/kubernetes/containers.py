@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from local.kubernetes.client import ApiError, Object
 from local.kubernetes.environment import MissingReference
 from local.kubernetes.images import ContainerLaunch

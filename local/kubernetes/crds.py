@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from local.kubernetes.client import Api
 
 FOLDER_VARIABLE = "STILLWATER_CRDS"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from core.errors import Conflict, InvalidInput
+from core.ground.errors import Conflict, InvalidInput
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from local.kubernetes.client import Object
 
 REFERENCE = re.compile(r"\$(?:\$|\(([^()]*)\))")

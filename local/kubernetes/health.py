@@ -16,7 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from core import naming
+from core.ground import naming
 from core.health.node import NodeObservation, Role
 from core.health.rules import RuleSet, is_alive, is_ready, liveness, readiness
 from local.kafka.observer import ObservedNode, Observer

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from local.kafka.container import CONFIG_MOUNT, RACK_LABEL
 from local.kubernetes.client import Api
 from local.place import Place

@@ -18,7 +18,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from local.delays import Delays
 from local.journal import Journal, journal
 from local.kubernetes.addresses import Addresses

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from core.errors import MissingPrerequisite
+from core.ground.errors import MissingPrerequisite
 from local.kubernetes.client import Api, Object
 from local.kubernetes.environment import MissingReference, data_of, field_value
 from local.kubernetes.lookups import find

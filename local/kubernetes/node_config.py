@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 
 NODE_CONFIG_GROUP = "node.eks.aws/"
 NODE_CONFIG_MEDIA_TYPE = "application/node.eks.aws"

@@ -6,7 +6,7 @@ import json
 import platform
 from datetime import UTC, datetime
 
-from core.naming import EBS_CSI_DRIVER, EBS_ZONE_LABEL, ZONE_LABEL
+from core.ground.naming import EBS_CSI_DRIVER, EBS_ZONE_LABEL, ZONE_LABEL
 from local.kubernetes.client import Object
 from local.kubernetes.cloud import NodeCapacity, RunningInstance
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from local.journal import Journal
 from local.kubernetes import images, status
 from local.kubernetes.addresses import Addresses

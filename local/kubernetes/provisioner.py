@@ -9,7 +9,7 @@ import shutil
 import time
 from typing import TYPE_CHECKING
 
-from core.naming import EBS_CSI_DRIVER, EBS_ZONE_LABEL, ZONE_LABEL
+from core.ground.naming import EBS_CSI_DRIVER, EBS_ZONE_LABEL, ZONE_LABEL
 from local.journal import Journal
 from local.kubernetes import ebs
 from local.kubernetes.client import Api, ApiError, Informer, Object, key_of

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from core.naming import EBS_CSI_DRIVER
+from core.ground.naming import EBS_CSI_DRIVER
 from local.journal import Journal
 from local.kubernetes.client import Api, Informer, Object, key_of
 from local.kubernetes.ebs import request, size_gib

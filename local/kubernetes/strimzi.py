@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import threading
 
-from core import naming
+from core.ground import naming
 from local.journal import journal
 from local.kubernetes import crds, dns, resolver
 from local.kubernetes.client import Api, ApiError, Informer, key_of

@@ -14,7 +14,7 @@ from typing import Any
 
 from kafka.admin import KafkaAdminClient
 
-from core import naming
+from core.ground import naming
 from handlers.adapters.eks import trusting
 from local.kubernetes.client import Api
 from local.kubernetes.lookups import find

@@ -14,7 +14,7 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from core import naming
+from core.ground import naming
 from local.kubernetes import strimzi_certificates as certificates
 from local.kubernetes.client import Api
 from local.kubernetes.lookups import find

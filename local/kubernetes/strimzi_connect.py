@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from core import naming
-from core.errors import InvalidInput
+from core.ground import naming
+from core.ground.errors import InvalidInput
 from local.kafka.container import (
     CLUSTER_CA_CERTS,
     CONFIG_MOUNT,

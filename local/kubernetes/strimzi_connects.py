@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 
-from core import naming
-from core.errors import InvalidInput
+from core.ground import naming
+from core.ground.errors import InvalidInput
 from local.kubernetes.client import Api, ApiError, Informer
 from local.kubernetes.lookups import find
 from local.kubernetes.strimzi_connect import (

@@ -10,8 +10,8 @@ from typing import ClassVar
 
 from kafka.errors import KafkaError
 
-from core import naming
-from core.errors import StillwaterError
+from core.ground import naming
+from core.ground.errors import StillwaterError
 from local.kubernetes.client import Api
 from local.kubernetes.strimzi_objects import Object, OperatorObjects
 

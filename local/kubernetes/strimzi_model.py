@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from core import naming
-from core.constants import STRIMZI_KAFKA_VERSIONS, TAKEN_PORTS
-from core.errors import InvalidInput
+from core.ground import naming
+from core.ground.constants import STRIMZI_KAFKA_VERSIONS, TAKEN_PORTS
+from core.ground.errors import InvalidInput
+from core.ground.quantities import quantity
 from core.health.rules import RuleSet
-from core.quantities import quantity
 
 Object = Mapping[str, Any]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from core import naming
+from core.ground import naming
 from local.kubernetes import crds
 from local.kubernetes.client import Api
 from local.kubernetes.node_object import timestamp

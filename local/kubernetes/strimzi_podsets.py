@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from core import naming
+from core.ground import naming
 from local.journal import Journal
 from local.kubernetes.client import Api, ApiError, Informer
 from local.kubernetes.lookups import has_condition

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from core import naming
-from core.errors import InvalidInput
+from core.ground import naming
+from core.ground.errors import InvalidInput
 from local.journal import Journal
 from local.kubernetes import strimzi_resources
 from local.kubernetes.client import Api

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from core import naming
+from core.ground import naming
 from local.kafka.container import (
     CLIENT_CA_CERTS,
     CLUSTER_CA_CERTS,

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from kafka.admin import AlterConfigOp, ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from core.views import ClusterView
 from handlers.adapters.kafka import KafkaAdmin
 from local.journal import Journal

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from core import naming
+from core.ground import naming
 from core.views import ClusterView
 from local.kafka.run import SMALL_HEAP_DEFAULTS
 from local.kubernetes.lookups import has_condition

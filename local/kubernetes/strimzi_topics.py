@@ -12,7 +12,7 @@ from typing import Any
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient, NewTopic
 from kafka.errors import KafkaError, UnknownTopicOrPartitionError
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from local.kubernetes.client import Api, Informer
 from local.kubernetes.strimzi_admin import admin, runs
 from local.kubernetes.strimzi_config import plain

@@ -28,7 +28,7 @@ from kafka.admin import (
 )
 from kafka.errors import KafkaError
 
-from core import naming
+from core.ground import naming
 from local.kubernetes import strimzi_certificates as certificates
 from local.kubernetes.client import Api, Informer
 from local.kubernetes.lookups import find, has_condition

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 
 # STS honours a presigned GetCallerIdentity for 15 minutes, whatever X-Amz-Expires says.
 VALID_SECONDS = 900

@@ -22,7 +22,7 @@ from urllib.parse import quote
 
 import urllib3
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from local.kubernetes.pki import Authority
 from local.kubernetes.sts import (
     AccessKeys,

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from local.kubernetes.cloud import CloudError
 
 RETRY_SECONDS = 1.0

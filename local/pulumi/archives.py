@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from local.values import Asset
 
 # The earliest date a zip can hold: the same sources make the same bytes.

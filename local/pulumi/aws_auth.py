@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from local.place import Place
 
 PATH = "/api/v1/namespaces/kube-system/configmaps"

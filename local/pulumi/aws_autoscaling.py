@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from local.pulumi.aws_adapter import (
     Adapter,
     Aws,

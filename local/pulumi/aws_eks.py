@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from local.place import Place
 from local.processes import listens
 from local.pulumi import aws_auth

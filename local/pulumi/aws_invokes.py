@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from local.environment import PARTITION
 from local.pulumi.aws_adapter import Aws
 from local.values import Properties

@@ -6,7 +6,7 @@ import base64
 import hashlib
 from typing import Any
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from local.environment import FUNCTION_URL_PATH, PARTITION
 from local.pulumi.archives import zip_bytes
 from local.pulumi.aws_adapter import (

@@ -20,7 +20,7 @@ from typing import Any
 
 import yaml
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from local.kubernetes import kubeconfig
 from local.place import PLACE_VARIABLE
 from local.processes import forget, record

@@ -19,7 +19,7 @@ import botocore.session
 import yaml
 from botocore.credentials import ReadOnlyCredentials
 
-from core.errors import InvalidInput, StillwaterError
+from core.ground.errors import InvalidInput, StillwaterError
 from local.kubernetes.client import Api, ApiError
 from local.kubernetes.eks_token import RENEW_AFTER_SECONDS, token
 

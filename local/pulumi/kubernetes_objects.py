@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from core.errors import InvalidInput, StillwaterError
+from core.ground.errors import InvalidInput, StillwaterError
 from local.kubernetes.client import Api, ApiError, Object
 from local.kubernetes.lookups import find, has_condition
 from local.values import Properties

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from local.pulumi.changes import changes
 from local.pulumi.kubernetes_helm import RELEASE_TYPE, TEMPLATE, HelmRelease, Releases
 from local.pulumi.kubernetes_login import Login, read_kubeconfig

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import yaml
 
-from core.naming import LAYERS
+from core.ground.naming import LAYERS
 from local.place import Place
 from local.processes import REPOSITORY
 

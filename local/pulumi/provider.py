@@ -19,7 +19,7 @@ import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from local.pulumi.changes import ChangeKind, PropertyChange, changes
 from local.pulumi.serving import serve
 from local.values import Properties, from_struct, to_struct, without_assets

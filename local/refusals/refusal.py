@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import hashlib
 import shutil
 from pathlib import Path
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from local.place import cache_directory
 from local.processes import Processes
 from local.tools import prerequisites

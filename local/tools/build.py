@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from local.processes import Processes
 from local.tools import prerequisites
 from local.tools.cache import making

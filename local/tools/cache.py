@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 
 # Set to `never` where everything is expected to be there: a build then fails instead of starting.
 BUILD = "STILLWATER_BUILD"

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from local.place import cache_directory
 
 MODULES = Path(__file__).resolve().parent

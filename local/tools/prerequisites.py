@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from core.errors import MissingPrerequisite
+from core.ground.errors import MissingPrerequisite
 
 # The oldest engine that runs the program; a newer one of the user's own is preferred.
 OLDEST_PULUMI = (3, 220)

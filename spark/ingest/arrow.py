@@ -26,7 +26,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from core.cost.pricing import total as exactly
-from core.errors import InvalidInput, passed_on
+from core.ground.errors import InvalidInput, passed_on
 from spark.ingest.combine import combined_lines, merged_tables, total
 from spark.ingest.control import Control
 from spark.ingest.grain import Grain

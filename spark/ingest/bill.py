@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from spark.ingest import cur, cur_names, focus, source
 from spark.ingest.delivery import Delivery, letters, readable
 from spark.ingest.files import address_of

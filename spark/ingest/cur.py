@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import NumericType
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from spark.expressions import made_once
 from spark.ingest import splits
 from spark.ingest.control import control_of, known_period

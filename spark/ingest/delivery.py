@@ -31,7 +31,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from core.errors import InvalidInput, passed_on
+from core.ground.errors import InvalidInput, passed_on
 from spark import money
 from spark.expressions import surely
 from spark.ingest.control import Control

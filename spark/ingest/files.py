@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from core.errors import InvalidInput, passed_on
+from core.ground.errors import InvalidInput, passed_on
 
 _URI = re.compile(r"^[a-z][a-z0-9+.-]*://")
 CHUNK_BYTES = 1 << 16

@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, IntegerType, StringType, StructField, StructType
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from spark.findings import ROTATIONS
 from spark.frames import first_of
 from spark.ingest.delivery import readable

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from core.errors import InvalidInput, passed_on
+from core.ground.errors import InvalidInput, passed_on
 from spark.ingest.files import Files, HadoopFiles
 from spark.tables import literal_address, quoted_name
 from spark.tag_keys import TAG_COLUMNS

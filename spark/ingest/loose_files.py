@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from spark.ingest import copies
 from spark.ingest.files import Files
 from spark.ingest.manifest import MANIFEST_SUFFIX, PARQUET, ZIP

@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.errors import InvalidInput, passed_on
+from core.ground.errors import InvalidInput, passed_on
 from spark.ingest.files import Files, fingerprint
 from spark.months import Refresh
 

@@ -11,7 +11,7 @@ import re
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from spark.findings import SAMPLES
 from spark.ingest.delivery import readable
 from spark.ingest.files import address_of

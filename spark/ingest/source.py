@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StringType, StructType
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from spark.ingest import folder_names, lines, loose_files, manifest
 from spark.ingest.files import Files, files_of, fingerprint
 from spark.ingest.workers import SLOWLY, LineByLine, require_packages, without_packages

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 
 from pyspark.sql import Row
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from spark import tables
 from spark.jobs import restated
 from spark.months import first_day_after, month_before

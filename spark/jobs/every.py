@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 
 from core.cost import pricing
 from core.cost.pricing import PriceBook
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from core.settings.facts import Facts
 from spark import frames, tables
 from spark.findings import (

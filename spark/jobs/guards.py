@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from spark import tables
 from spark.ingest.delivery import SECOND_HEADER, Delivery
 from spark.tables import UNKNOWN_PERIOD, Store

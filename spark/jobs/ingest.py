@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from core.cost.pricing import plain, total
-from core.errors import InvalidInput, StillwaterError
+from core.ground.errors import InvalidInput, StillwaterError
 from spark import frames, money, tables
 from spark.expressions import surely
 from spark.ingest.control import Control, known_period

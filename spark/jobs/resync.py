@@ -17,9 +17,9 @@ from typing import Any
 
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from core import instances
 from core.cost import economics, pricing, resync
 from core.cost.pricing import PriceBook
+from core.ground import instances
 from core.settings.facts import Facts
 from spark.findings import RESYNC, ROTATIONS, SAMPLES
 from spark.schemas import require_schema

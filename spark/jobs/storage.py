@@ -18,8 +18,8 @@ from typing import Any
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from core import instances
 from core.cost.pricing import PriceBook
+from core.ground import instances
 from core.settings.facts import Facts, Pool
 from core.volumes.growth import DAY_SECONDS, WORTH_SHRINKING, payback, room
 from core.volumes.sizing import (

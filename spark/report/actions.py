@@ -13,7 +13,7 @@ from decimal import Decimal
 
 from core.cost.economics import EBS, IN_PLACE
 from core.cost.pricing import total
-from core.naming import CLUSTER_TAG, POOL_TAG, REPLICA_SELECTOR
+from core.ground.naming import CLUSTER_TAG, POOL_TAG, REPLICA_SELECTOR
 from spark.months import first_day_after
 from spark.report.cells import slug
 from spark.report.document import Action

@@ -11,7 +11,7 @@ from datetime import date
 from decimal import Decimal
 
 from core.cost.pricing import total
-from core.naming import CLUSTER_TAG
+from core.ground.naming import CLUSTER_TAG
 from spark.months import settled_on
 from spark.transforms.attribute import Attribution
 from spark.transforms.classify import Component

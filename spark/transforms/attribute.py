@@ -22,7 +22,7 @@ class Attribution(StrEnum):
     NOBODY = "unattributed"
 
 
-# core.naming.claim: data-<volume>-<cluster>-<node pool>-<node id>
+# core.ground.naming.claim: data-<volume>-<cluster>-<node pool>-<node id>
 _CLAIM = r"^data-\d+-(.+)-(\d+)$"
 
 
@@ -79,7 +79,7 @@ def _claim() -> Column:
 
 
 def _pool_in_zone() -> Column:
-    """Return core.naming.kafka_node_pool of an instance's pool tag and its zone.
+    """Return core.ground.naming.kafka_node_pool of an instance's pool tag and its zone.
 
     A zone is told by its letter: one that is written by its id (use1-az1), or that has none, is
     no pool's. Where neither a zone nor a cluster is known the pool itself is the owner.

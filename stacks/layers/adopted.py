@@ -7,7 +7,7 @@ import pulumi_aws as aws
 
 from core.cluster.adopted import operated_kafka
 from core.cluster.adoption import Adoption, Level
-from core.naming import CLUSTER_TAG
+from core.ground.naming import CLUSTER_TAG
 from infra import iam
 from infra.adopt import Operations, OperationsArgs, refuse_others
 from infra.eks.cluster import kubernetes_provider

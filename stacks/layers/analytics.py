@@ -5,7 +5,7 @@ from __future__ import annotations
 import pulumi
 
 from core.cluster import operated
-from core.naming import FOUNDATION, OPERATIONS
+from core.ground.naming import FOUNDATION, OPERATIONS
 from infra.analytics.workspace import Analytics, AnalyticsArgs
 from infra.functions import packaging
 from infra.functions.catalogue import SAMPLES

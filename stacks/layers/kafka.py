@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pulumi
 
-from core.naming import FOUNDATION
+from core.ground.naming import FOUNDATION
 from infra.alerts.dashboards import Dashboards
 from infra.charts.strimzi import StrimziOperator
 from infra.kafka.cluster import DisruptionBudgets, Kafka, KafkaNamespace, bootstrap_servers

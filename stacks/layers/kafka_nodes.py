@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pulumi
 
 from core.cluster.network import service_cidr
-from core.naming import FOUNDATION
+from core.ground.naming import FOUNDATION
 from infra.eks.launch import ClusterAccess, image_id
 from infra.nodes.groups import BrokerNodes, BrokerNodesArgs, MachinePool
 from infra.nodes.karpenter import KarpenterNodes, KarpenterNodesArgs

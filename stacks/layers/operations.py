@@ -5,7 +5,7 @@ from __future__ import annotations
 import pulumi
 
 from core.cluster.operated import operated_cluster
-from core.naming import FOUNDATION, KAFKA, PLATFORM
+from core.ground.naming import FOUNDATION, KAFKA, PLATFORM
 from infra.adopt import IncidentFunctions
 from infra.functions import packaging
 from infra.functions.definition import Scope

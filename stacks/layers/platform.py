@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pulumi
 
-from core import naming
-from core.naming import FOUNDATION
+from core.ground import naming
+from core.ground.naming import FOUNDATION
 from infra.charts.autoscaler import ClusterAutoscaler
 from infra.charts.karpenter import Karpenter
 from infra.charts.lbc import LoadBalancerController

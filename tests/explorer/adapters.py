@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from core.availability.leaders import Order, Partition
 from core.availability.operator import OperatorView
+from core.ground.placement import PodNeeds
 from core.incidents.actions import HookResult
 from core.incidents.observation import (
     BudgetView,
@@ -24,7 +25,6 @@ from core.incidents.observation import (
     PodView,
     StatusView,
 )
-from core.placement import PodNeeds
 from core.views import ClusterView
 from handlers.adapters.pods import Scrapes
 from tests.explorer import agenda, handler, nature, operator, rules

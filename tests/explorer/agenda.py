@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from math import ceil
 
-from core.naming import DRAIN_HOOK
+from core.ground.naming import DRAIN_HOOK
 from tests.explorer.limits import VISIBILITY
 from tests.explorer.world import Key, Message, World
 

@@ -7,7 +7,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from core.availability.lease import LeaseDecision
-from core.errors import Conflict, StillwaterError
+from core.ground.errors import Conflict, StillwaterError
 from handlers.incidents.door import TOKEN_HEADER
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from core.availability.lease import Lease
-from core.errors import Conflict
+from core.ground.errors import Conflict
 from core.incidents.record import Incident
 from handlers.store.records import Record
 from tests.explorer import releases, rules

@@ -15,7 +15,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from handlers.adapters import metrics
 from handlers.eviction.gate import Gate
 from tests.explorer import (

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from core.availability.lease import Lease
+from core.ground.naming import managed_tag
 from core.incidents.actions import OWN, Level
 from core.incidents.observation import (
     GroupView,
@@ -24,7 +25,6 @@ from core.incidents.observation import (
     cluster_ownership,
 )
 from core.incidents.record import Incident
-from core.naming import managed_tag
 from core.rotation.run_record import Throttle
 from core.views import ClusterView, Doubt, PartitionView, VoterView
 from tests.explorer import partitions

@@ -8,7 +8,7 @@ from http import HTTPStatus
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-from core.errors import Conflict
+from core.ground.errors import Conflict
 from local.kubernetes.client import Api, ApiError
 from local.kubernetes.lookups import find
 

@@ -1,6 +1,7 @@
 """For every alert: what Prometheus would hold when it must fire, what it says then, and when not.
 
-Series carry the names that node pools really give: pods, claims and pod sets come from core.naming.
+Series carry the names that node pools really give: pods, claims and pod sets come from
+core.ground.naming.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from core import naming
+from core.ground import naming
 
 CLUSTER, NAMESPACE, SECONDS_PER_DAY = "orders", "kafka", 86_400
 CONNECT = naming.connect(CLUSTER)

@@ -13,8 +13,8 @@ from kafka.admin import KafkaAdminClient
 from kafka.errors import TopicAlreadyExistsError, UnknownTopicOrPartitionError
 from rich.console import Console
 
-from core import naming
-from core.errors import StillwaterError
+from core.ground import naming
+from core.ground.errors import StillwaterError
 from core.incidents.record import Incident
 from core.views import ClusterView
 from handlers.adapters.kafka import Access, KafkaAdmin

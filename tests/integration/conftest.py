@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from core.naming import FOUNDATION, LAYERS
+from core.ground.naming import FOUNDATION, LAYERS
 from local import twin as twins
 from local.commands.layers import Provisioned, TwinLayers
 from local.commands.setup import prepare_tools

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import urllib3
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from core.health.connect import Mode, RestResponse, Worker, worker_verdict
 from core.health.verdict import HealthVerdict
 from handlers.adapters.kafka import KafkaAdmin

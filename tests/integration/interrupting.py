@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cli.engine.events import EngineStep, LayerFailed, LayerResult
 from cli.engine.layers import Layers
-from core.naming import LAYERS
+from core.ground.naming import LAYERS
 from local.processes import forget, record
 from local.pulumi.project import twin_project
 from local.twin import Twin

@@ -21,7 +21,7 @@ from typing import Any
 
 import yaml
 
-from core import naming
+from core.ground import naming
 from local.kubernetes.client import Api, ApiError
 from local.processes import Child, Processes
 from local.tools import chart_path, tool_path

@@ -20,13 +20,13 @@ from typing import Any, cast
 import anyio
 import uvicorn
 
-from core import naming
 from core.cluster import ClusterSpec
 from core.cluster.operated import operated_cluster
 from core.gate import GateAnswer, RemovalRequest
+from core.ground import naming
+from core.ground.placement import PodNeeds
 from core.incidents.observation import BudgetView, InstanceView, NodeClaim, NodeView, PodView
 from core.incidents.record import Incident, State
-from core.placement import PodNeeds
 from core.views import ClusterView
 from handlers.adapters.eks import EksApi
 from handlers.adapters.kubernetes import EksClaimEnds, EksNodeClaims, EksNodes

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from core import naming
+from core.ground import naming
 from local.demo import spec as demo_spec
 from local.kubernetes.client import Api, ApiError
 from local.twin import Twin

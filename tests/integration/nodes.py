@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from core.naming import EBS_CSI_DRIVER
+from core.ground.naming import EBS_CSI_DRIVER
 from local import environment
 from local.journal import read as read_journal
 from local.kubernetes.client import Api, ApiError

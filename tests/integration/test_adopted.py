@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from cli.engine.layers import Layers
+from core.ground.naming import CLUSTER_TAG, OPERATIONS
 from core.incidents.actions import WATCHED
-from core.naming import CLUSTER_TAG, OPERATIONS
 from handlers.store.ledger import DynamoLedger
 from local import environment
 from local import twin as twins

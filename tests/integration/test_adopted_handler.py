@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from cli.engine.layers import Layers
-from core.naming import OPERATIONS
+from core.ground.naming import OPERATIONS
 from handlers.store.ledger import DynamoLedger
 from local import environment
 from local import twin as twins

@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 
 from cli.engine.layers import Layers
 from cli.main import app
+from core.ground.naming import CLUSTER_TAG, OPERATIONS
 from core.incidents.record import Incident, State
-from core.naming import CLUSTER_TAG, OPERATIONS
 from handlers.store.ledger import DynamoLedger, rounds
 from local import environment, journal
 from local import twin as twins

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import pytest
 
-from core import naming
+from core.ground import naming
 from core.incidents.observation import CLAIM_TAG
 from core.zones.incident import ZoneIncident, ZoneState
 from handlers.store.freezes import LedgerFreezes

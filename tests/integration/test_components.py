@@ -13,7 +13,7 @@ import yaml
 
 from cli.engine.events import LayerFailed
 from cli.engine.layers import Layers
-from core.naming import CLUSTER_TAG
+from core.ground.naming import CLUSTER_TAG
 from infra.package.host import schema
 from local import environment
 from local.twin import Twin

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from core import naming
 from core.cluster import Topic, parse
 from core.cluster.rights import clients
-from core.constants import CONNECT_REST_PORT
+from core.ground import naming
+from core.ground.constants import CONNECT_REST_PORT
 from core.health.verdict import PartKind
 from infra.alerts.metrics import KAFKA_ALLOW
 from infra.kafka.connect import connect_spec

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from core import naming
+from core.ground import naming
 from core.incidents.record import Incident, State
 from core.incidents.sweep import AGENT, ALONE_SECONDS, YOUNG_SECONDS
 from core.views import ClusterView

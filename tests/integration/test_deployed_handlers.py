@@ -11,9 +11,9 @@ from uuid import uuid4
 import pytest
 from botocore.credentials import ReadOnlyCredentials
 
-from core.constants import TICKS_MAX_RECEIVE_COUNT
-from core.fields import digest
-from core.naming import NODE_POOL_LABEL
+from core.ground.constants import TICKS_MAX_RECEIVE_COUNT
+from core.ground.fields import digest
+from core.ground.naming import NODE_POOL_LABEL
 from local import environment
 from local.aws.mappings import WAIT_SECONDS
 from local.demo import spec as demo_spec

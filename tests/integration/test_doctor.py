@@ -19,8 +19,8 @@ import pytest
 
 from cli.doctor.examine import Diagnosis, examine
 from cli.target import find_twin
-from core import naming
 from core.checks.finding import Finding, Weight
+from core.ground import naming
 from local.demo import spec as demo_spec
 from local.kubernetes.client import ApiError
 from local.place import PLACE_VARIABLE

@@ -14,7 +14,7 @@ from rich.console import Console
 from cli.engine.events import EngineStep
 from cli.kafka_layer import Teardown
 from cli.provision import Asked
-from core.naming import KAFKA, LAYERS
+from core.ground.naming import KAFKA, LAYERS
 from local.commands.app import run_layers
 from local.commands.layers import TwinLayers
 from local.demo import spec as demo_spec

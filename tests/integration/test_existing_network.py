@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from cli.engine.layers import Layers
-from core.naming import FOUNDATION
+from core.ground.naming import FOUNDATION
 from local.demo import spec as demo_spec
 from local.pulumi.project import twin_project
 from local.twin import Twin

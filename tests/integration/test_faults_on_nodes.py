@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from core import naming
 from core.cluster.rights import FUNCTION_CALLS
+from core.ground import naming
 from core.incidents.record import Incident, State
 from local import environment
 from local.aws.instances import MARKET_TAG

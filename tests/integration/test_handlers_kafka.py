@@ -15,7 +15,7 @@ import pytest
 from kafka.admin import KafkaAdminClient, NewTopic
 
 from core.availability.consent import check_returned, may_leave
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from core.views import ClusterView
 from handlers.adapters.kafka import KafkaAdmin
 from local.kafka import jars

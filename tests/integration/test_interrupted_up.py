@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from cli.engine.events import LayerResult
-from core.naming import FOUNDATION
+from core.ground.naming import FOUNDATION
 from local.demo import spec as demo_spec
 from local.twin import Twin
 from tests.integration import leftovers

@@ -9,7 +9,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError, TopicAuthorizationFailedError
 
-from core import naming
+from core.ground import naming
 from local.demo import clients, load
 from local.demo import spec as demo_spec
 from local.demo.clients import CONSUMER, PRODUCER, WATCHER

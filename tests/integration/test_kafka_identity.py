@@ -34,8 +34,8 @@ from kafka.errors import KafkaError, TopicAuthorizationFailedError
 
 from core.availability.wholeness import rights_for
 from core.cluster.rights import FUNCTION_CALLS
-from core.errors import StillwaterError
-from core.naming import cluster_ca_secret, function_user
+from core.ground.errors import StillwaterError
+from core.ground.naming import cluster_ca_secret, function_user
 from core.settings.functions import KafkaIdentity
 from handlers.adapters.eks import EksApi
 from handlers.adapters.kafka import KafkaAdmin

@@ -17,7 +17,7 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
-from core import naming
+from core.ground import naming
 from local import environment
 from local.kafka import container, jars
 from local.kubernetes import kafka_container, strimzi_resources

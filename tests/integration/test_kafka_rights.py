@@ -37,7 +37,7 @@ from core.availability.wholeness import (
     KafkaResource,
     rights_for,
 )
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from core.health.kafka import partitions_verdict
 from core.rotation.run_record import Throttle
 from core.views import ClusterView

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from core.naming import ZONE_LABEL
+from core.ground.naming import ZONE_LABEL
 from local import environment
 from local.processes import start_time_ticks
 from local.tools import chart_path, tool_path

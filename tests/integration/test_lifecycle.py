@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import Conflict
+from core.ground.errors import Conflict
 from local import place as places
 from local.place import PLACE_VARIABLE, Place, cache_directory, check_addresses
 from tests.integration.waiting import PATIENCE_SECONDS

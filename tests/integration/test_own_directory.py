@@ -11,7 +11,7 @@ from rich.console import Console
 from cli import provision
 from cli.project.init import Given, init
 from cli.project.release import Origin
-from core.naming import FOUNDATION
+from core.ground.naming import FOUNDATION
 from infra.spec import ROOT
 from local.demo import spec as demo_spec
 from local.twin import Twin

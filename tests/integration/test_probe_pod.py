@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 import yaml
 
-from core import naming
-from core.naming import KAFKA
+from core.ground import naming
+from core.ground.naming import KAFKA
 from core.settings.probe import FAILED, PORT, SECONDS
 from local.commands.layers import TwinLayers
 from local.demo import spec as demo_spec

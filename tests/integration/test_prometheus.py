@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 import urllib3
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from core.volumes import series
 from core.volumes.series import Whose
 from handlers.adapters.fill import PrometheusVolumes

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from cli.rotate import Rotations
-from core.naming import TWIN_ENVIRONMENT
-from core.naming import claim as claim_name
+from core.ground.naming import TWIN_ENVIRONMENT
+from core.ground.naming import claim as claim_name
 from core.rotation.run_record import Phase, Run, RunState
 from core.settings import prometheus_address
 from core.settings.probe import ProbeBudget

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from core import naming
 from core.cluster import Storage
+from core.ground import naming
 from infra.kafka.storage import attributes_class
 from local.demo import spec as demo_spec
 from local.kubernetes.lookups import find

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from cli.rotate import Rotations
+from core.ground.naming import TWIN_ENVIRONMENT
 from core.incidents.record import State
-from core.naming import TWIN_ENVIRONMENT
 from core.rotation.run_record import Phase, Run, RunState
 from handlers.store.ledger import rounds
 from local.aws.root_volumes import TROUBLE_TAG

@@ -18,8 +18,8 @@ from kafka.errors import TopicAlreadyExistsError
 from rich.console import Console
 
 from cli.rotate import Rotations, selection, show_plan
-from core.errors import InvalidInput
-from core.naming import TWIN_ENVIRONMENT
+from core.ground.errors import InvalidInput
+from core.ground.naming import TWIN_ENVIRONMENT
 from local.place import PLACE_VARIABLE
 from tests.integration.cluster import BROKERS, CONTROLLERS, Cluster
 

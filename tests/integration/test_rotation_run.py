@@ -12,7 +12,7 @@ from rich.console import Console
 
 from cli.incidents import verify
 from cli.rotate import Rotations
-from core.naming import TWIN_ENVIRONMENT
+from core.ground.naming import TWIN_ENVIRONMENT
 from core.rotation.run_record import Phase, Run, RunState
 from local.place import PLACE_VARIABLE
 from tests.integration.cluster import Cluster

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from core import naming
+from core.ground import naming
 from core.incidents.record import Incident, State
 from local.demo import result
 from local.demo import rotation as demo

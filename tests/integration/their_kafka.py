@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from core.availability.wholeness import MOVING_LEADERS, READING, THROTTLING, rights_for
-from core.naming import EBS_CSI_DRIVER
+from core.ground.naming import EBS_CSI_DRIVER
 from local import environment
 from local.demo import clients
 from local.kubernetes.client import ApiError

@@ -18,9 +18,9 @@ from typing import Any
 import boto3
 from kafka import KafkaProducer
 
-from core import naming
 from core.cost import pricing
-from core.errors import Conflict
+from core.ground import naming
+from core.ground.errors import Conflict
 from core.rotation.run_record import NodeTurn, Options, Run, open_run
 from core.settings.volumes import VolumesSettings
 from core.volumes.views import FillSample, History

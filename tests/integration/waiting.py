@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 
 T = TypeVar("T")
 

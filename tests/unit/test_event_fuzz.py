@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from core.events import GroupNotice, Ignored, Interruption, VolumeNotice, ZoneNotice, parse
-from core.fields import readable
+from core.ground.fields import readable
 from handlers import interruption
 from handlers.incidents.reception import LONGEST_KEPT
 from tests.effort import EFFORT

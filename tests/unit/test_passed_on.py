@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import LONGEST, one_line, passed_on
+from core.ground.errors import LONGEST, one_line, passed_on
 from spark.ingest.delivery import complaint
 
 REPOSITORY = Path(__file__).parents[2]

@@ -29,7 +29,7 @@ function el(tag, attributes, ...children) {
   return made;
 }
 
-// The same two largest units as core.words.span; no line ends between a figure and its unit.
+// The same two largest units as core.ground.words.span; no line ends between a figure and its unit.
 function span(seconds) {
   const whole = Math.max(0, Math.round(seconds));
   const units = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];

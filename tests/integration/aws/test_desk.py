@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cli.target import Cluster
-from core import naming
+from core.ground import naming
 from tests import browser, desk_data, served_desk
 from tests.contrast import too_faint
 from tests.integration.aws.cloud import Cloud

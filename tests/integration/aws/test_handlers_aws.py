@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from botocore.credentials import ReadOnlyCredentials
 
-from core.errors import Conflict
+from core.ground.errors import Conflict
 from core.incidents.actions import HookResult
 from core.incidents.joining import open_incident
 from core.incidents.observation import cluster_ownership

@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from core import naming
+from core.ground import naming
 from core.incidents.observation import BudgetView
 from handlers.adapters.eks import EksApi
 from handlers.adapters.kubernetes import EksNodes

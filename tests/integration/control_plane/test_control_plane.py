@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from local.kubernetes import control_plane
 from local.kubernetes.client import Api, ApiError
 from local.place import Place, claim_place

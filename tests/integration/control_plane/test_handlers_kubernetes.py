@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from core.incidents.observation import NodeView
 from handlers.adapters.eks import EksApi
 from handlers.adapters.kubernetes import EksNodes

@@ -13,12 +13,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from core.fields import epoch
 from core.gate import Wish
+from core.ground.fields import epoch
+from core.ground.window import DAYS
 from core.incidents.observation import DEADLINE_ANNOTATION, DISRUPTED_TAINT, DO_NOT_DISRUPT
 from core.incidents.record import NodeDisruption, State
 from core.rotation.run_record import RunState
-from core.window import DAYS
 from infra.nodes.karpenter import budgets
 from local.twin import Twin
 from tests.integration import karpenter_kwok as kwok

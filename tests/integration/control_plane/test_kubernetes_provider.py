@@ -15,7 +15,7 @@ import pytest
 from botocore.credentials import ReadOnlyCredentials
 from pulumi import automation
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from local.kubernetes import control_plane
 from local.kubernetes.client import ApiError
 from local.pulumi.kubernetes_login import PATIENCE_SECONDS, Login, read_kubeconfig

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from core import naming
+from core.ground import naming
 from infra.functions.catalogue import tick_limits, volumes_limits
 from infra.functions.definition import WriteLimit
 from local.kubernetes import crds

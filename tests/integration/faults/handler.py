@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+from core.ground.naming import DRAIN_HOOK, GATE_HOOK
 from core.incidents.joining import ask_release
 from core.incidents.record import State
-from core.naming import DRAIN_HOOK, GATE_HOOK
 from tests.integration.faults.messages import check_rotated
 from tests.integration.faults.outages import refusing
 from tests.integration.faults.table import case

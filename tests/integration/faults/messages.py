@@ -7,8 +7,8 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
+from core.ground.naming import DRAIN_HOOK
 from core.incidents.record import State
-from core.naming import DRAIN_HOOK
 from tests.integration.faults.points import first_times
 from tests.integration.faults.table import case
 from tests.integration.faults.taps import Call

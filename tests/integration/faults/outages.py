@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
+from core.ground.naming import GATE_HOOK
 from core.incidents.record import State
-from core.naming import GATE_HOOK
 from tests.integration.faults.messages import check_rotated
 from tests.integration.faults.table import case
 from tests.integration.faults.taps import AWS, Call, throttling_error, timeout_error

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from core.availability.lease import valid_holder
+from core.ground.naming import GATE_HOOK
 from core.incidents.actions import HookResult
 from core.incidents.record import Incident
-from core.naming import GATE_HOOK
 from handlers.store.ledger import Ledger, rounds
 from tests.integration.faults.machinery import RUNS, Machinery
 from tests.integration.faults.taps import Call

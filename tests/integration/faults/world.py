@@ -20,10 +20,10 @@ from typing import Any
 
 import pytest
 
-from core.constants import EVENTS_MAX_RECEIVE_COUNT, TICKS_MAX_RECEIVE_COUNT
+from core.ground.constants import EVENTS_MAX_RECEIVE_COUNT, TICKS_MAX_RECEIVE_COUNT
+from core.ground.naming import DRAIN_HOOK, GATE_HOOK
 from core.incidents.observation import Policy
 from core.incidents.record import Incident, State
-from core.naming import DRAIN_HOOK, GATE_HOOK
 from handlers import interruption, sweep, tick
 from handlers.store.ledger import rounds
 from local import environment

@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from local.tools import chart_path, tool_path
 from local.tools.catalogue import CHARTS
 from tests.unit.infra.recording import Recorded, Resource

@@ -14,7 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from core.cost.pricing import plain, total
-from core.errors import InvalidInput, StillwaterError
+from core.ground.errors import InvalidInput, StillwaterError
 from spark import tables
 from spark.ingest import bill
 from spark.jobs import cost, ingest

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from local.bills import bulk
 from spark import tables
 from spark.ingest import arrow, bill

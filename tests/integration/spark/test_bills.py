@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from spark.ingest import bill
 from spark.ingest.control import Control
 from spark.jobs import ingest

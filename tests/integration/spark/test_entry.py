@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from core.settings import facts
 from local.bills.cluster import ClusterBill, lines
 from local.bills.export import write

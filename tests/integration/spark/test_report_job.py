@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from core.cost import pricing
 from core.cost.price_list import disagreements
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from local.bills import cluster as bills
 from local.bills import export
 from local.bills.line import BillLine

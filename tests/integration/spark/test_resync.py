@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from core.cost import pricing
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from spark.ingest import history, metrics
 from spark.jobs import resync
 from spark.report.next_rotation import forecast

@@ -31,7 +31,9 @@ def test_a_java_that_ends_in_the_middle_is_one_sentence_with_a_remedy(tmp_path: 
         timeout=120,
     )
     last = done.stderr.strip().splitlines()[-1]
-    assert last.startswith("core.errors.StillwaterError: Spark's Java ended in the middle of its")
+    assert last.startswith(
+        "core.ground.errors.StillwaterError: Spark's Java ended in the middle of its"
+    )
     assert "exit code -9" in last
     assert "1g of memory are too little" in last
     assert last.endswith("Read fewer months at a time (--month), or use a cluster (--on emr).")

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql.types import BooleanType, StringType, StructField, StructType
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from spark import money
 from spark.ingest import bill
 from spark.schemas import COST, IS_UNREADABLE, LINE_KEYS, MONEY, require_schema

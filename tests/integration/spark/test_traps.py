@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from core.errors import InvalidInput
-from core.naming import CLUSTER_TAG
+from core.ground.errors import InvalidInput
+from core.ground.naming import CLUSTER_TAG
 from local.aws.billing import seconds_in_month
 from local.bills.cluster import Broker, ClusterBill, hour_lines, lines
 from local.bills.export import Layout, write

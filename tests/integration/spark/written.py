@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from spark import tables
 from spark.ingest import bill
 from spark.jobs import ingest

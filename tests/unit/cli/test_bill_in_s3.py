@@ -14,7 +14,7 @@ from moto import mock_aws
 from pyspark.sql import Row
 
 from cli import bill_in_s3
-from core.errors import InvalidInput, StillwaterError
+from core.ground.errors import InvalidInput, StillwaterError
 from spark import schemas, tables
 from spark.ingest import manifest
 from spark.ingest.files import LocalFiles, fingerprint

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from cli.main import app
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, description
 
 EXAMPLE = Path(__file__).parents[3] / "stacks" / "config" / "clusters" / "example.yaml"

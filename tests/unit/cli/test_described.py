@@ -8,7 +8,7 @@ import pytest
 
 from cli import target
 from cli.target import Cluster
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 
 ONE = """
 adopt:

@@ -13,7 +13,7 @@ from moto import mock_aws
 
 from cli import emr
 from cli.emr import JobRun
-from core.errors import InvalidInput, StillwaterError
+from core.ground.errors import InvalidInput, StillwaterError
 from spark import entry, findings, tables
 from spark.tables import Table
 

@@ -14,7 +14,7 @@ from pulumi.automation import OpType
 from cli.engine.command import EngineCommand
 from cli.engine.events import OTHERWISE, EngineStep, EngineWatch, LayerFailed
 from cli.engine.layers import Layers
-from core.errors import MissingPrerequisite
+from core.ground.errors import MissingPrerequisite
 from local.place import Place
 from local.pulumi import bin as engine_bin
 from local.pulumi.project import twin_project

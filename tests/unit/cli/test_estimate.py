@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from cli.main import app
 from core.cost import pricing
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "stacks" / "config" / "clusters" / "example.yaml"
 

@@ -16,7 +16,7 @@ from cli import health as command
 from cli.main import app
 from cli.target import Cluster
 from cli.watching import Pace
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from core.health.verdict import Health, HealthVerdict, Part, PartKind, cluster_health, document
 from tests.every_case import every_case
 from tests.unit.infra.programs import spec

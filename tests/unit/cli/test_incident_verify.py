@@ -11,7 +11,7 @@ from rich.console import Console
 
 from cli.incidents import verify
 from cli.target import Cluster
-from core.errors import InvalidInput, StillwaterError
+from core.ground.errors import InvalidInput, StillwaterError
 from core.incidents.record import Incident, State, Transition
 from handlers.store.archive import archive_line
 from tests.unit.handlers.fakes import OLD

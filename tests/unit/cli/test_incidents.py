@@ -17,7 +17,7 @@ from cli import incidents as command
 from cli.moments import moment_of, seconds_of
 from cli.target import Cluster, readable_ledger
 from cli.watching import Pace
-from core.errors import Conflict, InvalidInput, StillwaterError
+from core.ground.errors import Conflict, InvalidInput, StillwaterError
 from core.incidents.record import Incident, State
 from tests.unit.core.slack.test_incident_thread import AT, incident
 from tests.unit.handlers.tables import REGION, TABLE, make_table

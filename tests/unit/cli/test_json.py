@@ -18,7 +18,7 @@ from cli.engine.events import HIDDEN, Difference, LayerResult, Operation, Resour
 from cli.main import app
 from cli.project import release
 from cli.project.release import Origin
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from reference import command_line
 from tests.every_case import every_case
 from tests.unit.cli.forked import COMMAND, run_forked

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cli.kafka_layer import wait_until_settled
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from infra.eks.api import Api
 from tests.unit.infra.programs import spec
 

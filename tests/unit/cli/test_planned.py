@@ -12,7 +12,7 @@ from rich.console import Console
 
 from cli import planned
 from cli.engine.events import HIDDEN, Changes, LayerResult, kind_of
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from tests.every_case import every_case
 from tests.unit.cli.keyboard import Keyboard
 

@@ -18,7 +18,7 @@ from cli.main import app
 from cli.prices import fetch
 from cli.stack_settings import Project
 from core.cost import pricing
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from tests.unit.core.cost.offers import as_csv, as_json
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "stacks" / "config" / "clusters" / "example.yaml"

@@ -15,8 +15,8 @@ from cli import aws, kafka_layer, provision, stack_settings
 from cli.engine.events import EngineStep, LayerResult, Operation, ResourceChange
 from cli.engine.layers import RunScope
 from cli.stack_settings import DescribedEnvironment, Project
-from core.errors import InvalidInput, StillwaterError
-from core.naming import FOUNDATION, KAFKA, LAYERS
+from core.ground.errors import InvalidInput, StillwaterError
+from core.ground.naming import FOUNDATION, KAFKA, LAYERS
 from infra.eks.api import ApiError
 from tests.unit.cli.keyboard import Keyboard
 from tests.unit.infra.programs import ZONES, spec

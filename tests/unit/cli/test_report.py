@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from cli import report
 from cli.main import app
 from core.cluster.report_facts import report_facts
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from core.settings import facts
 from infra.spec import read
 

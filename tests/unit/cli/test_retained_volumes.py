@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cli.kafka_layer import VOLUMES, delete_retained, retained_volumes
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from infra.eks.api import Api
 
 

@@ -18,9 +18,9 @@ from cli.commands.act import rotate
 from cli.rotate import Rotations, render_plan
 from cli.target import Cluster
 from cli.watching import Pace
-from core.errors import InvalidInput, StillwaterError
+from core.ground.errors import InvalidInput, StillwaterError
+from core.ground.words import span
 from core.rotation.run_record import Options, Phase, Run, RunState, open_run
-from core.words import span
 from tests.every_case import every_case
 from tests.unit.core.availability.clusters import turn_of
 from tests.unit.handlers.tables import REGION

@@ -10,7 +10,7 @@ import pytest
 
 from cli.rotate import plan_page, run_page
 from cli.terminal import write_page
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from core.rotation.run_record import Options, Phase, open_run
 from tests.unit.core.availability.clusters import turn_of
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from cli.stack_settings import Project, project_at, read_described, require
-from core.errors import InvalidInput
-from core.naming import LAYERS
+from core.ground.errors import InvalidInput
+from core.ground.naming import LAYERS
 from infra.spec import ROOT
 from tests.unit.infra.programs import description
 

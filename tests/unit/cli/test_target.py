@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from cli.aws import NO_CREDENTIALS
 from cli.main import app
 from cli.target import find_twin
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from local import place as places
 from local import twin
 from local.demo import spec as demo_spec

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cli.kafka_layer import BEFORE_BROKERS, BINDINGS, delete_init_bindings, let_brokers_go
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from infra.eks.api import Api
 from local.kubernetes.client import ApiError
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from cli import volumes
 from cli.target import Cluster
 from core.cluster import parse
-from core.errors import InvalidInput, StillwaterError
+from core.ground.errors import InvalidInput, StillwaterError
 from core.volumes.sizing import Gp3
 from core.volumes.views import History, Modification, ModificationState
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from cli import report
 from cli.main import app
-from core.errors import InvalidInput, MissingPrerequisite, StillwaterError
+from core.ground.errors import InvalidInput, MissingPrerequisite, StillwaterError
 from local.spark import iceberg
 
 NAMESPACE = report.NAMESPACE

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from cli import zones as command
 from cli.main import app
 from cli.target import Cluster
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from core.zones.incident import LostZone
 from handlers.store.freezes import LedgerFreezes
 from handlers.store.ledger import SHIFT_MESSAGE

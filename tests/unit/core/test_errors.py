@@ -1,10 +1,10 @@
-"""core.errors: one family, complete sentences."""
+"""core.ground.errors: one family, complete sentences."""
 
 from __future__ import annotations
 
 import pytest
 
-from core.errors import Conflict, InvalidInput, MissingPrerequisite, StillwaterError
+from core.ground.errors import Conflict, InvalidInput, MissingPrerequisite, StillwaterError
 
 
 @pytest.mark.parametrize("kind", [InvalidInput, MissingPrerequisite, Conflict])

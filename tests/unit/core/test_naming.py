@@ -1,10 +1,10 @@
-"""core.naming repeats Strimzi's and AWS's names exactly."""
+"""core.ground.naming repeats Strimzi's and AWS's names exactly."""
 
 from __future__ import annotations
 
 import pytest
 
-from core import naming
+from core.ground import naming
 from tests.every_case import every_case
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from core.placement import (
+from core.ground.placement import (
     VOLUME_SLOTS,
     allocatable_of,
     barrier,

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from core.quantities import heap, quantity
+from core.ground.quantities import heap, quantity
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from core.availability.lease import Lease
+from core.ground.stored import UNREAD, as_document, field_values, unread_keys
 from core.incidents import joining, record
 from core.incidents.record import Incident, InPlace, ScheduledChange, State
 from core.rotation import run_record
 from core.rotation.run_record import NodeTurn, Note, Options, Phase, Replication, Run, RunState
 from core.slack import incident_thread
 from core.slack.incident_thread import Thread
-from core.stored import UNREAD, as_document, field_values, unread_keys
 from core.volumes import deciding, views
 from core.volumes.deciding import Absences
 from core.volumes.sizing import Gp3

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.window import DAYS, Window, start_of
+from core.ground.window import DAYS, Window, start_of
 from tests.every_case import every_case
 
 HOUR = 3600.0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from core import instances
 from core.cost import pricing
+from core.ground import instances
 from tests.unit.docs import markdown
 
 GUIDE = markdown.REPOSITORY / "docs" / "how-to" / "choose-instance-types.md"

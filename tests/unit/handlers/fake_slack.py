@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from core.errors import Conflict
+from core.ground.errors import Conflict
 from core.slack.incident_thread import Message, Thread
 from handlers.adapters.slack import Posted
 

@@ -12,7 +12,9 @@ from typing import Any
 
 from core.availability.leaders import Order, Partition
 from core.availability.operator import KafkaConditions, OperatorView
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
+from core.ground.naming import managed_tag
+from core.ground.placement import PodNeeds
 from core.incidents.actions import HookResult
 from core.incidents.observation import (
     BudgetView,
@@ -27,8 +29,6 @@ from core.incidents.observation import (
     StatusView,
     cluster_ownership,
 )
-from core.naming import managed_tag
-from core.placement import PodNeeds
 from core.rotation.run_record import Throttle
 from core.rotation.selection import Launched
 from core.views import ClusterView

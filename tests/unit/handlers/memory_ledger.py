@@ -6,7 +6,7 @@ import functools
 from dataclasses import replace
 
 from core.availability.lease import Lease, LeaseDecision, begin, grant, release
-from core.errors import Conflict
+from core.ground.errors import Conflict
 from core.incidents.record import Incident, from_json, to_json
 
 

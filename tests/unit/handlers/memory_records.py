@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from core.errors import Conflict
+from core.ground.errors import Conflict
 from handlers.store.records import Record
 
 

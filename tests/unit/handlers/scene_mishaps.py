@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from core.availability.lease import Lease
 from core.availability.operator import Revisions
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from core.incidents.observation import GroupView
 from core.incidents.record import Incident
 from tests.unit.handlers.announced import ec2_event

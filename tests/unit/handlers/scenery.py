@@ -13,7 +13,7 @@ from functools import partial
 from botocore.exceptions import ClientError
 
 from core.availability.lease import Lease
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from core.incidents.observation import PodView
 from core.incidents.record import Incident, State
 from core.views import ClusterView, Doubt

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from core.availability.lease import valid_holder
-from core.errors import Conflict
+from core.ground.errors import Conflict
 from core.incidents.actions import ForwardDrain, TakeLease, TerminateInGroup
 from core.incidents.record import Release, State
 from handlers.adapters.aws import tick_message

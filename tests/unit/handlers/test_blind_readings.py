@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from core.incidents.decide import BLIND_SECONDS
 from core.incidents.record import State
 from core.views import Doubt

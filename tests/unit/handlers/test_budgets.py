@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from core.availability.lease import party_name
-from core.errors import Conflict
+from core.ground.errors import Conflict
 from core.incidents.consenting import wrongly_open
 from core.incidents.observation import BudgetView, PodView
 from core.incidents.record import State

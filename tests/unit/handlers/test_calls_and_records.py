@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from core.errors import Conflict, StillwaterError
+from core.ground.errors import Conflict, StillwaterError
 from core.incidents.record import Incident
 from handlers.incidents.act import freeze
 from tests.announcements import BODIES

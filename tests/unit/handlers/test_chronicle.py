@@ -11,14 +11,14 @@ import pytest
 from aws_lambda_powertools.metrics import EphemeralMetrics
 from botocore.exceptions import EndpointConnectionError
 
-from core.incidents.record import State
-from core.metric_names import (
+from core.ground.metric_names import (
     CALLING,
     INCIDENTS_LOST,
     INCIDENTS_OPENED,
     INCIDENTS_RETAINED,
     LEDGER_ERRORS,
 )
+from core.incidents.record import State
 from handlers.adapters import metrics
 from handlers.store.ledger import DynamoLedger
 from handlers.store.notifying import Stories

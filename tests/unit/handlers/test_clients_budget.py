@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core.availability.budget import Spent
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from core.settings.probe import FAILED, ProbeBudget
 from handlers.adapters.prometheus import Prometheus
 from handlers.rotation.clients_budget import ClientsBudget

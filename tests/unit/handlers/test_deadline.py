@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from core.errors import StillwaterError
-from core.unknown import Unknown
+from core.ground.errors import StillwaterError
+from core.ground.unknown import Unknown
 from handlers.adapters.calls import first_of, within
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from tests.every_case import every_case
 from tests.unit.handlers.fakes import NEW, OLD
 from tests.unit.handlers.station import Station

@@ -13,7 +13,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from core.volumes.series import HOUR_SECONDS, WANTED, Whose, sample_key
 from handlers.adapters.prometheus import Prometheus
 from handlers.adapters.sample_files import S3SampleFiles

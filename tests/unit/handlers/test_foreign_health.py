@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from core.availability.operator import KafkaConditions
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
+from core.ground.unknown import Unknown
 from core.health.examination import Expected, Seen, parts, roles_wanted
 from core.health.verdict import ClusterHealth, Health, cluster_health
-from core.unknown import Unknown
 from handlers.adapters import claims
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.pods import pod_seen

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core.availability.leaders import HEALTH_ISSUE
-from core.errors import Conflict
+from core.ground.errors import Conflict
 from core.zones.incident import LostZone
 from handlers.store.freezes import LedgerFreezes
 from tests.every_case import every_case

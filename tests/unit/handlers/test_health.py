@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from core.availability.operator import KafkaConditions
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
+from core.ground.metric_names import CLUSTER_HEALTH
 from core.health.connect import RestResponse
 from core.health.examination import Expected, roles_wanted
 from core.health.node import Metric, parse
 from core.health.pods import PodSeen
-from core.metric_names import CLUSTER_HEALTH
 from core.views import ClusterView
 from handlers.adapters import metrics
 from handlers.adapters.pods import Scrapes

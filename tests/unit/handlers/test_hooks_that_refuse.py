@@ -9,8 +9,8 @@ from itertools import permutations
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from core.errors import Conflict
 from core.events import Interruption, parse
+from core.ground.errors import Conflict
 from core.incidents.actions import CompleteHook, HookResult
 from core.incidents.joining import merge, open_incident
 from core.incidents.record import State

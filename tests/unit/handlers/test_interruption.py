@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from core.errors import Conflict
 from core.events import Kind
+from core.ground.errors import Conflict
 from core.incidents.observation import cluster_ownership
 from core.incidents.record import Incident, State
 from handlers import interruption

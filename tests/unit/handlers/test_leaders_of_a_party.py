@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.errors import Conflict, StillwaterError
+from core.ground.errors import Conflict, StillwaterError
 from core.incidents.actions import RestoreLeaders
 from core.incidents.record import State
 from core.rotation.run_record import RunState

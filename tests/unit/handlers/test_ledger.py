@@ -8,8 +8,8 @@ import boto3
 import pytest
 
 from core.availability.lease import Lease
-from core.errors import Conflict, StillwaterError
 from core.events import parse
+from core.ground.errors import Conflict, StillwaterError
 from core.incidents.joining import open_incident
 from core.incidents.record import Incident, State
 from handlers.store.ledger import DynamoLedger, Ledger, rounds

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from core.rotation.run_record import Throttle
 from handlers.incidents.broom import NOT_GIVEN_BACK, PATIENCE_SECONDS, UNSEEN
 from handlers.incidents.shifts import INCIDENT_CAUSE, shift_in_force

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import pytest
 
-from core.errors import Conflict
 from core.events import Kind
+from core.ground.errors import Conflict
 from core.incidents.actions import ForwardDrain, TakeLease
 from core.incidents.joining import ask_release, ignore
 from core.incidents.record import State

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from core.rotation.run_record import Run, RunState, run_from_document, run_to_document
 from core.zones.incident import AUTOSHIFT, silence_limit
 from handlers.store.freezes import LostZone

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from core.errors import Conflict
 from core.events import Kind
+from core.ground.errors import Conflict
+from core.ground.metric_names import PAGES_SENT
+from core.ground.naming import CLUSTER_TAG, ENVIRONMENT_TAG
 from core.incidents.observation import EbsVolume
 from core.incidents.record import Incident, State
-from core.metric_names import PAGES_SENT
-from core.naming import CLUSTER_TAG, ENVIRONMENT_TAG
 from core.volumes.sizing import Gp3
 from core.volumes.views import History, Modification, ModificationState
 from handlers.store import volume_records

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from core.availability.lease import party_name
+from core.ground.window import DAYS, Window
 from core.incidents.observation import BudgetView
 from core.incidents.record import Incident, State
 from core.rotation.run_record import Phase, RunState
 from core.views import ClusterView, PartitionView
-from core.window import DAYS, Window
 from tests.effort import EFFORT
 from tests.unit.handlers.fakes import group_of, node_named, six_brokers
 from tests.unit.handlers.healthy import ZONES

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.errors import Conflict
+from core.ground.errors import Conflict
 from core.incidents.actions import ForwardDrain, TakeLease, TerminateInGroup
 from core.incidents.joining import Pause, ask_release
 from core.incidents.record import State

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from core.events import GroupChange, GroupNotice
+from core.ground.window import DAYS, Window
 from core.incidents.joining import ask_release, hold, ignore, note_group
 from core.incidents.record import State
-from core.window import DAYS, Window
 from core.zones.incident import LostZone
 from tests.unit.handlers.announced import hook_event
 from tests.unit.handlers.fakes import NEW, OLD, group_of

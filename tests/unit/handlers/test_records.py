@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from core.errors import Conflict
-from core.metric_names import LEDGER_ERRORS
+from core.ground.errors import Conflict
+from core.ground.metric_names import LEDGER_ERRORS
 from handlers.adapters import metrics
 from handlers.store.records import DynamoRecords
 from tests.unit.handlers.tables import REGION, TABLE

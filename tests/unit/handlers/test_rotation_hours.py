@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from core.ground.window import DAYS, Window
 from core.incidents.record import State
 from core.rotation.run_record import DEFAULT_DEADLINE_SECONDS, Phase, RunState
-from core.window import DAYS, Window
 from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.fakes import OLD
 from tests.unit.handlers.healthy import healthy_kafka

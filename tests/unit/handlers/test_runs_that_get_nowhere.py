@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from core.incidents.record import State
 from core.rotation.run_record import Phase, RunState
 from tests.unit.handlers.fakes import six_brokers

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from core.settings import codec
 from core.settings.codec import kept_key, setting_text
 from core.settings.functions import ApiServer, SweepSettings, late_seconds

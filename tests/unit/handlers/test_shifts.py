@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from core.zones.incident import LostZone
 from handlers.incidents.shifts import pending
 from handlers.store.ledger import SHIFT_MESSAGE

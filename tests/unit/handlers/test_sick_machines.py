@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from core.events import Kind
+from core.ground.metric_names import PAGES_SENT
 from core.incidents.observation import NodeClaim, StatusView
 from core.incidents.record import State
-from core.metric_names import PAGES_SENT
 from core.zones.incident import LostZone
 from handlers.adapters import metrics
 from tests.unit.handlers.announced import hook_event

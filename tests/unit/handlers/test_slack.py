@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from core.incidents.record import Incident
 from core.rotation.run_record import Options, Run, note_run, open_run
 from core.slack.incident_thread import LONGEST_POST_SECONDS, Thread, head_message

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from core import metric_names
-from core.errors import StillwaterError
+from core.ground import metric_names
+from core.ground.errors import StillwaterError
 from core.volumes.views import Load
 from handlers.adapters.fill import FillView, SeriesResult
 from handlers.store import volume_records

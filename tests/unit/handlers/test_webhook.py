@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from core.errors import Conflict
+from core.ground.errors import Conflict
 from core.incidents.record import Incident
 from handlers import webhook
 from handlers.incidents.door import LARGEST_BODY_BYTES, TOKEN_HEADER, Door

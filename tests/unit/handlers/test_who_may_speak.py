@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from core.errors import StillwaterError
 from core.events.parsing import Home
+from core.ground.errors import StillwaterError
 from tests.announcements import load
 from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.fakes import OLD

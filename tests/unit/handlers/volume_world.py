@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import Any
 
 from core.cost import pricing
-from core.errors import Conflict
+from core.ground.errors import Conflict
 from core.settings.volumes import PoolSettings, VolumeSettings
 from core.volumes.deciding import class_of
 from core.volumes.sizing import Gp3, Performance, Policy, steps

@@ -8,9 +8,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from core import instances
 from core.cluster.limits import LONGEST_SUFFIX, RULE_NAME_LIMIT, overhead_mib, requested_room
-from core.regions import ZONES
+from core.ground import instances
+from core.ground.regions import ZONES
 from tests.unit.infra.variants import TOKENS
 
 # A group, its Service and its target group of a name as long as this all fit, with any zone and id.

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from core.cluster import ClusterSpec, parse
-from core.naming import LAYERS
+from core.ground.naming import LAYERS
 from infra.alerts.rules import rule_file
 from stacks.program import main
 from tests.unit.infra.recording import Recorded, run_program

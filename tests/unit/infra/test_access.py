@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from infra.eks.access import connect, files
 from tests.unit.certificates import issue
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from core.constants import HOOKS
-from core.errors import InvalidInput
+from core.ground.constants import HOOKS
+from core.ground.errors import InvalidInput
 from core.settings.functions import (
     HealthSettings,
     InterruptionSettings,

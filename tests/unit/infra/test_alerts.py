@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from core import metric_names
 from core.cluster.operated import operated_cluster
+from core.ground import metric_names
 from infra.alerts.alarms import Alarm, alarms
 from tests.unit.infra.programs import description, run_layer, spec
 from tests.unit.infra.recording import Recorded, Resource

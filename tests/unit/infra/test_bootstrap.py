@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from core.cluster.network import service_cidr
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from infra.eks.launch import is_arm, managed_ami_type
 from tests.every_case import every_case
 from tests.unit.infra.programs import ZONES, spec

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from core import metric_names
 from core.cost import pricing
+from core.ground import metric_names
 from infra.alerts.dashboards import UID_LIMIT, dashboards, text, uid
 from tests.unit.infra.metric_sources import names, unknown
 from tests.unit.infra.programs import description, run_layer, spec

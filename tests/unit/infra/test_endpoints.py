@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from infra.network.vpc import INTERFACES
 from tests.unit.infra.programs import ZONES, description, run_layer
 from tests.unit.infra.recording import EXISTING_VPC, Recorded

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from core import naming
 from core.checks.expected import expectation_of
 from core.cluster import parse
 from core.cluster.operated import operated_cluster
+from core.ground import naming
 from core.model import snapshot
 from core.model.facts import TargetGroup
 from core.model.nodes import ZONE_TAG, LifecycleHook, ScalingGroup

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from core import naming
 from core.cluster.function_memory import memory_mib
 from core.cluster.operated import policy_of
+from core.ground import naming
 from core.settings.functions import TickSettings, kept_fields
 from handlers.adapters.kubernetes import OUT_OF_SERVICE, SCALE_DOWN_DISABLED, SPARE_ANNOTATION
 from infra.functions.catalogue import EVERY, LOOP, SAMPLES

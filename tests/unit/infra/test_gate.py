@@ -7,8 +7,8 @@ import re
 import pytest
 
 from core import cluster as clusters
-from core.errors import InvalidInput
 from core.gate import CLEANERS
+from core.ground.errors import InvalidInput
 from tests.unit.infra.programs import description, run_changed, run_layers
 from tests.unit.infra.recording import CONTROL_PLANE, CONTROL_PLANE_IPV6, Recorded
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core import naming
+from core.ground import naming
 from infra.charts.strimzi import values
 from infra.kafka.cluster import bootstrap_servers, budgets, kafka_spec, node_pool_spec
 from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, spec

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from core import naming
 from core.cluster import routes
+from core.ground import naming
 from infra.kafka.cluster import bootstrap_servers
 from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, run_changed, spec
 from tests.unit.infra.recording import Recorded

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core import naming
+from core.ground import naming
 from tests.unit.infra.programs import ZONES
 from tests.unit.infra.recording import Recorded, Resource
 

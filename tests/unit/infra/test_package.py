@@ -12,9 +12,9 @@ import pytest
 from pulumi.errors import InputPropertiesError
 
 from core.cluster.timings import Timings
-from core.constants import ABANDON, HOOKS
-from core.errors import InvalidInput
-from core.naming import ENVIRONMENT_TAG
+from core.ground.constants import ABANDON, HOOKS
+from core.ground.errors import InvalidInput
+from core.ground.naming import ENVIRONMENT_TAG
 from core.settings.facts import Volume, parse
 from infra.package.broker_nodes import BrokerNodes, Hooks
 from infra.package.host import COMPONENTS, Package, schema

@@ -9,7 +9,7 @@ from typing import Any
 import pulumi
 import pytest
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from infra.package.operations import EvictionGate, Operations
 from stacks.program import main
 from tests.unit.infra.recording import CA, ENDPOINT, Recorded, run_program

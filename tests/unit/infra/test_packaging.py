@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import MissingPrerequisite
+from core.ground.errors import MissingPrerequisite
 from infra.functions import packaging
 
 # Runs in a fresh interpreter: the zip first on the path, what a Lambda lacks made unimportable.

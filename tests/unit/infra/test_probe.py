@@ -10,7 +10,7 @@ import pytest
 from core.cluster import ClusterSpec
 from core.cluster.operated import operated_cluster
 from core.cluster.rights import clients
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from core.settings import codec
 from core.settings.probe import ATTEMPTS, ProbeSettings
 from infra.functions.catalogue import TICK

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from core.cluster.limits import LONGEST_SUFFIX, RULE_NAME_LIMIT
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from infra.spec import ROOT, load, read
 from tests.unit.infra.programs import BROKER, CONTROLLER, description, run_layers
 

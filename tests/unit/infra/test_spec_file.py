@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from infra import spec_file
 from infra.spec import ROOT, read
 

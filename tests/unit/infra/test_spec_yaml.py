@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from infra.spec import ROOT, doubts_in, read
 from tests.every_case import every_case
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core import naming
+from core.ground import naming
 from tests.unit.infra.recording import Recorded
 
 STORAGE = "storage.k8s.io/v1:"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from core.cluster import parse
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from core.settings.functions import (
     InterruptionSettings,
     SlackSettings,

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from core import naming
 from core.events import groups, instances
+from core.ground import naming
 from tests.unit.infra.programs import description, run_layer, spec
 from tests.unit.infra.recording import ACCOUNT, Recorded
 

@@ -6,7 +6,7 @@ import pytest
 import yaml
 from cryptography import x509
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from local.kubernetes import authenticator
 from local.kubernetes.pki import Authority
 from local.place import Place

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from local.aws import billing
 from local.place import Place
 

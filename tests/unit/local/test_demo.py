@@ -12,7 +12,7 @@ import pytest
 from core import cluster, timing
 from core.cluster import rights
 from core.cluster.rights import FUNCTION_CALLS
-from core.naming import cluster_ca_secret
+from core.ground.naming import cluster_ca_secret
 from local.demo import clients, costs
 from local.demo import spec as demo_spec
 from local.demo.result import judge

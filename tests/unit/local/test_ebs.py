@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from core.errors import Conflict, InvalidInput, StillwaterError
+from core.ground.errors import Conflict, InvalidInput, StillwaterError
 from local.kubernetes import tasks
 from local.kubernetes.ebs import EbsCalls, request, size_gib, tags
 from local.kubernetes.provisioner import PROVISIONER_FINALIZER as GUARD

@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError
 from botocore.parsers import ResponseParserError
 from moto import mock_aws
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from local.aws.identity import Credentials
 from local.environment import ACCOUNT, REGION
 from local.iam import accounts

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.errors import MissingPrerequisite, StillwaterError
+from core.ground.errors import MissingPrerequisite, StillwaterError
 from local.kafka import classes, container, jars, run
 from local.kubernetes import kafka_container
 from local.place import Place

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from local.kubernetes.client import Api, ApiError, Informer, Object, key_of
 
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from core.errors import InvalidInput, StillwaterError
+from core.ground.errors import InvalidInput, StillwaterError
 from local.kubernetes.client import Api, ApiError, Object
 from local.pulumi.kubernetes_helm import chart_folder
 from local.pulumi.kubernetes_login import KubeconfigCluster, read_kubeconfig

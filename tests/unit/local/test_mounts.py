@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.errors import MissingPrerequisite
+from core.ground.errors import MissingPrerequisite
 from local.kubernetes import mounts
 from local.kubernetes.client import ApiError
 from local.kubernetes.environment import MissingReference

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from local.kubernetes.node_config import NodeConfig, Taint, parse
 
 PLAIN = """\

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from core.health.node import NEVER, NodeObservation, Recovery, Role
 from core.health.rules import WELL
 from core.views import ClusterView, PartitionView, VoterView

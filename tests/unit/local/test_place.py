@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import Conflict, StillwaterError
+from core.ground.errors import Conflict, StillwaterError
 from local import place as places
 from local.place import Place, cache_directory, claim_place, make_cache, taken_places
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from local import place as places
 from local.place import PLACE_VARIABLE, claim_place
 from local.processes import (

@@ -11,7 +11,7 @@ import boto3
 import pytest
 import yaml
 
-from core.errors import InvalidInput, StillwaterError
+from core.ground.errors import InvalidInput, StillwaterError
 from local.kubernetes.client import Api, ApiError
 from local.place import Place
 from local.pulumi import aws_auth

@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 from pulumi.runtime.proto import provider_pb2
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from local.pulumi.aws_adapter import ADAPTERS, Adapter, Aws, adapts
 from local.pulumi.aws_provider import AwsProvider
 from local.pulumi.provider import (

@@ -12,8 +12,8 @@ import pytest
 import yaml
 from moto import mock_aws
 
-from core import naming
 from core.cluster import Storage
+from core.ground import naming
 from infra.kafka.snapshots import SNAPSHOT_CLASS
 from infra.kafka.storage import attributes_class, volume_tags
 from infra.tags import cluster_tags

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from core.errors import MissingPrerequisite
+from core.ground.errors import MissingPrerequisite
 from infra.spec import ROOT
 from local.commands import setup
 from local.kafka import jars

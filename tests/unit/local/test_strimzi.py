@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from local.kubernetes import crds, strimzi_resources
 from local.kubernetes.strimzi_model import annotated_ids, node_ids
 from local.kubernetes.strimzi_rolling import is_ready, next_to_roll

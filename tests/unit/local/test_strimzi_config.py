@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from local.kubernetes import strimzi_resources
 from local.kubernetes.strimzi_model import evaluate
 from tests.unit.local.described_kafka import (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from core.cluster import Connect, parse
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from infra.kafka.connect import connect_spec
 from local.demo import spec as demo_spec
 from local.kafka.run import in_place, settings

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import MissingPrerequisite, StillwaterError
+from core.ground.errors import MissingPrerequisite, StillwaterError
 from local.tools import build, prerequisites
 from local.tools.build import Progress, chart_path, tool_path, tool_paths
 from local.tools.cache import BUILD, making

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from local import place as places
 from local import twin
 from local.kafka import jars

@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 from pyspark.sql import Row
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from spark import schemas
 from spark.jobs.chosen_month import compared_months, month_to_report, not_compared, others
 from spark.months import first_day_after, month_before

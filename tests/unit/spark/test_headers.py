@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from spark.ingest import bill, cur, focus, lines
 from spark.ingest.files import LocalFiles
 from spark.ingest.source import Source

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from spark.ingest.files import LocalFiles
 from spark.ingest.loose_files import unlisted
 from tests.every_case import every_case

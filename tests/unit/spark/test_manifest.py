@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from local.bills import export
 from local.bills.cluster import ClusterBill, lines
 from spark.ingest import manifest

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from pyspark.sql import Row
 
-from core import instances
 from core.cost import pricing
+from core.ground import instances
 from core.settings.facts import Facts, Pool, Volume
 from core.volumes.sizing import Goals, Gp3, Performance, Resync, Use, instance_ceiling, right_size
 from spark.findings import STORAGE

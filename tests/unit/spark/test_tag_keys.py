@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.naming import CLUSTER_TAG, POOL_TAG
+from core.ground.naming import CLUSTER_TAG, POOL_TAG
 from spark.tag_keys import export_key, spellings, tag_columns
 
 

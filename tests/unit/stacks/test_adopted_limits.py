@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from core.cluster import adoption
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from local.refusals import gate
 from stacks.program import main
 from tests.unit.infra.aws_gate import wanted

@@ -10,8 +10,8 @@ from typing import Any
 import pulumi
 import pytest
 
-from core.errors import InvalidInput
-from core.naming import LAYERS
+from core.ground.errors import InvalidInput
+from core.ground.naming import LAYERS
 from infra.spec import ROOT
 from stacks.program import main, split
 from tests.unit.infra.programs import ZONES, description, run_layer

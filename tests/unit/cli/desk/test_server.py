@@ -12,7 +12,7 @@ import pytest
 
 from cli.desk.reading import DeskCluster, DeskReading, DeskSource, LastAnswer, LedgerSeen
 from cli.desk.server import HEADERS, PAGES, TOKEN_HEADER, WISHES, DeskWatch, application, fulfil
-from core.errors import Conflict, InvalidInput, StillwaterError
+from core.ground.errors import Conflict, InvalidInput, StillwaterError
 from tests.every_case import every_case
 
 PORT = 4321

@@ -14,9 +14,9 @@ from cli.doctor.cluster import KubernetesCluster
 from cli.doctor.examine import Diagnosis, _read
 from core.checks.expected import expectation_of
 from core.checks.finding import Finding, Weight, unknown, worth_knowing
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
+from core.ground.unknown import Unknown
 from core.model.snapshot import Balancer
-from core.unknown import Unknown
 from tests.unit.infra.programs import spec
 
 WANTED = expectation_of(spec(), []).snapshot

@@ -13,8 +13,8 @@ from cli.doctor.examine import Diagnosis
 from core.checks.drift import Drift, findings
 from core.checks.expected import expectation_of
 from core.checks.finding import in_order, unknown
+from core.ground.unknown import Unknown
 from core.model.snapshot import hook_of
-from core.unknown import Unknown
 from infra.spec import ROOT, read
 from tests.unit.cli.doctor.test_examine import FINDING, UNREAD, diagnosis
 from tests.unit.core.checks.test_drift import broker, volume

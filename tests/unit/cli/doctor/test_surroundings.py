@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from cli.doctor.surroundings import Machines, findings, read
 from core.checks import table
 from core.checks.finding import Weight
-from core.instances import STANDARD_QUOTA
+from core.ground.instances import STANDARD_QUOTA
 from tests.unit.cli.doctor.test_examine import FINDING, diagnosis
 from tests.unit.cli.survey.further_changes import (
     both,

@@ -22,14 +22,14 @@ from cli.target import Target
 from core.checks.finding import Weight
 from core.checks.new_cluster import QUOTAS
 from core.cluster import parse
-from core.errors import InvalidInput, StillwaterError
+from core.ground.errors import InvalidInput, StillwaterError
+from core.ground.unknown import Unknown
 from core.model.account import (
     Account,
     Concurrency,
     Needs,
     StandingVpc,
 )
-from core.unknown import Unknown
 from tests.unit.core.checks.test_new_cluster import findings
 from tests.unit.infra.programs import description
 

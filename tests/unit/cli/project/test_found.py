@@ -10,7 +10,7 @@ from cli import stack_settings
 from cli.project import release
 from cli.project.release import Origin
 from cli.stack_settings import find
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from infra.spec import ROOT
 
 CHANGELOG = """# Changelog

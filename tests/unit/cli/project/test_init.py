@@ -17,8 +17,8 @@ from cli.project import init as command
 from cli.project.init import Given, InitAnswers, render, write
 from cli.project.release import Origin
 from cli.stack_settings import project_at
-from core.errors import InvalidInput, StillwaterError
-from core.naming import LAYERS
+from core.ground.errors import InvalidInput, StillwaterError
+from core.ground.naming import LAYERS
 from infra import spec as specs
 from tests.every_case import every_case
 from tests.unit.cli.keyboard import Keyboard

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from cli.survey.surroundings import DISKS
-from core.instances import QUOTA_OF_FAMILY, STANDARD_QUOTA
+from core.ground.instances import QUOTA_OF_FAMILY, STANDARD_QUOTA
 from tests.unit.cli.survey.manifests import Item
 
 if TYPE_CHECKING:

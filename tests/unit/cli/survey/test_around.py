@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from core.checks.finding import Weight
-from core.instances import STANDARD_QUOTA
+from core.ground.instances import STANDARD_QUOTA
 from tests.every_case import every_case
 from tests.unit.cli.survey import around, worlds
 from tests.unit.cli.survey.machines import provisioned

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from cli.main import app
 from cli.survey import command, draft
 from core.cluster import adoption
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from tests.every_case import every_case
 from tests.unit.cli.survey import machines
 from tests.unit.cli.survey.changes_of_machines import karpenters, started_by

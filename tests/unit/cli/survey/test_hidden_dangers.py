@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.instances import STANDARD_QUOTA
+from core.ground.instances import STANDARD_QUOTA
 from tests.every_case import every_case
 from tests.unit.cli.survey import machines, worlds
 from tests.unit.cli.survey.hidden_changes import (

@@ -15,7 +15,7 @@ from rich.console import Console
 from cli import adopt
 from cli.survey import command, draft
 from core.checks.finding import CLEAR, NOT_READ
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from tests.unit.cli.survey import worlds
 from tests.unit.cli.survey.machines import own_groups
 from tests.unit.cli.survey.manifests import workload

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.checks.balancing import GATE_LABEL
-from core.instances import STANDARD_QUOTA
+from core.ground.instances import STANDARD_QUOTA
 from core.model.account import Subnet
 from core.model.facts import (
     AccountQuota,

@@ -8,7 +8,7 @@ import pytest
 
 from core.checks import contradictions
 from core.cluster import kafka_releases, parse
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from infra.versions import STRIMZI_CHART_VERSION
 from tests.every_case import every_case
 from tests.unit.infra.programs import BROKER, CONTROLLER, description

@@ -10,7 +10,7 @@ from core.checks.described import description_findings, stops_up
 from core.checks.finding import Weight
 from core.checks.rule import RULES
 from core.cluster import ClusterSpec, parse
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from infra.spec import problems_of
 from tests.every_case import every_case
 from tests.unit.core.checks.test_advice import ZONES, spec

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from core import naming
 from core.checks.drift import COMPARED, JUDGED, TITLES, Drift, findings, unexamined_parts
 from core.checks.expected import expectation_of
+from core.ground import naming
 from core.model import snapshot
 from core.model.kafka import Pod, Volume
 from core.model.snapshot import Snapshot

@@ -9,13 +9,13 @@ from typing import Any
 from core.availability.operator import Condition
 from core.checks.finding import CLEAR, FOUND, NOT_READ, Weight, exit_code
 from core.checks.table import findings
+from core.ground.placement import Taint
+from core.ground.selectors import Requirement
+from core.ground.unknown import Unknown
 from core.model.facts import ClusterFacts
 from core.model.kafka import KafkaListener, Topic
 from core.model.nodes import Instance, ManagedNodeGroup, NodeBudget, NodePool
 from core.model.workloads import Autoscaler, Balanced, DrainCleaner, EvictionWebhook, Evictor
-from core.placement import Taint
-from core.selectors import Requirement
-from core.unknown import Unknown
 from tests.every_case import every_case
 from tests.unit.core.checks.clusters import (
     BUDGET,

@@ -10,6 +10,7 @@ import pytest
 from core.checks import table
 from core.checks.finding import CLEAR, FOUND, NOT_READ, Finding, Weight, exit_code
 from core.checks.new_cluster import refused_keys
+from core.ground.unknown import Unknown
 from core.model.account import (
     Account,
     Concurrency,
@@ -20,7 +21,6 @@ from core.model.account import (
     Zone,
 )
 from core.model.facts import ClusterFacts
-from core.unknown import Unknown
 from tests.every_case import every_case
 from tests.unit.core.checks.accounts import GOOD, NEEDS, SCHEMA, changed_account
 

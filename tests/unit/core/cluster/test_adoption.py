@@ -9,7 +9,7 @@ import pytest
 from core.cluster import adoption
 from core.cluster.adoption import Level
 from core.cluster.adoption_plan import next_level
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from tests.every_case import every_case
 
 KAFKA = {"namespace": "shop-kafka", "name": "orders", "bootstrap": "orders.example.com:9093"}

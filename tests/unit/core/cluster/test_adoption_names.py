@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from core.cluster import adoption
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from infra import spec_file
 
 QUEUE = "https://sqs.eu-north-1.amazonaws.com/111122223333/Drains"

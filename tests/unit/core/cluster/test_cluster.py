@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from core.cluster import ClusterSpec, Role, parse
 from core.cluster.reading import json_schema
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from tests.every_case import every_case
 
 SCHEMA = Path(__file__).parents[4] / "docs" / "reference" / "cluster-spec.schema.json"

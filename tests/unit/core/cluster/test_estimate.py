@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from core.cluster import ClusterSpec, estimate, parse
 from core.cluster.estimate import Usage
 from core.cost import pricing
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from infra.eks.launch import ROOT_SIZE_GIB
 from infra.network.vpc import INTERFACES
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from core.cluster import ClusterSpec, parse
 from core.cluster.limits import LONGEST_SUFFIX, RULE_NAME_LIMIT, problems, unchecked_types
-from core.instances import table
+from core.ground.instances import table
 from tests.every_case import every_case
 
 GP3_INCLUDED = {"size_gib": 100, "iops": 3000, "throughput_mib_per_s": 125}

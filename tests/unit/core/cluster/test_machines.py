@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from core import instances
 from core.cluster import machines, parse
+from core.ground import instances
 from tests.every_case import every_case
 from tests.unit.infra.programs import BROKER, CONTROLLER, description
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from core.cluster.adoption import Adoption
 from core.cluster.reading import WORDS, asked_for, parse
 from core.cluster.spec import ClusterSpec
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from tests.every_case import every_case
 
 

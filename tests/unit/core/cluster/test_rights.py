@@ -9,7 +9,7 @@ import pytest
 from core.checks.described import description_findings
 from core.cluster import parse
 from core.cluster.rights import sentences
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from tests.every_case import every_case
 from tests.unit.core.cluster.test_cluster import GOOD
 

@@ -11,7 +11,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from core.cluster.sizing import CANDIDATES, CATCHING_UP, ClientLoad, size
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from tests.every_case import every_case
 
 LOAD = ClientLoad(zones=3, brokers=3, produce_mib_per_s=60, readers=2, retention_hours=24)

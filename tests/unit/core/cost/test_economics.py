@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core import instances
 from core.cost import economics, pricing
 from core.cost.economics import Brokers, compare
-from core.errors import InvalidInput
+from core.ground import instances
+from core.ground.errors import InvalidInput
 
 BOOK = pricing.book("us-east-1")
 MB = 1_000_000

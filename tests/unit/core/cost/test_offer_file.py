@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from core.cost import price_list, pricing
 from core.cost.price_list import Gathered, Product
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from tests.every_case import every_case
 from tests.unit.core.cost.offers import IRELAND, as_csv, as_json
 

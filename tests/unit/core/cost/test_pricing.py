@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.cost import pricing
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from tests.every_case import every_case
 
 

@@ -17,7 +17,7 @@ from core.cost.resync import (
     held_bytes,
     slowest,
 )
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from tests.every_case import every_case
 
 MB = 1e6

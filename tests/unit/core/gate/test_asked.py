@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from core.errors import InvalidInput
 from core.gate import GateAnswer, Wish, asked_in, review_of
+from core.ground.errors import InvalidInput
 from tests.every_case import every_case
 
 DELETED = {"operation": "DELETE", "subResource": ""}

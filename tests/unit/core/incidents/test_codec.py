@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from core.events import Kind
+from core.ground.stored import as_document
 from core.incidents.actions import Heartbeat, Page, settle
 from core.incidents.decide import next_action
 from core.incidents.observation import InstanceView, Observation
 from core.incidents.record import Incident, InPlace, State, from_json, to_json
-from core.stored import as_document
 from tests.every_case import every_case
 from tests.unit.handlers.station import POLICY
 

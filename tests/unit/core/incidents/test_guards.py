@@ -10,13 +10,13 @@ import pytest
 from core.availability.leaders import Freeze
 from core.availability.operator import Condition, KafkaConditions
 from core.events import Kind
+from core.ground.unknown import Unknown
 from core.incidents.actions import CompleteHook, ForwardDrain, HookResult, Page, TakeLease
 from core.incidents.decide import next_action
 from core.incidents.learn import learn
 from core.incidents.observation import GroupView, InstanceView, NodeView, Observation, PodView
 from core.incidents.record import Forwarding, Incident, Replacement, State
 from core.incidents.replacement import still_missing
-from core.unknown import Unknown
 from tests.unit.core.incidents.announced_incidents import OLD, POLICY, observation, opened_incident
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.operator_at_work import FINISHED, operator_view

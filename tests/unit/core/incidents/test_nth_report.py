@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from core.errors import InvalidInput
 from core.events import parse
+from core.ground.errors import InvalidInput
 from core.incidents.joining import is_reported_by, note_report, open_incident, read_drain_report
 from core.incidents.record import Forwarding, Incident
 from tests.every_case import every_case

@@ -7,12 +7,12 @@ from decimal import Decimal
 
 import pytest
 
+from core.ground.placement import VOLUME_SLOTS, Placement, PodNeeds, Taint, Toleration
+from core.ground.unknown import Unknown
 from core.incidents.evicted import starts_again_in_place
 from core.incidents.observation import GroupView, InstanceView, NodeView, Observation, PodView
 from core.incidents.record import Incident, Replacement
 from core.incidents.replacement import none_will_come, replacement_for, what_is_coming
-from core.placement import VOLUME_SLOTS, Placement, PodNeeds, Taint, Toleration
-from core.unknown import Unknown
 from tests.every_case import every_case
 from tests.unit.core.incidents.announced_incidents import NEW, OLD, opened_incident
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from core.errors import Conflict, InvalidInput
 from core.events import GroupChange, GroupNotice
+from core.ground.errors import Conflict, InvalidInput
 from core.incidents.joining import ask_release, hold, ignore, note_group, open_incident
 from core.incidents.record import Incident, LaunchFailure, Release, State, from_json, to_json
 from tests.unit.core.incidents.announced_incidents import announcement

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.ground.window import DAYS, Window
 from core.rotation.estimate import expecting, medians, spreads, together
 from core.rotation.preconditions import wait_of
 from core.rotation.progress import next_step
 from core.rotation.run_record import NodeTurn, Options, Phase, Run, open_run
 from core.views import ClusterView
-from core.window import DAYS, Window
 from tests.unit.core.availability.clusters import around, calm, clusters, turn_of
 from tests.unit.policies import policy_with
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from core.ground.unknown import Unknown
 from core.incidents.observation import PodView
 from core.rotation.observation import RunObservation
 from core.rotation.preconditions import objections
 from core.rotation.run_record import Options
-from core.unknown import Unknown
 from core.views import ClusterView, PartitionView, VoterView
 from tests.unit.core.availability.clusters import around, turn_of
 from tests.unit.operator_at_work import operator_view

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
+from core.ground.window import Window
 from core.settings import codec
 from core.settings.volumes import PoolSettings, PrometheusSettings, VolumeSettings
 from core.volumes.sizing import Gp3, Performance, Policy
-from core.window import Window
 from tests.every_case import every_case
 from tests.unit.policies import policy_with
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.errors import InvalidInput
+from core.ground.errors import InvalidInput
 from core.settings.prometheus_address import PrometheusService, PrometheusWorkspace, parse
 from tests.every_case import every_case
 

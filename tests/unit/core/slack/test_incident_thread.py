@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.events import Kind
+from core.ground.words import span
 from core.incidents.record import Incident, State, Transition
 from core.slack.incident_thread import (
     LONGEST_POST_SECONDS,
@@ -21,7 +22,6 @@ from core.slack.incident_thread import (
     visible,
 )
 from core.slack.text import durations, outlook, time_shown
-from core.words import span
 
 AT = 1_795_168_800.0
 WALK = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.cost import pricing
-from core.instances import table
+from core.ground.instances import table
 from core.volumes.deciding import DecisionKind, VolumeDecision, decide
 from core.volumes.sizing import MIB, Gp3, Performance, Policy, instance_ceiling
 from core.volumes.views import BrokerAbsence, Load, VolumeSet

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.instances import table
+from core.ground.instances import table
 from core.volumes import sizing
 from core.volumes.sizing import Gp3, Performance
 from tests.every_case import every_case

@@ -6,8 +6,8 @@ from decimal import Decimal
 
 import pytest
 
-from core import instances
 from core.cost import pricing
+from core.ground import instances
 from core.volumes.deciding import DecisionKind, VolumeDecision, VolumePlan, plan
 from core.volumes.growth import payback
 from core.volumes.sizing import GIB, Gp3, Performance

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 
 STRANGE: tuple[Any, ...] = ("Perhaps", None, 7, [], {}, ["Perhaps"], {"perhaps": 1})
 

@@ -15,7 +15,7 @@ from urllib3.exceptions import (
     ReadTimeoutError,
 )
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from core.health.connect import CONNECTOR_PATH, HEALTH_PATH, Failure, RestResponse
 from handlers.adapters import pods
 from handlers.adapters.pods import LARGEST_ANSWER_BYTES, ask, through

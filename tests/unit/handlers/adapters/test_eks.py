@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import boto3
 import pytest
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from handlers.adapters.eks import eks_token
 
 pytestmark = pytest.mark.usefixtures("signing")

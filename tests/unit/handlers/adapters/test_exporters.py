@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from core.health.node import Metric
 from handlers.adapters.pods import PodExporters
 

@@ -13,7 +13,7 @@ import pytest
 from kafka.errors import KafkaTimeoutError, SaslAuthenticationFailedError
 
 from core.availability.wholeness import MOVING_LEADERS
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from core.rotation.run_record import Throttle
 from core.views import VoterView
 from handlers.adapters import kafka

@@ -16,7 +16,7 @@ from kafka.errors import (
     UnsupportedSaslMechanismError,
 )
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from core.settings.functions import KafkaIdentity
 from handlers.adapters import kafka_identity
 from handlers.adapters.eks import EksApi, certificate_ends_at

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.protocol.admin import DescribeTopicPartitionsResponse
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from handlers.adapters.kafka_pages import Page, Pages, topic_in
 
 BROKERS = st.integers(0, 600)

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import urllib3
 
-from core.errors import Conflict, StillwaterError
+from core.ground.errors import Conflict, StillwaterError
+from core.ground.placement import NOT_SAID
 from core.incidents.observation import NodeView, PodView
-from core.placement import NOT_SAID
 from handlers.adapters.eks import EksApi
 from handlers.adapters.kubernetes import EksNodes, kafka_pod_in
 from tests.every_case import every_case

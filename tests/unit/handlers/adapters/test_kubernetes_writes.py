@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.errors import Conflict
+from core.ground.errors import Conflict
 from handlers.adapters.eks import EksApi
 from tests.unit.handlers.adapters.fake_api import node, reader
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.errors import Conflict, StillwaterError
+from core.ground.errors import Conflict, StillwaterError
 from core.incidents.observation import PodOnNode
 from handlers.adapters.eks import EksApi
 from handlers.adapters.kubernetes import CORDON_ANNOTATION, EksDrain

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import boto3
 import pytest
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from core.settings import prometheus_address
 from core.settings.prometheus_address import PrometheusService, PrometheusWorkspace
 from handlers.adapters.fill import PrometheusVolumes

@@ -10,8 +10,8 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
+from core.ground.naming import INCIDENT_TAG
 from core.incidents.observation import RootTask
-from core.naming import INCIDENT_TAG
 from handlers.adapters import templates
 from handlers.adapters.templates import Ec2RootVolumes
 

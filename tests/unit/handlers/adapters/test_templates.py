@@ -10,8 +10,8 @@ import boto3
 import pytest
 from moto import mock_aws
 
+from core.ground.naming import managed_tag
 from core.incidents.observation import cluster_ownership
-from core.naming import managed_tag
 from core.rotation.selection import Launched, why_outdated, why_unknown
 from handlers.adapters.templates import AwsTemplates
 

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from handlers.adapters.eks import trusting
 
 HOST = "api.example"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from kafka.protocol.admin import DescribeLogDirsResponse
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from core.volumes.sizing import Gp3, Performance
 from handlers.adapters.claims import FIELD_MANAGER, EksClaims
 from handlers.adapters.ebs import CloudWatchLoads, load

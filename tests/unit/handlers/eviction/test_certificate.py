@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from cryptography import x509
 
-from core.errors import Conflict, StillwaterError
 from core.gate import EVICTIONS, KNOWN, PATH
+from core.ground.errors import Conflict, StillwaterError
 from handlers.eviction.certificate import (
     NAMED_EVERY,
     RENEWED_BEFORE,

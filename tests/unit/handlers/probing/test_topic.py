@@ -16,7 +16,7 @@ from kafka.errors import (
     UnknownBrokerIdError,
 )
 
-from core.errors import StillwaterError
+from core.ground.errors import StillwaterError
 from handlers.probing import topic
 
 Ask = Callable[[KafkaError, int], dict[int, int]]

@@ -5,7 +5,7 @@ infra builds with these values, and core.checks.expected compares a live cluster
 
 from __future__ import annotations
 
-from core import naming
+from core.ground import naming
 
 # KafkaBroker.shutdown waits so long for its controlled shutdown.
 CONTROLLED_SHUTDOWN_SECONDS = 300

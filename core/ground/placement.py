@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from core.quantities import quantity
-from core.selectors import Requirement, is_selected, requirements, selects
+from core.ground.quantities import quantity
+from core.ground.selectors import Requirement, is_selected, requirements, selects
 
 Json = Mapping[str, Any]
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
