@@ -58,7 +58,7 @@ def replication(seen: ClusterFacts) -> Iterator[Finding]:
                 yield producer_may_stall(
                     "no-spare-replica",
                     kafka.title,
-                    f"{setting} is {factor} and {in_sync_setting} {in_sync}: with one replica away "
+                    f"{in_sync_setting} is {in_sync} and {setting} {factor}: with one replica away "
                     f"nothing can be written with acks=all, so that no broker may ever stop",
                     f"set {in_sync_setting} to {factor - 1}, or {setting} above it, and reassign "
                     f"the topics that exist",

@@ -170,6 +170,7 @@ def descriptions(draw: Any) -> Mapping[str, Any]:
         "node_provisioner": provisioner,
         "pools": pools,
         "kafka": kafka,
+        "accept": ["min-insync"] if kafka["min_insync_replicas"] == 1 else [],
         "network": draw(_network(zones)),
         "kubernetes": {"system_instance_type": "m7g.2xlarge"},
         **{key: value for each in _optional(password) for key, value in draw(each).items()},
