@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from core import cluster, timing
+from core.checks.described import description_findings
 from core.cluster import rights
 from core.cluster.rights import FUNCTION_CALLS
 from core.ground.naming import cluster_ca_secret
@@ -90,8 +91,9 @@ def test_a_kafka_that_asks_knows_the_demos_clients_by_name(monkeypatch: pytest.M
     assert may["producer"].endswith("may Create, Describe, Write on topic orders.")
     assert may["consumer"].endswith("may Describe, Read on topic orders.")
     assert len(may) == len(clients.users()) + len(FUNCTION_CALLS)
-    (finding,) = rights.findings(described)
-    assert finding.startswith("User administrator has Alter on the cluster")
+    found, _accepted = description_findings(described)
+    (taken,) = [each for each in found if each.check == "user-takes-everything"]
+    assert taken.subject == "user administrator"
 
 
 def test_what_an_earlier_run_was_billed_is_not_in_the_next_ones_report(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def guide() -> str:
 def tags_of_a_brokers_volume() -> dict[str, str]:
     """Return the tags the twin's driver gives the volume, from our storage class's parameters."""
     cluster = spec(environment="prod")
-    parameters = volume_tags(cluster_tags(cluster).of_volume(cluster.prefix))
+    parameters = volume_tags(cluster_tags(cluster).volume_tags(cluster.prefix))
     return ebs.tags(
         parameters, volume="pvc-1", claim=CLAIM, namespace="kafka", cluster=cluster.prefix
     )
