@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from core.ground.errors import Conflict
 from handlers.adapters.eks import EksApi
 from handlers.adapters.kubernetes import CORDON_ANNOTATION, EksDrain
 from local import environment
@@ -75,10 +76,23 @@ def _counted(plane: Plane) -> bool:
     return status.get("expectedPods") == 1
 
 
+def repeated(change: Callable[[], object]) -> None:
+    """Make a change as the next tick would, where a controller changed the node meanwhile."""
+
+    def is_made() -> bool:
+        try:
+            change()
+        except Conflict:
+            return False
+        return True
+
+    until(is_made, "the node is changed")
+
+
 def test_a_refusal_is_heard_word_for_word_and_the_eviction_follows_once_it_is_gone(
     plane: Plane, drain: EksDrain, uid: str
 ) -> None:
-    drain.cordon(NODE, "i-0a")
+    repeated(lambda: drain.cordon(NODE, "i-0a"))
     node = plane.api.get(f"/api/v1/nodes/{NODE}")
     assert node["spec"]["unschedulable"] is True
     assert node["metadata"]["annotations"][CORDON_ANNOTATION] == "i-0a"
@@ -92,9 +106,9 @@ def test_a_refusal_is_heard_word_for_word_and_the_eviction_follows_once_it_is_go
     until(lambda: drain.evict(NAMESPACE, POD, uid) is None, "it is let go")
     until(lambda: all(each.stopping for each in drain.pods_on(NODE)), "it has been told to stop")
 
-    drain.uncordon(NODE, "i-0b")
+    repeated(lambda: drain.uncordon(NODE, "i-0b"))
     assert plane.api.get(f"/api/v1/nodes/{NODE}")["spec"]["unschedulable"] is True
-    drain.uncordon(NODE, "i-0a")
+    repeated(lambda: drain.uncordon(NODE, "i-0a"))
     node = plane.api.get(f"/api/v1/nodes/{NODE}")
     assert "unschedulable" not in node["spec"]
     assert CORDON_ANNOTATION not in node["metadata"].get("annotations", {})
