@@ -67,9 +67,11 @@ def examine(target: Target) -> Diagnosis:
     cluster = KubernetesCluster(wanted, account.api)
     with ThreadPoolExecutor(2) as pool:
         around = pool.submit(_surroundings, target, wanted.snapshot.groups or ())
-        kafka = pool.submit(_kafka_findings, target, cluster)
+        of_kafka = pool.submit(_kafka_findings, target, cluster)
         snapshot, unread = _read(wanted.snapshot, account, cluster)
-    described, _accepted = description_findings(target.spec)
+    described, accepted = description_findings(target.spec)
+    # What a description alone can answer, it can accept; nothing else that is live goes by it.
+    meant = {each.check for each in accepted}
     return Diagnosis(
         environment=wanted.environment,
         cluster=target.spec.prefix,
@@ -80,7 +82,7 @@ def examine(target: Target) -> Diagnosis:
             [
                 *(each.finding for each in findings(wanted, snapshot)),
                 *unread,
-                *kafka.result(),
+                *(each for each in of_kafka.result() if each.check not in meant),
                 *around.result(),
                 *described,
                 *_pause(target),
@@ -108,7 +110,7 @@ def _kafka_findings(target: Target, cluster: KubernetesCluster) -> list[Finding]
         ending_namespaces=on(api, tools.ending_namespaces),
         read_at=time.time(),
     )
-    return [each for each in table.findings(facts) if each.check not in spec.accept]
+    return table.findings(facts)
 
 
 def _surroundings(target: Target, groups: Collection[str]) -> list[Finding]:

@@ -20,8 +20,6 @@ MEANING = {
     Weight.PRODUCER: "Applications that write to Kafka may stand still for minutes, or until a "
     "person comes.",
     Weight.EXPOSED: "Whoever reaches it may read and write.",
-    Weight.REFUSED: "AWS would not make it.",
-    Weight.DRIFT: "It is not as its description says.",
     Weight.UNKNOWN: "It could not be read, and is taken neither for good nor for bad.",
     Weight.ADVICE: "Nothing is broken; a plan should reckon with it.",
 }
