@@ -16,10 +16,9 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from cli import watching
+from cli import terminal
 from cli.target import Cluster, Shape, has_shape, json_object
-from cli.terminal import say
-from cli.watching import Pace
+from cli.terminal import Pace, say
 from core.health.verdict import Health
 
 PACE = Pace(seconds=5.0)
@@ -93,7 +92,7 @@ def show(
     """
     cluster = Cluster.named(environment)
     if watch and not as_json:
-        return watching.watch(console, lambda _now: (page(ask(cluster)), None), pace)
+        return terminal.watch(console, lambda _now: (page(ask(cluster)), None), pace)
     while True:
         examined = ask(cluster)
         _print(examined, console, as_json=as_json)

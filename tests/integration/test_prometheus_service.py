@@ -20,12 +20,10 @@ from cli.rotate import Rotations
 from core.ground.naming import TWIN_ENVIRONMENT
 from core.ground.naming import claim as claim_name
 from core.rotation.run_record import Phase, Run, RunState
-from core.settings import prometheus_address
-from core.settings.probe import ProbeBudget
-from core.settings.prometheus_address import PrometheusService
+from core.settings import functions
+from core.settings.functions import ProbeBudget, PrometheusService
 from core.settings.volumes import PrometheusSettings, VolumesSettings
-from handlers.store.records import DynamoRecords
-from handlers.store.settings import read_settings
+from handlers.store.table import DynamoRecords, read_settings
 from local import environment
 from local.demo import spec as demo_spec
 from local.place import PLACE_VARIABLE
@@ -50,7 +48,7 @@ BROKER = 20
 
 @pytest.fixture(scope="module")
 def service() -> PrometheusService:
-    found = prometheus_address.parse(ADDRESS)
+    found = functions.parse(ADDRESS)
     assert isinstance(found, PrometheusService)
     return found
 

@@ -14,9 +14,8 @@ from moto import mock_aws
 from rich.console import Console
 
 from cli import incidents as command
-from cli.moments import moment_of, seconds_of
 from cli.target import Cluster, readable_ledger
-from cli.watching import Pace
+from cli.terminal import Pace, moment_of, seconds_of
 from core.ground.errors import Conflict, InvalidInput, StillwaterError
 from core.incidents.record import Incident, State
 from tests.unit.core.slack.test_incident_thread import AT, incident

@@ -17,9 +17,9 @@ from cli import rotate as command
 from cli.commands.act import rotate
 from cli.rotate import Rotations, render_plan
 from cli.target import Cluster
-from cli.watching import Pace
+from cli.terminal import Pace
 from core.ground.errors import InvalidInput, StillwaterError
-from core.ground.words import span
+from core.ground.window import span
 from core.rotation.run_record import Options, Phase, Run, RunState, open_run
 from tests.every_case import every_case
 from tests.unit.core.availability.clusters import turn_of

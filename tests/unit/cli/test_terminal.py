@@ -71,7 +71,7 @@ def test_the_command_says_its_version_and_completes_itself() -> None:
 
 
 def test_start_check_and_estimate_import_nothing_heavy() -> None:
-    needed = "cli.main, cli.stack_settings, infra.spec, cli.estimate"
+    needed = "cli.main, cli.stack_settings, infra.spec, cli.prices"
     said = subprocess.run(
         [sys.executable, "-c", f"import sys, {needed}; print(*sys.modules)"],
         cwd=ROOT,
@@ -92,4 +92,4 @@ def test_only_the_report_needs_what_an_extra_brings() -> None:
         text=True,
         check=True,
     ).stdout.split()
-    assert set(said) <= {"cli.bill_in_s3"}, said
+    assert set(said) <= {"cli.emr"}, said

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.ground.errors import InvalidInput
-from core.settings.prometheus_address import PrometheusService, PrometheusWorkspace, parse
+from core.settings.functions import PrometheusService, PrometheusWorkspace, parse
 from tests.every_case import every_case
 
 
