@@ -4,8 +4,8 @@ Keys (`pk`): `incident#<id>`, `lease#<cluster>`, `event#<dedupe key>`, `closed#<
 `ignored#<digest>`, and `story#<id>` of handlers.store.documents. Every write that could lose
 another's is conditional on the version it read. An incident carries the attribute `open` until it
 is filed: its value is `open` while the incident is, then `closing` until
-handlers.incidents.broom has written it to the archive. The sparse index of that name lists both, and the sweep never reads what
-is over.
+handlers.incidents.broom has written it to the archive. The sparse index of that name lists both,
+and the sweep never reads what is over.
 
 The messages on the ticks queue that name no incident.
 
