@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from cli import prices
+from cli import estimate as shown
 from core import cluster
 from core.cluster import estimate
 from core.cost import pricing
@@ -60,11 +60,11 @@ def page() -> str:
     zones, factor = len(spec.broker_zones), spec.kafka.default_replication_factor
     crossings = estimate.crossings_per_produced_byte(zones, factor, BUSY.readers)
     return _PAGE.format(
-        notes="\n".join(f"- {note}" for note in prices.notes(idle, estimate.Usage())),
+        notes="\n".join(f"- {note}" for note in shown.notes(idle, estimate.Usage())),
         idle=_table(idle),
         produced=BUSY.produce_mib_per_s,
         readers=BUSY.readers,
-        total=prices.money(busy.total),
+        total=shown.money(busy.total),
         busy=_table(busy, without=idle),
         zones=zones,
         factor=factor,
@@ -77,15 +77,15 @@ def page() -> str:
 def _table(priced: estimate.Estimate, *, without: estimate.Estimate | None = None) -> str:
     known = set(without.lines) if without else set()
     rows = ["| component | what | quantity | unit | USD each | USD |", "|---|---|--:|---|--:|--:|"]
-    for component, lines in prices.component_lines(priced):
+    for component, lines in shown.component_lines(priced):
         rows += [
-            f"| {component} | {line.what} | {prices.quantity(line.quantity)} | {line.unit} "
-            f"| {prices.each(line)} | {prices.money(line.usd)} |"
+            f"| {component} | {line.what} | {shown.quantity(line.quantity)} | {line.unit} "
+            f"| {shown.each(line)} | {shown.money(line.usd)} |"
             for line in lines
             if line not in known
         ]
     if without is None:
-        rows.append(f"| **a month** | | | | | **{prices.money(priced.total)}** |")
+        rows.append(f"| **a month** | | | | | **{shown.money(priced.total)}** |")
     return "\n".join(rows)
 
 

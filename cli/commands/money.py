@@ -40,7 +40,7 @@ def estimate(
     as_json: AsJson = False,
 ) -> None:
     """Say what a cluster costs a month at list price, and what that assumes."""
-    from cli import prices as cli_prices
+    from cli import estimate as cli_estimate
     from cli import stack_settings
     from core.cluster import estimate as counted
     from infra.spec import read
@@ -50,10 +50,10 @@ def estimate(
     usage = counted.Usage(*(Decimal(repr(number)) for number in given))
     result = counted.monthly(parsed, stack_settings.prices(parsed.region, prices), usage)
     if as_json:
-        typer.echo(cli_prices.as_json(result, usage))
+        typer.echo(cli_estimate.as_json(result, usage))
         return
-    console.print(cli_prices.table(result))
-    for note in cli_prices.notes(result, usage):
+    console.print(cli_estimate.table(result))
+    for note in cli_estimate.notes(result, usage):
         console.print(note)
 
 

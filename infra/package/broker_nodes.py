@@ -9,8 +9,6 @@ The engine hands over whatever was written: a schema binds the languages with ty
 always a float, and a name may be another resource's output that is not known yet.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict

@@ -71,7 +71,7 @@ def test_the_command_says_its_version_and_completes_itself() -> None:
 
 
 def test_start_check_and_estimate_import_nothing_heavy() -> None:
-    needed = "cli.main, cli.stack_settings, infra.spec, cli.prices"
+    needed = "cli.main, cli.stack_settings, infra.spec, cli.estimate"
     said = subprocess.run(
         [sys.executable, "-c", f"import sys, {needed}; print(*sys.modules)"],
         cwd=ROOT,
