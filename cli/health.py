@@ -16,9 +16,10 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from cli import terminal
+from cli import watching
 from cli.target import Cluster, Shape, has_shape, json_object
-from cli.terminal import Pace, say
+from cli.terminal import say
+from cli.watching import Pace
 from core.health.verdict import Health
 
 PACE = Pace(seconds=5.0)
@@ -92,7 +93,7 @@ def show(
     """
     cluster = Cluster.named(environment)
     if watch and not as_json:
-        return terminal.watch(console, lambda _now: (page(ask(cluster)), None), pace)
+        return watching.watch(console, lambda _now: (page(ask(cluster)), None), pace)
     while True:
         examined = ask(cluster)
         _print(examined, console, as_json=as_json)

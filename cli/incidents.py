@@ -23,9 +23,10 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from cli import terminal
+from cli import terminal, watching
 from cli.target import Cluster, readable_ledger
-from cli.terminal import Pace, Page, moment_of, say
+from cli.terminal import moment_of, say
+from cli.watching import Pace, Page
 from core.events.announcements import URGENT
 from core.ground.errors import InvalidInput, StillwaterError, one_line, passed_on
 from core.ground.window import clock, span, time_said
@@ -227,7 +228,7 @@ def show_all(
             return (Group(Text(pause.sentence, "bold"), found) if pause else found), None
 
         if watch:
-            terminal.watch(console, look, pace)
+            watching.watch(console, look, pace)
         else:
             page, _ = look(time.time())
             console.print(page)

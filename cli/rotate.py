@@ -20,7 +20,8 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.target import Cluster, Shape, has_shape
-from cli.terminal import Pace, say, watch, write_page
+from cli.terminal import say, write_page
+from cli.watching import Pace, watch
 from core.ground.errors import InvalidInput, StillwaterError
 from core.ground.window import span, time_said
 from core.rotation.estimate import away_seconds, together

@@ -8,14 +8,6 @@ Prints what a program asked for with `--json`, refusals included: JSON alone is 
 What people read beside it (progress, questions, the sentence of a refusal) goes to stderr.
 
 Shows findings to people, the same way whichever command found them.
-
-A page that is drawn again and again, until what it shows is over or somebody presses Ctrl-C.
-
-Ctrl-C goes through: rich gives the terminal back, and the command's entry (cli.__main__) ends with
-a sentence and exit code 130. What cannot be read for a moment is said on the page, not an end; what
-cannot be read at the first look is an end, since nothing says that it ever could.
-
-Reads the durations and moments that people write: 90min, 2h, 1d, 2026-11-20T18:00.
 """
 
 from __future__ import annotations
@@ -23,23 +15,18 @@ from __future__ import annotations
 import json
 import re
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any
 
 import typer
-from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console, Group, RenderableType
-from rich.live import Live
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from cli.aws import out_of_reach
 from core.checks.finding import Finding, Weight
 from core.ground.errors import InvalidInput, StillwaterError
 
@@ -174,39 +161,6 @@ def counted(found: Sequence[Finding]) -> str:
     """Return how many findings there are of each weight: 2 x a broker may die, 1 x unknown."""
     counts = {weight: sum(each.weight is weight for each in found) for weight in Weight}
     return ", ".join(f"{count} x {weight}" for weight, count in counts.items() if count)
-
-
-T = TypeVar("T")
-# A page, and what it has come to; None: it goes on.
-Page = tuple[RenderableType, T | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How often a page is drawn, by which clock."""
-
-    seconds: float
-    now: Callable[[], float] = time.time
-    pause: Callable[[float], None] = time.sleep
-
-
-def watch(console: Console, look: Callable[[float], Page[T]], pace: Pace) -> T:
-    """Draw what `look` returns for each moment; return what it has come to."""
-    page, end = look(pace.now())
-    with Live(console=console, auto_refresh=False) as live:
-        while True:
-            live.update(page, refresh=True)
-            if end is not None:
-                return end
-            pace.pause(pace.seconds)
-            page, end = _page_of(look, pace.now())
-
-
-def _page_of(look: Callable[[float], Page[T]], now: float) -> Page[T]:
-    try:
-        return look(now)
-    except (StillwaterError, BotoCoreError, ClientError) as error:
-        return Text(out_of_reach("AWS does not answer.", error), "red"), None
 
 
 _SPAN = re.compile(r"\+?(\d{1,5})\s*(min|h|d)")

@@ -6,7 +6,7 @@ import functools
 import time
 from typing import Any
 
-from core.settings import functions
+from core.settings.parts import parse_prometheus_address
 from core.settings.volumes import SamplesSettings
 from core.volumes.series import Whose
 from handlers.adapters import metrics
@@ -25,7 +25,7 @@ MARGIN_SECONDS = 60.0
 def _filing() -> Filing:
     settings = read_settings(SamplesSettings)
     asked = settings.prometheus
-    way = route(functions.parse(asked.address), open_api(settings))
+    way = route(parse_prometheus_address(asked.address), open_api(settings))
     return Filing(
         prometheus=Prometheus(way, seconds=QUERY_SECONDS),
         files=S3SampleFiles(settings.samples_bucket, settings.region),

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.cost import pricing
-from core.settings import functions
+from core.settings.parts import parse_prometheus_address
 from core.settings.volumes import VolumesSettings
 from handlers.adapters import metrics
 from handlers.adapters.claims import EksClaims
@@ -53,7 +53,7 @@ def _series(settings: VolumesSettings, api: EksApi) -> PrometheusVolumes | None:
     asked = settings.volumes.prometheus
     if asked is None:
         return None
-    prometheus = Prometheus(route(functions.parse(asked.address), api))
+    prometheus = Prometheus(route(parse_prometheus_address(asked.address), api))
     return PrometheusVolumes(prometheus, settings.namespace, settings.cluster, asked.labels)
 
 

@@ -27,7 +27,7 @@ from core.cluster.fields import (
 )
 from core.cluster.images import Image
 from core.ground.errors import InvalidInput
-from core.settings.functions import Address, parse
+from core.settings.parts import Address
 
 # It stands in a JAAS configuration between quotes, and a function is told of one.
 HttpsUrl = Annotated[
@@ -297,13 +297,13 @@ class Prometheus(Frozen):
 
     @property
     def asked(self) -> Address:
-        return parse(self.address)
+        return parse_prometheus_address(self.address)
 
     @field_validator("address")
     @classmethod
     def _can_be_asked(cls, value: str) -> str:
         try:
-            parse(value)
+            parse_prometheus_address(value)
         except InvalidInput as error:
             raise ValueError("; ".join(error.problems)) from None
         return value

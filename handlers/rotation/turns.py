@@ -47,8 +47,7 @@ from core.rotation.run_record import (
     is_unattended,
     note_run,
 )
-from core.settings import functions
-from core.settings.functions import ATTEMPTS, FAILED, ProbeBudget
+from core.settings.parts import ATTEMPTS, FAILED, ProbeBudget, parse_prometheus_address
 from handlers.adapters.aws import Queue, call
 from handlers.adapters.eks import EksApi
 from handlers.adapters.kafka import KafkaCluster
@@ -79,7 +78,7 @@ class ClientsBudget:
     def connect(
         cls, settings: ProbeBudget, namespace: str, cluster: str, api: EksApi
     ) -> ClientsBudget:
-        address = functions.parse(settings.address)
+        address = parse_prometheus_address(settings.address)
         return cls(Prometheus(route(address, api)), settings, namespace, cluster)
 
     def spending(self, since: float, now: float) -> Spent:

@@ -20,13 +20,12 @@ from core.incidents.actions import OWN
 from core.settings.functions import (
     HealthSettings,
     InterruptionSettings,
-    PrometheusService,
-    PrometheusWorkspace,
     RotateSettings,
     SlackSettings,
     SweepSettings,
     TickSettings,
 )
+from core.settings.parts import PrometheusService, PrometheusWorkspace
 from core.settings.volumes import SamplesSettings, VolumesSettings
 from infra import buckets, iam
 from infra.functions import definition, function

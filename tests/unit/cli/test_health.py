@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from cli import health as command
 from cli.main import app
 from cli.target import Cluster
-from cli.terminal import Pace
+from cli.watching import Pace
 from core.ground.errors import StillwaterError
 from core.health.verdict import Health, HealthVerdict, Part, PartKind, cluster_health, document
 from tests.every_case import every_case

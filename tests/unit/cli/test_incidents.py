@@ -15,7 +15,8 @@ from rich.console import Console
 
 from cli import incidents as command
 from cli.target import Cluster, readable_ledger
-from cli.terminal import Pace, moment_of, seconds_of
+from cli.terminal import moment_of, seconds_of
+from cli.watching import Pace
 from core.ground.errors import Conflict, InvalidInput, StillwaterError
 from core.incidents.record import Incident, State
 from tests.unit.core.slack.test_incident_thread import AT, incident

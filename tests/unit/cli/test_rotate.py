@@ -17,7 +17,7 @@ from cli import rotate as command
 from cli.commands.act import rotate
 from cli.rotate import Rotations, render_plan
 from cli.target import Cluster
-from cli.terminal import Pace
+from cli.watching import Pace
 from core.ground.errors import InvalidInput, StillwaterError
 from core.ground.window import span
 from core.rotation.run_record import Options, Phase, Run, RunState, open_run
