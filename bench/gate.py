@@ -39,14 +39,12 @@ from core.incidents.observation import GroupView, InstanceView, NodeView, PodVie
 from core.incidents.record import State
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.eviction.certificate import issue
-from handlers.eviction.counts import Counts
-from handlers.eviction.gate import Gate
-from handlers.eviction.readings import Recent, RecentKafka
-from handlers.eviction.server import application
+from handlers.eviction.gate import Gate, Recent, RecentKafka
+from handlers.eviction.server import Counts, application
 from handlers.gate import server_of
 from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
-from handlers.store.freezes import LedgerFreezes
+from handlers.store.documents import LedgerFreezes
 from handlers.store.ledger import Ledger
 from tests.unit.handlers.fake_queue import FakeQueue
 from tests.unit.handlers.fakes import TAG, WHOSE, FakeCluster

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 
 from bench import record
 from core.incidents.observation import GroupView, NodeView, PodView
-from core.rotation.observation import RunObservation
+from core.rotation.estimate import RunObservation
 from core.rotation.plan import plan
 from core.rotation.run_record import NodeTurn, Options
 from core.views import ClusterView

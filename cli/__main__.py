@@ -52,16 +52,16 @@ def main(arguments: Sequence[str] | None = None, *, module: str = COMMAND) -> No
 
 
 def _run(arguments: Sequence[str] | None, module: str = COMMAND) -> None:
-    from cli import answer  # noqa: PLC0415 - after the handlers are in place
+    from cli import terminal  # noqa: PLC0415 - after the handlers are in place
     from core.ground.errors import StillwaterError  # noqa: PLC0415
 
     given = sys.argv[1:] if arguments is None else arguments
-    refused = partial(_print_refusal, as_json=answer.FLAG in given)
+    refused = partial(_print_refusal, as_json=terminal.FLAG in given)
     try:
         importlib.import_module(module).app(args=arguments)
     except StillwaterError as error:
         if not _asked:
-            sys.exit(refused(str(error), answer.problems_of(error)))
+            sys.exit(refused(str(error), terminal.problems_of(error)))
         raise
     except ModuleNotFoundError as error:
         if error.name == "local":
@@ -108,14 +108,14 @@ def _print_refusal(sentence: str, problems: Sequence[str] = (), *, as_json: bool
     """Say why the command is refused, to a program on stdout as well; return the exit code."""
     from rich.console import Console  # noqa: PLC0415
 
-    from cli import answer  # noqa: PLC0415
+    from cli import terminal  # noqa: PLC0415
 
     # Unwrapped: a sentence stays one line in a log.
     Console(stderr=True).print(sentence, style="red", markup=False, highlight=False, soft_wrap=True)
     if as_json:
         # Whoever reads stdout may have gone, or the disk be full: that is what is refused.
         with contextlib.suppress(OSError):
-            sys.stdout.write(f"{answer.refusal(sentence, REFUSED, problems)}\n")
+            sys.stdout.write(f"{terminal.refusal(sentence, REFUSED, problems)}\n")
             sys.stdout.flush()
     return REFUSED
 

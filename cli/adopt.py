@@ -12,7 +12,7 @@ from core.cluster import adoption
 from core.cluster.adoption import Adoption
 from core.cluster.adoption_plan import next_level
 from core.ground.errors import InvalidInput
-from infra import spec_file
+from infra import spec
 
 MADE_YET = (
     "Set the level, fill in what is missing, and `pulumi up` of a stack <name>-operations makes it."
@@ -24,7 +24,7 @@ def read(paths: list[Path]) -> dict[str, Adoption]:
     """Return descriptions by their files; raise InvalidInput with every problem they have."""
     described = {}
     for path in paths:
-        found = spec_file.load(path)
+        found = spec.load_yaml(path)
         described[str(path)] = adoption.parse(found.content, found.locate)
     if problems := adoption.shared_parts(described):
         raise InvalidInput(problems)
@@ -33,7 +33,7 @@ def read(paths: list[Path]) -> dict[str, Adoption]:
 
 def description(path: Path) -> Adoption | None:
     """Return what a file describes of a cluster that exists; None where it is something else."""
-    found = spec_file.load(path)
+    found = spec.load_yaml(path)
     content = found.content
     if not isinstance(content, dict) or "adopt" not in content or "pools" in content:
         return None

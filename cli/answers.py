@@ -1,16 +1,107 @@
-"""Asks for one answer among many: one part that cannot be read costs no other."""
+"""Asks for one answer among many: one part that cannot be read costs no other.
+
+Decides what a person can do where an answer is refused or missing: one sentence per reason.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sized
 from typing import TypeVar
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectionError,  # noqa: A004 - botocore's own
+    CredentialRetrievalError,
+    HTTPClientError,
+    NoCredentialsError,
+    PartialCredentialsError,
+    ProfileNotFound,
+    SSOError,
+    TokenRetrievalError,
+)
 
 from cli.aws import sentence
-from cli.remedies import remedy_of
 from core.ground.errors import StillwaterError, one_line
-from core.ground.unknown import Unknown
+from core.ground.fields import Unknown
+from infra.eks.api import ApiError
+
+LOGIN = "log in again (such as `aws sso login`), or name another --profile; then ask again"
+ENDED = frozenset(
+    {
+        *("AuthFailure", "ExpiredToken", "ExpiredTokenException", "InvalidClientTokenId"),
+        *("InvalidAccessKeyId", "RequestExpired", "UnrecognizedClientException"),
+        *("SignatureDoesNotMatch", "InvalidSignatureException", "OptInRequired"),
+    }
+)
+UNFORESEEN = "look at what it is about yourself, and tell the authors of Stillwater"
+WAIT = "wait a minute, and ask again"
+AWAY = frozenset(
+    {
+        *("InternalError", "InternalFailure", "InternalServerError", "RequestLimitExceeded"),
+        *("RequestThrottled", "ServiceUnavailable", "ServiceUnavailableException", "SlowDown"),
+        *("Throttling", "ThrottlingException", "TooManyRequestsException", "Unavailable"),
+    }
+)
+WITHOUT_LOGIN = (
+    *(NoCredentialsError, PartialCredentialsError, CredentialRetrievalError, ProfileNotFound),
+    *(SSOError, TokenRetrievalError),
+)
+UNAUTHORIZED, BUSY, BROKEN = 401, 429, 500
+
+
+def remedy_of(error: Exception) -> str:
+    """Return what to do about an error; empty: nothing that is more than usual."""
+    if isinstance(error, WITHOUT_LOGIN):
+        return LOGIN
+    if isinstance(error, ClientError):
+        return _of_aws(error)
+    if isinstance(error, ApiError):
+        return _of_kubernetes(error)
+    if isinstance(error, ConnectionError | HTTPClientError):
+        return "let this machine reach AWS's endpoints in that region, and ask again"
+    if isinstance(error, StillwaterError):
+        return _of_ours(str(error))
+    return "" if isinstance(error, BotoCoreError | OSError) else UNFORESEEN
+
+
+def _of_ours(said: str) -> str:
+    """Return what to do about an answer that was read, and says too little."""
+    if "another object" in said:
+        return "read it there yourself, or set it where its workload is described; ask again"
+    if "--" in said or "account" in said:
+        return "name another --profile, --region or --context, and ask again"
+    return "see to what it says, and ask again"
+
+
+def _of_aws(error: ClientError) -> str:
+    said = error.response["Error"]
+    if said.get("Code") in ENDED:
+        return LOGIN
+    if said.get("Code") in AWAY:
+        return WAIT
+    message = str(said.get("Message") or "")
+    for policy in ("service control policy", "resource control policy", "permissions boundary"):
+        if policy in message:
+            return (
+                f"ask whoever keeps the {policy} that denies it, since no right of the caller's "
+                f"own goes beyond that; then ask again"
+            )
+    return ""
+
+
+def _of_kubernetes(error: ApiError) -> str:
+    if error.status == UNAUTHORIZED:
+        return LOGIN
+    if error.status == BUSY or error.status >= BROKEN:
+        return WAIT
+    if not error.status:
+        return (
+            "reach its API server: from inside its VPC or by a VPN where its endpoint is private, "
+            "then ask again"
+        )
+    return ""
+
 
 T = TypeVar("T")
 F = TypeVar("F")

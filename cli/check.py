@@ -10,10 +10,10 @@ from pathlib import Path
 from rich.console import Console
 
 from cli import adopt
-from cli.findings import counted, show_findings
 from cli.stack_settings import spec_file
-from core.checks.described import description_findings
+from cli.terminal import counted, show_findings
 from core.checks.finding import CLEAR, FOUND, Finding, exit_code
+from core.checks.table import description_findings
 from core.cluster import adoption, changes, rights
 from core.ground.errors import InvalidInput
 from core.ground.naming import TWIN_ENVIRONMENT

@@ -1,4 +1,10 @@
-"""`stillwater up|preview|destroy ENV`: what would change, a question, the layers with progress."""
+"""`stillwater up|preview|destroy ENV`: what would change, a question, the layers with progress.
+
+Shows a run of the layers: what it would change, for people and as JSON; asks before it is done.
+
+The JSON leaves outputs of stacks out: some are secrets. Values of properties are there with
+`--diff` alone, and hidden where a resource is a secret (cli.engine.events).
+"""
 
 from __future__ import annotations
 
@@ -16,9 +22,9 @@ from typing import Any, Literal
 from rich.console import Console
 from rich.table import Table
 
-from cli import answer, aws, planned, stack_settings
+from cli import aws, stack_settings, terminal
 from cli.aws import out_of_reach
-from cli.engine.events import EngineStep, LayerResult
+from cli.engine.events import EngineStep, LayerResult, Operation, ResourceChange
 from cli.engine.layers import Layers, RunScope
 from cli.kafka_layer import (
     QUIET_SECONDS,
@@ -28,15 +34,143 @@ from cli.kafka_layer import (
     wait_until_settled,
 )
 from cli.stack_settings import DescribedEnvironment
-from cli.terminal import say
+from cli.terminal import say, somebody_answers
 from core.cluster import changes, parse
 from core.ground.errors import InvalidInput, StillwaterError
 from core.ground.naming import FOUNDATION, KAFKA, LAYERS
 from infra.eks.api import Api
 
+_SIGNS = {
+    Operation.CREATE: ("+", "green"),
+    Operation.UPDATE: ("~", "yellow"),
+    Operation.REPLACE: ("!", "red"),
+    Operation.DELETE: ("-", "red"),
+}
+_DONE = {
+    Operation.CREATE: "to create",
+    Operation.UPDATE: "to change",
+    Operation.REPLACE: "to replace",
+    Operation.DELETE: "to delete",
+}
+
+
+def show(results: Iterable[LayerResult], console: Console, *, diff: bool = False) -> None:
+    """Print every layer's changes by the part they belong to."""
+    for result in results:
+        for line, style in lines(result, diff=diff):
+            say(console, line, style)
+
+
+def lines(result: LayerResult, *, diff: bool = False) -> list[tuple[str, str | None]]:
+    """Return one layer's changes as lines, each with its style."""
+    if result.skipped:
+        return [(f"{result.layer}: {result.skipped}", None)]
+    found: list[tuple[str, str | None]] = [
+        (f"{result.layer}: {change_counts(result.changes)}", "bold")
+    ]
+    for part in sorted({change.part for change in result.changes}):
+        found.append((f"  {part}", None))
+        of_part = [change for change in result.changes if change.part == part]
+        for change in sorted(of_part, key=lambda c: (_order(c), c.kind, c.name)):
+            found += _change_lines(change, diff=diff)
+    return found
+
+
+def change_counts(changes: Sequence[ResourceChange]) -> str:
+    """Return `3 to create, 1 to replace`."""
+    counts = Counter(change.operation for change in changes)
+    return ", ".join(f"{counts[o]} {_DONE[o]}" for o in _SIGNS if counts[o]) or "nothing to change"
+
+
+def _order(change: ResourceChange) -> int:
+    """Sort what takes something away before what adds."""
+    order = (Operation.DELETE, Operation.REPLACE, Operation.UPDATE, Operation.CREATE)
+    return order.index(change.operation)
+
+
+def _change_lines(change: ResourceChange, *, diff: bool) -> list[tuple[str, str | None]]:
+    sign, style = _SIGNS[change.operation]
+    notes = []
+    if change.operation is Operation.REPLACE:
+        cause = f" because of {', '.join(change.because)}" if change.because else ""
+        notes.append(f"made anew{cause}")
+    elif change.operation is Operation.UPDATE and change.differences and not diff:
+        notes.append(", ".join(difference.path for difference in change.differences))
+    if change.protected and change.operation in {Operation.REPLACE, Operation.DELETE}:
+        notes.append("protected: the engine refuses")
+    said = f"    {sign} {change.kind} {change.name}" + (f": {'; '.join(notes)}" if notes else "")
+    found: list[tuple[str, str | None]] = [(said, style)]
+    if diff:
+        found += [(f"        {d.path}: {d.before} -> {d.after}", None) for d in change.differences]
+    return found
+
+
+def ask_for_agreement(question: str, answer: str, console: Console, *, yes: bool) -> None:
+    """Ask, and raise unless the answer is given; `yes` answers for a program.
+
+    Raises StillwaterError where nobody can be asked, or where the answer is another.
+    """
+    if yes:
+        return
+    if not somebody_answers(console):
+        raise StillwaterError(
+            f"Nothing was changed: {question} Nobody can answer here; say --yes to go on."
+        )
+    try:
+        given = console.input(f"{question} ({answer}) ", markup=False)
+    except EOFError:
+        raise StillwaterError("Nothing was changed: there was no answer.") from None
+    if given.strip() != answer:
+        raise StillwaterError(f"Nothing was changed: the answer was not {answer!r}.")
+
+
+def run_document(
+    environment: str, operation: str, results: Iterable[LayerResult], *, diff: bool, **more: object
+) -> dict[str, Any]:
+    """Return a run as an object; `more` stands before the layers."""
+    found = list(results)
+    return {
+        "environment": environment,
+        "operation": operation,
+        "changes": sum(len(result.changes) for result in found),
+        **more,
+        "layers": [_layer_document(result, diff=diff) for result in found],
+    }
+
+
+def _layer_document(result: LayerResult, *, diff: bool) -> dict[str, Any]:
+    counts = Counter(change.operation for change in result.changes)
+    return {
+        "layer": result.layer,
+        "skipped": result.skipped,
+        "seconds": round(result.seconds, 1),
+        "counts": {operation.value: counts[operation] for operation in Operation},
+        "unchanged": result.same,
+        "resources": [_resource_document(change, diff=diff) for change in result.changes],
+    }
+
+
+def _resource_document(change: ResourceChange, *, diff: bool) -> dict[str, Any]:
+    return {
+        "operation": change.operation.value,
+        "part": change.part,
+        "kind": change.kind,
+        "name": change.name,
+        "urn": change.urn,
+        "protected": change.protected,
+        "because": list(change.because),
+        "differences": [
+            {"path": each.path, "before": each.before, "after": each.after}
+            if diff
+            else {"path": each.path}
+            for each in change.differences
+        ],
+    }
+
+
 # The output of Kafka's layer that holds what it was made from.
 SPEC = "spec"
-Operation = Literal["up", "preview", "destroy"]
+StackOperation = Literal["up", "preview", "destroy"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +217,7 @@ def preview(environment: str, console: Console, wanted: Asked) -> None:
             environment, "preview", results, wanted, refusals=list(cannot), felt=list(felt)
         )
         return
-    planned.show(results, console, diff=wanted.diff)
+    show(results, console, diff=wanted.diff)
     for sentence in (*cannot, *felt, *_warnings(results)):
         say(console, sentence)
 
@@ -99,7 +233,7 @@ def up(environment: str, console: Console, wanted: Asked) -> None:
         raise InvalidInput(cannot)
     if not wanted.yes:
         results = _preview_results(environment, console, wanted)
-        planned.show(results, console, diff=wanted.diff)
+        show(results, console, diff=wanted.diff)
         if not any(result.changes or result.skipped for result in results):
             if wanted.as_json:
                 write_results(environment, "up", results, wanted, felt=list(felt))
@@ -108,7 +242,7 @@ def up(environment: str, console: Console, wanted: Asked) -> None:
             return
         for sentence in felt:
             say(console, sentence)
-    planned.ask_for_agreement(f"Bring up {environment}?", "yes", console, yes=wanted.yes)
+    ask_for_agreement(f"Bring up {environment}?", "yes", console, yes=wanted.yes)
     described = stack_settings.read_described(environment)
     with _layers(environment, console, wanted) as layers:
         results = layers.up(lambda result: _check_kafka(result, described, layers, console))
@@ -148,7 +282,7 @@ def destroy(environment: str, console: Console, wanted: Asked) -> None:
     if going is not None and not wanted.yes:
         for sentence in going.sentences():
             say(console, sentence)
-    planned.ask_for_agreement(f"Remove {environment}?", environment, console, yes=wanted.yes)
+    ask_for_agreement(f"Remove {environment}?", environment, console, yes=wanted.yes)
     with _layers(environment, console, wanted) as layers:
         results = layers.destroy(_teardown(described, api))
     if wanted.as_json and going is not None:
@@ -163,13 +297,13 @@ def _warnings(results: Sequence[LayerResult]) -> list[str]:
 
 def write_results(
     environment: str,
-    operation: Operation,
+    operation: StackOperation,
     results: Iterable[LayerResult],
     wanted: Asked,
     **more: object,
 ) -> None:
     """Write what was done as JSON on stdout."""
-    answer.write(planned.run_document(environment, operation, results, diff=wanted.diff, **more))
+    terminal.write(run_document(environment, operation, results, diff=wanted.diff, **more))
 
 
 def _preview_results(environment: str, console: Console, wanted: Asked) -> list[LayerResult]:
@@ -231,7 +365,7 @@ def _engine_environment(environment: Mapping[str, str]) -> Mapping[str, str]:
     return {**environment, "PATH": os.pathsep.join([ours, path])}
 
 
-def run(operation: Operation, layers: Layers, teardown: Teardown | None) -> list[LayerResult]:
+def run(operation: StackOperation, layers: Layers, teardown: Teardown | None) -> list[LayerResult]:
     """Run an operation on all layers; `teardown` is what a destroy does beside the engine."""
     if operation == "up":
         return layers.up()

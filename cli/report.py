@@ -205,17 +205,17 @@ def _copied_inputs(
     session: SparkSession, store: Store, inputs: Inputs, asked: ReportOptions, scratch: Path
 ) -> Inputs:
     """Return the inputs with a copy of a bill in S3; of months that tables hold none is made."""
-    from cli import bill_in_s3  # noqa: PLC0415 - a local report needs no AWS
+    from cli import emr  # noqa: PLC0415 - a local report needs no AWS
     from spark.jobs import every  # noqa: PLC0415 - starts Spark's imports
 
-    if asked.bill is None or not bill_in_s3.is_in_s3(asked.bill):
+    if asked.bill is None or not emr.is_in_s3(asked.bill):
         return inputs
     s3 = _s3(asked)
     kafka = every.kafka_of(session, inputs)
-    months, kept = bill_in_s3.months_to_copy(s3, asked.bill, asked.month, store, kafka)
+    months, kept = emr.months_to_copy(s3, asked.bill, asked.month, store, kafka)
     if months == []:
         return replace(inputs, bill=None, kept=kept)
-    copy = bill_in_s3.copy_bill(s3, asked.bill, scratch / "bill", months or ())
+    copy = emr.copy_bill(s3, asked.bill, scratch / "bill", months or ())
     return replace(inputs, bill=str(copy), kept=kept)
 
 
@@ -239,11 +239,11 @@ def make_on_emr(asked: ReportOptions, console: Console) -> Document:
     Facts, samples and history are those that the schedule's job reads; others that are in S3 are
     the job's to read in their place.
     """
-    from cli import bill_in_s3, emr  # noqa: PLC0415 - a local report needs no AWS
+    from cli import emr  # noqa: PLC0415 - boto3, which a report of a file here never needs
 
     if asked.environment is None:
         raise InvalidInput(["Name whose job is to run: --on emr --environment ENVIRONMENT."])
-    if asked.bill is not None and not bill_in_s3.is_in_s3(asked.bill):
+    if asked.bill is not None and not emr.is_in_s3(asked.bill):
         problem = (
             f"EMR does not see {asked.bill}; name a bill below s3://, or none, for the export "
             f"of the environment's own stacks."
@@ -262,19 +262,17 @@ def make_on_emr(asked: ReportOptions, console: Console) -> Document:
         s3 = cluster.client("s3")
         client = cluster.client("emr-serverless")
         bill = asked.bill or emr.job_argument(job, "bill")
-        months = bill_in_s3.months(s3, bill, asked.month) if bill else ()
+        months = emr.months(s3, bill, asked.month) if bill else ()
         asked = replace(
             asked,
-            metrics=asked.metrics
-            or bill_in_s3.existing_folder(s3, emr.job_argument(job, "metrics")),
-            history=asked.history
-            or bill_in_s3.existing_folder(s3, emr.job_argument(job, "history")),
+            metrics=asked.metrics or emr.existing_folder(s3, emr.job_argument(job, "metrics")),
+            history=asked.history or emr.existing_folder(s3, emr.job_argument(job, "history")),
         )
         shared = {
             **{
                 name: value
                 for name in ("bill", "metrics", "history")
-                if bill_in_s3.is_in_s3(value := getattr(asked, name))
+                if emr.is_in_s3(value := getattr(asked, name))
             },
             "cluster-tag": asked.cluster_tag,
             "pool-tag": asked.pool_tag,
@@ -337,16 +335,16 @@ def _run(asked: ReportOptions, on: str, console: Console) -> Document:
 
 def _copied_options(asked: ReportOptions, scratch: Path, console: Console) -> ReportOptions:
     """Return what was asked with copies in the place of what stands beside the bill in S3."""
-    from cli import bill_in_s3  # noqa: PLC0415 - the same
+    from cli import emr  # noqa: PLC0415 - the same
 
-    if asked.bill is not None and bill_in_s3.is_in_s3(asked.bill):
+    if asked.bill is not None and emr.is_in_s3(asked.bill):
         # A bill that cannot be had is refused before anybody waits for Java.
-        bill_in_s3.months(_s3(asked), asked.bill, asked.month)
-    names = [n for n in ("metrics", "history") if bill_in_s3.is_in_s3(getattr(asked, n))]
+        emr.months(_s3(asked), asked.bill, asked.month)
+    names = [n for n in ("metrics", "history") if emr.is_in_s3(getattr(asked, n))]
     copies: dict[str, Any] = {}
     for name in names:
         with console.status(f"Copying {getattr(asked, name)}"):
-            copy = bill_in_s3.copy_everything(_s3(asked), getattr(asked, name), scratch / name)
+            copy = emr.copy_everything(_s3(asked), getattr(asked, name), scratch / name)
             copies[name] = str(copy)
     return replace(asked, **copies)
 

@@ -22,18 +22,18 @@ from botocore.exceptions import BotoCoreError, ClientError
 from cli import aws, stack_settings
 from cli.aws import out_of_reach
 from core.cluster import ClusterSpec, adoption, parse
-from core.cluster.timings import Timings
+from core.cluster.operation import Timings
 from core.ground import naming
 from core.ground.errors import Conflict, InvalidInput, StillwaterError, one_line
 from core.ground.fields import instance_in
 from core.ground.naming import TWIN_ENVIRONMENT
 from core.incidents.record import Incident
 from handlers.adapters.aws import tick_message
+from handlers.store.documents import Pauses
 from handlers.store.ledger import DynamoLedger, incident_in, rounds
-from handlers.store.pauses import Pauses
-from handlers.store.records import DynamoRecords
+from handlers.store.table import DynamoRecords
 from infra import spec as specs
-from infra import spec_file
+from infra.spec import load_yaml
 
 SUFFIXES = {".yaml", ".yml", ".json"}
 MOST_ATTEMPTS = 5
@@ -237,7 +237,7 @@ def is_description(named: str) -> bool:
 def find_kafka(named: str) -> DescribedKafka:
     """Return the Kafka that is meant; raise InvalidInput where a file has several."""
     file, _, prefix = named.partition("#")
-    found = spec_file.load(Path(file))
+    found = load_yaml(Path(file))
     adopted = adoption.parse(found.content, found.locate)
     known = {
         called: DescribedKafka(named, called, each.name, adopted.region, adopted.timings)

@@ -2,21 +2,33 @@
 
 A sentence is one line of output, which the terminal breaks. A table whose words would have to be
 cut is a line per cell instead; where nobody watches, a table is as wide as it is.
+
+Prints what a program asked for with `--json`, refusals included: JSON alone is on stdout.
+
+What people read beside it (progress, questions, the sentence of a refusal) goes to stderr.
+
+Shows findings to people, the same way whichever command found them.
 """
 
 from __future__ import annotations
 
+import json
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
+import typer
 from rich.console import Console, Group, RenderableType
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from core.ground.errors import StillwaterError
+from core.checks.finding import Finding, Weight
+from core.ground.errors import InvalidInput, StillwaterError
 
 # Of a pipe or a log, which nobody's window cuts.
 WIDE = 240
@@ -93,3 +105,96 @@ def records(table: Table) -> Iterator[Text]:
                 name = str(column.header)
                 yield Text.assemble((f"{name}: ", "dim") if name else "", said)
         yield Text()
+
+
+FLAG = "--json"
+
+
+def write(document: object) -> None:
+    """Write one document to stdout, at once: the command may go on."""
+    sys.stdout.write(f"{json.dumps(document, indent=2)}\n")
+    sys.stdout.flush()
+
+
+def refusal(sentence: str, exit_code: int, problems: Sequence[str] = ()) -> str:
+    """Return a refusal as one line of JSON, which may also end a stream of lines."""
+    said = {"exit_code": exit_code, "error": sentence, "problems": list(problems or [sentence])}
+    return json.dumps(said)
+
+
+def problems_of(error: BaseException) -> Sequence[str]:
+    """Return an error's sentences apart, where it has several."""
+    found: Sequence[str] = getattr(error, "problems", ())
+    return found
+
+
+@contextmanager
+def refusals(exit_code: int, *, as_json: bool) -> Iterator[None]:
+    """End a command whose block is refused with an exit code of its own, and say why."""
+    try:
+        yield
+    except StillwaterError as error:
+        Terminal(stderr=True).print(str(error), style="red")
+        if as_json:
+            sys.stdout.write(f"{refusal(str(error), exit_code, problems_of(error))}\n")
+        raise typer.Exit(exit_code) from None
+
+
+STYLES = {
+    Weight.REFUSED: "red",
+    Weight.BROKER: "red",
+    Weight.PRODUCER: "red",
+    Weight.EXPOSED: "yellow",
+    Weight.DRIFT: "red",
+    Weight.UNKNOWN: "yellow",
+    Weight.ADVICE: "",
+}
+
+
+def show_findings(found: Sequence[Finding], console: Console) -> None:
+    """Print each finding with its evidence and remedy on a line of its own, to be copied."""
+    for each in found:
+        console.print(Text(each.line, STYLES[each.weight]), soft_wrap=True)
+
+
+def counted(found: Sequence[Finding]) -> str:
+    """Return how many findings there are of each weight: 2 x a broker may die, 1 x unknown."""
+    counts = {weight: sum(each.weight is weight for each in found) for weight in Weight}
+    return ", ".join(f"{count} x {weight}" for weight, count in counts.items() if count)
+
+
+_SPAN = re.compile(r"\+?(\d{1,5})\s*(min|h|d)")
+_UNITS = {"min": 60, "h": 3_600, "d": 86_400}
+
+
+def seconds_of(said: str, option: str) -> float:
+    """Return a duration in seconds; raise InvalidInput where an option has none.
+
+    >>> seconds_of("45min", "--deadline")
+    2700.0
+    """
+    if (found := _seconds_in(said)) is None:
+        raise InvalidInput([f"{option} {said!r} is no duration; write 90min, 2h or 1d."])
+    return found
+
+
+def moment_of(said: str, now: float) -> float:
+    """Return the moment a person means: +90min, 2h, 1d, or an ISO 8601 time (UTC if it names none).
+
+    >>> moment_of("2h", 100.0)
+    7300.0
+    """
+    if (seconds := _seconds_in(said)) is not None:
+        return now + seconds
+    try:
+        found = datetime.fromisoformat(said.strip())
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        raise InvalidInput(
+            [f"--until {said!r} is no time; write 90min, 2h, 1d or 2026-11-20T18:00 (UTC)."]
+        ) from None
+
+
+def _seconds_in(said: str) -> float | None:
+    found = _SPAN.fullmatch(said.strip())
+    return None if found is None else float(int(found[1]) * _UNITS[found[2]])

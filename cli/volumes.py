@@ -14,7 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
 from rich.table import Table
 
-from cli import answer
+from cli import terminal
 from cli.aws import out_of_reach
 from cli.target import Cluster
 from core.ground.errors import InvalidInput, StillwaterError
@@ -67,7 +67,7 @@ def history(
         ) from None
     if as_json:
         listed = [_history_as_json(name, known[name], found[name], now) for name in found]
-        answer.write({"volumes": listed})
+        terminal.write({"volumes": listed})
     else:
         console.print(_histories(found, now))
 
@@ -105,7 +105,7 @@ def _size_as_json(volume: Gp3) -> Mapping[str, int]:
 
 def _say(said: Mapping[str, Any], console: Console, *, as_json: bool) -> None:
     if as_json:
-        answer.write(said)
+        terminal.write(said)
     else:
         show(said, console)
 

@@ -2,8 +2,7 @@
 
 Ctrl-C goes through: rich gives the terminal back, and the command's entry (cli.__main__) ends with
 a sentence and exit code 130. What cannot be read for a moment is said on the page, not an end; what
-cannot be read at the first look is an end, since nothing says that it ever could.
-"""
+cannot be read at the first look is an end, since nothing says that it ever could."""
 
 from __future__ import annotations
 
@@ -21,6 +20,8 @@ from cli.aws import out_of_reach
 from core.ground.errors import StillwaterError
 
 T = TypeVar("T")
+
+
 # A page, and what it has come to; None: it goes on.
 Page = tuple[RenderableType, T | None]
 

@@ -28,16 +28,13 @@ from handlers.adapters.eks import EksApi, open_api
 from handlers.adapters.kafka_identity import KafkaAccess
 from handlers.adapters.kubernetes import open_claims
 from handlers.eviction.certificate import Keeper
-from handlers.eviction.counts import Counts
-from handlers.eviction.gate import Gate
-from handlers.eviction.readings import Recent, RecentClaims, RecentCloud, RecentKafka, RecentNodes
-from handlers.eviction.server import AT_ONCE, application
+from handlers.eviction.gate import Gate, Recent, RecentClaims, RecentCloud, RecentKafka, RecentNodes
+from handlers.eviction.server import AT_ONCE, Counts, application
 from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
-from handlers.store.freezes import LedgerFreezes
-from handlers.store.notifying import open_ledger
-from handlers.store.records import DynamoRecords
-from handlers.store.settings import read_settings
+from handlers.store.documents import LedgerFreezes
+from handlers.store.ledger import open_ledger
+from handlers.store.table import DynamoRecords, read_settings
 
 logger = Logger(service="stillwater")
 # A renewed certificate is shown by both replicas this soon.

@@ -21,11 +21,10 @@ from handlers.adapters.eks import open_api
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kafka_identity import KafkaAccess
 from handlers.adapters.pods import EksPods, PodExporters, through
-from handlers.examination.examiner import EXPORTER_SECONDS, Examiner, unable
-from handlers.store.freezes import LedgerFreezes
+from handlers.examiner import EXPORTER_SECONDS, Examiner, unable
+from handlers.store.documents import LedgerFreezes
 from handlers.store.ledger import DynamoLedger
-from handlers.store.records import DynamoRecords
-from handlers.store.settings import read_settings
+from handlers.store.table import DynamoRecords, read_settings
 
 
 @functools.cache

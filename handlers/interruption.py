@@ -16,10 +16,9 @@ from handlers.adapters.aws import AwsCloud, Ec2Inventory, SqsQueue
 from handlers.adapters.batch import answer
 from handlers.incidents.desk import IntakeDesk, Notices
 from handlers.incidents.reception import Reception
-from handlers.store.freezes import LedgerFreezes
-from handlers.store.notifying import open_ledger
-from handlers.store.records import DynamoRecords
-from handlers.store.settings import read_settings
+from handlers.store.documents import LedgerFreezes
+from handlers.store.ledger import open_ledger
+from handlers.store.table import DynamoRecords, read_settings
 
 logger = Logger(service="stillwater")
 

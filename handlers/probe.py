@@ -23,11 +23,10 @@ from kafka.errors import KafkaError
 
 from core.ground.errors import StillwaterError
 from core.settings import codec
-from core.settings.probe import ProbeSettings
+from core.settings.parts import ProbeSettings
+from handlers import probing
 from handlers.adapters.eks import trusting
-from handlers.probing import topic
-from handlers.probing.attempts import Attempts
-from handlers.probing.clients import Clients, brokers_changed, run
+from handlers.probing import Attempts, Clients, brokers_changed, run
 
 logger = Logger(service="stillwater")
 # How often it looks whether brokers have joined or the kubelet has put another certificate there.
@@ -39,7 +38,7 @@ def main() -> None:
     """Probe until something asks for a new start; raises StillwaterError where it cannot begin."""
     settings = codec.read(ProbeSettings, codec.read_settings_text(os.environ))
     identity = credentials(settings)
-    partitions = topic.ensure_topic(identity, settings.topic, settings.replication_factor)
+    partitions = probing.ensure_topic(identity, settings.topic, settings.replication_factor)
     attempts = Attempts(partitions, settings.latency_seconds)
     clients = Clients(identity, settings.topic, partitions, attempts, settings.latency_seconds)
     clients.start()
@@ -116,7 +115,7 @@ def _watch(
             anew.set()
         try:
             admin = KafkaAdminClient(**identity)
-            joined = brokers_changed(known, topic.racks(admin))
+            joined = brokers_changed(known, probing.racks(admin))
             admin.close()
         except KafkaError as error:
             logger.warning("The brokers could not be listed.", error=repr(error))

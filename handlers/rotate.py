@@ -23,11 +23,9 @@ from handlers.adapters.templates import AwsTemplates
 from handlers.incidents.act import ErrorSnapshots
 from handlers.incidents.observe import Sources
 from handlers.rotation.conductor import Conductor
-from handlers.store.freezes import LedgerFreezes
+from handlers.store.documents import LedgerFreezes, LedgerRuns
 from handlers.store.ledger import DynamoLedger
-from handlers.store.records import DynamoRecords
-from handlers.store.runs import LedgerRuns
-from handlers.store.settings import read_settings
+from handlers.store.table import DynamoRecords, read_settings
 
 logger = Logger(service="stillwater")
 

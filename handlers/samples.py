@@ -6,15 +6,14 @@ import functools
 import time
 from typing import Any
 
-from core.settings import prometheus_address
+from core.settings.parts import parse_prometheus_address
 from core.settings.volumes import SamplesSettings
 from core.volumes.series import Whose
 from handlers.adapters import metrics
 from handlers.adapters.eks import open_api
 from handlers.adapters.prometheus import Prometheus, route
-from handlers.adapters.sample_files import S3SampleFiles
-from handlers.store.settings import read_settings
-from handlers.volume.filing import Filing, Turn
+from handlers.store.table import read_settings
+from handlers.volume.filing import Filing, S3SampleFiles, Turn
 
 # A question at a time, of at most 200,000 samples.
 QUERY_SECONDS = 30.0
@@ -26,7 +25,7 @@ MARGIN_SECONDS = 60.0
 def _filing() -> Filing:
     settings = read_settings(SamplesSettings)
     asked = settings.prometheus
-    way = route(prometheus_address.parse(asked.address), open_api(settings))
+    way = route(parse_prometheus_address(asked.address), open_api(settings))
     return Filing(
         prometheus=Prometheus(way, seconds=QUERY_SECONDS),
         files=S3SampleFiles(settings.samples_bucket, settings.region),

@@ -8,18 +8,13 @@ from typing import Any
 
 from core.settings.functions import SlackSettings
 from handlers.adapters import metrics
-from handlers.adapters.aws import SqsQueue
+from handlers.adapters.aws import Secret, SqsQueue
 from handlers.adapters.batch import answer
-from handlers.adapters.secrets import Secret
 from handlers.adapters.slack import Channel, SlackChannel
-from handlers.store.freezes import LedgerFreezes
+from handlers.store.documents import DynamoThreads, LedgerFreezes, LedgerRuns
 from handlers.store.ledger import DynamoLedger
-from handlers.store.records import DynamoRecords
-from handlers.store.runs import LedgerRuns
-from handlers.store.settings import read_settings
-from handlers.store.table import VersionedTable
-from handlers.store.threads import DynamoThreads
-from handlers.stories.teller import RenewedChannel, Teller
+from handlers.store.table import DynamoRecords, VersionedTable, read_settings
+from handlers.stories import RenewedChannel, Teller
 
 
 @functools.cache

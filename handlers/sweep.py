@@ -11,13 +11,11 @@ from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, Ec2Inventory, SqsQueue
 from handlers.adapters.eks import open_api
 from handlers.adapters.kubernetes import open_claims, open_nodes
-from handlers.incidents.broom import Broom
+from handlers.incidents.broom import Broom, open_archivist
 from handlers.incidents.reception import Reception
-from handlers.store.archive import open_archivist
-from handlers.store.freezes import LedgerFreezes
-from handlers.store.notifying import open_ledger
-from handlers.store.records import DynamoRecords
-from handlers.store.settings import read_settings
+from handlers.store.documents import LedgerFreezes
+from handlers.store.ledger import open_ledger
+from handlers.store.table import DynamoRecords, read_settings
 
 
 @functools.cache

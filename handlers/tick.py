@@ -11,13 +11,12 @@ from core.incidents.actions import ACTING
 from core.incidents.observation import Ownership
 from core.settings.functions import TickSettings, late_seconds
 from handlers.adapters import metrics
-from handlers.adapters.aws import AwsCloud, Ec2Inventory, SqsQueue
+from handlers.adapters.aws import AwsCloud, Ec2Inventory, SnsTopic, SqsQueue
 from handlers.adapters.batch import answer
 from handlers.adapters.eks import open_api
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kafka_identity import KafkaAccess
 from handlers.adapters.kubernetes import NO_ENDS, EksClaimEnds, EksDrain, open_claims, open_nodes
-from handlers.adapters.pages import SnsTopic
 from handlers.adapters.pods import AT_ONCE, PodExporters
 from handlers.adapters.templates import Ec2RootVolumes
 from handlers.incidents.act import Effects, ErrorSnapshots
@@ -25,14 +24,10 @@ from handlers.incidents.loop import Loop
 from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import Leadership, Shifts
-from handlers.rotation.clients_budget import ClientsBudget
-from handlers.rotation.throttles import Throttles
-from handlers.rotation.turns import Rotations
-from handlers.store.freezes import LedgerFreezes
-from handlers.store.notifying import open_ledger, open_stories
-from handlers.store.records import DynamoRecords
-from handlers.store.runs import LedgerRuns
-from handlers.store.settings import read_settings
+from handlers.rotation.turns import ClientsBudget, Rotations, Throttles
+from handlers.store.documents import LedgerFreezes, LedgerRuns
+from handlers.store.ledger import open_ledger, open_stories
+from handlers.store.table import DynamoRecords, read_settings
 
 
 @functools.cache

@@ -8,19 +8,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.cost import pricing
-from core.settings import prometheus_address
+from core.settings.parts import parse_prometheus_address
 from core.settings.volumes import VolumesSettings
 from handlers.adapters import metrics
 from handlers.adapters.claims import EksClaims
-from handlers.adapters.ebs import CloudWatchLoads, Ec2Ebs
 from handlers.adapters.eks import EksApi, open_api
-from handlers.adapters.fill import KafkaFills, PrometheusVolumes
 from handlers.adapters.kafka_identity import KafkaAccess
 from handlers.adapters.prometheus import Prometheus, route
+from handlers.adapters.volumes import CloudWatchLoads, Ec2Ebs, KafkaFills, PrometheusVolumes
+from handlers.store.documents import LedgerRuns
 from handlers.store.ledger import DynamoLedger
-from handlers.store.records import DynamoRecords
-from handlers.store.runs import LedgerRuns
-from handlers.store.settings import read_settings
+from handlers.store.table import DynamoRecords, read_settings
 from handlers.volume.steward import Departing, Lookout, Sources, Steward
 
 
@@ -55,7 +53,7 @@ def _series(settings: VolumesSettings, api: EksApi) -> PrometheusVolumes | None:
     asked = settings.volumes.prometheus
     if asked is None:
         return None
-    prometheus = Prometheus(route(prometheus_address.parse(asked.address), api))
+    prometheus = Prometheus(route(parse_prometheus_address(asked.address), api))
     return PrometheusVolumes(prometheus, settings.namespace, settings.cluster, asked.labels)
 
 

@@ -22,19 +22,23 @@ from core.ground import naming
 from core.ground.constants import HOOKS
 from core.ground.errors import InvalidInput
 from core.ground.naming import CLUSTER_TAG
-from infra import iam
+from infra import iam, pods
 from infra.alerts.topic import AlertTopic
-from infra.charts import pods
 from infra.charts.nth import NodeTerminationHandler, NodeTerminationHandlerArgs
 from infra.functions import packaging
 from infra.functions.catalogue import alone, carrying
 from infra.functions.definition import Scope
-from infra.functions.function import FunctionPlacement, Shared, server_addresses
-from infra.functions.ledger import ArchiveBucket, LedgerTable
+from infra.functions.function import (
+    ArchiveBucket,
+    FunctionPlacement,
+    LedgerTable,
+    Shared,
+    server_addresses,
+)
 from infra.functions.loop import NAMES, Alone, FunctionAccess, LoopFunctions, Stories
 from infra.functions.termination import Group, Termination, TerminationArgs
 from infra.gate import EvictionGate
-from infra.nodes.hooks import Hooks, HooksArgs
+from infra.nodes.groups import Hooks, HooksArgs
 
 
 def refuse_others(groups: Sequence[str], ours: Collection[str], opts: pulumi.InvokeOptions) -> None:

@@ -1,6 +1,16 @@
 """Builds every bucket of ours: encrypted, closed to the public, spoken to over TLS only.
 
 One whose objects may be overwritten keeps their versions, for as long as its rules say.
+
+Grants the volumes' key to whoever launches a node or makes a volume.
+
+A volume encrypted under a customer's key whose user has none fails where nobody looks: the instance
+ends with Client.InternalError seconds after its launch, the claim stays pending. Source: Amazon EC2
+Auto Scaling, "Required KMS key policy for use with encrypted volumes"; aws-ebs-csi-driver,
+docs/install.md.
+
+A grant knows no condition `kms:GrantIsForAWSResource`, which policies know. Whoever holds one with
+CreateGrant may hand on these operations of this key, and no others.
 """
 
 from __future__ import annotations
@@ -13,6 +23,7 @@ import pulumi
 import pulumi_aws as aws
 
 from infra import iam
+from infra.iam import Account
 
 BUCKET_NAME_LIMIT = 63
 
@@ -84,3 +95,39 @@ def keep_versions(
         # Rules on versions mean nothing before there are any.
         opts=pulumi.ResourceOptions(parent=parent, depends_on=[versioning]),
     )
+
+
+OPERATIONS = (
+    "CreateGrant",
+    "Decrypt",
+    "DescribeKey",
+    "Encrypt",
+    "GenerateDataKey",
+    "GenerateDataKeyWithoutPlaintext",
+    "ReEncryptFrom",
+    "ReEncryptTo",
+)
+
+
+def scaling_role_arn(account: Account) -> str:
+    """Return the role under which Auto Scaling launches; managed node groups launch by it too."""
+    return account.global_arn(
+        "iam", "role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"
+    )
+
+
+def grant(
+    name: str, key: str | None, principal_arn: pulumi.Input[str], parent: pulumi.Resource
+) -> list[pulumi.Resource]:
+    """Let a principal use a volume's key; nothing to do for the account's default key."""
+    if key is None:
+        return []
+    return [
+        aws.kms.Grant(
+            name,
+            key_id=key,
+            grantee_principal=principal_arn,
+            operations=list(OPERATIONS),
+            opts=pulumi.ResourceOptions(parent=parent),
+        )
+    ]

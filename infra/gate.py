@@ -22,13 +22,11 @@ from core.gate import CLEANERS, EVICTIONS, TIMEOUT_SECONDS
 from core.ground import naming
 from core.settings.codec import KEPT, SETTINGS
 from core.settings.functions import GateSettings
-from infra import iam
-from infra.charts import pods
+from infra import iam, pods
 from infra.functions import definition
 from infra.functions.definition import Definition, Scope, write_incidents
 from infra.functions.function import Late, keep, settings, short
 from infra.functions.loop import Names, grant
-from infra.network import policy
 
 NAMESPACE = "kube-system"
 
@@ -246,8 +244,8 @@ class EvictionGate(pulumi.ComponentResource):
             spec=ports,
             opts=child,
         )
-        asking = policy.control_plane(cluster.eks_cluster, pulumi.InvokeOptions(parent=self))
-        policy.admit(f"{name}-admitted", metadata, labels, {PORT: asking}, child)
+        asking = pods.control_plane(cluster.eks_cluster, pulumi.InvokeOptions(parent=self))
+        pods.admit(f"{name}-admitted", metadata, labels, {PORT: asking}, child)
         variables: dict[str, pulumi.Input[str]] = {
             SETTINGS: told.apply(short),
             KEPT: kept.key,

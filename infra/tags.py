@@ -2,6 +2,13 @@
 
 A provider's default tags reach what Pulumi creates, not what an Auto Scaling group, a launch
 template or the EBS CSI driver creates: those get the same tags passed on explicitly.
+
+Protects what must never be deleted by accident.
+
+`pulumi destroy`, or a change that means a replacement, stops at these until the spec says that the
+environment is ephemeral. The leaves are protected one by one: children in other providers go before
+a protected parent is even looked at (pulumi#6191), so protecting the cluster alone saves nothing.
+Volumes are none of Pulumi's; their storage class retains them.
 """
 
 from __future__ import annotations
@@ -9,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import pulumi
 import pulumi_aws as aws
 
 from core.cluster import ClusterSpec
@@ -55,7 +63,7 @@ class Tags:
         """Tags of a volume that Kafka keeps its data on, but for the user's.
 
         They stand in a storage class, which Kubernetes never lets change; the user's come from the
-        EBS CSI driver's own settings (infra.eks.addons), which do.
+        EBS CSI driver's own settings (infra.eks.cluster), which do.
         """
         return {**self.ours, SNAPSHOT_TAG: prefix}
 
@@ -105,3 +113,36 @@ def group_tags(
         for tags, inherited in ((propagated, True), (own, False))
         for key, value in sorted(tags.items())
     ]
+
+
+# Type -> what is lost with it.
+STATEFUL: Mapping[str, str] = {
+    "aws:dynamodb/table:Table": "which nodes are on their way out",
+    "aws:ec2/subnet:Subnet": "every node in it",
+    "aws:ec2/vpc:Vpc": "everything in it",
+    "aws:ec2/vpcEndpointService:VpcEndpointService": "every client that came through PrivateLink",
+    "aws:eks/cluster:Cluster": "every object in Kubernetes",
+    "aws:kms/key:Key": "every secret it encrypted",
+    "aws:lb/loadBalancer:LoadBalancer": "the address that every client knows",
+    "aws:route53/zone:Zone": "the name that every client knows",
+    "aws:s3/bucket:Bucket": "bills and history",
+    "kubernetes:core/v1:Namespace": "the cluster's claims, and Kafka with them",
+    "kubernetes:kafka.strimzi.io/v1:Kafka": "Kafka",
+    "kubernetes:kafka.strimzi.io/v1:KafkaNodePool": "the brokers of a zone",
+    "kubernetes:storage.k8s.io/v1:StorageClass": "the setting that keeps volumes",
+}
+
+
+def protect(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
+    """Protect a stateful resource; what says otherwise itself is left as it is."""
+    if args.type_ not in STATEFUL or args.opts.protect is not None:
+        return None
+    return pulumi.ResourceTransformationResult(
+        props=args.props,
+        opts=pulumi.ResourceOptions.merge(args.opts, pulumi.ResourceOptions(protect=True)),
+    )
+
+
+def options(*, ephemeral: bool) -> pulumi.ResourceOptions:
+    """Return the options every component of an environment starts from."""
+    return pulumi.ResourceOptions(transformations=[] if ephemeral else [protect])

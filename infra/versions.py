@@ -1,6 +1,14 @@
-"""Every version the program pins, in one place."""
+"""Every version the program pins, in one place.
+
+Which version of each EKS add-on a cluster gets: ours, or the one its spec names.
+
+Apart from the components, so that a spec is checked without starting the engine's library.
+"""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Mapping
 
 NTH_CHART = "oci://public.ecr.aws/aws-ec2/helm/aws-node-termination-handler"
 NTH_CHART_VERSION = "0.27.6"  # node termination handler 1.25.6
@@ -50,3 +58,102 @@ KARPENTER_CHART_VERSION = "1.14.1"
 SNAPSHOT_API = "snapshot.storage.k8s.io/v1"
 KARPENTER_API = "karpenter.sh/v1"
 KARPENTER_AWS_API = "karpenter.k8s.aws/v1"
+
+
+VERSION = re.compile(r"v[0-9]+\.(?P<minor>[0-9]+)\.[0-9]+-eksbuild\.[0-9]+")
+OLDEST_PROXY = 3
+# The one add-on whose version must be that of the control plane.
+FOLLOWS_KUBERNETES = "kube-proxy"
+
+
+def problems(kubernetes_version: str, chosen: Mapping[str, str]) -> list[str]:
+    """Return a sentence for each add-on that is not ours, or that no version is known of."""
+    found = [
+        f"kubernetes.addon_versions names {addon}, which is no add-on of this cluster: it has "
+        f"{', '.join(sorted(ADDONS))}."
+        for addon in sorted(chosen.keys() - ADDONS.keys())
+    ]
+    found += [
+        f"kubernetes.addon_versions has {addon} at {asked}, and EKS's versions read like "
+        f"{ADDONS[addon]}; take one of `aws eks describe-addon-versions --addon-name {addon} "
+        f"--kubernetes-version {kubernetes_version}`."
+        for addon, asked in sorted(chosen.items())
+        if addon in ADDONS and VERSION.fullmatch(asked) is None
+    ]
+    found += _of_another_kubernetes(kubernetes_version, chosen)
+    if kubernetes_version != ADDONS_KUBERNETES and FOLLOWS_KUBERNETES not in chosen:
+        found.append(_unknown(kubernetes_version))
+    return found
+
+
+def doubts(kubernetes_version: str, chosen: Mapping[str, str]) -> list[str]:
+    """Return a sentence for a Kubernetes that came after this release, and for add-ons not ours."""
+    return [
+        *_of_a_newer_kubernetes(kubernetes_version),
+        *_untried_versions(kubernetes_version, chosen),
+    ]
+
+
+def _untried_versions(kubernetes_version: str, chosen: Mapping[str, str]) -> list[str]:
+    """Name versions that are of another minor version than ours: EKS offers each for some alone."""
+    return [
+        f"kubernetes.addon_versions has {addon} at {asked}, and this release was tried with "
+        f"{ADDONS[addon]}: EKS offers a version for some Kubernetes alone, and whether this one is "
+        f"for {kubernetes_version} was not checked; `stillwater preflight` asks EKS."
+        for addon, asked in sorted(chosen.items())
+        if addon in ADDONS and addon != FOLLOWS_KUBERNETES
+        if (written := VERSION.fullmatch(asked)) is not None
+        if asked.split(".")[0] != ADDONS[addon].split(".")[0]
+        or written["minor"] != ADDONS[addon].split(".")[1]
+    ]
+
+
+def _of_a_newer_kubernetes(kubernetes_version: str) -> list[str]:
+    asked, known = (
+        tuple(int(part) for part in written.split("."))
+        for written in (kubernetes_version, ADDONS_KUBERNETES)
+    )
+    if asked <= known:
+        return []
+    doubt = (
+        f"kubernetes.version {kubernetes_version} is newer than {ADDONS_KUBERNETES}, the newest "
+        f"that this release was tried with: whether EKS offers it, and whether the operator and "
+        f"the charts run on it, was not checked; `stillwater preflight` asks EKS."
+    )
+    return [doubt]
+
+
+def _of_another_kubernetes(kubernetes_version: str, chosen: Mapping[str, str]) -> list[str]:
+    """Return what is wrong with the version of the add-on that follows the control plane's.
+
+    Source: EKS user guide, "Manage kube-proxy in Amazon EKS clusters": no newer than the control
+    plane, and three minor versions older at the most.
+    """
+    asked = VERSION.fullmatch(chosen.get(FOLLOWS_KUBERNETES, ""))
+    if asked is None:
+        return []
+    minor = int(kubernetes_version.split(".")[1])
+    if minor - OLDEST_PROXY <= int(asked["minor"]) <= minor:
+        return []
+    problem = (
+        f"kubernetes.addon_versions has {FOLLOWS_KUBERNETES} at {asked[0]} beside "
+        f"kubernetes.version {kubernetes_version}, and it may be no newer than that, and "
+        f"{OLDEST_PROXY} minor versions older at the most; take one of `aws eks "
+        f"describe-addon-versions --addon-name {FOLLOWS_KUBERNETES} --kubernetes-version "
+        f"{kubernetes_version}`."
+    )
+    return [problem]
+
+
+def version(addon: str, chosen: Mapping[str, str]) -> str:
+    """Return the version of an add-on: the spec's, else the one this release was made with."""
+    return chosen[addon] if addon in chosen else ADDONS[addon]
+
+
+def _unknown(kubernetes_version: str) -> str:
+    return (
+        f"kubernetes.version is {kubernetes_version}, but the version of {FOLLOWS_KUBERNETES} "
+        f"known here is for {ADDONS_KUBERNETES}: name one in kubernetes.addon_versions, from `aws "
+        f"eks describe-addon-versions --addon-name {FOLLOWS_KUBERNETES} "
+        f"--kubernetes-version {kubernetes_version}`."
+    )

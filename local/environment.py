@@ -6,7 +6,7 @@ import json
 import os
 from pathlib import Path
 
-from infra.analytics import job_code
+from infra.analytics import report_job
 from local.place import PLACE_VARIABLE, Place
 
 REGION = "us-east-1"
@@ -54,7 +54,7 @@ def base(place: Place) -> dict[str, str]:
         **aws_environment(place),
         "PYTHONUNBUFFERED": "1",
         # No EMR would read them.
-        job_code.SWITCH: job_code.NEVER,
+        report_job.SWITCH: report_job.NEVER,
     }
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
 
-from core.checks import described, drift, finding, table
-from core.checks.rule import RULES, Rule
+from core.checks import drift, finding, table
+from core.checks.finding import RULES, Rule
 
 # What the doctor reads of a live cluster and of the account around it (cli.doctor).
 READ_BY_DOCTOR = frozenset(
@@ -62,9 +62,7 @@ def page() -> str:
         for check in _checks(rule):
             _check, askers = rows.setdefault((check.name, check.evidence), (check, set()))
             askers.update(_askers(rule))
-    lines = [
-        HEAD.format(unworkable=", ".join(f"`{each}`" for each in sorted(described.UNWORKABLE)))
-    ]
+    lines = [HEAD.format(unworkable=", ".join(f"`{each}`" for each in sorted(table.UNWORKABLE)))]
     lines += ["| check | may come of it | asked by | found | to do |", "|---|---|---|---|---|"]
     for _, (check, askers) in sorted(rows.items()):
         weights = ", ".join(check.weights)

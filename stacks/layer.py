@@ -15,7 +15,7 @@ import pulumi_kubernetes as k8s
 from core.cluster import ClusterSpec
 from core.cost import pricing
 from core.ground.naming import FOUNDATION
-from infra import iam, protection
+from infra import iam, tags
 from infra.eks.cluster import kubernetes_provider
 from infra.spec import ROOT
 from infra.tags import cluster_tags
@@ -99,7 +99,7 @@ class Layer:
 
     def _on(self, *providers: pulumi.ProviderResource) -> pulumi.ResourceOptions:
         return pulumi.ResourceOptions.merge(
-            protection.options(ephemeral=self.spec.ephemeral),
+            tags.options(ephemeral=self.spec.ephemeral),
             pulumi.ResourceOptions(providers=list(providers)),
         )
 

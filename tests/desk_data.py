@@ -17,9 +17,8 @@ from core.rotation.run_record import NodeTurn, Note, Options, Phase, open_run
 from core.volumes.sizing import GIB
 from core.volumes.views import FillSample, History
 from handlers.store import volume_records
-from handlers.store.freezes import LedgerFreezes
-from handlers.store.records import DynamoRecords
-from handlers.store.runs import LedgerRuns
+from handlers.store.documents import LedgerFreezes, LedgerRuns
+from handlers.store.table import DynamoRecords
 from handlers.store.volume_records import PLAN, Memory
 
 WALK = (

@@ -17,8 +17,8 @@ from bench.storm.burst import ACCOUNT, REGION, Member
 from bench.storm.ground import LAMBDAS, NAMESPACE, BenchProgress, StormTwin, step
 from bench.waiting import until
 from core.cluster import ClusterSpec
-from core.cluster.function_memory import memory_mib
 from core.cluster.operated import operated_cluster
+from core.cluster.operation import memory_mib
 from core.ground import naming
 from core.ground.constants import EVENTS_MAX_RECEIVE_COUNT, TERMINATING, TICKS_MAX_RECEIVE_COUNT
 from core.settings import codec

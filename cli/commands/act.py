@@ -190,8 +190,8 @@ def rotate_start(
 
     With --in-place only their root volumes, where nothing speaks against it.
     """
-    from cli import moments
     from cli import rotate as command
+    from cli import terminal
 
     command.start(
         environment,
@@ -200,7 +200,7 @@ def rotate_start(
         selection=command.selection(
             everything=everything, node_ids=node or [], pools=pool or [], zones=zone or []
         ),
-        deadline_seconds=moments.seconds_of(deadline, "--deadline"),
+        deadline_seconds=terminal.seconds_of(deadline, "--deadline"),
         at_once=command.parse_at_once(at_once),
         in_place=in_place,
         any_time=any_time,

@@ -40,7 +40,7 @@ def estimate(
     as_json: AsJson = False,
 ) -> None:
     """Say what a cluster costs a month at list price, and what that assumes."""
-    from cli import estimate as rendered
+    from cli import estimate as cli_estimate
     from cli import stack_settings
     from core.cluster import estimate as counted
     from infra.spec import read
@@ -50,10 +50,10 @@ def estimate(
     usage = counted.Usage(*(Decimal(repr(number)) for number in given))
     result = counted.monthly(parsed, stack_settings.prices(parsed.region, prices), usage)
     if as_json:
-        typer.echo(rendered.as_json(result, usage))
+        typer.echo(cli_estimate.as_json(result, usage))
         return
-    console.print(rendered.table(result))
-    for note in rendered.notes(result, usage):
+    console.print(cli_estimate.table(result))
+    for note in cli_estimate.notes(result, usage):
         console.print(note)
 
 
@@ -174,13 +174,13 @@ def prices_check(
 
     Exit code 0: nothing is old and nothing disagrees; 1: something is or does.
     """
-    from cli import answer, stack_settings
     from cli import prices as command
+    from cli import stack_settings, terminal
 
     book = stack_settings.prices(region, price_file)
     checked = command.check(book, tables, datetime.now(UTC).date(), older_than_days)
     if as_json:
-        answer.write(command.checked_as_json(checked))
+        terminal.write(command.checked_as_json(checked))
     else:
         command.show_checked(checked, console)
     if checked.doubtful:
@@ -214,15 +214,15 @@ def prices_fetch(
     as_json: AsJson = False,
 ) -> None:
     """Fetch a region's list prices into a price file, dated."""
-    from cli import answer
     from cli import prices as command
+    from cli import terminal
 
     if (problem := refusal(region)) is not None:
         raise InvalidInput([problem])
     people = complaints if as_json else console
     done = command.fetch(region, files or [], output or command.own_price_file(), people)
     if as_json:
-        answer.write(command.fetched_as_json(done))
+        terminal.write(command.fetched_as_json(done))
         return
     for sentence in command.fetched_sentences(done):
         people.print(sentence)

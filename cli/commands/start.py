@@ -116,11 +116,11 @@ def preflight(
 
     Exit code 0: nothing stands in the way; 1: something does; 2: a part could not be asked.
     """
-    from cli import answer, target
+    from cli import target, terminal
     from cli.preflight import command
     from core.checks.finding import NOT_READ
 
-    with answer.refusals(NOT_READ, as_json=as_json):
+    with terminal.refusals(NOT_READ, as_json=as_json):
         done = command.examine(target.find(environment), complaints)
     if as_json:
         typer.echo(command.as_json(done))
@@ -206,12 +206,12 @@ def upgrade(
     as_json: AsJson = False,
 ) -> None:
     """Say what changes here between the release that requirements.txt names and the installed."""
-    from cli import answer
+    from cli import terminal
     from cli.project import release
 
     done = release.upgrade(write=write)
     if as_json:
-        answer.write(done.as_json())
+        terminal.write(done.as_json())
         return
     for sentence in done.sentences():
         console.print(sentence)

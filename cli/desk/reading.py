@@ -25,8 +25,7 @@ from core.incidents.record import Incident
 from core.rotation.run_record import Run
 from core.zones.incident import ZoneIncident
 from handlers.store import volume_records
-from handlers.store.freezes import LedgerFreezes
-from handlers.store.runs import LedgerRuns
+from handlers.store.documents import LedgerFreezes, LedgerRuns
 from handlers.store.volume_records import PLAN, Memory
 
 # Closed incidents stand in the index until the sweep files them, which takes a minute.

@@ -16,12 +16,11 @@ from cli.desk.reading import EVERY_SECONDS, DeskReading, DeskSource, LedgerSeen,
 from cli.incidents import entries
 from core.availability.lease import Lease, hinders, valid_leases
 from core.cost.pricing import HOURS_PER_MONTH
-from core.ground.words import span, time_said
+from core.ground.window import span, time_said
 from core.health.verdict import Health
 from core.incidents.record import Incident, State
 from core.rotation.run_record import NodeTurn, Phase, Run, RunState
-from core.slack.rotation_thread import PHASES
-from core.slack.text import outlook, subject, symbol
+from core.slack import PHASES, outlook, subject, symbol
 from core.volumes.sizing import GIB
 from core.volumes.views import FillForecast, forecast, free_slots
 from core.zones.incident import ZoneIncident

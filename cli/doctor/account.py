@@ -2,33 +2,41 @@
 
 Every reader yields the parts it names as it gets them, so that a refusal costs only what comes
 after it. docs/how-to/doctor.md lists the calls; a test compares.
+
+Reads Kubernetes for the doctor into a Snapshot: nine lists, with an EKS token.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from cli.aws import pages
-from cli.survey import account, balancers, surroundings
+from cli.survey import account, balancers, kafka, surroundings, tools
+from cli.survey.machines import strimzis_pod
+from cli.survey.tools import going, items, labels, name_of, status_of, title_of
 from cli.target import Target
 from core.checks.balancing import name_in
 from core.checks.drift import Expectation
+from core.ground import constants, naming
 from core.ground.constants import HOOKS
-from core.model import snapshot
+from core.model import facts
 from core.model.facts import TargetGroup
+from core.model.kafka import Volume
 from core.model.nodes import LifecycleHook
 from handlers.adapters.calls import portions
 from handlers.adapters.eks import eks_token
-from infra.eks.api import Api
+from infra.eks.api import Api, Object
 
 T = TypeVar("T")
 Found = tuple[str, Mapping[str, Any]]
@@ -119,7 +127,7 @@ class LiveAccount:
         yield (
             "hooks",
             {
-                snapshot.hook_of(hook.name, group): hook
+                facts.hook_of(hook.name, group): hook
                 for group, hooks in zip(groups, _in_parallel(self._hooks_of, groups), strict=True)
                 for hook in hooks
                 if hook.name in HOOKS
@@ -141,7 +149,7 @@ class LiveAccount:
         yield (
             "balancers",
             {
-                b["LoadBalancerName"]: snapshot.Balancer(
+                b["LoadBalancerName"]: facts.Balancer(
                     zones=frozenset(zone["ZoneName"] for zone in b["AvailabilityZones"])
                 )
                 for b in found
@@ -163,11 +171,11 @@ class LiveAccount:
             {str(each["Port"]): seen for each, seen in zip(listeners, read, strict=True)},
         )
 
-    def _listener(self, listener: Mapping[str, Any]) -> snapshot.BalancerListener:
+    def _listener(self, listener: Mapping[str, Any]) -> facts.BalancerListener:
         answer = self._balancing.describe_listener_attributes(ListenerArn=listener["ListenerArn"])
         idle = balancers.attributes(answer).get("tcp.idle_timeout.seconds")
         arns = [a["TargetGroupArn"] for a in listener["DefaultActions"] if "TargetGroupArn" in a]
-        return snapshot.BalancerListener(
+        return facts.BalancerListener(
             target_group=name_in(arns[0]) if len(arns) == 1 else None,
             idle_timeout_seconds=None if idle is None else int(idle),
         )
@@ -193,7 +201,7 @@ class LiveAccount:
         read = zip(names, _in_parallel(self._queue, names), strict=True)
         yield "queues", {name: queue for name, queue in read if queue is not None}
 
-    def _queue(self, name: str) -> snapshot.Queue | None:
+    def _queue(self, name: str) -> facts.Queue | None:
         try:
             url = self._sqs.get_queue_url(QueueName=name)["QueueUrl"]
         except self._sqs.exceptions.QueueDoesNotExist:
@@ -207,7 +215,7 @@ class LiveAccount:
         dead_letters = str(redrive.get("deadLetterTargetArn", "")).rpartition(":")[2]
         # Nobody receives from dead letters but a person: any visibility timeout will do.
         wanted = (self._expected.queues or {})[name].visibility_seconds
-        return snapshot.Queue(
+        return facts.Queue(
             retention_seconds=int(found["MessageRetentionPeriod"]),
             visibility_seconds=None if wanted is None else int(found["VisibilityTimeout"]),
             dead_letters=dead_letters or None,
@@ -218,7 +226,7 @@ class LiveAccount:
         yield (
             "alarms",
             {
-                alarm["AlarmName"]: snapshot.Alarm(
+                alarm["AlarmName"]: facts.Alarm(
                     acts=bool(alarm["ActionsEnabled"] and alarm["AlarmActions"])
                 )
                 for names in portions(self._expected.alarms or (), NAMES_PER_CALL)
@@ -239,3 +247,153 @@ def _absent(error: ClientError, code: str, instead: T) -> T:
 def _in_parallel(read: Callable[[Any], T], items: Iterable[Any]) -> list[T]:
     with ThreadPoolExecutor(CONNECTIONS) as pool:
         return list(pool.map(read, items))
+
+
+Item = Mapping[str, Any]
+
+
+def _listed(api: Api, path: str, **query: object) -> Iterator[Object]:
+    prefix, _, kind = path.rpartition("/")
+    return items(api, prefix, kind, None, **query)
+
+
+class KubernetesCluster:
+    """What Kubernetes holds of the cluster that is expected; `api` connects to it."""
+
+    def __init__(self, expected: Expectation, api: Callable[[], Api]) -> None:
+        self._expected, self.api = expected, api
+        self._kafka = quote(expected.namespace)
+
+    def readers(self) -> list[tuple[tuple[str, ...], Callable[[Api], Iterator[Found]]]]:
+        """Return each reader with the part it yields."""
+        return [
+            (("namespaces",), self._namespaces),
+            (("bindings",), self._bindings),
+            (("services",), self._services),
+            (("pods",), self._pods),
+            (("volumes",), self._volumes),
+            (("budgets",), self._budgets),
+            (
+                ("termination_handlers", "drain_cleaners", "second_handlers"),
+                self._workloads,
+            ),
+            (("kafkas",), self._kafkas),
+            (("connect_bindings",), self._connect_bindings),
+        ]
+
+    def _namespaces(self, api: Api) -> Iterator[Found]:
+        listed = _listed(
+            api, "/api/v1/namespaces", fieldSelector=f"metadata.name={self._expected.namespace}"
+        )
+        yield (
+            "namespaces",
+            {
+                name_of(item): facts.Namespace(
+                    gate_label=labels(item).get(naming.READINESS_GATE_LABEL),
+                )
+                for item in listed
+            },
+        )
+
+    def _bindings(self, api: Api) -> Iterator[Found]:
+        path = f"/apis/elbv2.k8s.aws/v1beta1/namespaces/{self._kafka}/targetgroupbindings"
+        yield "bindings", {name_of(item): _binding(item["spec"]) for item in _listed(api, path)}
+
+    def _services(self, api: Api) -> Iterator[Found]:
+        yield (
+            "services",
+            {
+                name_of(item): frozenset(
+                    str(port.get("name", port["port"])) for port in item["spec"].get("ports") or ()
+                )
+                for item in _listed(api, f"/api/v1/namespaces/{self._kafka}/services")
+            },
+        )
+
+    def _pods(self, api: Api) -> Iterator[Found]:
+        listed = _listed(
+            api,
+            f"/api/v1/namespaces/{self._kafka}/pods",
+            labelSelector=f"{naming.CLUSTER_LABEL}={self._expected.cluster}",
+        )
+        yield "pods", {name_of(item): strimzis_pod(item) for item in listed if _runs_kafka(item)}
+
+    def _connect_bindings(self, api: Api) -> Iterator[Found]:
+        name = naming.connect_init_binding(self._expected.namespace, self._expected.cluster)
+        listed = _listed(
+            api,
+            "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+            fieldSelector=f"metadata.name={name}",
+        )
+        yield "connect_bindings", {name_of(item): True for item in listed}
+
+    def _volumes(self, api: Api) -> Iterator[Found]:
+        ours = re.compile(rf"data-\d+-{re.escape(self._expected.cluster)}-.+-\d+")
+        found = {}
+        for item in _listed(api, "/api/v1/persistentvolumes"):
+            claim = item["spec"].get("claimRef") or {}
+            space, name = str(claim.get("namespace")), str(claim.get("name", ""))
+            if space == self._expected.namespace and ours.fullmatch(name):
+                reclaim = str(item["spec"].get("persistentVolumeReclaimPolicy"))
+                found[name_of(item)] = Volume(namespace=space, claim=name, reclaim=reclaim)
+        yield "volumes", found
+
+    def _budgets(self, api: Api) -> Iterator[Found]:
+        found = tools.budgets_in(api, self._expected.namespace)
+        yield "budgets", {each.name: each for each in found}
+
+    def _workloads(self, api: Api) -> Iterator[Found]:
+        """Read what drains or rolls beside us, wherever it was installed."""
+        listed = list(_listed(api, "/apis/apps/v1/deployments"))
+        title = f"{constants.NTH_NAMESPACE}/{constants.NTH_RELEASE}"
+        yield (
+            "termination_handlers",
+            {
+                name_of(item): replace(each, down=each.down or not _is_wanted(item))
+                for item in listed
+                if title_of(item) == title
+                for each in tools.handlers([item])
+            },
+        )
+        yield (
+            "drain_cleaners",
+            {
+                each.title: each
+                for each in tools.cleaners(listed)
+                if each.namespaces is None or self._expected.namespace in each.namespaces
+            },
+        )
+        # Last: a handler whose settings stand in another object costs no other part.
+        beside = [item for item in listed if title_of(item) != title]
+        beside += _listed(api, "/apis/apps/v1/daemonsets")
+        # One that is scaled to none drains nobody.
+        found = tools.handlers(filter(_is_wanted, beside))
+        yield "second_handlers", {each.title: each for each in found}
+
+    def _kafkas(self, api: Api) -> Iterator[Found]:
+        found = kafka.kafkas(api, self._expected.namespace)
+        yield "kafkas", {each.name: each for each in found if each.name == self._expected.cluster}
+
+
+def _binding(spec: Item) -> facts.Binding:
+    named = spec.get("targetGroupARN") or spec.get("targetGroupName", "")
+    return facts.Binding(
+        target_group=name_in(str(named)),
+        service=str(spec["serviceRef"]["name"]),
+        port=str(spec["serviceRef"]["port"]),
+        target_type=str(spec.get("targetType")),
+    )
+
+
+def _runs_kafka(item: Object) -> bool:
+    """Say whether a pod is a node of Kafka's that runs; one that goes or has not begun does not."""
+    return (
+        status_of(item).get("phase") == "Running"
+        and not going(item)
+        and naming.node_id_of_pod(name_of(item)) is not None
+        and naming.POOL_LABEL in labels(item)
+    )
+
+
+def _is_wanted(workload: Item) -> bool:
+    return bool(workload["spec"].get("replicas", 1))

@@ -16,14 +16,13 @@ from botocore.exceptions import ClientError
 from cli import aws
 from cli.answers import answer_or_reason, on
 from cli.aws import pages
-from cli.doctor import surroundings
 from cli.doctor.account import eks_api
-from cli.doctor.examine import Diagnosis
+from cli.doctor.examine import Diagnosis, Machines, surroundings_findings
 from cli.survey import account, kafka, machines, tools
 from cli.survey.account_parts import queues as queues_of
 from cli.survey.command import CLIENT
 from cli.survey.kafka import lapsed_trust
-from cli.survey.listing import NOT_FOUND, items, labels, one, served_versions
+from cli.survey.tools import NOT_FOUND, items, labels, one, served_versions
 from core.checks.adopted import Standing, StandingGate, findings, secrets_named, unread_parts
 from core.checks.finding import in_order, unknown
 from core.cluster import adoption
@@ -31,8 +30,8 @@ from core.cluster.adopted import operated_kafka
 from core.cluster.adoption import Adoption, Level
 from core.ground import naming
 from core.ground.errors import InvalidInput
-from core.ground.unknown import Unknown, mapping_of
-from infra import spec_file
+from core.ground.fields import Unknown, mapping_of
+from infra import spec
 from infra.alerts import alarms
 from infra.eks.api import Api, ApiError, Object
 
@@ -43,7 +42,7 @@ WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfiguration
 def examine(path: Path) -> Diagnosis:
     """Read what a description names and compare; raise StillwaterError without an identity."""
     started = time.monotonic()
-    found = spec_file.load(path)
+    found = spec.load_yaml(path)
     adopted = adoption.parse(found.content, found.locate)
     if adopted.level is Level.SURVEY:
         raise InvalidInput(
@@ -64,14 +63,14 @@ def examine(path: Path) -> Diagnosis:
             [
                 *(each.finding for each in findings(adopted, standing, ours, queues)),
                 *(unknown(part, Unknown(why)) for part, why in unread_parts(standing)),
-                *surroundings.findings(session, _machines(adopted, number)),
+                *surroundings_findings(session, _machines(adopted, number)),
             ]
         ),
     )
 
 
-def _machines(adopted: Adoption, number: str) -> surroundings.Machines:
-    return surroundings.Machines(
+def _machines(adopted: Adoption, number: str) -> Machines:
+    return Machines(
         eks_cluster=adopted.eks_cluster,
         region=adopted.region,
         groups=adopted.scaling_groups,

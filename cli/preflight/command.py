@@ -1,23 +1,125 @@
-"""Runs a preflight and shows it: a line per finding for people, one object for programs."""
+"""Runs a preflight and shows it: a line per finding for people, one object for programs.
+
+Puts together what an environment takes of its account, from the spec and from infra's names.
+
+Reads an account for core.checks.new_cluster: Describe, Get, List, DryRun and simulation only.
+
+Every part is asked at the same time as the others; what one cannot be asked is an Unknown with the
+reason, and costs no other.
+"""
 
 from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from botocore.config import Config
 from rich.console import Console
 from rich.text import Text
 
-from cli.findings import counted, show_findings
-from cli.preflight.needs import needs_of
-from cli.preflight.read import CLIENT, Reader
+from cli.answers import answer_or_reason
+from cli.aws import Clients, require_login
+from cli.preflight.asked import PARTS, AccountClients
 from cli.target import Target
+from cli.terminal import counted, show_findings
 from core.checks.finding import Finding, Weight, exit_code
 from core.checks.table import findings
+from core.cluster import ClusterSpec
+from core.cluster.addresses import instance_types_of, quotas_of, subnets_of
+from core.cluster.network import service_cidr
 from core.ground.errors import InvalidInput, StillwaterError
+from core.model.account import Account, NeededNetwork, Needs
 from core.model.facts import ClusterFacts
+from infra import buckets, network, versions
+from infra.eks import cluster
+from infra.tags import cluster_tags
+
+
+def needs_of(spec: ClusterSpec, account: str) -> Needs:
+    """Return what a spec takes of an account; buckets' names hold the account's number."""
+    chosen = spec.kubernetes.addon_versions
+    tags = cluster_tags(spec).everywhere
+    wanted = cluster.addon_names(node_monitoring=spec.kubernetes.node_monitoring)
+    told = {addon: cluster.configuration(addon, spec.region, tags) for addon in wanted}
+    return Needs(
+        prefix=spec.prefix,
+        region=spec.region,
+        zones=spec.availability_zones,
+        instance_types=instance_types_of(spec),
+        quotas=quotas_of(spec),
+        network=_network_of(spec),
+        kubernetes=spec.kubernetes.version,
+        addons={addon: versions.version(addon, chosen) for addon in wanted},
+        addon_configuration={addon: each for addon, each in told.items() if each is not None},
+        buckets=tuple(
+            buckets.bucket_name(spec.prefix, purpose, account)
+            for purpose in ("incidents", "billing")
+        ),
+        export=f"{spec.prefix}-bill",
+        slack_secret=None if spec.slack is None else spec.slack.secret_name,
+        encryption_key=spec.encryption_key,
+        reserved_concurrency=spec.webhook_concurrency,
+        slack_url="" if spec.slack is None else spec.slack.api_url,
+    )
+
+
+def _network_of(spec: ClusterSpec) -> NeededNetwork | None:
+    existing, zone = spec.network.existing, spec.load_balancer.private_zone
+    if existing is None:
+        return None
+    addresses, zones = subnets_of(spec), {s: z for z, s in existing.private_subnet_ids.items()}
+    service = f"com.amazonaws.{spec.region}.{{}}"
+    return NeededNetwork(
+        vpc=existing.vpc_id,
+        blocks=spec.network.blocks,
+        services=service_cidr(spec.network.blocks),
+        subnets={subnet: (zones[subnet], least) for subnet, least in addresses.items()},
+        route_tables=existing.private_route_table_ids,
+        gateways=tuple(map(service.format, network.GATEWAYS)),
+        interfaces=tuple(map(service.format, network.INTERFACES))
+        if spec.network.interface_endpoints
+        else (),
+        private_zone=None if zone is None else zone.lower(),
+    )
+
+
+CLIENT = Config(
+    connect_timeout=5,
+    read_timeout=20,
+    retries={"mode": "standard", "total_max_attempts": 3},
+    max_pool_connections=16,
+)
+THREADS = 12
+
+
+class Reader:
+    """Asks one account in one region, through the clients of a session."""
+
+    def __init__(
+        self, needs_of: Callable[[str], Needs], clients: Callable[..., Any], region: str
+    ) -> None:
+        self._needs_of, self._clients, self._region = needs_of, Clients(clients), region
+
+    def read(self, show: Callable[[str], None]) -> tuple[Needs, Account]:
+        """Return what is needed and what the account says; raise without an identity."""
+        with require_login("the account"):
+            identity = self._clients("sts").get_caller_identity()
+        caller, number = str(identity["Arn"]), str(identity["Account"])
+        needs = self._needs_of(number)
+        asked = AccountClients(needs, caller, number, self._clients)
+        found: dict[str, Any] = {}
+        with ThreadPoolExecutor(THREADS) as pool:
+            futures = {
+                part: pool.submit(answer_or_reason, ask, asked) for part, ask in PARTS.items()
+            }
+            for done, (part, future) in enumerate(futures.items(), 1):
+                found[part] = future.result()
+                show(f"{done} of {len(PARTS)} parts of account {number} asked")
+        return needs, Account(caller=caller, number=number, region=self._region, **found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,7 @@ from rich.console import Console
 from cli.project.release import WHEELS, Origin
 from cli.terminal import say, somebody_answers
 from core.cluster import ClusterSpec, estimate, parse
-from core.cluster.estimate import Usage
-from core.cluster.sizing import FILLED, REPLICAS, BrokerSize, ClientLoad, size
+from core.cluster.estimate import FILLED, REPLICAS, BrokerSize, ClientLoad, Usage, size
 from core.cost import pricing
 from core.ground import regions
 from core.ground.errors import InvalidInput, StillwaterError

@@ -17,20 +17,7 @@ from rich.text import Text
 
 from cli.answers import answer_or_reason, on, on_any
 from cli.aws import Clients, sentence
-from cli.findings import counted, show_findings
-from cli.survey import (
-    balancers,
-    controllers,
-    draft,
-    kafka,
-    machines,
-    others,
-    page,
-    rights,
-    tools,
-    webhooks,
-)
-from cli.survey import pods as kafka_pods
+from cli.survey import balancers, draft, kafka, machines, others, page, tools, webhooks
 from cli.survey.account import fargate_profiles
 from cli.survey.account_parts import (
     account_id,
@@ -41,13 +28,13 @@ from cli.survey.account_parts import (
     machines_below,
     queues,
 )
-from cli.survey.listing import served_versions
-from cli.terminal import write_page
+from cli.survey.tools import served_versions
+from cli.terminal import counted, show_findings, write_page
 from core.checks.finding import Finding, exit_code
 from core.checks.rights import UNREAD
 from core.checks.table import findings
 from core.ground.errors import StillwaterError
-from core.ground.unknown import Unknown, known_items, mapping_of
+from core.ground.fields import Unknown, known_items, mapping_of
 from core.model.facts import ClusterFacts, every_kafka
 from infra.eks.access import connect, files
 from infra.eks.api import Api
@@ -134,7 +121,7 @@ def read(
 ) -> ClusterFacts:
     """Read every part, each of which may fail by itself."""
     now = time.time()
-    strimzis = answer_or_reason(kafka_pods.pods, api, namespace)
+    strimzis = answer_or_reason(machines.pods, api, namespace)
     beside = answer_or_reason(others.others, api, namespace)
     pods = on(
         strimzis,
@@ -211,7 +198,7 @@ def read(
         evictors=on(workloads, lambda found: tools.evictors([*found, *tools.cron_jobs(api)])),
         entitled=on(
             workloads,
-            lambda found: rights.evictors(
+            lambda found: webhooks.evictors(
                 api, [*found, *tools.cron_jobs(api)], known_items(spaces)
             ),
         ),
@@ -226,12 +213,12 @@ def read(
         ending_namespaces=answer_or_reason(tools.ending_namespaces, api),
         injected_namespaces=answer_or_reason(tools.injected_namespaces, api),
         enforced_levels=answer_or_reason(tools.enforced_levels, api),
-        essentials=on(workloads, controllers.essentials),
+        essentials=on(workloads, balancers.essentials),
         quotas=on(spaces, lambda found: tools.quotas(api, found)),
         limit_ranges=on(spaces, lambda found: tools.limit_ranges(api, found)),
         pod_webhooks=answer_or_reason(webhooks.pod_webhooks, api, now),
-        node_provisioners=on(workloads, controllers.node_provisioners),
-        volume_controllers=on(workloads, controllers.volume_controllers),
+        node_provisioners=on(workloads, balancers.node_provisioners),
+        volume_controllers=on(workloads, balancers.volume_controllers),
         balancer_controllers=on(workloads, balancers.balancer_controllers),
         ingress_controllers=on(workloads, lambda found: balancers.ingress_controllers(api, found)),
         read_at=now,

@@ -16,8 +16,8 @@ from core.cluster import adoption
 from core.cluster.adopted_names import BOOTSTRAP, QUEUE_URL, aws_name
 from core.ground.constants import HOOKS
 from core.ground.errors import InvalidInput, StillwaterError
+from core.ground.fields import Unknown, known_items, mapping_of
 from core.ground.naming import CLUSTER_TAG, operator_account
-from core.ground.unknown import Unknown, known_items, mapping_of
 from core.model.facts import ClusterFacts, pool_names
 from core.model.kafka import Kafka
 from core.model.nodes import Instance, ScalingGroup

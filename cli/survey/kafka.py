@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
-from cli.survey.listing import (
+from cli.survey.tools import (
     annotations_of,
     custom,
     going,
@@ -24,7 +24,7 @@ from cli.survey.listing import (
 )
 from core.availability.operator import kafka_conditions
 from core.cluster.adopted_names import INSIDE
-from core.ground.quantities import quantity
+from core.ground.placement import quantity
 from core.ground.window import clock
 from core.model.kafka import (
     Kafka,

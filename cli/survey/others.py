@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from cli.survey.listing import (
+from cli.survey.machines import PODS, has_ended, nodes, pod_of, strimzis_pod
+from cli.survey.tools import (
     annotations_of,
     controller_of,
     custom,
@@ -20,10 +21,7 @@ from cli.survey.listing import (
     status_of,
     title_of,
 )
-from cli.survey.machines import nodes
-from cli.survey.pods import PODS, has_ended, pod_of, strimzis_pod
-from core.ground.placement import placement_of
-from core.ground.selectors import is_selected, selects
+from core.ground.placement import is_selected, placement_of, selects
 from core.model.kafka import Flavour, OtherKafka, Pod, Rival, ZooKeeperPod
 from core.model.workloads import Neighbour
 from infra.eks.api import Api, ApiError, Object

@@ -16,7 +16,7 @@ from cli.survey.account import health_issues, vcpus
 from core.checks.new_cluster import QUOTAS
 from core.ground.errors import StillwaterError
 from core.ground.instances import vcpu_quota
-from core.ground.quantities import GIB_PER_TIB
+from core.ground.placement import GIB_PER_TIB
 from core.model.account import Subnet
 from core.model.facts import (
     AccountQuota,

@@ -1,4 +1,10 @@
-"""Reads the webhooks and policies that judge evictions and new pods, and who answers."""
+"""Reads the webhooks and policies that judge evictions and new pods, and who answers.
+
+Reads which workloads may evict pods or delete nodes, by the roles of their accounts.
+
+A program that nobody here knows by its image is known by what it may do. Accounts that may do
+anything are left out: of those nothing can be told.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +13,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from cli.survey.kafka import lapsed_trust, trusted_until
-from cli.survey.listing import custom, is_ready, items, labels, name_of, one, status_of
-from core.ground.selectors import is_selected, requirements
-from core.model.workloads import AdmissionPolicy, EvictionWebhook, PodWebhook
+from cli.survey.tools import (
+    KNOWN,
+    custom,
+    is_ready,
+    items,
+    labels,
+    name_of,
+    one,
+    status_of,
+    title_of,
+)
+from core.ground.placement import is_selected, requirements
+from core.model.workloads import AdmissionPolicy, EvictionWebhook, Evictor, PodWebhook
 from infra.eks.api import Api, Object
 
 GROUP = "admissionregistration.k8s.io"
@@ -272,3 +288,66 @@ def _silence_reason(api: Api, config: Object, now: float) -> str | None:
 def _behind(api: Api, namespace: str, selector: Mapping[str, str]) -> Iterator[Object]:
     written = ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
     return items(api, "/api/v1", "pods", namespace, labelSelector=written)
+
+
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+# Resource -> the verbs by which a pod leaves.
+ENDING: Mapping[str, frozenset[str]] = {
+    "pods/eviction": frozenset({"create"}),
+    "nodes": frozenset({"delete", "deletecollection"}),
+}
+# Kubernetes' own roles, for people.
+ITS_OWN = "kubernetes.io/bootstrapping"
+Account = tuple[str, str]
+
+
+def evictors(api: Api, workloads: Iterable[Object], spaces: Iterable[str]) -> tuple[Evictor, ...]:
+    """Return workloads whose account may evict pods, or delete nodes, of some namespaces."""
+    allowed = _allowed_accounts(api, spaces)
+    found = {}
+    for item in workloads:
+        spec = item["spec"]["template"]["spec"]
+        images = " ".join(str(each.get("image", "")) for each in spec["containers"])
+        namespace = str(item["metadata"]["namespace"])
+        role = allowed.get((namespace, str(spec.get("serviceAccountName") or "default")))
+        if role and not KNOWN.search(images):
+            found[title_of(item)] = Evictor(title=title_of(item), tool=images, by_role=role)
+    return tuple(found.values())
+
+
+def _allowed_accounts(api: Api, spaces: Iterable[str]) -> dict[Account, str]:
+    """Return accounts that may, each with a role by which."""
+    cluster = {
+        name_of(item)
+        for item in items(api, RBAC, "clusterroles")
+        if ITS_OWN not in labels(item) and _ends(item)
+    }
+    found = dict(_bound_accounts(items(api, RBAC, "clusterrolebindings"), cluster, frozenset()))
+    for space in sorted(set(spaces)):
+        own = {name_of(i) for i in items(api, RBAC, "roles", space) if _ends(i)}
+        found |= dict(_bound_accounts(items(api, RBAC, "rolebindings", space), cluster, own))
+    return found
+
+
+def _ends(role: Object) -> bool:
+    """Say whether a role names what ends pods; one for everything names nothing."""
+    return any(
+        verbs & {*rule.get("verbs", ()), *({"create", "delete"} if "*" in rule["verbs"] else ())}
+        for rule in role.get("rules") or ()
+        for resource, verbs in ENDING.items()
+        if resource in (rule.get("resources") or ())
+    )
+
+
+def _bound_accounts(
+    bindings: Iterable[Object], cluster: Iterable[str], own: Iterable[str]
+) -> Iterator[tuple[Account, str]]:
+    names = {"ClusterRole": set(cluster), "Role": set(own)}
+    for item in bindings:
+        kind, name = str(item["roleRef"]["kind"]), str(item["roleRef"]["name"])
+        if name not in names.get(kind, ()):
+            continue
+        for subject in item.get("subjects") or ():
+            if subject["kind"] == "ServiceAccount":
+                space = subject.get("namespace") or item["metadata"].get("namespace")
+                yield (str(space), str(subject["name"])), f"{kind} {name}"

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from core.ground.stored import unread_keys
+from core.ground.fields import unread_keys
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,7 @@ from core.ground.naming import (
     REVISION_ANNOTATION,
     ROLL_ANNOTATION,
 )
-from core.ground.window import clock
-from core.ground.words import listing
+from core.ground.window import clock, listing
 
 PAUSE_ANNOTATION = "strimzi.io/pause-reconciliation"
 NOT_READY, WARNING, PAUSED = "NotReady", "Warning", "ReconciliationPaused"

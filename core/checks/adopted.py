@@ -14,7 +14,7 @@ from core.cluster.adopted import operated_kafka
 from core.cluster.adoption import AdoptedKafka, Adoption, Drainer, Level
 from core.ground import naming
 from core.ground.constants import ABANDON, HOOKS
-from core.ground.unknown import Unknown, known_items, mapping_of
+from core.ground.fields import Unknown, known_items, mapping_of
 from core.model.nodes import ScalingGroup
 from core.model.workloads import TerminationHandler, TerminationQueue, is_announced
 

@@ -6,14 +6,13 @@ import ipaddress
 from collections.abc import Callable, Iterator
 from functools import wraps
 
-from core.checks.finding import Finding, worth_knowing
+from core.checks.finding import Finding, Judge, rule, worth_knowing
 from core.checks.pods import LARGEST_HEAP, heap_large
-from core.checks.rule import Judge, rule
-from core.cluster.identity import TAKES_EVERYTHING
+from core.cluster.kafka import TAKES_EVERYTHING
 from core.cluster.network import service_cidr
 from core.cluster.rights import listeners
 from core.cluster.spec import ClusterSpec
-from core.ground.unknown import Unknown
+from core.ground.fields import Unknown
 from core.model.facts import ClusterFacts
 
 # Apache Kafka, "Apache Kafka Supports 200K Partitions Per Cluster": 4,000 of a broker at the most.

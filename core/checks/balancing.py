@@ -14,10 +14,10 @@ from core.checks.finding import (
     listing,
     not_judged,
     producer_may_stall,
+    rule,
     worth_knowing,
 )
-from core.checks.rule import rule
-from core.ground.unknown import Unknown, known_items, mapping_of
+from core.ground.fields import Unknown, known_items, mapping_of
 from core.model.facts import ClusterFacts, TargetGroup, grace_of
 from core.model.kafka import Kafka, Pod
 from core.model.workloads import Balanced, IngressController

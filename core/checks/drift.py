@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from core.checks.finding import Finding, Weight, worth_knowing
 from core.ground import constants, naming
+from core.model.facts import Binding, Snapshot
 from core.model.kafka import Pod
-from core.model.snapshot import Binding, Snapshot
 
 MISSING, PRESENT = "missing", "present"
 TAINT = (naming.DEDICATED_TAINT_KEY, naming.DEDICATED_TAINT_VALUE, "NoSchedule")

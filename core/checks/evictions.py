@@ -14,10 +14,10 @@ from core.checks.finding import (
     broker_may_die,
     listing,
     producer_may_stall,
+    rule,
     worth_knowing,
 )
-from core.checks.rule import rule
-from core.ground.unknown import Unknown, known_items
+from core.ground.fields import Unknown, known_items
 from core.model.facts import ClusterFacts, every_kafka, node_of, pods_of
 from core.model.kafka import Pod, Rival
 from core.model.nodes import share

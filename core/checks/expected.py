@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from core.checks.described import described_kafka
 from core.checks.drift import Expectation
+from core.checks.table import described_kafka
 from core.cluster.addresses import Route, routes
 from core.cluster.nodes import NodePool
 from core.cluster.spec import ClusterSpec
 from core.ground import constants, naming
-from core.model import snapshot
+from core.model import facts
 from core.model.facts import TargetGroup
 from core.model.nodes import ZONE_TAG, LifecycleHook, ScalingGroup
 from core.model.workloads import DisruptionBudget, TerminationHandler
@@ -44,11 +44,11 @@ def expectation_of(spec: ClusterSpec, alarms: Iterable[str]) -> Expectation:
         ),
         connect=spec.connect is not None,
         disks=sum(spec.nodes_of(pool) * len(pool.volumes) for pool in spec.pools),
-        snapshot=snapshot.Snapshot(
+        snapshot=facts.Snapshot(
             groups=_groups(spec) if grouped else None,
             hooks=_hooks(spec) if grouped else None,
             balancers={
-                naming.load_balancer(spec.prefix): snapshot.Balancer(
+                naming.load_balancer(spec.prefix): facts.Balancer(
                     zones=frozenset(spec.availability_zones)
                 )
             },
@@ -57,16 +57,16 @@ def expectation_of(spec: ClusterSpec, alarms: Iterable[str]) -> Expectation:
                 for route in routes(spec)
             },
             listeners={
-                str(route.port): snapshot.BalancerListener(
+                str(route.port): facts.BalancerListener(
                     target_group=_target_group_name(spec, route),
                     idle_timeout_seconds=spec.timings.nlb_idle_timeout_seconds,
                 )
                 for route in routes(spec)
             },
             queues=_queues(spec),
-            alarms={name: snapshot.Alarm(acts=True) for name in alarms} or None,
+            alarms={name: facts.Alarm(acts=True) for name in alarms} or None,
             namespaces={
-                spec.kubernetes.namespace: snapshot.Namespace(gate_label=constants.GATE_LABEL)
+                spec.kubernetes.namespace: facts.Namespace(gate_label=constants.GATE_LABEL)
             },
             bindings={route.binding: _binding(spec, route) for route in routes(spec)},
             services={},
@@ -109,7 +109,7 @@ def _groups(spec: ClusterSpec) -> Mapping[str, ScalingGroup]:
 
 def _hooks(spec: ClusterSpec) -> Mapping[str, LifecycleHook]:
     return {
-        snapshot.hook_of(name, group): LifecycleHook(
+        facts.hook_of(name, group): LifecycleHook(
             name=name,
             default_result=constants.ABANDON,
             heartbeat_seconds=spec.timings.hook_heartbeat_timeout_seconds,
@@ -140,8 +140,8 @@ def _target_group(spec: ClusterSpec, route: Route) -> TargetGroup:
     )
 
 
-def _binding(spec: ClusterSpec, route: Route) -> snapshot.Binding:
-    return snapshot.Binding(
+def _binding(spec: ClusterSpec, route: Route) -> facts.Binding:
+    return facts.Binding(
         target_group=_target_group_name(spec, route),
         service=route.service,
         port=naming.listener_port_name(spec.kafka.listener.name),
@@ -149,7 +149,7 @@ def _binding(spec: ClusterSpec, route: Route) -> snapshot.Binding:
     )
 
 
-def _queues(spec: ClusterSpec) -> Mapping[str, snapshot.Queue]:
+def _queues(spec: ClusterSpec) -> Mapping[str, facts.Queue]:
     timings = spec.timings
     visibility, retention = (
         timings.queue_visibility_timeout_seconds,
@@ -175,13 +175,13 @@ def _queues(spec: ClusterSpec) -> Mapping[str, snapshot.Queue]:
     found = {}
     for role, (visible, kept, receives) in fed.items():
         name = naming.queue(spec.prefix, role)
-        found[name] = snapshot.Queue(
+        found[name] = facts.Queue(
             retention_seconds=kept,
             visibility_seconds=visible,
             dead_letters=naming.dead_letter_queue(name),
             max_receive_count=receives,
         )
-        found[naming.dead_letter_queue(name)] = snapshot.Queue(
+        found[naming.dead_letter_queue(name)] = facts.Queue(
             retention_seconds=constants.DEAD_LETTER_RETENTION_SECONDS,
             visibility_seconds=None,
             dead_letters=None,

@@ -1,13 +1,19 @@
-"""Holds what a rule finds, and the exit code that follows."""
+"""Holds what a rule finds, and the exit code that follows.
+
+Holds the table of rules: each names the facts without which it says nothing.
+
+A rule enters the table where it is written; core.checks.table asks those whose facts are there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from core.ground import words
-from core.ground.unknown import Unknown
+from core.ground import window
+from core.ground.fields import Unknown
+from core.model.facts import NOT_ASKED, ClusterFacts
 
 CLEAR, FOUND, NOT_READ = 0, 1, 2
 AGAIN = "look at it, and ask again"
@@ -86,4 +92,40 @@ def exit_code(found: Iterable[Finding]) -> int:
 
 def listing(names: Iterable[str]) -> str:
     """Return names in order, the first few by name: a, b, c and 12 more."""
-    return words.listing(sorted(set(names)))
+    return window.listing(sorted(set(names)))
+
+
+Judge = Callable[[ClusterFacts], Iterator[Finding]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A judge and its facts; `described`: a ClusterSpec alone answers it."""
+
+    judge: Judge
+    needs: tuple[str, ...]
+    described: bool
+
+    @property
+    def title(self) -> str:
+        module = self.judge.__module__.rpartition(".")[2]
+        return f"{module}: {self.judge.__name__.replace('_', ' ')}"
+
+    def is_asked_of(self, seen: ClusterFacts) -> bool:
+        """Say whether all of its facts were asked for; one that could not be read counts, too."""
+        if seen.description is not NOT_ASKED and not self.described:
+            return False
+        return all(getattr(seen, need) is not NOT_ASKED for need in self.needs)
+
+
+RULES: list[Rule] = []
+
+
+def rule(*needs: str, described: bool = False) -> Callable[[Judge], Judge]:
+    """Enter a judge in the table, with the fields of ClusterFacts that it needs."""
+
+    def enter(judge: Judge) -> Judge:
+        RULES.append(Rule(judge, needs, described))
+        return judge
+
+    return enter

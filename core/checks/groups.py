@@ -14,11 +14,11 @@ from core.checks.finding import (
     broker_may_die,
     listing,
     producer_may_stall,
+    rule,
     worth_knowing,
 )
-from core.checks.rule import rule
-from core.ground.unknown import known_items, mapping_of
-from core.ground.words import span
+from core.ground.fields import known_items, mapping_of
+from core.ground.window import span
 from core.model.facts import ClusterFacts, grace_of, machines_of, nodes_of, pods_on, pool_names
 from core.model.nodes import LifecycleHook, MachineTemplate, ManagedNodeGroup, ScalingGroup, share
 

@@ -16,10 +16,10 @@ from core.checks.finding import (
     listing,
     not_judged,
     producer_may_stall,
+    rule,
     worth_knowing,
 )
-from core.checks.rule import rule
-from core.ground.unknown import Unknown, known_items
+from core.ground.fields import Unknown, known_items
 from core.model.facts import ClusterFacts, every_kafka, node_of, parts_of, pods_of, pool_names
 from core.model.kafka import Kafka, Pod, PodSet
 

@@ -16,11 +16,11 @@ from core.checks.finding import (
     listing,
     not_judged,
     producer_may_stall,
+    rule,
     worth_knowing,
 )
 from core.checks.kafka import LEAST_REPLICAS, durability, lacks, whole_number
-from core.checks.rule import rule
-from core.ground.unknown import Unknown, known_items
+from core.ground.fields import Unknown, known_items
 from core.model.facts import ClusterFacts, every_kafka, node_of, pods_of, zone_of
 from core.model.kafka import Flavour, Kafka, ZooKeeperPod
 from core.model.workloads import DisruptionBudget, Neighbour

@@ -15,12 +15,12 @@ from core.checks.finding import (
     listing,
     not_judged,
     producer_may_stall,
+    rule,
     worth_knowing,
 )
 from core.checks.kafka import number
-from core.checks.rule import rule
 from core.ground.constants import CONTROLLED_SHUTDOWN_SECONDS
-from core.ground.unknown import known_items
+from core.ground.fields import known_items
 from core.model.facts import (
     ClusterFacts,
     every_kafka,

@@ -16,9 +16,10 @@ from core.checks.finding import (
     listing,
     not_judged,
     producer_may_stall,
+    rule,
     worth_knowing,
 )
-from core.checks.rule import rule
+from core.ground.fields import Unknown, known_items, mapping_of
 from core.ground.placement import (
     HOST,
     KUBERNETES_OWN,
@@ -28,7 +29,6 @@ from core.ground.placement import (
     barrier,
     shortage,
 )
-from core.ground.unknown import Unknown, known_items, mapping_of
 from core.model.facts import ClusterFacts, every_kafka, node_of, pods_of
 from core.model.kafka import Pod
 from core.model.nodes import EBS_DRIVERS, Node, VolumeSlots

@@ -15,12 +15,12 @@ from core.checks.finding import (
     listing,
     not_judged,
     producer_may_stall,
+    rule,
     worth_knowing,
 )
-from core.checks.rule import rule
+from core.ground.fields import Unknown, known_items, mapping_of
 from core.ground.instances import vcpu_quota
-from core.ground.quantities import GIB_PER_TIB
-from core.ground.unknown import Unknown, known_items, mapping_of
+from core.ground.placement import GIB_PER_TIB
 from core.model.account import Subnet
 from core.model.facts import (
     AccountQuota,
@@ -35,7 +35,7 @@ from core.model.facts import (
 )
 from core.model.nodes import Instance, Node
 
-# The VPC CNI's image by what it is for (cli.survey.controllers).
+# The VPC CNI's image by what it is for (cli.survey.balancers).
 VPC_CNI = "the VPC CNI"
 # A machine takes an address of its own and, by the VPC CNI, one per pod; more, as it takes them
 # before they are asked for, and a prefix of 16 where it is told to.

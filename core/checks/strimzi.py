@@ -16,10 +16,10 @@ from core.checks.finding import (
     listing,
     not_judged,
     producer_may_stall,
+    rule,
     worth_knowing,
 )
-from core.checks.rule import rule
-from core.ground.unknown import Unknown, known_items
+from core.ground.fields import Unknown, known_items
 from core.ground.window import clock
 from core.model.facts import ClusterFacts, parts_of, pods_of
 from core.model.kafka import Kafka

@@ -5,14 +5,12 @@ values a handler needs into its environment.
 """
 
 from core.cluster.addresses import Route, routes
-from core.cluster.alerts import Alerts, Maintenance, Slack
-from core.cluster.identity import Acl, User
-from core.cluster.kafka import ClientProbe, Connect, Metrics, Probe, Topic
+from core.cluster.kafka import Acl, ClientProbe, Connect, Metrics, Probe, Topic, User
 from core.cluster.network import ExistingNetwork
 from core.cluster.nodes import Kubernetes, NodePool, Snapshots, Storage
+from core.cluster.operation import Alerts, Maintenance, Slack, Timings
 from core.cluster.reading import parse
 from core.cluster.spec import ClusterSpec
-from core.cluster.timings import Timings
 from core.health.node import Role
 
 __all__ = [

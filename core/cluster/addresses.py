@@ -15,11 +15,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from core.cluster.function_memory import memory_mib
 from core.cluster.limits import PRIVATE_BITS
+from core.cluster.operation import memory_mib
 from core.cluster.spec import ClusterSpec
 from core.ground import instances, naming
-from core.ground.quantities import GIB_PER_TIB
+from core.ground.placement import GIB_PER_TIB
 
 BOOTSTRAP: None = None
 

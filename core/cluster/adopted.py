@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from core.cluster.adoption import AdoptedKafka, Adoption
-from core.cluster.function_memory import LEAST_MIB
 from core.cluster.operated import SASL, Operated, policy, secrets_of
+from core.cluster.operation import LEAST_MIB
 from core.cluster.rights import FUNCTION_CALLS, GATE
 from core.ground import naming
 from core.incidents.actions import Level

@@ -33,7 +33,6 @@ from core.cluster.adopted_names import (
     Region,
     unroutable,
 )
-from core.cluster.alerts import Alerts, Maintenance, Slack
 from core.cluster.fields import (
     Frozen,
     KubernetesName,
@@ -44,9 +43,9 @@ from core.cluster.fields import (
 )
 from core.cluster.images import EvictionGate
 from core.cluster.limits import ARN_CHARACTERS, BUCKET, MOST_MATCHED_CHARACTERS, RESERVED_STARTS
+from core.cluster.operation import Alerts, Maintenance, Slack, Timings
 from core.cluster.reading import Locate, Place, validate
 from core.cluster.spec import LAST_PORT, Inconsistent
-from core.cluster.timings import Timings
 from core.ground import regions
 from core.ground.errors import InvalidInput
 

@@ -14,9 +14,8 @@ from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
 
 from core.cluster.addresses import routes
-from core.cluster.identity import User
-from core.cluster.kafka import Topic
-from core.cluster.kafka_releases import METADATA, metadata_level
+from core.cluster.kafka import Topic, User
+from core.cluster.kafka_settings import METADATA, metadata_level
 from core.cluster.network import service_cidr
 from core.cluster.spec import ClusterSpec
 from core.ground import naming
@@ -274,7 +273,7 @@ def _key(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
 
 
 def protected(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
-    """Say where `up` stops, since what would go is protected (infra.protection) until it is not."""
+    """Say where `up` stops, since what would go is protected (infra.tags) until it is not."""
     going = [] if before.ephemeral else list(_protected_losses(before, after))
     if going:
         yield (

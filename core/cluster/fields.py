@@ -48,7 +48,7 @@ def _host_name(value: str) -> str:
         # Resolvers read it as an address (inet_aton).
         last = "0"
     # Where everything is on one machine a loopback address is a name as good as another
-    # (core.cluster.names says where it is not).
+    # (core.checks.contradictions says where it is not).
     if is_loopback(value):
         return value
     if last.isdigit() or last.lower() in {"localhost", "localdomain"}:

@@ -10,22 +10,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from core.cluster.alerts import Alerts, Maintenance, Slack
-from core.cluster.function_memory import memory_mib
 from core.cluster.images import EvictionGate
 from core.cluster.limits import nodes
 from core.cluster.nodes import NodePool
+from core.cluster.operation import Alerts, Maintenance, Slack, Timings, memory_mib
 from core.cluster.rights import calls, functions_authentication
 from core.cluster.spec import ClusterSpec
-from core.cluster.timings import Timings
 from core.ground import naming
 from core.health import node
 from core.incidents.actions import ACTING, OWN, Level
 from core.incidents.observation import Ownership, Policy
 from core.settings.functions import KafkaIdentity
-from core.settings.node_place import NodePlace
-from core.settings.probe import ProbeBudget
-from core.settings.prometheus_address import Address
+from core.settings.parts import Address, NodePlace, ProbeBudget
 from core.settings.volumes import PoolSettings, PrometheusSettings, VolumeSettings
 from core.timing import FACTS, drain_life_seconds, eviction_life_seconds
 

@@ -18,8 +18,7 @@ from core.availability.wholeness import (
     KafkaResource,
     rights_for,
 )
-from core.cluster.identity import Acl, Asking, Operation, User
-from core.cluster.kafka import Kafka
+from core.cluster.kafka import Acl, Asking, Kafka, Operation, User
 from core.ground import naming
 
 if TYPE_CHECKING:

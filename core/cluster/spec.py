@@ -1,23 +1,86 @@
-"""ClusterSpec: the sections put together, and what must hold between them."""
+"""ClusterSpec: the sections put together, and what must hold between them.
+
+Refuses pools whose zones or node ids do not fit together, for ClusterSpec.
+"""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from core.cluster import placement, rights, tagging
-from core.cluster.alerts import Alerts, Maintenance, Slack
+from core.cluster import rights, tagging
 from core.cluster.fields import REGION, DnsLabel, Frozen, KmsKeyArn, ZoneName, named_twice
-from core.cluster.function_memory import FunctionMemory
-from core.cluster.identity import User
 from core.cluster.images import EvictionGate
-from core.cluster.kafka import ClientProbe, Connect, Kafka, Metrics, Strimzi, Topic
+from core.cluster.kafka import ClientProbe, Connect, Kafka, Metrics, Strimzi, Topic, User
 from core.cluster.network import LoadBalancer, Network
 from core.cluster.nodes import Kubernetes, NodePool, Snapshots, Volumes
-from core.cluster.timings import Timings
+from core.cluster.operation import Alerts, FunctionMemory, Maintenance, Slack, Timings
 from core.ground import naming
+
+
+def placement_problems(spec: ClusterSpec) -> list[str]:
+    """Return what is wrong with zones, pools and ids, a clause each."""
+    return [*_zone_problems(spec), *_pool_problems(spec)]
+
+
+def node_ids(spec: ClusterSpec, pool: NodePool) -> list[int]:
+    """Return every node id reserved for a pool."""
+    return [node_id for ids in spec.node_ids_of(pool).values() for node_id in ids]
+
+
+def _zone_problems(spec: ClusterSpec) -> Iterator[str]:
+    zones, existing = spec.availability_zones, spec.network.existing
+    for zone in zones:
+        if zone[:-1] != spec.region:
+            yield f"availability zone {zone} is not in region {spec.region}"
+    if len(set(zones)) != len(zones):
+        yield "availability_zones names a zone twice; name each once"
+    given = set(existing.private_subnet_ids) if existing else set(zones)
+    for zone in zones:
+        if zone not in given:
+            yield f"network.existing names no private subnet for availability zone {zone}; add one"
+    for zone in sorted(given - set(zones)):
+        yield f"network.existing names a subnet in {zone}, which is not in availability_zones"
+
+
+def _pool_problems(spec: ClusterSpec) -> Iterator[str]:
+    if len({pool.name for pool in spec.pools}) != len(spec.pools):
+        yield "two pools have the same name; give each its own"
+    if not any(pool.role.is_broker for pool in spec.pools):
+        yield "no pool has brokers; add one with role broker or combined"
+    if not any(pool.role.is_controller for pool in spec.pools):
+        yield "no pool has controllers; add one with role controller or combined"
+    for pool in spec.pools:
+        yield from _zone_problems_of(spec, pool)
+    yield from _node_id_problems(spec)
+
+
+def _zone_problems_of(spec: ClusterSpec, pool: NodePool) -> Iterator[str]:
+    zones = pool.zones or ()
+    for zone in dict.fromkeys(zones):
+        if zone not in spec.availability_zones:
+            yield (
+                f"pool {pool.name} stands in {zone}, which is not in availability_zones "
+                f"({', '.join(spec.availability_zones)}); add it there, at the end, or take it "
+                f"from the pool's zones"
+            )
+    for zone in named_twice(zones):
+        yield f"zones of pool {pool.name} names {zone} twice; name each once"
+
+
+def _node_id_problems(spec: ClusterSpec) -> Iterator[str]:
+    by_id = sorted(spec.pools, key=lambda pool: (pool.first_node_id, pool.name))
+    for a, b in itertools.combinations(by_id, 2):
+        ours, theirs = node_ids(spec, a), node_ids(spec, b)
+        if not set(ours).isdisjoint(theirs):
+            yield (
+                f"node ids of pools {a.name} ({ours[0]}-{ours[-1]}) and {b.name} "
+                f"({theirs[0]}-{theirs[-1]}) overlap; move first_node_id of one"
+            )
+
 
 # AWS's quota of a network load balancer; it cannot be raised.
 LISTENERS_PER_LOAD_BALANCER = 50
@@ -205,7 +268,7 @@ class ClusterSpec(Frozen):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         problems = [
-            *placement.problems(self),
+            *placement_problems(self),
             *self._listener_problems(),
             *self._name_problems(),
             *self._replication_problems(),
@@ -254,7 +317,7 @@ class ClusterSpec(Frozen):
             naming.advertised_port(listener.first_advertised_port, node_id)
             for pool in self.pools
             if pool.role.is_broker
-            for node_id in placement.node_ids(self, pool)
+            for node_id in node_ids(self, pool)
         )
         if ports and ports[-1] > LAST_PORT:
             yield (
@@ -272,7 +335,7 @@ class ClusterSpec(Frozen):
         listener = self.kafka.listener
         for pool in self.pools:
             node_pool = naming.kafka_node_pool(pool.name, self.availability_zones[0])
-            highest = max(placement.node_ids(self, pool), default=pool.first_node_id)
+            highest = max(node_ids(self, pool), default=pool.first_node_id)
             kind, longest = "host name", naming.pod(self.name, node_pool, highest)
             if pool.role.is_broker:
                 service = naming.listener_broker_service(

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from core.events import groups, health, instances
+from core.events import health, instances
 from core.events.announcements import (
     ISSUES,
     URGENT,
@@ -33,7 +33,7 @@ BYTE_ORDER_MARK = "\ufeff"
 
 _Reader = Callable[[Envelope], Iterable[Announcement | Ignored]]
 _READERS: Mapping[str, _Reader] = {
-    "aws.autoscaling": groups.read,
+    "aws.autoscaling": instances.read,
     "aws.ec2": instances.read_instance,
     "aws.health": health.read,
     "aws.arc-zonal-shift": instances.read_zonal_shift,
@@ -93,7 +93,7 @@ def _read(message: Fields, body: str) -> Iterable[Announcement | Ignored]:
     source, detail = text(message, "source"), message.get("detail")
     if source is None:
         # Sent by the group itself: frame and detail are one.
-        return [groups.action(Envelope(message, message, body))]
+        return [instances.action(Envelope(message, message, body))]
     if not isinstance(detail, dict):
         return [Envelope(message, {}, body).says("carries no detail.")]
     envelope = Envelope(message, detail, body)

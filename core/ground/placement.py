@@ -2,17 +2,112 @@
 
 Sources: the plugins of Kubernetes' scheduler (TaintToleration, NodeAffinity, InterPodAffinity,
 NodeResourcesFit, NodeVolumeLimits) and how it adds up what a pod requests.
+
+Decides what a selector of Kubernetes' matches: pods, nodes, what a NodePool starts.
+
+Reads amounts as Kubernetes and the JVM write them: 8Gi, 500m, 4e9; -Xmx6g.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from core.ground.quantities import quantity
-from core.ground.selectors import Requirement, is_selected, requirements, selects
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requirement:
+    """One expression of a label selector."""
+
+    key: str
+    operator: str
+    values: frozenset[str] = frozenset()
+
+    def met_by(self, labels: Mapping[str, str]) -> bool:
+        """Say whether labels meet it; one of an operator unknown here may mean anybody."""
+        value = labels.get(self.key)
+        if self.operator in {"Gt", "Lt"}:
+            return value is not None and value.isdecimal() and self._compares(value)
+        return {
+            "In": value in self.values,
+            "NotIn": value not in self.values,
+            "Exists": value is not None,
+            "DoesNotExist": value is None,
+        }.get(self.operator, True)
+
+    def _compares(self, value: str) -> bool:
+        given, limit = int(value), int(next(iter(self.values)))
+        return given > limit if self.operator == "Gt" else given < limit
+
+
+def requirements(expressions: Iterable[Mapping[str, Any]] | None) -> tuple[Requirement, ...]:
+    """Return expressions as Kubernetes writes them: of a selector, a node's labels or fields."""
+    return tuple(
+        Requirement(
+            key=each["key"],
+            operator=each["operator"],
+            values=frozenset(each.get("values") or ()),
+        )
+        for each in expressions or ()
+    )
+
+
+def selects(
+    match_labels: Mapping[str, str], expressions: Iterable[Requirement], labels: Mapping[str, str]
+) -> bool:
+    """Say whether a label selector matches some labels.
+
+    >>> selects({"app": "kafka"}, (), {"app": "kafka", "zone": "a"})
+    True
+    """
+    return all(labels.get(key) == value for key, value in match_labels.items()) and all(
+        each.met_by(labels) for each in expressions
+    )
+
+
+def is_selected(labels: Mapping[str, str], selector: Mapping[str, Any] | None) -> bool:
+    """Say whether a selector as Kubernetes writes it takes some labels: none at all takes nobody.
+
+    >>> is_selected({"app": "kafka"}, {}), is_selected({"app": "kafka"}, None)
+    (True, False)
+    """
+    return selector is not None and selects(
+        selector.get("matchLabels") or {}, requirements(selector.get("matchExpressions")), labels
+    )
+
+
+# As the API server takes it: 100Gi, 1e11, 107374182400000m.
+QUANTITY = re.compile(r"\+?(\d+\.?\d*|\.\d+)(?:([KMGTPE]i|[numkMGTPE])|[eE]([+-]?\d{1,2}))?")
+UNITS: dict[str, Decimal] = {
+    **{f"{unit}i": Decimal(1024 ** (n + 1)) for n, unit in enumerate("KMGTPE")},
+    **{unit: Decimal(1000 ** (n + 1)) for n, unit in enumerate("kMGTPE")},
+    **{unit: Decimal(1000) ** -(n + 1) for n, unit in enumerate("mun")},
+}
+GIB_PER_TIB = 1024
+HEAP = re.compile(r"-Xmx(\d+)([kKmMgGtT]?)")
+JVM_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+
+
+def quantity(written: object) -> Decimal | None:
+    """Return an amount of Kubernetes', exactly, or None where it is none.
+
+    >>> quantity("2Ki"), quantity("700m") == quantity("0.7"), quantity("100GiB")
+    (Decimal('2048'), True, None)
+    """
+    found = QUANTITY.fullmatch(str(written))
+    if found is None:
+        return None
+    amount, unit, exponent = found.groups()
+    return Decimal(amount) * (UNITS[unit] if unit else Decimal(10) ** int(exponent or 0))
+
+
+def heap(options: str) -> int | None:
+    """Return the most bytes a JVM's options give its heap; the last one holds."""
+    found = HEAP.findall(options)
+    return int(found[-1][0]) * JVM_UNITS[found[-1][1].lower()] if found else None
+
 
 Json = Mapping[str, Any]
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -24,8 +24,8 @@ from dataclasses import dataclass, replace
 from core.availability.consent import check_returned
 from core.events import Kind
 from core.events.announcements import ISSUES
+from core.ground.fields import Unknown
 from core.ground.naming import DRAIN_HOOK, GATE_HOOK
-from core.ground.unknown import Unknown
 from core.ground.window import clock
 from core.health.kafka import BrokerSigns, Lifecycle, lifecycle
 from core.health.node import Role

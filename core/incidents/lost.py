@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.availability.leaders import LOST_ZONE
+from core.availability.consent import LOST_ZONE
 from core.incidents.actions import (
     Action,
     Decision,

@@ -14,12 +14,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from core.availability.leaders import Freeze, freeze_of
+from core.availability.consent import Freeze, freeze_of
 from core.availability.operator import UNMARKED, OperatorView, Revisions
-from core.ground.fields import epoch, part, text
+from core.ground.fields import Unknown, epoch, part, text
 from core.ground.naming import CLUSTER_TAG, ENVIRONMENT_TAG, ZONE_LABEL, managed_tag
 from core.ground.placement import NOT_SAID, Amounts, PodNeeds, Taint
-from core.ground.unknown import Unknown
 from core.ground.window import Window
 from core.views import ClusterView
 

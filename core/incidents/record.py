@@ -20,7 +20,7 @@ from typing import Any
 from core.events import Interruption, Kind
 from core.events.announcements import URGENT
 from core.events.health import ChangeResponse, answer_to
-from core.ground.stored import UNREAD, field_values, own_document, take_word, unread_keys
+from core.ground.fields import UNREAD, field_values, own_document, take_word, unread_keys
 
 
 class State(StrEnum):

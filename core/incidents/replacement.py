@@ -16,9 +16,9 @@ from dataclasses import replace
 
 from core.availability.consent import is_back
 from core.ground.errors import Conflict
+from core.ground.fields import Unknown
 from core.ground.naming import managed_tag
 from core.ground.placement import barrier, shortage
-from core.ground.unknown import Unknown
 from core.ground.window import clock
 from core.incidents.actions import (
     LATE_REPLACEMENT_SECONDS,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from core.ground.unknown import Unknown
+from core.ground.fields import Unknown
 
 # What is called while the layers are made: one action per way in which a policy tends to refuse.
 ACTIONS = (

@@ -9,8 +9,7 @@ from fnmatch import fnmatchcase
 
 from core.ground import naming
 from core.ground.constants import RETAIN_INSTANCE, TERMINATING
-from core.ground.placement import UNLIMITED, Amounts, Taint
-from core.ground.selectors import Requirement
+from core.ground.placement import UNLIMITED, Amounts, Requirement, Taint
 
 # EBS's own driver, and the one that EKS Auto Mode brings.
 EBS_DRIVERS = frozenset({"ebs.csi.aws.com", "ebs.csi.eks.amazonaws.com"})

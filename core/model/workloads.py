@@ -11,8 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from core.ground.constants import TERMINATING
-from core.ground.placement import ANYWHERE, HOST, Placement
-from core.ground.selectors import Requirement, selects
+from core.ground.placement import ANYWHERE, HOST, Placement, Requirement, selects
 from core.model.kafka import Kafka, Pod
 from core.model.nodes import Node
 

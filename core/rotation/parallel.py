@@ -25,8 +25,7 @@ from core.availability.consent import (
 from core.incidents.in_place import DRAINED_BY_US
 from core.incidents.observation import Policy, zones_of
 from core.incidents.record import State
-from core.rotation.estimate import away_seconds, together
-from core.rotation.observation import RunObservation
+from core.rotation.estimate import RunObservation, away_seconds, together
 from core.rotation.preconditions import (
     departure_order,
     machine_objections,

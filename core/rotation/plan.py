@@ -1,6 +1,13 @@
 """Plans a rotation before it is started: order, time, bytes, what blocks, what is lost.
 
 Times and bytes are core.rotation.estimate's.
+
+Which nodes a rotation is about: those named by hand, or those that are outdated.
+
+Outdated is what is not what its group would launch today. In place, a node keeps its instance and
+gets a new root volume where that makes of the instance what its group would launch today, as far as
+anybody can know before, and whoever owns the machine would not undo it. What is not known speaks
+against it; EC2 is asked itself before the broker leaves (core.incidents.in_place).
 """
 
 from __future__ import annotations
@@ -9,18 +16,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from core.ground.window import clock
-from core.ground.words import span
-from core.incidents.observation import Policy
+from core.ground.errors import InvalidInput
+from core.ground.window import clock, span
+from core.incidents.observation import NodeView, PodView, Policy
 from core.rotation.estimate import (
     ASSUMED_REPLICATION_BYTES_PER_S,
     BOOT_SECONDS,
     SWAP_SECONDS,
     MoveEstimate,
+    RunObservation,
     away_seconds,
     together,
 )
-from core.rotation.observation import RunObservation
 from core.rotation.parallel import batch_numbers, heavy_parties, machines_come_ahead, partings
 from core.rotation.preconditions import (
     departure_order,
@@ -279,3 +286,293 @@ def plan_to_document(found: Plan) -> dict[str, Any]:
         "seconds": found.seconds,
         "interval_seconds": found.interval_seconds,
     }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Build:
+    """What an instance was launched as, or would be; None is what is not known of it."""
+
+    template_id: str | None = None
+    template_version: str | None = None
+    configuration: str | None = None  # a launch configuration's name
+    image_id: str | None = None
+    instance_type: str | None = None
+    # What a launch template says beyond its image, by name; None: its version cannot be read.
+    beyond_image: Mapping[str, str] | None = None
+    # What an instance and the image of its root volume must have in common, by name.
+    traits: Mapping[str, str] | None = None
+
+
+# An image that a launch template names by a parameter of Systems Manager's.
+_BY_PARAMETER = "resolve:"
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """An instance as it is, and as its group would launch it now."""
+
+    present: Build
+    wanted: Build
+    # EKS or Karpenter replaces what differs from its template, and would call this drift.
+    managed: bool = False
+
+
+def why_outdated(launched: Launched, kubelet: str, server: str) -> str | None:
+    """Say in what a node differs from a new one; None: a new one would be the same.
+
+    A kubelet of another minor version than the control plane's is a reason of its own, unless a new
+    instance would be of the very same image, and have that kubelet too (`stale_template`).
+    """
+    return ", ".join(_changes(launched, kubelet, server)) or None
+
+
+def why_unknown(launched: Launched | None) -> str | None:
+    """Say why nobody can tell whether a node differs from a new one; None: somebody can."""
+    if launched is None:
+        return "no group of this cluster has its instance, or says what it launches"
+    image = launched.wanted.image_id
+    if image is not None and image.startswith(_BY_PARAMETER):
+        return f"its launch template names its image by a parameter ({image}), which was not read"
+    return None
+
+
+def _behind(kubelet: str, server: str) -> bool:
+    return _minor(kubelet) is not None and _minor(kubelet) != _minor(server)
+
+
+def _same_image(launched: Launched) -> bool:
+    """Say whether a new instance is known to be of the same image; one unknown may be another."""
+    present, wanted = launched.present.image_id, launched.wanted.image_id
+    return present is not None and present == wanted
+
+
+def _changes(launched: Launched, kubelet: str, server: str) -> Iterator[str]:
+    present, wanted = launched.present, launched.wanted
+    image = None if (wanted.image_id or "").startswith(_BY_PARAMETER) else wanted.image_id
+    if _behind(kubelet, server) and not _same_image(launched):
+        yield f"kubelet {kubelet} under Kubernetes {server}"
+    pairs = (
+        ("image", present.image_id, image),
+        ("instance type", present.instance_type, wanted.instance_type),
+    )
+    for name, is_, would in pairs:
+        if is_ is not None and would is not None and is_ != would:
+            yield f"{name} {is_} instead of {would}"
+    was_by, would_by = _launcher(present), _launcher(wanted)
+    if would_by is not None and was_by != would_by:
+        kind, name = was_by or ("no launch template or configuration", "")
+        other = would_by[1] if would_by[0] == kind else " ".join(would_by)
+        yield f"{kind} {name}".rstrip() + f" instead of {other}"
+    # Versions of two templates say nothing about each other.
+    was, new = present.template_version, wanted.template_version
+    same = present.template_id == wanted.template_id
+    if same and was is not None and new is not None and was != new and not _says_the_same(launched):
+        yield f"launch template version {was} instead of {new}"
+
+
+def _launcher(build: Build) -> tuple[str, str] | None:
+    """Return what an instance is launched by, in words and by its name; None: nothing is named."""
+    if build.configuration is not None:
+        return "launch configuration", build.configuration
+    return None if build.template_id is None else ("launch template", build.template_id)
+
+
+def _says_the_same(launched: Launched) -> bool:
+    """Say whether another version of a template would launch the very same: a root volume that was
+    replaced in place has the image of the newer one."""
+    was, new = launched.present.beyond_image, launched.wanted.beyond_image
+    return was is not None and was == new and _same_image(launched)
+
+
+def stale_template(
+    launched: Mapping[str, Launched], kubelets: Mapping[str, str], server: str
+) -> Iterator[str]:
+    """Yield the instances that no rotation would bring to the control plane's version."""
+    for instance_id, kubelet in sorted(kubelets.items()):
+        found = launched.get(instance_id)
+        if found is None or not _behind(kubelet, server):
+            continue
+        if _same_image(found):
+            yield (
+                f"Instance {instance_id} has kubelet {kubelet} under Kubernetes {server}, and its "
+                f"launch template still names the same image: give it a newer one first (in "
+                f"stacks of ours by `stillwater up`)."
+            )
+
+
+def _minor(version: str) -> tuple[str, str] | None:
+    """Return major and minor.
+
+    >>> _minor("v1.36.1-eks-0a1b2c3")
+    ('1', '36')
+    """
+    parts = version.lstrip("v").split(".")
+    return (parts[0], parts[1].rstrip("+")) if len(parts) > 1 else None
+
+
+# Of instances without virtualization EC2 replaces no root volume, but for Apple's.
+METAL = ".metal"
+ROOT_DEVICE, EBS = "root device", "ebs"
+
+
+def choose_way(turn: NodeTurn, launched: Launched | None, seen: RunObservation) -> NodeTurn:
+    """Return a turn with the image that its root volume is made of, or why that cannot be."""
+    why = next(_against(turn, launched, seen), None)
+    if why is not None or launched is None:
+        return replace(turn, by_replacement=why or "Nothing is known of its instance.")
+    return replace(turn, image_id=launched.wanted.image_id)
+
+
+def _against(turn: NodeTurn, launched: Launched | None, seen: RunObservation) -> Iterator[str]:
+    if seen.claim_of(turn.instance_id) is not None:
+        yield "Karpenter owns its machine, and would replace one that differs from its NodeClaim."
+    if launched is None:
+        yield "Its instance belongs to no group of this cluster with a launch template."
+        return
+    if launched.managed:
+        yield "EKS manages its node group, and would replace an instance that it did not update."
+    present, wanted = launched.present, launched.wanted
+    if present.image_id is None or wanted.image_id is None:
+        yield "Its image, or the one that its group would launch, is not known."
+    if present.template_id != wanted.template_id:
+        yield "Its group has another launch template than the one that it was launched from."
+    if present.instance_type != wanted.instance_type and wanted.instance_type is not None:
+        yield f"Its instance type is {present.instance_type}, not {wanted.instance_type}."
+    if METAL in (present.instance_type or METAL):
+        yield "EC2 replaces root volumes of virtual machines only."
+    yield from _template_objections(launched)
+    yield from _image_objections(launched)
+
+
+def _template_objections(launched: Launched) -> Iterator[str]:
+    was, would = launched.present.beyond_image, launched.wanted.beyond_image
+    if was is None or would is None:
+        yield "The version of the launch template that it was launched from cannot be read."
+        return
+    changed = sorted(name for name in was.keys() | would.keys() if was.get(name) != would.get(name))
+    if changed:
+        yield f"Its launch template changes more than the image: {', '.join(changed)}."
+
+
+def _image_objections(launched: Launched) -> Iterator[str]:
+    has, needs = launched.present.traits, launched.wanted.traits
+    if has is None or needs is None:
+        yield "EC2 tells nothing of its instance, or of the image."
+        return
+    if has.get(ROOT_DEVICE) != EBS or needs.get(ROOT_DEVICE) != EBS:
+        yield "Its root volume, or the image's, is no EBS volume."
+    for name in sorted((has.keys() | needs.keys()) - {ROOT_DEVICE}):
+        if has.get(name) != needs.get(name):
+            yield (
+                f"The {name} of the image is {needs.get(name) or 'not known'}, and of its instance "
+                f"{has.get(name) or 'not known'}."
+            )
+
+
+BY_HAND = "asked for by hand"
+NO_PODS = (
+    "Kubernetes lists no pod of this Kafka's, so there is nobody to rotate; see to its node pools "
+    "and the operator first."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What a person named; with nothing named, what is outdated is meant."""
+
+    everything: bool = False
+    node_ids: tuple[int, ...] = ()
+    pools: tuple[str, ...] = ()
+    zones: tuple[str, ...] = ()
+
+    @property
+    def by_hand(self) -> bool:
+        return self.everything or bool(self.node_ids or self.pools or self.zones)
+
+    def takes(self, node_id: int, pool: str, zone: str) -> bool:
+        """Say whether a node is meant: every kind of name that is given must fit."""
+        if not self.by_hand:
+            return False
+        return (
+            (not self.node_ids or node_id in self.node_ids)
+            and (not self.pools or pool in self.pools)
+            and (not self.zones or zone in self.zones)
+        )
+
+
+def turns_of(
+    seen: RunObservation, selection: Selection, outdated: Mapping[int, str]
+) -> tuple[NodeTurn, ...]:
+    """Return a turn for each node that is meant; `outdated` says why, by node id.
+
+    Raises InvalidInput where a name fits nothing, a pod that is meant has no instance, or there is
+    no pod at all.
+    """
+    if not seen.pods:
+        raise InvalidInput([NO_PODS])
+    found, problems = [], []
+    for pod in sorted(seen.pods, key=lambda pod: pod.node_id):
+        node = seen.node_of(pod.node_id)
+        pool, zone = (node.pool or "", node.zone or "") if node else ("", "")
+        why = outdated.get(pod.node_id)
+        if not selection.takes(pod.node_id, pool, zone) and (selection.by_hand or why is None):
+            continue
+        if node is None or node.instance_id is None:
+            problems.append(f"Pod {pod.name} {_nowhere(pod, node)}; see to it before a rotation.")
+            continue
+        found.append(
+            NodeTurn(
+                node_id=pod.node_id,
+                pod=pod.name,
+                role=pod.role or "broker",
+                pool=pool,
+                zone=zone,
+                instance_id=node.instance_id,
+                why=why or BY_HAND,
+            )
+        )
+    problems += _unknown(seen, selection)
+    if problems:
+        raise InvalidInput(problems)
+    return tuple(found)
+
+
+def _nowhere(pod: PodView, node: NodeView | None) -> str:
+    """Say why no instance is known that a pod runs on."""
+    if pod.node_name is None:
+        return f"runs on no node ({pod.trouble or 'it starts'})"
+    if node is None:
+        return f"runs on {pod.node_name}, which Kubernetes does not list"
+    return f"runs on {node.name}, which is no instance of EC2's"
+
+
+def unjudged_nodes(seen: RunObservation, launched: Mapping[str, Launched]) -> Iterator[str]:
+    """Yield of which nodes nobody can tell whether they are outdated, a sentence per reason.
+
+    Of its own machines Karpenter says it.
+    """
+    reasons: dict[str, list[int]] = {}
+    for pod in sorted(seen.pods, key=lambda pod: pod.node_id):
+        node = seen.node_of(pod.node_id)
+        instance_id = (None if node is None else node.instance_id) or ""
+        if seen.claim_of(instance_id) is not None:
+            continue
+        placed = node is not None and node.instance_id is not None
+        why = why_unknown(launched.get(instance_id)) if placed else f"its pod {_nowhere(pod, node)}"
+        if why is not None:
+            reasons.setdefault(why, []).append(pod.node_id)
+    for why, ids in reasons.items():
+        whose = "Node" if len(ids) == 1 else "Nodes"
+        yield f"{whose} {id_list(ids)} may be outdated, which nobody can tell: {why}."
+
+
+def _unknown(seen: RunObservation, selection: Selection) -> Iterable[str]:
+    ids = {pod.node_id for pod in seen.pods}
+    for node_id in sorted(set(selection.node_ids) - ids):
+        yield f"There is no Kafka node {node_id}; there are {sorted(ids)}."
+    pools = {node.pool for node in seen.nodes if node.pool}
+    for pool in sorted(set(selection.pools) - pools):
+        yield f"There is no node of a pool {pool}; there are {', '.join(sorted(pools))}."
+    zones = {node.zone for node in seen.nodes if node.zone}
+    for zone in sorted(set(selection.zones) - zones):
+        yield f"There is no node in a zone {zone}; there are {', '.join(sorted(zones))}."

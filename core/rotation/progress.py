@@ -19,14 +19,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from core.ground.window import clock
-from core.ground.words import span
-from core.health.pods import is_hopeless
+from core.ground.window import clock, span
+from core.health.connect import is_hopeless
 from core.incidents.observation import PodView, Policy
 from core.incidents.replacement import causes
-from core.rotation.estimate import ASSUMED_REPLICATION_BYTES_PER_S, LEAST_BYTES, expecting
+from core.rotation.estimate import (
+    ASSUMED_REPLICATION_BYTES_PER_S,
+    LEAST_BYTES,
+    RunObservation,
+    expecting,
+)
 from core.rotation.following import STUCK_SECONDS, carry
-from core.rotation.observation import RunObservation
 from core.rotation.parallel import add_machines_ahead, company
 from core.rotation.preconditions import (
     WindowWait,

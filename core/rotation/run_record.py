@@ -17,7 +17,7 @@ from typing import Any
 
 from core.availability.lease import party_name
 from core.ground.errors import Conflict
-from core.ground.stored import UNREAD, as_document, field_values, take_word, unread_keys, without
+from core.ground.fields import UNREAD, as_document, field_values, take_word, unread_keys, without
 from core.incidents.observation import Policy
 
 # Reasons vary; the document must stay far below DynamoDB's 400 KB.

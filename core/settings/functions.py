@@ -1,7 +1,7 @@
 """Defines what each function is told: a frozen type apiece, rendered by infra, read by handlers.
 
 A function gets only what it reads. Fields marked KEPT are too long for a function's environment and
-wait in the ledger's table (infra.functions.function, handlers.store.settings). What each asks of
+wait in the ledger's table (infra.functions.function, handlers.store.table). What each asks of
 Kafka stands in core.cluster.rights.
 """
 
@@ -14,8 +14,7 @@ from typing import Any, Literal
 from core.ground.naming import NODE_POOL_LABEL
 from core.incidents.actions import OWN, Level, Reach
 from core.incidents.observation import Ownership, Policy, cluster_ownership
-from core.settings.node_place import NodePlace
-from core.settings.probe import ProbeBudget
+from core.settings.parts import NodePlace, ProbeBudget
 
 KEPT: Mapping[str, Any] = {"kept": True}
 # A tick takes seconds. One that takes longer than this is taken for dead and its incident carried

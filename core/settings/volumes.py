@@ -20,7 +20,7 @@ class PoolSettings:
 
 @dataclass(frozen=True, slots=True)
 class PrometheusSettings:
-    """Where Prometheus is (core.settings.prometheus_address), and which series there are ours."""
+    """Where Prometheus is (core.settings.functions), and which series there are ours."""
 
     address: str
     labels: Mapping[str, str]

@@ -18,7 +18,7 @@ from enum import StrEnum
 from typing import Any
 
 from core.cost.pricing import PriceBook, fetch_command
-from core.ground.stored import unread_keys, without
+from core.ground.fields import unread_keys, without
 from core.incidents.record import UNDRAINED, Incident, State
 from core.rotation.preconditions import departure_order
 from core.rotation.run_record import NodeTurn, Run, RunState

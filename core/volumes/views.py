@@ -18,7 +18,7 @@ from enum import StrEnum
 from operator import attrgetter, mul
 from typing import Any
 
-from core.ground.stored import as_document, field_values, take_word, unread_keys, without
+from core.ground.fields import as_document, field_values, take_word, unread_keys, without
 from core.volumes.sizing import INCLUDED, Gp3, Performance, Policy
 
 MOST_IN_WINDOW = 4

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from core.availability.leaders import HEALTH_ISSUE, LOST_ZONE
+from core.availability.consent import HEALTH_ISSUE, LOST_ZONE
 from core.ground.window import clock
 from core.incidents.observation import NodeView, StatusView
 from core.zones.incident import AUTOSHIFT, PERSON, ZoneIncident, ZoneState, ends_at, speaker

@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from core.availability.leaders import HEALTH_ISSUE, LOST_ZONE, Freeze
+from core.availability.consent import HEALTH_ISSUE, LOST_ZONE, Freeze
 from core.events.announcements import CLOCKS_APART_SECONDS, ZoneNotice
-from core.ground.stored import as_document, field_values, take_word, unread_keys, without
+from core.ground.fields import as_document, field_values, take_word, unread_keys, without
 from core.ground.window import clock
 
 PERSON = "person"

@@ -1,15 +1,29 @@
-"""EC2, Auto Scaling and SQS: the few calls and lists the handlers ask, answered in core's words."""
+"""EC2, Auto Scaling and SQS: the few calls and lists the handlers ask, answered in core's words.
+
+One secret of Secrets Manager: read when first needed, kept in memory, never anywhere else.
+
+Calls a person: a count for the alarm, a line of the log, and a message to everybody who listens.
+
+The alarm alone would lose calls: it acts when it goes into ALARM, so a second page while it is
+there reaches nobody. So each page also goes to the ticks queue, and λ tick publishes it on the
+topic of the alerts. A page that cannot be published comes again, and then lies among the dead
+letters, which have an alarm of their own. One that is delivered twice is told twice.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 import boto3
+from aws_lambda_powertools import Logger
+from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from core.ground.constants import PAGES_SENT
 from core.incidents.actions import HookResult
 from core.incidents.observation import (
     GROUP_TAG,
@@ -21,6 +35,7 @@ from core.incidents.observation import (
     ScheduledEvent,
     StatusView,
 )
+from handlers.adapters import metrics
 from handlers.adapters.calls import (
     CLIENT,
     ONE_TRY,
@@ -34,6 +49,7 @@ if TYPE_CHECKING:
     from mypy_boto3_autoscaling.paginator import DescribeAutoScalingGroupsPaginator
     from mypy_boto3_autoscaling.type_defs import AutoScalingGroupTypeDef
     from mypy_boto3_ec2.type_defs import InstanceStatusTypeDef, InstanceTypeDef
+
 
 LONGEST_DELAY_SECONDS = 900
 # On every volume that the EBS driver has made, and on none of an instance's own.
@@ -394,3 +410,76 @@ def _impaired_since(detail: Mapping[str, Any]) -> float | None:
 
 def _seconds(moment: datetime | None) -> float | None:
     return None if moment is None else moment.timestamp()
+
+
+# Somebody who sends wrong tokens must not make us ask AWS for each of them.
+LEAST_AGE_SECONDS = 60.0
+
+
+class Secret:
+    """The string of a secret, by name or ARN."""
+
+    def __init__(
+        self, name: str, region: str, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._name = name
+        client = Config(connect_timeout=2, read_timeout=3, retries={"mode": "standard"})
+        self._secrets = boto3.client("secretsmanager", region_name=region, config=client)
+        self._clock = clock
+        self._known: tuple[str, float] | None = None
+
+    def value(self) -> str:
+        """Return the secret, as first read."""
+        return self._read() if self._known is None else self._known[0]
+
+    def renew(self) -> str:
+        """Return the secret read again, unless that was done a moment ago."""
+        if self._known is not None and self._clock() - self._known[1] < LEAST_AGE_SECONDS:
+            return self._known[0]
+        return self._read()
+
+    def _read(self) -> str:
+        found: str = self._secrets.get_secret_value(SecretId=self._name)["SecretString"]
+        self._known = (found, self._clock())
+        return found
+
+
+logger = Logger(service="stillwater", child=True)
+# SNS's own limit of a subject, which is ASCII without line breaks.
+LONGEST_SUBJECT = 100
+
+
+class Topic(Protocol):
+    """Everybody who listens."""
+
+    def publish(self, subject: str, text: str) -> None:
+        """Tell everybody who listens; raises ClientError when that is refused."""
+
+
+class SnsTopic:
+    """One SNS topic through boto3."""
+
+    def __init__(self, arn: str, region: str) -> None:
+        self._arn = arn
+        self._sns = boto3.client("sns", region_name=region)
+
+    def publish(self, subject: str, text: str) -> None:
+        self._sns.publish(TopicArn=self._arn, Subject=subject, Message=text)
+
+
+def call(ticks: Queue, reason: str, *, page: str, **about: str | None) -> None:
+    """Call a person about `page`; raises ClientError when the queue takes no message."""
+    metrics.count(PAGES_SENT)
+    known = {"page": page, **{key: value for key, value in about.items() if value is not None}}
+    logger.critical(reason, extra=known)
+    ticks.send(json.dumps({**known, "reason": reason}))
+
+
+def publish(topic: Topic | None, message: Mapping[str, str]) -> None:
+    """Publish what `call` has sent; without a topic the count and the log are all there is."""
+    if topic is None:
+        return
+    about = "\n".join(f"{key}: {value}" for key, value in message.items() if key != "reason")
+    subject = f"Stillwater: {message['page']}"
+    plain = subject.encode("ascii", "replace").decode()[:LONGEST_SUBJECT]
+    topic.publish(plain, f"{message['reason']}\n\n{about}\n")

@@ -19,7 +19,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, ConnectionClosedError, ReadTimeoutError
 
 from core.ground.errors import StillwaterError
-from core.ground.unknown import Unknown
+from core.ground.fields import Unknown
 
 
 def take_each(steps: Iterable[Callable[[], object]]) -> None:

@@ -22,7 +22,7 @@ from core.availability.operator import (
 )
 from core.ground.errors import StillwaterError
 from core.ground.naming import CLUSTER_LABEL, EBS_CSI_DRIVER, POOL_LABEL
-from core.ground.quantities import quantity
+from core.ground.placement import quantity
 from core.health.examination import pods_wanted, roles_wanted
 from core.volumes.deciding import class_of, performance_of
 from core.volumes.sizing import Gp3, Performance

@@ -37,7 +37,7 @@ from kafka.protocol.admin import (
     IncrementalAlterConfigsRequest,
 )
 
-from core.availability.leaders import Order, Partition
+from core.availability.consent import Order, Partition
 from core.availability.wholeness import KafkaRequest, view_of
 from core.ground.errors import StillwaterError
 from core.rotation.run_record import Throttle

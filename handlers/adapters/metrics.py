@@ -15,7 +15,7 @@ from typing import Any
 from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 
-from core.ground.metric_names import CALLING, CLUSTER_DIMENSION, NAMESPACE
+from core.ground.constants import CALLING, CLUSTER_DIMENSION, NAMESPACE
 from core.settings.codec import setting_text
 
 # Somebody who only reads the ledger, such as the command line, counts nothing.

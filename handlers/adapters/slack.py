@@ -15,8 +15,7 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web import WebClient
 
 from core.ground.errors import StillwaterError
-from core.slack.incident_thread import Message
-from core.slack.text import escape_markup
+from core.slack import Message, escape_markup
 
 # The type of the metadata every message of ours carries; its payload is the step's key.
 METADATA_TYPE = "stillwater_incident"

@@ -15,7 +15,7 @@ from botocore.exceptions import ClientError
 
 from core.ground.naming import INCIDENT_TAG
 from core.incidents.observation import Ownership, RootTask
-from core.rotation.selection import ROOT_DEVICE, Build, Launched
+from core.rotation.plan import ROOT_DEVICE, Build, Launched
 from handlers.adapters.aws import described_groups
 from handlers.adapters.calls import CLIENT, known_shape
 

@@ -3,13 +3,21 @@
 Order of effects before a yes: the incident at its turn, the lease, another reading, the drain noted
 in the lease, the incident in state draining, its tick. Dying between any two leaves a lease that
 lapses, or an incident that its loop carries on; nobody is let through on half of it.
+
+Keeps readings for a stated age, so that many who ask at once cost one reading and no more.
+
+A reading counts from when it was begun: one that is older than the age, or was begun before
+`forget`, answers nobody. Whoever asks while a reading is under way waits for that one.
 """
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Hashable
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
@@ -33,12 +41,27 @@ from core.gate import (
 )
 from core.ground.errors import Conflict, StillwaterError
 from core.ground.naming import node_id_of_pod
+from core.ground.placement import PodNeeds
 from core.incidents.actions import Reach, asked_for
 from core.incidents.joining import merge, open_incident
 from core.incidents.learn import learn
-from core.incidents.observation import DISRUPTED_TAINT, NodeView, Observation, PodView, Policy
+from core.incidents.observation import (
+    DISRUPTED_TAINT,
+    BudgetView,
+    GroupView,
+    InstanceView,
+    NodeClaim,
+    NodeView,
+    Observation,
+    PodView,
+    Policy,
+)
 from core.incidents.record import UNDRAINED, Drainer, Incident, State
 from core.views import ClusterView
+from handlers.adapters.aws import AwsCloud
+from handlers.adapters.kafka import KafkaAdmin
+from handlers.adapters.kafka_pages import Pages
+from handlers.adapters.kubernetes import EksNodes, NodeClaims
 from handlers.incidents.observe import ReadsKafka, Sources, observe
 from handlers.incidents.reception import Reception
 from handlers.store.ledger import rounds
@@ -293,3 +316,130 @@ def _drainer(asked: RemovalRequest, now: float) -> Drainer:
 
 def _no_turn() -> Incident:
     raise AssertionError("a ruling that admits has a turn")
+
+
+T = TypeVar("T")
+# A reading per broker is kept, and brokers come and go.
+MOST_KEPT = 1000
+
+
+@dataclass(frozen=True)
+class _Reading:
+    begun_at: float
+    answer: Future[Any]
+
+
+class Recent:
+    """Answers by what is asked; `seconds` is the greatest age of a reading that answers."""
+
+    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._seconds, self._clock = seconds, clock
+        self._oldest = float("-inf")
+        self._lock = threading.Lock()
+        self._readings: dict[Hashable, _Reading] = {}
+
+    def forget(self) -> None:
+        """Let no reading that was begun before now answer any more."""
+        with self._lock:
+            self._oldest = self._clock()
+
+    def get(self, what: Hashable, read: Callable[[], T]) -> T:
+        """Return a reading that is recent enough, taken now if there is none.
+
+        Raises what the reading raised; a failure answers those who waited for it, nobody after.
+        """
+        with self._lock:
+            known = self._readings.get(what)
+            now = self._clock()
+            if known is not None and self._counts(known, now):
+                mine = None
+            else:
+                mine = known = _Reading(now, Future())
+                self._keep(what, known)
+        if mine is None:
+            found: T = known.answer.result()
+            return found
+        try:
+            answer = read()
+        except BaseException as error:
+            mine.answer.set_exception(error)
+            raise
+        mine.answer.set_result(answer)
+        return answer
+
+    def _counts(self, known: _Reading, now: float) -> bool:
+        if known.begun_at < self._oldest:
+            return False
+        if not known.answer.done():
+            return True
+        recent = now - known.begun_at <= self._seconds
+        return recent and known.answer.exception() is None
+
+    def _keep(self, what: Hashable, reading: _Reading) -> None:
+        if len(self._readings) >= MOST_KEPT:
+            self._readings.clear()
+        self._readings[what] = reading
+
+
+class RecentNodes(EksNodes):
+    """Nodes and pods as of a moment ago; a single pod and the operator are read each time."""
+
+    def __init__(self, recent: Recent, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._recent = recent
+
+    def nodes(self) -> tuple[NodeView, ...]:
+        return self._recent.get("nodes", super().nodes)
+
+    def kafka_pods(self) -> tuple[PodView, ...]:
+        return self._recent.get("pods", super().kafka_pods)
+
+    def attachments(self) -> dict[str, tuple[str, ...]]:
+        return self._recent.get("attachments", super().attachments)
+
+    def tenants(self, node: str) -> tuple[PodNeeds, ...]:
+        read = super().tenants
+        return self._recent.get(("tenants", node), lambda: read(node))
+
+    def budgets(self) -> tuple[BudgetView, ...]:
+        return self._recent.get("budgets", super().budgets)
+
+
+@dataclass(frozen=True)
+class RecentClaims:
+    """NodeClaims as of a moment ago."""
+
+    recent: Recent
+    source: NodeClaims
+
+    def claims(self) -> tuple[NodeClaim, ...]:
+        return self.recent.get("claims", self.source.claims)
+
+
+class RecentCloud(AwsCloud):
+    """Instances and groups as of a moment ago."""
+
+    def __init__(self, recent: Recent, region: str) -> None:
+        super().__init__(region)
+        self._recent = recent
+
+    def instance(self, instance_id: str) -> InstanceView | None:
+        read = super().instance
+        return self._recent.get(("instance", instance_id), lambda: read(instance_id))
+
+    def group(self, name: str) -> GroupView | None:
+        read = super().group
+        return self._recent.get(("group", name), lambda: read(name))
+
+
+class RecentKafka(KafkaAdmin):
+    """Kafka as of a moment ago."""
+
+    def __init__(self, recent: Recent, *arguments: Any) -> None:
+        super().__init__(*arguments, pages=Pages())  # type: ignore[misc]
+        self._recent = recent
+
+    def read(self, about: Collection[int] | None = None) -> ClusterView:
+        read = super().read
+        key = ("kafka", None if about is None else frozenset(about))
+        return self._recent.get(key, lambda: read(about))

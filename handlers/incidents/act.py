@@ -22,7 +22,7 @@ from datetime import UTC, datetime
 from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
 
-from core.availability.leaders import LOST_ZONE
+from core.availability.consent import LOST_ZONE
 from core.ground.errors import Conflict, StillwaterError
 from core.ground.naming import DRAIN_HOOK
 from core.health.kafka import ErrorSnapshot, snapshot
@@ -65,16 +65,15 @@ from core.incidents.observation import Policy
 from core.incidents.record import Incident
 from core.incidents.replacement import own_refusal
 from core.zones.incident import LostZone
-from handlers.adapters.aws import Cloud, Queue
+from handlers.adapters.aws import Cloud, Queue, call
 from handlers.adapters.kubernetes import NO_ENDS, ClaimEnds, Cordons, NodeDrain, Nodes
-from handlers.adapters.pages import call
 from handlers.adapters.pods import Exporters
 from handlers.adapters.templates import RootVolumes
 from handlers.incidents.observe import observe_operator
 from handlers.incidents.shifts import INCIDENT_CAUSE, Leadership
-from handlers.store.freezes import Freezes
+from handlers.store.documents import Freezes
 from handlers.store.ledger import SHIFT_AFTER_SECONDS, SHIFT_MESSAGE, Ledger
-from handlers.store.records import Records
+from handlers.store.table import Records
 
 
 def drain_message(incident: Incident) -> str:

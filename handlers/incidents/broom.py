@@ -9,17 +9,28 @@ Calls a person when something lasts that is over within minutes as a rule.
 What was lent for an incident, a run or a zone is given back by λ tick at the sweep's word, and
 where it cannot be it only warns, since nobody's end waits for that. What the sweep cannot read it
 does without. The sweep keeps since when each has lasted, and calls once it has for too long.
+
+Files what is over: one JSON line per incident in the archive, then off the ledger's index.
+
+The sweep calls `Archivist.file_closed` once a minute. Order of effects: archive, story, index.
+Dying between any two files the incident again, to the same key. Spark reads the archive.
+
+Only an instance that is gone lets its incidents expire, all rounds together: the rounds of one that
+stays are numbered on from those before.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
+import boto3
 from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -27,7 +38,7 @@ from core.events import Kind
 from core.ground.errors import Conflict, StillwaterError
 from core.ground.naming import SYSTEM_POOL
 from core.incidents.observation import NodeClaim, NodeView, PodView
-from core.incidents.record import instance_of
+from core.incidents.record import Incident, State, instance_of, to_json
 from core.incidents.record import is_unattended as incident_unattended
 from core.incidents.sweep import (
     Announce,
@@ -43,11 +54,11 @@ from core.incidents.sweep import (
     turn,
 )
 from core.rotation.run_record import Run, is_unattended, unreadable_sentence
+from core.settings.functions import SweepSettings
 from core.views import id_list
-from handlers.adapters.aws import Inventory
-from handlers.adapters.calls import take_each
+from handlers.adapters.aws import Inventory, call
+from handlers.adapters.calls import CLIENT, take_each
 from handlers.adapters.kubernetes import NO_CLAIMS, NodeClaims, Nodes
-from handlers.adapters.pages import call
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import (
     INCIDENT_CAUSE,
@@ -58,13 +69,117 @@ from handlers.incidents.shifts import (
     shift_in_force,
     strays,
 )
-from handlers.store import told
-from handlers.store.archive import Archivist
-from handlers.store.freezes import Freezes
-from handlers.store.ledger import SHIFT_MESSAGE, STRAYS_MESSAGE, rotation_message, rounds
-from handlers.store.records import Records
-from handlers.store.runs import LedgerRuns
-from handlers.store.throttled import is_left_throttled
+from handlers.store import documents
+from handlers.store.documents import Freezes, LedgerRuns, is_left_throttled
+from handlers.store.ledger import (
+    KEPT_DAYS,
+    SHIFT_MESSAGE,
+    STRAYS_MESSAGE,
+    DynamoLedger,
+    Ledger,
+    open_stories,
+    rotation_message,
+    rounds,
+)
+from handlers.store.table import Records
+
+archive_logger = Logger(service="stillwater", child=True)
+# A sweep's share; what is left over comes with the next.
+MOST_PER_SWEEP = 25
+_GONE = frozenset({State.RELEASED, State.LOST})
+
+
+class Archive(Protocol):
+    """Where closed incidents go."""
+
+    def store(self, key: str, line: str) -> None:
+        """Write one object; the same key again replaces it."""
+
+
+class S3Archive:
+    """One S3 bucket."""
+
+    def __init__(self, bucket: str, region: str) -> None:
+        self._bucket = bucket
+        self._s3 = boto3.client("s3", region_name=region, config=CLIENT)
+
+    def store(self, key: str, line: str) -> None:
+        self._s3.put_object(
+            Bucket=self._bucket,
+            Key=key,
+            Body=f"{line}\n".encode(),
+            ContentType="application/x-ndjson",
+        )
+
+
+def archive_key(incident: Incident) -> str:
+    """Return where an incident is filed: by the day it ended, as Spark reads partitions."""
+    day = datetime.fromtimestamp(incident.entered_at, UTC).date().isoformat()
+    return f"incidents/closed_on={day}/{incident.id}.jsonl"
+
+
+def archive_line(incident: Incident, cluster: str) -> str:
+    """Return the incident as one JSON object: all of it, its cluster and when it ended.
+
+    What AWS sent and the tokens that complete its hooks are left out: reports need neither.
+    """
+    document = json.loads(to_json(incident))
+    document["hooks"] = sorted(incident.hooks)
+    del document["drain_event"]
+    document |= {"cluster": cluster, "closed_at": incident.entered_at}
+    return json.dumps(document, separators=(",", ":"), sort_keys=True)
+
+
+@dataclass(frozen=True)
+class Archivist:
+    """Files incidents of one cluster; `tell` queues their story once more."""
+
+    ledger: Ledger
+    archive: Archive
+    tell: Callable[[Incident], None]
+    cluster: str
+
+    def file_closed(self) -> int:
+        """File the incidents that are over; return how many were.
+
+        Raises the first failure once all have been tried.
+        """
+        filed: list[bool] = []
+        closing = self.ledger.closing(MOST_PER_SWEEP)
+        take_each(partial(self._file_into, filed, incident) for incident in closing)
+        return sum(filed)
+
+    def _file_into(self, filed: list[bool], incident: Incident) -> None:
+        filed.append(self._file(incident))
+
+    def _file(self, incident: Incident) -> bool:
+        line = archive_line(incident, self.cluster)
+        self.archive.store(archive_key(incident), line)
+        # The end of a story matters most, and its message may have got lost.
+        self.tell(incident)
+        try:
+            self._take_off(incident)
+        except Conflict:
+            archive_logger.info("An incident changed while it was filed.", incident_id=incident.id)
+            return False
+        return True
+
+    def _take_off(self, incident: Incident) -> None:
+        if incident.state not in _GONE:
+            self.ledger.file(incident, None)
+            return
+        expires_at = incident.entered_at + KEPT_DAYS * 86_400
+        for earlier in rounds(self.ledger, incident.instance_id):
+            if earlier.id != incident.id and not earlier.open:
+                self.ledger.file(earlier, expires_at)
+        self.ledger.file(incident, expires_at)
+
+
+def open_archivist(settings: SweepSettings, ledger: DynamoLedger) -> Archivist:
+    """Return the archivist of the sweep."""
+    archive = S3Archive(settings.archive_bucket, settings.region)
+    return Archivist(ledger, archive, open_stories(settings).of_incident, settings.prefix)
+
 
 # λ tick tries every minute; a service that is upgraded is away for minutes.
 PATIENCE_SECONDS = 900.0
@@ -345,7 +460,7 @@ class Broom:
     def _call_once(self, concern: Concern, now: float) -> None:
         key = f"{concern.key}:{now // 86_400:.0f}"  # once a day, while it lasts
         ticks = self.reception.ticks
-        told.call_once(self.records, ticks, key, now, concern.reason, page=concern.page)
+        documents.call_once(self.records, ticks, key, now, concern.reason, page=concern.page)
 
     def _announce(self, found: Announce, now: float) -> bool:
         history = rounds(self.reception.ledger, found.interruption.instance_id)
@@ -385,7 +500,9 @@ class Broom:
             f"was it restored to an older moment? Pause, and see what is drained."
         )
         key, ticks = f"forgotten:{id_}", self.reception.ticks
-        told.call_once(self.records, ticks, key, now, reason, page="forgotten", incident_id=id_)
+        documents.call_once(
+            self.records, ticks, key, now, reason, page="forgotten", incident_id=id_
+        )
 
     def _free_lease(self, now: float, done: Counter[str]) -> None:
         """Give back a lease whose holder is over."""

@@ -40,15 +40,13 @@ from core.incidents.observation import EbsVolume
 from core.incidents.record import Incident
 from core.volumes.views import ModificationState
 from core.zones.incident import ZoneIncident, said_at, too_old
-from handlers.adapters.aws import Inventory
+from handlers.adapters.aws import Inventory, call
 from handlers.adapters.calls import take_each
-from handlers.adapters.pages import call
 from handlers.incidents.reception import Reception
-from handlers.store import told, volume_records
-from handlers.store.freezes import Freezes
+from handlers.store import documents, volume_records
+from handlers.store.documents import Freezes
 from handlers.store.ledger import SHIFT_MESSAGE
-from handlers.store.records import Records
-from handlers.store.retrying import over_the_newest
+from handlers.store.table import Records, over_the_newest
 
 logger = Logger(service="stillwater")
 # What ends or begins a wait for a replacement; a refresh goes on by hooks that announce themselves.
@@ -194,7 +192,7 @@ class Notices:
             call(self.reception.ticks, advisory.sentence, page="advisory")
         else:
             key, ticks = advisory.dedupe_key, self.reception.ticks
-            told.call_once(self.records, ticks, key, now, advisory.sentence, page="advisory")
+            documents.call_once(self.records, ticks, key, now, advisory.sentence, page="advisory")
         self._record(advisory, advisory.sentence, now)
 
     def _concerns_us(self, advisory: Advisory) -> bool:

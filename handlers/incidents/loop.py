@@ -16,8 +16,8 @@ from typing import Any, Protocol
 from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
 
+from core.ground.constants import DECISIONS_MADE
 from core.ground.errors import Conflict, StillwaterError
-from core.ground.metric_names import DECISIONS_MADE
 from core.ground.window import clock
 from core.incidents.actions import Decision, Page, settle, told_decision
 from core.incidents.consenting import seen_to_end
@@ -26,9 +26,8 @@ from core.incidents.learn import learn, note_refusal
 from core.incidents.observation import Observation, Policy
 from core.incidents.record import Incident, is_unattended
 from handlers.adapters import metrics
-from handlers.adapters.aws import Queue, tick_message
+from handlers.adapters.aws import Queue, Topic, publish, tick_message
 from handlers.adapters.calls import take_each
-from handlers.adapters.pages import Topic, publish
 from handlers.incidents.act import Effects, perform
 from handlers.incidents.observe import Sources, observe
 from handlers.incidents.shifts import Shifts, free_nodes, restore_labels

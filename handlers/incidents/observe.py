@@ -11,8 +11,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from core.availability.lease import Lease, blocking_holder, companions, hinders, lease_of
 from core.availability.operator import OperatorView
 from core.ground.errors import StillwaterError
+from core.ground.fields import Unknown
 from core.ground.placement import PodNeeds
-from core.ground.unknown import Unknown
 from core.incidents.consenting import asks_of_all, unleased_drains, waiting_turns
 from core.incidents.learn import learn
 from core.incidents.observation import (
@@ -30,7 +30,7 @@ from handlers.adapters.aws import Cloud
 from handlers.adapters.kafka import KafkaCluster
 from handlers.adapters.kubernetes import NO_CLAIMS, NodeClaims, NodeDrain, Nodes
 from handlers.adapters.templates import RootVolumes
-from handlers.store.freezes import Freezes
+from handlers.store.documents import Freezes
 from handlers.store.ledger import Ledger
 
 # Kafka is asked where its answer decides; asking it costs more than everything else together.

@@ -18,10 +18,9 @@ from core.incidents.decide import why_overruled, why_unanswered
 from core.incidents.joining import merge, open_incident, reopens
 from core.incidents.observation import Ownership
 from core.incidents.record import Incident
-from handlers.adapters.aws import Cloud, Queue, tick_message
-from handlers.adapters.pages import call
+from handlers.adapters.aws import Cloud, Queue, call, tick_message
 from handlers.store.ledger import Ledger, rounds
-from handlers.store.retrying import over_the_newest
+from handlers.store.table import over_the_newest
 
 logger = Logger(service="stillwater", child=True)
 # Deliveries about one instance meet at its record; more than a few in a row is a fault.

@@ -21,22 +21,21 @@ from typing import TYPE_CHECKING, Any
 
 from aws_lambda_powertools import Logger
 
-from core.availability.leaders import LOST_ZONE, LeaderPlan, Order, Partition, plan
+from core.availability.consent import LOST_ZONE, LeaderPlan, Order, Partition, plan
 from core.events import Kind
 from core.ground.errors import Conflict, StillwaterError
-from core.ground.stored import unread_keys, without
+from core.ground.fields import unread_keys, without
 from core.incidents.consenting import wrongly_open
 from core.incidents.observation import GroupView, NodeView, Ownership, PodView, zones_of
-from core.slack.zone_thread import worth_telling
+from core.slack import worth_telling
 from core.zones.evidence import ZoneSight, evidence_of
 from core.zones.incident import LostZone, ZoneIncident, freezes_in_force
-from handlers.adapters.aws import Cloud, Inventory, Queue
+from handlers.adapters.aws import Cloud, Inventory, Queue, call
 from handlers.adapters.calls import known_shape, take_each
 from handlers.adapters.kubernetes import Nodes
-from handlers.adapters.pages import call
-from handlers.store.freezes import Freezes
+from handlers.store.documents import Freezes
 from handlers.store.ledger import Ledger
-from handlers.store.records import Records
+from handlers.store.table import Records
 
 if TYPE_CHECKING:
     # λ sweep imports this module, and no Kafka client.

@@ -13,10 +13,19 @@ from typing import Any
 
 from core.ground.errors import Conflict, InvalidInput, StillwaterError
 from core.incidents.observation import Ownership, Policy
-from core.rotation.estimate import measured_rate
-from core.rotation.observation import RunObservation
+from core.rotation.estimate import RunObservation, measured_rate
 from core.rotation.parallel import refusals
-from core.rotation.plan import Plan, plan, plan_to_document
+from core.rotation.plan import (
+    Plan,
+    Selection,
+    choose_way,
+    plan,
+    plan_to_document,
+    stale_template,
+    turns_of,
+    unjudged_nodes,
+    why_outdated,
+)
 from core.rotation.preconditions import drifted_nodes, unkeepable
 from core.rotation.run_record import (
     DEFAULT_DEADLINE_SECONDS,
@@ -29,22 +38,14 @@ from core.rotation.run_record import (
     resume,
     run_to_document,
 )
-from core.rotation.selection import (
-    Selection,
-    choose_way,
-    stale_template,
-    turns_of,
-    unjudged_nodes,
-    why_outdated,
-)
 from handlers.adapters.aws import Queue
 from handlers.adapters.templates import Templates
 from handlers.incidents.act import ErrorSnapshots
 from handlers.incidents.observe import Sources
 from handlers.rotation.turns import add_errors, observe_cluster
+from handlers.store.documents import LedgerRuns
 from handlers.store.ledger import rotation_message
-from handlers.store.retrying import over_the_newest
-from handlers.store.runs import LedgerRuns
+from handlers.store.table import over_the_newest
 
 NOTHING = "Nothing is outdated: there is nothing to rotate."
 NOTHING_KNOWN = (

@@ -3,6 +3,14 @@
 λ tick takes the turns, on messages of the ticks queue that name the run's version; λ sweep sends
 one where none comes. A turn is claimed by a write before anything is done, as a tick is, and what
 it does may be repeated: an incident is opened under a key of the run's, an election twice is one.
+
+Reads from Prometheus what the probe counted since a run went on.
+
+Throttles replication for a run, and takes it off again whatever becomes of the run.
+
+One document of the ledger's table says which run throttles which topics. It is written before Kafka
+is and emptied after it, so that no crash leaves a throttle that nobody knows of: the sweep compares
+it with the run as it is recorded.
 """
 
 from __future__ import annotations
@@ -13,14 +21,14 @@ from dataclasses import dataclass, replace
 from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
 
+from core.availability.budget import Spent
 from core.events import Interruption, Kind
 from core.ground.errors import Conflict, StillwaterError
 from core.ground.window import clock
 from core.incidents.observation import Ownership, Policy
 from core.incidents.planned import is_planned
 from core.incidents.record import Incident
-from core.rotation.estimate import measured_now
-from core.rotation.observation import RunObservation
+from core.rotation.estimate import RunObservation, measured_now
 from core.rotation.progress import counting_since, next_step
 from core.rotation.run_record import (
     ACTOR,
@@ -34,21 +42,110 @@ from core.rotation.run_record import (
     RunAction,
     RunState,
     RunStep,
+    Throttle,
     ThrottleRefill,
     is_unattended,
     note_run,
 )
-from handlers.adapters.aws import Queue
-from handlers.adapters.pages import call
+from core.settings.parts import ATTEMPTS, FAILED, ProbeBudget, parse_prometheus_address
+from handlers.adapters.aws import Queue, call
+from handlers.adapters.eks import EksApi
+from handlers.adapters.kafka import KafkaCluster
+from handlers.adapters.prometheus import Prometheus, route
 from handlers.incidents.act import ErrorSnapshots
 from handlers.incidents.loop import FAILING_SECONDS
 from handlers.incidents.observe import Sources, read_operator
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import INCIDENT_CAUSE, Leadership
-from handlers.rotation.clients_budget import ClientsBudget
-from handlers.rotation.throttles import Throttles
+from handlers.store.documents import Runs, is_left_throttled, throttle_key
 from handlers.store.ledger import rotation_message, rounds
-from handlers.store.runs import Runs
+from handlers.store.table import Records
+
+# An increase needs several scrapes, which come a minute apart at most.
+LEAST_SECONDS = 300.0
+
+
+@dataclass(frozen=True)
+class ClientsBudget:
+    """The budget of one cluster's clients."""
+
+    prometheus: Prometheus
+    settings: ProbeBudget
+    namespace: str
+    cluster: str
+
+    @classmethod
+    def connect(
+        cls, settings: ProbeBudget, namespace: str, cluster: str, api: EksApi
+    ) -> ClientsBudget:
+        address = parse_prometheus_address(settings.address)
+        return cls(Prometheus(route(address, api)), settings, namespace, cluster)
+
+    def spending(self, since: float, now: float) -> Spent:
+        """Return what failed since then; what cannot be read is a sentence, and raises nothing."""
+        seconds = max(LEAST_SECONDS, now - since)
+        found = Spent(
+            objective_percent=self.settings.objective_percent,
+            allowed_percent=self.settings.rotation_percent,
+            seconds=seconds,
+        )
+        try:
+            attempts = self._increase(ATTEMPTS, seconds, now)
+            failed = self._increase(FAILED, seconds, now)
+        except StillwaterError as error:
+            return replace(found, silence=str(error))
+        if not attempts or failed is None:
+            said = f"Prometheus knows of no attempt of the probe within {seconds:.0f} s."
+            return replace(found, silence=said)
+        return replace(found, attempts=attempts, failed=failed)
+
+    def _increase(self, metric: str, seconds: float, now: float) -> float | None:
+        labels = {
+            "namespace": self.namespace,
+            "cluster": self.cluster,
+            **self.settings.labels,
+        }
+        selected = ",".join(f'{name}="{value}"' for name, value in labels.items())
+        query = f"sum(increase({metric}{{{selected}}}[{seconds:.0f}s]))"
+        series = self.prometheus.instant(query, now)
+        return next((value for each in series for value in each.points.values()), None)
+
+
+@dataclass(frozen=True)
+class Throttles:
+    """The replication throttle of one cluster."""
+
+    kafka: KafkaCluster
+    records: Records
+    cluster: str
+
+    def settle(self, run_id: str, throttle: Throttle | None) -> None:
+        """Have replication throttled as a run wants it; None: not at all.
+
+        Raises StillwaterError where Kafka refuses or somebody else throttles the same already,
+        Conflict when another invocation is at it.
+        """
+        record = self.records.read(throttle_key(self.cluster))
+        before: list[str] = record.document["topics"] if record.document else []
+        if throttle is None:
+            if record.document:
+                self.kafka.unthrottle(before)
+                self.records.write(throttle_key(self.cluster), {}, record.version)
+            return
+        # Before anything is written: what is taken off later must be what was put on.
+        others = self.kafka.throttled_by_others(throttle, before)
+        if others:
+            raise StillwaterError(others)
+        topics = sorted({*before, *throttle.topics})
+        written = {**(record.document or {}), "run": run_id, "topics": topics}
+        self.records.write(throttle_key(self.cluster), written, record.version)
+        self.kafka.throttle(throttle)
+
+    def tidy(self, run: Run | None) -> None:
+        """Take off what was left on; raises as `settle` does."""
+        if is_left_throttled(self.records, self.cluster, run):
+            self.settle("", None)
+
 
 logger = Logger(service="stillwater", child=True)
 ACTION_FAILS = "action_fails"

@@ -1,22 +1,42 @@
 """The ledger's DynamoDB table as items: read one, write one over the version it was read at.
 
-handlers.store.ledger keeps incidents in it, handlers.store.threads what Slack was told of them.
+handlers.store.ledger keeps incidents in it, handlers.store.documents what Slack was told of them.
+
+Single documents in the ledger's table, each written only over the version it was read at.
+
+Reads what a function is told: its environment, and an item of the ledger's table for the rest.
+
+Lambda takes 4 KB of variables, and the cluster's certificate alone is 1.5 KB; the volumes' policies
+grow with every pool. The item's key is the hash of its content and stands in the environment, so a
+change is another item and new containers, and no function ever reads another version's, or what
+somebody else has written there.
+
+Tries a conditional write again, over what somebody else has written meanwhile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+import json
+import os
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import boto3
+from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from core.ground.errors import Conflict
-from core.ground.metric_names import LEDGER_ERRORS
+from core.ground.constants import LEDGER_ERRORS
+from core.ground.errors import Conflict, InvalidInput
+from core.settings import codec
+from core.settings.codec import CONTENT, KEPT, REMEDY, SETTINGS, is_kept_under, read_settings_text
 from handlers.adapters import metrics
+from handlers.adapters.calls import known_shape
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
+
 
 Item = dict[str, Any]
 
@@ -81,3 +101,120 @@ class VersionedTable:
 
 def _lost_race(error: ClientError) -> bool:
     return error.response["Error"]["Code"] == "ConditionalCheckFailedException"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A document and the version it was read at; version 0 is one never written."""
+
+    document: Any
+    version: int
+
+
+class Records(Protocol):
+    """Documents by key; see tests for the in-memory twin."""
+
+    def read(self, key: str) -> Record:
+        """Return a document as last written; of one never written, None at version 0."""
+
+    def write(self, key: str, document: Any, version: int) -> None:
+        """Write a document over a version; raises Conflict when somebody has written since."""
+
+
+class DynamoRecords:
+    """Documents as items of the ledger's table, compressed: an item holds 400 KB."""
+
+    def __init__(self, table: str, region: str, *, client: DynamoDBClient | None = None) -> None:
+        self._table = VersionedTable(table, region, client=client)
+
+    def read(self, key: str) -> Record:
+        item = self._table.item(key)
+        return Record(None, 0) if item is None else _unpacked(item)
+
+    def write(self, key: str, document: Any, version: int) -> None:
+        packed = zlib.compress(json.dumps(document, separators=(",", ":")).encode())
+        item = {
+            "pk": {"S": key},
+            "version": {"N": str(version + 1)},
+            "packed": {"B": packed},
+        }
+        self._table.write(item, version, f"{key} was changed by another invocation.")
+
+
+@known_shape("The ledger's table")
+def _unpacked(item: Item) -> Record:
+    try:
+        document = json.loads(zlib.decompress(item["packed"]["B"]))
+    except zlib.error as error:
+        raise ValueError(error) from None
+    return Record(document, int(item["version"]["N"]))
+
+
+T = TypeVar("T")
+# A function that starts while the table is silent says so in seconds, not in botocore's minutes.
+PATIENCE = Config(connect_timeout=2, read_timeout=2, retries={"total_max_attempts": 2})
+
+
+def read_settings(
+    cls: type[T],
+    environment: Mapping[str, str] = os.environ,
+    *,
+    client: DynamoDBClient | None = None,
+) -> T:
+    """Return a function's settings; the table is asked at most once.
+
+    Raises InvalidInput with one sentence per problem; botocore's errors where the table does not
+    answer within seconds.
+    """
+    here = read_settings_text(environment)
+    # One item is for several functions, of which each reads what it knows.
+    known = {each.name for each in fields(cls)}  # type: ignore[arg-type]
+    found = _kept_settings(environment, here, client)
+    # What somebody sets by hand on the function holds.
+    whole = {**{name: value for name, value in found.items() if name in known}, **here}
+    try:
+        return codec.read(cls, whole)
+    except InvalidInput as error:
+        problems = [f"{SETTINGS} is wrong: {problem}; {REMEDY}" for problem in error.problems]
+        raise InvalidInput(problems) from None
+
+
+def _kept_settings(
+    environment: Mapping[str, str], here: Mapping[str, Any], client: DynamoDBClient | None
+) -> dict[str, Any]:
+    key = environment.get(KEPT)
+    if not key:
+        return {}
+    region, table = str(here.get("region")), str(here.get("ledger_table"))
+    asked = client or boto3.client("dynamodb", region_name=region, config=PATIENCE)
+    item = VersionedTable(table, region, client=asked).item(key)
+    if item is None:
+        problem = (
+            f"The table {table} has no item {key}, which the environment names; the operations "
+            f"stack writes both, so run `pulumi up` on it again."
+        )
+        raise InvalidInput([problem])
+    content = item[CONTENT]["S"]
+    if not is_kept_under(key, content):
+        problem = (
+            f"The item {key} of the table {table} holds other settings than were written: somebody "
+            f"has changed it. Find out who may write the table, then run `pulumi up` on the "
+            f"operations stack again."
+        )
+        raise InvalidInput([problem])
+    found: dict[str, Any] = json.loads(content)
+    return found
+
+
+# Writers meet at a document by chance; more than a few times in a row is a fault.
+MOST_ATTEMPTS = 5
+
+
+def over_the_newest(change: Callable[[], T]) -> T:
+    """Return what a change does that reads before it writes; raises Conflict if others keep on."""
+    for _ in range(MOST_ATTEMPTS - 1):
+        try:
+            return change()
+        except Conflict:
+            continue
+    return change()

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from core.ground.stored import unread_keys, without
+from core.ground.fields import unread_keys, without
 from core.volumes.views import (
     FillSample,
     History,
@@ -21,7 +21,7 @@ from core.volumes.views import (
     ledger_to_json,
 )
 from handlers.adapters.calls import known_shape
-from handlers.store.records import Records
+from handlers.store.table import Records
 
 PLAN = "volume#plan"
 HOUR_SECONDS = 3600.0

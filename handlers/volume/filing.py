@@ -2,6 +2,8 @@
 
 A file is an answer of the range-query API, put together of as many questions as its samples take,
 and is written once it is whole: dying before that leaves the hour to the next turn.
+
+The folder of a bucket that holds samples, where the report's job looks for them.
 """
 
 from __future__ import annotations
@@ -10,13 +12,15 @@ import gzip
 import io
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
+import boto3
 from aws_lambda_powertools import Logger
 
 from core.ground.errors import StillwaterError
+from core.ground.naming import SAMPLES_FOLDER
 from core.volumes.series import (
     HOUR_SECONDS,
     MOST_SAMPLES,
@@ -30,8 +34,38 @@ from core.volumes.series import (
     sample_key,
     slices,
 )
+from handlers.adapters.calls import CLIENT
 from handlers.adapters.prometheus import Prometheus
-from handlers.adapters.sample_files import S3SampleFiles
+
+
+class S3SampleFiles:
+    """A folder of one S3 bucket."""
+
+    def __init__(self, bucket: str, region: str) -> None:
+        self._bucket = bucket
+        self._s3 = boto3.client("s3", region_name=region, config=CLIENT)
+
+    def after(self, name: str) -> Collection[str]:
+        """Return the names of files that come after a name."""
+        folder = f"{SAMPLES_FOLDER}/"
+        pages = self._s3.get_paginator("list_objects_v2").paginate(
+            Bucket=self._bucket, Prefix=folder, StartAfter=f"{folder}{name}"
+        )
+        return {
+            entry["Key"].removeprefix(folder)
+            for page in pages
+            for entry in page.get("Contents", ())
+        }
+
+    def store(self, name: str, content: bytes) -> None:
+        """Write one file; the same name again replaces it."""
+        self._s3.put_object(
+            Bucket=self._bucket,
+            Key=f"{SAMPLES_FOLDER}/{name}",
+            Body=content,
+            ContentType="application/gzip",
+        )
+
 
 logger = Logger(service="stillwater", child=True)
 _HEAD = b'{"status":"success","data":{"resultType":"matrix","result":['

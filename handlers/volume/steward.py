@@ -19,7 +19,7 @@ from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
 
 from core.cost.pricing import PriceBook
-from core.ground import metric_names as counted
+from core.ground import constants
 from core.ground.errors import Conflict, StillwaterError
 from core.ground.naming import node_id_of_pod
 from core.settings.volumes import PoolSettings, VolumeSettings
@@ -50,12 +50,19 @@ from core.volumes.views import (
 )
 from handlers.adapters import metrics
 from handlers.adapters.claims import ClaimView, EksClaims, PoolView
-from handlers.adapters.ebs import CloudWatchLoads, EbsView, Ec2Ebs
-from handlers.adapters.fill import FillView, KafkaFills, PrometheusVolumes, SeriesResult
+from handlers.adapters.volumes import (
+    CloudWatchLoads,
+    EbsView,
+    Ec2Ebs,
+    FillView,
+    KafkaFills,
+    PrometheusVolumes,
+    SeriesResult,
+)
 from handlers.store import volume_records
+from handlers.store.documents import Runs
 from handlers.store.ledger import Ledger
-from handlers.store.records import Records
-from handlers.store.runs import Runs
+from handlers.store.table import Records
 from handlers.store.volume_records import HOUR_SECONDS, PLAN, SAMPLES_KEPT, Memory
 
 logger = Logger(service="stillwater")
@@ -364,21 +371,21 @@ def _spec(settings: PoolSettings, number: int, asked: Gp3) -> Gp3:
 
 # What of a decision is counted for an alarm.
 COUNTED: Mapping[str, str] = {
-    "slots": counted.VOLUMES_OUT_OF_SLOTS,
-    "instance": counted.VOLUMES_INSTANCE_BOUND,
-    "budget": counted.VOLUMES_REFUSED,
-    "ceiling": counted.VOLUMES_REFUSED,
-    "gp3": counted.VOLUMES_REFUSED,
-    "class-drift": counted.VOLUMES_DRIFTED,
-    "class-missing": counted.VOLUMES_STUCK,
-    "class-refused": counted.VOLUMES_STUCK,
-    "class-stuck": counted.VOLUMES_STUCK,
-    "resize-stuck": counted.VOLUMES_STUCK,
-    "resize-refused": counted.VOLUMES_STUCK,
-    "file-system-pending": counted.VOLUMES_STUCK,
-    "not-applied": counted.VOLUMES_STUCK,
-    "storage-ignored": counted.VOLUMES_STUCK,
-    UNKNOWN: counted.VOLUMES_UNKNOWN,
+    "slots": constants.VOLUMES_OUT_OF_SLOTS,
+    "instance": constants.VOLUMES_INSTANCE_BOUND,
+    "budget": constants.VOLUMES_REFUSED,
+    "ceiling": constants.VOLUMES_REFUSED,
+    "gp3": constants.VOLUMES_REFUSED,
+    "class-drift": constants.VOLUMES_DRIFTED,
+    "class-missing": constants.VOLUMES_STUCK,
+    "class-refused": constants.VOLUMES_STUCK,
+    "class-stuck": constants.VOLUMES_STUCK,
+    "resize-stuck": constants.VOLUMES_STUCK,
+    "resize-refused": constants.VOLUMES_STUCK,
+    "file-system-pending": constants.VOLUMES_STUCK,
+    "not-applied": constants.VOLUMES_STUCK,
+    "storage-ignored": constants.VOLUMES_STUCK,
+    UNKNOWN: constants.VOLUMES_UNKNOWN,
 }
 
 
@@ -473,7 +480,7 @@ class Steward:
             if decision.refused_by in COUNTED:
                 metrics.count(COUNTED[decision.refused_by])
         if done:
-            metrics.count(counted.VOLUMES_CHANGED, len(done))
+            metrics.count(constants.VOLUMES_CHANGED, len(done))
 
     def _plan_document(
         self, planned: VolumePlan, seen: SeenVolumes, done: list[VolumeDecision], now: float

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from core.cluster.operated import Operated
-from core.ground import metric_names as counted
-from core.ground import naming
+from core.ground import constants, naming
 from core.incidents.actions import OWN
 
 MINUTE = 60
@@ -81,21 +80,21 @@ class Alarm:
 
 # Alarms on what the functions count, by the counter.
 INCIDENTS: Mapping[str, Alarm] = {
-    counted.INCIDENTS_RETAINED: Alarm(
+    constants.INCIDENTS_RETAINED: Alarm(
         key="incidents-retained",
         severity="critical",
         meaning="An instance was kept because its broker could not leave; it waits for you.",
         runbook="held-or-retained",
         announces_end=False,
     ),
-    counted.INCIDENTS_LOST: Alarm(
+    constants.INCIDENTS_LOST: Alarm(
         key="incidents-lost",
         severity="critical",
         meaning="An instance ended before its broker could leave it.",
         runbook="instance-lost",
         announces_end=False,
     ),
-    counted.PAGES_SENT: Alarm(
+    constants.PAGES_SENT: Alarm(
         key="pages-sent",
         severity="warning",
         meaning="An incident asked for somebody; this is the second way to hear of it.",
@@ -104,13 +103,13 @@ INCIDENTS: Mapping[str, Alarm] = {
     ),
 }
 VOLUMES: Mapping[str, Alarm] = {
-    counted.VOLUMES_OUT_OF_SLOTS: Alarm(
+    constants.VOLUMES_OUT_OF_SLOTS: Alarm(
         key="volumes-out-of-slots",
         severity="warning",
         meaning="A volume must change and has used its four modifications of 24 hours.",
         runbook="volume-out-of-modifications",
     ),
-    counted.VOLUMES_INSTANCE_BOUND: Alarm(
+    constants.VOLUMES_INSTANCE_BOUND: Alarm(
         key="volumes-instance-bound",
         severity="warning",
         # Six looks in a row: the shape of an hour, not of a moment.
@@ -118,27 +117,27 @@ VOLUMES: Mapping[str, Alarm] = {
         meaning="An instance is asked for more than it gives its volumes.",
         runbook="volume-instance-bound",
     ),
-    counted.VOLUMES_REFUSED: Alarm(
+    constants.VOLUMES_REFUSED: Alarm(
         key="volumes-refused",
         severity="warning",
         meaning="A volume must change, and the budget or its policy forbids it.",
         runbook="volume-change-refused",
     ),
-    counted.VOLUMES_DRIFTED: Alarm(
+    constants.VOLUMES_DRIFTED: Alarm(
         key="volumes-drifted",
         severity="warning",
         periods=3,
         meaning="A volume is not what its claim and its class say: somebody changed it in EC2.",
         runbook="volume-drifted",
     ),
-    counted.VOLUMES_STUCK: Alarm(
+    constants.VOLUMES_STUCK: Alarm(
         key="volumes-stuck",
         severity="critical",
         periods=3,
         meaning="A volume's change was asked for and does not come about.",
         runbook="volume-change-stuck",
     ),
-    counted.VOLUMES_UNKNOWN: Alarm(
+    constants.VOLUMES_UNKNOWN: Alarm(
         key="volumes-unknown",
         severity="warning",
         # A broker that is away for a rotation tells nothing either.
@@ -150,7 +149,7 @@ VOLUMES: Mapping[str, Alarm] = {
 LEDGER: Mapping[str, Alarm] = {
     # DynamoDB counts what callers did wrong for a whole account, whoever they are; what the ledger
     # refused us is counted by us.
-    counted.LEDGER_ERRORS: Alarm(
+    constants.LEDGER_ERRORS: Alarm(
         key="ledger-errors",
         severity="critical",
         meaning="The ledger refused the functions, or did not answer.",
@@ -158,7 +157,7 @@ LEDGER: Mapping[str, Alarm] = {
     ),
 }
 WEBHOOK: Mapping[str, Alarm] = {
-    counted.WEBHOOKS_REFUSED: Alarm(
+    constants.WEBHOOKS_REFUSED: Alarm(
         key="webhooks-refused",
         severity="warning",
         periods=2,
@@ -169,7 +168,7 @@ WEBHOOK: Mapping[str, Alarm] = {
     ),
 }
 HEALTH: Mapping[str, Alarm] = {
-    counted.CLUSTER_HEALTH: Alarm(
+    constants.CLUSTER_HEALTH: Alarm(
         key="cluster-unhealthy",
         severity="critical",
         statistic="Maximum",
@@ -182,7 +181,7 @@ HEALTH: Mapping[str, Alarm] = {
     ),
 }
 STORIES: Mapping[str, Alarm] = {
-    counted.STORIES_DELAYED: Alarm(
+    constants.STORIES_DELAYED: Alarm(
         key="stories-delayed",
         severity="warning",
         periods=3,
@@ -198,7 +197,7 @@ def alarms(cluster: Operated) -> list[Alarm]:
     """Return every alarm of a cluster; limits come from the description's own timeouts."""
     ours = cluster.level == OWN
     # Whoever only watches or answers keeps no instance.
-    left_out = () if cluster.acts else (counted.INCIDENTS_RETAINED,)
+    left_out = () if cluster.acts else (constants.INCIDENTS_RETAINED,)
     found = [
         *_on_counters(INCIDENTS, cluster, left_out),
         *(_on_counters(VOLUMES, cluster) if ours else ()),
@@ -219,11 +218,11 @@ def alarms(cluster: Operated) -> list[Alarm]:
 def _on_counters(
     table: Mapping[str, Alarm], cluster: Operated, left_out: Sequence[str] = ()
 ) -> list[Alarm]:
-    dimensions = {counted.CLUSTER_DIMENSION: cluster.prefix}
+    dimensions = {constants.CLUSTER_DIMENSION: cluster.prefix}
     return [
         replace(
             alarm,
-            metrics=(AlarmMetric(namespace=counted.NAMESPACE, name=name, dimensions=dimensions),),
+            metrics=(AlarmMetric(namespace=constants.NAMESPACE, name=name, dimensions=dimensions),),
         )
         for name, alarm in table.items()
         if name not in left_out

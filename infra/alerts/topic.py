@@ -16,8 +16,7 @@ import pulumi
 import pulumi_aws as aws
 
 from core.cluster.operated import Operated
-from core.ground import metric_names as counted
-from core.ground import naming
+from core.ground import constants, naming
 from infra import iam
 from infra.alerts.alarms import Alarm, AlarmMetric, alarms
 from infra.functions.definition import Scope
@@ -33,7 +32,8 @@ def body(cluster: Operated, account: Account, alarms: Sequence[Alarm]) -> str:
         for alarm in alarms
     ]
     own = [
-        [counted.NAMESPACE, name, counted.CLUSTER_DIMENSION, cluster.prefix] for name in counted.ALL
+        [constants.NAMESPACE, name, constants.CLUSTER_DIMENSION, cluster.prefix]
+        for name in constants.ALL
     ]
     waiting = [
         [

@@ -15,8 +15,7 @@ import pulumi
 import pulumi_kubernetes as k8s
 
 from core.cluster import ClusterSpec, limits
-from infra import iam
-from infra.charts import pods
+from infra import iam, pods
 from infra.nodes.groups import group_arns
 from infra.versions import (
     CLUSTER_AUTOSCALER_CHART,

@@ -23,8 +23,7 @@ from core.ground.constants import (
     KARPENTER_RETENTION_SECONDS,
     KARPENTER_VISIBILITY_SECONDS,
 )
-from infra import encryption, iam
-from infra.charts import pods
+from infra import buckets, iam, pods
 from infra.functions.termination import OF_INSTANCES, MessageQueue, QueueArgs
 from infra.nodes import groups
 from infra.versions import KARPENTER_CHART, KARPENTER_CHART_VERSION, KARPENTER_CRD_CHART
@@ -173,7 +172,7 @@ class Karpenter(pulumi.ComponentResource):
             statements=statements(spec.prefix, account, queue.arn),
             parent=self,
         )
-        may_encrypt = encryption.grant(f"{name}-grant", spec.encryption_key, role.arn, self)
+        may_encrypt = buckets.grant(f"{name}-grant", spec.encryption_key, role.arn, self)
         # Helm never upgrades definitions that a chart brings in its crds folder.
         definitions = self._release("definitions", KARPENTER_CRD_CHART, f"{RELEASE}-crd", {}, [])
         self._release(

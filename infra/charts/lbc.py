@@ -18,8 +18,7 @@ import pulumi_kubernetes as k8s
 
 from core.cluster import ClusterSpec, limits
 from core.ground import naming
-from infra import iam
-from infra.charts import pods
+from infra import iam, pods
 from infra.tags import cluster_tags
 from infra.versions import LBC_CHART, LBC_CHART_VERSION, LBC_REPOSITORY
 

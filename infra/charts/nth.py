@@ -19,8 +19,7 @@ from core.cluster import Timings, limits
 from core.ground.constants import NTH_EXIT_MARGIN_SECONDS as EXIT_MARGIN_SECONDS
 from core.ground.constants import NTH_NAMESPACE as NAMESPACE
 from core.ground.constants import NTH_RELEASE as RELEASE
-from infra import iam
-from infra.charts import pods
+from infra import iam, pods
 from infra.functions import webhook as hook
 from infra.versions import NTH_CHART, NTH_CHART_VERSION
 

@@ -25,10 +25,10 @@ from core.settings.functions import (
     SweepSettings,
     TickSettings,
 )
-from core.settings.prometheus_address import PrometheusService, PrometheusWorkspace
+from core.settings.parts import PrometheusService, PrometheusWorkspace
 from core.settings.volumes import SamplesSettings, VolumesSettings
 from infra import buckets, iam
-from infra.functions import definition, ledger
+from infra.functions import definition, function
 from infra.functions.definition import (
     Definition,
     Reads,
@@ -224,8 +224,8 @@ SAMPLES = Definition(
 
 def _sweep_may(scope: Scope) -> Sequence[iam.Statement]:
     account = scope.account
-    bucket = ledger.bucket_name(scope.cluster.prefix, account.account_id)
-    filed = f"arn:{account.partition}:s3:::{bucket}/{ledger.PREFIX}*"
+    bucket = function.bucket_name(scope.cluster.prefix, account.account_id)
+    filed = f"arn:{account.partition}:s3:::{bucket}/{function.PREFIX}*"
     return [
         *write_incidents(scope),
         iam.look(

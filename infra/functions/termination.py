@@ -23,8 +23,8 @@ import pulumi_aws as aws
 from core.cluster import Timings
 from core.cluster.operated import Operated
 from core.events import Kind, health, instances
-from core.events.groups import ACTIVITIES, REFRESHES
 from core.events.health import ChangeResponse
+from core.events.instances import ACTIVITIES, REFRESHES
 from core.ground import naming
 from core.ground.constants import DEAD_LETTER_RETENTION_SECONDS, EVENTS_MAX_RECEIVE_COUNT, HOOKS
 from infra import iam

@@ -21,13 +21,13 @@ import pulumi_kubernetes as k8s
 from pulumi_kubernetes.apiextensions import CustomResource
 
 from core.cluster import ClusterSpec, NodePool, Probe, Role, Storage
-from core.cluster.identity import Asking, OAuth
+from core.cluster.kafka import Asking, OAuth
 from core.cluster.kafka_settings import default_config
 from core.cluster.spec import START_SECONDS
 from core.ground import naming
 from core.ground.constants import EVICTED_AT_A_TIME, INTERNAL_LISTENER
+from infra.alerts.dashboards import prometheus_rule
 from infra.alerts.metrics import KAFKA_ALLOW, metrics_config, pod_monitor
-from infra.alerts.rules import prometheus_rule
 from infra.kafka.storage import attributes_class
 from infra.versions import STRIMZI_API
 

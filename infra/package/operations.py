@@ -19,7 +19,7 @@ from infra.adopt import refuse_others
 from infra.functions.definition import Scope
 from infra.functions.function import server_addresses
 from infra.iam import Account
-from infra.package import facts
+from infra.package import broker_nodes
 
 # Functions stand before an id that a resource of the program's makes: it has this form.
 LATE_SUBNET, LATE_SECURITY_GROUP = "subnet-{:08x}", "sg-{:08x}"
@@ -81,11 +81,11 @@ _PLACES = re.compile("|".join(rf"(?<![\w.]){re.escape(place)}" for place in _CAL
 def adoption_of(args: Mapping[str, Any], region: str, **more: Any) -> tuple[Adoption, Operated]:
     """Return the description that the arguments are, and what is operated by it."""
     section = {
-        "eks_cluster": facts.plain_value(args["eks_cluster"], "eks_cluster"),
+        "eks_cluster": broker_nodes.plain_value(args["eks_cluster"], "eks_cluster"),
         "region": region,
         "kafkas": [
             {
-                "called": facts.plain_value(args["cluster"], "cluster"),
+                "called": broker_nodes.plain_value(args["cluster"], "cluster"),
                 **_known_values(args, "kafka"),
             }
         ],
@@ -103,17 +103,20 @@ def gate_section(
     args: Mapping[str, Any], key: str, operators: Sequence[str] | None = None
 ) -> dict[str, Any] | None:
     """Return the description's section of the eviction gate, where there is an image."""
-    image = facts.plain_value(args.get(key), key)
+    image = broker_nodes.plain_value(args.get(key), key)
     if image is None:
         return None
-    return {"image": image, "operators": list(facts.plain_value(operators, "operators") or ())}
+    return {
+        "image": image,
+        "operators": list(broker_nodes.plain_value(operators, "operators") or ()),
+    }
 
 
 def slack_section(args: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return its section of Slack, where there is a channel or a secret."""
     given = {
-        "channel": facts.plain_value(args.get("slack_channel"), "slack_channel"),
-        "secret_name": facts.plain_value(args.get("slack_secret_name"), "slack_secret_name"),
+        "channel": broker_nodes.plain_value(args.get("slack_channel"), "slack_channel"),
+        "secret_name": broker_nodes.plain_value(args.get("slack_secret_name"), "slack_secret_name"),
     }
     section = {key: value for key, value in given.items() if value is not None}
     return section or None
@@ -121,7 +124,7 @@ def slack_section(args: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def alerts_section(args: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return its section of alerts, where there is a topic."""
-    topic = facts.plain_value(args.get("alerts_topic_arn"), "alerts_topic_arn")
+    topic = broker_nodes.plain_value(args.get("alerts_topic_arn"), "alerts_topic_arn")
     return None if topic is None else {"sns_topic_arn": topic}
 
 
@@ -134,8 +137,8 @@ def known_ids(given: Sequence[pulumi.Input[str]], late: str) -> list[str]:
 
 def _known_values(args: Mapping[str, Any], key: str) -> dict[str, Any]:
     return {
-        name: facts.plain_value(value, f"{key}.{name}")
-        for name, value in facts.plain_value(args[key], key).items()
+        name: broker_nodes.plain_value(value, f"{key}.{name}")
+        for name, value in broker_nodes.plain_value(args[key], key).items()
     }
 
 
@@ -208,9 +211,9 @@ class Operations(pulumi.ComponentResource):
     ) -> None:
         super().__init__(OPERATIONS_TYPE, name, None, opts)
         account = Account.current(pulumi.InvokeOptions(parent=self))
-        subnets = facts.names(args, "subnet_ids")
-        groups = facts.names(args, "security_group_ids")
-        level = facts.one_of(args, "level", LEVELS)
+        subnets = broker_nodes.names(args, "subnet_ids")
+        groups = broker_nodes.names(args, "security_group_ids")
+        level = broker_nodes.one_of(args, "level", LEVELS)
         description, cluster = adoption_of(
             args,
             account.region,
@@ -238,7 +241,7 @@ class Operations(pulumi.ComponentResource):
                 bootstrap=description.kafkas[0].bootstrap or "",
                 subnet_ids=subnets,
                 security_group_ids=groups,
-                makes_gate=not facts.yes(args, "gate_elsewhere"),
+                makes_gate=not broker_nodes.yes(args, "gate_elsewhere"),
             ),
             opts=pulumi.ResourceOptions(parent=self),
         )
@@ -308,7 +311,7 @@ class EvictionGate(pulumi.ComponentResource):
         description, cluster = adoption_of(
             args,
             account.region,
-            level=facts.one_of(args, "level", GATE_LEVELS, "gate"),
+            level=broker_nodes.one_of(args, "level", GATE_LEVELS, "gate"),
             # No function stands in any here.
             subnets=[LATE_SUBNET.format(0)],
             security_groups=[LATE_SECURITY_GROUP.format(0)],

@@ -20,10 +20,10 @@ from core.volumes.sizing import (
     MOST_MIB_PER_S,
     SMALLEST_GIB,
 )
-from infra.analytics import bill_export, report_job
+from infra.analytics import report_job, workspace
 from infra.analytics.report_job import application
 from infra.iam import Account
-from infra.package import facts
+from infra.package import broker_nodes
 from infra.package.broker_nodes import INSTANCE_TYPE, POOL
 
 EXPORT_TYPE = "stillwater:index:BillExport"
@@ -57,16 +57,16 @@ class BillExport(pulumi.ComponentResource):
         self, name: str, args: BillExportArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(EXPORT_TYPE, name, None, opts)
-        prefix = facts.text(args, "prefix", PREFIX, "shop-orders")
-        split = facts.yes(args, "split_cost_allocation")
-        ephemeral = facts.yes(args, "ephemeral")
+        prefix = broker_nodes.text(args, "prefix", PREFIX, "shop-orders")
+        split = broker_nodes.yes(args, "split_cost_allocation")
+        ephemeral = broker_nodes.yes(args, "ephemeral")
         account = Account.current(pulumi.InvokeOptions(parent=self))
-        made, policy = bill_export.bill_bucket(
+        made, policy = workspace.bill_bucket(
             f"{name}-billing", prefix, account, ephemeral=ephemeral, parent=self
         )
-        export = bill_export.BillExport(
+        export = workspace.BillExport(
             name,
-            bill_export.BillExportArgs(
+            workspace.BillExportArgs(
                 prefix=prefix,
                 account=account,
                 bucket=made.bucket,
@@ -79,7 +79,7 @@ class BillExport(pulumi.ComponentResource):
         self.bucket = made.bucket
         self.export_name = pulumi.Output.from_input(export.name)
         self.folder = pulumi.Output.concat(
-            "s3://", made.bucket, f"/{bill_export.PREFIX}/{export.name}"
+            "s3://", made.bucket, f"/{workspace.PREFIX}/{export.name}"
         )
         self.register_outputs(
             {"bucket": self.bucket, "exportName": self.export_name, "folder": self.folder}
@@ -157,10 +157,10 @@ class Report(pulumi.ComponentResource):
         super().__init__(REPORT_TYPE, name, None, opts)
         child = pulumi.ResourceOptions(parent=self)
         account = Account.current(pulumi.InvokeOptions(parent=self))
-        cluster = facts.text(args, "cluster", CALLED, "shop-orders")
+        cluster = broker_nodes.text(args, "cluster", CALLED, "shop-orders")
         described = _facts_of(args, cluster, account)
-        cluster_tag, pool_tag = facts.bill_tags(args)
-        tags = facts.tags(args, "tags")
+        cluster_tag, pool_tag = broker_nodes.bill_tags(args)
+        tags = broker_nodes.tags(args, "tags")
         if problems := [*tagging.narrow_problems(tags, snapshots=False)]:
             raise InvalidInput(problems)
         if isinstance(args["bill"], str):
@@ -200,22 +200,24 @@ def _folder(written: str) -> tuple[str, str]:
 
 
 def _facts_of(args: ReportArgs, cluster: str, account: Account) -> Facts:
-    pools = facts.plain_value(args["pools"], "pools")
+    pools = broker_nodes.plain_value(args["pools"], "pools")
     if not isinstance(pools, Mapping) or not pools:
         raise InvalidInput([f"pools is {pools!r}; it must have at least one entry."])
-    hours = facts.whole_number(
+    hours = broker_nodes.whole_number(
         args, "retention_hours", 1, LONGEST_RETENTION_HOURS, RETENTION_SECONDS // 3600
     )
     return Facts(
         cluster=cluster,
         archive_name=cluster,
         region=account.region,
-        zones=facts.whole_number(args, "zones", 1, MOST_ZONES),
-        replication_factor=facts.whole_number(args, "replication_factor", 1, MOST_REPLICAS, 3),
+        zones=broker_nodes.whole_number(args, "zones", 1, MOST_ZONES),
+        replication_factor=broker_nodes.whole_number(
+            args, "replication_factor", 1, MOST_REPLICAS, 3
+        ),
         retention_seconds=hours * 3600,
         resync_within_seconds=RESYNC_WITHIN_SECONDS,
         pools=tuple(_pool(name, pool) for name, pool in sorted(pools.items())),
-        follower_fetching=facts.yes(args, "follower_fetching"),
+        follower_fetching=broker_nodes.yes(args, "follower_fetching"),
     )
 
 
@@ -231,17 +233,17 @@ def _pool(name: str, given: Mapping[str, Any]) -> Pool:
 def _pool_of(name: str, given: Mapping[str, Any]) -> Pool:
     return Pool(
         name=name,
-        is_broker=not facts.yes(given, "controllers"),
-        instance_type=facts.text(given, "instance_type", INSTANCE_TYPE, "r7g.xlarge"),
-        nodes=facts.whole_number(given, "nodes", 1, MOST_NODES),
+        is_broker=not broker_nodes.yes(given, "controllers"),
+        instance_type=broker_nodes.text(given, "instance_type", INSTANCE_TYPE, "r7g.xlarge"),
+        nodes=broker_nodes.whole_number(given, "nodes", 1, MOST_NODES),
         volumes=tuple(
             Volume(
-                facts.whole_number(each, "size_gib", SMALLEST_GIB, LARGEST_GIB),
-                facts.whole_number(each, "iops", LEAST_IOPS, MOST_IOPS, LEAST_IOPS),
-                facts.whole_number(
+                broker_nodes.whole_number(each, "size_gib", SMALLEST_GIB, LARGEST_GIB),
+                broker_nodes.whole_number(each, "iops", LEAST_IOPS, MOST_IOPS, LEAST_IOPS),
+                broker_nodes.whole_number(
                     each, "throughput_mib_per_s", LEAST_MIB_PER_S, MOST_MIB_PER_S, LEAST_MIB_PER_S
                 ),
             )
-            for each in facts.plain_value(given["volumes"], "volumes")
+            for each in broker_nodes.plain_value(given["volumes"], "volumes")
         ),
     )

@@ -9,9 +9,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from cli import planned
 from cli.commands.options import AsJson, Commands, complaints, console
-from cli.provision import Asked, Operation, parse_targets, run, summary, write_results
+from cli.provision import Asked, StackOperation, parse_targets, run, show, summary, write_results
 from core.ground.errors import InvalidInput
 from core.ground.naming import TWIN_ENVIRONMENT
 from local import twin
@@ -96,14 +95,14 @@ def destroy(*, as_json: AsJson = False) -> None:
     _run_command("destroy", as_json=as_json)
 
 
-def _run_command(operation: Operation, *, as_json: bool, **given: Any) -> None:
+def _run_command(operation: StackOperation, *, as_json: bool, **given: Any) -> None:
     wanted = parse_targets(
         (), (), **{"refresh": False, "yes": True, "diff": False, **given}, as_json=as_json
     )
     run_layers(operation, complaints if as_json else console, wanted)
 
 
-def run_layers(operation: Operation, console: Console, wanted: Asked) -> None:
+def run_layers(operation: StackOperation, console: Console, wanted: Asked) -> None:
     """Run an operation on the twin that `up` keeps in another terminal, else on one of its own."""
     kept = twin.kept_twins()
     if len(kept) > 1:
@@ -123,7 +122,9 @@ def run_layers(operation: Operation, console: Console, wanted: Asked) -> None:
                 _keep(running, console)
 
 
-def _provision(operation: Operation, reached: RunningTwin, console: Console, wanted: Asked) -> None:
+def _provision(
+    operation: StackOperation, reached: RunningTwin, console: Console, wanted: Asked
+) -> None:
     layers = TwinLayers(reached, demo_spec.write(reached.place))
     with console.status(f"{operation} {TWIN_ENVIRONMENT}"):
         results = run(operation, layers.layers, layers.teardown)
@@ -131,7 +132,7 @@ def _provision(operation: Operation, reached: RunningTwin, console: Console, wan
         write_results(TWIN_ENVIRONMENT, operation, results, wanted)
         return
     if operation == "preview":
-        planned.show(results, console, diff=wanted.diff)
+        show(results, console, diff=wanted.diff)
     console.print(summary(results))
 
 

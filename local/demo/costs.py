@@ -15,7 +15,7 @@ from core.cluster import ClusterSpec, parse
 from core.cluster.report_facts import report_facts
 from core.cost import pricing
 from core.incidents.record import Incident
-from handlers.store.archive import archive_key, archive_line
+from handlers.incidents.broom import archive_key, archive_line
 from local import environment
 from local.aws import billing
 from local.demo import spec as demo_spec

@@ -17,7 +17,7 @@ from typing import Any
 from core.ground import naming
 from core.ground.constants import STRIMZI_KAFKA_VERSIONS, TAKEN_PORTS
 from core.ground.errors import InvalidInput
-from core.ground.quantities import quantity
+from core.ground.placement import quantity
 from core.health.rules import RuleSet
 
 Object = Mapping[str, Any]

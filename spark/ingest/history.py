@@ -1,6 +1,6 @@
 """Reads the ledger's archive: one JSON line per incident, in a folder per day it ended.
 
-λ sweep writes it (handlers.store.archive). A rotation here is an incident of a Kafka node that is
+λ sweep writes it (handlers.incidents.broom). A rotation here is an incident of a Kafka node that is
 over; of rounds filed twice the later line counts.
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pulumi
 
 from infra.eks.cluster import EksCluster
-from infra.network.vpc import Endpoints, site
+from infra.network import Endpoints, site
 from stacks.layer import Layer
 
 

@@ -12,7 +12,7 @@ from infra.functions.definition import Scope
 from infra.functions.function import FunctionPlacement, Shared, server_addresses
 from infra.functions.loop import HandlerNetwork, HandlerNetworkArgs
 from infra.loadbalancing import advertised_ports
-from infra.nodes.hooks import DepartureHooks
+from infra.nodes.groups import DepartureHooks
 from stacks.layer import Layer
 
 

@@ -12,8 +12,7 @@ from infra.charts.lbc import LoadBalancerController
 from infra.charts.nth import NodeTerminationHandler, NodeTerminationHandlerArgs
 from infra.functions.termination import Termination, TerminationArgs, our_groups
 from infra.functions.webhook import Webhook
-from infra.kafka.snapshots import SnapshotResources
-from infra.kafka.storage import KafkaStorage
+from infra.kafka.storage import KafkaStorage, SnapshotResources
 from infra.nodes.groups import group_arns
 from stacks.layer import Layer
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from core.availability.leaders import Order, Partition
+from core.availability.consent import Order, Partition
 from core.availability.operator import OperatorView
 from core.ground.placement import PodNeeds
 from core.incidents.actions import HookResult

@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 
 from core.availability.lease import LeaseDecision
 from core.ground.errors import Conflict, StillwaterError
-from handlers.incidents.door import TOKEN_HEADER
+from handlers.webhook import TOKEN_HEADER
 
 
 class Token:

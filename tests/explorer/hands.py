@@ -17,8 +17,8 @@ from core.incidents.actions import HookResult
 from core.incidents.joining import Pause
 from core.incidents.joining import pause_to_document as pause_document
 from core.rotation.run_record import abort, pause, resume, run_from_document, run_to_document
+from handlers.store.documents import pause_key
 from handlers.store.ledger import rotation_message
-from handlers.store.pauses import pause_key
 from tests.explorer import agenda, nature
 from tests.explorer.limits import HOLD_LIMIT, LEASE
 from tests.explorer.partitions import elect

@@ -14,7 +14,7 @@ from typing import Any
 from core.availability.lease import Lease
 from core.ground.errors import Conflict
 from core.incidents.record import Incident
-from handlers.store.records import Record
+from handlers.store.table import Record
 from tests.explorer import releases, rules
 from tests.explorer.world import World
 from tests.unit.handlers.memory_ledger import MemoryLedger

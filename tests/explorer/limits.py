@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.cluster.timings import Timings
+from core.cluster.operation import Timings
 from core.timing import drain_life_seconds
 from tests.unit.policies import policy_with
 

@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 
 from core.events import Kind
 from core.incidents.record import TERMINAL, Incident, State
-from handlers.store.freezes import LedgerFreezes
+from handlers.store.documents import LedgerFreezes
 from tests.explorer import refills
 from tests.explorer.ledger import ObjectRecords
 from tests.explorer.limits import HOLD_LIMIT

@@ -12,19 +12,16 @@ from core.incidents.observation import Policy
 from handlers.adapters.kubernetes import NO_CLAIMS, NO_ENDS, NodeDrain
 from handlers.eviction.gate import Gate
 from handlers.incidents.act import Effects, ErrorSnapshots
-from handlers.incidents.broom import Broom
+from handlers.incidents.broom import Archivist, Broom
 from handlers.incidents.desk import IntakeDesk, Notices
-from handlers.incidents.door import Door
 from handlers.incidents.loop import Loop
 from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import Leadership, Shifts
-from handlers.rotation.throttles import Throttles
-from handlers.rotation.turns import Rotations
-from handlers.store.archive import Archivist
-from handlers.store.freezes import LedgerFreezes
-from handlers.store.notifying import Stories
-from handlers.store.runs import LedgerRuns
+from handlers.rotation.turns import Rotations, Throttles
+from handlers.store.documents import LedgerFreezes, LedgerRuns
+from handlers.store.ledger import Stories
+from handlers.webhook import Door
 from tests.explorer import drainers, karpenter, roots
 from tests.explorer.adapters import (
     ExploredCloud,

@@ -31,9 +31,8 @@ from core.views import ClusterView
 from handlers.adapters.eks import EksApi
 from handlers.adapters.kubernetes import EksClaimEnds, EksNodeClaims, EksNodes
 from handlers.eviction.certificate import WEBHOOKS, Keeper
-from handlers.eviction.counts import Counts
 from handlers.eviction.gate import Gate
-from handlers.eviction.server import application
+from handlers.eviction.server import Counts, application
 from handlers.gate import server_of
 from handlers.incidents.observe import Sources
 from infra.gate import webhooks

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from core.ground import naming
-from infra.alerts.rules import rule_file
+from infra.alerts.dashboards import rule_file
 from tests.integration.alert_case_table import CASES
 from tests.integration.alert_cases import (
     ALWAYS,

@@ -14,8 +14,8 @@ import pytest
 from core.ground import naming
 from core.incidents.observation import CLAIM_TAG
 from core.zones.incident import ZoneIncident, ZoneState
-from handlers.store.freezes import LedgerFreezes
-from handlers.store.records import DynamoRecords
+from handlers.store.documents import LedgerFreezes
+from handlers.store.table import DynamoRecords
 from local import environment
 from local.demo import spec as demo_spec
 from tests.announcements import load

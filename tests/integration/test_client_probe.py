@@ -14,8 +14,8 @@ from kafka.admin import KafkaAdminClient
 
 from core.health.node import Role
 from core.settings import codec
-from core.settings.probe import ATTEMPTS, FAILED, SECONDS, ProbeSettings
-from handlers.probing import topic
+from core.settings.parts import ATTEMPTS, FAILED, SECONDS, ProbeSettings
+from handlers import probing
 from local.place import Place, claim_place
 from local.processes import Processes
 from tests.integration.bare_kafka import REPOSITORY, BareCluster
@@ -109,7 +109,7 @@ def test_every_broker_leads_a_partition_and_is_attempted_without_a_failure(
     assert [failed(found, node_id) for node_id in NODES] == [0.0] * len(NODES)
     assert all(count(found, ATTEMPTS, node_id) >= 5 for node_id in NODES)
     admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap(0))
-    assert set(topic.partitions(admin, TOPIC)) == set(NODES)
+    assert set(probing.partitions(admin, TOPIC)) == set(NODES)
     admin.close()
 
 

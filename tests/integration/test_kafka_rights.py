@@ -44,8 +44,8 @@ from core.views import ClusterView
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kafka_reading import BROKER, TOPIC, WireAdmin
 from handlers.incidents.shifts import Leadership
-from handlers.rotation.throttles import Throttles
-from handlers.store.throttled import is_left_throttled
+from handlers.rotation.turns import Throttles
+from handlers.store.documents import is_left_throttled
 from local.kafka import jars
 from local.kafka.run import jvm
 from local.place import Place, claim_place

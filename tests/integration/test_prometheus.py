@@ -21,8 +21,8 @@ import urllib3
 from core.ground.errors import StillwaterError
 from core.volumes import series
 from core.volumes.series import Whose
-from handlers.adapters.fill import PrometheusVolumes
 from handlers.adapters.prometheus import Prometheus
+from handlers.adapters.volumes import PrometheusVolumes
 from handlers.volume.filing import Filing
 from tests.integration.stored_series import GIB, MIB, RATES, Busy, Room, exposition, store
 from tests.integration.waiting import until

@@ -20,12 +20,9 @@ from cli.rotate import Rotations
 from core.ground.naming import TWIN_ENVIRONMENT
 from core.ground.naming import claim as claim_name
 from core.rotation.run_record import Phase, Run, RunState
-from core.settings import prometheus_address
-from core.settings.probe import ProbeBudget
-from core.settings.prometheus_address import PrometheusService
+from core.settings.parts import ProbeBudget, PrometheusService, parse_prometheus_address
 from core.settings.volumes import PrometheusSettings, VolumesSettings
-from handlers.store.records import DynamoRecords
-from handlers.store.settings import read_settings
+from handlers.store.table import DynamoRecords, read_settings
 from local import environment
 from local.demo import spec as demo_spec
 from local.place import PLACE_VARIABLE
@@ -50,7 +47,7 @@ BROKER = 20
 
 @pytest.fixture(scope="module")
 def service() -> PrometheusService:
-    found = prometheus_address.parse(ADDRESS)
+    found = parse_prometheus_address(ADDRESS)
     assert isinstance(found, PrometheusService)
     return found
 

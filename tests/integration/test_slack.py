@@ -11,7 +11,7 @@ import pytest
 import urllib3
 
 from core.incidents.record import Replacement
-from core.slack.incident_thread import Message, Thread, head_message, next_step
+from core.slack import Message, Thread, head_message, next_step
 from handlers.adapters.slack import Posted, RateLimited, RefusedBySlack, SlackChannel, Unreachable
 from local.slack.server import SlackServer
 from local.slack.workspace import CHANNEL, TOKEN

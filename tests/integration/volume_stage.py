@@ -25,13 +25,11 @@ from core.rotation.run_record import NodeTurn, Options, Run, open_run
 from core.settings.volumes import VolumesSettings
 from core.volumes.views import FillSample, History
 from handlers.adapters.claims import EksClaims
-from handlers.adapters.ebs import CloudWatchLoads, Ec2Ebs
 from handlers.adapters.eks import EksApi
-from handlers.adapters.fill import FillView, KafkaFills
+from handlers.adapters.volumes import CloudWatchLoads, Ec2Ebs, FillView, KafkaFills
 from handlers.store import volume_records
-from handlers.store.records import DynamoRecords
-from handlers.store.runs import LedgerRuns
-from handlers.store.settings import read_settings
+from handlers.store.documents import LedgerRuns
+from handlers.store.table import DynamoRecords, read_settings
 from handlers.volume.steward import Departing, Lookout, Sources, Steward
 from local import environment
 from local.demo import spec as demo_spec

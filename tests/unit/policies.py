@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from core.cluster import ClusterSpec
-from core.cluster.timings import Timings
+from core.cluster.operation import Timings
 from core.incidents.observation import Policy
 from core.timing import drain_life_seconds
 

@@ -24,9 +24,8 @@ from core.cluster.operated import operated_cluster
 from core.gate import KNOWN, PATH
 from handlers.adapters.kubernetes import kafka_pod_in
 from handlers.eviction.certificate import WEBHOOKS, Keeper
-from handlers.eviction.counts import Counts
 from handlers.eviction.gate import Gate
-from handlers.eviction.server import application
+from handlers.eviction.server import Counts, application
 from handlers.gate import server_of
 from handlers.incidents.observe import Sources
 from infra.gate import webhooks

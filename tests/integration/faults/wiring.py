@@ -8,19 +8,16 @@ from typing import TYPE_CHECKING, Any
 from handlers import interruption, sweep, tick
 from handlers.adapters.aws import AwsCloud, Ec2Inventory, SqsQueue
 from handlers.incidents.act import Effects, ErrorSnapshots
-from handlers.incidents.broom import Broom
+from handlers.incidents.broom import Archivist, Broom
 from handlers.incidents.desk import IntakeDesk, Notices
 from handlers.incidents.loop import Loop
 from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import Leadership, Shifts
-from handlers.rotation.throttles import Throttles
-from handlers.rotation.turns import Rotations
-from handlers.store.archive import Archivist
-from handlers.store.freezes import LedgerFreezes
+from handlers.rotation.turns import Rotations, Throttles
+from handlers.store.documents import LedgerFreezes, LedgerRuns
 from handlers.store.ledger import DynamoLedger
-from handlers.store.records import DynamoRecords
-from handlers.store.runs import LedgerRuns
+from handlers.store.table import DynamoRecords
 from local import environment
 from tests.integration.aws.cloud import Cloud
 from tests.unit.handlers import tables

@@ -16,7 +16,7 @@ from typing import Any
 from core.events import Kind
 from core.incidents.record import Forwarding, Incident, State, Transition
 from core.settings.facts import Facts, Pool, Volume
-from handlers.store.archive import archive_key, archive_line
+from handlers.incidents.broom import archive_key, archive_line
 
 CLUSTER, ARCHIVE_NAME = "harbour", "prod-harbour"
 STEP_SECONDS = 5

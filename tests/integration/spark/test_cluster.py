@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from core.cost.pricing import plain
 from core.settings import facts
-from infra.analytics import job_code, report_job
+from infra.analytics import report_job
 from local.bills import bulk
 from local.bills.cluster import ClusterBill, lines
 from local.bills.export import write
@@ -117,9 +117,9 @@ def test_every_job_says_on_a_cluster_what_it_says_on_one_machine(
 ) -> None:
     python = standalone.fresh_python(tmp_path / "fresh")
     launcher = tmp_path / "launcher.py"
-    launcher.write_text(job_code.LAUNCHER)
+    launcher.write_text(report_job.LAUNCHER)
     arguments = [*given.arguments, "--all-jobs", "--tables", str(tmp_path / "there")]
-    jobs = job_code.build(tmp_path / "jobs")
+    jobs = report_job.build(tmp_path / "jobs")
     done = standalone.submit(
         master, python, jobs, launcher, arguments, tmp_path, packages=of_another_machine
     )
@@ -147,8 +147,8 @@ def test_where_workers_alone_lack_arrow_the_bill_is_read_line_by_line_and_says_s
 ) -> None:
     python = standalone.fresh_python(tmp_path / "fresh")
     launcher = tmp_path / "launcher.py"
-    launcher.write_text(job_code.LAUNCHER)
-    jobs = job_code.build(tmp_path / "jobs")
+    launcher.write_text(report_job.LAUNCHER)
+    jobs = report_job.build(tmp_path / "jobs")
     asked = ["--bill", str(given.path("bill")), "--tables", str(tmp_path / "there")]
     own = Path(sys.executable)
     done = standalone.submit(master, python, jobs, launcher, asked, tmp_path, driver_python=own)
@@ -199,9 +199,9 @@ def test_workers_with_emrs_packages_add_up_a_bill_in_s3_to_what_spark_reads_line
     # Without Hadoop's S3 nothing but a worker's own Arrow can read what stands there.
     assert not HadoopFiles(session).knows("s3://bills/export")
     launcher = tmp_path / "launcher.py"
-    launcher.write_text(job_code.LAUNCHER)
+    launcher.write_text(report_job.LAUNCHER)
     asked = ["--bill", "s3://bills/export", "--tables", str(tmp_path / "there")]
-    jobs = job_code.build(tmp_path / "jobs")
+    jobs = report_job.build(tmp_path / "jobs")
     # All the Python that there is holds no package: pyarrow and numpy come as they do on EMR.
     python = standalone.fresh_python(tmp_path / "fresh")
     wheels = {name: standalone.wheel_of(name, tmp_path) for name in PACKAGES}

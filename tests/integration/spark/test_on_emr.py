@@ -19,12 +19,12 @@ from moto import mock_aws
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
-from cli import bill_in_s3, emr
+from cli import emr
 from cli.emr import JobRun
 from cli.main import app
 from core.cluster.report_facts import report_facts
 from core.settings import facts
-from handlers.store.archive import archive_key, archive_line
+from handlers.incidents.broom import archive_key, archive_line
 from infra.spec import read
 from local.bills.cluster import ClusterBill, lines
 from local.bills.export import write
@@ -79,13 +79,13 @@ def put_below(s3: Any, folder: Path, address: str) -> None:
 def run_as_emr_would(session: SparkSession, s3: Any, told: Sequence[str], folder: Path) -> None:
     """Do what a request asks for, and put its tables where it says."""
     chosen = entry.parser().parse_args(told)
-    files = bill_in_s3.S3Files(s3)
+    files = emr.S3Files(s3)
     tables, chosen.tables = chosen.tables, str(folder / "made")
     for name in ("bill", "facts", "metrics", "history"):
         address = getattr(chosen, name)
         copy = folder / name
         if files.is_folder(address) or files.is_file(address):
-            copy = bill_in_s3.copy_everything(s3, address, copy)
+            copy = emr.copy_everything(s3, address, copy)
         setattr(chosen, name, copy.as_uri())
     entry.run(session, chosen, datetime.now(UTC))
     put_below(s3, folder / "made", tables)

@@ -13,7 +13,7 @@ import pytest
 from moto import mock_aws
 from pyspark.sql import Row
 
-from cli import bill_in_s3
+from cli import emr
 from core.ground.errors import InvalidInput, StillwaterError
 from spark import schemas, tables
 from spark.ingest import manifest
@@ -64,7 +64,7 @@ def test_the_newest_refresh_of_a_month_is_copied_and_nothing_else(
     deliver(s3, "2026-11", "2026-11-02")
     put(s3, "data/BILLING_PERIOD=2026-10/left-behind.snappy.parquet")
     address = EXPORT.replace("s3:", f"{scheme}:", 1)
-    found = bill_in_s3.copy_bill(s3, f"{address}/", tmp_path / "copy", ["2026-10"])
+    found = emr.copy_bill(s3, f"{address}/", tmp_path / "copy", ["2026-10"])
     assert copied_files(found) == {
         f"data/{newest}/bill-00001.snappy.parquet",
         f"metadata/{newest}/bill-Manifest.json",
@@ -77,13 +77,13 @@ def test_a_delivery_that_lacks_a_file_is_refused(s3: Any, tmp_path: Path) -> Non
     folder = deliver(s3, "2026-10", "2026-11-01")
     s3.delete_object(Bucket="bills", Key=f"prefix/export/data/{folder}/bill-00001.snappy.parquet")
     with pytest.raises(InvalidInput, match="the delivery is not complete"):
-        bill_in_s3.copy_bill(s3, EXPORT, tmp_path)
+        emr.copy_bill(s3, EXPORT, tmp_path)
 
 
 def test_one_file_is_copied_under_its_name(s3: Any, tmp_path: Path) -> None:
     put(s3, "focus.csv.gz", b"bill")
     put(s3, "focus.csv.gz.old", b"other")
-    found = bill_in_s3.copy_bill(s3, f"{EXPORT}/focus.csv.gz", tmp_path / "copy")
+    found = emr.copy_bill(s3, f"{EXPORT}/focus.csv.gz", tmp_path / "copy")
     assert (found.name, found.read_bytes()) == ("focus.csv.gz", b"bill")
 
 
@@ -92,19 +92,19 @@ def test_of_another_folder_everything_is_copied_and_nothing_leads_out_of_it(
 ) -> None:
     for name in ("day=1/a.jsonl", "day=2/b.jsonl", "day=2/", "../outside.jsonl"):
         put(s3, name)
-    found = bill_in_s3.copy_everything(s3, EXPORT, tmp_path / "copy")
+    found = emr.copy_everything(s3, EXPORT, tmp_path / "copy")
     assert copied_files(found) == {"day=1/a.jsonl", "day=2/b.jsonl"}
     assert copied_files(tmp_path) == {"copy/day=1/a.jsonl", "copy/day=2/b.jsonl"}
 
 
 def test_nothing_at_an_address_is_said(s3: Any, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="There is nothing at s3://bills/absent"):
-        bill_in_s3.copy_bill(s3, "s3://bills/absent", tmp_path)
+        emr.copy_bill(s3, "s3://bills/absent", tmp_path)
 
 
 def test_what_s3_refuses_names_the_rights_that_are_needed(s3: Any, tmp_path: Path) -> None:
     with pytest.raises(StillwaterError, match="You need s3:ListBucket on the bucket"):
-        bill_in_s3.copy_bill(s3, "s3://another/export", tmp_path)
+        emr.copy_bill(s3, "s3://another/export", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_the_month_asked_for_comes_with_the_one_before_it(
 ) -> None:
     for period in ("2026-08", "2026-10", "2026-11"):
         deliver(s3, period, "first")
-    assert bill_in_s3.months(s3, EXPORT, asked) == named
+    assert emr.months(s3, EXPORT, asked) == named
 
 
 @pytest.mark.parametrize(
@@ -134,19 +134,19 @@ def test_the_month_asked_for_comes_with_the_one_before_it(
 def test_a_month_that_was_never_delivered_is_named(s3: Any, asked: str, sentence: str) -> None:
     deliver(s3, "2026-10", "first")
     with pytest.raises(InvalidInput, match=sentence):
-        bill_in_s3.months(s3, EXPORT, asked)
+        emr.months(s3, EXPORT, asked)
 
 
 def test_of_a_bill_that_is_one_file_no_month_is_named(s3: Any) -> None:
     put(s3, "focus.csv.gz", b"bill")
-    assert bill_in_s3.months(s3, f"{EXPORT}/focus.csv.gz", "2026-10") == []
+    assert emr.months(s3, f"{EXPORT}/focus.csv.gz", "2026-10") == []
 
 
 def test_a_folder_is_kept_once_something_is_in_it(s3: Any) -> None:
-    assert bill_in_s3.existing_folder(s3, f"{EXPORT}/metrics") is None
+    assert emr.existing_folder(s3, f"{EXPORT}/metrics") is None
     put(s3, "metrics/answer.json", b"{}")
-    assert bill_in_s3.existing_folder(s3, f"{EXPORT}/metrics") == f"{EXPORT}/metrics"
-    assert bill_in_s3.existing_folder(s3, None) is None
+    assert emr.existing_folder(s3, f"{EXPORT}/metrics") == f"{EXPORT}/metrics"
+    assert emr.existing_folder(s3, None) is None
 
 
 class Tables:
@@ -191,7 +191,7 @@ def _fingerprint(path: Path) -> str:
 
 def test_a_final_month_that_tables_hold_is_not_copied_again(s3: Any, tmp_path: Path) -> None:
     folders = {p: deliver(s3, p, "first") for p in ("2026-09", "2026-10", "2026-11")}
-    copy = bill_in_s3.copy_bill(s3, EXPORT, tmp_path)
+    copy = emr.copy_bill(s3, EXPORT, tmp_path)
     held = noted(copy, "bill", **{"2026-10": "2026-11-15", "2026-11": "2026-11-20"})
     assert to_copy(s3, EXPORT, None, held) == (["2026-11"], ["2026-10"])
     assert to_copy(s3, EXPORT, "2026-10", held) == (["2026-09"], ["2026-10"])
@@ -201,7 +201,7 @@ def test_a_final_month_that_tables_hold_is_not_copied_again(s3: Any, tmp_path: P
 
 def test_one_file_that_tables_hold_is_not_copied_again(s3: Any, tmp_path: Path) -> None:
     put(s3, "focus.csv.gz", b"bill")
-    copy = bill_in_s3.copy_bill(s3, f"{EXPORT}/focus.csv.gz", tmp_path)
+    copy = emr.copy_bill(s3, f"{EXPORT}/focus.csv.gz", tmp_path)
     held = noted(copy, "focus.csv.gz", **{"2026-10": "2026-11-15"})
     assert to_copy(s3, f"{EXPORT}/focus.csv.gz", None, held) == ([], ["2026-10"])
     assert to_copy(s3, f"{EXPORT}/focus.csv.gz", None, Tables()) == (None, [])
@@ -212,4 +212,4 @@ def test_one_file_that_tables_hold_is_not_copied_again(s3: Any, tmp_path: Path) 
 def to_copy(
     s3: Any, address: str, asked: str | None, held: Tables
 ) -> tuple[list[str] | None, list[str]]:
-    return bill_in_s3.months_to_copy(s3, address, asked, held, KafkaTags())  # type: ignore[arg-type] # all it asks
+    return emr.months_to_copy(s3, address, asked, held, KafkaTags())  # type: ignore[arg-type] # all it asks

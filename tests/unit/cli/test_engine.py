@@ -11,9 +11,8 @@ import pytest
 import yaml
 from pulumi.automation import OpType
 
-from cli.engine.command import EngineCommand
 from cli.engine.events import OTHERWISE, EngineStep, EngineWatch, LayerFailed
-from cli.engine.layers import Layers
+from cli.engine.layers import EngineCommand, Layers
 from core.ground.errors import MissingPrerequisite
 from local.place import Place
 from local.pulumi import bin as engine_bin

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from cli.histories import RULES, breaks
+from cli.incidents import RULES, breaks
 from core.incidents.record import Forwarding, Incident, State, Transition
 from tests.explorer.scenarios import TWO
 from tests.explorer.search import play

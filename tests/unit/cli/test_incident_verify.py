@@ -13,7 +13,7 @@ from cli.incidents import verify
 from cli.target import Cluster
 from core.ground.errors import InvalidInput, StillwaterError
 from core.incidents.record import Incident, State, Transition
-from handlers.store.archive import archive_line
+from handlers.incidents.broom import archive_line
 from tests.unit.handlers.fakes import OLD
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.walks import announce

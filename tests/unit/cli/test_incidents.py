@@ -14,8 +14,8 @@ from moto import mock_aws
 from rich.console import Console
 
 from cli import incidents as command
-from cli.moments import moment_of, seconds_of
 from cli.target import Cluster, readable_ledger
+from cli.terminal import moment_of, seconds_of
 from cli.watching import Pace
 from core.ground.errors import Conflict, InvalidInput, StillwaterError
 from core.incidents.record import Incident, State

@@ -12,12 +12,12 @@ import typer
 from rich.console import Console
 from typer.testing import CliRunner
 
-from cli import planned, provision
-from cli.answer import FLAG
+from cli import provision
 from cli.engine.events import HIDDEN, Difference, LayerResult, Operation, ResourceChange
 from cli.main import app
 from cli.project import release
 from cli.project.release import Origin
+from cli.terminal import FLAG
 from core.ground.errors import StillwaterError
 from reference import command_line
 from tests.every_case import every_case
@@ -63,7 +63,7 @@ def test_no_command_is_explained_that_there_is_not() -> None:
 
 
 def test_a_run_is_counted_by_what_a_person_calls_a_resource_and_tells_no_output() -> None:
-    said = planned.run_document("prod", "up", [DONE], diff=True)
+    said = provision.run_document("prod", "up", [DONE], diff=True)
     (layer,) = said["layers"]
     assert (said["changes"], layer["unchanged"], layer["seconds"]) == (2, 7, 2.0)
     assert layer["counts"] == {"create": 0, "update": 1, "delete": 0, "replace": 1}
@@ -75,7 +75,7 @@ def test_a_run_is_counted_by_what_a_person_calls_a_resource_and_tells_no_output(
 
 
 def test_values_of_properties_are_told_when_asked_for_alone() -> None:
-    (layer,) = planned.run_document("prod", "preview", [DONE], diff=False)["layers"]
+    (layer,) = provision.run_document("prod", "preview", [DONE], diff=False)["layers"]
     assert layer["resources"][0]["differences"] == [{"path": "maxSize"}]
 
 

@@ -1,4 +1,4 @@
-"""cli.planned: changes as a person reads them, and the question before anything is done."""
+"""cli.provision: changes as a person reads them, and the question before anything is done."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from pulumi.automation import OpType
 from rich.console import Console
 
-from cli import planned
+from cli import provision
 from cli.engine.events import HIDDEN, Changes, LayerResult, kind_of
 from core.ground.errors import StillwaterError
 from tests.every_case import every_case
@@ -36,7 +36,7 @@ def lines(*steps: Any, diff: bool = False) -> list[str]:
     for step in steps:
         changes.add(step)
     result = LayerResult(layer="kafka", seconds=0.0, changes=changes.all())
-    return [line for line, _ in planned.lines(result, diff=diff)]
+    return [line for line, _ in provision.lines(result, diff=diff)]
 
 
 def test_resources_are_named_by_what_they_are_under_the_part_they_belong_to() -> None:
@@ -104,7 +104,7 @@ def test_no_value_of_a_secret_is_ever_shown() -> None:
 
 def test_a_layer_that_could_not_be_planned_says_why() -> None:
     result = LayerResult(layer="kafka", seconds=0.0, skipped="Bring platform up first.")
-    assert planned.lines(result) == [("kafka: Bring platform up first.", None)]
+    assert provision.lines(result) == [("kafka: Bring platform up first.", None)]
 
 
 @every_case(
@@ -127,7 +127,7 @@ def test_a_type_without_an_entry_is_said_in_its_own_words(resource: str, words: 
 def asked(answer: str, console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", Keyboard())
     monkeypatch.setattr(console, "input", lambda *_a, **_k: answer)
-    planned.ask_for_agreement("Remove prod?", "prod", console, yes=False)
+    provision.ask_for_agreement("Remove prod?", "prod", console, yes=False)
 
 
 def test_only_the_answer_that_is_asked_for_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +142,7 @@ def test_ctrl_d_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", Keyboard())
     terminal = Console(file=io.StringIO(), force_terminal=True, force_interactive=True)
     with pytest.raises(StillwaterError, match="Nothing was changed: there was no answer"):
-        planned.ask_for_agreement("Remove prod?", "prod", terminal, yes=False)
+        provision.ask_for_agreement("Remove prod?", "prod", terminal, yes=False)
 
 
 def test_a_terminal_whose_input_is_elsewhere_is_asked_nothing(
@@ -151,11 +151,11 @@ def test_a_terminal_whose_input_is_elsewhere_is_asked_nothing(
     monkeypatch.setattr("sys.stdin", io.StringIO("prod"))
     terminal = Console(file=io.StringIO(), force_terminal=True, force_interactive=True)
     with pytest.raises(StillwaterError, match="say --yes"):
-        planned.ask_for_agreement("Remove prod?", "prod", terminal, yes=False)
+        provision.ask_for_agreement("Remove prod?", "prod", terminal, yes=False)
 
 
 def test_where_nobody_can_answer_only_yes_goes_on() -> None:
     pipe = Console(file=io.StringIO())
-    planned.ask_for_agreement("Remove prod?", "prod", pipe, yes=True)
+    provision.ask_for_agreement("Remove prod?", "prod", pipe, yes=True)
     with pytest.raises(StillwaterError, match="say --yes"):
-        planned.ask_for_agreement("Remove prod?", "prod", pipe, yes=False)
+        provision.ask_for_agreement("Remove prod?", "prod", pipe, yes=False)

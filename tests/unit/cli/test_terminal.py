@@ -92,4 +92,4 @@ def test_only_the_report_needs_what_an_extra_brings() -> None:
         text=True,
         check=True,
     ).stdout.split()
-    assert set(said) <= {"cli.bill_in_s3"}, said
+    assert set(said) <= {"cli.emr"}, said

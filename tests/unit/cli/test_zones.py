@@ -18,9 +18,9 @@ from cli.main import app
 from cli.target import Cluster
 from core.ground.errors import InvalidInput
 from core.zones.incident import LostZone
-from handlers.store.freezes import LedgerFreezes
+from handlers.store.documents import LedgerFreezes
 from handlers.store.ledger import SHIFT_MESSAGE
-from handlers.store.records import DynamoRecords
+from handlers.store.table import DynamoRecords
 from tests.unit.handlers.tables import REGION, make_table
 from tests.unit.infra.programs import spec
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from core.ground.quantities import heap, quantity
+from core.ground.placement import heap, quantity
 
 
 @pytest.mark.parametrize(

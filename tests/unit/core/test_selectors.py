@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.ground.selectors import is_selected
+from core.ground.placement import is_selected
 
 LABELS = {"app": "kafka", "cpu": "8", "zone": "a"}
 

@@ -8,14 +8,14 @@ from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
+from core import slack
 from core.availability.lease import Lease
-from core.ground.stored import UNREAD, as_document, field_values, unread_keys
+from core.ground.fields import UNREAD, as_document, field_values, unread_keys
 from core.incidents import joining, record
 from core.incidents.record import Incident, InPlace, ScheduledChange, State
 from core.rotation import run_record
 from core.rotation.run_record import NodeTurn, Note, Options, Phase, Replication, Run, RunState
-from core.slack import incident_thread
-from core.slack.incident_thread import Thread
+from core.slack import Thread
 from core.volumes import deciding, views
 from core.volumes.deciding import Absences
 from core.volumes.sizing import Gp3
@@ -87,11 +87,9 @@ AGAIN: Mapping[str, tuple[Any, Callable[[Any], Any]]] = {
     ),
     "zones": (incident.zones_to_document([ZONE]), zones_again),
     "thread": (
-        json.loads(incident_thread.to_json(Thread(incident_id="i-0a"))),
+        json.loads(slack.to_json(Thread(incident_id="i-0a"))),
         lambda document: json.loads(
-            incident_thread.to_json(
-                replace(incident_thread.from_json(json.dumps(document)), ts="1.2")
-            )
+            slack.to_json(replace(slack.from_json(json.dumps(document)), ts="1.2"))
         ),
     ),
     "volume": (

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from cli.histories import breaks
+from cli.incidents import breaks
 from core import timing
-from core.cluster.timings import Timings
+from core.cluster.operation import Timings
 from tests.effort import EFFORT
 from tests.explorer import agenda, operator
 from tests.explorer.canonical import state_of

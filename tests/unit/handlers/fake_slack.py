@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from core.ground.errors import Conflict
-from core.slack.incident_thread import Message, Thread
+from core.slack import Message, Thread
 from handlers.adapters.slack import Posted
 
 

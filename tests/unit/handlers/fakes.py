@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from core.availability.leaders import Order, Partition
+from core.availability.consent import Order, Partition
 from core.availability.operator import KafkaConditions, OperatorView
 from core.ground.errors import StillwaterError
 from core.ground.naming import managed_tag
@@ -29,8 +29,8 @@ from core.incidents.observation import (
     StatusView,
     cluster_ownership,
 )
+from core.rotation.plan import Launched
 from core.rotation.run_record import Throttle
-from core.rotation.selection import Launched
 from core.views import ClusterView
 from handlers.adapters.pods import Scrapes
 from tests.unit.handlers.healthy import ZONES, healthy_kafka

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from core.ground.errors import Conflict
-from handlers.store.records import Record
+from handlers.store.table import Record
 
 
 class MemoryRecords:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from core.incidents.joining import Pause, ask_release, hold, ignore
 from core.incidents.record import Incident, State
-from handlers.store.pauses import Pauses
+from handlers.store.documents import Pauses
 from tests.unit.handlers import scene_faults, scene_kafka, scene_mishaps
 from tests.unit.handlers.announced import ec2_event, hook_event, zone_event
 from tests.unit.handlers.fakes import group_of

@@ -9,19 +9,16 @@ from core.incidents.actions import ACTING, OWN, Level, Reach
 from core.incidents.observation import Policy
 from core.incidents.record import Incident
 from handlers.incidents.act import Effects, ErrorSnapshots
-from handlers.incidents.broom import Broom
+from handlers.incidents.broom import Archivist, Broom
 from handlers.incidents.desk import IntakeDesk, Notices
 from handlers.incidents.loop import Loop
 from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import Leadership, Shifts
 from handlers.rotation.conductor import Conductor
-from handlers.rotation.throttles import Throttles
-from handlers.rotation.turns import Rotations
-from handlers.store.archive import Archivist
-from handlers.store.freezes import LedgerFreezes
-from handlers.store.notifying import Stories
-from handlers.store.runs import LedgerRuns
+from handlers.rotation.turns import Rotations, Throttles
+from handlers.store.documents import LedgerFreezes, LedgerRuns
+from handlers.store.ledger import Stories
 from tests.unit.handlers.fake_queue import FakeQueue
 from tests.unit.handlers.fake_roots import FakeRoots
 from tests.unit.handlers.fakes import PREFIX, WHOSE, FakeCluster, three_brokers

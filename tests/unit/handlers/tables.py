@@ -11,7 +11,7 @@ TABLE = "local-orders-incidents"
 
 
 def make_table(dynamodb: Any = None, name: str = TABLE) -> None:
-    """Make a table of the keys and the index that infra.functions.ledger gives it."""
+    """Make a table of the keys and the index that infra.functions.function gives it."""
     (dynamodb or boto3.client("dynamodb", region_name=REGION)).create_table(
         TableName=name,
         AttributeDefinitions=[

@@ -9,7 +9,7 @@ import pytest
 
 from core.incidents.joining import Pause, hold
 from core.incidents.record import State
-from handlers.store.pauses import Pauses
+from handlers.store.documents import Pauses
 from tests.unit.handlers.fakes import OLD
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, Station

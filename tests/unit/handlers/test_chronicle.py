@@ -1,4 +1,4 @@
-"""handlers.store.notifying: who only listens holds nobody up."""
+"""handlers.store.ledger: who only listens holds nobody up."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from aws_lambda_powertools.metrics import EphemeralMetrics
 from botocore.exceptions import EndpointConnectionError
 
-from core.ground.metric_names import (
+from core.ground.constants import (
     CALLING,
     INCIDENTS_LOST,
     INCIDENTS_OPENED,
@@ -20,8 +20,7 @@ from core.ground.metric_names import (
 )
 from core.incidents.record import State
 from handlers.adapters import metrics
-from handlers.store.ledger import DynamoLedger
-from handlers.store.notifying import Stories
+from handlers.store.ledger import DynamoLedger, Stories
 from tests.unit.handlers.fake_queue import FakeQueue
 from tests.unit.handlers.tables import REGION, TABLE
 from tests.unit.handlers.test_ledger import incident

@@ -1,4 +1,4 @@
-"""handlers.rotation.clients_budget: what the probe counted, or a sentence why nobody knows."""
+"""handlers.rotation.turns: what the probe counted, or a sentence why nobody knows."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 
 from core.availability.budget import Spent
 from core.ground.errors import StillwaterError
-from core.settings.probe import FAILED, ProbeBudget
+from core.settings.parts import FAILED, ProbeBudget
 from handlers.adapters.prometheus import Prometheus
-from handlers.rotation.clients_budget import ClientsBudget
+from handlers.rotation.turns import ClientsBudget
 from tests.unit.handlers.adapters.test_prometheus import NOW, Said, vector
 
 SETTINGS = ProbeBudget(

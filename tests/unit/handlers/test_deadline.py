@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from core.ground.errors import StillwaterError
-from core.ground.unknown import Unknown
+from core.ground.fields import Unknown
 from handlers.adapters.calls import first_of, within
 
 

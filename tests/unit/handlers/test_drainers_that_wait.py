@@ -6,7 +6,7 @@ import pytest
 
 from core.incidents.joining import Pause
 from core.incidents.record import State
-from handlers.store.pauses import Pauses
+from handlers.store.documents import Pauses
 from tests.unit.handlers.asking import Door
 from tests.unit.handlers.fakes import NEW
 from tests.unit.handlers.healthy import healthy_kafka

@@ -1,4 +1,4 @@
-"""handlers.store.archive: what is over is filed once, whole, and leaves the index only then."""
+"""handlers.incidents.broom: what is over is filed once, whole, and leaves the index only then."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import boto3
 import pytest
 
 from core.incidents.record import Incident, State, Transition
-from handlers.store.archive import Archivist, S3Archive, archive_key
+from handlers.incidents.broom import Archivist, S3Archive, archive_key
 from tests.unit.handlers.memory_archive import MemoryArchive
 from tests.unit.handlers.memory_ledger import MemoryLedger
 from tests.unit.handlers.tables import REGION

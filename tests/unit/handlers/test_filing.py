@@ -16,8 +16,7 @@ from moto import mock_aws
 from core.ground.errors import StillwaterError
 from core.volumes.series import HOUR_SECONDS, WANTED, Whose, sample_key
 from handlers.adapters.prometheus import Prometheus
-from handlers.adapters.sample_files import S3SampleFiles
-from handlers.volume.filing import Filing
+from handlers.volume.filing import Filing, S3SampleFiles
 
 NOON = 1_800_000_000.0 - 1_800_000_000.0 % HOUR_SECONDS
 NOW = NOON + 700

@@ -14,7 +14,7 @@ import pytest
 
 from core.availability.operator import KafkaConditions
 from core.ground.errors import StillwaterError
-from core.ground.unknown import Unknown
+from core.ground.fields import Unknown
 from core.health.examination import Expected, Seen, parts, roles_wanted
 from core.health.verdict import ClusterHealth, Health, cluster_health
 from handlers.adapters import claims

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from core.incidents.observation import NodeClaim, NodeView, PodView
-from core.rotation.selection import Build, Launched
+from core.rotation.plan import Build, Launched
 from core.views import Doubt, VoterView
 from tests.every_case import every_case
 from tests.unit.handlers.fakes import OLD, FakeCluster, node_named

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from core.availability.leaders import HEALTH_ISSUE
+from core.availability.consent import HEALTH_ISSUE
 from core.ground.errors import Conflict
 from core.zones.incident import LostZone
-from handlers.store.freezes import LedgerFreezes
+from handlers.store.documents import LedgerFreezes
 from tests.every_case import every_case
 from tests.unit.handlers.memory_records import MemoryRecords
 

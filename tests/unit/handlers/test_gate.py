@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from cli.histories import breaks
+from cli.incidents import breaks
 from core.events import Kind
 from core.gate import asked_in
 from core.incidents.record import Drainer, NodeDisruption, State

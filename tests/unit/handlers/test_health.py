@@ -13,18 +13,17 @@ from typing import Any
 import pytest
 
 from core.availability.operator import KafkaConditions
+from core.ground.constants import CLUSTER_HEALTH
 from core.ground.errors import StillwaterError
-from core.ground.metric_names import CLUSTER_HEALTH
-from core.health.connect import RestResponse
+from core.health.connect import PodSeen, RestResponse
 from core.health.examination import Expected, roles_wanted
 from core.health.node import Metric, parse
-from core.health.pods import PodSeen
 from core.views import ClusterView
+from handlers import examiner as handlers_examiner
 from handlers.adapters import metrics
 from handlers.adapters.pods import Scrapes
-from handlers.examination import examiner as examining
-from handlers.examination.examiner import Examiner
-from handlers.store.freezes import LedgerFreezes
+from handlers.examiner import Examiner
+from handlers.store.documents import LedgerFreezes
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.memory_ledger import MemoryLedger
 from tests.unit.handlers.memory_records import MemoryRecords
@@ -172,8 +171,8 @@ def test_the_answer_comes_in_time_though_every_source_hangs(
         def __getattr__(self, _name: str) -> Any:
             return lambda *_arguments: never.wait(60)
 
-    monkeypatch.setattr(examining, "MARGIN_SECONDS", 0.1)
-    monkeypatch.setattr(examining, "STAGGER_SECONDS", 0.01)
+    monkeypatch.setattr(handlers_examiner, "MARGIN_SECONDS", 0.1)
+    monkeypatch.setattr(handlers_examiner, "STAGGER_SECONDS", 0.01)
     silent: Any = Hanging()
     hung = replace(
         examiner,

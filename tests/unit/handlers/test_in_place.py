@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from cli.histories import breaks
+from cli.incidents import breaks
 from core.incidents.joining import DrainReport, note_report
 from core.incidents.record import Incident, State
+from core.rotation.plan import Build, Launched
 from core.rotation.run_record import Phase, Run, RunState
-from core.rotation.selection import Build, Launched
 from handlers.adapters.aws import tick_message
 from tests.unit.handlers.announced import hook_event
 from tests.unit.handlers.fakes import NEW, OLD

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from cli.histories import breaks
+from cli.incidents import breaks
 from core.events import Kind
 from core.incidents.evicted import WARNED_SECONDS
 from core.incidents.observation import Condition, ScheduledEvent, StatusView

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from cli.histories import breaks
+from cli.incidents import breaks
 from core.events import Kind
 from core.incidents.joining import Pause
 from core.incidents.observation import Condition
 from core.incidents.record import NodeDisruption, State
 from core.rotation.run_record import Phase, Run, RunState
 from handlers.adapters.aws import tick_message
-from handlers.store.pauses import Pauses
+from handlers.store.documents import Pauses
 from tests.unit.handlers.asking import Door
 from tests.unit.handlers.fakes import OLD
 from tests.unit.handlers.healthy import ZONES, healthy_kafka

@@ -13,8 +13,8 @@ from core.ground.errors import StillwaterError
 from core.rotation.run_record import Throttle
 from handlers.incidents.broom import NOT_GIVEN_BACK, PATIENCE_SECONDS, UNSEEN
 from handlers.incidents.shifts import INCIDENT_CAUSE, shift_in_force
-from handlers.rotation.throttles import Throttles
-from handlers.store.freezes import LostZone
+from handlers.rotation.turns import Throttles
+from handlers.store.documents import LostZone
 from handlers.store.ledger import STRAYS_MESSAGE
 from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.fakes import NEW, OLD, group_of, node_named

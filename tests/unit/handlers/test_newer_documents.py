@@ -10,7 +10,7 @@ import pytest
 from core.ground.errors import StillwaterError
 from core.rotation.run_record import Run, RunState, run_from_document, run_to_document
 from core.zones.incident import AUTOSHIFT, silence_limit
-from handlers.store.freezes import LostZone
+from handlers.store.documents import LostZone
 from handlers.store.ledger import rotation_message
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.test_rotations import ask, current, start

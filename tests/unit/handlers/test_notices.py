@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from core.events import Kind
+from core.ground.constants import PAGES_SENT
 from core.ground.errors import Conflict
-from core.ground.metric_names import PAGES_SENT
 from core.ground.naming import CLUSTER_TAG, ENVIRONMENT_TAG
 from core.incidents.observation import EbsVolume
 from core.incidents.record import Incident, State

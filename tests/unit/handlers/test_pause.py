@@ -11,7 +11,7 @@ from core.incidents.actions import ForwardDrain, TakeLease, TerminateInGroup
 from core.incidents.joining import Pause, ask_release
 from core.incidents.record import State
 from handlers.incidents.act import perform
-from handlers.store.pauses import Pauses
+from handlers.store.documents import Pauses
 from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.fakes import NEW, OLD
 from tests.unit.handlers.health_events import health_event

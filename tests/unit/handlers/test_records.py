@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from core.ground.constants import LEDGER_ERRORS
 from core.ground.errors import Conflict
-from core.ground.metric_names import LEDGER_ERRORS
 from handlers.adapters import metrics
-from handlers.store.records import DynamoRecords
+from handlers.store.table import DynamoRecords
 from tests.unit.handlers.tables import REGION, TABLE
 
 REFUSED = {"Error": {"Code": "ProvisionedThroughputExceededException", "Message": "slow down"}}

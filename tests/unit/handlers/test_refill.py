@@ -16,8 +16,8 @@ from core.rotation.run_record import (
     run_from_document,
     run_to_document,
 )
+from handlers.store.documents import is_left_throttled
 from handlers.store.ledger import STRAYS_MESSAGE
-from handlers.store.throttled import is_left_throttled
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.test_rotations import current, start, turn

@@ -12,13 +12,13 @@ from core.health.node import parse
 from core.incidents.joining import ignore
 from core.incidents.observation import NodeClaim
 from core.incidents.record import State
+from core.rotation.plan import Build, Launched
 from core.rotation.run_record import Phase, Run, RunState
-from core.rotation.selection import Build, Launched
 from core.views import PartitionView
 from handlers.adapters.aws import tick_message
 from handlers.adapters.pods import Scrapes
+from handlers.store.documents import LedgerRuns
 from handlers.store.ledger import rotation_message
-from handlers.store.runs import LedgerRuns
 from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.fakes import NEW, OLD, group_of
 from tests.unit.handlers.healthy import healthy_kafka

@@ -1,4 +1,4 @@
-"""handlers.store.settings: what a function is told, read once at start."""
+"""handlers.store.table: what a function is told, read once at start."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from core.ground.errors import InvalidInput
 from core.settings import codec
 from core.settings.codec import kept_key, setting_text
 from core.settings.functions import ApiServer, SweepSettings, late_seconds
-from handlers.store.settings import read_settings
+from handlers.store.table import read_settings
 
 API = ApiServer(eks_cluster="local-orders", endpoint="https://api:6443", ca_pem="PEM")
 SETTINGS = SweepSettings(

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from core.events import Kind
-from core.ground.metric_names import PAGES_SENT
+from core.ground.constants import PAGES_SENT
 from core.incidents.observation import NodeClaim, StatusView
 from core.incidents.record import State
 from core.zones.incident import LostZone

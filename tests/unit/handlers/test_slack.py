@@ -1,4 +1,4 @@
-"""handlers.stories.teller: each thing is said once, whatever fails, and nothing waits."""
+"""handlers.stories: each thing is said once, whatever fails, and nothing waits."""
 
 from __future__ import annotations
 
@@ -10,17 +10,14 @@ import pytest
 from core.ground.errors import StillwaterError
 from core.incidents.record import Incident
 from core.rotation.run_record import Options, Run, note_run, open_run
-from core.slack.incident_thread import LONGEST_POST_SECONDS, Thread, head_message
-from core.slack.zone_thread import worth_telling
+from core.slack import LONGEST_POST_SECONDS, Thread, head_message, worth_telling
 from core.zones.incident import LostZone
 from handlers import slack
 from handlers.adapters.slack import RateLimited, RefusedBySlack, Unreachable
-from handlers.store.freezes import LedgerFreezes
-from handlers.store.notifying import Stories
-from handlers.store.runs import LedgerRuns
+from handlers.store.documents import DynamoThreads, LedgerFreezes, LedgerRuns, Threads
+from handlers.store.ledger import Stories
 from handlers.store.table import VersionedTable
-from handlers.store.threads import DynamoThreads, Threads
-from handlers.stories.teller import MOST_ATTEMPTS, RenewedChannel, Teller
+from handlers.stories import MOST_ATTEMPTS, RenewedChannel, Teller
 from tests.unit.core.availability.clusters import turn_of
 from tests.unit.core.slack.test_incident_thread import incident
 from tests.unit.handlers.fake_queue import FakeQueue

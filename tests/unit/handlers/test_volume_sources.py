@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from core.ground import metric_names
+from core.ground import constants
 from core.ground.errors import StillwaterError
 from core.volumes.views import Load
-from handlers.adapters.fill import FillView, SeriesResult
+from handlers.adapters.volumes import FillView, SeriesResult
 from handlers.store import volume_records
 from tests.unit.handlers.volume_world import GIB, HOUR, IDLE, LOOK, NOW, World, desk
 
@@ -112,7 +112,7 @@ def test_what_is_unknown_is_counted_once_the_cluster_is_made(
     assert counts == []
     at.world.now += LOOK
     at.look()
-    assert counts == [metric_names.VOLUMES_UNKNOWN]
+    assert counts == [constants.VOLUMES_UNKNOWN]
 
 
 def test_what_prometheus_saw_before_is_a_trend_at_the_first_look_and_asked_once() -> None:

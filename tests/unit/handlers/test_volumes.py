@@ -12,7 +12,7 @@ from core.cost.pricing import PriceBook
 from core.volumes.sizing import Performance
 from core.volumes.views import Load, ModificationState
 from handlers.store import volume_records
-from handlers.store.records import Record
+from handlers.store.table import Record
 from handlers.store.volume_records import PLAN
 from handlers.volume.steward import Lookout
 from tests.unit.handlers.volume_world import (

@@ -1,4 +1,4 @@
-"""handlers.incidents.door: who may come in, and what a report changes."""
+"""handlers.webhook: who may come in, and what a report changes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from core.ground.errors import Conflict
 from core.incidents.record import Incident
 from handlers import webhook
-from handlers.incidents.door import LARGEST_BODY_BYTES, TOKEN_HEADER, Door
+from handlers.webhook import LARGEST_BODY_BYTES, TOKEN_HEADER, Door
 from tests.unit.core.incidents.test_nth_report import draining, posted
 from tests.unit.handlers.fake_queue import FakeQueue
 from tests.unit.handlers.memory_ledger import MemoryLedger

@@ -19,9 +19,8 @@ from core.volumes.deciding import class_of
 from core.volumes.sizing import Gp3, Performance, Policy, steps
 from core.volumes.views import Load, Modification, ModificationState
 from handlers.adapters.claims import ClaimView, PoolView
-from handlers.adapters.ebs import EbsView
-from handlers.adapters.fill import FillView, PrometheusVolumes
-from handlers.store.runs import LedgerRuns
+from handlers.adapters.volumes import EbsView, FillView, PrometheusVolumes
+from handlers.store.documents import LedgerRuns
 from handlers.volume.steward import Departing, Lookout, Sources, Steward
 from local.aws.modifications import RefusedModification, VolumeShape, check
 from tests.unit.handlers.memory_ledger import MemoryLedger

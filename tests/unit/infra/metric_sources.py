@@ -29,7 +29,7 @@ OTHERS = {
         "kube_pod_info",
         "kube_pod_status_phase",
     },
-    # The EBS CSI driver's node plugin, whose metrics infra.eks.addons turns on.
+    # The EBS CSI driver's node plugin, whose metrics infra.eks.cluster turns on.
     "aws-ebs-csi-driver": {
         "aws_ebs_csi_ec2_exceeded_iops_seconds_total",
         "aws_ebs_csi_ec2_exceeded_tp_seconds_total",

@@ -14,7 +14,7 @@ from typing import Any
 
 from core.cluster import ClusterSpec, parse
 from core.ground.naming import LAYERS
-from infra.alerts.rules import rule_file
+from infra.alerts.dashboards import rule_file
 from stacks.program import main
 from tests.unit.infra.recording import Recorded, run_program
 

@@ -24,11 +24,11 @@ from pulumi.runtime import resource as registration
 from pulumi.runtime import rpc, settings
 from pulumi.runtime.proto.source_pb2 import StackTrace
 
-from infra.analytics import job_code
+from infra.analytics import report_job
 from infra.functions import packaging
 
 # Every layer with a function zips the same sources, some more than once.
-_BUILDS = {packaging: packaging.build, job_code: job_code.build}
+_BUILDS = {packaging: packaging.build, report_job: report_job.build}
 # What goes to the engine as it is.
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 # Answers that were read once, by a resource's type and the answer's hash.

@@ -1,11 +1,10 @@
-"""infra.eks.addon_versions: an add-on of a minor version that is not ours is doubted."""
+"""infra.versions: an add-on of a minor version that is not ours is doubted."""
 
 from __future__ import annotations
 
 import pytest
 
-from infra.eks.addon_versions import doubts, problems
-from infra.versions import ADDONS, ADDONS_KUBERNETES
+from infra.versions import ADDONS, ADDONS_KUBERNETES, doubts, problems
 
 MAJOR, MINOR, _ = ADDONS["coredns"].split(".", 2)
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from core.cluster.operated import operated_cluster
-from core.ground import metric_names
+from core.ground import constants
 from infra.alerts.alarms import Alarm, alarms
 from tests.unit.infra.programs import description, run_layer, spec
 from tests.unit.infra.recording import Recorded, Resource
@@ -123,25 +123,25 @@ def test_what_the_functions_count_is_watched_under_the_name_they_count_it(
         (query["metric"]["metricName"], json.dumps(query["metric"]["dimensions"]))
         for alarm in made(layers).values()
         for query in alarm.inputs["metricQueries"]
-        if query.get("metric", {}).get("namespace") == metric_names.NAMESPACE
+        if query.get("metric", {}).get("namespace") == constants.NAMESPACE
     }
-    prefix = json.dumps({metric_names.CLUSTER_DIMENSION: "test-orders"})
+    prefix = json.dumps({constants.CLUSTER_DIMENSION: "test-orders"})
     assert own == {
         (name, prefix)
         for name in (
-            metric_names.INCIDENTS_RETAINED,
-            metric_names.INCIDENTS_LOST,
-            metric_names.PAGES_SENT,
-            metric_names.LEDGER_ERRORS,
-            metric_names.STORIES_DELAYED,
-            metric_names.WEBHOOKS_REFUSED,
-            metric_names.CLUSTER_HEALTH,
-            metric_names.VOLUMES_OUT_OF_SLOTS,
-            metric_names.VOLUMES_INSTANCE_BOUND,
-            metric_names.VOLUMES_REFUSED,
-            metric_names.VOLUMES_DRIFTED,
-            metric_names.VOLUMES_STUCK,
-            metric_names.VOLUMES_UNKNOWN,
+            constants.INCIDENTS_RETAINED,
+            constants.INCIDENTS_LOST,
+            constants.PAGES_SENT,
+            constants.LEDGER_ERRORS,
+            constants.STORIES_DELAYED,
+            constants.WEBHOOKS_REFUSED,
+            constants.CLUSTER_HEALTH,
+            constants.VOLUMES_OUT_OF_SLOTS,
+            constants.VOLUMES_INSTANCE_BOUND,
+            constants.VOLUMES_REFUSED,
+            constants.VOLUMES_DRIFTED,
+            constants.VOLUMES_STUCK,
+            constants.VOLUMES_UNKNOWN,
         )
     }
 

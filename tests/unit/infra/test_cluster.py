@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from infra.eks import addon_versions, addons
+from infra import versions
+from infra.eks.cluster import NODE_MONITORING, addon_names, configuration
 from infra.versions import ADDONS
 from tests.unit.infra.charts import unknown_values
 from tests.unit.infra.programs import ZONES, description, run_layer
@@ -119,31 +120,31 @@ def test_every_addon_has_a_pinned_version(foundation: Recorded) -> None:
 
 
 def test_the_monitoring_agent_is_left_out_where_nobody_wants_it() -> None:
-    assert set(ADDONS) - set(addons.addon_names(node_monitoring=False)) == {addons.NODE_MONITORING}
-    assert addons.addon_names(node_monitoring=True) == tuple(ADDONS)
+    assert set(ADDONS) - set(addon_names(node_monitoring=False)) == {NODE_MONITORING}
+    assert addon_names(node_monitoring=True) == tuple(ADDONS)
 
 
 def test_another_kubernetes_needs_another_kube_proxy() -> None:
-    (problem,) = addon_versions.problems("1.34", {})
+    (problem,) = versions.problems("1.34", {})
     assert "kube-proxy known here is for 1.35" in problem
-    assert addon_versions.problems("1.34", {"kube-proxy": "v1.34.6-eksbuild.11"}) == []
+    assert versions.problems("1.34", {"kube-proxy": "v1.34.6-eksbuild.11"}) == []
 
 
 @pytest.mark.parametrize("version", ["v1.36.0-eksbuild.1", "v1.31.14-eksbuild.2"])
 def test_a_kube_proxy_that_eks_never_has_beside_a_control_plane_is_refused(version: str) -> None:
-    (problem,) = addon_versions.problems("1.35", {"kube-proxy": version})
+    (problem,) = versions.problems("1.35", {"kube-proxy": version})
     assert f"has kube-proxy at {version} beside kubernetes.version 1.35" in problem
     assert "3 minor versions older at the most" in problem
-    assert addon_versions.problems("1.35", {"kube-proxy": "v1.32.0-eksbuild.1"}) == []
+    assert versions.problems("1.35", {"kube-proxy": "v1.32.0-eksbuild.1"}) == []
 
 
 def test_a_version_of_an_addon_that_is_not_ours_is_refused() -> None:
-    (problem,) = addon_versions.problems("1.35", {"kube-poxy": "v1"})
+    (problem,) = versions.problems("1.35", {"kube-poxy": "v1"})
     assert "kube-poxy, which is no add-on of this cluster" in problem
 
 
 def test_an_addons_version_is_one_as_eks_lists_them() -> None:
-    (problem,) = addon_versions.problems("1.35", {"coredns": "latest"})
+    (problem,) = versions.problems("1.35", {"coredns": "latest"})
     assert "has coredns at latest, and EKS's versions read like v1." in problem
 
 
@@ -195,7 +196,7 @@ def test_system_nodes_are_never_spot(foundation: Recorded) -> None:
 
 
 def test_the_volume_driver_knows_every_value_it_is_told() -> None:
-    told = addons.configuration("aws-ebs-csi-driver", "eu-west-1", {"team": "streaming"})
+    told = configuration("aws-ebs-csi-driver", "eu-west-1", {"team": "streaming"})
     assert told is not None
     assert unknown_values("aws-ebs-csi-driver-2.64.0", told) == []
 

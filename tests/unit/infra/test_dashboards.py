@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from core.cost import pricing
-from core.ground import metric_names
+from core.ground import constants
 from infra.alerts.dashboards import UID_LIMIT, dashboards, text, uid
 from tests.unit.infra.metric_sources import names, unknown
 from tests.unit.infra.programs import description, run_layer, spec
@@ -43,9 +43,9 @@ def test_a_query_reads_what_somebody_exposes_and_the_list_lets_through(name: str
             assert unknown(target["expr"]) == []
             assert names(target["expr"]) or target["expr"].startswith("vector(")
         else:
-            assert target["namespace"] == metric_names.NAMESPACE
-            assert target["metricName"] in metric_names.ALL
-            assert target["dimensions"] == {metric_names.CLUSTER_DIMENSION: ["test-orders"]}
+            assert target["namespace"] == constants.NAMESPACE
+            assert target["metricName"] in constants.ALL
+            assert target["dimensions"] == {constants.CLUSTER_DIMENSION: ["test-orders"]}
 
 
 @every_dashboard

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from core.ground.errors import InvalidInput
-from infra.network.vpc import INTERFACES
+from infra.network import INTERFACES
 from tests.unit.infra.programs import ZONES, description, run_layer
 from tests.unit.infra.recording import EXISTING_VPC, Recorded
 

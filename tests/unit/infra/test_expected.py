@@ -12,7 +12,7 @@ from core.checks.expected import expectation_of
 from core.cluster import parse
 from core.cluster.operated import operated_cluster
 from core.ground import naming
-from core.model import snapshot
+from core.model import facts
 from core.model.facts import TargetGroup
 from core.model.nodes import ZONE_TAG, LifecycleHook, ScalingGroup
 from infra.alerts.alarms import names
@@ -81,7 +81,7 @@ def test_groups_and_hooks_are_made_as_they_are_expected(made: Mapping[str, Recor
     groups = made["kafka"].of("autoscaling/group:Group")
     assert {each.inputs["name"]: group(each) for each in groups} == EXPECTED.groups
     hooks = {
-        snapshot.hook_of(h.inputs["name"], h.inputs["autoscalingGroupName"]): LifecycleHook(
+        facts.hook_of(h.inputs["name"], h.inputs["autoscalingGroupName"]): LifecycleHook(
             name=h.inputs["name"],
             transition=h.inputs["lifecycleTransition"],
             default_result=h.inputs["defaultResult"],
@@ -116,7 +116,7 @@ def test_the_way_clients_take_is_made_as_it_is_expected(made: Mapping[str, Recor
         return arn.rpartition(":")[2]
 
     listeners = {
-        str(each.inputs["port"]): snapshot.BalancerListener(
+        str(each.inputs["port"]): facts.BalancerListener(
             target_group=named(each.inputs["defaultActions"][0]["targetGroupArn"]),
             idle_timeout_seconds=each.inputs["tcpIdleTimeoutSeconds"],
         )
@@ -124,7 +124,7 @@ def test_the_way_clients_take_is_made_as_it_is_expected(made: Mapping[str, Recor
     }
     assert listeners == EXPECTED.listeners
     bindings = {
-        each.inputs["metadata"]["name"]: snapshot.Binding(
+        each.inputs["metadata"]["name"]: facts.Binding(
             target_group=named(each.inputs["spec"]["targetGroupARN"]),
             service=each.inputs["spec"]["serviceRef"]["name"],
             port=each.inputs["spec"]["serviceRef"]["port"],
@@ -137,13 +137,13 @@ def test_the_way_clients_take_is_made_as_it_is_expected(made: Mapping[str, Recor
     assert {balancer.inputs["name"]} == set(EXPECTED.balancers or {})
 
 
-def queues(made: Mapping[str, Recorded]) -> dict[str, snapshot.Queue]:
+def queues(made: Mapping[str, Recorded]) -> dict[str, facts.Queue]:
     found = {}
     for layer in made.values():
         for each in layer.of("sqs/queue:Queue"):
             redrive = json.loads(each.inputs.get("redrivePolicy") or "{}")
             name = each.inputs["name"]
-            found[name] = snapshot.Queue(
+            found[name] = facts.Queue(
                 retention_seconds=each.inputs["messageRetentionSeconds"],
                 visibility_seconds=each.inputs.get("visibilityTimeoutSeconds"),
                 dead_letters=naming.dead_letter_queue(name) if redrive else None,
@@ -170,7 +170,7 @@ def test_the_namespace_and_the_drain_are_made_as_they_are_expected(
     made: Mapping[str, Recorded],
 ) -> None:
     namespaces = {
-        each.inputs["metadata"]["name"]: snapshot.Namespace(
+        each.inputs["metadata"]["name"]: facts.Namespace(
             gate_label=each.inputs["metadata"]["labels"][naming.READINESS_GATE_LABEL]
         )
         for each in made["kafka"].of("core/v1:Namespace")
@@ -184,7 +184,7 @@ def test_the_namespace_and_the_drain_are_made_as_they_are_expected(
 
 def test_alarms_are_made_as_they_are_expected(made: Mapping[str, Recorded]) -> None:
     alarms = made["operations"].of("cloudwatch/metricAlarm:MetricAlarm")
-    found = {a.inputs["name"]: snapshot.Alarm(acts=bool(a.inputs["alarmActions"])) for a in alarms}
+    found = {a.inputs["name"]: facts.Alarm(acts=bool(a.inputs["alarmActions"])) for a in alarms}
     assert found == EXPECTED.alarms
 
 

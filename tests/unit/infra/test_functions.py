@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from core.cluster.function_memory import memory_mib
 from core.cluster.operated import policy_of
+from core.cluster.operation import memory_mib
 from core.ground import naming
 from core.settings.functions import TickSettings, kept_fields
 from handlers.adapters.kubernetes import OUT_OF_SERVICE, SCALE_DOWN_DISABLED, SPARE_ANNOTATION

@@ -8,7 +8,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.network.vpc import zone_blocks
+from infra.network import zone_blocks
 from tests.unit.infra.programs import ZONES
 from tests.unit.infra.recording import Recorded
 

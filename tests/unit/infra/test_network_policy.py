@@ -1,8 +1,8 @@
-"""infra.network.policy: whom a port admits."""
+"""infra.pods: whom a port admits."""
 
 from __future__ import annotations
 
-from infra.network.policy import ingress
+from infra.pods import ingress
 
 
 def test_a_port_without_a_peer_admits_nobody_and_none_admits_everybody() -> None:

@@ -11,7 +11,7 @@ import pulumi
 import pytest
 from pulumi.errors import InputPropertiesError
 
-from core.cluster.timings import Timings
+from core.cluster.operation import Timings
 from core.ground.constants import ABANDON, HOOKS
 from core.ground.errors import InvalidInput
 from core.ground.naming import ENVIRONMENT_TAG

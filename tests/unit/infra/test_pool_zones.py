@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from infra.alerts.dashboards import dashboards, text
-from infra.alerts.values import cluster_values
+from infra.alerts.dashboards import cluster_values, dashboards, text
 from infra.kafka.cluster import bootstrap_servers
 from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, description, run_layers, spec
 from tests.unit.infra.recording import Recorded

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from infra.analytics import job_code
-from infra.analytics.job_code import REQUIREMENTS, WheelsNotFetched
+from infra.analytics import report_job
+from infra.analytics.report_job import REQUIREMENTS, WheelsNotFetched
 from infra.versions import EMR_PYTHON
 
 NAMES = ("numpy-2.4.6-cp311-cp311-manylinux_2_28_aarch64.whl", "pyarrow-26.0.1-cp311-x.whl")
@@ -39,7 +39,7 @@ class Pip:
 
 
 def with_pip(monkeypatch: pytest.MonkeyPatch, pip: Pip) -> Pip:
-    monkeypatch.delenv(job_code.SWITCH)
+    monkeypatch.delenv(report_job.SWITCH)
     monkeypatch.setattr(subprocess, "run", pip)
     return pip
 
@@ -48,14 +48,14 @@ def test_wheels_are_fetched_once_and_stand_in_folders_named_by_their_content(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pip = with_pip(monkeypatch, Pip())
-    found = job_code.fetch_wheels(tmp_path)
+    found = report_job.fetch_wheels(tmp_path)
     assert {name: path.name for name, path in found.items()} == {
         "numpy": NAMES[0],
         "pyarrow": NAMES[1],
     }
     for path in found.values():
         assert path.parent.name == hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-    assert job_code.fetch_wheels(tmp_path) == found
+    assert report_job.fetch_wheels(tmp_path) == found
     assert len(pip.asked) == 1
 
 
@@ -63,7 +63,7 @@ def test_pip_takes_what_the_pins_hash_for_emrs_python_and_nothing_that_must_be_b
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pip = with_pip(monkeypatch, Pip())
-    job_code.fetch_wheels(tmp_path)
+    report_job.fetch_wheels(tmp_path)
     (command,) = pip.asked
     words = " ".join(command)
     for part in (
@@ -94,14 +94,14 @@ def test_what_pip_cannot_fetch_is_a_sentence_and_nothing_of_it_is_kept(
 ) -> None:
     with_pip(monkeypatch, pip)
     with pytest.raises(WheelsNotFetched) as raised:
-        job_code.fetch_wheels(tmp_path)
+        report_job.fetch_wheels(tmp_path)
     assert f"EMR's Python {EMR_PYTHON}" in str(raised.value)
     assert reason in str(raised.value)
     assert list(tmp_path.iterdir()) == []
     # And the next time pip is asked again.
     with_pip_again = Pip()
     monkeypatch.setattr(subprocess, "run", with_pip_again)
-    assert job_code.fetch_wheels(tmp_path)
+    assert report_job.fetch_wheels(tmp_path)
 
 
 def test_a_cache_that_cannot_be_written_is_a_sentence(
@@ -110,15 +110,15 @@ def test_a_cache_that_cannot_be_written_is_a_sentence(
     with_pip(monkeypatch, Pip())
     (tmp_path / "file").write_text("")
     with pytest.raises(WheelsNotFetched, match="cannot be kept in"):
-        job_code.fetch_wheels(tmp_path / "file")
+        report_job.fetch_wheels(tmp_path / "file")
 
 
 def test_where_no_emr_reads_them_nobody_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pip = with_pip(monkeypatch, Pip())
-    monkeypatch.setenv(job_code.SWITCH, job_code.NEVER)
-    assert job_code.fetch_wheels(tmp_path) == {}
+    monkeypatch.setenv(report_job.SWITCH, report_job.NEVER)
+    assert report_job.fetch_wheels(tmp_path) == {}
     assert pip.asked == []
 
 

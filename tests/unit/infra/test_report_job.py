@@ -12,7 +12,7 @@ from pyspark import SparkContext
 
 from core.cluster.report_facts import report_facts
 from core.settings import facts
-from infra.analytics import bill_export, job_code, report_job
+from infra.analytics import report_job, workspace
 from infra.iam import Account
 from spark import entry
 from spark.ingest import cur, splits
@@ -31,21 +31,21 @@ def told(layers: dict[str, Recorded]) -> list[str]:
 
 
 def test_the_export_selects_every_column_that_the_reader_asks_for() -> None:
-    selected = set(bill_export.columns(split=False))
+    selected = set(workspace.columns(split=False))
     assert set(cur.REQUIRED) | set(cur.OPTIONAL) | {"resource_tags"} <= selected
-    configuration = bill_export.configuration(ACCOUNT, split=False)[bill_export.TABLE]
+    configuration = workspace.configuration(ACCOUNT, split=False)[workspace.TABLE]
     assert configuration["INCLUDE_RESOURCES"] == "TRUE"
 
 
 def test_the_export_has_what_pods_cost_where_the_spec_asks_for_it() -> None:
-    table = bill_export.TABLE
+    table = workspace.TABLE
     setting = "INCLUDE_SPLIT_COST_ALLOCATION_DATA"
     # AWS refuses a column that the table, made without such lines, does not have.
-    assert not set(bill_export.columns(split=False)) & set(splits.COLUMNS)
-    assert bill_export.configuration(ACCOUNT, split=False)[table][setting] == "FALSE"
+    assert not set(workspace.columns(split=False)) & set(splits.COLUMNS)
+    assert workspace.configuration(ACCOUNT, split=False)[table][setting] == "FALSE"
     wanted = {*splits.COLUMNS, *splits.NET.values()}
-    assert wanted <= set(bill_export.columns(split=True))
-    assert bill_export.configuration(ACCOUNT, split=True)[table][setting] == "TRUE"
+    assert wanted <= set(workspace.columns(split=True))
+    assert workspace.configuration(ACCOUNT, split=True)[table][setting] == "TRUE"
 
 
 def test_another_query_is_an_export_of_the_same_name_once_the_first_is_gone(
@@ -173,8 +173,8 @@ def test_the_job_reads_its_inputs_and_the_filed_incidents_and_nothing_else(
 
 
 def test_the_same_sources_make_the_same_zip_which_workers_find_as_well(tmp_path: Path) -> None:
-    first = job_code.build(tmp_path / "a")
-    second = job_code.build(tmp_path / "b")
+    first = report_job.build(tmp_path / "a")
+    second = report_job.build(tmp_path / "b")
     assert first.read_bytes() == second.read_bytes()
     assert first.parent.name == second.parent.name
     # What pyspark puts on its workers' path (SparkContext.PACKAGE_EXTENSIONS).
@@ -188,7 +188,7 @@ def test_the_same_sources_make_the_same_zip_which_workers_find_as_well(tmp_path:
 def test_the_zip_brings_a_directorys_own_prices(tmp_path: Path) -> None:
     own = tmp_path / "prices.json"
     own.write_text("{}")
-    with zipfile.ZipFile(job_code.build(tmp_path / "c", own_prices=own)) as jobs:
+    with zipfile.ZipFile(report_job.build(tmp_path / "c", own_prices=own)) as jobs:
         assert jobs.read("core/own_prices.json") == b"{}"
 
 
@@ -213,7 +213,7 @@ def test_python_packages_stand_beside_the_code_and_are_unpacked_for_emrs_python(
     for path in wheels.values():
         path.parent.mkdir()
         path.write_bytes(b"")
-    monkeypatch.setattr(job_code, "fetch_wheels", lambda: wheels)
+    monkeypatch.setattr(report_job, "fetch_wheels", lambda: wheels)
     recorded = analytics()
     keys = {each.inputs["key"] for each in recorded.of("s3/bucketObjectv2:BucketObjectv2")}
     assert {"code/n0/numpy-1-cp311-x.zip", "code/p0/pyarrow-1-cp311-x.zip"} <= keys
@@ -232,10 +232,10 @@ def test_a_job_whose_packages_cannot_be_fetched_runs_without_them_and_up_says_so
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def not_fetched() -> dict[str, Path]:
-        raise job_code.WheelsNotFetched("pip found no pyarrow.")
+        raise report_job.WheelsNotFetched("pip found no pyarrow.")
 
     warned: list[str] = []
-    monkeypatch.setattr(job_code, "fetch_wheels", not_fetched)
+    monkeypatch.setattr(report_job, "fetch_wheels", not_fetched)
     monkeypatch.setattr("pulumi.log.warn", warned.append)
     settings = submitted(analytics())
     assert "spark.submit.pyFiles" in settings

@@ -1,4 +1,4 @@
-"""infra.alerts.rules: alerts over metrics that exist and pass the list, and fire for silence.
+"""infra.alerts.dashboards: alerts over metrics that exist and pass the list, and fire for silence.
 
 Whether they fire at all is asked of promtool, in tests/integration/test_alert_rules.py.
 """
@@ -9,8 +9,7 @@ import re
 
 import pytest
 
-from infra.alerts.rules import rule_file
-from infra.alerts.values import cluster_values
+from infra.alerts.dashboards import cluster_values, rule_file
 from tests.unit.infra.metric_sources import names, unknown
 from tests.unit.infra.programs import prometheus_alerts, spec
 

@@ -1,4 +1,4 @@
-"""infra.kafka.snapshots and what protects data: snapshots by tag, claims kept, leaves protected."""
+"""infra.kafka.storage and what protects data: snapshots by tag, claims kept, leaves protected."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from infra.protection import STATEFUL
+from infra.tags import STATEFUL
 from tests.unit.infra.programs import description, run_layer, run_layers
 from tests.unit.infra.recording import Recorded
 from tests.unit.infra.variants import EPHEMERAL

@@ -1,4 +1,4 @@
-"""infra.spec_file: where each problem stands, what stands twice, and what a key was meant to be."""
+"""infra.spec: where each problem stands, what stands twice, and what a key was meant to be."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.ground.errors import InvalidInput
-from infra import spec_file
+from infra import spec
 from infra.spec import ROOT, read
 
 EXAMPLE = (ROOT / "stacks" / "config" / "clusters" / "example.yaml").read_text()
@@ -83,7 +83,7 @@ def test_the_same_key_in_two_items_or_two_sections_is_not_twice(tmp_path: Path) 
 def test_a_merge_key_may_be_overridden(tmp_path: Path) -> None:
     text = "base: &base {a: 1, b: 2}\nother:\n  <<: *base\n  a: 3\n"
     (tmp_path / "c.yaml").write_text(text)
-    assert spec_file.load(tmp_path / "c.yaml").content["other"] == {"a": 3, "b": 2}
+    assert spec.load_yaml(tmp_path / "c.yaml").content["other"] == {"a": 3, "b": 2}
 
 
 LAUGHS = "a: &a [x, x]\n" + "".join(

@@ -1,4 +1,4 @@
-"""infra.spec_file: what YAML or JSON reads as something that nobody meant, with its place."""
+"""infra.spec: what YAML or JSON reads as something that nobody meant, with its place."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.events import groups, instances
+from core.events import instances
 from core.ground import naming
 from tests.unit.infra.programs import description, run_layer, spec
 from tests.unit.infra.recording import ACCOUNT, Recorded
@@ -72,8 +72,8 @@ def test_a_group_is_named_as_its_rule_expects() -> None:
 def test_every_kind_of_announcement_has_its_rule(held: Recorded) -> None:
     assert {kind for p in patterns(held).values() for kind in p["detail-type"]} == {
         "EC2 Instance-terminate Lifecycle Action",
-        *groups.ACTIVITIES,
-        *groups.REFRESHES,
+        *instances.ACTIVITIES,
+        *instances.REFRESHES,
         *instances.NOTICES,
         *instances.BLOCK_EXPIRES,
         *instances.SHIFTS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from handlers.store.settings import read_settings
+from handlers.store.table import read_settings
 from tests.unit.infra.kept_items import KeptItems
 from tests.unit.infra.recording import Recorded
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from core import cluster, timing
-from core.checks.described import description_findings
+from core.checks.table import description_findings
 from core.cluster import rights
 from core.cluster.rights import FUNCTION_CALLS
 from core.ground.naming import cluster_ca_secret

@@ -14,8 +14,7 @@ from moto import mock_aws
 
 from core.cluster import Storage
 from core.ground import naming
-from infra.kafka.snapshots import SNAPSHOT_CLASS
-from infra.kafka.storage import attributes_class, volume_tags
+from infra.kafka.storage import SNAPSHOT_CLASS, attributes_class, volume_tags
 from infra.tags import cluster_tags
 from local.kubernetes import ebs
 from tests.unit.infra.programs import spec

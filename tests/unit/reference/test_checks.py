@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import fields
 
-from cli.doctor.surroundings import Machines, read
-from core.checks.rule import RULES
+from cli.doctor.examine import Machines, read
+from core.checks.finding import RULES
 from core.model.facts import NOT_ASKED
 from reference import checks
 from tests.unit.cli.doctor.test_surroundings import world

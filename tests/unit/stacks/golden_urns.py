@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from infra.analytics import job_code
+from infra.analytics import report_job
 from tests.unit.infra.programs import run_layers
 from tests.unit.infra.recording import Recorded, Resource
 from tests.unit.infra.variants import EVERYTHING
@@ -75,7 +75,7 @@ def _write() -> None:
     with tempfile.TemporaryDirectory() as cache:
         os.environ["STILLWATER_CACHE"] = cache
         # As in the tests: EMR's packages are there where pip finds them.
-        os.environ[job_code.SWITCH] = job_code.NEVER
+        os.environ[report_job.SWITCH] = report_job.NEVER
         for name, raw in clusters().items():
             (FOLDER / f"{name}.txt").write_text("\n".join(lines(run_layers(raw))) + "\n")
 

@@ -39,7 +39,7 @@ def test_what_is_protected_or_kept_stays_so(named: tuple[str, list[str]]) -> Non
     name, now = named
     loose = "\n  ".join(sorted(kept(golden(name)) - kept(now)))
     assert not loose, (
-        f"Nothing keeps these from being deleted any more:\n  {loose}\nSee infra/protection.py; "
+        f"Nothing keeps these from being deleted any more:\n  {loose}\nSee infra/tags.py; "
         f"if they hold nothing that could be lost, run `{COMMAND}`."
     )
     assert kept(now) <= kept(golden(name)), f"Newly protected; if meant, run `{COMMAND}`."

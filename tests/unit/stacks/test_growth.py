@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from core.checks.described import description_findings
+from core.checks.table import description_findings
 from core.cluster import parse
 from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, description, run_layers
 from tests.unit.infra.recording import Resource

@@ -15,8 +15,8 @@ from cli.doctor.account import LiveAccount
 from cli.target import Target
 from core.checks.balancing import name_in
 from core.checks.expected import expectation_of
+from core.model.facts import Alarm, Queue, hook_of
 from core.model.nodes import LifecycleHook
-from core.model.snapshot import Alarm, Queue, hook_of
 from tests.unit.infra.programs import spec
 
 REGION = "us-east-1"

@@ -132,7 +132,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Server:
         made.judged(machines)
         return []
 
-    monkeypatch.setattr(adopted.surroundings, "findings", judged)
+    monkeypatch.setattr(adopted, "surroundings_findings", judged)
     return made
 
 

@@ -1,4 +1,4 @@
-"""cli.doctor.cluster: what Kubernetes lists, in core's words."""
+"""cli.doctor.account: what Kubernetes lists, in core's words."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any, cast
 
 import yaml
 
-from cli.doctor.cluster import KubernetesCluster
+from cli.doctor.account import KubernetesCluster
 from core.checks.drift import COMPARED
 from core.checks.expected import expectation_of
-from core.model import snapshot
+from core.model import facts
 from infra.eks.api import Api
 from infra.kafka.cluster import kafka_spec
 from tests.unit.infra.programs import spec
@@ -92,7 +92,7 @@ def test_the_guides_roles_allow_what_is_listed_and_nothing_else() -> None:
 def test_a_namespace_is_known_by_its_gate_label() -> None:
     label = {"elbv2.k8s.aws/pod-readiness-gate-inject": "enabled"}
     assert read(namespaces=[item("kafka", labels=label)])[0]["namespaces"] == {
-        "kafka": snapshot.Namespace(gate_label="enabled")
+        "kafka": facts.Namespace(gate_label="enabled")
     }
     assert read(namespaces=[item("kafka")])[0]["namespaces"]["kafka"].gate_label is None
 

@@ -1,4 +1,4 @@
-"""cli.doctor.report: everything a diagnosis holds, for people and for programs."""
+"""cli.doctor.examine: everything a diagnosis holds, for people and for programs."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from cli.doctor import report
+from cli.doctor import examine
 from cli.doctor.examine import Diagnosis
 from core.checks.drift import Drift, findings
 from core.checks.expected import expectation_of
 from core.checks.finding import in_order, unknown
-from core.ground.unknown import Unknown
-from core.model.snapshot import hook_of
+from core.ground.fields import Unknown
+from core.model.facts import hook_of
 from infra.spec import ROOT, read
 from tests.unit.cli.doctor.test_examine import FINDING, UNREAD, diagnosis
 from tests.unit.core.checks.test_drift import broker, volume
@@ -24,7 +24,7 @@ MARKUP = Drift("volume [bold]", "Retain", "[red]Delete", "-p '{\"spec\":{}}'").f
 
 def printed(seen: Diagnosis) -> str:
     console = Console(file=io.StringIO(), width=110)
-    report.show(seen, console)
+    examine.show(seen, console)
     return str(console.file.getvalue())  # type: ignore[attr-defined]
 
 
@@ -83,7 +83,7 @@ def test_the_guides_sample_is_what_the_doctor_prints() -> None:
 
 
 def test_json_holds_all_of_it() -> None:
-    said = json.loads(report.as_json(diagnosis([FINDING, MARKUP, UNREAD])))
+    said = json.loads(examine.as_json(diagnosis([FINDING, MARKUP, UNREAD])))
     assert said["exit_code"] == 2
     assert said["account"] == "123456789012"
     assert said["findings"][0] == {

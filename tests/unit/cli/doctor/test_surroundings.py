@@ -1,4 +1,4 @@
-"""cli.doctor.surroundings: of its own machines the doctor says what `survey` says of others'."""
+"""cli.doctor.examine: of its own machines the doctor says what `survey` says of others'."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from cli.doctor.surroundings import Machines, findings, read
+from cli.doctor.examine import Machines, read, surroundings_findings
 from core.checks import table
 from core.checks.finding import Weight
 from core.ground.instances import STANDARD_QUOTA
@@ -217,7 +217,7 @@ def test_whoever_stands_in_for_aws_is_not_asked_for_its_account(url: str, asked:
     made.meta = type("Meta", (), {"endpoint_url": url})  # type: ignore[attr-defined]
     session = type("Session", (), {"client": lambda *_, **__: made})()
     wanted = Machines(eks_cluster="shop", region="eu-north-1", groups=tuple(made.groups))
-    assert bool(findings(session, wanted)) == asked
+    assert bool(surroundings_findings(session, wanted)) == asked
 
 
 def test_an_account_that_cannot_be_asked_at_all_is_unknown_and_costs_nothing_else() -> None:
@@ -225,5 +225,5 @@ def test_an_account_that_cannot_be_asked_at_all_is_unknown_and_costs_nothing_els
         def client(self, *_: Any, **__: Any) -> Any:
             raise ValueError("Invalid endpoint: https://ec2..amazonaws.com")
 
-    (said,) = findings(Session(), Machines(eks_cluster="shop", region="eu-north-1"))
+    (said,) = surroundings_findings(Session(), Machines(eks_cluster="shop", region="eu-north-1"))
     assert (said.subject, said.weight) == ("the account around it", Weight.UNKNOWN)

@@ -16,14 +16,13 @@ from rich.console import Console
 from cli.aws import Clients, one_line
 from cli.preflight import command
 from cli.preflight.asked import principal_of
-from cli.preflight.needs import needs_of
-from cli.preflight.read import Reader
+from cli.preflight.command import Reader, needs_of
 from cli.target import Target
 from core.checks.finding import Weight
 from core.checks.new_cluster import QUOTAS
 from core.cluster import parse
 from core.ground.errors import InvalidInput, StillwaterError
-from core.ground.unknown import Unknown
+from core.ground.fields import Unknown
 from core.model.account import (
     Account,
     Concurrency,

@@ -9,7 +9,7 @@ from typing import TypeVar
 from hypothesis import strategies as st
 
 from core.incidents.observation import GroupView, NodeView, PodView
-from core.rotation.observation import RunObservation
+from core.rotation.estimate import RunObservation
 from core.rotation.run_record import NodeTurn
 from core.views import ClusterView, PartitionView, VoterView
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.availability.leaders import LeaderPlan, Order, Partition, plan
+from core.availability.consent import LeaderPlan, Order, Partition, plan
 from core.views import PartitionView
 
 

@@ -10,8 +10,8 @@ import pytest
 from core.checks.adopted import Standing, StandingGate, findings, secrets_named, unread_parts
 from core.cluster import adoption
 from core.cluster.adoption import Adoption
+from core.ground.fields import Unknown
 from core.ground.naming import CLUSTER_TAG
-from core.ground.unknown import Unknown
 from core.model.nodes import LifecycleHook, ScalingGroup
 from core.model.workloads import TerminationHandler, TerminationQueue
 from tests.every_case import every_case

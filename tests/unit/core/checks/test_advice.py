@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.checks.described import description_findings
+from core.checks.table import description_findings
 from core.cluster import ClusterSpec, parse
 
 ZONES = ["us-east-1a", "us-east-1b", "us-east-1c", "us-east-1d"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from core.checks import contradictions
-from core.cluster import kafka_releases, parse
+from core.cluster import kafka_settings, parse
 from core.ground.errors import InvalidInput
 from infra.versions import STRIMZI_CHART_VERSION
 from tests.every_case import every_case
@@ -59,7 +59,7 @@ def test_what_is_close_to_a_limit_is_let_through(changed: dict[str, Any]) -> Non
 
 
 def test_the_operators_release_is_the_one_that_is_pinned() -> None:
-    assert kafka_releases.OPERATOR == STRIMZI_CHART_VERSION
+    assert kafka_settings.OPERATOR == STRIMZI_CHART_VERSION
 
 
 @every_case(
@@ -260,7 +260,7 @@ def test_of_somebody_elses_operator_the_versions_are_doubted_and_not_refused() -
     [("4.2", "4.2-IV1"), ("4.0", "4.0-IV3"), ("4.3-IV0", "4.3-IV0"), ("4", None), ("", None)],
 )
 def test_a_metadata_version_may_be_that_of_a_release(written: str, level: str | None) -> None:
-    assert kafka_releases.metadata_level(written) == level
+    assert kafka_settings.metadata_level(written) == level
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""core.checks.described: what `survey` says of a cluster, `check` says of its description."""
+"""core.checks.table: what `survey` says of a cluster, `check` says of its description."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from core.checks.described import description_findings, stops_up
-from core.checks.finding import Weight
-from core.checks.rule import RULES
+from core.checks.finding import RULES, Weight
+from core.checks.table import description_findings, stops_up
 from core.cluster import ClusterSpec, parse
 from core.ground.errors import InvalidInput
 from infra.spec import problems_of

@@ -12,9 +12,9 @@ import pytest
 from core.checks.drift import COMPARED, JUDGED, TITLES, Drift, findings, unexamined_parts
 from core.checks.expected import expectation_of
 from core.ground import naming
-from core.model import snapshot
+from core.model import facts
+from core.model.facts import Snapshot
 from core.model.kafka import Pod, Volume
-from core.model.snapshot import Snapshot
 from core.model.workloads import DisruptionBudget, DrainCleaner
 from tests.every_case import every_case
 from tests.unit.infra.programs import BROKER, CONTROLLER, spec
@@ -237,7 +237,7 @@ def test_a_service_that_lost_the_bindings_port_is_named() -> None:
 
 
 def test_somebody_elses_binding_needs_its_service_too() -> None:
-    stray = snapshot.Binding(target_group="x", service="nobody", port="y", target_type="ip")
+    stray = facts.Binding(target_group="x", service="nobody", port="y", target_type="ip")
     (finding,) = found(bindings={**members("bindings"), "stray": stray})
     assert finding.what == "Service nobody of TargetGroupBinding stray"
 

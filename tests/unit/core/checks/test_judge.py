@@ -9,9 +9,8 @@ from typing import Any
 from core.availability.operator import Condition
 from core.checks.finding import CLEAR, FOUND, NOT_READ, Weight, exit_code
 from core.checks.table import findings
-from core.ground.placement import Taint
-from core.ground.selectors import Requirement
-from core.ground.unknown import Unknown
+from core.ground.fields import Unknown
+from core.ground.placement import Requirement, Taint
 from core.model.facts import ClusterFacts
 from core.model.kafka import KafkaListener, Topic
 from core.model.nodes import Instance, ManagedNodeGroup, NodeBudget, NodePool

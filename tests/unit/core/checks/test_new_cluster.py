@@ -10,7 +10,7 @@ import pytest
 from core.checks import table
 from core.checks.finding import CLEAR, FOUND, NOT_READ, Finding, Weight, exit_code
 from core.checks.new_cluster import refused_keys
-from core.ground.unknown import Unknown
+from core.ground.fields import Unknown
 from core.model.account import (
     Account,
     Concurrency,

@@ -8,8 +8,8 @@ import pytest
 
 from cli.survey.kafka import kafkas, topics
 from core.checks import table
-from core.checks.described import description_findings
 from core.checks.finding import Finding
+from core.checks.table import description_findings
 from core.cluster import ClusterSpec, parse
 from core.model.facts import ClusterFacts
 from infra.kafka.cluster import kafka_spec

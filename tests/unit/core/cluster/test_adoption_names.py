@@ -10,7 +10,7 @@ import yaml
 
 from core.cluster import adoption
 from core.ground.errors import InvalidInput
-from infra import spec_file
+from infra import spec
 
 QUEUE = "https://sqs.eu-north-1.amazonaws.com/111122223333/Drains"
 THEIRS: dict[str, Any] = {
@@ -32,7 +32,7 @@ def kafka(**changed: Any) -> dict[str, Any]:
 
 def read(path: Path, changed: dict[str, Any]) -> adoption.Adoption:
     path.write_text(yaml.safe_dump({"adopt": {**THEIRS, **changed}}, sort_keys=False))
-    found = spec_file.load(path)
+    found = spec.load_yaml(path)
     return adoption.parse(found.content, found.locate)
 
 

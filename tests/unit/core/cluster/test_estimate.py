@@ -15,7 +15,7 @@ from core.cluster.estimate import Usage
 from core.cost import pricing
 from core.ground.errors import InvalidInput
 from infra.eks.launch import ROOT_SIZE_GIB
-from infra.network.vpc import INTERFACES
+from infra.network import INTERFACES
 
 BOOK = pricing.book("us-east-1")
 ZONES = ("us-east-1a", "us-east-1b", "us-east-1c")

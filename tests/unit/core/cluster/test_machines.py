@@ -1,10 +1,11 @@
-"""core.cluster.machines: instance types that can be no node here."""
+"""core.checks.contradictions: instance types that can be no node here."""
 
 from __future__ import annotations
 
 import pytest
 
-from core.cluster import machines, parse
+from core.checks import contradictions
+from core.cluster import parse
 from core.ground import instances
 from tests.every_case import every_case
 from tests.unit.infra.programs import BROKER, CONTROLLER, description
@@ -14,7 +15,7 @@ ACCELERATED = ("g5", "g5g", "g4dn", "gr6", "p4d", "p5en", "p6-b200", "inf2", "tr
 
 def found(name: str) -> list[str]:
     pools = [CONTROLLER, {**BROKER, "instance_type": name}]
-    return list(machines.problems(parse(description(pools=pools))))
+    return list(contradictions.machine_problems(parse(description(pools=pools))))
 
 
 @every_case(
@@ -43,4 +44,6 @@ def test_no_type_of_the_table_is_refused() -> None:
 
 def test_the_system_nodes_are_looked_at_too() -> None:
     spec = parse(description(kubernetes={"system_instance_type": "g5.xlarge"}))
-    assert "g5.xlarge of the system nodes cannot be a node" in next(machines.problems(spec))
+    assert "g5.xlarge of the system nodes cannot be a node" in next(
+        contradictions.machine_problems(spec)
+    )

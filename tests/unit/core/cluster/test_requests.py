@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.cluster import limits, machines, parse
+from core.checks import contradictions
+from core.cluster import limits, parse
 from core.cluster.limits import ON_EVERY_NODE
 from infra.spec import doubts_of
 from infra.versions import ADDONS
@@ -16,7 +17,7 @@ GATE = {"image": "registry.example/gate:1"}
 
 def refused(**changed: Any) -> list[str]:
     spec = parse(description(**changed))
-    return [*limits.problems(spec), *machines.system_node_problems(spec)]
+    return [*limits.problems(spec), *contradictions.system_node_problems(spec)]
 
 
 def broker(**changed: Any) -> list[dict[str, Any]]:

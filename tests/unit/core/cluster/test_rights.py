@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.checks.described import description_findings
+from core.checks.table import description_findings
 from core.cluster import parse
 from core.cluster.rights import sentences
 from core.ground.errors import InvalidInput

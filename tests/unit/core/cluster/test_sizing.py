@@ -1,4 +1,4 @@
-"""core.cluster.sizing: what a broker is for a load; what no broker carries is a sentence."""
+"""core.cluster.estimate: what a broker is for a load; what no broker carries is a sentence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from core.cluster.sizing import CANDIDATES, CATCHING_UP, ClientLoad, size
+from core.cluster.estimate import CANDIDATES, CATCHING_UP, ClientLoad, size
 from core.ground.errors import InvalidInput
 from tests.every_case import every_case
 

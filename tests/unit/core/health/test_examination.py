@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 
-from core.availability.leaders import Freeze
+from core.availability.consent import Freeze
 from core.availability.operator import Condition, KafkaConditions
 from core.events import Kind as EventKind
-from core.ground.unknown import Unknown
-from core.health.connect import RestResponse
+from core.ground.fields import Unknown
+from core.health.connect import PodSeen, RestResponse
 from core.health.examination import Expected, Seen, parts
 from core.health.node import parse
-from core.health.pods import PodSeen
 from core.health.verdict import Health, Part, PartKind, cluster_health
 from core.incidents.record import Incident, State, Transition
 from core.views import ClusterView, PartitionView, VoterView

@@ -1,10 +1,10 @@
-"""core.health.pods: what a pod waits for, and for how long it may."""
+"""core.health.connect: what a pod waits for, and for how long it may."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from core.health.pods import PodSeen, no_pod, pod_verdict
+from core.health.connect import PodSeen, no_pod, pod_verdict
 from core.health.verdict import Health
 from tests.every_case import every_case
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from core.events import Kind
-from core.ground.stored import as_document
+from core.ground.fields import as_document
 from core.incidents.actions import Heartbeat, Page, settle
 from core.incidents.decide import next_action
 from core.incidents.observation import InstanceView, Observation

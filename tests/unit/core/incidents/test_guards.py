@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from core.availability.leaders import Freeze
+from core.availability.consent import Freeze
 from core.availability.operator import Condition, KafkaConditions
 from core.events import Kind
-from core.ground.unknown import Unknown
+from core.ground.fields import Unknown
 from core.incidents.actions import CompleteHook, ForwardDrain, HookResult, Page, TakeLease
 from core.incidents.decide import next_action
 from core.incidents.learn import learn

@@ -7,8 +7,8 @@ from decimal import Decimal
 
 import pytest
 
+from core.ground.fields import Unknown
 from core.ground.placement import VOLUME_SLOTS, Placement, PodNeeds, Taint, Toleration
-from core.ground.unknown import Unknown
 from core.incidents.evicted import starts_again_in_place
 from core.incidents.observation import GroupView, InstanceView, NodeView, Observation, PodView
 from core.incidents.record import Incident, Replacement

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.rotation.selection import Build, Launched, stale_template, why_outdated, why_unknown
+from core.rotation.plan import Build, Launched, stale_template, why_outdated, why_unknown
 from tests.every_case import every_case
 
 OLD = Build(template_id="lt-1", template_version="3", image_id="ami-1", instance_type="m7g.large")

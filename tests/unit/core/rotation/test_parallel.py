@@ -18,7 +18,7 @@ from core.availability.lease import (
     party_name,
     release,
 )
-from core.rotation.observation import RunObservation
+from core.rotation.estimate import RunObservation
 from core.rotation.parallel import batch_numbers, company, partings
 from core.rotation.preconditions import departure_order, objections
 from core.rotation.run_record import NodeTurn, Options, open_run, run_from_document, run_to_document

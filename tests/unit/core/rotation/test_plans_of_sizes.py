@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.incidents.observation import GroupView, NodeView, PodView
-from core.rotation.estimate import AWAY_SECONDS, REPLACEMENT_SECONDS
-from core.rotation.observation import RunObservation
+from core.rotation.estimate import AWAY_SECONDS, REPLACEMENT_SECONDS, RunObservation
 from core.rotation.plan import Plan, plan
 from core.rotation.run_record import NodeTurn, Options
 from core.views import ClusterView, PartitionView, VoterView

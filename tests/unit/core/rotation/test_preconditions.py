@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.ground.unknown import Unknown
+from core.ground.fields import Unknown
 from core.incidents.observation import PodView
-from core.rotation.observation import RunObservation
+from core.rotation.estimate import RunObservation
 from core.rotation.preconditions import objections
 from core.rotation.run_record import Options
 from core.views import ClusterView, PartitionView, VoterView

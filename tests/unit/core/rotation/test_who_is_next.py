@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.rotation.observation import RunObservation
+from core.rotation.estimate import RunObservation
 from core.rotation.progress import OVERTAKEN_AFTER_SECONDS, next_step
 from core.rotation.run_record import (
     Begin,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.ground.errors import InvalidInput
-from core.settings.prometheus_address import PrometheusService, PrometheusWorkspace, parse
+from core.settings.parts import PrometheusService, PrometheusWorkspace, parse_prometheus_address
 from tests.every_case import every_case
 
 
@@ -20,14 +20,14 @@ from tests.every_case import every_case
 def test_a_service_is_known_by_its_name_and_port(
     address: str, resource_name: str, prefix: str
 ) -> None:
-    found = parse(address)
+    found = parse_prometheus_address(address)
     assert isinstance(found, PrometheusService)
     assert (found.resource_name, found.prefix) == (resource_name, prefix)
 
 
 def test_a_workspace_is_known_by_its_region_and_id() -> None:
     url = "https://aps-workspaces.eu-west-1.amazonaws.com/workspaces/ws-0a1b2c3d-4e5f"
-    found = parse(f"{url}/")
+    found = parse_prometheus_address(f"{url}/")
     assert isinstance(found, PrometheusWorkspace)
     assert (found.region, found.id, found.url) == ("eu-west-1", "ws-0a1b2c3d-4e5f", url)
 
@@ -47,4 +47,4 @@ def test_a_workspace_is_known_by_its_region_and_id() -> None:
 )
 def test_another_address_is_refused_with_the_two_forms_there_are(address: str) -> None:
     with pytest.raises(InvalidInput, match=r"http://NAME\.NAMESPACE\.svc:PORT"):
-        parse(address)
+        parse_prometheus_address(address)

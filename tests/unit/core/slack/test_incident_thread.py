@@ -1,4 +1,4 @@
-"""core.slack.incident_thread: what a thread says, and in which order it is told."""
+"""core.slack: what a thread says, and in which order it is told."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.events import Kind
-from core.ground.words import span
+from core.ground.window import span
 from core.incidents.record import Incident, State, Transition
-from core.slack.incident_thread import (
+from core.slack import (
     LONGEST_POST_SECONDS,
     Thread,
     ThreadStep,
+    durations,
     from_json,
     head_message,
     next_step,
+    outlook,
+    time_shown,
     to_json,
     visible,
 )
-from core.slack.text import durations, outlook, time_shown
 
 AT = 1_795_168_800.0
 WALK = (

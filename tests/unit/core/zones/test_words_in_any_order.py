@@ -11,7 +11,7 @@ from itertools import permutations
 
 import pytest
 
-from core.availability.leaders import HEALTH_ISSUE, LOST_ZONE
+from core.availability.consent import HEALTH_ISSUE, LOST_ZONE
 from core.zones.evidence import ZoneSight, judge
 from core.zones.incident import (
     AUTOSHIFT,

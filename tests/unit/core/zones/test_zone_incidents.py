@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.availability.leaders import HEALTH_ISSUE
+from core.availability.consent import HEALTH_ISSUE
 from core.events import ZoneNotice, parse
 from core.incidents.observation import NodeView
 from core.zones.evidence import ZonePage, ZoneSight, evidence_of, judge

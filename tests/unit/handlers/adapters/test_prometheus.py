@@ -11,10 +11,9 @@ import boto3
 import pytest
 
 from core.ground.errors import StillwaterError
-from core.settings import prometheus_address
-from core.settings.prometheus_address import PrometheusService, PrometheusWorkspace
-from handlers.adapters.fill import PrometheusVolumes
+from core.settings.parts import PrometheusService, PrometheusWorkspace, parse_prometheus_address
 from handlers.adapters.prometheus import Prometheus, Signed, ThroughApiServer, route
+from handlers.adapters.volumes import PrometheusVolumes
 
 NOW, GIB = 1_800_000_000.0, 1024**3
 CLAIM = "data-0-orders-broker-a-10"
@@ -91,7 +90,7 @@ def test_a_service_is_asked_through_the_api_servers_proxy() -> None:
         def text(self, path: str, seconds: float) -> str:
             return f"{path} within {seconds}"
 
-    address = prometheus_address.parse("https://thanos.metrics.svc:10902/query")
+    address = parse_prometheus_address("https://thanos.metrics.svc:10902/query")
     assert isinstance(address, PrometheusService)
     said = ThroughApiServer(Api(), address).get("/api/v1/query?query=up", 3)  # type: ignore[arg-type]
     assert said == (
@@ -103,7 +102,7 @@ def test_a_service_is_asked_through_the_api_servers_proxy() -> None:
 def test_a_workspace_is_asked_under_a_signature_for_its_region(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    address = prometheus_address.parse(
+    address = parse_prometheus_address(
         "https://aps-workspaces.eu-west-1.amazonaws.com/workspaces/ws-0a1b2c3d"
     )
     assert isinstance(address, PrometheusWorkspace)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.slack.incident_thread import Message
+from core.slack import Message
 from handlers.adapters.slack import Posted, SlackChannel
 
 

@@ -11,8 +11,8 @@ from typing import Any
 from core.incidents.observation import cluster_ownership
 from core.volumes.views import ModificationState
 from handlers.adapters.aws import AwsCloud, Ec2Inventory
-from handlers.adapters.ebs import Ec2Ebs
 from handlers.adapters.templates import Ec2RootVolumes
+from handlers.adapters.volumes import Ec2Ebs
 from tests.every_case import every_case
 from tests.unit.handlers.adapters.strange import changed, tracebacks
 

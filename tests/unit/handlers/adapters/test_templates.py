@@ -12,7 +12,7 @@ from moto import mock_aws
 
 from core.ground.naming import managed_tag
 from core.incidents.observation import cluster_ownership
-from core.rotation.selection import Launched, why_outdated, why_unknown
+from core.rotation.plan import Launched, why_outdated, why_unknown
 from handlers.adapters.templates import AwsTemplates
 
 PREFIX, GROUP = "test-orders", "test-orders-broker-a"

@@ -12,8 +12,7 @@ from kafka.protocol.admin import DescribeLogDirsResponse
 from core.ground.errors import StillwaterError
 from core.volumes.sizing import Gp3, Performance
 from handlers.adapters.claims import FIELD_MANAGER, EksClaims
-from handlers.adapters.ebs import CloudWatchLoads, load
-from handlers.adapters.fill import FillView, _fills
+from handlers.adapters.volumes import CloudWatchLoads, FillView, _fills, load
 from local.kafka.fake_cluster import FakeKafka
 from tests.unit.kafka_in_memory import FakeClient
 

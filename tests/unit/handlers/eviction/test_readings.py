@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from handlers.eviction.readings import Recent
+from handlers.eviction.gate import Recent
 
 
 class Clock:

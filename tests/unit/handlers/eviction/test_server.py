@@ -13,8 +13,7 @@ import pytest
 from starlette.applications import Starlette
 
 from core.gate import PATH, GateAnswer, RemovalRequest
-from handlers.eviction.counts import Counts
-from handlers.eviction.server import LONGEST_BYTES, application, collecting
+from handlers.eviction.server import LONGEST_BYTES, Counts, application, collecting
 from tests.unit.core.gate.test_asked import review
 
 TOKEN = "the-api-servers"

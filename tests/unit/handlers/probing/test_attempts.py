@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.availability.budget import WINDOWS
-from handlers.probing.attempts import Attempts, replica_placement
-from handlers.probing.clients import brokers_changed, run
+from handlers.probing import Attempts, brokers_changed, replica_placement, run
 
 
 def said(attempts: Attempts, name: str) -> float:

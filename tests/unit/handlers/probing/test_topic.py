@@ -17,7 +17,7 @@ from kafka.errors import (
 )
 
 from core.ground.errors import StillwaterError
-from handlers.probing import topic
+from handlers import probing
 
 Ask = Callable[[KafkaError, int], dict[int, int]]
 LEADERS = {0: 0, 1: 1}
@@ -35,11 +35,11 @@ def ask(monkeypatch: pytest.MonkeyPatch) -> Ask:
                 raise each
             return LEADERS
 
-        monkeypatch.setattr(topic, "_ensure_once", ensure_once)
+        monkeypatch.setattr(probing, "_ensure_once", ensure_once)
         monkeypatch.setattr(time, "sleep", lambda _seconds: None)
         clock = itertools.count(0.0, 10.0)
         monkeypatch.setattr(time, "monotonic", lambda: next(clock))
-        return topic.ensure_topic({}, "stillwater-probe", 3)
+        return probing.ensure_topic({}, "stillwater-probe", 3)
 
     return asked
 

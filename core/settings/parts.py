@@ -1,22 +1,72 @@
-"""Names the Prometheus to ask: a Service of the cluster's own, or an Amazon Managed workspace.
+"""Defines the parts of settings that a description and a function share.
 
-A function reaches the API server and AWS, nothing else (ADR 0012). So a Service is asked through
-the API server's proxy, for which RBAC grants its name and port, and a workspace under a signature;
-an address of any other kind is refused where it is written.
+Where a node is, what the probe asks, and how Prometheus is reached.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from core.ground.errors import InvalidInput
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodePlace:
+    """One node of the spec: its pool in its zone, and its role."""
+
+    node_id: int
+    node_pool: str
+    role: Literal["broker", "controller", "combined"]
+
+
+# Where the Secrets of its Deployment are mounted.
+AUTHORITY_DIRECTORY = "/var/run/stillwater/authority"
+USER_DIRECTORY = "/var/run/stillwater/user"
+PORT = 8080
+ATTEMPTS = "stillwater_probe_attempts_total"
+FAILED = "stillwater_probe_failed_total"
+SECONDS = "stillwater_probe_seconds"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeBudget:
+    """What one rotation may spend of the clients' error budget, and who counts it."""
+
+    # Where Prometheus is (core.settings.functions), and which series there are ours.
+    address: str
+    labels: Mapping[str, str]
+    objective_percent: float
+    # Of the budget of 30 days, since a person last said that the run may go on.
+    rotation_percent: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeSettings:
+    """Settings of `handlers.probe`."""
+
+    bootstrap: tuple[str, ...]
+    security: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+    user: str
+    topic: str
+    replication_factor: int
+    # An attempt that is not read back within this has failed.
+    latency_seconds: float
+    authority_directory: str = AUTHORITY_DIRECTORY
+    user_directory: str = USER_DIRECTORY
+    host: str = "0.0.0.0"  # noqa: S104 - a pod's own address, which Prometheus asks
+    port: int = PORT
+
 
 _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _SERVICE = re.compile(
     rf"(?P<scheme>https?)://(?P<name>{_LABEL})\.(?P<namespace>{_LABEL})\.svc"
     r"(?:\.cluster\.local)?:(?P<port>\d{1,5})(?P<prefix>(?:/\w[\w.-]*)*)/?"
 )
+
+
 _WORKSPACE = re.compile(
     r"https://aps-workspaces\.(?P<region>[a-z]{2}(?:-[a-z]+)+-\d)\.amazonaws\.com(?:\.cn)?"
     r"/workspaces/(?P<id>ws-[0-9a-f-]{8,40})/?"
@@ -52,10 +102,10 @@ class PrometheusWorkspace:
 Address = PrometheusService | PrometheusWorkspace
 
 
-def parse(address: str) -> Address:
+def parse_prometheus_address(address: str) -> Address:
     """Read an address; raises InvalidInput with the two forms there are.
 
-    >>> parse("http://prometheus-operated.monitoring.svc:9090").resource_name
+    >>> parse_prometheus_address("http://prometheus-operated.monitoring.svc:9090").resource_name
     'prometheus-operated:9090'
     """
     service, workspace = _SERVICE.fullmatch(address), _WORKSPACE.fullmatch(address)

@@ -17,15 +17,14 @@ from typing import Any, TypeVar
 
 from aws_lambda_powertools import Logger
 
+from core import slack
+from core.ground.constants import STORIES_DELAYED
 from core.ground.errors import Conflict
-from core.ground.metric_names import STORIES_DELAYED
 from core.rotation.run_record import run_behind
-from core.slack import zone_thread
-from core.slack.incident_thread import Thread, ThreadStep, next_step
-from core.slack.rotation_thread import next_step as run_step
+from core.slack import Thread, ThreadStep, next_step
+from core.slack import next_rotation_step as run_step
 from handlers.adapters import metrics
-from handlers.adapters.aws import Queue
-from handlers.adapters.secrets import Secret
+from handlers.adapters.aws import Queue, Secret
 from handlers.adapters.slack import (
     TOKEN_ERRORS,
     Channel,
@@ -34,11 +33,8 @@ from handlers.adapters.slack import (
     RefusedBySlack,
     Unreachable,
 )
-from handlers.store.freezes import Freezes
-from handlers.store.ledger import Ledger
-from handlers.store.notifying import story_message
-from handlers.store.runs import LedgerRuns
-from handlers.store.threads import Threads
+from handlers.store.documents import Freezes, LedgerRuns, Threads
+from handlers.store.ledger import Ledger, story_message
 
 logger = Logger(service="stillwater")
 # Slack takes about one message a second; the rest of a long story is told by the next message.
@@ -110,7 +106,7 @@ class Teller:
             return ThreadStory(
                 id_, run.started_at, lambda thread: run_step(run, thread, self.cluster)
             )
-        if id_.startswith(zone_thread.PREFIX):
+        if id_.startswith(slack.PREFIX):
             return self._of_zone(id_)
         incident = self.ledger.get(id_)
         if incident is None:
@@ -124,14 +120,14 @@ class Teller:
         )
 
     def _of_zone(self, id_: str) -> ThreadStory | None:
-        about = (i for i in self.freezes.incidents() if zone_thread.story_id(i) == id_)
+        about = (i for i in self.freezes.incidents() if slack.story_id(i) == id_)
         found = next(about, None)
         if found is None:
             return None
         return ThreadStory(
             id_,
             found.opened_at,
-            lambda thread: zone_thread.next_step(found, thread, self.cluster),
+            lambda thread: slack.next_zone_step(found, thread, self.cluster),
         )
 
     def _tell(self, story: ThreadStory, now: Callable[[], float]) -> bool:

@@ -17,9 +17,9 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from core.availability.operator import KafkaConditions
+from core.ground.constants import CLUSTER_HEALTH
 from core.ground.errors import StillwaterError
-from core.ground.metric_names import CLUSTER_HEALTH
-from core.ground.unknown import Unknown
+from core.ground.fields import Unknown
 from core.health.examination import LEDGER, Expected, Seen, parts
 from core.health.node import NodeMetrics
 from core.health.verdict import (
@@ -37,7 +37,7 @@ from handlers.adapters import metrics
 from handlers.adapters.calls import first_of, within
 from handlers.adapters.kafka import KafkaCluster
 from handlers.adapters.pods import EksPods, Exporters, Fetch, ask
-from handlers.store.freezes import Freezes
+from handlers.store.documents import Freezes
 from handlers.store.ledger import Ledger
 
 logger = Logger(service="stillwater")
@@ -47,7 +47,7 @@ STAGGER_SECONDS = 2.0
 MARGIN_SECONDS = 2.0
 # All exporters are asked at once, by a function that has a third of a processor.
 EXPORTER_SECONDS = 6.0
-# What CloudWatch is told (core.ground.metric_names).
+# What CloudWatch is told (core.ground.constants).
 SEVERITY = {200: 0, 503: 1, 500: 2}
 KAFKA, PODS, INCIDENTS, FREEZES, NODES = "kafka", "pods", "incidents", "freezes", "nodes"
 OPERATOR = "operator"

@@ -1,1 +1,0 @@
-"""Writes what people are told: an incident, or a rotation run, as one Slack thread."""

@@ -1,1 +1,0 @@
-"""Asks everybody who knows something about the cluster how it does."""

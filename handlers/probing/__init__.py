@@ -1,1 +1,0 @@
-"""The probe's parts: attempts (counted), topic (led by every broker), clients, page (metrics)."""

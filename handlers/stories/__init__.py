@@ -1,1 +1,0 @@
-"""Tells incidents and rotation runs in Slack, each in a thread of its own."""

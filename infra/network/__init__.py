@@ -1,1 +1,0 @@
-"""Builds where a cluster stands: VPC, subnets, ways to AWS's APIs."""
