@@ -25,7 +25,6 @@ Finder = Callable[[Sequence[Wanted]], Iterator[Refusal]]
 # account has fewer and may reserve none, which preflight says before anything is made.
 CONCURRENCY = 1000
 UNRESERVED_LEAST = 100
-_IPV6_OF_A_VPC = ("assignGeneratedIpv6CidrBlock", "ipv6CidrBlock", "ipv6IpamPoolId")
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,41 +188,6 @@ def subnets_of_a_vpc(everything: Sequence[Wanted]) -> Iterator[Refusal]:
             message = f"The CIDR '{block}' conflicts with another subnet"
             yield about(each, "CreateSubnet", "InvalidSubnet.Conflict", message, "cidrBlock")
         by_vpc[vpc].append(block)
-
-
-@limit("https://docs.aws.amazon.com/vpc/latest/userguide/subnet-sizing.html#subnet-sizing-ipv6")
-def ipv6_of_a_vpc(everything: Sequence[Wanted]) -> Iterator[Refusal]:
-    """A subnet has IPv6 addresses where its VPC has."""
-    without = {
-        each.name
-        for each in of(everything, "ec2/vpc:Vpc")
-        if not any(each.inputs.get(key) for key in _IPV6_OF_A_VPC)
-    }
-    with_blocks = {
-        str(each.inputs.get("vpcId"))
-        for each in of(everything, "ec2/vpcIpv6CidrBlockAssociation:VpcIpv6CidrBlockAssociation")
-    }
-    for each in of(everything, "ec2/subnet:Subnet"):
-        block = each.inputs.get("ipv6CidrBlock")
-        if block and str(each.inputs.get("vpcId")) in without - with_blocks:
-            message = f"The CIDR '{block}' is invalid."
-            yield about(each, "CreateSubnet", "InvalidSubnet.Range", message, "ipv6CidrBlock")
-
-
-@limit("https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html")
-def subnets_of_a_cluster(everything: Sequence[Wanted]) -> Iterator[Refusal]:
-    """None has IPv6 addresses alone."""
-    native = {each.name for each in of(everything, "ec2/subnet:Subnet") if _is_native(each)}
-    for each in of(everything, "eks/cluster:Cluster"):
-        for subnet in (each.inputs.get("vpcConfig") or {}).get("subnetIds") or ():
-            if subnet in native:
-                message = f"Subnet {subnet} is IPv6 only, which is not supported"
-                code = "InvalidParameterException"
-                yield about(each, "CreateCluster", code, message, "vpcConfig")
-
-
-def _is_native(subnet: Wanted) -> bool:
-    return str(subnet.inputs.get("ipv6Native")).lower() == "true"
 
 
 @limit("https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html")

@@ -71,16 +71,6 @@ TOGETHER = [
         id="an export's name twice",
     ),
     pytest.param(
-        [vpc(), subnet(ipv6CidrBlock="2001:db8::/64")],
-        "InvalidSubnet.Range",
-        id="a subnet of IPv6 in a VPC without",
-    ),
-    pytest.param(
-        [subnet(ipv6Native=True), cluster("subnet-1")],
-        "InvalidParameterException",
-        id="a cluster in a subnet of IPv6 alone",
-    ),
-    pytest.param(
         several("cloudwatch/eventTarget:EventTarget", 6, rule="r", targetId="{}"),
         "LimitExceededException",
         id="six targets of a rule",
