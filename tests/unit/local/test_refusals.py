@@ -1,12 +1,13 @@
 """The gate: a violation of each kind is refused, in AWS's words, and what is right is not.
 
-Each row's own two examples are its test, and a violation of each kind stands beside them. The twin's provider asks the same gate, so what is refused here fails
-`up local` as well.
+A row's own two examples are its test, and a violation of each kind stands beside them. The twin's
+provider asks the same gate, so what is refused here fails `up local` as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -26,7 +27,8 @@ def test_a_violation_is_refused_in_awss_words(
 
 
 def test_every_limit_says_where_it_stands_written() -> None:
-    sources = [each.source for each in (*limits.LIMITS, *together.COUNTED)]
+    sources = [each.source for each in limits.LIMITS]
+    sources += [row["source"] for row in together.TABLE["most"]]
     sources += [each.source for added in afterwards.ADDITIONS.values() for each in added]
     assert all(source.startswith("https://") for source in sources)
     assert len(limits.LIMITS) > 40
@@ -95,10 +97,6 @@ def test_a_row_takes_its_other_example(row: Mapping[str, Any]) -> None:
     assert list(table.refusals(row, example(row, row["taken"]))) == []
 
 
-def test_every_row_says_where_it_stands_written() -> None:
-    assert [row for row in table.rows() if not row["source"].startswith("https://")] == []
-
-
 @pytest.mark.parametrize(
     ("token", "inputs", "words"),
     [
@@ -128,3 +126,25 @@ DIFFERENT: Mapping[str, Mapping[str, Any]] = {
 def test_what_the_schema_alone_refuses_is_taken(token: str) -> None:
     found = gate.refusals(Wanted(f"aws:{token}", "seeded", DIFFERENT[token]))
     assert [refusal.sentence for refusal in found] == []
+
+
+@pytest.mark.parametrize("row", together.TABLE["once"], ids=lambda row: row["type"])
+def test_what_there_is_once_is_refused_a_second_time(row: Mapping[str, Any]) -> None:
+    one = Wanted(f"aws:{row['type']}", "one", {})
+    for path in row["by"]:
+        told: Any = "a"
+        for part in reversed(path.split(".")):
+            told = {part: told}
+        one = replace(one, inputs={**one.inputs, **told})
+    found = list(together.refusals([one, replace(one, name="another")]))
+    assert (row["operation"], row["code"]) in {(each.operation, each.code) for each in found}
+    assert row["operation"] not in {each.operation for each in together.refusals([one])}
+
+
+@pytest.mark.parametrize("row", together.TABLE["most"], ids=lambda row: row["type"])
+def test_one_more_than_a_parent_takes_is_refused(row: Mapping[str, Any]) -> None:
+    one = Wanted(f"aws:{row['type']}", "one", {row["parent"]: "p"})
+    full = [one] * row["most"]
+    assert list(together.counts_on_one_parent(full)) == []
+    (found,) = together.counts_on_one_parent([*full, replace(one, name="another")])
+    assert (found.code, found.resource) == (row["code"], "another")

@@ -140,13 +140,6 @@ REFUSED: Mapping[str, tuple[tuple[Made, ...], str]] = {
         (CLUSTER, proxy("v1.31.0-eksbuild.1")),
         "InvalidParameterException",
     ),
-    "six policies listed and five attached": (
-        (
-            ("iam/role:Role", "r", {**role(managedPolicyArns=policies(6)), "name": "r"}),
-            *attached(5),
-        ),
-        "LimitExceeded",
-    ),
 }
 TAKEN: Mapping[str, tuple[Made, ...]] = {
     "everybody, where the bucket takes them": (

@@ -61,11 +61,6 @@ TOGETHER = [
         id="fifty-one hooks",
     ),
     pytest.param(
-        [group(30), *several(HOOK, 21, name="h{}", autoscalingGroupName="g")],
-        "LimitExceeded",
-        id="fifty-one hooks, thirty of them the group's own",
-    ),
-    pytest.param(
         [Wanted("aws:bcmdata/export:Export", name, {"export": {"name": "bill"}}) for name in "ab"],
         "ValidationException",
         id="an export's name twice",
