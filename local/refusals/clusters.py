@@ -18,19 +18,6 @@ _TYPES = frozenset(
         *("HYBRID_LINUX", "HYPERPOD_LINUX"),
     }
 )
-_POLICY = re.compile(r"arn:aws[a-z-]*:eks::aws:cluster-access-policy/(\w+)")
-# EKS user guide, "Review access policy permissions". What other services of AWS's bring along
-# begins otherwise and is not judged.
-_POLICIES = frozenset(
-    {
-        *("ACKPolicy", "AdminPolicy", "AdminViewPolicy", "ArgoCDClusterPolicy", "ArgoCDPolicy"),
-        *("AutoNodePolicy", "BlockStorageClusterPolicy", "BlockStoragePolicy"),
-        *("ClusterAdminPolicy", "ClusterInsightsPolicy", "ComputeClusterPolicy", "ComputePolicy"),
-        *("EditPolicy", "EventPolicy", "HybridPolicy", "KROPolicy"),
-        *("LoadBalancingClusterPolicy", "LoadBalancingPolicy", "NetworkingClusterPolicy"),
-        *("NetworkingPolicy", "SecretReaderPolicy", "ViewPolicy"),
-    }
-)
 # EKS user guide, "Create access entries": how no group of Kubernetes' may begin.
 _RESERVED = ("system:", "eks:", "aws:", "amazon:", "iam:")
 MOST_PUBLIC_CIDRS = 40
@@ -179,42 +166,5 @@ def kind_of_an_access_entry(wanted: Wanted) -> Iterator[Refusal]:
                 "with system:, eks:, aws:, amazon: or iam:"
             ),
             "kubernetesGroups",
-        ),
-    )
-
-
-@limit(
-    "eks/accessPolicyAssociation:AccessPolicyAssociation",
-    source=f"{_EKS}APIReference/API_AccessScope.html",
-)
-def scope_of_an_access_policy(wanted: Wanted) -> Iterator[Refusal]:
-    """EKS's own policies, on the cluster or on namespaces that are named."""
-    scope = wanted.inputs.get("accessScope") or {}
-    found = _POLICY.fullmatch(str(wanted.inputs.get("policyArn")))
-    short = found[1].removeprefix("AmazonEKS") if found else ""
-    policy, spaces = str(wanted.inputs.get("policyArn")), scope.get("namespaces")
-    yield from first_of(
-        "AssociateAccessPolicy",
-        "InvalidParameterException",
-        (found is None, f"The policyArn parameter format is not valid: {policy}", "policyArn"),
-        (
-            found is not None and found[1].startswith("AmazonEKS") and short not in _POLICIES,
-            f"The specified policyArn {policy} does not exist.",
-            "policyArn",
-        ),
-        (
-            scope.get("type") not in {"cluster", "namespace"},
-            f"The access scope type {scope.get('type')} is not valid",
-            "accessScope",
-        ),
-        (
-            scope.get("type") == "namespace" and not spaces,
-            "The access scope of type namespace must have namespaces",
-            "accessScope",
-        ),
-        (
-            scope.get("type") == "cluster" and spaces,
-            "The access scope of type cluster cannot have namespaces",
-            "accessScope",
         ),
     )

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
-from local.refusals.documents import parse
-from local.refusals.limits import first_about, first_of, limit
+from local.refusals.limits import first_of, limit
 from local.refusals.refusal import Refusal, Wanted
 
 _SNS = "https://docs.aws.amazon.com/sns/latest/"
@@ -68,57 +65,3 @@ def endpoint_of_a_protocol(wanted: Wanted) -> Iterator[Refusal]:
             "endpoint",
         ),
     )
-
-
-@limit(
-    "sns/topicSubscription:TopicSubscription",
-    source=f"{_SNS}dg/subscription-filter-policy-constraints.html",
-)
-def size_of_a_filter(wanted: Wanted) -> Iterator[Refusal]:
-    """150 combinations, numbers of a billion; attributes of a message have nothing below them."""
-    given = wanted.inputs.get("filterPolicy")
-    pattern = (parse(given) if given else {}) or {}
-    by_attribute = wanted.inputs.get("filterPolicyScope", "MessageAttributes") != "MessageBody"
-    nested = [key for key, value in pattern.items() if isinstance(value, dict)]
-    yield from first_about(
-        "Subscribe",
-        "InvalidParameter",
-        "filterPolicy",
-        (
-            by_attribute and nested,
-            (
-                "Invalid parameter: FilterPolicy: Filter policy scope MessageAttributes does not "
-                "support nested filter policy"
-            ),
-        ),
-        (
-            math.prod(_counts(pattern)) > COMBINATIONS,
-            (
-                f"Invalid parameter: FilterPolicy: Filter policy is too complex: more than "
-                f"{COMBINATIONS} combinations"
-            ),
-        ),
-        (
-            any(abs(number) > LARGEST_NUMBER for number in _compared_numbers(pattern)),
-            "Invalid parameter: FilterPolicy: Value of a numeric match is out of range",
-        ),
-    )
-
-
-def _counts(pattern: Mapping[str, Any]) -> Iterator[int]:
-    for key, value in pattern.items():
-        if isinstance(value, dict):
-            yield from _counts(value)
-        elif isinstance(value, list) and key != "$or":
-            yield len(value)
-
-
-def _compared_numbers(value: Any) -> Iterator[float]:
-    """Yield the numbers that numeric matches compare with."""
-    for each in value if isinstance(value, list) else []:
-        yield from _compared_numbers(each)
-    for key, inside in value.items() if isinstance(value, dict) else ():
-        if key == "numeric" and isinstance(inside, list):
-            yield from (e for e in inside if isinstance(e, int | float))
-        else:
-            yield from _compared_numbers(inside)

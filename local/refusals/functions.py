@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from local.refusals.documents import parse
-from local.refusals.event_patterns import wrong_pattern
 from local.refusals.fields import values
-from local.refusals.limits import LAMBDA_QUOTAS, first_about, first_of, limit
+from local.refusals.limits import first_of, limit
 from local.refusals.principals import is_service
 from local.refusals.refusal import Refusal, Wanted
 
@@ -22,7 +19,6 @@ _GONE = frozenset(
         *("ruby2.5", "ruby2.7"),
     }
 )
-FILTERS = 5
 # A stream's settings: of no use, and refused, where a queue feeds the function.
 _OF_STREAMS = (
     *("bisectBatchOnFunctionError", "maximumRecordAgeInSeconds", "maximumRetryAttempts"),
@@ -40,40 +36,6 @@ def runtime_of_a_function(wanted: Wanted) -> Iterator[Refusal]:
         message += "updating AWS Lambda functions. We recommend you use a supported runtime while "
         message += "creating or updating functions."
         yield Refusal("CreateFunction", "InvalidParameterValueException", message, "runtime")
-
-
-# Lambda developer guide, "Lambda SnapStart": the runtimes that have it.
-_SNAPPED = re.compile(r"java(?:1[1-9]|[2-9]\d)|python3\.(?:1[2-9]|[2-9]\d)|dotnet(?:[89]|\d\d)")
-PLAIN_DISK_MB = 512
-
-
-@limit("lambda/function:Function", source=f"{_LAMBDA}dg/snapstart.html")
-def snapshot_of_a_function(wanted: Wanted) -> Iterator[Refusal]:
-    """Of the runtimes that have it, with neither a file system nor more of /tmp."""
-    inputs = wanted.inputs
-    if (inputs.get("snapStart") or {}).get("applyOn") != "PublishedVersions":
-        return
-    runtime = str(inputs.get("runtime") or "")
-    disk = (inputs.get("ephemeralStorage") or {}).get("size") or PLAIN_DISK_MB
-    yield from first_of(
-        "CreateFunction",
-        "InvalidParameterValueException",
-        (
-            _SNAPPED.fullmatch(runtime) is None,
-            f"{runtime or 'An image'} is not supported for SnapStart enabled functions.",
-            "snapStart",
-        ),
-        (
-            inputs.get("fileSystemConfig"),
-            "EFS is not supported for SnapStart enabled functions.",
-            "fileSystemConfig",
-        ),
-        (
-            int(disk) > PLAIN_DISK_MB,
-            f"Ephemeral storage of {disk} MB is not supported for SnapStart enabled functions.",
-            "ephemeralStorage",
-        ),
-    )
 
 
 @limit("lambda/function:Function", source=f"{_LAMBDA}api/API_LoggingConfig.html")
@@ -171,23 +133,3 @@ def principal_of_a_permission(wanted: Wanted) -> Iterator[Refusal]:
     if principal.endswith(".amazonaws.com") and not is_service(principal):
         message = "The provided principal was invalid. Please check the principal and try again."
         yield Refusal("AddPermission", "InvalidParameterValueException", message, "principal")
-
-
-@limit("lambda/eventSourceMapping:EventSourceMapping", source=LAMBDA_QUOTAS)
-def filters_of_a_mapping(wanted: Wanted) -> Iterator[Refusal]:
-    """Five, each a pattern as EventBridge's rules have it."""
-    filters = values(wanted.inputs, "filterCriteria.filters.*")
-    patterns = [parse(each.get("pattern") or "") for each in filters]
-    yield from first_about(
-        "CreateEventSourceMapping",
-        "InvalidParameterValueException",
-        "filterCriteria",
-        (
-            len(filters) > FILTERS,
-            f"FilterCriteria may have {FILTERS} filters, unless more were granted.",
-        ),
-        (
-            any(each is None or wrong_pattern(each) for each in patterns),
-            "Invalid filter pattern definition.",
-        ),
-    )

@@ -12,6 +12,7 @@ from local.refusals import (
     afterwards,
     calls,
     changing,
+    cloudformation,
     drawn,
     leaving,
     limits,
@@ -38,7 +39,7 @@ def refusals(wanted: Wanted) -> list[Refusal]:
     # What is of another type stops all else: nobody could judge it.
     found = [each for each in spelled if each.code == schema.MISTYPED]
     if not found:
-        asked = (limits.refusals, afterwards.refusals, calls.refusals)
+        asked = (limits.refusals, afterwards.refusals, calls.refusals, cloudformation.refusals)
         found = spelled + [each for oracle in asked for each in _answers(oracle, wanted)]
     return [replace(each, resource=wanted.name) for each in found]
 

@@ -140,15 +140,3 @@ def name_of_a_zone_or_record(wanted: Wanted) -> Iterator[Refusal]:
         wrong = "UnsupportedCharacter (Value contains unsupported characters)"
     if wrong:
         yield Refusal(operation, code, f"FATAL problem: {wrong} encountered with '{name}'", "name")
-
-
-@limit(
-    "secretsmanager/secret:Secret",
-    source="https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_ReplicateSecretToRegions.html",
-)
-def replicas_of_a_secret(wanted: Wanted) -> Iterator[Refusal]:
-    """One in a region."""
-    regions = [str(each.get("region")) for each in wanted.inputs.get("replicas") or ()]
-    if len(set(regions)) < len(regions):
-        message = "The request contains a region more than once."
-        yield Refusal("CreateSecret", "InvalidParameterException", message, "replicas")

@@ -275,22 +275,3 @@ def names_inside_a_vpc(everything: Sequence[Wanted]) -> Iterator[Refusal]:
             message += f"VPC attributes set to true for {vpc.name}"
             at = "privateDnsEnabled"
             yield about(each, "CreateVpcEndpoint", "InvalidParameter", message, at)
-
-
-@limit(
-    "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html"
-)
-def dead_letters_that_are_taken(everything: Sequence[Wanted]) -> Iterator[Refusal]:
-    """A dead-letter queue says which queues may send it theirs."""
-    queues = resources_by_name(everything, "sqs/queue:Queue")
-    for each in of(everything, "sqs/queue:Queue"):
-        policy = parse(each.inputs.get("redrivePolicy") or {}) or {}
-        target = queues.get(str(policy.get("deadLetterTargetArn")).rpartition(":")[2])
-        said = parse((target.inputs.get("redriveAllowPolicy") if target else None) or {}) or {}
-        sources = [str(arn).rpartition(":")[2] for arn in as_list(said.get("sourceQueueArns"))]
-        permission = said.get("redrivePermission")
-        denied = permission == "denyAll"
-        if denied or (permission == "byQueue" and each.inputs.get("name") not in sources):
-            message = f"The dead letter queue's redriveAllowPolicy ({permission}) does not allow "
-            message += f"{each.inputs.get('name')} as a source"
-            yield about(each, "CreateQueue", "InvalidParameterValue", message, "redrivePolicy")

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from local.refusals.instances import runs
-from local.refusals.limits import first_of, limit
 from local.refusals.node_templates import node_groups_with_templates
 from local.refusals.pairs import minor, versions_of_clusters
 from local.refusals.refusal import Refusal, Wanted
@@ -23,30 +22,6 @@ def _gone(inputs: Mapping[str, Any], version: str) -> str:
     if image.startswith("AL2_") and minor(version) > LAST_OF_AL2:
         return f"amiType {image} is not supported for Kubernetes version {version}"
     return ""
-
-
-@limit("eks/nodeGroup:NodeGroup", source=f"{_EKS}eks-ami-deprecation-faqs.html")
-def image_and_release_of_a_node_group(wanted: Wanted) -> Iterator[Refusal]:
-    """An image that its Kubernetes has, and a release of that Kubernetes."""
-    inputs = wanted.inputs
-    version, release = str(inputs.get("version") or ""), str(inputs.get("releaseVersion") or "")
-    gone = _gone(inputs, version)
-    # Bottlerocket's releases have numbers of their own.
-    of_kubernetes = not str(inputs.get("amiType") or "").startswith("BOTTLEROCKET")
-    yield from first_of(
-        "CreateNodegroup",
-        "InvalidParameterException",
-        (gone, gone, "amiType"),
-        (
-            version and release and of_kubernetes and not _is_release_of(release, version),
-            f"Requested release version {release} is not valid for kubernetes version {version}.",
-            "releaseVersion",
-        ),
-    )
-
-
-def _is_release_of(release: str, version: str) -> bool:
-    return release.startswith((f"{version}.", f"{version}-"))
 
 
 @together(f"{_EKS}launch-templates.html")

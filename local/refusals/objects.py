@@ -8,8 +8,6 @@ from local.refusals.limits import first_about, limit
 from local.refusals.refusal import Refusal, Wanted
 
 _S3 = "https://docs.aws.amazon.com/AmazonS3/latest/"
-# Bytes of an object's own metadata, names and values.
-METADATA_BYTES = 2048
 _PUT = "PutBucketLifecycleConfiguration"
 _MALFORMED = "The XML you provided was not well-formed or did not validate"
 RULES = 1000
@@ -17,21 +15,6 @@ _ACTIONS = (
     *("abortIncompleteMultipartUpload", "expiration", "noncurrentVersionExpiration"),
     *("noncurrentVersionTransitions", "transitions"),
 )
-
-
-@limit("s3/bucketObjectv2:BucketObjectv2", source=f"{_S3}userguide/UsingMetadata.html")
-def metadata_of_an_object(wanted: Wanted) -> Iterator[Refusal]:
-    """2 KB, names in lower case."""
-    told = wanted.inputs.get("metadata") or {}
-    size = sum(len(f"{key}{value}".encode()) for key, value in told.items())
-    if size > METADATA_BYTES:
-        message = "Your metadata headers exceed the maximum allowed metadata size"
-        yield Refusal("PutObject", "MetadataTooLarge", message, "metadata")
-    upper = [key for key in told if key != key.lower()]
-    if upper:
-        # The provider's own, before any call.
-        message = f"Metadata must be lowercase only. Offending key: {upper[0]}"
-        yield Refusal("PutObject", "Invalid Attribute Value", message, "metadata")
 
 
 @limit(

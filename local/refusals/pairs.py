@@ -133,15 +133,3 @@ def versions_of_clusters(everything: Sequence[Wanted]) -> dict[str, str]:
     """Return each cluster's version of Kubernetes by its name; empty where it says none."""
     clusters = resources_by_name(everything, "eks/cluster:Cluster")
     return {name: str(each.inputs.get("version") or "") for name, each in clusters.items()}
-
-
-@limit("https://docs.aws.amazon.com/eks/latest/userguide/update-managed-node-group.html")
-def versions_of_node_groups(everything: Sequence[Wanted]) -> Iterator[Refusal]:
-    """Nodes are no newer than their cluster, and three minor versions older at most."""
-    versions = versions_of_clusters(everything)
-    for each in of(everything, "eks/nodeGroup:NodeGroup"):
-        own, version = versions.get(str(each.inputs.get("clusterName"))), each.inputs.get("version")
-        if own and version and not 0 <= minor(own) - minor(str(version)) <= OLDER:
-            message = f"Nodegroup Kubernetes version {version} should be equal to the Cluster "
-            message += f"kubernetes version {own} or NodegroupVersion should be lower"
-            yield about(each, "CreateNodegroup", "InvalidParameterException", message, "version")

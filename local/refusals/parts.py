@@ -33,20 +33,6 @@ def what_a_rule_waits_for(wanted: Wanted) -> Iterator[Refusal]:
         yield Refusal("PutRule", "ValidationException", message, "eventPattern")
 
 
-@limit("sns/topic:Topic", source="https://docs.aws.amazon.com/sns/latest/api/API_CreateTopic.html")
-def ending_of_a_fifo_topic(wanted: Wanted) -> Iterator[Refusal]:
-    """.fifo, and no other topic's."""
-    fifo = bool(wanted.inputs.get("fifoTopic"))
-    if fifo != str(wanted.inputs.get("name") or "").endswith(".fifo"):
-        message = "Invalid parameter: Fifo Topic names must end with .fifo"
-        yield Refusal("CreateTopic", "InvalidParameter", message, "name")
-    if wanted.inputs.get("contentBasedDeduplication") and not fifo:
-        # The provider's own, before any call.
-        message = "content-based deduplication can only be set for FIFO topics"
-        at = "contentBasedDeduplication"
-        yield Refusal("CreateTopic", "Invalid Attribute Combination", message, at)
-
-
 @limit("eks/cluster:Cluster", source=f"{_EKS}API_VpcConfigRequest.html")
 def network_of_a_cluster(wanted: Wanted) -> Iterator[Refusal]:
     """Two subnets, four groups, and one way at least to the API server."""

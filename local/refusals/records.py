@@ -29,23 +29,4 @@ def records_inside_their_zone(everything: Sequence[Wanted]) -> Iterator[Refusal]
             yield about(each, "ChangeResourceRecordSets", code, message, "name")
 
 
-@limit(f"{_DNS}DeveloperGuide/routing-policy.html")
-def policies_of_one_name(everything: Sequence[Wanted]) -> Iterator[Refusal]:
-    """Records of one name and type have one routing policy between them, or none and no others."""
-    seen: dict[tuple[str, str, str], str] = {}
-    for each in of(everything, _RECORD):
-        name, kind = _plain(each.inputs.get("name")), str(each.inputs.get("type"))
-        policy = _policy(each)
-        if seen.setdefault((str(each.inputs.get("zoneId")), name, kind), policy) != policy:
-            message = f"RRSet with DNS name {name}., type {kind} cannot be created as a record of "
-            message += "the same name and type exists with another routing policy."
-            code = "InvalidChangeBatch"
-            yield about(each, "ChangeResourceRecordSets", code, message, "setIdentifier")
-
-
-def _policy(record: Wanted) -> str:
-    given = (key for key, value in record.inputs.items() if value and "RoutingPolic" in key)
-    return next(given, "simple")
-
-
 _ZONE, _RECORD = "route53/zone:Zone", "route53/record:Record"

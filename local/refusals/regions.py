@@ -6,7 +6,7 @@ import functools
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import botocore.session
 
@@ -15,135 +15,28 @@ from local.refusals.fields import values
 from local.refusals.limits import EVERY_TYPE
 from local.refusals.limits import limit as of_one
 from local.refusals.refusal import Refusal, Wanted
-from local.refusals.together import about, limit
+from local.refusals.together import TABLE, about, limit, of
 
 _REGION = re.compile(r"[a-z]{2}(?:-[a-z]+)+-\d")
-
-
-@dataclass(frozen=True, slots=True)
-class RegionalInput:
-    """An input that must be of the region it is made in, and how AWS refuses another."""
-
-    path: str
-    operation: str
-    code: str
-    message: str
-
-
-LOCAL: Mapping[str, tuple[RegionalInput, ...]] = {
-    "aws:cloudwatch/metricAlarm:MetricAlarm": tuple(
-        RegionalInput(
-            f"{kind}.*",
-            "PutMetricAlarm",
-            "ValidationError",
-            "Invalid region {0} specified. Only {1} is supported.",
-        )
-        for kind in ("alarmActions", "insufficientDataActions", "okActions")
-    ),
-    "aws:cloudwatch/eventTarget:EventTarget": (
-        RegionalInput(
-            "deadLetterConfig.arn",
-            "PutTargets",
-            "ValidationException",
-            "Parameter DeadLetterConfig.Arn is not valid: it is in {0}, and the rule in {1}.",
-        ),
-    ),
-    "aws:cloudwatch/logGroup:LogGroup": (
-        RegionalInput(
-            "kmsKeyId",
-            "CreateLogGroup",
-            "InvalidParameterException",
-            "The specified KMS key is in {0}, and the log group in {1}.",
-        ),
-    ),
-    "aws:ec2/subnet:Subnet": (
-        RegionalInput(
-            "availabilityZone",
-            "CreateSubnet",
-            "InvalidParameterValue",
-            "Value for parameter availabilityZone is invalid: it is of {0}, and not of {1}.",
-        ),
-    ),
-    "aws:ec2/vpcEndpoint:VpcEndpoint": (
-        RegionalInput(
-            "serviceName",
-            "CreateVpcEndpoint",
-            "InvalidServiceName",
-            "The Vpc Endpoint Service of {0} does not exist in {1}",
-        ),
-    ),
-    "aws:eks/cluster:Cluster": (
-        RegionalInput(
-            "encryptionConfig.provider.keyArn",
-            "CreateCluster",
-            "InvalidParameterException",
-            "The KMS key is in {0}, and must be in the cluster's region, {1}.",
-        ),
-    ),
-    "aws:lambda/eventSourceMapping:EventSourceMapping": (
-        RegionalInput(
-            "eventSourceArn",
-            "CreateEventSourceMapping",
-            "InvalidParameterValueException",
-            "The event source is in {0}, and the function in {1}.",
-        ),
-    ),
-    "aws:lambda/function:Function": (
-        RegionalInput(
-            "layers.*",
-            "CreateFunction",
-            "InvalidParameterValueException",
-            "The layer is in {0}, and the function in {1}.",
-        ),
-        RegionalInput(
-            "kmsKeyArn",
-            "CreateFunction",
-            "InvalidParameterValueException",
-            "The KMS key is in {0}, and the function in {1}.",
-        ),
-        RegionalInput(
-            "deadLetterConfig.targetArn",
-            "CreateFunction",
-            "InvalidParameterValueException",
-            "The dead letter target is in {0}, and the function in {1}.",
-        ),
-    ),
-    "aws:lb/listener:Listener": (
-        RegionalInput(
-            "certificateArn",
-            "CreateListener",
-            "CertificateNotFound",
-            "The certificate is in {0}, and the listener in {1}.",
-        ),
-    ),
-    "aws:sqs/queue:Queue": (
-        RegionalInput(
-            "redrivePolicy",
-            "CreateQueue",
-            "InvalidParameterValue",
-            "Dead letter target is in {0}, and must be in the queue's region, {1}.",
-        ),
-    ),
-}
 
 
 @limit("https://docs.aws.amazon.com/general/latest/gr/rande.html")
 def one_region(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """The region that most of a program's own inputs name; with as many of two, nobody knows."""
     named = [
-        (each, rule, region)
-        for each in everything
-        for rule in LOCAL.get(each.type, ())
-        for region in _regions(each, rule.path)
+        (each, row, region)
+        for row in TABLE["region"]
+        for each in of(everything, row["type"])
+        for region in _regions(each, row["at"])
     ]
     own = _most_common(named)
-    for each, rule, region in named:
+    for each, row, region in named:
         if own and region != own:
-            message = rule.message.format(region, own)
-            yield about(each, rule.operation, rule.code, message, rule.path.partition(".")[0])
+            message, at = row["says"].format(region, own), row["at"].partition(".")[0]
+            yield about(each, row["operation"], row["code"], message, at)
 
 
-def _most_common(named: Sequence[tuple[Wanted, RegionalInput, str]]) -> str:
+def _most_common(named: Sequence[tuple[Wanted, Mapping[str, Any], str]]) -> str:
     most = Counter(region for *_, region in named).most_common(2)
     tied = len(most) == 2 and most[0][1] == most[1][1]
     return "" if not most or tied else most[0][0]

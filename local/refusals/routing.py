@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from local.refusals.cidrs import is_within, network
-from local.refusals.inline import rules
 from local.refusals.refusal import Refusal, Wanted
 from local.refusals.together import about, limit, of
 
 _VPC = "https://docs.aws.amazon.com/vpc/latest/userguide/"
 NAT_GATEWAYS_PER_ZONE = 5
-RULES_PER_GROUP = 60
 
 
 def _vpcs_of_subnets(everything: Sequence[Wanted]) -> dict[str, str]:
@@ -80,20 +78,3 @@ def routes_beside_the_local_one(everything: Sequence[Wanted]) -> Iterator[Refusa
 
 
 _ELSEWHERE = ("transitGatewayId", "vpcPeeringConnectionId", "egressOnlyGatewayId")
-
-
-@limit(f"{_VPC}amazon-vpc-limits.html")
-def rules_that_a_group_brings(everything: Sequence[Wanted]) -> Iterator[Refusal]:
-    """Sixty in each direction, one for each source, those of its own and those beside it."""
-    counts: dict[tuple[str, str], int] = defaultdict(int)
-    for way, key in (("Ingress", "ingress"), ("Egress", "egress")):
-        token = f"vpc/securityGroup{way}Rule:SecurityGroup{way}Rule"
-        for each in of(everything, token):
-            counts[str(each.inputs.get("securityGroupId")), way] += 1
-        for each in of(everything, "ec2/securityGroup:SecurityGroup"):
-            brought = sum(len(list(rules(rule))) for rule in each.inputs.get(key) or ())
-            # Of those that stand alone `counts_on_one_parent` says it.
-            if brought and counts[each.name, way] + brought > RULES_PER_GROUP:
-                message = "The maximum number of rules per security group has been reached."
-                code = "RulesPerSecurityGroupLimitExceeded"
-                yield about(each, f"AuthorizeSecurityGroup{way}", code, message, key)

@@ -24,15 +24,6 @@ _READ_ONLY = re.compile(r"(get|describe|list)[A-Z]\w*")
 _PLACEHOLDER = re.compile(r"<([^<>\s]+)>")
 
 
-@limit("cloudwatch/eventRule:EventRule", source=f"{_EVENTS}APIReference/API_PutRule.html")
-def bus_of_a_schedule(wanted: Wanted) -> Iterator[Refusal]:
-    """Only the default bus has a clock."""
-    bus = str(wanted.inputs.get("eventBusName") or "default")
-    if wanted.inputs.get("scheduleExpression") and bus.rpartition("/")[2] != "default":
-        message = "ScheduleExpression is supported only on the default event bus."
-        yield Refusal("PutRule", "ValidationException", message, "scheduleExpression")
-
-
 @limit("cloudwatch/eventTarget:EventTarget", source=f"{_EVENTS}APIReference/API_Target.html")
 def queue_and_template_of_a_target(wanted: Wanted) -> Iterator[Refusal]:
     """A FIFO queue with a group of messages; a template of the paths that are named."""

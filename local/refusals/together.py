@@ -6,18 +6,18 @@ and names the one that goes too far.
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from local.refusals.cidrs import is_within, network
-from local.refusals.counts import BROUGHT, COUNTED
 from local.refusals.documents import INLINE_POLICY, without_whitespace
 from local.refusals.fields import values
 from local.refusals.limits import IAM_QUOTAS, LAMBDA_QUOTAS
 from local.refusals.networks import protocol
-from local.refusals.once import UNIQUE
 from local.refusals.refusal import Refusal, Wanted
 
 Finder = Callable[[Sequence[Wanted]], Iterator[Refusal]]
@@ -25,7 +25,6 @@ Finder = Callable[[Sequence[Wanted]], Iterator[Refusal]]
 # account has fewer and may reserve none, which preflight says before anything is made.
 CONCURRENCY = 1000
 UNRESERVED_LEAST = 100
-_IPV6_OF_A_VPC = ("assignGeneratedIpv6CidrBlock", "ipv6CidrBlock", "ipv6IpamPoolId")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +37,17 @@ class NeighbourLimit:
 
 
 LIMITS: list[NeighbourLimit] = []
+# What there is once, how many there may be, and what is of one region: a row each.
+TABLE: Mapping[str, list[Mapping[str, Any]]] = tomllib.loads(
+    Path(__file__).with_name("neighbours.toml").read_text()
+)
+# Which spellings are one name.
+_ALIKE: Mapping[str, Callable[[str], str]] = {
+    "": str,
+    "case": str.lower,
+    "dns": lambda name: name.rstrip(".").lower(),
+    "function": lambda name: name.rpartition(":function:")[2],
+}
 
 
 def limit(source: str) -> Callable[[Finder], Finder]:
@@ -78,42 +88,32 @@ def about(wanted: Wanted, operation: str, code: str, message: str, at: str = "")
 )
 def names_that_exist(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """What bears a name is there once."""
-    for token, rule in UNIQUE.items():
+    for row in TABLE["once"]:
         seen: set[tuple[str, ...]] = set()
-        for each in of(everything, token):
-            given = {name: next(iter(values(each.inputs, name)), "") or "" for name in rule.by}
-            if any(not value for name, value in given.items() if name not in rule.optional):
+        for each in of(everything, row["type"]):
+            given = {name: next(iter(values(each.inputs, name)), "") or "" for name in row["by"]}
+            if any(
+                not value for name, value in given.items() if name not in row.get("optional", ())
+            ):
                 continue
             key = tuple(str(value) for value in given.values())
-            compared = tuple(map(rule.alike, key))
+            compared = tuple(map(_ALIKE[row.get("alike", "")], key))
             if compared in seen:
-                yield about(each, rule.operation, rule.code, rule.message.format(*key), rule.by[-1])
+                said, at = row["says"].format(*key), row["by"][-1]
+                yield about(each, row["operation"], row["code"], said, at)
             seen.add(compared)
 
 
-@limit("the source of each line of COUNTED")
+@limit("the source of each row")
 def counts_on_one_parent(everything: Sequence[Wanted]) -> Iterator[Refusal]:
-    """So many rules, listeners, hooks, targets and policies, those a parent brings among them."""
-    for rule in COUNTED:
-        brought = _brought(rule.of.token, everything)
-        counts = Counter(brought)
-        for each in of(everything, rule.of.token):
-            parent = str(each.inputs.get(rule.parent) or "default")
+    """So many rules, listeners, hooks, targets and policies."""
+    for row in TABLE["most"]:
+        counts: Counter[str] = Counter()
+        for each in of(everything, row["type"]):
+            parent = str(each.inputs.get(row["parent"]) or "default")
             counts[parent] += 1
-            # What brings too many by itself is refused by itself.
-            if counts[parent] == max(rule.most, brought[parent]) + 1:
-                yield about(each, rule.of.operation, rule.of.code, rule.message, rule.parent)
-
-
-def _brought(token: str, everything: Sequence[Wanted]) -> Counter[str]:
-    """Return how many of a type each parent has within itself, by the name others call it."""
-    parent, named, listed = BROUGHT.get(token, ("", None, ""))
-    return Counter(
-        {
-            str(each.inputs.get(named) if named else each.name): len(each.inputs.get(listed) or ())
-            for each in of(everything, parent)
-        }
-    )
+            if counts[parent] == row["most"] + 1:
+                yield about(each, row["operation"], row["code"], row["says"], row["parent"])
 
 
 @limit(IAM_QUOTAS)
@@ -189,41 +189,6 @@ def subnets_of_a_vpc(everything: Sequence[Wanted]) -> Iterator[Refusal]:
             message = f"The CIDR '{block}' conflicts with another subnet"
             yield about(each, "CreateSubnet", "InvalidSubnet.Conflict", message, "cidrBlock")
         by_vpc[vpc].append(block)
-
-
-@limit("https://docs.aws.amazon.com/vpc/latest/userguide/subnet-sizing.html#subnet-sizing-ipv6")
-def ipv6_of_a_vpc(everything: Sequence[Wanted]) -> Iterator[Refusal]:
-    """A subnet has IPv6 addresses where its VPC has."""
-    without = {
-        each.name
-        for each in of(everything, "ec2/vpc:Vpc")
-        if not any(each.inputs.get(key) for key in _IPV6_OF_A_VPC)
-    }
-    with_blocks = {
-        str(each.inputs.get("vpcId"))
-        for each in of(everything, "ec2/vpcIpv6CidrBlockAssociation:VpcIpv6CidrBlockAssociation")
-    }
-    for each in of(everything, "ec2/subnet:Subnet"):
-        block = each.inputs.get("ipv6CidrBlock")
-        if block and str(each.inputs.get("vpcId")) in without - with_blocks:
-            message = f"The CIDR '{block}' is invalid."
-            yield about(each, "CreateSubnet", "InvalidSubnet.Range", message, "ipv6CidrBlock")
-
-
-@limit("https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html")
-def subnets_of_a_cluster(everything: Sequence[Wanted]) -> Iterator[Refusal]:
-    """None has IPv6 addresses alone."""
-    native = {each.name for each in of(everything, "ec2/subnet:Subnet") if _is_native(each)}
-    for each in of(everything, "eks/cluster:Cluster"):
-        for subnet in (each.inputs.get("vpcConfig") or {}).get("subnetIds") or ():
-            if subnet in native:
-                message = f"Subnet {subnet} is IPv6 only, which is not supported"
-                code = "InvalidParameterException"
-                yield about(each, "CreateCluster", code, message, "vpcConfig")
-
-
-def _is_native(subnet: Wanted) -> bool:
-    return str(subnet.inputs.get("ipv6Native")).lower() == "true"
 
 
 @limit("https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html")

@@ -102,21 +102,6 @@ REFUSED: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
         {**ENTERED, "type": "FARGATE_LINUX", "userName": "x"},
         "InvalidParameterException",
     ),
-    "an association: policy": (
-        ASSOCIATION,
-        {**ASSOCIATED, "policyArn": "arn:aws:iam::aws:policy/AdministratorAccess"},
-        "InvalidParameterException",
-    ),
-    "an association: ns none": (
-        ASSOCIATION,
-        {**ASSOCIATED, "accessScope": {"type": "namespace"}},
-        "InvalidParameterException",
-    ),
-    "an association: cluster ns": (
-        ASSOCIATION,
-        {**ASSOCIATED, "accessScope": {"type": "cluster", "namespaces": ["a"]}},
-        "InvalidParameterException",
-    ),
     "a group: no template": (GROUPS, SCALING, "ValidationError"),
     "a group: lifetime": (GROUPS, {**LAUNCHING, "maxInstanceLifetime": 3600}, "ValidationError"),
     "a group: term": (GROUPS, {**LAUNCHING, "terminationPolicies": ["Newest"]}, "ValidationError"),

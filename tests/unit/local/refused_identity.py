@@ -90,16 +90,6 @@ REFUSED: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
         role(managedPolicyArns=policies(11)),
         "LimitExceeded",
     ),
-    "a role whose own policy has no effect": (
-        ROLES,
-        role(inlinePolicies=[{"name": "p", "policy": policy([{**READS, "Effect": "allow"}])}]),
-        MALFORMED,
-    ),
-    "a role whose own policy is cut short": (
-        ROLES,
-        role(inlinePolicies=[{"name": "p", "policy": "{"}]),
-        MALFORMED,
-    ),
     **{
         f"a secret's policy with {what}": (SECRET, on_a_secret(**changed), SYNTAX)
         for what, changed in (

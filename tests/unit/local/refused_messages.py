@@ -116,11 +116,6 @@ REFUSED: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
         {**SUBSCRIBED, "protocol": "lambda", "endpoint": "tick"},
         "InvalidParameter",
     ),
-    "a subscription: filter": (
-        SUBSCRIPTION,
-        {**SUBSCRIBED, "protocol": "sqs", "endpoint": QUEUE, "filterPolicy": "{"},
-        "InvalidParameter",
-    ),
     "a topic: policy json": (TOPIC_POLICY, {"arn": TOPIC_ARN, "policy": "{"}, "InvalidParameter"),
     "a rule: pattern json": (
         RULE_TYPE,

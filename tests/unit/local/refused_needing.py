@@ -7,15 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.unit.local.aws_inputs import (
-    LISTENING,
     SUBSCRIBED,
     SUBSCRIPTION,
     TABLES,
-    TARGETS,
-    without,
 )
 from tests.unit.local.refused_schema import REPORTS, SPARK
-from tests.unit.local.seeded_inputs import FUNCTION, LAMBDA, TABLE, TARGET_GROUP, TEMPLATE, template
+from tests.unit.local.seeded_inputs import TABLE, TEMPLATE, template
 
 LISTENER, KEY, QUEUE = "lb/listener:Listener", "kms/key:Key", "sqs/queue:Queue"
 ALLOWED, TOPIC = "sqs/redriveAllowPolicy:RedriveAllowPolicy", "sns/topic:Topic"
@@ -53,82 +50,6 @@ def drawn(kind: str = "metric", **properties: Any) -> Mapping[str, Any]:
 
 
 REFUSED: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
-    "a view of a stream that is off": (
-        TABLES,
-        {**TABLE, "streamViewType": "NEW_IMAGE"},
-        "ValidationException",
-    ),
-    "a slow start of TCP": (TARGETS, {**TARGET_GROUP, "slowStart": 60}, "ValidationError"),
-    "an idle time of UDP": (
-        LISTENER,
-        {**LISTENING, "protocol": "UDP", "tcpIdleTimeoutSeconds": 60},
-        "ValidationError",
-    ),
-    "a symmetric key that signs": (KEY, {"keyUsage": "SIGN_VERIFY"}, "ValidationException"),
-    "a period of no rotation": (KEY, {"rotationPeriodInDays": 180}, "ValidationException"),
-    "a function of no code": (LAMBDA, without(FUNCTION, "code"), PARAMETER),
-    "cores without threads": (
-        TEMPLATE,
-        template(cpuOptions={"coreCount": 2}),
-        "InvalidParameterCombination",
-    ),
-    "a subnet of IPv6 alone with a block of IPv4": (
-        SUBNET,
-        {**PLACED, "cidrBlock": "10.0.0.0/24", "ipv6Native": True},
-        "InvalidParameterCombination",
-    ),
-    "a scope of no filter": (
-        SUBSCRIPTION,
-        {**SUBSCRIBED, "filterPolicyScope": "MessageBody"},
-        "InvalidParameter",
-    ),
-    "a permission that there is not": (ALLOWED, allowing(redrivePermission="some"), VALUE),
-    "sources where all may": (
-        ALLOWED,
-        allowing(redrivePermission="allowAll", sourceQueueArns=[SOURCE]),
-        VALUE,
-    ),
-    "sources that are none": (ALLOWED, allowing(redrivePermission="byQueue"), VALUE),
-    "eleven sources": (
-        ALLOWED,
-        allowing(redrivePermission="byQueue", sourceQueueArns=[SOURCE] * 11),
-        VALUE,
-    ),
-    "retries beyond a hundred": (TOPIC, retried(numRetries=101), "InvalidParameter"),
-    "delays that fall": (
-        TOPIC,
-        retried(minDelayTarget=20, maxDelayTarget=2),
-        "InvalidParameter",
-    ),
-    "a filter of no list": (
-        SUBSCRIPTION,
-        {**SUBSCRIBED, "filterPolicy": json.dumps({"a": "b"})},
-        "InvalidParameter",
-    ),
-    "a worker of three vCPUs": (SPARK, working(cpu="3 vCPU", memory="8 GB"), "ValidationException"),
-    "a worker of too little memory": (
-        SPARK,
-        working(cpu="4 vCPU", memory="5 GB"),
-        "ValidationException",
-    ),
-    "a worker between two steps": (
-        SPARK,
-        working(cpu="8 vCPU", memory="18 GB"),
-        "ValidationException",
-    ),
-    "a worker of another engine": (
-        SPARK,
-        working("TezTask", cpu="4 vCPU", memory="16 GB"),
-        "ValidationException",
-    ),
-    "more at first than ever": (
-        SPARK,
-        {
-            **working(count=9, cpu="4 vCPU", memory="16 GB"),
-            "maximumCapacity": {"cpu": "16 vCPU", "memory": "64 GB"},
-        },
-        "ValidationException",
-    ),
     "a graph of 45 seconds": (DASHBOARD, drawn(period=45), BODY),
     "a graph of an odd name": (DASHBOARD, drawn(metrics=[["AWS/SQS", "Age", "QueueName"]]), BODY),
     "a graph's middle axis": (DASHBOARD, drawn(yAxis={"middle": {"min": 0}}), BODY),

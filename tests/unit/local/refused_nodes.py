@@ -13,7 +13,6 @@ from tests.unit.local.aws_inputs import (
     DETAILS,
     GROUPS,
     KEPT,
-    LAUNCHING,
     OF_NODES,
     RULE_OF_SNAPSHOTS,
     SNAPSHOTS,
@@ -22,11 +21,8 @@ from tests.unit.local.refused_watching import PARAMETER, POD, PODS
 from tests.unit.local.seeded_inputs import FUNCTION, LAMBDA, SCALING, TEMPLATE, template
 from tests.unit.local.test_refused_parts import (
     CLUSTER,
-    ENTERED,
-    ENTRY,
     KUBERNETES,
     NODE_GROUP,
-    QUEUE,
 )
 
 GROUP, SUBNET = "sg-0123456789abcdef0", "subnet-0123456789abcdef0"
@@ -100,71 +96,7 @@ def reserved(preference: str) -> Mapping[str, Any]:
 
 DRIVER = "aws-ebs-csi-driver"
 REFUSED: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
-    "an interface's subnet by name": (
-        TEMPLATE,
-        interface(subnetId="private"),
-        "InvalidSubnetID.Malformed",
-    ),
-    "an interface's group by name": (
-        TEMPLATE,
-        interface(securityGroups=["nodes"]),
-        "InvalidGroupId.Malformed",
-    ),
-    "an interface of six groups": (
-        TEMPLATE,
-        interface(securityGroups=[f"{GROUP[:-1]}{n}" for n in range(6)]),
-        "SecurityGroupsPerInterfaceLimitExceeded",
-    ),
-    "an interface's id": (
-        TEMPLATE,
-        interface(networkInterfaceId="nic"),
-        "InvalidNetworkInterfaceID.Malformed",
-    ),
-    "an interface's address": (TEMPLATE, interface(privateIpAddress="10.0.0.300"), VALUE),
-    "two interfaces in one place": (
-        TEMPLATE,
-        launching({"deviceIndex": 0}, {"deviceIndex": 0}),
-        TOGETHER,
-    ),
-    "a public address for one of two interfaces": (
-        TEMPLATE,
-        launching({"deviceIndex": 0, "associatePublicIpAddress": "true"}, {"deviceIndex": 1}),
-        TOGETHER,
-    ),
-    "addresses and prefixes by their number": (
-        TEMPLATE,
-        interface(ipv4AddressCount=2, ipv4PrefixCount=1),
-        TOGETHER,
-    ),
-    **{
-        f"an interface that exists, with {key}": (
-            TEMPLATE,
-            launching({**NETWORK_INTERFACE, key: value}),
-            TOGETHER,
-        )
-        for key, value in (
-            *(("subnetId", SUBNET), ("securityGroups", [GROUP])),
-            ("associatePublicIpAddress", "true"),
-        )
-    },
     **{f"tags of a {kind} at launch": (TEMPLATE, tagged(kind), VALUE) for kind in ("vpc", "disk")},
-    "a reservation that is none and one": (TEMPLATE, reserved("none"), TOGETHER),
-    "more vCPUs at least than at most": (
-        TEMPLATE,
-        template(
-            instanceRequirements={"vcpuCount": {"min": 4, "max": 2}, "memoryMib": {"min": 1024}}
-        ),
-        VALUE,
-    ),
-    "a disk that is instance store as well": (
-        TEMPLATE,
-        template(
-            blockDeviceMappings=[
-                {"deviceName": "/dev/xvdb", "virtualName": "ephemeral0", "ebs": {"volumeSize": 8}}
-            ]
-        ),
-        TOGETHER,
-    ),
     **{
         f"an add-on {name} told {json.dumps(told)}": (ADDON, addon(name, told), PARAMETER)
         for name, told in (
@@ -177,18 +109,6 @@ REFUSED: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
         )
     },
     **{
-        f"an access policy {arn}": (ASSOCIATION, {**ASSOCIATED, "policyArn": arn}, PARAMETER)
-        for arn in (
-            f"{ACCESS}AmazonEKSViewerPolicy",
-            "arn:aws:iam::aws:policy/AmazonEKSClusterPolicy",
-        )
-    },
-    "an access policy on a namespace in capitals": (
-        ASSOCIATION,
-        {**ASSOCIATED, "accessScope": {"type": "namespace", "namespaces": ["Kafka_1"]}},
-        PARAMETER,
-    ),
-    **{
         f"services of a cluster in {block}": (CLUSTER, services(block), PARAMETER)
         for block in ("127.0.0.0/16", "192.0.2.0/24", "100.64.0.0/16", "172.16.0.0/11")
     },
@@ -199,49 +119,6 @@ REFUSED: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
         PARAMETER,
     ),
     "a type that EC2 does not have": (NODE_GROUP, nodes(instanceTypes=["m7i.hugest"]), PARAMETER),
-    "a taint's key with a space": (
-        NODE_GROUP,
-        nodes(taints=[{"key": "a b", "effect": "NO_SCHEDULE"}]),
-        PARAMETER,
-    ),
-    "a pod's namespace of 64 characters": (PODS, {**POD, "namespace": "n" * 64}, PARAMETER),
-    "a pod's namespace with a dot": (PODS, {**POD, "namespace": "a.b"}, PARAMETER),
-    "a pod's account of 254 characters": (PODS, {**POD, "serviceAccount": "s" * 254}, PARAMETER),
-    **{
-        f"an interface in a route by {key}": (
-            "ec2/route:Route",
-            {"routeTableId": "rtb-1", "destinationCidrBlock": "0.0.0.0/0", key: "way"},
-            code,
-        )
-        for key, code in (
-            ("networkInterfaceId", "InvalidNetworkInterfaceID.NotFound"),
-            ("transitGatewayId", "InvalidTransitGatewayID.NotFound"),
-            ("vpcEndpointId", "InvalidVpcEndpointId.NotFound"),
-            ("vpcPeeringConnectionId", "InvalidVpcPeeringConnectionID.NotFound"),
-        )
-    },
-    "a tag with a slash in the metadata": (TEMPLATE, shown("a/b"), VALUE),
-    "a type that EC2 does not have, in an override": (
-        GROUPS,
-        {**SCALING, "mixedInstancesPolicy": mixed("m7i.hugest")},
-        "ValidationError",
-    ),
-    "a hook's name with a space": (
-        GROUPS,
-        {**LAUNCHING, "initialLifecycleHooks": [{**HOOKED, "name": "a b"}]},
-        "ValidationError",
-    ),
-    "a hook that writes without a role": (
-        GROUPS,
-        {**LAUNCHING, "initialLifecycleHooks": [{**HOOKED, "notificationTargetArn": QUEUE}]},
-        "ValidationError",
-    ),
-    "a snapshot of a function of Node.js": (
-        LAMBDA,
-        {**FUNCTION, "runtime": "nodejs22.x", "snapStart": {"applyOn": "PublishedVersions"}},
-        "InvalidParameterValueException",
-    ),
-    "an entry with a group of no name": (ENTRY, {**ENTERED, "kubernetesGroups": [""]}, PARAMETER),
 }
 TAKEN: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "a tag in the metadata": (TEMPLATE, shown("a-b")),

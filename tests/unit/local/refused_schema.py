@@ -87,11 +87,6 @@ REFUSED: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
         },
         CONFLICT,
     ),
-    "a step beside the scale": (
-        "ec2/vpc:Vpc",
-        {"ipv6IpamPoolId": "ipam-pool-0123456789abcdef0", "ipv6NetmaskLength": 50},
-        INVALID,
-    ),
 }
 TAKEN: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "a grant: of one context": (GRANT, constrained(encryptionContextSubset={"a": "b"})),

@@ -9,13 +9,9 @@ from typing import Any
 from tests.unit.local.aws_inputs import (
     ADDED,
     ADDON,
-    BALANCED,
-    BALANCERS,
     EXPORTS,
     FORWARD,
-    GROUPS,
     ITEM,
-    LAUNCHING,
     LISTENING,
     OF_NODES,
     QUEUES,
@@ -44,7 +40,6 @@ from tests.unit.local.test_refused_parts import (
     QUEUE,
     ROLE_ARN,
     TERMINATING,
-    TOPIC,
     expiring,
 )
 
@@ -100,21 +95,6 @@ REFUSED: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
     "an empty set": (ITEM, item(n={"SS": []}), VALIDATION),
     "a set with one value twice": (ITEM, item(n={"SS": ["a", "a"]}), VALIDATION),
     "an empty set in a map": (ITEM, item(n={"M": {"a": {"NS": []}}}), VALIDATION),
-    "vCPUs of named types": (GROUPS, {**LAUNCHING, "desiredCapacityType": "vcpu"}, ERROR),
-    "a hook's target without a role": (
-        HOOK,
-        {**TERMINATING, "notificationTargetArn": QUEUE},
-        ERROR,
-    ),
-    "a hook's target that is a function": (
-        HOOK,
-        {
-            **TERMINATING,
-            "roleArn": ROLE_ARN,
-            "notificationTargetArn": "arn:aws:lambda:us-east-1:123456789012:function:x",
-        },
-        ERROR,
-    ),
     "a group of a VPC's own name": (
         SECURITY_GROUP,
         {"name": "default", "description": "d"},
@@ -177,33 +157,10 @@ REFUSED: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
         ERROR,
     ),
     "forwarded nowhere": (LISTENER, {**LISTENING, "defaultActions": [{"type": "forward"}]}, ERROR),
-    "logs into no bucket": (
-        BALANCERS,
-        {**BALANCED, "accessLogs": {"enabled": True, "bucket": ""}},
-        PARTS,
-    ),
     "a page without its slash": (
         TARGETS,
         {**TARGET_GROUP, "healthCheck": {"protocol": "HTTP", "path": "health"}},
         ERROR,
-    ),
-    "half-written objects by tag": (
-        LIFECYCLE,
-        expiring(
-            filter={"tag": {"key": "a", "value": "b"}},
-            abortIncompleteMultipartUpload={"daysAfterInitiation": 7},
-        ),
-        "InvalidRequest",
-    ),
-    "a filter of two kinds": (
-        LIFECYCLE,
-        expiring(filter={"tag": {"key": "a", "value": "b"}, "prefix": "x"}, expiration={"days": 3}),
-        "MalformedXML",
-    ),
-    "a standard topic without doubles": (
-        TOPIC,
-        {"name": "t", "contentBasedDeduplication": True},
-        "Invalid Attribute Combination",
     ),
     "a queue's own dead letters": (
         QUEUES,

@@ -13,11 +13,8 @@ from tests.unit.local.aws_inputs import (
     SCHEDULE,
     SCHEDULED,
     SUBSCRIBED,
-    SUBSCRIPTION,
     TABLES,
     TARGETED,
-    TOPIC_ARN,
-    without,
 )
 from tests.unit.local.seeded_inputs import (
     ALARM,
@@ -28,10 +25,8 @@ from tests.unit.local.seeded_inputs import (
 from tests.unit.local.test_refused_parts import (
     ALARM_TYPE,
     LIFECYCLE,
-    QUEUE,
     ROLE_ARN,
     RULE_TYPE,
-    TOPIC,
     expiring,
 )
 
@@ -110,12 +105,6 @@ def image(uri: str) -> Mapping[str, Any]:
 # A name -> the type, what is refused, with which code, and the nearest that is taken.
 Row = tuple[str, Mapping[str, Any], str, Mapping[str, Any]]
 ROWS: Mapping[str, Row] = {
-    "an image from elsewhere": (
-        LAMBDA,
-        image("docker.io/gate:1"),
-        "InvalidParameterValueException",
-        image(ECR),
-    ),
     "how a function was started, told to it": (
         LAMBDA,
         {**FUNCTION, "environment": {"variables": {"AWS_LAMBDA_INITIALIZATION_TYPE": "x"}}},
@@ -130,25 +119,6 @@ ROWS: Mapping[str, Row] = {
         redriven(DLQ),
         VALUE,
         redriven(DLQ.replace("12345", "012345678901")),
-    ),
-    "an archive of 366 days": (TOPIC, archived(366), PARAMETER, archived(365)),
-    "a replay of what no topic keeps": (
-        SUBSCRIPTION,
-        subscribed(replayPolicy="{}"),
-        PARAMETER,
-        subscribed(topic=f"{TOPIC_ARN}.fifo", endpoint=f"{QUEUE}.fifo", replayPolicy="{}"),
-    ),
-    "a standard topic's dead letters to a FIFO queue": (
-        SUBSCRIPTION,
-        subscribed(redrivePolicy=json.dumps({"deadLetterTargetArn": f"{QUEUE}.fifo"})),
-        PARAMETER,
-        subscribed(redrivePolicy=json.dumps({"deadLetterTargetArn": QUEUE})),
-    ),
-    "a filter of more than 256 KB": (
-        SUBSCRIPTION,
-        subscribed(filterPolicy=json.dumps({"a": ["x" * 262_144]})),
-        PARAMETER,
-        subscribed(filterPolicy=json.dumps({"a": ["x" * 262_000]})),
     ),
     "1,024 combinations of a pattern": (
         RULE_TYPE,
@@ -173,18 +143,6 @@ ROWS: Mapping[str, Row] = {
         told_by(**{"a.b": "$.detail"}),
         VALIDATION,
         told_by(a_b="$.detail"),
-    ),
-    "a metric of no namespace": (
-        ALARM_TYPE,
-        without(dict(watched()), "namespace"),
-        "MissingParameter",
-        watched(),
-    ),
-    "a namespace with an umlaut": (
-        ALARM_TYPE,
-        watched(namespace="Füllstand"),
-        ERROR,
-        watched(namespace="Kafka: disks/fill #1"),
     ),
     "a threshold that is no number": (
         ALARM_TYPE,
@@ -235,18 +193,6 @@ ROWS: Mapping[str, Row] = {
         {"name": "q", "tags": {"team": "a\nb"}},
         PARAMETER_OF_TAGS,
         {"name": "q", "tags": {"team": "a\u3000b"}},
-    ),
-    "an object for everybody": (
-        OBJECT,
-        put(acl="public-read"),
-        "AccessControlListNotSupported",
-        put(acl="bucket-owner-full-control"),
-    ),
-    "objects of less than nothing": (
-        LIFECYCLE,
-        of_sizes(objectSizeGreaterThan=-1),
-        "InvalidRequest",
-        of_sizes(objectSizeGreaterThan=0),
     ),
     "a bucket's rules that are none": (
         LIFECYCLE,

@@ -30,13 +30,11 @@ from tests.unit.local.seeded_inputs import (
     SCALING,
     TARGET_GROUP,
     TEMPLATE,
-    template,
 )
 from tests.unit.local.test_refused_parts import (
     CLUSTER,
     KUBERNETES,
     LISTENER,
-    NODE_GROUP,
 )
 
 SUBNET, ENDPOINT, ADDRESS = "ec2/subnet:Subnet", "ec2/vpcEndpoint:VpcEndpoint", "ec2/eip:Eip"
@@ -182,16 +180,6 @@ ROWS: Mapping[str, Row] = {
     ),
     "IPv6 through a NAT gateway": (ROUTE, to("::/0", "nat"), VALUE, to("64:ff9b::/96", "nat")),
     "a subnet of nothing": (SUBNET, subnet(), TOGETHER, subnet(cidrBlock="10.0.0.0/28")),
-    "a subnet of IPv6 alone with names by addresses": (
-        SUBNET,
-        subnet(
-            ipv6Native=True,
-            ipv6CidrBlock="2600:1f16:abc:de00::/64",
-            privateDnsHostnameTypeOnLaunch="ip-name",
-        ),
-        TOGETHER,
-        subnet(cidrBlock="10.0.0.0/24", privateDnsHostnameTypeOnLaunch="resource-name"),
-    ),
     "an address of EC2-Classic": (ADDRESS, {"domain": "standard"}, VALUE, {"domain": "vpc"}),
     "an endpoint inside a resolver alone, of a service without a gateway": (
         ENDPOINT,
@@ -205,65 +193,11 @@ ROWS: Mapping[str, Row] = {
         "InvalidServiceName",
         endpoint("execute-api"),
     ),
-    "one address in two subnets": (
-        BALANCERS,
-        addressed("eipalloc-1", "eipalloc-1"),
-        "InvalidConfigurationRequest",
-        addressed("eipalloc-1", "eipalloc-2"),
-    ),
-    "an address of IPv6 for a balancer of IPv4": (
-        BALANCERS,
-        mapped(ipv6Address="2600::1"),
-        ERROR,
-        {**mapped(ipv6Address="2600::1"), "ipAddressType": "dualstack"},
-    ),
     "clients' addresses of HTTP": (
         TARGETS,
         group("HTTP", preserveClientIp="true"),
         ERROR,
         group("TLS", preserveClientIp="true"),
-    ),
-    "HTTP sticky by address": (
-        TARGETS,
-        sticky("HTTP", "source_ip"),
-        ERROR,
-        sticky("TCP", "source_ip"),
-    ),
-    "TCP sticky as GENEVE is": (
-        TARGETS,
-        sticky("TCP", "source_ip_dest_ip"),
-        ERROR,
-        {**sticky("GENEVE", "source_ip_dest_ip"), "port": 6081},
-    ),
-    "a cookie without a name": (
-        TARGETS,
-        sticky("HTTP", "app_cookie"),
-        ERROR,
-        sticky("HTTP", "app_cookie", cookieName="session"),
-    ),
-    "a cookie of the balancer's own name": (
-        TARGETS,
-        sticky("HTTP", "app_cookie", cookieName="AWSALBAPP-0"),
-        ERROR,
-        sticky("HTTP", "lb_cookie"),
-    ),
-    "a slow start to the least busy": (
-        TARGETS,
-        group("HTTP", loadBalancingAlgorithmType="least_outstanding_requests", slowStart=30),
-        ERROR,
-        group("HTTP", loadBalancingAlgorithmType="round_robin", slowStart=30),
-    ),
-    "a group of addresses that nobody checks": (
-        TARGETS,
-        group(healthCheck={"enabled": False}),
-        ERROR,
-        {"name": "f", "targetType": "lambda", "healthCheck": {"enabled": False}},
-    ),
-    "a template in a region": (
-        TEMPLATE,
-        template(placement={"availabilityZone": "us-east-1"}),
-        VALUE,
-        template(placement={"availabilityZone": "us-west-2-lax-1a"}),
     ),
     "a check that takes longer than until the next": (
         TARGETS,
@@ -278,25 +212,6 @@ ROWS: Mapping[str, Row] = {
         forwarding(FORWARD, FORWARD),
     ),
     "51 target groups of a group": (GROUPS, targeted(51), ERROR, targeted(50)),
-    "a refresh of 111 percent beside the provider's own 90": (
-        GROUPS,
-        refreshed(maxHealthyPercentage=191),
-        ERROR,
-        refreshed(maxHealthyPercentage=190),
-    ),
-    "a weight of one type of two": (GROUPS, weighted("1", None), ERROR, weighted("1", "2")),
-    "credits of a type without": (
-        TEMPLATE,
-        template(instanceType="m7i.large", creditSpecification={"cpuCredits": "standard"}),
-        TOGETHER,
-        template(instanceType="t3.large", creditSpecification={"cpuCredits": "standard"}),
-    ),
-    "a profile's name with a space": (
-        TEMPLATE,
-        template(iamInstanceProfile={"name": "a b"}),
-        VALUE,
-        template(iamInstanceProfile={"name": "a+=,.@-_b"}),
-    ),
     "five groups of a control plane": (
         CLUSTER,
         doors(securityGroupIds=[f"sg-{number}" for number in range(5)]),
@@ -328,25 +243,6 @@ ROWS: Mapping[str, Row] = {
             }
         ),
     ),
-    "Amazon Linux 2 of Kubernetes 1.33": (
-        NODE_GROUP,
-        nodes(amiType="AL2_x86_64", version="1.33"),
-        EKS,
-        nodes(amiType="AL2_x86_64", version="1.32"),
-    ),
-    "a release of another Kubernetes": (
-        NODE_GROUP,
-        nodes(version="1.35", releaseVersion="1.34.2-20261101"),
-        EKS,
-        nodes(version="1.35", releaseVersion="1.35.1-20261101"),
-    ),
-    "a release of Linux in words": (
-        NODE_GROUP,
-        nodes(amiType="BOTTLEROCKET_x86_64", releaseVersion="1.50.0-latest"),
-        EKS,
-        nodes(amiType="BOTTLEROCKET_x86_64", version="1.35", releaseVersion="1.50.0-5d9ac849"),
-    ),
-    "a taint's value with a space": (NODE_GROUP, tainted("a b"), EKS, tainted("a_b.c-D")),
     "a text of 4,001 characters": (
         RECORD,
         text(*[250] * 16),

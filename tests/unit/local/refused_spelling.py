@@ -10,7 +10,6 @@ from tests.unit.local.aws_inputs import (
     GROUPS,
     ITEM,
     LAUNCHING,
-    OF_NODES,
     RECORD,
     RECORDED,
     RULE_TARGET,
@@ -23,7 +22,6 @@ from tests.unit.local.aws_inputs import (
 )
 from tests.unit.local.refused_schema import GRANT, GRANTED, refreshed
 from tests.unit.local.seeded_inputs import RULE, TEMPLATE, template
-from tests.unit.local.test_refused_parts import NODE_GROUP
 
 ENDPOINT, KEY, QUEUE = "ec2/vpcEndpoint:VpcEndpoint", "kms/key:Key", "sqs/queue:Queue"
 LIFECYCLE = "s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration"
@@ -75,38 +73,6 @@ def scheduled(arn: str, **parameters: Any) -> Mapping[str, Any]:
 
 
 REFUSED: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
-    "a spot price in words": (TEMPLATE, spot(maxPrice="cheap"), "InvalidParameterValue"),
-    "three threads": (
-        TEMPLATE,
-        template(cpuOptions={"coreCount": 2, "threadsPerCore": 3}),
-        "InvalidParameterValue",
-    ),
-    "a checkpoint beyond all": (
-        GROUPS,
-        refreshed(checkpointPercentages=[50, 150]),
-        "ValidationError",
-    ),
-    "a wait in words": (
-        GROUPS,
-        {**LAUNCHING, "waitForCapacityTimeout": "10 minutes"},
-        "Invalid Attribute Value",
-    ),
-    "451 nodes": (
-        NODE_GROUP,
-        {**OF_NODES, "scalingConfig": {"minSize": 0, "desiredSize": 1, "maxSize": 451}},
-        "InvalidParameterException",
-    ),
-    "an entry of a role of AWS's": (
-        "eks/accessEntry:AccessEntry",
-        {"clusterName": "c", "principalArn": LINKED},
-        "InvalidParameterException",
-    ),
-    "a grant to a service": (
-        GRANT,
-        {**GRANTED, "granteePrincipal": "ec2.amazonaws.com"},
-        "InvalidArnException",
-    ),
-    "a grant by an alias": (GRANT, {**GRANTED, "keyId": "alias/x"}, "NotFoundException"),
     "a key's policy about nothing": (KEY, keyed(Resource=None), SYNTAX),
     "a key's policy of no operator": (
         KEY,
@@ -128,35 +94,9 @@ REFUSED: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
         },
         "InvalidAttributeValue",
     ),
-    "colder before warmer": (LIFECYCLE, moving((90, "STANDARD_IA"), (60, "GLACIER")), ARGUMENT),
-    "a class twice": (LIFECYCLE, moving((30, "GLACIER"), (60, "GLACIER")), ARGUMENT),
-    "old versions that go before they move": (
-        LIFECYCLE,
-        moving(
-            noncurrentVersionExpiration={"noncurrentDays": 20},
-            noncurrentVersionTransitions=[{"noncurrentDays": 30, "storageClass": "GLACIER"}],
-        ),
-        ARGUMENT,
-    ),
-    "a prefix beside a filter": (LIFECYCLE, moving((30, "GLACIER"), prefix="y/"), "MalformedXML"),
     "a key that is a boolean": (ITEM, kept(pk={"BOOL": True}), VALIDATION),
     "a key of 2,049 bytes": (ITEM, kept(pk={"S": "a" * 2049}), VALIDATION),
     "33 levels": (ITEM, kept(m=nested(33)), VALIDATION),
-    "a group's own rule of falling ports": (
-        SECURITY_GROUP,
-        grouped(protocol="tcp", fromPort=20, toPort=2, cidrBlocks=["10.0.0.0/8"]),
-        "InvalidParameterValue",
-    ),
-    "a group's own rule of no network": (
-        SECURITY_GROUP,
-        grouped(protocol="tcp", fromPort=1, toPort=2, cidrBlocks=["10.0.0.0/40"]),
-        "InvalidParameterValue",
-    ),
-    "a table's own route to nowhere": (
-        "ec2/routeTable:RouteTable",
-        {"vpcId": "vpc-0123456789abcdef0", "routes": [{"cidrBlock": "0.0.0.0/0"}]},
-        "MissingParameter",
-    ),
     "a rule of IPv6 for IPv4": (
         "vpc/securityGroupIngressRule:SecurityGroupIngressRule",
         {**without(RULE, "cidrIpv4"), "cidrIpv6": "10.0.0.0/8"},

@@ -151,39 +151,9 @@ REFUSED: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
         },
         "MalformedPolicy",
     ),
-    "a lifecycle: ia 10": (
-        LIFECYCLE,
-        expiring(transitions=[{"days": 10, "storageClass": "STANDARD_IA"}]),
-        "InvalidArgument",
-    ),
-    "a lifecycle: order": (
-        LIFECYCLE,
-        expiring(transitions=[{"days": 90, "storageClass": "GLACIER"}], expiration={"days": 30}),
-        "InvalidArgument",
-    ),
     "a lifecycle: class": (
         LIFECYCLE,
         expiring(transitions=[{"days": 90, "storageClass": "COLD"}]),
-        "InvalidArgument",
-    ),
-    "a lifecycle: both": (
-        LIFECYCLE,
-        expiring(expiration={"days": 30, "date": "2030-01-01T00:00:00Z"}),
-        "MalformedXML",
-    ),
-    "an encryption: key with aes": (
-        ENCRYPTION,
-        {
-            "bucket": "b",
-            "rules": [
-                {
-                    "applyServerSideEncryptionByDefault": {
-                        "sseAlgorithm": "AES256",
-                        "kmsMasterKeyId": "x",
-                    }
-                }
-            ],
-        },
         "InvalidArgument",
     ),
     "a table: same key": (TABLES, {**TABLE, "rangeKey": "pk"}, "ValidationException"),

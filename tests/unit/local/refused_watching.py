@@ -118,12 +118,6 @@ REFUSED: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
         {**TABLE, "ttl": {"enabled": True, "attributeName": ""}},
         "ValidationException",
     ),
-    "a subnet in a region": (
-        "ec2/subnet:Subnet",
-        {**SUBNET, "availabilityZone": "us-east-1"},
-        "InvalidParameterValue",
-    ),
-    "an association with no namespace": (PODS, {**POD, "namespace": ""}, PARAMETER),
     "an endpoint's policy of 21 KB": (
         "ec2/vpcEndpoint:VpcEndpoint",
         {**ENDPOINT, "policy": document(23_000)},

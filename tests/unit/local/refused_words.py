@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.unit.local.aws_inputs import (
-    ADDED,
-    ADDON,
     BALANCED,
     BALANCERS,
     DETAILS,
@@ -19,12 +17,10 @@ from tests.unit.local.aws_inputs import (
     LISTENING,
     QUEUES,
     SNAPSHOTS,
-    TABLES,
     TARGETS,
-    WATCHING,
 )
-from tests.unit.local.seeded_inputs import TABLE, TARGET_GROUP, TEMPLATE, template
-from tests.unit.local.test_refused_parts import ALARM_TYPE, LISTENER, TOPIC
+from tests.unit.local.seeded_inputs import TARGET_GROUP, TEMPLATE, template
+from tests.unit.local.test_refused_parts import LISTENER, TOPIC
 
 WORD, CONFLICT = "Invalid Attribute Value", "Conflicting configuration arguments"
 TYPE, MIXED = "Incorrect attribute value type", "mixedInstancesPolicy"
@@ -57,44 +53,8 @@ def kept(**rule: Any) -> Mapping[str, Any]:
 
 
 REFUSED: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
-    "metrics every five minutes": (
-        GROUPS,
-        {**LAUNCHING, "metricsGranularity": "5Minute"},
-        "ValidationError",
-    ),
-    "a metric of no group": (
-        GROUPS,
-        {**LAUNCHING, "enabledMetrics": ["GroupFoo"]},
-        "ValidationError",
-    ),
-    "a warmup of -5 s": (GROUPS, {**LAUNCHING, "defaultInstanceWarmup": -5}, "ValidationError"),
     "a boolean of three letters": (GROUPS, {**LAUNCHING, "capacityRebalance": "yes"}, TYPE),
     "a number in words": (GROUPS, {**LAUNCHING, "maxSize": "two"}, TYPE),
-    "cheapest spot": (
-        GROUPS,
-        distributed(spotAllocationStrategy="cheapest"),
-        "ValidationError",
-    ),
-    "on demand in turns": (
-        GROUPS,
-        distributed(onDemandAllocationStrategy="round-robin"),
-        "ValidationError",
-    ),
-    "120 percent on demand": (
-        GROUPS,
-        distributed(onDemandPercentageAboveBaseCapacity=120),
-        "ValidationError",
-    ),
-    "capacity in cores": (
-        GROUPS,
-        {**LAUNCHING, "desiredCapacityType": "cores"},
-        "ValidationError",
-    ),
-    "credits without end": (
-        TEMPLATE,
-        template(creditSpecification={"cpuCredits": "infinite"}),
-        "InvalidParameterValue",
-    ),
     "a spot that restarts": (
         TEMPLATE,
         template(
@@ -110,18 +70,6 @@ REFUSED: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
         template(description="x" * 256),
         "InvalidParameterValue",
     ),
-    "a VPC of hosts": (
-        "ec2/vpc:Vpc",
-        {"cidrBlock": "10.0.0.0/16", "instanceTenancy": "host"},
-        WORD,
-    ),
-    "a service of IPv5": (SERVICE, {**OFFERED, "supportedIpAddressTypes": ["ipv5"]}, WORD),
-    "an add-on that preserves from the start": (
-        ADDON,
-        {**ADDED, "resolveConflictsOnCreate": "PRESERVE"},
-        WORD,
-    ),
-    "an application of Flink": (APPLICATION, {**SPARK, "type": "FLINK"}, WORD),
     "ALPN of no kind": (
         LISTENER,
         {**LISTENING, "protocol": "TLS", "alpnPolicy": "HTTP2"},
@@ -132,91 +80,19 @@ REFUSED: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
         {**BALANCED, "dnsRecordClientRoutingPolicy": "zone_affinity"},
         WORD,
     ),
-    "rules that are enforced no": (
-        BALANCERS,
-        {**BALANCED, "enforceSecurityGroupInboundRulesOnPrivateLinkTraffic": "no"},
-        WORD,
-    ),
-    "an address kept maybe": (TARGETS, {**TARGET_GROUP, "preserveClientIp": "maybe"}, WORD),
-    "zones crossed at will": (
-        TARGETS,
-        {**TARGET_GROUP, "loadBalancingCrossZoneEnabled": "auto"},
-        WORD,
-    ),
-    "a check of port 70000": (
-        TARGETS,
-        {**TARGET_GROUP, "healthCheck": {"port": "70000"}},
-        "ValidationError",
-    ),
-    "101 percent healthy": (
-        TARGETS,
-        routed(unhealthyStateRouting={"minimumHealthyTargetsPercentage": "101"}),
-        "ValidationError",
-    ),
-    "no healthy target for DNS": (
-        TARGETS,
-        routed(dnsFailover={"minimumHealthyTargetsCount": "0"}),
-        "ValidationError",
-    ),
-    "no healthy target for traffic": (
-        TARGETS,
-        routed(unhealthyStateRouting={"minimumHealthyTargetsCount": 0}),
-        "ValidationError",
-    ),
     "a slow start of ten seconds": (TARGETS, {**TARGET_GROUP, "slowStart": 10}, WORD),
-    "a stream of both images in other words": (
-        TABLES,
-        {**TABLE, "streamEnabled": True, "streamViewType": "BOTH"},
-        "ValidationException",
-    ),
-    "a table restored over 36 days": (
-        TABLES,
-        {**TABLE, "pointInTimeRecovery": {"enabled": True, "recoveryPeriodInDays": 36}},
-        "ValidationException",
-    ),
     "a key turned every 89 days": (
         KEYS,
         {"enableKeyRotation": True, "rotationPeriodInDays": 89},
         "ValidationException",
     ),
-    "a third signature": (TOPIC, {"name": "t", "signatureVersion": 3}, WORD),
     "a topic traced always": (TOPIC, {"name": "t", "tracingConfig": "Always"}, WORD),
     "a FIFO queue's scope": (
         QUEUES,
         {"name": "q.fifo", "fifoQueue": True, "deduplicationScope": "group"},
         WORD,
     ),
-    "two thresholds": (ALARM_TYPE, {**WATCHING, "thresholdMetricId": "e1"}, CONFLICT),
-    "a name and its beginning": (TOPIC, {"name": "t", "namePrefix": "t-"}, CONFLICT),
-    "groups twice in a template": (
-        TEMPLATE,
-        template(
-            vpcSecurityGroupIds=["sg-0123456789abcdef0"],
-            networkInterfaces=[{"deviceIndex": 0, "securityGroups": ["sg-0123456789abcdef0"]}],
-        ),
-        "InvalidParameterCombination",
-    ),
-    "a profile by ARN and by name": (
-        TEMPLATE,
-        template(iamInstanceProfile={"arn": "arn:aws:iam::123456789012:x/y", "name": "y"}),
-        CONFLICT,
-    ),
     "zones beside subnets": (GROUPS, {**LAUNCHING, "availabilityZones": ["us-east-1a"]}, CONFLICT),
-    "snapshots by count and by age": (
-        SNAPSHOTS,
-        kept(count=3, interval=7, intervalUnit="DAYS"),
-        CONFLICT,
-    ),
-    "an object from a file and from text": (
-        OBJECT,
-        {"bucket": "b", "key": "k", "content": "x", "source": "/x"},
-        CONFLICT,
-    ),
-    "a secret in text and in bytes": (
-        SECRET,
-        {"secretId": "s", "secretString": "x", "secretBinary": "eA=="},
-        CONFLICT,
-    ),
 }
 TAKEN: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "a group: subnets twice": (

@@ -96,13 +96,6 @@ SEEDED = [
         "arn:aws:s3:::x",
     ),
     seed_refusal(
-        "an add-on's latest version",
-        "eks/addon:Addon",
-        {"clusterName": "test-orders", "addonName": "coredns", "addonVersion": "latest"},
-        "InvalidParameterException",
-        "Addon version specified is not supported",
-    ),
-    seed_refusal(
         "an e-mail address with an umlaut",
         "sns/topicSubscription:TopicSubscription",
         {
@@ -114,25 +107,11 @@ SEEDED = [
         "Email address",
     ),
     seed_refusal(
-        "a function of 20 minutes",
-        LAMBDA,
-        {**FUNCTION, "timeout": 1200},
-        "ValidationException",
-        "less than or equal to 900",
-    ),
-    seed_refusal(
         "a runtime there is not",
         LAMBDA,
         {**FUNCTION, "runtime": "python4"},
         "ValidationException",
         "enum value set",
-    ),
-    seed_refusal(
-        "a function's name of 65 characters",
-        LAMBDA,
-        {**FUNCTION, "name": "x" * 65},
-        "ValidationException",
-        "less than or equal to 64",
     ),
     seed_refusal(
         "a role's name of 65 characters",
@@ -205,13 +184,6 @@ SEEDED = [
         "User data is limited to 16384 bytes",
     ),
     seed_refusal(
-        "a template's name of two characters",
-        TEMPLATE,
-        {"name": "xy"},
-        "InvalidLaunchTemplateName.MalformedException",
-        "between 3 and 128 characters",
-    ),
-    seed_refusal(
         "a gp3 volume of too many IOPS",
         TEMPLATE,
         disk(volumeSize=10, iops=6000),
@@ -268,18 +240,6 @@ SEEDED = [
         "VisibilityTimeout",
     ),
     seed_refusal(
-        "a hook with a heartbeat of 3 h",
-        "autoscaling/lifecycleHook:LifecycleHook",
-        {
-            "name": "drain",
-            "autoscalingGroupName": "g",
-            "lifecycleTransition": "autoscaling:EC2_INSTANCE_TERMINATING",
-            "heartbeatTimeout": 10_800,
-        },
-        "ValidationError",
-        "between 30 and 7200",
-    ),
-    seed_refusal(
         "a group that wants more than its most",
         "autoscaling/group:Group",
         {**SCALING, "desiredCapacity": 3},
@@ -306,13 +266,6 @@ SEEDED = [
         {"policy": document(36_000)},
         "LimitExceededException",
         "32768",
-    ),
-    seed_refusal(
-        "a key that goes in 3 days",
-        "kms/key:Key",
-        {"deletionWindowInDays": 3},
-        "ValidationException",
-        "between 7 and 30",
     ),
     seed_refusal(
         "an alarm on 45 s",

@@ -10,7 +10,7 @@ import pytest
 
 from local.refusals import gate, together
 from local.refusals.refusal import Wanted
-from tests.unit.local.aws_inputs import ADDON, ASSOCIATED, ASSOCIATION, CERTIFICATE, LISTENING
+from tests.unit.local.aws_inputs import ADDON, ASSOCIATED, ASSOCIATION
 from tests.unit.local.refused_identity import policies, role
 from tests.unit.local.refused_policies import on_a_bucket
 from tests.unit.local.seeded_inputs import TARGET_GROUP, TEMPLATE, template
@@ -139,33 +139,6 @@ REFUSED: Mapping[str, tuple[tuple[Made, ...], str]] = {
     "a kube-proxy four versions older": (
         (CLUSTER, proxy("v1.31.0-eksbuild.1")),
         "InvalidParameterException",
-    ),
-    "an access policy for nodes": (
-        (entry("EC2_LINUX"), (ASSOCIATION, "a", ASSOCIATED)),
-        "InvalidRequestException",
-    ),
-    "sixty-one sources of one rule": ((group(opened(61)),), "RulesPerSecurityGroupLimitExceeded"),
-    "sixty-one rules that a group brings": (
-        (group(opened(40), opened(21)),),
-        "RulesPerSecurityGroupLimitExceeded",
-    ),
-    "clients kept at a target under TLS": (
-        (
-            ("lb/targetGroup:TargetGroup", "t", STICKY),
-            (
-                "lb/listener:Listener",
-                "l",
-                {**LISTENING, "protocol": "TLS", "certificateArn": CERTIFICATE},
-            ),
-        ),
-        "InvalidConfigurationRequest",
-    ),
-    "six policies listed and five attached": (
-        (
-            ("iam/role:Role", "r", {**role(managedPolicyArns=policies(6)), "name": "r"}),
-            *attached(5),
-        ),
-        "LimitExceeded",
     ),
 }
 TAKEN: Mapping[str, tuple[Made, ...]] = {

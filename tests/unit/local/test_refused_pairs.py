@@ -82,7 +82,6 @@ REFUSED = {
         made((RECORD, {**CNAME, "type": "A"}), (RECORD, CNAME)),
         "InvalidChangeBatch",
     ),
-    "nodes newer than their cluster": (nodes("1.36"), "InvalidParameterException"),
     "an item twice": (items("a"), "ConditionalCheckFailedException"),
     "a sixth VPC": (
         made(*(("ec2/vpc:Vpc", {"cidrBlock": f"10.{n}.0.0/16"}) for n in range(6))),

@@ -146,11 +146,6 @@ BESIDE: Mapping[str, tuple[Sequence[Made], str, Sequence[Made]]] = {
             record("k.orders.internal", type="AAAA", records=["::1"]),
         ],
     ),
-    "a record with a weight beside one without": (
-        [ORDERS, weighted("k.orders.internal", "a"), record("k.orders.internal")],
-        "InvalidChangeBatch",
-        [ORDERS, weighted("k.orders.internal", "a"), weighted("k.orders.internal", "b")],
-    ),
     "a rule twice, by its protocol's name and number": (
         [rule("a"), rule("b", ipProtocol="6")],
         "InvalidPermission.Duplicate",
@@ -214,17 +209,6 @@ BESIDE: Mapping[str, tuple[Sequence[Made], str, Sequence[Made]]] = {
         [
             (TEMPLATE, "lt-1", {"name": "nodes", "instanceType": "m7g.large"}),
             nodes(**ARM, instanceTypes=None),
-        ],
-    ),
-    "an address of a balancer and of a gateway": (
-        [
-            (NAT, "n", {"subnetId": "subnet-1", "allocationId": "eipalloc-1"}),
-            balanced("eipalloc-1"),
-        ],
-        "ResourceInUse",
-        [
-            (NAT, "n", {"subnetId": "subnet-1", "allocationId": "eipalloc-1"}),
-            balanced("eipalloc-2"),
         ],
     ),
     "a queue that feeds a function twice, once by its ARN": (

@@ -119,11 +119,6 @@ REFUSED = {
         "InvalidParameterValueException",
     ),
     "a pod's role without its tags": (pods("sts:AssumeRole"), "InvalidParameterException"),
-    "dead letters that nobody may send": (redriving("denyAll"), "InvalidParameterValue"),
-    "dead letters of another queue": (
-        redriving("byQueue", "arn:aws:sqs:us-east-1:123456789012:other"),
-        "InvalidParameterValue",
-    ),
 }
 TAKEN = {
     "a group of its balancer's VPC": listening(HERE),

@@ -61,24 +61,9 @@ TOGETHER = [
         id="fifty-one hooks",
     ),
     pytest.param(
-        [group(30), *several(HOOK, 21, name="h{}", autoscalingGroupName="g")],
-        "LimitExceeded",
-        id="fifty-one hooks, thirty of them the group's own",
-    ),
-    pytest.param(
         [Wanted("aws:bcmdata/export:Export", name, {"export": {"name": "bill"}}) for name in "ab"],
         "ValidationException",
         id="an export's name twice",
-    ),
-    pytest.param(
-        [vpc(), subnet(ipv6CidrBlock="2001:db8::/64")],
-        "InvalidSubnet.Range",
-        id="a subnet of IPv6 in a VPC without",
-    ),
-    pytest.param(
-        [subnet(ipv6Native=True), cluster("subnet-1")],
-        "InvalidParameterException",
-        id="a cluster in a subnet of IPv6 alone",
     ),
     pytest.param(
         several("cloudwatch/eventTarget:EventTarget", 6, rule="r", targetId="{}"),
