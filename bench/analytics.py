@@ -115,7 +115,8 @@ def measure(engine: str, bill: Path, warm_runs: int = WARM_RUNS) -> dict[str, An
 
 
 def _spark(bill: Path, out: Path, warm_runs: int) -> dict[str, Any]:
-    from spark import session as settings  # noqa: PLC0415 - one engine per process
+    from spark import java as settings  # noqa: PLC0415 - one engine per process
+    from spark import session as sessions  # noqa: PLC0415
     from spark.entry import COST_AND_TRANSFER  # noqa: PLC0415
     from spark.ingest import bill as bills  # noqa: PLC0415
     from spark.jobs import ingest  # noqa: PLC0415
@@ -123,7 +124,7 @@ def _spark(bill: Path, out: Path, warm_runs: int) -> dict[str, Any]:
 
     settings.SETTINGS["spark.driver.extraJavaOptions"] = JAVA_OPTIONS
     started = time.perf_counter()
-    with settings.local_session(CORES) as session:
+    with sessions.local_session(CORES) as session:
         start_seconds = time.perf_counter() - started
         java = session.sparkContext._gateway.proc.pid  # type: ignore[union-attr]  # noqa: SLF001
         store = ParquetStore(session, str(out))

@@ -168,33 +168,37 @@ def make_locally(asked: ReportOptions, console: Console) -> Document:
 
 def _make_document(asked: ReportOptions, console: Console, scratch: Path | None = None) -> Document:
     """Make the report; a bill in S3 is copied into `scratch`, as far as it is to be read."""
-    from spark import tag_keys  # noqa: PLC0415 - the same
-    from spark.jobs import report as job  # noqa: PLC0415 - starts Spark's imports
-    from spark.report import formats  # noqa: PLC0415
-    from spark.session import local_session  # noqa: PLC0415
+    from spark import java  # noqa: PLC0415 - imports nothing of PySpark
 
     facts = _facts(asked)
     book = None if facts is None else stack_settings.prices(facts.region, asked.prices)
-    inputs = job.Inputs(
-        bill=asked.bill,
-        month=asked.month,
-        metrics=asked.metrics,
-        history=asked.history,
-        facts=facts,
-        book=book,
-        today=asked.today,
-        kafka=tag_keys.parse_tags(asked.cluster_tag, asked.pool_tag),
-    )
     settings = {
         **class_record(),
         **(asked.warehouse.settings() if asked.warehouse else {}),
     }
-    with console.status("Spark makes the report"), local_session(settings=settings) as session:
-        store = _store(session, asked)
-        if scratch is not None and asked.bill is not None:
-            inputs = _copied_inputs(session, store, inputs, asked, scratch)
-        made = job.run(session, store, inputs, finished=asked.finished)
-        store.tidy(datetime.now(UTC))
+    # Java boots while Python imports PySpark and the jobs.
+    with console.status("Spark makes the report"), java.started(settings) as started:
+        from spark import tag_keys  # noqa: PLC0415 - the same
+        from spark.jobs import report as job  # noqa: PLC0415 - starts Spark's imports
+        from spark.report import formats  # noqa: PLC0415
+        from spark.session import session_of  # noqa: PLC0415
+
+        inputs = job.Inputs(
+            bill=asked.bill,
+            month=asked.month,
+            metrics=asked.metrics,
+            history=asked.history,
+            facts=facts,
+            book=book,
+            today=asked.today,
+            kafka=tag_keys.parse_tags(asked.cluster_tag, asked.pool_tag),
+        )
+        with session_of(started) as session:
+            store = _store(session, asked)
+            if scratch is not None and asked.bill is not None:
+                inputs = _copied_inputs(session, store, inputs, asked, scratch)
+            made = job.run(session, store, inputs, finished=asked.finished)
+            store.tidy(datetime.now(UTC))
     kept = [NOT_READ.format(", ".join(made.kept))] if made.kept else []
     for line in [*formats.summary(made.document), *kept]:
         say(console, line)

@@ -26,8 +26,9 @@ from spark import packages, tag_keys
 from spark.ingest import bill
 from spark.ingest.delivery import readable
 from spark.ingest.files import address_of, files_of
+from spark.java import CONVENTIONS
 from spark.jobs import cost, every, ingest, nodes, restated, transfer, unread
-from spark.session import CONVENTIONS, remember_java_names
+from spark.session import remember_java_names
 from spark.tables import (
     COST,
     DELIVERIES,

@@ -1,85 +1,30 @@
-"""Starts a small local Spark session: quiet, on loopback, in UTC, and gone when its work is done.
+"""Opens a small local Spark session: quiet, on loopback, in UTC, and gone when its work is done.
 
-Jobs and transforms never import a local session's settings: a cluster brings its own, so that the
-same wheel runs under spark-submit (spark.entry), which takes the conventions alone from here.
+Jobs and transforms never import a local session's settings (spark.java): a cluster brings its own,
+so that the same wheel runs under spark-submit (spark.entry).
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import shutil
 import signal
-import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, cast
 
-import pyspark
 from py4j.java_gateway import JavaGateway
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from core.ground.errors import MissingPrerequisite, StillwaterError, passed_on
+from spark import java
+from spark.java import LOCAL_CORES, Java
 
-LOCAL_CORES = 2
-LOOPBACK = "127.0.0.1"
-JVM_EXIT_SECONDS = 10
 # What pyspark asks its JVM for whenever it makes a column.
 EVERY_EXPRESSION = ("functions", "org.apache.spark.sql.functions", "PythonUtils")
-
-# What the jobs rely on wherever they run; a local session has them from the start.
-CONVENTIONS = {
-    "spark.sql.session.timeZone": "UTC",
-    # Java's own INT96 timestamps are read as local time by other engines.
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # A number too large for its type is an error, never another number.
-    "spark.sql.ansi.enabled": "true",
-    # What Java compiles of a method by itself. A stage of which Spark would make a longer one is
-    # made of shorter ones instead: what a line says was read six times slower as one of 35,000.
-    "spark.sql.codegen.hugeMethodLimit": "8000",
-}
-# For every driver of ours. A run of all jobs compiles some 100 stages, which is also how many Spark
-# keeps: every run would compile most of them again, and Java would warm up to each anew. Noting the
-# line of Python that made an expression takes several calls to Java for every one.
-QUICK = {
-    "spark.sql.codegen.cache.maxEntries": "400",
-    "spark.python.sql.dataFrameDebugging.enabled": "false",
-}
-# Measured on two cores: AQE cannot mend 200 shuffle partitions on a small bill (3.5 times slower),
-# and with two it only plans again what needs no better plan (a seventh of a small bill's run); the
-# parallel collector costs less CPU than G1, and the first compiler alone (C1) makes the best
-# one-shot run of a small bill, which is what a command is.
-SETTINGS = {
-    **CONVENTIONS,
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    # A cluster's Hadoop settings, if the user has any, must not send local paths to HDFS.
-    "spark.hadoop.fs.defaultFS": "file:///",
-    "spark.driver.host": LOOPBACK,
-    "spark.driver.bindAddress": LOOPBACK,
-    "spark.driver.memory": "1g",
-    # Spark makes one method of a whole stage, which Java would leave uncompiled for its length. All
-    # that is kept compiled needs room: C1 alone has 48 MB of it by default, and a JVM whose code
-    # cache is full compiles nothing any more, or ends.
-    "spark.driver.extraJavaOptions": (
-        "-XX:+UseParallelGC -XX:TieredStopAtLevel=1 -XX:-DontCompileHugeMethods "
-        "-XX:ReservedCodeCacheSize=240m"
-    ),
-    "spark.sql.shuffle.partitions": str(LOCAL_CORES),
-    "spark.sql.adaptive.enabled": "false",
-    **QUICK,
-    # What is kept for a minute costs more to compress than to hold.
-    "spark.sql.inMemoryColumnarStorage.compressed": "false",
-    # What has no room goes to disk by Java's own serializer. Read back, all of it stays in memory
-    # until that is reset: by default a hundred batches of ten thousand rows, more than the heap.
-    "spark.serializer.objectStreamReset": "1",
-}
 
 
 @contextmanager
@@ -94,18 +39,34 @@ def local_session(
     if active is not None:
         yield active
         return
-    if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
-        raise MissingPrerequisite(
-            "Java 17 or newer is needed to run Spark and no java is on the PATH; install a JDK "
-            "(for example: apt-get install openjdk-17-jre-headless) or set JAVA_HOME."
-        )
-    prefix = "stillwater-spark-"
-    with (
-        tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as scratch,
-        _without_tracebacks(),
-        _context(cores, Path(scratch), settings or {}) as context,
-    ):
-        yield SparkSession(context)
+    with java.started(settings) as started, session_of(started, cores) as session:
+        yield session
+
+
+@contextmanager
+def session_of(started: Java, cores: int = LOCAL_CORES) -> Iterator[SparkSession]:
+    """Yield the active session, or one of a Java that is starting; the Java itself goes on."""
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        yield active
+        return
+    gateway = None
+    with _without_tracebacks():
+        try:
+            gateway, context = _connected(started, cores)
+            remember_java_names(context)
+            yield SparkSession(context)
+            context.stop()
+            gateway.shutdown()
+        except Exception as error:
+            # Whatever the first call to a Java that is gone raised, this is why.
+            ended = started.ended() if gateway is not None else None
+            if ended is None:
+                raise
+            raise ended from error
+        finally:
+            # pyspark remembers the gateway of its first context and offers no way to forget it.
+            SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
 
 
 class _JavaClass:
@@ -131,78 +92,29 @@ def remember_java_names(context: SparkContext) -> None:
         setattr(jvm, name, _JavaClass(getattr(jvm, name)))
 
 
-@contextmanager
-def _context(cores: int, scratch: Path, settings: Mapping[str, str]) -> Iterator[SparkContext]:
-    conf = SparkConf().setMaster(f"local[{cores}]").setAppName("stillwater")
-    conf.set("spark.local.dir", str(scratch))
-    conf.set("spark.sql.warehouse.dir", (scratch / "warehouse").as_uri())
-    for key, value in {**SETTINGS, **settings}.items():
-        conf.set(key, value)
-    gateway = None
-    try:
-        gateway, context = _start(conf, scratch / "java.log")
-        remember_java_names(context)
-        yield context
-        context.stop()
-        gateway.shutdown()
-    except Exception as error:
-        # Whatever the first call to a Java that is gone raised, this is why.
-        if gateway is not None and gateway.proc.poll() is not None:
-            raise StillwaterError(_end_text(gateway.proc.returncode, conf)) from error
-        raise
-    finally:
-        # After Ctrl-C in the middle of a call nothing polite gets through to the JVM any more.
-        if gateway is not None:
-            _end(gateway)
-
-
-def _start(conf: SparkConf, log: Path) -> tuple[JavaGateway, SparkContext]:
+def _connected(started: Java, cores: int) -> tuple[JavaGateway, SparkContext]:
+    """Return PySpark's own gateway to a Java that listens, and a context in it."""
+    port, secret = started.connection()
     environment = {
-        # Whatever other Spark the user's environment names, this package's own is meant.
-        "SPARK_HOME": str(Path(pyspark.__file__).parent),
-        "SPARK_LOCAL_IP": LOOPBACK,
+        # What PySpark takes for a Java that somebody else has started.
+        "PYSPARK_GATEWAY_PORT": str(port),
+        "PYSPARK_GATEWAY_SECRET": secret,
         # Workers would otherwise take the first python3 on the PATH, which lacks our packages.
         "PYSPARK_PYTHON": sys.executable,
     }
-    gateway = None
-    with log.open("wb") as sink, _set(environment), _own_interrupt_handler():
+    with _set(environment), _own_interrupt_handler():
         try:
-            # Java's start-up warnings go to a file that is shown only when the start fails.
-            gateway = launch_gateway(conf, {"stderr": sink})  # type: ignore[no-untyped-call] # pyspark
+            gateway = launch_gateway()  # type: ignore[no-untyped-call] # pyspark
+            gateway.proc = started.process
+            conf = SparkConf(loadDefaults=False, _jvm=gateway.jvm)
+            conf.setMaster(f"local[{cores}]").setAppName("stillwater")
+            for key, value in started.settings.items():
+                conf.set(key, value)
             context = SparkContext(conf=conf, gateway=gateway)
-        except BaseException as error:
-            if gateway is not None:
-                _end(gateway)
-            if not isinstance(error, Exception):
-                raise
-            ours = (
-                "Spark did not start. See that `java -version` says 17 or newer and that "
-                f"{conf.get('spark.driver.memory')} of memory are free, and run it again."
-            )
-            last = "; ".join(log.read_text(errors="replace").splitlines()[-2:])
-            raise StillwaterError(passed_on(ours, last or error)) from error
+        except Exception as error:
+            raise started.not_started(error) from error
     context.setLogLevel("ERROR")
     return gateway, context
-
-
-def _end_text(code: int, conf: SparkConf) -> str:
-    return (
-        f"Spark's Java ended in the middle of its work (exit code {code}), as it does when "
-        f"{conf.get('spark.driver.memory')} of memory are too little for what was read. "
-        f"Read fewer months at a time (--month), or use a cluster (--on emr)."
-    )
-
-
-def _end(gateway: JavaGateway) -> None:
-    """End the JVM, which pyspark would keep, with its memory, until Python itself ends."""
-    gateway.proc.stdin.close()
-    try:
-        gateway.proc.wait(JVM_EXIT_SECONDS)
-    except subprocess.TimeoutExpired:
-        gateway.proc.kill()
-        gateway.proc.wait()
-    # pyspark remembers the gateway of its first context and offers no way to forget it.
-    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
 
 
 @contextmanager

@@ -19,8 +19,8 @@ from pathlib import Path
 from local.place import cache_directory
 from local.processes import REPOSITORY
 from local.tools.cache import making
+from spark.java import JAVA_OPTIONS, SETTINGS
 
-JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 NAME, ARCHIVE = "spark", "classes.jsa"
 ESTIMATE_SECONDS = 60
 # Java writes the archive when it ends.
@@ -69,8 +69,6 @@ def settings() -> dict[str, str]:
     options = java_options()
     if not options:
         return {}
-    from spark.session import SETTINGS  # noqa: PLC0415 - `setup` asks whether it is there alone
-
     return {JAVA_OPTIONS: f"{SETTINGS[JAVA_OPTIONS]} {options}"}
 
 
@@ -101,12 +99,12 @@ def record() -> None:
 def _record(archive: Path) -> None:
     """Make the reports in a session whose Java writes the archive when it ends."""
     from local.bills import cluster, export  # noqa: PLC0415 - only the recording process runs jobs
-    from spark import session  # noqa: PLC0415 - the same
+    from spark import java, session  # noqa: PLC0415 - the same
     from spark.jobs import report  # noqa: PLC0415 - the same
     from spark.tables import ParquetStore  # noqa: PLC0415 - the same
 
-    session.JVM_EXIT_SECONDS = DUMP_SECONDS
-    options = {JAVA_OPTIONS: f"{session.SETTINGS[JAVA_OPTIONS]} -XX:ArchiveClassesAtExit={archive}"}
+    java.EXIT_SECONDS = DUMP_SECONDS
+    options = {JAVA_OPTIONS: f"{java.SETTINGS[JAVA_OPTIONS]} -XX:ArchiveClassesAtExit={archive}"}
     kinds = ((export.Layout.CUR2, ".snappy.parquet"), (export.Layout.FOCUS_10, ".csv.gz"))
     with (
         tempfile.TemporaryDirectory(prefix="stillwater-classes-") as scratch,

@@ -16,7 +16,7 @@ from local.bills.cluster import ClusterBill, lines
 from local.bills.export import write
 from spark.ingest import bill
 from spark.jobs import ingest
-from spark.session import CONVENTIONS
+from spark.java import CONVENTIONS
 
 pytestmark = pytest.mark.integration
 # HotSpot's HugeMethodLimit.
