@@ -17,10 +17,10 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from core.availability.operator import KafkaConditions
+from core.examination import LEDGER, Expected, Seen, parts
 from core.ground.constants import CLUSTER_HEALTH
 from core.ground.errors import StillwaterError
 from core.ground.fields import Unknown
-from core.health.examination import LEDGER, Expected, Seen, parts
 from core.health.node import NodeMetrics
 from core.health.verdict import (
     NEEDED,

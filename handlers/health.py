@@ -12,8 +12,8 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from core.examination import Expected
 from core.ground import naming
-from core.health.examination import Expected
 from core.settings.functions import HealthSettings
 from handlers.adapters import metrics
 from handlers.adapters.claims import read_conditions, wanted_roles

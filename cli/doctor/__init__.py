@@ -1,5 +1,5 @@
 """`stillwater doctor`: what a live account and cluster have drifted from, read and never written.
 
 cli.target (whose account, which spec) -> account and cluster (the readers) -> examine (all of them
-at once, into one core.model.facts.Snapshot) -> core.checks.drift -> report.
+at once, into one core.checks.facts.Snapshot) -> core.checks.drift -> report.
 """

@@ -26,12 +26,12 @@ from cli.survey import account, balancers, kafka, surroundings, tools
 from cli.survey.machines import strimzis_pod
 from cli.survey.tools import going, items, labels, name_of, status_of, title_of
 from cli.target import Target
+from core.checks import facts
 from core.checks.balancing import name_in
 from core.checks.drift import Expectation
+from core.checks.facts import TargetGroup
 from core.ground import constants, naming
 from core.ground.constants import HOOKS
-from core.model import facts
-from core.model.facts import TargetGroup
 from core.model.kafka import Volume
 from core.model.nodes import LifecycleHook
 from handlers.adapters.calls import portions

@@ -34,6 +34,7 @@ from cli.terminal import counted, show_findings
 from core.checks import table
 from core.checks.drift import TITLES, findings, unexamined_parts
 from core.checks.expected import expectation_of
+from core.checks.facts import NOT_ASKED, ClusterFacts, Snapshot
 from core.checks.finding import Finding, exit_code, in_order, unknown, worth_knowing
 from core.checks.table import description_findings
 from core.cluster.operated import operated_cluster
@@ -41,7 +42,6 @@ from core.ground import naming
 from core.ground.errors import StillwaterError, one_line
 from core.ground.fields import Unknown, mapping_of
 from core.model.account import Subnet
-from core.model.facts import NOT_ASKED, ClusterFacts, Snapshot
 from core.model.kafka import Kafka
 from core.model.nodes import Instance, Node
 from handlers.store.documents import Pauses

@@ -26,6 +26,7 @@ from cli.aws import Clients, require_login
 from cli.preflight.asked import PARTS, AccountClients
 from cli.target import Target
 from cli.terminal import counted, show_findings
+from core.checks.facts import ClusterFacts
 from core.checks.finding import Finding, Weight, exit_code
 from core.checks.table import findings
 from core.cluster import ClusterSpec
@@ -33,7 +34,6 @@ from core.cluster.addresses import instance_types_of, quotas_of, subnets_of
 from core.cluster.network import service_cidr
 from core.ground.errors import InvalidInput, StillwaterError
 from core.model.account import Account, NeededNetwork, Needs
-from core.model.facts import ClusterFacts
 from infra import buckets, network, versions
 from infra.eks import cluster
 from infra.tags import cluster_tags

@@ -20,12 +20,12 @@ from cli.aws import filtered_pages, pages
 from cli.survey import account, surroundings
 from cli.survey.draft import eks_cluster
 from cli.survey.tools import one
+from core.checks.facts import ControlPlane, Disk, EncryptionKey, VpcEndpoint, WayOut
 from core.checks.room import EBS_IDS
 from core.ground.errors import StillwaterError
 from core.ground.fields import Unknown, mapping_of
 from core.ground.instances import vcpu_quota
 from core.model.account import Subnet
-from core.model.facts import ControlPlane, Disk, EncryptionKey, VpcEndpoint, WayOut
 from core.model.kafka import Volume
 from core.model.nodes import MachineTemplate, Node, NodeRole, ScalingGroup
 from core.model.workloads import TerminationHandler, TerminationQueue

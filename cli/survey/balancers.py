@@ -26,9 +26,9 @@ from cli.survey.tools import (
     variable,
 )
 from core.checks.balancing import AUTO_MODE_LABEL, GATE_LABEL
+from core.checks.facts import UNSET, TargetGroup
 from core.checks.room import VPC_CNI
 from core.ground.errors import StillwaterError
-from core.model.facts import UNSET, TargetGroup
 from core.model.workloads import (
     Balanced,
     BalancerController,

@@ -30,12 +30,12 @@ from cli.survey.account_parts import (
 )
 from cli.survey.tools import served_versions
 from cli.terminal import counted, show_findings, write_page
+from core.checks.facts import ClusterFacts, every_kafka
 from core.checks.finding import Finding, exit_code
 from core.checks.rights import UNREAD
 from core.checks.table import findings
 from core.ground.errors import StillwaterError
 from core.ground.fields import Unknown, known_items, mapping_of
-from core.model.facts import ClusterFacts, every_kafka
 from infra.eks.access import connect, files
 from infra.eks.api import Api
 

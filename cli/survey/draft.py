@@ -12,13 +12,13 @@ from typing import Any
 
 import yaml
 
+from core.checks.facts import ClusterFacts, pool_names
 from core.cluster import adoption
 from core.cluster.adopted_names import BOOTSTRAP, QUEUE_URL, aws_name
 from core.ground.constants import HOOKS
 from core.ground.errors import InvalidInput, StillwaterError
 from core.ground.fields import Unknown, known_items, mapping_of
 from core.ground.naming import CLUSTER_TAG, operator_account
-from core.model.facts import ClusterFacts, pool_names
 from core.model.kafka import Kafka
 from core.model.nodes import Instance, ScalingGroup
 

@@ -13,12 +13,7 @@ from botocore.exceptions import ClientError
 
 from cli.aws import filtered_pages, pages
 from cli.survey.account import health_issues, vcpus
-from core.checks.new_cluster import QUOTAS
-from core.ground.errors import StillwaterError
-from core.ground.instances import vcpu_quota
-from core.ground.placement import GIB_PER_TIB
-from core.model.account import Subnet
-from core.model.facts import (
+from core.checks.facts import (
     AccountQuota,
     AwsHealth,
     ControlPlane,
@@ -28,6 +23,11 @@ from core.model.facts import (
     VpcEndpoint,
     WayOut,
 )
+from core.checks.new_cluster import QUOTAS
+from core.ground.errors import StillwaterError
+from core.ground.instances import vcpu_quota
+from core.ground.placement import GIB_PER_TIB
+from core.model.account import Subnet
 from handlers.adapters.calls import portions
 
 # Lists what a service holds: operation, key of the answer, what is asked.

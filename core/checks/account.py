@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
+from core.checks.facts import ClusterFacts, ControlPlane, EncryptionKey, HealthEvent, Shiftable
 from core.checks.finding import (
     Finding,
     Weight,
@@ -22,7 +23,6 @@ from core.checks.finding import (
     worth_knowing,
 )
 from core.ground.fields import Unknown, known_items, mapping_of
-from core.model.facts import ClusterFacts, ControlPlane, EncryptionKey, HealthEvent, Shiftable
 from core.model.nodes import ScalingGroup
 
 TROUBLE = ("issue", "investigation")

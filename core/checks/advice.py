@@ -6,6 +6,7 @@ import ipaddress
 from collections.abc import Callable, Iterator
 from functools import wraps
 
+from core.checks.facts import ClusterFacts
 from core.checks.finding import Finding, Judge, rule, worth_knowing
 from core.checks.pods import LARGEST_HEAP, heap_large
 from core.cluster.kafka import TAKES_EVERYTHING
@@ -13,7 +14,6 @@ from core.cluster.network import service_cidr
 from core.cluster.rights import listeners
 from core.cluster.spec import ClusterSpec
 from core.ground.fields import Unknown
-from core.model.facts import ClusterFacts
 
 # Apache Kafka, "Apache Kafka Supports 200K Partitions Per Cluster": 4,000 of a broker at the most.
 MOST_REPLICAS_OF_A_BROKER = 4000

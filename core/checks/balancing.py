@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from core.checks.facts import ClusterFacts, TargetGroup, grace_of
 from core.checks.finding import (
     Finding,
     Weight,
@@ -18,7 +19,6 @@ from core.checks.finding import (
     worth_knowing,
 )
 from core.ground.fields import Unknown, known_items, mapping_of
-from core.model.facts import ClusterFacts, TargetGroup, grace_of
 from core.model.kafka import Kafka, Pod
 from core.model.workloads import Balanced, IngressController
 

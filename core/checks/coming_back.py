@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from core.checks.facts import ClusterFacts, every_kafka, parts_of, pods_of
 from core.checks.finding import (
     Finding,
     Weight,
@@ -20,7 +21,6 @@ from core.checks.finding import (
 )
 from core.ground.fields import Unknown, known_items, mapping_of
 from core.ground.window import clock
-from core.model.facts import ClusterFacts, every_kafka, parts_of, pods_of
 from core.model.kafka import Flavour, Kafka, OtherKafka, Pod, Volume
 
 EBS_DRIVER = "ebs.csi.aws.com"

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from core.checks.facts import Binding, Snapshot
 from core.checks.finding import Finding, Weight, worth_knowing
 from core.ground import constants, naming
-from core.model.facts import Binding, Snapshot
 from core.model.kafka import Pod
 
 MISSING, PRESENT = "missing", "present"

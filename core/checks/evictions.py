@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from core.checks.facts import ClusterFacts, every_kafka, node_of, pods_of
 from core.checks.finding import (
     Finding,
     Weight,
@@ -18,7 +19,6 @@ from core.checks.finding import (
     worth_knowing,
 )
 from core.ground.fields import Unknown, known_items
-from core.model.facts import ClusterFacts, every_kafka, node_of, pods_of
 from core.model.kafka import Pod, Rival
 from core.model.nodes import share
 from core.model.workloads import Autoscaler, DisruptionBudget, DrainCleaner

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from core.checks import facts
 from core.checks.drift import Expectation
+from core.checks.facts import TargetGroup
 from core.checks.table import described_kafka
 from core.cluster.addresses import Route, routes
 from core.cluster.nodes import NodePool
 from core.cluster.spec import ClusterSpec
 from core.ground import constants, naming
-from core.model import facts
-from core.model.facts import TargetGroup
 from core.model.nodes import ZONE_TAG, LifecycleHook, ScalingGroup
 from core.model.workloads import DisruptionBudget, TerminationHandler
 

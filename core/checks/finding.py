@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from core.checks.facts import NOT_ASKED, ClusterFacts
 from core.ground import window
 from core.ground.fields import Unknown
-from core.model.facts import NOT_ASKED, ClusterFacts
 
 CLEAR, FOUND, NOT_READ = 0, 1, 2
 AGAIN = "look at it, and ask again"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from core.checks.facts import ClusterFacts, grace_of, machines_of, nodes_of, pods_on, pool_names
 from core.checks.finding import (
     Finding,
     Weight,
@@ -19,7 +20,6 @@ from core.checks.finding import (
 )
 from core.ground.fields import known_items, mapping_of
 from core.ground.window import span
-from core.model.facts import ClusterFacts, grace_of, machines_of, nodes_of, pods_on, pool_names
 from core.model.nodes import LifecycleHook, MachineTemplate, ManagedNodeGroup, ScalingGroup, share
 
 # Statuses in which EKS does nothing to a group, nor ends it.

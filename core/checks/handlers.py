@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from core.checks.facts import ClusterFacts, grace_of, machine_of, nodes_of, pods_on
 from core.checks.finding import Finding, broker_may_die, listing, not_judged, rule
 from core.ground.fields import Unknown, known_items, mapping_of
 from core.ground.placement import HOST
-from core.model.facts import ClusterFacts, grace_of, machine_of, nodes_of, pods_on
 from core.model.nodes import ScalingGroup
 from core.model.workloads import TerminationHandler, TerminationQueue
 

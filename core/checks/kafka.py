@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from core.availability.operator import remedy
+from core.checks.facts import ClusterFacts, every_kafka, node_of, parts_of, pods_of, pool_names
 from core.checks.finding import (
     Finding,
     Weight,
@@ -20,7 +21,6 @@ from core.checks.finding import (
     worth_knowing,
 )
 from core.ground.fields import Unknown, known_items
-from core.model.facts import ClusterFacts, every_kafka, node_of, parts_of, pods_of, pool_names
 from core.model.kafka import Kafka, Pod, PodSet
 
 # Setting of a topic kind's replication -> its least in-sync replicas, with Kafka's defaults.

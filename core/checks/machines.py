@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from core.checks.facts import ClusterFacts, grace_of, machine_of, machines_of, pool_names
 from core.checks.finding import (
     Finding,
     Weight,
@@ -21,7 +22,6 @@ from core.checks.finding import (
 )
 from core.ground.fields import Unknown, known_items, mapping_of
 from core.ground.window import clock
-from core.model.facts import ClusterFacts, grace_of, machine_of, machines_of, pool_names
 from core.model.kafka import Pod
 from core.model.nodes import Node, NodePool, NodeRole, ScalingGroup
 

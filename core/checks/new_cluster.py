@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
+from core.checks.facts import ClusterFacts
 from core.checks.finding import Finding, Judge, Weight, rule, unknown, worth_knowing
 from core.ground.fields import Unknown, entry, known_items
 from core.ground.instances import STANDARD_QUOTA
 from core.ground.regions import WITHOUT_EKS, refusal
 from core.ground.window import listing
 from core.model.account import Account, NeededNetwork, Needs, StandingVpc, Subnet
-from core.model.facts import ClusterFacts
 
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "object": (dict,),

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from core.checks.facts import ClusterFacts, every_kafka, node_of, pods_of, zone_of
 from core.checks.finding import (
     Finding,
     broker_may_die,
@@ -21,7 +22,6 @@ from core.checks.finding import (
 )
 from core.checks.kafka import LEAST_REPLICAS, durability, lacks, whole_number
 from core.ground.fields import Unknown, known_items
-from core.model.facts import ClusterFacts, every_kafka, node_of, pods_of, zone_of
 from core.model.kafka import Flavour, Kafka, ZooKeeperPod
 from core.model.workloads import DisruptionBudget, Neighbour
 

@@ -8,6 +8,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from core.checks.facts import (
+    ClusterFacts,
+    every_kafka,
+    machine_of,
+    node_of,
+    parts_of,
+    pods_of,
+    zone_of,
+)
 from core.checks.finding import (
     Finding,
     Weight,
@@ -21,15 +30,6 @@ from core.checks.finding import (
 from core.checks.kafka import number
 from core.ground.constants import CONTROLLED_SHUTDOWN_SECONDS
 from core.ground.fields import known_items
-from core.model.facts import (
-    ClusterFacts,
-    every_kafka,
-    machine_of,
-    node_of,
-    parts_of,
-    pods_of,
-    zone_of,
-)
 from core.model.kafka import Flavour, Kafka, OtherKafka, Pod
 
 LEAST_VOTERS = 3

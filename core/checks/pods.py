@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 
+from core.checks.facts import ClusterFacts, every_kafka, node_of, pods_of
 from core.checks.finding import (
     Finding,
     Weight,
@@ -29,7 +30,6 @@ from core.ground.placement import (
     barrier,
     shortage,
 )
-from core.model.facts import ClusterFacts, every_kafka, node_of, pods_of
 from core.model.kafka import Pod
 from core.model.nodes import EBS_DRIVERS, Node, VolumeSlots
 from core.model.workloads import SizeScaler

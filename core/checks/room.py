@@ -8,6 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from core.checks.facts import (
+    AccountQuota,
+    ClusterFacts,
+    Disk,
+    VpcEndpoint,
+    WayOut,
+    machine_of,
+    node_of,
+    nodes_of,
+    pool_names,
+)
 from core.checks.finding import (
     Finding,
     Weight,
@@ -22,17 +33,6 @@ from core.ground.fields import Unknown, known_items, mapping_of
 from core.ground.instances import vcpu_quota
 from core.ground.placement import GIB_PER_TIB
 from core.model.account import Subnet
-from core.model.facts import (
-    AccountQuota,
-    ClusterFacts,
-    Disk,
-    VpcEndpoint,
-    WayOut,
-    machine_of,
-    node_of,
-    nodes_of,
-    pool_names,
-)
 from core.model.nodes import Instance, Node
 
 # The VPC CNI's image by what it is for (cli.survey.balancers).

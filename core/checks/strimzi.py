@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from core.checks.facts import ClusterFacts, parts_of, pods_of
 from core.checks.finding import (
     Finding,
     Weight,
@@ -21,7 +22,6 @@ from core.checks.finding import (
 )
 from core.ground.fields import Unknown, known_items
 from core.ground.window import clock
-from core.model.facts import ClusterFacts, parts_of, pods_of
 from core.model.kafka import Kafka
 from core.model.workloads import Operator
 

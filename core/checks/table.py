@@ -30,6 +30,7 @@ from core.checks import (
     room,
     strimzi,
 )
+from core.checks.facts import NOT_ASKED, ClusterFacts
 from core.checks.finding import (
     RULES,
     Finding,
@@ -47,7 +48,6 @@ from core.ground import naming
 from core.ground.constants import INTERNAL_LISTENER
 from core.ground.errors import one_line
 from core.ground.fields import Unknown
-from core.model.facts import NOT_ASKED, ClusterFacts
 from core.model.kafka import Kafka, KafkaListener, KafkaPool, Pod, Topic
 from core.model.nodes import Node
 

@@ -20,10 +20,10 @@ from core.availability.operator import (
     names_pool,
     read_operator,
 )
+from core.examination import pods_wanted, roles_wanted
 from core.ground.errors import StillwaterError
 from core.ground.naming import CLUSTER_LABEL, EBS_CSI_DRIVER, POOL_LABEL
 from core.ground.placement import quantity
-from core.health.examination import pods_wanted, roles_wanted
 from core.volumes.deciding import class_of, performance_of
 from core.volumes.sizing import Gp3, Performance
 from core.volumes.views import Trouble

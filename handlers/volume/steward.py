@@ -22,17 +22,14 @@ from core.cost.pricing import PriceBook
 from core.ground import constants
 from core.ground.errors import Conflict, StillwaterError
 from core.ground.naming import node_id_of_pod
+from core.rotation.departures import Absences, Departures, remembered_absences, rotation_of
 from core.settings.volumes import PoolSettings, VolumeSettings
 from core.volumes.deciding import (
-    Absences,
     DecisionKind,
-    Departures,
     VolumeDecision,
     VolumePlan,
     decision_lines,
     plan,
-    remembered_absences,
-    rotation_of,
 )
 from core.volumes.series import UNKNOWN, is_whole, merged_load
 from core.volumes.sizing import Gp3, Performance

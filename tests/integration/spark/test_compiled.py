@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 from local.bills.cluster import ClusterBill, lines
 from local.bills.export import write
 from spark.ingest import bill
-from spark.jobs import ingest
 from spark.java import CONVENTIONS
+from spark.jobs import ingest
 
 pytestmark = pytest.mark.integration
 # HotSpot's HugeMethodLimit.

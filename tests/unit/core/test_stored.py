@@ -14,10 +14,10 @@ from core.ground.fields import UNREAD, as_document, field_values, unread_keys
 from core.incidents import joining, record
 from core.incidents.record import Incident, InPlace, ScheduledChange, State
 from core.rotation import run_record
+from core.rotation.departures import Absences, remembered_absences
 from core.rotation.run_record import NodeTurn, Note, Options, Phase, Replication, Run, RunState
 from core.slack import Thread
-from core.volumes import deciding, views
-from core.volumes.deciding import Absences
+from core.volumes import views
 from core.volumes.sizing import Gp3
 from core.volumes.views import History, Modification, ModificationState
 from core.zones import incident
@@ -100,7 +100,7 @@ AGAIN: Mapping[str, tuple[Any, Callable[[Any], Any]]] = {
     ),
     "absences": (
         Absences(open_ids=("i-0a",), seconds=(3.0,)).to_json(),
-        lambda document: deciding.remembered_absences(
+        lambda document: remembered_absences(
             Absences.from_json(document), (INCIDENT,), ()
         ).to_json(),
     ),

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from core.availability.operator import KafkaConditions
+from core.examination import Expected, Seen, parts, roles_wanted
 from core.ground.errors import StillwaterError
 from core.ground.fields import Unknown
-from core.health.examination import Expected, Seen, parts, roles_wanted
 from core.health.verdict import ClusterHealth, Health, cluster_health
 from handlers.adapters import claims
 from handlers.adapters.kafka import KafkaAdmin

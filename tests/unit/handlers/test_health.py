@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from core.availability.operator import KafkaConditions
+from core.examination import Expected, roles_wanted
 from core.ground.constants import CLUSTER_HEALTH
 from core.ground.errors import StillwaterError
 from core.health.connect import PodSeen, RestResponse
-from core.health.examination import Expected, roles_wanted
 from core.health.node import Metric, parse
 from core.views import ClusterView
 from handlers import examiner as handlers_examiner

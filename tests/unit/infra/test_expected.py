@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from core.checks import facts
 from core.checks.expected import expectation_of
+from core.checks.facts import TargetGroup
 from core.cluster import parse
 from core.cluster.operated import operated_cluster
 from core.ground import naming
-from core.model import facts
-from core.model.facts import TargetGroup
 from core.model.nodes import ZONE_TAG, LifecycleHook, ScalingGroup
 from infra.alerts.alarms import names
 from tests.unit.infra.programs import (

@@ -6,8 +6,8 @@ import re
 from dataclasses import fields
 
 from cli.doctor.examine import Machines, read
+from core.checks.facts import NOT_ASKED
 from core.checks.finding import RULES
-from core.model.facts import NOT_ASKED
 from reference import checks
 from tests.unit.cli.doctor.test_surroundings import world
 

@@ -1,15 +1,20 @@
-"""The command that starts Spark's Java, and what is said where it does not start."""
+"""The command that starts Spark's Java, what is said where it does not start, what it is asked."""
 
 from __future__ import annotations
 
 import os
 import shutil
+from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+from pyspark import SparkContext
 
 from core.ground.errors import MissingPrerequisite, StillwaterError
 from spark import java
+from spark.session import EVERY_EXPRESSION, remember_java_names
 
 
 def test_a_sessions_jars_are_among_the_classes_of_the_driver() -> None:
@@ -46,3 +51,26 @@ def test_a_java_that_ends_at_once_is_said_with_its_last_words(
         started.connection()
     assert not started.scratch.exists()
     assert started.process.returncode == 1
+
+
+class Java:
+    """Answers like py4j's view of a JVM, or like a class of it, and counts who asks."""
+
+    def __init__(self, asked: Counter[str], name: str = "") -> None:
+        self._asked, self._name = asked, name
+
+    def __getattr__(self, name: str) -> Java:
+        asked = f"{self._name} {name}".strip()
+        self._asked[asked] += 1
+        return Java(self._asked, asked)
+
+
+def test_a_class_and_its_methods_are_looked_up_once() -> None:
+    asked: Counter[str] = Counter()
+    jvm: Any = Java(asked)
+    remember_java_names(cast("SparkContext", SimpleNamespace(_jvm=jvm)))
+    for name in EVERY_EXPRESSION * 3:
+        for method in ("col", "lit"):
+            getattr(getattr(jvm, name), method)
+    both = [f"{name} {method}" for name in EVERY_EXPRESSION for method in ("col", "lit")]
+    assert asked == Counter([*EVERY_EXPRESSION, *both])

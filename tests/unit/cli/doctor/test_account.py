@@ -15,7 +15,7 @@ from cli.doctor.account import LiveAccount
 from cli.target import Target
 from core.checks.balancing import name_in
 from core.checks.expected import expectation_of
-from core.model.facts import Alarm, Queue, hook_of
+from core.checks.facts import Alarm, Queue, hook_of
 from core.model.nodes import LifecycleHook
 from tests.unit.infra.programs import spec
 

@@ -10,9 +10,9 @@ from typing import Any, cast
 import yaml
 
 from cli.doctor.account import KubernetesCluster
+from core.checks import facts
 from core.checks.drift import COMPARED
 from core.checks.expected import expectation_of
-from core.model import facts
 from infra.eks.api import Api
 from infra.kafka.cluster import kafka_spec
 from tests.unit.infra.programs import spec

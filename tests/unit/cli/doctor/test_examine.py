@@ -12,10 +12,10 @@ from cli.doctor import examine as examining
 from cli.doctor.account import Found, KubernetesCluster, LiveAccount
 from cli.doctor.examine import Diagnosis, _read
 from core.checks.expected import expectation_of
+from core.checks.facts import Balancer
 from core.checks.finding import Finding, Weight, unknown, worth_knowing
 from core.ground.errors import StillwaterError
 from core.ground.fields import Unknown
-from core.model.facts import Balancer
 from tests.unit.infra.programs import spec
 
 WANTED = expectation_of(spec(), []).snapshot

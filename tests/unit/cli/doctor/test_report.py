@@ -12,9 +12,9 @@ from cli.doctor import examine
 from cli.doctor.examine import Diagnosis
 from core.checks.drift import Drift, findings
 from core.checks.expected import expectation_of
+from core.checks.facts import hook_of
 from core.checks.finding import in_order, unknown
 from core.ground.fields import Unknown
-from core.model.facts import hook_of
 from infra.spec import ROOT, read
 from tests.unit.cli.doctor.test_examine import FINDING, UNREAD, diagnosis
 from tests.unit.core.checks.test_drift import broker, volume

@@ -8,7 +8,7 @@ import pytest
 
 from cli.doctor.examine import _answered
 from core.checks.drift import findings
-from core.model.facts import Snapshot
+from core.checks.facts import Snapshot
 from tests.unit.cli.doctor.test_cluster import EXPECTED, Lists, cluster, item, read
 
 IMAGE = "public.ecr.aws/aws-ec2/aws-node-termination-handler:v1.25.6"

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from core.checks.balancing import GATE_LABEL
-from core.ground.instances import STANDARD_QUOTA
-from core.model.account import Subnet
-from core.model.facts import (
+from core.checks.facts import (
     AccountQuota,
     AwsHealth,
     ClusterFacts,
@@ -13,6 +11,8 @@ from core.model.facts import (
     TargetGroup,
     WayOut,
 )
+from core.ground.instances import STANDARD_QUOTA
+from core.model.account import Subnet
 from core.model.kafka import Kafka, KafkaListener, KafkaPool, Pod, Volume
 from core.model.nodes import Instance, LifecycleHook, Node, ScalingGroup, VolumeSlots
 from core.model.workloads import (

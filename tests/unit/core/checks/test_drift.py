@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from core.checks import facts
 from core.checks.drift import COMPARED, JUDGED, TITLES, Drift, findings, unexamined_parts
 from core.checks.expected import expectation_of
+from core.checks.facts import Snapshot
 from core.ground import naming
-from core.model import facts
-from core.model.facts import Snapshot
 from core.model.kafka import Pod, Volume
 from core.model.workloads import DisruptionBudget, DrainCleaner
 from tests.every_case import every_case

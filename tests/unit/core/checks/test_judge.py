@@ -7,11 +7,11 @@ from decimal import Decimal
 from typing import Any
 
 from core.availability.operator import Condition
+from core.checks.facts import ClusterFacts
 from core.checks.finding import CLEAR, FOUND, NOT_READ, Weight, exit_code
 from core.checks.table import findings
 from core.ground.fields import Unknown
 from core.ground.placement import Requirement, Taint
-from core.model.facts import ClusterFacts
 from core.model.kafka import KafkaListener, Topic
 from core.model.nodes import Instance, ManagedNodeGroup, NodeBudget, NodePool
 from core.model.workloads import Autoscaler, Balanced, DrainCleaner, EvictionWebhook, Evictor

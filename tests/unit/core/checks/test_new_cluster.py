@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from core.checks import table
+from core.checks.facts import ClusterFacts
 from core.checks.finding import CLEAR, FOUND, NOT_READ, Finding, Weight, exit_code
 from core.checks.new_cluster import refused_keys
 from core.ground.fields import Unknown
@@ -20,7 +21,6 @@ from core.model.account import (
     VolumesKey,
     Zone,
 )
-from core.model.facts import ClusterFacts
 from tests.every_case import every_case
 from tests.unit.core.checks.accounts import GOOD, NEEDS, SCHEMA, changed_account
 

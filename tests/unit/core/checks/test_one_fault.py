@@ -8,10 +8,10 @@ import pytest
 
 from cli.survey.kafka import kafkas, topics
 from core.checks import table
+from core.checks.facts import ClusterFacts
 from core.checks.finding import Finding
 from core.checks.table import description_findings
 from core.cluster import ClusterSpec, parse
-from core.model.facts import ClusterFacts
 from infra.kafka.cluster import kafka_spec
 from tests.unit.infra.programs import description
 

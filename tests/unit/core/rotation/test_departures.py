@@ -9,15 +9,17 @@ import pytest
 
 from core.events import Kind as Announced
 from core.incidents.record import Forwarding, Incident, State
-from core.rotation.run_record import NodeTurn, Options, Phase, Run, RunState, open_run
-from core.volumes.deciding import (
+from core.rotation.departures import (
     ASSUMED_AWAY_SECONDS,
     MOST_REMEMBERED,
     Absences,
-    DecisionKind,
     Departures,
     remembered_absences,
     rotation_of,
+)
+from core.rotation.run_record import NodeTurn, Options, Phase, Run, RunState, open_run
+from core.volumes.deciding import (
+    DecisionKind,
 )
 from core.volumes.sizing import MIB, Gp3
 from core.volumes.views import Load, VolumeSet

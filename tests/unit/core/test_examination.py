@@ -1,4 +1,4 @@
-"""core.health.examination: every source's word becomes parts, and every silence a named unknown."""
+"""core.examination: every source's word becomes parts, and every silence a named unknown."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 from core.availability.consent import Freeze
 from core.availability.operator import Condition, KafkaConditions
 from core.events import Kind as EventKind
+from core.examination import Expected, Seen, parts
 from core.ground.fields import Unknown
 from core.health.connect import PodSeen, RestResponse
-from core.health.examination import Expected, Seen, parts
 from core.health.node import parse
 from core.health.verdict import Health, Part, PartKind, cluster_health
 from core.incidents.record import Incident, State, Transition
