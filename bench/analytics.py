@@ -26,7 +26,7 @@ from typing import Any
 from bench import record
 from bench.bill_queries import DUCKDB, polars_tables
 from local.bills import bulk
-from local.spark import classes
+from spark import java
 
 MONTHS = {
     1: ("2026-10",),
@@ -115,23 +115,22 @@ def measure(engine: str, bill: Path, warm_runs: int = WARM_RUNS) -> dict[str, An
 
 
 def _spark(bill: Path, out: Path, warm_runs: int) -> dict[str, Any]:
-    from spark import java as settings  # noqa: PLC0415 - one engine per process
-    from spark import session as sessions  # noqa: PLC0415
+    from spark import session as sessions  # noqa: PLC0415 - one engine per process
     from spark.entry import COST_AND_TRANSFER  # noqa: PLC0415
     from spark.ingest import bill as bills  # noqa: PLC0415
     from spark.jobs import ingest  # noqa: PLC0415
     from spark.tables import ParquetStore  # noqa: PLC0415
 
-    settings.SETTINGS["spark.driver.extraJavaOptions"] = JAVA_OPTIONS
+    java.SETTINGS[java.JAVA_OPTIONS] = JAVA_OPTIONS
     started = time.perf_counter()
     with sessions.local_session(CORES) as session:
         start_seconds = time.perf_counter() - started
-        java = session.sparkContext._gateway.proc.pid  # type: ignore[union-attr]  # noqa: SLF001
+        pid = session.sparkContext._gateway.proc.pid  # type: ignore[union-attr]  # noqa: SLF001
         store = ParquetStore(session, str(out))
         held: dict[str, Any] = {}
 
         def processor() -> float:
-            return sum(map(_processor_seconds, _family(java))) + time.process_time()
+            return sum(map(_processor_seconds, _family(pid))) + time.process_time()
 
         def make() -> None:
             delivery = bills.read(session, bill)
@@ -142,7 +141,7 @@ def _spark(bill: Path, out: Path, warm_runs: int) -> dict[str, Any]:
             "start_s": round(start_seconds, 2),
             **_time_runs(make, processor, warm_runs),
             # Java's workers in Python are its descendants, and the driver is this process.
-            "peak_mib": sum(map(_peak_mib, _family(java))) + _own_peak_mib(),
+            "peak_mib": sum(map(_peak_mib, _family(pid))) + _own_peak_mib(),
             "total": f"{held['in'].billed:f}",
         }
 
@@ -217,7 +216,7 @@ def _one_shot(folder: str) -> dict[str, Any]:
         launcher = Path(out) / "launcher.py"
         launcher.write_text("from spark.entry import main\n\nmain()\n")
         options = "-XX:+UseParallelGC -XX:TieredStopAtLevel=1 -XX:-DontCompileHugeMethods"
-        options = f"{options} {classes.java_options()}".strip()
+        options = f"{options} {java.mapping_option(java.class_record(java.program()))}".strip()
         began = time.perf_counter()
         _told_by(
             "spark-submit",

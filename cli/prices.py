@@ -113,7 +113,6 @@ def checked_as_json(checked: CheckedPrices) -> Mapping[str, object]:
 
 def _billed_rates(root: Path) -> list[price_list.BilledRate]:
     """Return the rates of the usage table that a report left."""
-    from cli.report import class_record  # noqa: PLC0415 - `prices check` alone starts no JVM
     from spark import tables  # noqa: PLC0415 - `prices check` alone starts no JVM
     from spark.session import local_session  # noqa: PLC0415
     from spark.transforms.rates import billed_rates  # noqa: PLC0415
@@ -123,7 +122,7 @@ def _billed_rates(root: Path) -> list[price_list.BilledRate]:
             f"{root} holds no table {tables.USAGE.name}; name the folder of a report's tables."
         )
         raise InvalidInput([problem])
-    with local_session(settings=class_record()) as session:
+    with local_session() as session:
         store = tables.ParquetStore(session, str(root.resolve()))
         return billed_rates(store.read(tables.USAGE))
 

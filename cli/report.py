@@ -123,15 +123,6 @@ def _holds_iceberg(jar: Path) -> bool:
         return False
 
 
-def class_record() -> dict[str, str]:
-    """Return what a session starts with to map the record of its classes; nothing without one."""
-    try:
-        from local.spark import classes  # noqa: PLC0415 - the twin is a distribution of its own
-    except ModuleNotFoundError:
-        return {}
-    return classes.settings()
-
-
 @dataclass(frozen=True, kw_only=True)
 class ReportOptions:
     """What the command line asked for."""
@@ -172,12 +163,12 @@ def _make_document(asked: ReportOptions, console: Console, scratch: Path | None 
 
     facts = _facts(asked)
     book = None if facts is None else stack_settings.prices(facts.region, asked.prices)
-    settings = {
-        **class_record(),
-        **(asked.warehouse.settings() if asked.warehouse else {}),
-    }
+    settings = asked.warehouse.settings() if asked.warehouse else {}
     # Java boots while Python imports PySpark and the jobs.
-    with console.status("Spark makes the report"), java.started(settings) as started:
+    with (
+        console.status("Spark makes the report"),
+        java.started(settings, records_classes=True) as started,
+    ):
         from spark import tag_keys  # noqa: PLC0415 - the same
         from spark.jobs import report as job  # noqa: PLC0415 - starts Spark's imports
         from spark.report import formats  # noqa: PLC0415

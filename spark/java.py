@@ -2,11 +2,14 @@
 
 PySpark starts Java by two shell scripts and a Java of their own that writes the command: seconds in
 which nothing else happens. Here the command is written by us and Java boots while Python imports.
+Half of a cold report is Java reading and verifying some twenty thousand classes: the first report
+records them, and every later session maps them. Without a record a session starts as it always did.
 The settings of a local session stand here as well, since they are Java's system properties.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import signal
@@ -15,9 +18,9 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from importlib import util
+from importlib import metadata, util
 from pathlib import Path
 
 from core.ground.errors import MissingPrerequisite, StillwaterError, passed_on
@@ -25,6 +28,8 @@ from core.ground.errors import MissingPrerequisite, StillwaterError, passed_on
 LOCAL_CORES = 2
 LOOPBACK = "127.0.0.1"
 EXIT_SECONDS = 10
+# Java writes the record of its classes when it ends.
+RECORD_SECONDS = 180
 START_SECONDS = 120
 POLL_SECONDS = 0.02
 JARS = "spark.jars"
@@ -144,12 +149,16 @@ class Java:
 
 
 @contextmanager
-def started(settings: Mapping[str, str] | None = None) -> Iterator[Java]:
+def started(
+    settings: Mapping[str, str] | None = None, *, records_classes: bool = False
+) -> Iterator[Java]:
     """Start Java with a local session's settings; it is gone when the block ends.
 
-    `settings` stand before the session's own. Raises MissingPrerequisite without a Java.
+    `settings` stand before the session's own. With `records_classes` a Java that has no record of
+    its classes leaves one. Raises MissingPrerequisite without a Java.
     """
-    program = _program()
+    java = program()
+    record = class_record(java)
     prefix = "stillwater-spark-"
     with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder:
         scratch = Path(folder)
@@ -158,6 +167,10 @@ def started(settings: Mapping[str, str] | None = None) -> Iterator[Java]:
             "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
         }
         chosen = {**SETTINGS, **own, **(settings or {})}
+        fresh = scratch / "classes.jsa"
+        records = records_classes and not record.exists()
+        about_classes = f"-XX:ArchiveClassesAtExit={fresh}" if records else mapping_option(record)
+        chosen[JAVA_OPTIONS] = f"{chosen[JAVA_OPTIONS]} {about_classes}"
         environment = {
             **os.environ,
             "_PYSPARK_DRIVER_CONN_INFO_PATH": str(_told(scratch)),
@@ -169,7 +182,7 @@ def started(settings: Mapping[str, str] | None = None) -> Iterator[Java]:
         # Java's start-up warnings go to a file that is shown only when the start fails.
         with _log(scratch).open("wb") as log:
             process = subprocess.Popen(
-                command(program, chosen),
+                command(java, chosen),
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
@@ -180,29 +193,58 @@ def started(settings: Mapping[str, str] | None = None) -> Iterator[Java]:
         try:
             yield Java(process, chosen, scratch)
         finally:
-            _end(process)
+            _end(process, RECORD_SECONDS if records else EXIT_SECONDS)
+            if records and process.returncode == 0 and fresh.exists():
+                _keep(fresh, record)
 
 
-def command(program: str, settings: Mapping[str, str]) -> list[str]:
+def class_record(java: str) -> Path:
+    """Return where the record of one Java's and one Spark's classes is, whether or not it is."""
+    home = os.environ.get("STILLWATER_CACHE")
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stillwater"
+    # The record knows its jars by their paths.
+    built = Path(java).stat().st_mtime_ns
+    known = f"{metadata.version('pyspark')} {_spark_home()} {os.path.realpath(java)} {built}"
+    name = f"{hashlib.sha256(known.encode()).hexdigest()[:12]}.jsa"
+    return (Path(home) if home else cache).resolve() / "spark-classes" / name
+
+
+def mapping_option(record: Path) -> str:
+    """Return what tells Java to map a record; nothing where there is none."""
+    # Java would complain of a record that does not fit on stdout; it starts without it.
+    return f"-XX:SharedArchiveFile={record} -Xshare:auto -Xlog:disable" if record.exists() else ""
+
+
+def _keep(fresh: Path, record: Path) -> None:
+    """Put a record in its place; where nothing can be written, the next report makes it again."""
+    with suppress(OSError):
+        record.parent.mkdir(parents=True, exist_ok=True)
+        beside = record.with_suffix(f".{os.getpid()}")
+        shutil.copyfile(fresh, beside)
+        beside.replace(record)
+
+
+def command(java: str, settings: Mapping[str, str]) -> list[str]:
     """Return the command that starts the server PySpark talks to."""
     # spark-submit would add a session's jars to the classes that the driver finds.
     classes = [f"{_spark_home()}/jars/*", *filter(None, settings.get(JARS, "").split(","))]
     known = [f"-D{name}={value}" for name, value in settings.items() if name != JAVA_OPTIONS]
     return [
-        *(program, "-cp", os.pathsep.join(classes), f"-Xmx{settings[MEMORY]}"),
+        *(java, "-cp", os.pathsep.join(classes), f"-Xmx{settings[MEMORY]}"),
         *(*OPTIONS, *settings[JAVA_OPTIONS].split(), *known, SERVER),
     ]
 
 
-def _program() -> str:
+def program() -> str:
+    """Return the Java to run; raise MissingPrerequisite where there is none."""
     root = os.environ.get("JAVA_HOME")
-    program = str(Path(root) / "bin" / "java") if root else shutil.which("java")
-    if program is None or not os.access(program, os.X_OK):
+    found = str(Path(root) / "bin" / "java") if root else shutil.which("java")
+    if found is None or not os.access(found, os.X_OK):
         raise MissingPrerequisite(
             "Java 17 or newer is needed to run Spark and no java is on the PATH; install a JDK "
             "(for example: apt-get install openjdk-17-jre-headless) or set JAVA_HOME."
         )
-    return program
+    return found
 
 
 def _spark_home() -> Path:
@@ -225,12 +267,12 @@ def _ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: subprocess.Popen[bytes], seconds: int) -> None:
     """End Java, which ends by itself when nobody holds its standard input."""
     if process.stdin is not None:
         process.stdin.close()
     try:
-        process.wait(EXIT_SECONDS)
+        process.wait(seconds)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

@@ -13,7 +13,6 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 from core.ground.errors import MissingPrerequisite
 from local.kafka import jars
 from local.place import make_cache
-from local.spark import classes
 from local.tools import build, prerequisites
 from local.tools.catalogue import TOOLS
 
@@ -45,18 +44,6 @@ def prepare_tools(console: Console) -> None:
         build.build_all(show)
         jars.fetch(show)
     console.print(f"Tools ready after {time.monotonic() - started:.0f} s.", highlight=False)
-
-
-def record_sparks_classes(console: Console) -> None:
-    """Record the classes that a report's Java loads, unless that is done."""
-    if classes.are_recorded():
-        return
-    console.print(
-        "Recording the classes that a report's Java loads, once: about "
-        f"{rough_duration(classes.ESTIMATE_SECONDS)}.",
-        highlight=False,
-    )
-    classes.record()
 
 
 def absent() -> list[int]:

@@ -19,7 +19,6 @@ from handlers.incidents.broom import archive_key, archive_line
 from local import environment
 from local.aws import billing
 from local.demo import spec as demo_spec
-from local.spark import classes
 from local.twin import Twin
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ def report(
         facts=report_facts(spec),
         book=pricing.book(environment.REGION),
     )
-    with local_session(settings=classes.settings()) as session:
+    with local_session() as session:
         made = job.run(session, ParquetStore(session, str((folder / "tables").resolve())), inputs)
     _write(made, folder)
     return Costs(

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from local.spark import classes, iceberg
+from local.spark import iceberg
+from spark import java
 from spark.session import local_session
 
 CATALOG = "here"
@@ -19,7 +20,7 @@ INTERPRETED = {
 }
 # Hundreds of small bills are one long run, which Java's second compiler repays: by the tenth bill
 # each takes a third less.
-BOTH_COMPILERS = {classes.JAVA_OPTIONS: f"-XX:+UseParallelGC {classes.java_options()}"}
+BOTH_COMPILERS = {java.JAVA_OPTIONS: "-XX:+UseParallelGC"}
 
 
 @pytest.fixture(scope="session")

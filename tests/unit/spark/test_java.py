@@ -38,6 +38,57 @@ def test_without_java_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch, tmp_p
         pass
 
 
+@pytest.fixture
+def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A Java that writes a record where it is told to, and ends as the file `code` says."""
+    program = tmp_path / "bin" / "java"
+    program.parent.mkdir()
+    code = tmp_path / "code"
+    code.write_text("0")
+    program.write_text(
+        f"#!{shutil.which('sh')}\n"
+        'for each; do case "$each" in -XX:ArchiveClassesAtExit=*) echo made > "${each#*=}";; esac; '
+        f"done\ncat > /dev/null\nexit $(cat {code})\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setenv("STILLWATER_CACHE", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def _record() -> Path:
+    return java.class_record(java.program())
+
+
+def test_a_report_leaves_a_record_and_the_next_session_maps_it(home: Path) -> None:
+    with java.started(records_classes=True):
+        assert not _record().exists()
+    assert _record().read_text() == "made\n"
+    assert [each.name for each in _record().parent.iterdir()] == [_record().name]
+    with java.started() as started:
+        assert f"-XX:SharedArchiveFile={_record()}" in started.settings[java.JAVA_OPTIONS]
+
+
+def test_a_session_that_is_no_report_leaves_none(home: Path) -> None:
+    with java.started():
+        pass
+    assert not _record().exists()
+
+
+def test_a_java_that_failed_leaves_none(home: Path) -> None:
+    (home / "code").write_text("1")
+    with java.started(records_classes=True):
+        pass
+    assert not _record().exists()
+
+
+def test_without_a_place_for_it_a_report_is_made_all_the_same(home: Path) -> None:
+    (home / "cache").write_text("no folder")
+    with java.started(records_classes=True):
+        pass
+    assert (home / "cache").read_text() == "no folder"
+
+
 def test_a_java_that_ends_at_once_is_said_with_its_last_words(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
