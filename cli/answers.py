@@ -1,7 +1,4 @@
-"""Asks for one answer among many: one part that cannot be read costs no other.
-
-Decides what a person can do where an answer is refused or missing: one sentence per reason.
-"""
+"""Asks for many answers, so that one that cannot be read costs no other and names its remedy."""
 
 from __future__ import annotations
 

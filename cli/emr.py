@@ -1,13 +1,9 @@
-"""`stillwater report --on emr`: start the job on EMR Serverless, follow it, fetch its tables.
+"""Runs `stillwater report --on emr`: starts the job on EMR Serverless and fetches its tables.
 
-The job is the one the schedule starts (infra.analytics.report_job), asked of the schedule itself:
-what is deployed is what runs, and nobody needs the stacks' state. A run by hand writes its tables
-as Parquet below the bucket, because they are read on this machine, where the page is made.
-
-Copies what a report is made from out of S3 to this machine, where its Spark can read it.
-
-Spark's own package brings no S3 client; on EMR the release does, and reads the same addresses in
-place. Of an export only what its newest manifests name is copied, of any other folder everything.
+The request is read from the schedule itself (infra.analytics.report_job), so what is deployed runs.
+A run by hand writes its tables below the bucket; they are copied here, where the page is made.
+Spark's own package brings no S3 client. Of an export only what its newest manifests name is copied,
+of any other folder everything.
 """
 
 from __future__ import annotations

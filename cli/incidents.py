@@ -1,12 +1,8 @@
-"""Runs `stillwater incidents`, `hold`, `release`, `ignore`, `pause` and `resume`: the ledger.
+"""Runs `stillwater incidents` and its verbs (hold, release, pause, ...), and verifies histories.
 
 A wish is one conditional write and one tick; λ tick acts on it like on anything else it observes.
-
-Holds recorded histories to what the loop promises, and names the first step that breaks a rule.
-
-A second opinion: nothing here asks the modules that decide. It reads incidents as they were written
-down (the ledger, or the archive's lines) and knows only what a record says, so it can say that a
-history breaks a rule, and never that the world kept one. docs/guarantees.md lists the rules.
+The verification asks none of the modules that decide. It knows only what a record says: it can say
+that a history breaks a rule, never that the world kept one (docs/guarantees.md lists the rules).
 """
 
 from __future__ import annotations

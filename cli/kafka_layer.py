@@ -1,14 +1,10 @@
 """Does what `up` and `destroy` need around Kafka's layer, beside the engine.
 
-`up` waits until Strimzi's operator has carried the layer out. The engine waits for the Kafka
-resource alone, for Ready of the generation that it wrote; a changed KafkaNodePool leaves that as it
-is, and what the operator ignores is a Warning beside Ready=True.
-
-`destroy` of an ephemeral environment lets brokers go first and deletes their volumes last. A broker
-whose controllers stop before it has left waits five minutes for a controlled shutdown that nobody
-grants. A deleted KafkaNodePool is gone at once while its pods still stop, so no order among the
-engine's resources can wait for them. Volumes are retained, so that a Kafka deleted by mistake loses
-no data; here the EBS driver, which runs until the foundation goes, is told to delete them.
+`up` waits until Strimzi's operator has carried the layer out: the engine waits for the Kafka
+resource alone, which a changed KafkaNodePool leaves Ready. `destroy` of an ephemeral environment
+lets brokers go before controllers, since a broker without a controller waits five minutes to stop.
+A deleted KafkaNodePool is gone while its pods still stop, so no order of resources can wait for
+them. Retained volumes go last: the EBS driver is told to delete them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""`stillwater up|preview|destroy ENV`: what would change, a question, the layers with progress.
-
-Shows a run of the layers: what it would change, for people and as JSON; asks before it is done.
+"""Runs `stillwater up|preview|destroy ENV`: what would change, a question, then the layers.
 
 The JSON leaves outputs of stacks out: some are secrets. Values of properties are there with
 `--diff` alone, and hidden where a resource is a secret (cli.engine.events).

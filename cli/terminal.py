@@ -1,13 +1,8 @@
-"""Prints what commands say so that nothing is lost, however narrow the terminal.
+"""Prints what commands say: sentences and tables, findings, and the JSON of `--json`.
 
-A sentence is one line of output, which the terminal breaks. A table whose words would have to be
-cut is a line per cell instead; where nobody watches, a table is as wide as it is.
-
-Prints what a program asked for with `--json`, refusals included: JSON alone is on stdout.
-
-What people read beside it (progress, questions, the sentence of a refusal) goes to stderr.
-
-Shows findings to people, the same way whichever command found them.
+The terminal breaks sentences. A table too wide to show uncut becomes a line per cell; into a pipe
+a table is as wide as it is. With `--json` stdout has JSON alone, refusals included; progress,
+questions and a refusal's sentence go to stderr.
 """
 
 from __future__ import annotations

@@ -1,23 +1,9 @@
-"""An incident as one Slack thread: what has been told of it, and what to tell next.
+"""Tells an incident, a rotation run or a zone as one Slack thread: what was told, what comes next.
 
-One that a rotation run opened is told inside the run's thread: its head message is a reply there.
-λ slack asks `next_step` until nothing is left to tell: the head message first, then one reply per
-transition, then the head edited to what is true now. A step has a key, the same whenever it is
-decided again, by which a message that was posted but never recorded is found in Slack.
-
-The words of an incident's thread: what leaves, what comes next and when, how long it took.
-
-core.slack puts them into messages, cli.incidents into a timeline.
-
-A rotation run as one Slack thread: every node's place in the head, a reply per event.
-
-λ slack asks `next_step` as it asks core.slack about an incident. What a run merely
-waits for edits the head; nodes that leave and come back, stops and people's words are told below
-it.
-
-A zone's incident as one Slack thread: its state in the head, a reply per entry of its history.
-
-λ slack asks `next_step` as it asks core.slack about an instance's.
+λ slack asks `next_step` until nothing is left to tell: the head message, a reply per transition,
+then the head edited to what is true now. A step's key is the same whenever it is decided again, and
+finds a message that was posted but never recorded. An incident of a rotation run is told inside the
+run's thread. cli.incidents makes a timeline of the same words.
 """
 
 from __future__ import annotations

@@ -9,14 +9,12 @@
     whoever may ask             -> health       -> 200, 503 or 500, and why
 
 At the top stand the entry points alone: each reads its settings (store.settings), opens what it
-needs and hands over to a package below. What each may do is defined in infra.functions, one module
-a function (docs/reference/functions.md).
+needs and hands over to a module beside it or a package below. What each may do is defined in
+infra.functions (docs/reference/functions.md).
 
 incidents/    an announcement -> its incident -> a turn of the loop; the sweep; what NTH reports
 rotation/     what a person asks of a run, and a turn of it
 volume/       one look at all volumes, one plan, what is asked of the node pools
-stories/      what Slack is told
-examination/  how the whole cluster does
 store/        the ledger: incidents, lease, runs, records and settings in one DynamoDB table
 adapters/     who alone knows a client: AWS, Kubernetes, Kafka, Connect, Slack, Prometheus
 

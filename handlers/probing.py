@@ -1,17 +1,9 @@
-"""Produces and reads back as any application does: acks=all, retries, one topic, no group.
+"""Produces and reads back as any application does, counts attempts, and keeps the probe's topic.
 
-What a client library hides from an application is hidden from the probe, too: a leader that moves
-is a retry, and no failed attempt as long as it ends in time.
-
-Counts attempts: one is a record that is produced to a broker and read back in time.
-
-Pure but for its own memory; times come from one monotonic clock. An attempt counts from when it was
-due, whether or not a client came to send it: what is stuck before Kafka has failed, too.
-
-Keeps the probe's topic: a partition for every broker, of which that broker leads by preference.
-
-Kafka gives leaders back to whom they are preferred for by itself (auto.leader.rebalance.enable), so
-the probe needs no right on the cluster. The brokers alone know their racks and who has joined.
+What a client library hides from an application is hidden here, too: a leader that moves is a retry.
+An attempt counts from when it was due, so what is stuck before Kafka has failed. The topic has a
+partition for every broker, which that broker leads by preference; Kafka gives leaders back by
+itself (auto.leader.rebalance.enable), so the probe needs no right on the cluster.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """λ webhook: NTH says that a drain has ended -> a note in the incident, and a tick at once.
 
-Takes in what NTH says of a drain attempt: the one place the internet can reach.
-
-NTH can sign nothing and sends static headers only. So everything is checked before anything is
-read: size, then the token in constant time, then the shape. Whoever fails learns a status and no
-more. NTH waits 5 s and never repeats.
+The one place the internet can reach: NTH can sign nothing and sends static headers only. So
+everything is checked before anything is read: size, the token in constant time, the shape. Who
+fails learns a status and no more. NTH waits 5 s and never repeats.
 """
 
 from __future__ import annotations

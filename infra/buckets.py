@@ -1,16 +1,9 @@
-"""Builds every bucket of ours: encrypted, closed to the public, spoken to over TLS only.
+"""Builds every bucket of ours, and grants the volumes' key to who launches nodes or makes volumes.
 
-One whose objects may be overwritten keeps their versions, for as long as its rules say.
-
-Grants the volumes' key to whoever launches a node or makes a volume.
-
-A volume encrypted under a customer's key whose user has none fails where nobody looks: the instance
-ends with Client.InternalError seconds after its launch, the claim stays pending. Source: Amazon EC2
-Auto Scaling, "Required KMS key policy for use with encrypted volumes"; aws-ebs-csi-driver,
-docs/install.md.
-
-A grant knows no condition `kms:GrantIsForAWSResource`, which policies know. Whoever holds one with
-CreateGrant may hand on these operations of this key, and no others.
+Buckets are encrypted, closed to the public and TLS only; overwritten objects keep versions. Without
+the grant an instance ends with Client.InternalError seconds after its launch, and a claim stays
+pending. A grant knows no condition `kms:GrantIsForAWSResource`. Sources: Amazon EC2 Auto Scaling,
+"Required KMS key policy for use with encrypted volumes"; aws-ebs-csi-driver, docs/install.md.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
-"""Defines what every controller's pod gets from its node, and what it is denied there.
+"""Defines what every controller's pod gets from its node, is denied there, and may be reached by.
 
-A limit on processor time is given to none: a controller that is throttled answers a lost node late.
-
-NetworkPolicies: who may open a connection to pods that obey whoever reaches them.
-
-A policy that selects a pod closes its other ports. The kubelet's probes come from the pod's own
-node and pass every policy (Kubernetes, "What you can't do with network policies";
-aws-network-policy-agent#65).
+No pod has a limit on processor time: a throttled controller answers a lost node late. A
+NetworkPolicy that selects a pod closes its other ports. The kubelet's probes come from the pod's
+own node and pass every policy (aws-network-policy-agent#65).
 """
 
 from __future__ import annotations

@@ -1,14 +1,9 @@
-"""The ClusterSpec that everything here is built from: found, read, and refused with every reason.
+"""Finds and reads the ClusterSpec that everything here is built from; refuses with every reason.
 
-The stacks and the command line both start here, so that `pulumi up` and `stillwater check` refuse
-the same specs: the stacks know no command line, and core no YAML.
-
-Reads a description's YAML or JSON file, and remembers where each of its keys stands.
-
-YAML 1.1 makes numbers of `010` (8) and `1:40` (100), truth values of `no` and `on`, drops the order
-of a set, and takes the last of two equal keys without a word. Whatever a reader would not have
-meant is refused here, with its line and column. A problem's line is that of the setting it is of,
-else of the one its sentence names.
+The stacks and the command line both start here, so `pulumi up` and `stillwater check` refuse the
+same specs. YAML 1.1 makes numbers of `010` and `1:40`, truth values of `no` and `on`, and takes the
+last of two equal keys without a word: what a reader would not have meant is refused, with its line
+and column, which are those of the setting at fault.
 """
 
 from __future__ import annotations

@@ -1,14 +1,9 @@
-"""The tags every resource carries, and the ones that others read.
+"""Builds the tags every resource carries, and protects what must never be deleted by accident.
 
-A provider's default tags reach what Pulumi creates, not what an Auto Scaling group, a launch
-template or the EBS CSI driver creates: those get the same tags passed on explicitly.
-
-Protects what must never be deleted by accident.
-
-`pulumi destroy`, or a change that means a replacement, stops at these until the spec says that the
-environment is ephemeral. The leaves are protected one by one: children in other providers go before
-a protected parent is even looked at (pulumi#6191), so protecting the cluster alone saves nothing.
-Volumes are none of Pulumi's; their storage class retains them.
+A provider's default tags do not reach what an Auto Scaling group, a launch template or the EBS CSI
+driver creates: those get them explicitly. `pulumi destroy` stops at protected resources until the
+spec says ephemeral. Leaves are protected one by one, since children in other providers go before a
+protected parent is looked at (pulumi#6191). Volumes are retained by their storage class.
 """
 
 from __future__ import annotations

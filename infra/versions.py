@@ -1,6 +1,4 @@
-"""Every version the program pins, in one place.
-
-Which version of each EKS add-on a cluster gets: ours, or the one its spec names.
+"""Pins every version of the program in one place, and chooses each EKS add-on's.
 
 Apart from the components, so that a spec is checked without starting the engine's library.
 """

@@ -1,7 +1,4 @@
-"""The commands that look at a cluster and change nothing, and the desk, which shows it all.
-
-The commands for clusters that exist: the survey, and what the next level of adoption adds.
-"""
+"""Defines the commands that look and change nothing, the desk, and those of adoption."""
 
 from __future__ import annotations
 

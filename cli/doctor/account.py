@@ -1,9 +1,8 @@
-"""Reads AWS for the doctor into a Snapshot: Describe, Get and List calls alone.
+"""Reads AWS and Kubernetes for the doctor into a Snapshot: Describe, Get and List calls alone.
 
 Every reader yields the parts it names as it gets them, so that a refusal costs only what comes
-after it. docs/how-to/doctor.md lists the calls; a test compares.
-
-Reads Kubernetes for the doctor into a Snapshot: nine lists, with an EKS token.
+after it. Kubernetes is nine lists, with an EKS token. docs/how-to/doctor.md lists the calls; a test
+compares.
 """
 
 from __future__ import annotations

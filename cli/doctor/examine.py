@@ -1,11 +1,8 @@
-"""Reads every part once, all at the same time, and says what differs and what could not be read.
+"""Reads every part of a live cluster at once for the doctor, and shows the diagnosis.
 
-Reads the account around a cluster for the doctor: what a replacement needs, what AWS announces.
-
-The same facts and judges as `stillwater survey`'s, for the machines of a cluster that the doctor
-knows by name: free addresses, quotas, support, AWS Health, zones that are shifted away.
-
-Shows a diagnosis: a finding per line for people, JSON for programs.
+Beside the cluster stand the parts of the account that a replacement needs: free addresses, quotas,
+support, AWS Health, zones that are shifted away. The judges are those of `stillwater survey`. What
+could not be read is named in the diagnosis: a line per finding for people, JSON for programs.
 """
 
 from __future__ import annotations

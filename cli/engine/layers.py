@@ -1,12 +1,8 @@
 """Runs the layers of an environment in order through the Pulumi engine (Automation API).
 
-Knows nothing of the twin: which account and which engine are meant is the environment it is given.
-
-Runs the Pulumi CLI for the Automation API in an environment of our choosing.
-
-The Automation API's own command adds to this process's environment, where a user's AWS profile
-would reach a run that is meant for another account; and it leaves the engine behind when this
-process is interrupted.
+The environment it is given says which account and which engine are meant. The Automation API's own
+command adds to this process's environment, so a user's AWS profile would reach another account's
+run; and it leaves the engine behind when interrupted. So the Pulumi CLI is started here.
 """
 
 from __future__ import annotations

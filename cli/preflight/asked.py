@@ -1,6 +1,6 @@
-"""One question about an account per function, in core.model.account's words.
+"""Asks an account one question per function, in core.model.account's words.
 
-Reads a VPC that is there already, and its subnets, for cli.preflight.asked.
+A VPC that is there already is read with its subnets.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
-"""Runs a preflight and shows it: a line per finding for people, one object for programs.
+"""Runs a preflight: reads an account for core.checks.new_cluster, and shows what it would refuse.
 
-Puts together what an environment takes of its account, from the spec and from infra's names.
-
-Reads an account for core.checks.new_cluster: Describe, Get, List, DryRun and simulation only.
-
-Every part is asked at the same time as the others; what one cannot be asked is an Unknown with the
-reason, and costs no other.
+What an environment takes is put together from the spec and from infra's names. Reading is Describe,
+Get, List, DryRun and simulation only, every part at once; what one cannot be asked is an Unknown
+with the reason, and costs no other. Shown as a line per finding, or as one JSON object.
 """
 
 from __future__ import annotations

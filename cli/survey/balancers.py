@@ -1,7 +1,4 @@
-"""Reads who sends clients to pods of Kafka: bindings, Services, target groups, ingresses.
-
-Reads the controllers that a broker needs to come back: of nodes, of volumes, of the network.
-"""
+"""Reads who sends clients to Kafka's pods, and the controllers a broker needs to come back."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Reads nodes, Karpenter's pools and images that ECR has no more, and changes nothing.
-
-Reads the pods of Kafkas from an API server into core.model.
-"""
+"""Reads nodes, Karpenter's pools, images that ECR has no more, and the pods of Kafkas."""
 
 from __future__ import annotations
 

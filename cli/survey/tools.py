@@ -1,9 +1,8 @@
-"""Reads what runs beside Kafka and moves its pods, by image and settings, into core.model.
+"""Reads from an API server what runs beside Kafka and moves its pods, by image and settings.
 
-Whoever installed it: names and labels are theirs, the programs' images and settings are known. A
-setting that comes from another object is not guessed.
-
-Lists what an API server holds, over all pages and in the version it prefers; GET alone.
+Names and labels are their owners', the programs' images and settings are known. A setting that
+comes from another object is not guessed. Lists go over all pages, in the version the server
+prefers; GET alone.
 """
 
 from __future__ import annotations

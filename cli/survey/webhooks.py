@@ -1,9 +1,7 @@
-"""Reads the webhooks and policies that judge evictions and new pods, and who answers.
+"""Reads who judges evictions and new pods, and which workloads may evict pods or delete nodes.
 
-Reads which workloads may evict pods or delete nodes, by the roles of their accounts.
-
-A program that nobody here knows by its image is known by what it may do. Accounts that may do
-anything are left out: of those nothing can be told.
+A program whose image is not known is known by what it may do. Accounts that may do anything are
+left out: of those nothing can be told.
 """
 
 from __future__ import annotations

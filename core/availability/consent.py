@@ -1,21 +1,10 @@
-"""May these Kafka nodes go, and is one that went back for good?
+"""Decides which Kafka nodes may go, which are back for good, and which broker leads what.
 
-Asked before a node is drained, of a reading taken with the lease held: one node, or brokers of a
-zone that go together, by the same rule and in one pass over the partitions. A refusal names the
-partition, broker or voter, and what to wait for. Racks are not trusted: brokers whose joint absence
-breaks a partition go in different parties, wherever it was meant to be placed. What is safe for a
-party is safe for every part of it, so a party grows broker by broker. Those who stay must be able
-to lead what the party leads, counted in partitions, which every reading tells; and no replica
-outside the party may be out of sync, neither before nor while it is away.
-
-Which broker is to lead which partition, and which zones are given up for a while.
-
-Kafka prefers the first replica of a partition and returns to it by itself, so a leader moves for
-good only when the order of the replicas changes. `plan` compares the order wanted with the order
-read; what it was before is kept by whoever carries the plan out, and wanted again once nobody
-avoids those brokers any more. Asked twice, it changes nothing the second time. A frozen zone is one
-whose brokers are avoided and in which nothing is planned: core.zones remembers why, and
-handlers.store.documents keeps the record.
+Asked before a drain, of a reading taken with the lease held: one node, or brokers that go together,
+in one pass over the partitions. Racks are not trusted: the replicas decide, and no replica outside
+the party may be out of sync. A refusal names the partition, broker or voter, and the remedy.
+A leader moves for good only when the order of the replicas changes; `plan` compares the order
+wanted with the order read, so asking twice changes nothing.
 """
 
 from __future__ import annotations

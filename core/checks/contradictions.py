@@ -1,19 +1,9 @@
 """Refuses a ClusterSpec whose keys are each in order and AWS or Kafka would still refuse.
 
-Judged apart from the model, so that what was built from a spec can be read, and taken down,
-whatever a newer release thinks of it.
-
-Decides which names a spec may not give: Strimzi, Kubernetes, AWS or this project has them.
-
-Sources: Strimzi's KafkaCluster and ListenersUtils (names of ports and of listeners), Kafka's
-LogConfig (a topic's settings), Secrets Manager's user guide (names that end like an ARN does).
-
-Decides which instance types can be no node here, and whether a node's own pods fit it.
-
-A pod takes an address of its node's network interfaces and what it requests; what finds no room is
-Pending for ever. Sources: AL2023's system requirements (ARMv8.2, so no A1), EC2's user guide on Mac
-instances, accelerated computing and EBS-optimized types; DescribeInstanceTypes as recorded in moto
-5.2.5 (EbsOptimizedSupport, GpuInfo, FpgaInfo, NeuronInfo).
+Judged apart from the model, so that an older spec can be read and taken down by a newer release.
+Names: Strimzi's KafkaCluster and ListenersUtils, Kafka's LogConfig, Secrets Manager's user guide.
+Instance types: AL2023's system requirements, EC2's user guide, DescribeInstanceTypes as in moto
+5.2.5. A pod that finds no address or no room on its node is Pending for ever.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""Holds everything read of one EKS cluster, its account and its region, and finds things in it.
+"""Holds everything read of one EKS cluster, its account and region, in one frozen snapshot.
 
-Holds what decides whether Kafka outlives its nodes, of a live account, in one frozen snapshot.
-
-core.checks.expected renders the one a ClusterSpec asks for, cli.doctor reads the one that is
-there, core.checks.drift compares the two. A part that is None was not looked at: by the first
-because the spec has no such thing, by the second because it could not be read.
+core.checks.expected renders the snapshot a ClusterSpec asks for, cli.doctor reads the live one,
+core.checks.drift compares them. A part that is None was not looked at, or could not be read.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Holds what a rule finds, and the exit code that follows.
+"""Holds what a rule finds, the exit code that follows, and the table of rules.
 
-Holds the table of rules: each names the facts without which it says nothing.
-
-A rule enters the table where it is written; core.checks.table asks those whose facts are there.
+Each rule names the facts without which it says nothing, and enters the table where it is written;
+core.checks.table asks those whose facts are there.
 """
 
 from __future__ import annotations

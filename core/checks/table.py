@@ -1,9 +1,7 @@
 """Asks the table of rules of whatever facts there are, worst first.
 
-Renders a ClusterSpec as the facts of the cluster that it would become, for the table of rules.
-
-Only rules that a description answers are asked of them: what is rendered here is what is wanted,
-and says nothing of what runs.
+A ClusterSpec is rendered as the facts of the cluster it would become. Of those only the rules that
+a description answers are asked: they say what is wanted, and nothing of what runs.
 """
 
 from __future__ import annotations

@@ -1,14 +1,8 @@
-"""Estimates a cluster's month at list price: the ClusterSpec counted, times the price book.
+"""Estimates a new cluster's month at list price, and its brokers' size from the load.
 
-Everything that is billed for being there is counted from the spec. What depends on use is counted
-from a Usage, whose figures are assumptions until somebody measures them. What was spent is another
-question, answered from a bill by `stillwater report`.
-
-Decides what a broker of a new cluster is: its instance type and its volume, from the load.
-
-The arithmetic of docs/how-to/choose-instance-types.md: what an instance sustains for ever counts,
-never what it bursts to. A size to begin with; volumes grow later, and nodes are exchanged one by
-one.
+What is billed for being there is counted from the ClusterSpec; what depends on use from a Usage,
+whose figures are assumptions. What was spent is answered by `stillwater report`. Sizing is the
+arithmetic of docs/how-to/choose-instance-types.md: what an instance sustains counts, never bursts.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Describes what runs on the nodes: Kafka, its operator, Connect, topics, what they expose.
-
-Describes Kafka's clients: what a listener asks of them, what users and functions may do.
+"""Describes what runs on the nodes: Kafka, its operator, Connect, topics, clients and their rights.
 
 Strimzi 1.x knows `tls`, `scram-sha-512` and `custom` (its CRD has no `oauth` any more): OAuth is
 rendered as `custom`, with the handlers of Strimzi's own OAuth library, which is in its images.

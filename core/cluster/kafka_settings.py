@@ -1,16 +1,9 @@
-"""Judges settings of brokers, topics and Connect by what Kafka's own classes define of them.
+"""Judges settings of brokers, topics and Connect, and whether the operator runs the spec's Kafka.
 
-A topic with a value that Kafka refuses is never made; a broker or a worker with one never starts.
-The definitions are Kafka's, written by `python -m local.kafka.definitions`. They know single
-settings alone: of pairs those are judged that have stopped somebody (KIP-405's remote storage, a
-fetch that waits longer than a replica may lag, Connect's topics and sessions, ProducerConfig's
-deliveries). What the operator keeps to itself it drops without a word, so that a setting looks made
-and is not: Strimzi 1.2.0's KafkaClusterSpec (forbidden prefixes) and ListenersValidator (ports).
-
-Decides whether the pinned operator can run a spec's Kafka and metadata version together.
-
-Sources: Strimzi 1.2.0's supported Kafka versions (its change log and kafka-versions.yaml);
-Kafka 4.3's MetadataVersion, whose levels begin at 3.3-IV3 and end in production at 4.3-IV0.
+The definitions are Kafka's own, written by `python -m local.kafka.definitions`; of pairs of
+settings only those are judged that have stopped somebody. Strimzi drops in silence what it keeps to
+itself (1.2.0: KafkaClusterSpec's forbidden prefixes, ListenersValidator's ports). Versions: its
+kafka-versions.yaml; Kafka 4.3's MetadataVersion, from 3.3-IV3 to 4.3-IV0 in production.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Describes the machines: the EKS control plane, Kafka's node pools, their volumes.
 
-Volumes that grow and speed up by themselves: what λ volumes may do, in all and per pool.
+Volumes may grow and speed up by themselves: what λ volumes may do is set in all and per pool.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Describes who is told when something is wrong, where, and when planned work may be done.
+"""Describes how a cluster is operated: who is told, when planned work may be done, every timeout.
 
-Every timeout in the system.
-
-Decides how much memory the functions have: as the spec says, or as its brokers ask for.
+The functions' memory is as the spec says, or as its brokers ask for.
 """
 
 from __future__ import annotations

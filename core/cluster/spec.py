@@ -1,6 +1,6 @@
-"""ClusterSpec: the sections put together, and what must hold between them.
+"""Puts the sections of ClusterSpec together, and checks what must hold between them.
 
-Refuses pools whose zones or node ids do not fit together, for ClusterSpec.
+Pools whose zones or node ids do not fit together are refused.
 """
 
 from __future__ import annotations

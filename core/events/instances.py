@@ -1,10 +1,8 @@
 """Reads what AWS announces about instances, EBS volumes and zones, but for aws.health.
 
-aws.ec2 has two-minute warnings, recommendations, state changes and volume notifications;
-aws.cloudwatch an alarm on I/O that has stalled, for which EBS has no event of its own;
-aws.arc-zonal-shift traffic that AWS, somebody or a rehearsal moves away from a zone.
-
-aws.autoscaling: lifecycle actions, what a group launched or terminated, instance refreshes.
+aws.ec2: two-minute warnings, recommendations, state changes, volume notifications. aws.cloudwatch:
+an alarm on stalled I/O, for which EBS has no event. aws.arc-zonal-shift: traffic that moves away
+from a zone. aws.autoscaling: lifecycle actions, launches, terminations, instance refreshes.
 """
 
 from __future__ import annotations

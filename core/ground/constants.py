@@ -1,12 +1,8 @@
-"""Holds what is the same in every cluster and no setting: a reason chose it, not a preference.
+"""Holds what is the same in every cluster and no setting, and the names of the functions' metrics.
 
-infra builds with these values, and core.checks.expected compares a live cluster with them.
-
-Names what the functions count in CloudWatch, once for who counts and for who alarms.
-
-The handlers write these as embedded metrics; infra.alerts.alarms and infra.alerts.dashboards read
-them. Every one is a count, and carries one dimension, `cluster`, whose value is the prefix
-(`<environment>-<name>`): two environments of one account may have a cluster of the same name.
+infra builds with these values, and core.checks.expected compares a live cluster with them. The
+metrics are counts that the handlers embed and infra.alerts reads. Their one dimension, `cluster`,
+is `<environment>-<name>`: two environments of one account may have a cluster of the same name.
 """
 
 from __future__ import annotations

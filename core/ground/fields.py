@@ -1,14 +1,9 @@
-"""Reads single fields of what somebody else wrote: nothing here raises, whatever the value.
+"""Reads single fields of foreign documents and whole records of ours, and holds what is not known.
 
-core.events builds its answers from these; a field of the wrong type is a field that is absent.
-
-Reads and writes the records a document is made of, and keeps what a newer release wrote there.
-
-After a rollback documents hold keys and words that this release does not know. A record keeps them
-in its field `unread`, and they are written back where they stood: below one of its own keys a word
-takes the place of what stands in for it here.
-
-Holds what is not known in the place of an answer: why, and what to do about it.
+Nothing here raises: in a foreign document a field of the wrong type is absent. After a rollback our
+documents hold keys and words that this release does not know. A record keeps them in its field
+`unread`, and they are written back where they stood. `Unknown` stands in the place of an answer and
+says why, and what to do about it.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
 """Judges whether the scheduler can place a pod on a node: taints, labels, neighbours, room.
 
 Sources: the plugins of Kubernetes' scheduler (TaintToleration, NodeAffinity, InterPodAffinity,
-NodeResourcesFit, NodeVolumeLimits) and how it adds up what a pod requests.
-
-Decides what a selector of Kubernetes' matches: pods, nodes, what a NodePool starts.
-
-Reads amounts as Kubernetes and the JVM write them: 8Gi, 500m, 4e9; -Xmx6g.
+NodeResourcesFit, NodeVolumeLimits) and how it adds up what a pod requests. Selectors and amounts
+are read as Kubernetes and the JVM write them: 8Gi, 500m, 4e9; -Xmx6g.
 """
 
 from __future__ import annotations

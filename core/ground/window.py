@@ -1,10 +1,8 @@
-"""Decides when planned work may begin: the maintenance window, and AWS's own time behind it.
+"""Decides when planned work may begin, and puts durations and moments into words.
 
-A scheduled retirement leaves days. The replacement is made inside the window, before AWS takes the
-instance; where no window is left before that, it is made at once. Pure; times are epoch seconds,
-windows are UTC, so no clock is put forward or back inside one.
-
-Says a duration, a moment or many names in the words every page, message and reason uses.
+A scheduled retirement leaves days: the replacement is made inside the maintenance window, before
+AWS takes the instance, or at once where no window is left. Times are epoch seconds; windows are
+UTC, so no clock is put forward or back inside one.
 """
 
 from __future__ import annotations

@@ -1,13 +1,8 @@
-"""A Connect worker's health from what HTTP probes of it saw: KIP-1017, and the rule before it.
+"""Judges a Connect worker by what HTTP probes saw of it, and reads a pod's state in Kubernetes.
 
-`GET /health` answers 200, 503 or 500, the last two only after a fixed 10 s; workers before Kafka
-3.9 do not know it, and are asked for a connector instead. handlers.adapters.pods probes,
-core.health.verdict makes the cluster's verdict of its workers'.
-
-Reads a pod's state in Kubernetes: scheduled, started, Ready, which readiness gates it waits for.
-
-Kubernetes knows processes and probes, and nothing of Kafka: a pod that is Ready here may still be
-a broker that leads nothing (core.health.kafka). A gate is the load balancer's own word.
+`GET /health` answers 200, 503 or 500, the last two only after a fixed 10 s (KIP-1017); workers
+before Kafka 3.9 do not know it, and are asked for a connector instead. Kubernetes knows nothing of
+Kafka: a Ready pod may be a broker that leads nothing (core.health.kafka).
 """
 
 from __future__ import annotations

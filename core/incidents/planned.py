@@ -1,25 +1,12 @@
-"""Decides planned departures, by AWS, a rotation or for a sick machine: a replacement first.
-
-Where AWS only reboots, the instance stays (core.incidents.planned).
+"""Decides planned departures (AWS, a rotation, a sick machine) and reboots that AWS has planned.
 
     opened     waits for its window (core.ground.window)
     replacing  makes room for one more node in the zone's group, and waits for it
-    holding    waits for Kafka's consent and the lease, then terminates the instance through its
-               group; its hooks stand, and the ordinary hold and forward of the same incident begins
+    holding    waits for consent and the lease, then terminates the instance through its group
 
-Until then nothing runs out, so nothing is retained: a frozen zone, a person's hold or a zone
-without capacity keep the incident where it is, and whoever planned it calling it off ends it
-without a trace. A rotation's window is kept by its run, before it begins with a node
-(core.rotation.progress).
-
-Decides who leads while AWS reboots a machine that stays: others, until its broker is back.
-
-Several reboots may be ahead of one machine, or one before its retirement. From ten minutes before
-each until it is over others lead, in between the machine's own broker does. AWS may never say that
-one is over: its time ends by itself, and the next is still ahead.
-
-core.incidents.planned asks for a machine that is only rebooted, core.incidents.decide for one that
-AWS ends as well.
+Until then nothing runs out: whoever planned it may call it off, and it ends without a trace. Where
+AWS only reboots, the instance stays; others lead from ten minutes before until its broker is back.
+AWS may never say that a reboot is over, so its time ends by itself.
 """
 
 from __future__ import annotations

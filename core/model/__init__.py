@@ -1,4 +1,4 @@
-"""Holds what the world looks like: one frozen type per thing of AWS, Kubernetes and Kafka.
+"""Holds the model of the world: one frozen type per thing of AWS, Kubernetes and Kafka.
 
-Whoever asks, a thing is one type. A part that could not be read is an Unknown.
+A part that could not be read is an Unknown.
 """

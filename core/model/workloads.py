@@ -1,4 +1,4 @@
-"""Holds what runs beside Kafka and makes its pods leave, or keeps them: whoever installed it.
+"""Holds what runs beside Kafka and makes its pods leave, or keeps them, and matches event patterns.
 
 Source: Amazon EventBridge event patterns. What a pattern asks that is not known here counts as met.
 """

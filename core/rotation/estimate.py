@@ -1,13 +1,9 @@
 """Estimates how long a node's move takes and what it copies, from what earlier runs measured.
 
-Times are those of earlier moves of the same kind, else what the timings allow for, with
-core.cost.resync's model over what is appended now. The rate at which replication brings a log back
-is measured while a run waits for it: from the first reading that shows a broker unfenced and behind
-to the last one that does, what its logs grew by. core.rotation.plan prints the estimate; a run
-keeps it with each of its nodes and corrects it as it learns, so that core.rotation.preconditions
-can say whether a move still fits into a maintenance window.
-
-One reading of everything a run decides by; handlers.rotation.turns takes it before each turn.
+Times are those of earlier moves of the same kind, else what the timings and core.cost.resync's
+model allow for. The rate of replication is measured while a run waits for a broker to catch up. A
+run keeps the estimate with each node and corrects it; core.rotation.preconditions asks whether a
+move still fits a window. handlers.rotation.turns takes the reading before each turn.
 """
 
 from __future__ import annotations

@@ -1,13 +1,9 @@
-"""Plans a rotation before it is started: order, time, bytes, what blocks, what is lost.
+"""Plans a rotation before it starts: which nodes, order, time, bytes, what blocks, what is lost.
 
-Times and bytes are core.rotation.estimate's.
-
-Which nodes a rotation is about: those named by hand, or those that are outdated.
-
-Outdated is what is not what its group would launch today. In place, a node keeps its instance and
-gets a new root volume where that makes of the instance what its group would launch today, as far as
-anybody can know before, and whoever owns the machine would not undo it. What is not known speaks
-against it; EC2 is asked itself before the broker leaves (core.incidents.in_place).
+Nodes are named by hand or outdated: not what their group would launch today. In place, a node keeps
+its instance and gets a new root volume where that is enough and the machine's owner would not undo
+it. What is not known speaks against it; EC2 is asked before the broker leaves
+(core.incidents.in_place). Times and bytes are core.rotation.estimate's.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Defines the parts of settings that a description and a function share.
-
-Where a node is, what the probe asks, and how Prometheus is reached.
-"""
+"""Defines what the settings of a description and a function share: zones, probe, Prometheus."""
 
 from __future__ import annotations
 

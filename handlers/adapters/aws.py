@@ -1,13 +1,9 @@
-"""EC2, Auto Scaling and SQS: the few calls and lists the handlers ask, answered in core's words.
+"""Asks EC2, Auto Scaling and SQS, reads secrets, and calls a person.
 
-One secret of Secrets Manager: read when first needed, kept in memory, never anywhere else.
-
-Calls a person: a count for the alarm, a line of the log, and a message to everybody who listens.
-
-The alarm alone would lose calls: it acts when it goes into ALARM, so a second page while it is
-there reaches nobody. So each page also goes to the ticks queue, and λ tick publishes it on the
-topic of the alerts. A page that cannot be published comes again, and then lies among the dead
-letters, which have an alarm of their own. One that is delivered twice is told twice.
+A secret is read when first needed and kept in memory alone. An alarm acts only when it goes into
+ALARM, so a second page while it is there reaches nobody: each page also goes to the ticks queue,
+and λ tick publishes it on the topic of the alerts. One that cannot be published comes again, then
+lies among the dead letters, which have an alarm. One delivered twice is told twice.
 """
 
 from __future__ import annotations

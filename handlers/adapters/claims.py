@@ -1,7 +1,4 @@
-"""Strimzi's resources of one Kafka: what its operator does, which pods are to be, pools and claims.
-
-The one write is to a node pool.
-"""
+"""Reads one Kafka's Strimzi resources (operator, pods to be, pools, claims); writes node pools."""
 
 from __future__ import annotations
 

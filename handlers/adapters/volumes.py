@@ -1,15 +1,9 @@
-"""Volumes as EC2 and CloudWatch have them: shape, latest modification, instances, and load.
+"""Reads volumes from EC2 and CloudWatch, and how full they are from brokers and a Prometheus.
 
-EBS publishes rates, and minutes in which too much was asked, for every volume on a Nitro instance,
-and EC2 the same of the instance's own limit; nothing has to be installed. A metric costs a cent per
-thousand questions.
-
-Reads how full Kafka's volumes are: from the brokers, and now and before from a Prometheus.
-
-Since KIP-827 a broker tells the size of the file system below a log directory and what is free of
-it (DescribeLogDirs). That needs no agent and no Prometheus; controllers, which are no brokers, do
-not tell. A Prometheus tells an hour of the volumes' load as well. Every series that is missing is
-told as a sentence; the caller asks whoever else may know.
+EBS publishes rates and minutes of excess for every volume on a Nitro instance; a metric costs a
+cent per thousand questions. Since KIP-827 a broker tells the size and the free room of the file
+system below a log directory (DescribeLogDirs); controllers do not. A Prometheus tells an hour of
+load as well. A missing series is a sentence.
 """
 
 from __future__ import annotations

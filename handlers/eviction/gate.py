@@ -1,13 +1,9 @@
-"""Answers one question at a time: read, let core.gate decide, and do what the answer rests on.
+"""Answers one question of the API server at a time: reads, lets core.gate decide, and acts.
 
-Order of effects before a yes: the incident at its turn, the lease, another reading, the drain noted
-in the lease, the incident in state draining, its tick. Dying between any two leaves a lease that
-lapses, or an incident that its loop carries on; nobody is let through on half of it.
-
-Keeps readings for a stated age, so that many who ask at once cost one reading and no more.
-
-A reading counts from when it was begun: one that is older than the age, or was begun before
-`forget`, answers nobody. Whoever asks while a reading is under way waits for that one.
+Effects before a yes: the incident at its turn, the lease, another reading, the drain noted in the
+lease, the incident in state draining, its tick. Dying between any two leaves a lease that lapses,
+or an incident that its loop carries on. Those who ask at once share a reading until it is older
+than its age or forgotten; its age counts from when it was begun.
 """
 
 from __future__ import annotations

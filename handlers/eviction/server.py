@@ -1,10 +1,8 @@
-"""Serves the gate over HTTPS: the API server's questions, and whether this replica is well.
+"""Serves the gate over HTTPS: the API server's questions, the replica's health, and its metrics.
 
 Answers only who knows the path's token, which the API server alone is given (ADR 0030). Always
 answers before the API server stops waiting: what takes longer is a no with that reason, and
 whatever is still being read ends without an effect.
-
-Counts answers and how long they took, as text that Prometheus reads.
 """
 
 from __future__ import annotations

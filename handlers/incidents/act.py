@@ -1,14 +1,9 @@
 """Carries out what core decided, in order; every effect may be repeated without harm.
 
-Writes the message that sends a termination handler to drain a node, where AWS's own got lost.
-
-Metadata errors of every Kafka node, kept before a restart sets them back to 0.
-
-`errors#<incident id>` of the ledger's table holds what was counted when the incident's drain was
-forwarded, or, where the termination handler hears AWS itself, at the incident's first look; a
-rotation run asks before it begins with a node.
-
-Freezes a zone that is lost as a whole, for all incidents that find it so.
+Here too: the message that sends a termination handler to a node, the freeze of a lost zone, and the
+metadata errors kept before a restart sets them to 0. `errors#<incident id>` holds what was counted
+when the drain was forwarded, or, where the termination handler hears AWS itself, at the incident's
+first look; a rotation run asks before it begins with a node.
 """
 
 from __future__ import annotations

@@ -1,22 +1,9 @@
-"""The net below the queues and EventBridge, which are fast and at best at-least-once.
+"""Sweeps up what queues and EventBridge lost, pages what lasts too long, files what is over.
 
-Reads lists, lets core.incidents.sweep compare them, and only opens incidents, sends ticks and frees
-a lease nobody is left to give back: the loop does the rest. One run looks closely at a bounded
-number of instances; the next goes on where it stopped.
-
-Calls a person when something lasts that is over within minutes as a rule.
-
-What was lent for an incident, a run or a zone is given back by λ tick at the sweep's word, and
-where it cannot be it only warns, since nobody's end waits for that. What the sweep cannot read it
-does without. The sweep keeps since when each has lasted, and calls once it has for too long.
-
-Files what is over: one JSON line per incident in the archive, then off the ledger's index.
-
-The sweep calls `Archivist.file_closed` once a minute. Order of effects: archive, story, index.
-Dying between any two files the incident again, to the same key. Spark reads the archive.
-
-Only an instance that is gone lets its incidents expire, all rounds together: the rounds of one that
-stays are numbered on from those before.
+core.incidents.sweep compares the lists; the sweep opens incidents, sends ticks and frees a lease
+nobody is left to give back. One run looks closely at a bounded number of instances, and the next
+goes on there. Filing goes archive, story, index: dying between two files again, to the same key.
+Incidents expire only once their instance is gone, since rounds are numbered on.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
 """Takes announcements in: each becomes an incident, a freeze or a record; never nothing.
 
-handlers.incidents.reception answers what is about an instance, handlers.incidents.desk the rest.
-
-Answers announcements that are about no instance: of a volume, a zone, an Auto Scaling group.
-
-A volume's problem becomes the incident of the instance it is attached to; a zone's shift a freeze;
-what a group did or could not do wakes the incidents that wait for it. Every one leaves a record.
+handlers.incidents.reception answers those about an instance. Of the rest, a volume's problem
+becomes the incident of the instance it is attached to, a zone's shift a freeze, and what an Auto
+Scaling group did or could not do wakes the incidents that wait for it.
 """
 
 from __future__ import annotations

@@ -1,16 +1,9 @@
-"""One turn of a rotation run: observe -> core.rotation decides -> act -> record -> next turn.
+"""Takes a turn of a rotation run: observe -> core.rotation decides -> act -> record -> next turn.
 
-λ tick takes the turns, on messages of the ticks queue that name the run's version; λ sweep sends
-one where none comes. A turn is claimed by a write before anything is done, as a tick is, and what
-it does may be repeated: an incident is opened under a key of the run's, an election twice is one.
-
-Reads from Prometheus what the probe counted since a run went on.
-
-Throttles replication for a run, and takes it off again whatever becomes of the run.
-
-One document of the ledger's table says which run throttles which topics. It is written before Kafka
-is and emptied after it, so that no crash leaves a throttle that nobody knows of: the sweep compares
-it with the run as it is recorded.
+λ tick takes turns on messages that name the run's version; λ sweep sends one where none comes. A
+turn is claimed by a write before anything is done, and what it does may be repeated. Replication is
+throttled by one document of the ledger's table, written before Kafka is and emptied after it, so
+that the sweep finds a throttle left behind. The probe's counts come from Prometheus.
 """
 
 from __future__ import annotations

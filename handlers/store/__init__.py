@@ -1,1 +1,1 @@
-"""The ledger's DynamoDB table: one gateway, and a module per kind of document in it."""
+"""Keeps the ledger's DynamoDB table: incidents, other documents, and how both are written."""

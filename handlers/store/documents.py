@@ -1,23 +1,9 @@
-"""The incidents of zones, in one document of the ledger's table, and what they freeze.
+"""Keeps single documents of the ledger's table: zones, pause, runs, stories, pages, throttles.
 
-λ interruption and the command line note what is said, λ tick what it finds lost and what bears a
-word out; the loop reads the freezes before planned work. Only who changes the document writes it:
-a duplicate notice costs one read.
-
-The pause of one cluster, in one document of the ledger's table: `pause#<cluster>`.
-
-The rotation run of a cluster, as one document of the ledger's table.
-
-`rotation#<cluster>` is the run that goes on, or the last one; a run that a new one replaces is kept
-under `rotation#<cluster>#<id>`.
-
-Stores what Slack was told of each incident, in the ledger's table: `story#<incident id>`.
-
-Calls a person once about each thing, and stores about what.
-
-A page comes before its record: who dies in between calls twice, and never not at all.
-
-Names the document that says which run throttles which topics, and finds one left behind.
+`pause#<cluster>`, `story#<incident id>`, and `rotation#<cluster>` for the latest run, with earlier
+ones under `rotation#<cluster>#<id>`. Of the zones' incidents only who changes the document writes
+it: a duplicate notice costs one read. A page comes before its record: dying in between calls a
+person twice, and never not at all.
 """
 
 from __future__ import annotations

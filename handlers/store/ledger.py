@@ -1,19 +1,10 @@
-"""The ledger: incidents, the lease and what was announced, in one DynamoDB table.
+"""Keeps incidents, the lease and announcements in one DynamoDB table, and tells who listens.
 
 Keys (`pk`): `incident#<id>`, `lease#<cluster>`, `event#<dedupe key>`, `closed#<digest>`,
-`ignored#<digest>`, and `story#<id>` of handlers.store.documents. Every write that could lose
-another's is conditional on the version it read. An incident carries the attribute `open` until it
-is filed: its value is `open` while the incident is, then `closing` until
-handlers.incidents.broom has written it to the archive. The sparse index of that name lists both,
-and the sweep never reads what is over.
-
-The messages on the ticks queue that name no incident.
-
-Says what was written to the ledger: to Slack's queue, and as metrics.
-
-The one place where interruption, tick, sweep and webhook meet those who only listen. Nothing here
-may hold them up or make them fail: a story that could not be queued is told with the next change,
-and the last one again when the sweep files the incident.
+`ignored#<digest>`. A write that could lose another's is conditional on the version it read.
+The index `open` lists incidents until they are filed: `open`, then `closing` until
+handlers.incidents.broom has archived them. A story that could not be queued for Slack is told with
+the next change: listeners never hold a writer up.
 """
 
 from __future__ import annotations

@@ -1,17 +1,9 @@
-"""The ledger's DynamoDB table as items: read one, write one over the version it was read at.
+"""Reads and writes items and documents of the ledger's table, over the version they were read at.
 
-handlers.store.ledger keeps incidents in it, handlers.store.documents what Slack was told of them.
-
-Single documents in the ledger's table, each written only over the version it was read at.
-
-Reads what a function is told: its environment, and an item of the ledger's table for the rest.
-
-Lambda takes 4 KB of variables, and the cluster's certificate alone is 1.5 KB; the volumes' policies
-grow with every pool. The item's key is the hash of its content and stands in the environment, so a
-change is another item and new containers, and no function ever reads another version's, or what
-somebody else has written there.
-
-Tries a conditional write again, over what somebody else has written meanwhile.
+A write that lost its race is tried again over what the other wrote. A function's settings that are
+too long for Lambda's 4 KB of variables are an item, too. Its key is the hash of its content and
+stands in the environment: a change is another item and new containers, so no function reads another
+version's.
 """
 
 from __future__ import annotations

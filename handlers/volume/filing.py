@@ -1,9 +1,7 @@
-"""Copies what Prometheus remembers to where the report's job reads it, an hour a file.
+"""Copies what Prometheus remembers to the bucket the report's job reads, an hour a file.
 
 A file is an answer of the range-query API, put together of as many questions as its samples take,
 and is written once it is whole: dying before that leaves the hour to the next turn.
-
-The folder of a bucket that holds samples, where the report's job looks for them.
 """
 
 from __future__ import annotations

@@ -1,18 +1,9 @@
-"""Fills Grafana's dashboards (grafana/*.json) with one cluster's values: how the cluster does.
+"""Fills Prometheus' alerts and Grafana's dashboards with one cluster's values, and registers them.
 
-ConfigMaps carry them to Grafana's sidecar, which loads what has the label. A dashboard's uid comes
-from the cluster's name, so links last.
-
-`cost` multiplies what Prometheus sees with the price book: what the running cluster costs at list
-price by the hour, without discounts. Every price that goes in is named in its panel, with the day
-it was read; the bill itself is `stillwater report`.
-
-The named values of one cluster that its rules and dashboards are filled with.
-
-rules.yaml and grafana/*.json are what Prometheus and Grafana read, with `@{name}` where a cluster's
-own selector or limit stands: by these they hear one cluster and no other.
-
-Fills Prometheus' alerts (rules.yaml) with one cluster's values, and registers them.
+rules.yaml and grafana/*.json have `@{name}` where a cluster's own selector or limit stands.
+ConfigMaps carry dashboards to Grafana's sidecar; a uid comes from the cluster's name, so links
+last. `cost` is the running cluster at list price, without discounts, and names each price with the
+day it was read; the bill itself is `stillwater report`.
 """
 
 from __future__ import annotations

@@ -1,18 +1,9 @@
-"""The job that turns bills into tables: its role, its code, and the schedule that starts it.
+"""Builds the job that turns bills into tables: its role, its code, and the schedule that starts it.
 
-Every morning EventBridge Scheduler starts the job on an EMR Serverless application, which costs
-nothing when idle, with the very code of this program; `stillwater report --on emr` reads the
-request back from the schedule and starts the same job by hand. The request is in the scheduler's
-spelling, which writes StartJobRun's keys with capitals. Beside the bill the job reads what the
-ClusterSpec says of the cluster and the archive of closed incidents.
-
-Packs what EMR runs: the Spark jobs as a zip, and the wheels that its Python needs beside Spark.
-
-The same sources make the same bytes, on any machine, at any time. The zip holds spark/ and core/
-(without cluster/, which needs pydantic) and is pure Python; EMR takes it by --py-files. pip fetches
-the wheels, pinned by hash: with pyarrow, numpy and pandas the workers add a bill up in columns
-(spark.ingest.arrow). A wheel is a zip that any Spark unpacks, so it goes to the bucket as it was
-published.
+`stillwater report --on emr` reads the request back from the schedule, whose spelling has
+StartJobRun's keys with capitals. The code is a zip of spark/ and core/ without cluster/, which
+needs pydantic. pip fetches the wheels, pinned by hash: with pyarrow, numpy and pandas the workers
+add a bill up in columns. The same sources make the same bytes, on any machine, at any time.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
-"""Builds where bills are kept and Spark runs.
+"""Builds where bills are kept and Spark runs, and the export that AWS writes the bill by.
 
-The bucket holds exports of cost and usage and what the jobs make of them. The EMR Serverless
-application costs nothing between two reports: it starts with a job and stops when idle.
-
-The export of cost and usage: AWS writes the account's bill into the bucket, several times a day.
-
-CUR 2.0, hourly, with resources, as Parquet, each refresh in place of the one before. Data Exports
-exist in us-east-1 alone; the bucket may be anywhere.
+The EMR Serverless application costs nothing between two reports: it starts with a job and stops
+when idle. The export is CUR 2.0, hourly, with resources, as Parquet, each refresh in place of the
+one before. Data Exports exist in us-east-1 alone; the bucket may be anywhere.
 """
 
 from __future__ import annotations

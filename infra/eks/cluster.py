@@ -1,13 +1,9 @@
-"""The EKS cluster, its add-ons, the nodes for everything that is not Kafka, and the way in.
+"""Builds the EKS cluster, its add-ons, the nodes for everything that is not Kafka, and the way in.
 
 The API server answers inside the VPC; from outside only whom the spec names. Secrets are encrypted
-with a key of their own. Access is by access entries only: whoever runs `pulumi up` is an
-administrator, nodes and functions get entries of their own, and there is no aws-auth ConfigMap to
-break. The program's kubeconfig has no secret in it.
-
-EKS add-ons: their versions, what they are told, and which AWS role their pods get.
-
-Nodes join only once the network plugin is there; the other add-ons need a node to run on.
+with a key of their own. Access is by access entries only: there is no aws-auth ConfigMap to break,
+and the kubeconfig has no secret in it. Nodes join only once the network plugin is there; the other
+add-ons need a node to run on.
 """
 
 from __future__ import annotations

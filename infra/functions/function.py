@@ -1,16 +1,9 @@
-"""Makes one Lambda function of its definition: role, log group, settings, code from the shared zip.
+"""Makes a Lambda function of its definition, and the ledger's table with its archive.
 
-Each field of the settings type is told by the field's own name. What is too long for a function's
-environment is an item of the ledger's table, which handlers.store.table reads. The item's key is
-the content's hash: a change makes another item before any function is told of it, and takes the old
-one away after.
-
-The ledger, one DynamoDB table, and the archive of incidents that are closed.
-
-Everything the handlers know lives in the table, written under conditions, so that any of them may
-die at any line. Items end themselves by `expires_at`; the sparse index `open` holds unfinished
-incidents. The sweep files a closed one as a JSON line by the day it ended, and Spark reads it. A
-key names its incident, so filing one again replaces the same line.
+A function has a role, a log group, settings and code from the shared zip. Settings too long for its
+environment are an item of the table, by its content's hash: a change makes another item before any
+function is told of it, and takes the old one away after. Items end themselves by `expires_at`; the
+archive holds a closed incident as a JSON line, by a key that names it.
 """
 
 from __future__ import annotations

@@ -1,13 +1,9 @@
-"""Kafka Connect as Strimzi's resource: workers on the system nodes, spread over the zones.
+"""Builds Kafka Connect, topics and users as Strimzi's resources.
 
-Both probes ask GET /health, which answers 500 and 503 only after its own 10 s (KIP-1017). Strimzi's
-default timeout is 5 s, so the kubelet would see nothing but timeouts; ours outlast the answer.
-Setting one field of a probe resets its initial delay, so every field is set.
-
-Topics and users as Strimzi's resources, for its topic and user operators.
-
-A topic's resource that leaves the description stays in the cluster: deleting it would delete the
-records. Whoever means that deletes the KafkaTopic by hand.
+Connect's probes ask GET /health, which answers 500 and 503 only after 10 s (KIP-1017); Strimzi's
+default timeout of 5 s would see nothing but timeouts. Setting one field of a probe resets its
+initial delay, so every field is set. A topic that leaves the description stays in the cluster, for
+its records' sake: a person deletes the KafkaTopic by hand.
 """
 
 from __future__ import annotations

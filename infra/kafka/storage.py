@@ -1,17 +1,9 @@
-"""Builds the classes of Kafka's volumes: encrypted gp3, bound where the pod is, growable, kept.
+"""Builds the classes of Kafka's volumes (encrypted gp3, growable, kept) and their snapshots.
 
-A volume is made in the zone its pod was scheduled to, and it outlives its claim: deleting a
-cluster by mistake loses no data. IOPS and throughput are a VolumeAttributesClass, the part of a
-volume that may change while it is in use. Every volume has one, the baseline too: Kubernetes lets
-a volume change its class, but never drop it again.
-
-Snapshots of Kafka's volumes: on a schedule by AWS's Data Lifecycle Manager, or by hand.
-
-The schedule needs nothing of the cluster: it finds volumes by a tag that the storage class gives
-each of them, and keeps working while Kubernetes does not. The VolumeSnapshotClass is for whoever
-takes one with kubectl. Either kind outlives what it was taken from. A snapshot holds what one
-broker had on disk at one moment; docs/how-to/restore-a-broker-from-a-snapshot.md says what that is
-worth.
+A volume is made in the zone its pod was scheduled to, and outlives its claim. IOPS and throughput
+are a VolumeAttributesClass, which a volume may change but never drop, so every volume has one. Data
+Lifecycle Manager takes snapshots by a tag, with no need of Kubernetes; the VolumeSnapshotClass is
+for kubectl. docs/how-to/restore-a-broker-from-a-snapshot.md says what a snapshot is worth.
 """
 
 from __future__ import annotations

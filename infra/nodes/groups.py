@@ -1,21 +1,10 @@
-"""The nodes of Kafka: one Auto Scaling group per pool and availability zone, and their role in AWS.
+"""Builds the nodes of Kafka: an Auto Scaling group per pool and zone, its hooks, the nodes' role.
 
-A volume lives in one zone, so its broker must find a node there: no group spans two zones, min is
-what is wanted, and max is twice that, so that the replacement of every node can stand beside it.
-
-A node that goes stands in two lifecycle hooks. `drain` is completed by the node termination
-handler once the pods are off; `gate` by our own tick once volumes are detached and the
-broker is back. Whatever fails, both end in ABANDON, and the group's lifecycle policy then keeps the
-instance: a stuck drain never kills a broker.
-
-The two lifecycle hooks of a group, ours or theirs: made once somebody answers them.
-
-A hook without its functions holds every termination and releases none: after fifteen minutes the
-instance is kept for good. So they belong to the layer of the functions, come after all of them and
-go before any. Until then a node just goes: the kubelet's own shutdown lets Kafka stop cleanly (ADR
-0017). A group that is not ours stays as it is: `pulumi destroy` takes its hooks back, and Auto
-Scaling lets go of an instance that waits in a hook which is deleted. Whether ABANDON keeps an
-instance is the group's own setting (its instance lifecycle policy), which its owner makes.
+No group spans two zones, since a volume lives in one; max is twice min, so that every node's
+replacement can stand beside it. The termination handler completes the hook `drain`, our tick the
+hook `gate`; both end in ABANDON, and the group's lifecycle policy then keeps the instance. A hook
+that nobody answers keeps every instance for good: hooks come after all functions and go before any
+(ADR 0017). Of a group that is not ours only the hooks are made.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
-"""`BrokerNodes` and `Hooks` for programs in any language: machines, and hooks on groups.
+"""Serves `BrokerNodes` and `Hooks` to programs in any language, and checks what they were passed.
 
 Pulumi reads the annotations and the sentences below them into the schema, so annotations here are
-types and never strings.
-
-Checks what a program of another language passed; every refusal is one sentence.
-
-The engine hands over whatever was written: a schema binds the languages with types, a number is
-always a float, and a name may be another resource's output that is not known yet.
+types and never strings. A schema binds the languages with types, but the engine hands over whatever
+was written: a number is always a float, and a name may be an output that is not known yet.
 """
 
 import re
