@@ -41,9 +41,9 @@ from spark.jobs import (
     economics,
     ingest,
     nodes,
+    restated,
     resync,
     storage,
-    tagged,
     transfer,
     unread,
 )
@@ -222,7 +222,7 @@ def finished_month(store: Store, inputs: Inputs) -> Known:
         economics=store.read(ECONOMICS_TABLE).where(own).collect(),
         notes=(
             *chosen.notes(report.currency),
-            *tagged.other_tags(chosen.note, inputs.kafka),
+            *restated.other_tags(chosen.note, inputs.kafka),
             *_left_out(inputs, report),
         ),
     )
@@ -231,7 +231,7 @@ def finished_month(store: Store, inputs: Inputs) -> Known:
 
 def _report(store: Store, inputs: Inputs, chosen: Chosen) -> Report:
     """Return what the month's bill came to, by the tag that its tables were made by."""
-    tag, _ = tagged.made_by(chosen.note) or inputs.kafka.asked
+    tag, _ = restated.made_by(chosen.note) or inputs.kafka.asked
     return replace(report_of(store, chosen.month, chosen.deliveries, chosen.today), tag=tag)
 
 

@@ -1,4 +1,4 @@
-"""Says which months AWS has changed since they were final, by what their tables noted."""
+"""Says what tables noted of a month: by which tags it was made, whether AWS changed it since."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pyspark.sql import Row
 
 from spark.months import Final, NotedMonth, month_before
 from spark.report.words import cents
+from spark.tag_keys import OURS, KafkaTags
 
 # A month that no report is about is told of for as long after it was read again.
 TOLD_DAYS = 31
@@ -53,6 +54,20 @@ def notes(month: str, deliveries: Mapping[str, Row], currency: str, today: date)
         if period in compared or note.ingested_at.date() >= since
     ]
     return [sentence for sentence in told if sentence is not None]
+
+
+def made_by(note: Row) -> tuple[str, str] | None:
+    """Return the tags by which a month's tables tell Kafka's from the rest, where that is noted."""
+    return None if note.cluster_tag is None else (note.cluster_tag, note.pool_tag)
+
+
+def other_tags(note: Row, kafka: KafkaTags) -> list[str]:
+    """Say where tables were made by other tags than are asked for now."""
+    made = made_by(note)
+    if made is None or kafka.asked in (made, OURS.asked):
+        return []
+    shown, asked = (f"{cluster} and, of pools, {pool}" for cluster, pool in (made, kafka.asked))
+    return [f"These tables were made by the tags {shown}; by {asked} they have to be made again."]
 
 
 def _money(amount: Decimal, currency: str) -> str:

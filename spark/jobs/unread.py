@@ -15,7 +15,7 @@ from spark.ingest import loose_files, manifest
 from spark.ingest.delivery import readable
 from spark.ingest.files import Files, address_of, files_of, fingerprint
 from spark.ingest.source import label_of
-from spark.jobs import tagged
+from spark.jobs import restated
 from spark.months import Held, Refresh, unsettled
 from spark.tables import DELIVERIES, UNKNOWN_PERIOD, Store
 from spark.tag_keys import KafkaTags
@@ -61,7 +61,7 @@ def _held_by_month(rows: Sequence[Row], bill: str) -> dict[str, Held]:
             row.execution,
             row.ingested_at.date(),
             row.fingerprint,
-            tagged.made_by(row),
+            restated.made_by(row),
             row.told_by,
         )
         for row in rows
