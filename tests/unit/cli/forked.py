@@ -19,7 +19,7 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 SERVER = """
 import functools, gc, json, os, sys
 import typer.main
-from cli import __main__ as entry, answer, check, estimate, main
+from cli import __main__ as entry, answers, check, estimate, main
 # Put together before the first fork, as cli's conftest keeps it; and no fork looks for garbage in
 # what it shares, which would copy it.
 typer.main.get_command = functools.cache(typer.main.get_command)

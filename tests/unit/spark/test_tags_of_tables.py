@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import Row
 
 from spark import schemas
-from spark.jobs import tagged
+from spark.jobs import restated
 from spark.tag_keys import OURS, KafkaTags
 from tests.unit.spark import month
 
@@ -31,9 +31,9 @@ def note(tags: tuple[str, str] | None) -> Row:
     ids=["as asked", "nothing asked", "not noted", "other tags"],
 )
 def test_other_tags_than_are_asked_for_are_said(made: Any, asked: KafkaTags, *, said: bool) -> None:
-    told = tagged.other_tags(note(made), asked)
+    told = restated.other_tags(note(made), asked)
     assert bool(told) is said
-    assert tagged.made_by(note(made)) == made
+    assert restated.made_by(note(made)) == made
     if said:
         (sentence,) = told
         assert "made by the tags stillwater:cluster and, of pools, stillwater:pool" in sentence
