@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from cli.survey.command import Survey
 
 MEANING = {
+    Weight.REFUSED: "AWS or Kubernetes would refuse it.",
     Weight.BROKER: "Data may be lost, or a broker killed while it works, by what AWS, EKS or "
     "somebody at a keyboard does on an ordinary day.",
     Weight.PRODUCER: "Applications that write to Kafka may stand still for minutes, or until a "
     "person comes.",
     Weight.EXPOSED: "Whoever reaches it may read and write.",
+    Weight.DRIFT: "It differs from the description.",
     Weight.UNKNOWN: "It could not be read, and is taken neither for good nor for bad.",
     Weight.ADVICE: "Nothing is broken; a plan should reckon with it.",
 }

@@ -69,15 +69,10 @@ def test_a_report_leaves_a_record_and_the_next_session_maps_it(home: Path) -> No
         assert f"-XX:SharedArchiveFile={_record()}" in started.settings[java.JAVA_OPTIONS]
 
 
-def test_a_session_that_is_no_report_leaves_none(home: Path) -> None:
-    with java.started():
-        pass
-    assert not _record().exists()
-
-
-def test_a_java_that_failed_leaves_none(home: Path) -> None:
-    (home / "code").write_text("1")
-    with java.started(records_classes=True):
+@pytest.mark.parametrize(("code", "records"), [("0", False), ("1", True)])
+def test_no_report_and_a_java_that_failed_leave_none(home: Path, code: str, records: bool) -> None:
+    (home / "code").write_text(code)
+    with java.started(records_classes=records):
         pass
     assert not _record().exists()
 

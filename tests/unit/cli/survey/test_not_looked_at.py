@@ -13,8 +13,9 @@ import pulumi_kubernetes as k8s
 import pytest
 from botocore import xform_name
 
-from cli.survey import command
+from cli.survey import command, page
 from cli.survey.kafka import ends
+from core.checks.finding import Weight
 from core.checks.rights import AWS_UNREAD, KUBERNETES, UNREAD
 from tests.every_case import every_case
 from tests.unit.certificates import issue
@@ -474,3 +475,7 @@ def test_the_page_names_what_was_not_looked_at() -> None:
     page = render(command.Survey("shop", (), []), 0.0)
     for fields in UNREAD.values():
         assert all(f"<td>{name}</td>" in page for name in fields)
+
+
+def test_the_page_says_what_every_weight_means() -> None:
+    assert set(page.MEANING) == set(Weight)
