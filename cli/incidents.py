@@ -25,7 +25,8 @@ from cli.terminal import moment_of, say
 from cli.watching import Pace, Page
 from core.events.announcements import URGENT
 from core.ground.errors import InvalidInput, StillwaterError, one_line, passed_on
-from core.ground.window import clock, span, time_said
+from core.ground.window import clock
+from core.ground.words import span, time_said
 from core.incidents.joining import Pause, ask_release, hold, ignore
 from core.incidents.record import (
     ALLOWED,

@@ -165,10 +165,7 @@ def _make_document(asked: ReportOptions, console: Console, scratch: Path | None 
     book = None if facts is None else stack_settings.prices(facts.region, asked.prices)
     settings = asked.warehouse.settings() if asked.warehouse else {}
     # Java boots while Python imports PySpark and the jobs.
-    with (
-        console.status("Spark makes the report"),
-        java.started(settings, records_classes=True) as started,
-    ):
+    with console.status("Spark makes the report"), java.started(settings) as started:
         from spark import tag_keys  # noqa: PLC0415 - the same
         from spark.jobs import report as job  # noqa: PLC0415 - starts Spark's imports
         from spark.report import formats  # noqa: PLC0415

@@ -23,7 +23,7 @@ from cli.target import Cluster, Shape, has_shape
 from cli.terminal import say, write_page
 from cli.watching import Pace, watch
 from core.ground.errors import InvalidInput, StillwaterError
-from core.ground.window import span, time_said
+from core.ground.words import span, time_said
 from core.rotation.estimate import away_seconds, together
 from core.rotation.run_record import NodeTurn, Phase, Run, RunState, run_to_document
 from core.slack import PHASES

@@ -20,7 +20,7 @@ from cli.terminal import moment_of, say
 from core.cluster import ClusterSpec
 from core.ground.errors import InvalidInput
 from core.ground.fields import zone_id_in
-from core.ground.window import span, time_said
+from core.ground.words import span, time_said
 from core.zones.incident import LONGEST_SILENCE_SECONDS, PERSON, ZoneIncident, freezes_in_force
 from handlers.store.documents import LedgerFreezes
 from handlers.store.ledger import SHIFT_MESSAGE

@@ -16,8 +16,8 @@ from core.availability.consent import Freeze
 from core.availability.operator import KafkaConditions, remedy
 from core.ground.fields import Unknown, known_items
 from core.ground.naming import BROKER_ROLE_LABEL, CONTROLLER_ROLE_LABEL, POOL_LABEL, node_id_of_pod
-from core.ground.window import span
-from core.health.connect import PodSeen, RestResponse, Worker, no_pod, pod_verdict, worker_verdict
+from core.ground.words import span
+from core.health.connect import RestResponse, Worker, worker_verdict
 from core.health.kafka import (
     broker_verdict,
     controller_verdict,
@@ -29,6 +29,7 @@ from core.health.kafka import (
     silent,
 )
 from core.health.node import NodeMetrics, Role
+from core.health.pods import PodSeen, no_pod, pod_verdict
 from core.health.verdict import Health, HealthVerdict, Part, PartKind, degraded, healthy, not_known
 from core.views import ClusterView
 

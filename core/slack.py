@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from core.ground.fields import as_document, digest, field_values, unread_keys
-from core.ground.window import span, time_said
+from core.ground.words import span, time_said
 from core.incidents.record import TERMINAL, Incident, State, Transition
 from core.rotation.run_record import Note, Phase, Run, RunState
 from core.zones.incident import ZoneEntry, ZoneIncident, ZoneState, ends_at, speaker

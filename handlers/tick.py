@@ -11,12 +11,13 @@ from core.incidents.actions import ACTING
 from core.incidents.observation import Ownership
 from core.settings.functions import TickSettings, late_seconds
 from handlers.adapters import metrics
-from handlers.adapters.aws import AwsCloud, Ec2Inventory, SnsTopic, SqsQueue
+from handlers.adapters.aws import AwsCloud, Ec2Inventory, SqsQueue
 from handlers.adapters.batch import answer
 from handlers.adapters.eks import open_api
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kafka_identity import KafkaAccess
 from handlers.adapters.kubernetes import NO_ENDS, EksClaimEnds, EksDrain, open_claims, open_nodes
+from handlers.adapters.pages import SnsTopic
 from handlers.adapters.pods import AT_ONCE, PodExporters
 from handlers.adapters.templates import Ec2RootVolumes
 from handlers.incidents.act import Effects, ErrorSnapshots

@@ -8,7 +8,7 @@ from core.cluster import Timings
 from core.cluster.operated import policy
 from core.cluster.reading import meanings
 from core.cluster.rights import FUNCTION_CALLS
-from core.ground.window import span
+from core.ground.words import span
 from core.health.node import Limits
 from core.health.rules import (
     CASES,

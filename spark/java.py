@@ -2,8 +2,9 @@
 
 PySpark starts Java by two shell scripts and a Java of their own that writes the command: seconds in
 which nothing else happens. Here the command is written by us and Java boots while Python imports.
-Half of a cold report is Java reading and verifying some twenty thousand classes: the first report
-records them, and every later session maps them. Without a record a session starts as it always did.
+A Java that is asked to records the classes that it loads, and every later session maps them: a
+tenth of a small report, for half a minute when the record is written. Without one a session starts
+as it always did.
 The settings of a local session stand here as well, since they are Java's system properties.
 """
 

@@ -16,7 +16,7 @@ from cli.desk.reading import EVERY_SECONDS, DeskReading, DeskSource, LedgerSeen,
 from cli.incidents import entries
 from core.availability.lease import Lease, hinders, valid_leases
 from core.cost.pricing import HOURS_PER_MONTH
-from core.ground.window import span, time_said
+from core.ground.words import span, time_said
 from core.health.verdict import Health
 from core.incidents.record import Incident, State
 from core.rotation.run_record import NodeTurn, Phase, Run, RunState

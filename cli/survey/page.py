@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from core.checks.finding import Finding, Weight
 from core.checks.rights import UNREAD
-from core.ground.window import time_said
+from core.ground.words import time_said
 
 if TYPE_CHECKING:
     from cli.survey.command import Survey

@@ -22,7 +22,8 @@ from core.ground.naming import (
     REVISION_ANNOTATION,
     ROLL_ANNOTATION,
 )
-from core.ground.window import clock, listing
+from core.ground.window import clock
+from core.ground.words import listing
 
 PAUSE_ANNOTATION = "strimzi.io/pause-reconciliation"
 NOT_READY, WARNING, PAUSED = "NotReady", "Warning", "ReconciliationPaused"

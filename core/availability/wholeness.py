@@ -20,7 +20,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
-from core.ground.window import listing
+from core.ground.words import listing
 from core.views import CAUGHT_UP_WITHIN_SECONDS, ClusterView, Doubt, PartitionView, VoterView
 
 EVERY = "*"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from core.checks.facts import NOT_ASKED, ClusterFacts
-from core.ground import window
+from core.ground import words
 from core.ground.fields import Unknown
 
 CLEAR, FOUND, NOT_READ = 0, 1, 2
@@ -91,7 +91,7 @@ def exit_code(found: Iterable[Finding]) -> int:
 
 def listing(names: Iterable[str]) -> str:
     """Return names in order, the first few by name: a, b, c and 12 more."""
-    return window.listing(sorted(set(names)))
+    return words.listing(sorted(set(names)))
 
 
 Judge = Callable[[ClusterFacts], Iterator[Finding]]

@@ -19,7 +19,7 @@ from core.checks.finding import (
     worth_knowing,
 )
 from core.ground.fields import known_items, mapping_of
-from core.ground.window import span
+from core.ground.words import span
 from core.model.nodes import LifecycleHook, MachineTemplate, ManagedNodeGroup, ScalingGroup, share
 
 # Statuses in which EKS does nothing to a group, nor ends it.

@@ -20,7 +20,7 @@ from core.checks.finding import Finding, Judge, Weight, rule, unknown, worth_kno
 from core.ground.fields import Unknown, entry, known_items
 from core.ground.instances import STANDARD_QUOTA
 from core.ground.regions import WITHOUT_EKS, refusal
-from core.ground.window import listing
+from core.ground.words import listing
 from core.model.account import Account, NeededNetwork, Needs, StandingVpc, Subnet
 
 _TYPES: Mapping[str, tuple[type, ...]] = {

@@ -1,13 +1,13 @@
-"""Decides when planned work may begin, and puts durations and moments into words.
+"""Decides when planned work may begin: the maintenance window, and AWS's own time behind it.
 
-A scheduled retirement leaves days: the replacement is made inside the maintenance window, before
-AWS takes the instance, or at once where no window is left. Times are epoch seconds; windows are
-UTC, so no clock is put forward or back inside one.
+A scheduled retirement leaves days. The replacement is made inside the window, before AWS takes the
+instance; where no window is left before that, it is made at once. Pure; times are epoch seconds,
+windows are UTC, so no clock is put forward or back inside one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from math import inf
@@ -108,25 +108,3 @@ def clock(at: float) -> str:
     '1970-01-01 00:00 UTC'
     """
     return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"
-
-
-def span(seconds: float) -> str:
-    """Return a duration in the two largest units that matter: 1 h 5 min, 2 min 3 s, 4 s."""
-    whole = max(0, round(seconds))
-    days, rest = divmod(whole, 86_400)
-    hours, rest = divmod(rest, 3_600)
-    minutes, secs = divmod(rest, 60)
-    units = [(days, "d"), (hours, "h"), (minutes, "min"), (secs, "s")]
-    first = next((place for place, (count, _) in enumerate(units) if count), len(units) - 1)
-    said = [f"{count} {unit}" for count, unit in units[first : first + 2] if count]
-    return " ".join(said) or "0 s"
-
-
-def time_said(moment: float) -> str:
-    return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M:%S} UTC"
-
-
-def listing(names: Sequence[str], most: int = 5) -> str:
-    """Return names, of many the first few: a, b, c and 12 more."""
-    rest = len(names) - most
-    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")

@@ -20,7 +20,6 @@ from enum import StrEnum
 from typing import Any
 
 from core.health import rules
-from core.health.connect import STARTUP_SECONDS, PodSeen
 from core.health.node import (
     ACTIVE,
     CONTROLLED_SHUTDOWN,
@@ -37,6 +36,7 @@ from core.health.node import (
     Role,
     add_metrics,
 )
+from core.health.pods import STARTUP_SECONDS, PodSeen
 from core.health.verdict import SEVERITY, HealthVerdict, degraded, healthy, not_known, unhealthy
 from core.views import ClusterView, PartitionView, VoterView, id_list
 

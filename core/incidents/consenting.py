@@ -29,7 +29,8 @@ from core.availability.lease import Lease, hinders, lease_of, members, valid_lea
 from core.availability.operator import OperatorTask, operator_tasks
 from core.events import Kind
 from core.ground.fields import Unknown
-from core.ground.window import clock, listing
+from core.ground.window import clock
+from core.ground.words import listing
 from core.incidents.actions import (
     LATE_REPLACEMENT_SECONDS,
     Action,

@@ -20,7 +20,8 @@ from dataclasses import dataclass, replace
 
 from core.events import Interruption, Kind
 from core.ground.naming import DRAIN_HOOK, GATE_HOOK
-from core.ground.window import clock, span
+from core.ground.window import clock
+from core.ground.words import span
 from core.incidents import evicted, in_place, lost, planned, replacement
 from core.incidents.actions import (
     LATE_REPLACEMENT_SECONDS,

@@ -18,7 +18,8 @@ from dataclasses import replace
 
 from core.events import Kind
 from core.ground.naming import DRAIN_HOOK, GATE_HOOK
-from core.ground.window import clock, listing
+from core.ground.window import clock
+from core.ground.words import listing
 from core.incidents import evicted, in_place
 from core.incidents.actions import (
     LATE_REPLACEMENT_SECONDS,

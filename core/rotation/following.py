@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from core.availability.consent import check_returned, is_back, outsider_missing
 from core.events import Kind
-from core.health.connect import is_hopeless
+from core.health.pods import is_hopeless
 from core.incidents.observation import Policy
 from core.incidents.record import Incident, State
 from core.incidents.replacement import causes, joined

@@ -13,7 +13,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from core.ground.errors import InvalidInput
-from core.ground.window import clock, span
+from core.ground.window import clock
+from core.ground.words import span
 from core.incidents.observation import NodeView, PodView, Policy
 from core.rotation.estimate import (
     ASSUMED_REPLICATION_BYTES_PER_S,

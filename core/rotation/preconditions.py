@@ -19,7 +19,8 @@ from dataclasses import dataclass, replace
 from core.availability.consent import freeze_of, may_leave
 from core.availability.operator import operator_tasks
 from core.ground.fields import Unknown
-from core.ground.window import clock, span
+from core.ground.window import clock
+from core.ground.words import span
 from core.health.kafka import snapshot_from_dict, vetoes
 from core.incidents.observation import DISRUPTED_TAINT, DO_NOT_DISRUPT, NodeClaim, PodView, Policy
 from core.incidents.replacement import causes

@@ -19,8 +19,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from core.ground.window import clock, span
-from core.health.connect import is_hopeless
+from core.ground.window import clock
+from core.ground.words import span
+from core.health.pods import is_hopeless
 from core.incidents.observation import PodView, Policy
 from core.incidents.replacement import causes
 from core.rotation.estimate import (

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 
-from core.ground.window import listing
+from core.ground.words import listing
 from core.volumes.views import Load, ModificationState, VolumeSet, VolumeView
 
 CLAIM_LABEL, VOLUME_LABEL = "persistentvolumeclaim", "volume_id"

@@ -1,9 +1,6 @@
-"""Asks EC2, Auto Scaling and SQS, reads secrets, and calls a person.
+"""Asks EC2, Auto Scaling and SQS, and reads secrets.
 
-A secret is read when first needed and kept in memory alone. An alarm acts only when it goes into
-ALARM, so a second page while it is there reaches nobody: each page also goes to the ticks queue,
-and λ tick publishes it on the topic of the alerts. One that cannot be published comes again, then
-lies among the dead letters, which have an alarm. One delivered twice is told twice.
+A secret is read when first needed and kept in memory alone.
 """
 
 from __future__ import annotations
@@ -15,11 +12,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 import boto3
-from aws_lambda_powertools import Logger
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from core.ground.constants import PAGES_SENT
 from core.incidents.actions import HookResult
 from core.incidents.observation import (
     GROUP_TAG,
@@ -31,7 +26,6 @@ from core.incidents.observation import (
     ScheduledEvent,
     StatusView,
 )
-from handlers.adapters import metrics
 from handlers.adapters.calls import (
     CLIENT,
     ONE_TRY,
@@ -438,44 +432,3 @@ class Secret:
         found: str = self._secrets.get_secret_value(SecretId=self._name)["SecretString"]
         self._known = (found, self._clock())
         return found
-
-
-logger = Logger(service="stillwater", child=True)
-# SNS's own limit of a subject, which is ASCII without line breaks.
-LONGEST_SUBJECT = 100
-
-
-class Topic(Protocol):
-    """Everybody who listens."""
-
-    def publish(self, subject: str, text: str) -> None:
-        """Tell everybody who listens; raises ClientError when that is refused."""
-
-
-class SnsTopic:
-    """One SNS topic through boto3."""
-
-    def __init__(self, arn: str, region: str) -> None:
-        self._arn = arn
-        self._sns = boto3.client("sns", region_name=region)
-
-    def publish(self, subject: str, text: str) -> None:
-        self._sns.publish(TopicArn=self._arn, Subject=subject, Message=text)
-
-
-def call(ticks: Queue, reason: str, *, page: str, **about: str | None) -> None:
-    """Call a person about `page`; raises ClientError when the queue takes no message."""
-    metrics.count(PAGES_SENT)
-    known = {"page": page, **{key: value for key, value in about.items() if value is not None}}
-    logger.critical(reason, extra=known)
-    ticks.send(json.dumps({**known, "reason": reason}))
-
-
-def publish(topic: Topic | None, message: Mapping[str, str]) -> None:
-    """Publish what `call` has sent; without a topic the count and the log are all there is."""
-    if topic is None:
-        return
-    about = "\n".join(f"{key}: {value}" for key, value in message.items() if key != "reason")
-    subject = f"Stillwater: {message['page']}"
-    plain = subject.encode("ascii", "replace").decode()[:LONGEST_SUBJECT]
-    topic.publish(plain, f"{message['reason']}\n\n{about}\n")

@@ -23,7 +23,7 @@ from core.ground.naming import (
     node_id_of_pod,
 )
 from core.ground.placement import PodNeeds, allocatable_of, is_selected, needs_of, taints_of
-from core.health.connect import trouble_of
+from core.health.pods import trouble_of
 from core.incidents.observation import (
     DO_NOT_DISRUPT,
     BudgetView,

@@ -26,8 +26,9 @@ from core.ground.errors import StillwaterError
 from core.ground.fields import epoch
 from core.ground.naming import node_id_of_pod
 from core.health import node
-from core.health.connect import Failure, PodSeen, RestResponse, is_hopeless, next_path
+from core.health.connect import Failure, RestResponse, next_path
 from core.health.node import NodeMetrics
+from core.health.pods import PodSeen, is_hopeless
 from handlers.adapters.calls import known_shape
 from handlers.adapters.eks import EksApi
 

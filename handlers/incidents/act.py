@@ -60,8 +60,9 @@ from core.incidents.observation import Policy
 from core.incidents.record import Incident
 from core.incidents.replacement import own_refusal
 from core.zones.incident import LostZone
-from handlers.adapters.aws import Cloud, Queue, call
+from handlers.adapters.aws import Cloud, Queue
 from handlers.adapters.kubernetes import NO_ENDS, ClaimEnds, Cordons, NodeDrain, Nodes
+from handlers.adapters.pages import call
 from handlers.adapters.pods import Exporters
 from handlers.adapters.templates import RootVolumes
 from handlers.incidents.observe import observe_operator

@@ -43,9 +43,10 @@ from core.incidents.sweep import (
 from core.rotation.run_record import Run, is_unattended, unreadable_sentence
 from core.settings.functions import SweepSettings
 from core.views import id_list
-from handlers.adapters.aws import Inventory, call
+from handlers.adapters.aws import Inventory
 from handlers.adapters.calls import CLIENT, take_each
 from handlers.adapters.kubernetes import NO_CLAIMS, NodeClaims, Nodes
+from handlers.adapters.pages import call
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import (
     INCIDENT_CAUSE,

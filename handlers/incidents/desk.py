@@ -37,8 +37,9 @@ from core.incidents.observation import EbsVolume
 from core.incidents.record import Incident
 from core.volumes.views import ModificationState
 from core.zones.incident import ZoneIncident, said_at, too_old
-from handlers.adapters.aws import Inventory, call
+from handlers.adapters.aws import Inventory
 from handlers.adapters.calls import take_each
+from handlers.adapters.pages import call
 from handlers.incidents.reception import Reception
 from handlers.store import documents, volume_records
 from handlers.store.documents import Freezes

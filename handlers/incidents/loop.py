@@ -26,8 +26,9 @@ from core.incidents.learn import learn, note_refusal
 from core.incidents.observation import Observation, Policy
 from core.incidents.record import Incident, is_unattended
 from handlers.adapters import metrics
-from handlers.adapters.aws import Queue, Topic, publish, tick_message
+from handlers.adapters.aws import Queue, tick_message
 from handlers.adapters.calls import take_each
+from handlers.adapters.pages import Topic, publish
 from handlers.incidents.act import Effects, perform
 from handlers.incidents.observe import Sources, observe
 from handlers.incidents.shifts import Shifts, free_nodes, restore_labels

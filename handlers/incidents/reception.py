@@ -18,7 +18,8 @@ from core.incidents.decide import why_overruled, why_unanswered
 from core.incidents.joining import merge, open_incident, reopens
 from core.incidents.observation import Ownership
 from core.incidents.record import Incident
-from handlers.adapters.aws import Cloud, Queue, call, tick_message
+from handlers.adapters.aws import Cloud, Queue, tick_message
+from handlers.adapters.pages import call
 from handlers.store.ledger import Ledger, rounds
 from handlers.store.table import over_the_newest
 

@@ -30,9 +30,10 @@ from core.incidents.observation import GroupView, NodeView, Ownership, PodView, 
 from core.slack import worth_telling
 from core.zones.evidence import ZoneSight, evidence_of
 from core.zones.incident import LostZone, ZoneIncident, freezes_in_force
-from handlers.adapters.aws import Cloud, Inventory, Queue, call
+from handlers.adapters.aws import Cloud, Inventory, Queue
 from handlers.adapters.calls import known_shape, take_each
 from handlers.adapters.kubernetes import Nodes
+from handlers.adapters.pages import call
 from handlers.store.documents import Freezes
 from handlers.store.ledger import Ledger
 from handlers.store.table import Records

@@ -41,9 +41,10 @@ from core.rotation.run_record import (
     note_run,
 )
 from core.settings.parts import ATTEMPTS, FAILED, ProbeBudget, parse_prometheus_address
-from handlers.adapters.aws import Queue, call
+from handlers.adapters.aws import Queue
 from handlers.adapters.eks import EksApi
 from handlers.adapters.kafka import KafkaCluster
+from handlers.adapters.pages import call
 from handlers.adapters.prometheus import Prometheus, route
 from handlers.incidents.act import ErrorSnapshots
 from handlers.incidents.loop import FAILING_SECONDS

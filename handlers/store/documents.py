@@ -32,8 +32,9 @@ from core.zones.incident import (
     zones_from_document,
     zones_to_document,
 )
-from handlers.adapters.aws import Queue, call
+from handlers.adapters.aws import Queue
 from handlers.adapters.calls import known_shape
+from handlers.adapters.pages import call
 from handlers.store.ledger import KEPT_DAYS
 from handlers.store.table import Records, VersionedTable, over_the_newest
 

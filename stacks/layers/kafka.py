@@ -8,8 +8,9 @@ from core.ground.naming import FOUNDATION
 from infra.alerts.dashboards import Dashboards
 from infra.charts.strimzi import StrimziOperator
 from infra.kafka.cluster import DisruptionBudgets, Kafka, KafkaNamespace, bootstrap_servers
-from infra.kafka.connect import ConnectCluster, Topics
+from infra.kafka.connect import ConnectCluster
 from infra.kafka.probe import ProbeDeployment
+from infra.kafka.topics import Topics
 from infra.loadbalancing import GATED, LoadBalancing, LoadBalancingArgs
 from stacks.layer import Layer
 from stacks.layers import kafka_nodes

@@ -16,7 +16,8 @@ from core.ground import naming
 from core.ground.constants import CONNECT_REST_PORT
 from core.health.verdict import PartKind
 from infra.alerts.metrics import KAFKA_ALLOW
-from infra.kafka.connect import connect_spec, topic_spec, user_spec
+from infra.kafka.connect import connect_spec
+from infra.kafka.topics import topic_spec, user_spec
 from local.demo import spec as demo_spec
 from local.kubernetes.client import ApiError
 from tests.integration.cluster import BROKERS, CONTROLLERS, Cluster

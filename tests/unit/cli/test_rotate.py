@@ -19,7 +19,7 @@ from cli.rotate import Rotations, render_plan
 from cli.target import Cluster
 from cli.watching import Pace
 from core.ground.errors import InvalidInput, StillwaterError
-from core.ground.window import span
+from core.ground.words import span
 from core.rotation.run_record import Options, Phase, Run, RunState, open_run
 from tests.every_case import every_case
 from tests.unit.core.availability.clusters import turn_of

@@ -12,8 +12,9 @@ from core.availability.operator import Condition, KafkaConditions
 from core.events import Kind as EventKind
 from core.examination import Expected, Seen, parts
 from core.ground.fields import Unknown
-from core.health.connect import PodSeen, RestResponse
+from core.health.connect import RestResponse
 from core.health.node import parse
+from core.health.pods import PodSeen
 from core.health.verdict import Health, Part, PartKind, cluster_health
 from core.incidents.record import Incident, State, Transition
 from core.views import ClusterView, PartitionView, VoterView

@@ -16,8 +16,9 @@ from core.availability.operator import KafkaConditions
 from core.examination import Expected, roles_wanted
 from core.ground.constants import CLUSTER_HEALTH
 from core.ground.errors import StillwaterError
-from core.health.connect import PodSeen, RestResponse
+from core.health.connect import RestResponse
 from core.health.node import Metric, parse
+from core.health.pods import PodSeen
 from core.views import ClusterView
 from handlers import examiner as handlers_examiner
 from handlers.adapters import metrics

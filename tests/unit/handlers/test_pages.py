@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from core.incidents.actions import Page
-from handlers.adapters.aws import SnsTopic, call
+from handlers.adapters.pages import SnsTopic, call
 from handlers.incidents.act import perform
 from tests.unit.handlers.fake_queue import FakeQueue
 from tests.unit.handlers.station import Station

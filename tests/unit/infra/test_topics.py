@@ -10,7 +10,7 @@ from core.availability.wholeness import rights_for
 from core.cluster import Topic
 from core.cluster.rights import FUNCTION_CALLS, clients
 from infra.kafka.cluster import kafka_spec
-from infra.kafka.connect import resource_name, topic_spec, user_spec
+from infra.kafka.topics import resource_name, topic_spec, user_spec
 from tests.every_case import every_case
 from tests.unit.infra.programs import run_changed, spec
 

@@ -60,7 +60,7 @@ def _record() -> Path:
     return java.class_record(java.program())
 
 
-def test_a_report_leaves_a_record_and_the_next_session_maps_it(home: Path) -> None:
+def test_a_java_leaves_a_record_and_the_next_session_maps_it(home: Path) -> None:
     with java.started(records_classes=True):
         assert not _record().exists()
     assert _record().read_text() == "made\n"
@@ -70,14 +70,14 @@ def test_a_report_leaves_a_record_and_the_next_session_maps_it(home: Path) -> No
 
 
 @pytest.mark.parametrize(("code", "records"), [("0", False), ("1", True)])
-def test_no_report_and_a_java_that_failed_leave_none(home: Path, code: str, records: bool) -> None:
+def test_who_was_not_asked_and_who_failed_leave_none(home: Path, code: str, records: bool) -> None:
     (home / "code").write_text(code)
     with java.started(records_classes=records):
         pass
     assert not _record().exists()
 
 
-def test_without_a_place_for_it_a_report_is_made_all_the_same(home: Path) -> None:
+def test_without_a_place_for_a_record_a_session_ends_as_ever(home: Path) -> None:
     (home / "cache").write_text("no folder")
     with java.started(records_classes=True):
         pass
@@ -89,8 +89,7 @@ def test_a_java_that_ends_at_once_is_said_with_its_last_words(
 ) -> None:
     program = tmp_path / "bin" / "java"
     program.parent.mkdir()
-    shell = shutil.which("sh")
-    program.write_text(f"#!{shell}\necho 'no room for a heap' >&2\nexit 1\n")
+    program.write_text(f"#!{shutil.which('sh')}\necho 'no room for a heap' >&2\nexit 1\n")
     program.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with java.started() as started, pytest.raises(StillwaterError, match="no room for a heap"):

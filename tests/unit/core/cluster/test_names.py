@@ -7,7 +7,7 @@ from typing import Any
 from core.checks import contradictions
 from core.cluster import parse
 from core.ground.errors import InvalidInput
-from infra.kafka.connect import resource_name
+from infra.kafka.topics import resource_name
 from tests.every_case import every_case
 from tests.unit.infra.programs import BROKER, CONTROLLER, description
 

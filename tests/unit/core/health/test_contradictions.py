@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from core.health.connect import PodSeen, pod_verdict
 from core.health.kafka import partitions_verdict
+from core.health.pods import PodSeen, pod_verdict
 from core.health.verdict import Health
 from core.views import ClusterView, PartitionView, VoterView
 

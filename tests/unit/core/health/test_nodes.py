@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from core.health.connect import PodSeen
 from core.health.kafka import disagreements, node_verdict, observation
 from core.health.node import NEVER, NodeMetrics, Role, parse
+from core.health.pods import PodSeen
 from core.health.verdict import Health
 from core.views import ClusterView, PartitionView, VoterView
 from tests.every_case import every_case

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.health.connect import PodSeen, no_pod, pod_verdict
+from core.health.pods import PodSeen, no_pod, pod_verdict
 from core.health.verdict import Health
 from tests.every_case import every_case
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from core.health.connect import trouble_of
+from core.health.pods import trouble_of
 from core.incidents.observation import NodeView, Observation, PodView
 from core.incidents.record import Incident, State
 from core.incidents.replacement import causes, still_missing, why_unready

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.events import Kind
-from core.ground.window import span
+from core.ground.words import span
 from core.incidents.record import Incident, State, Transition
 from core.slack import (
     LONGEST_POST_SECONDS,

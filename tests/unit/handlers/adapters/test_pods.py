@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.health.connect import PodSeen
+from core.health.pods import PodSeen
 from handlers.adapters.pods import EksPods, pod_seen
 
 GATE = "target-health.elbv2.k8s.aws/orders-broker-10"
