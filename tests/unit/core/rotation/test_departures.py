@@ -113,14 +113,14 @@ def test_a_run_that_was_asked_to_pause_takes_no_next_node() -> None:
 
 
 def test_an_incident_before_its_drain_is_prepared_for_without_a_run() -> None:
-    seen = Departures(incidents=(incident(PODS[1], State.HOLDING),))
-    found = rotation_of(a_set(), seen)
+    found = rotation_of(a_set(), Departures(incidents=(incident(PODS[1], State.HOLDING),)))
     assert found is not None
     assert (found.pod, found.nodes) == (PODS[1], 1)
 
 
-def test_the_node_in_hand_counts_with_those_that_wait() -> None:
-    leaving = turn(10, phase=Phase.LEAVING)
+@pytest.mark.parametrize("phase", [Phase.LEAVING, Phase.WAITING])
+def test_a_node_counts_once_whether_in_hand_or_waiting(phase: Phase) -> None:
+    leaving = turn(10, phase=phase)
     seen = Departures(incidents=(incident(PODS[0], State.OPENED),), run=run(leaving, turn(11)))
     found = rotation_of(a_set(), seen)
     assert found is not None
