@@ -11,53 +11,52 @@ from spark.transforms.classify import Component
 
 OWNERS_SHOWN = 200
 COLOURS = {
-    Attribution.NODE_POOL: ("a Kafka node pool's", "--c1"),
-    Attribution.CLUSTER: ("a cluster's as a whole", "--c2"),
+    Attribution.NODE_POOL: ("node pools", "--c1"),
+    Attribution.CLUSTER: ("whole cluster", "--c2"),
     Attribution.NOBODY: ("unattributed", "--rest"),
 }
 MEANINGS = {
     Component.BROKER_COMPUTE: "EC2 hours of Kafka's nodes",
-    Component.INSTANCES: "EC2 hours of instances that nothing says are Kafka's",
+    Component.INSTANCES: "EC2 hours of instances without a Kafka tag",
     Component.GP3_STORAGE: "gp3 volumes, per provisioned GB-month",
     Component.GP3_IOPS: "gp3 IOPS above the 3,000 included",
     Component.GP3_THROUGHPUT: "gp3 throughput above the 125 MiB/s included",
-    Component.OTHER_VOLUMES: "EBS volumes of other types, with their IOPS",
+    Component.OTHER_VOLUMES: "EBS volumes of other types and their IOPS",
     Component.SNAPSHOTS: "EBS snapshots, per GB-month",
     Component.INTER_AZ: "bytes between availability zones, billed on each side",
     Component.LOAD_BALANCER: "load balancer hours and capacity units",
     Component.PRIVATELINK: "interface endpoints by the hour and by the byte",
     Component.NAT_GATEWAY: "NAT gateways by the hour and by the byte",
     Component.CONTROL_PLANE: "EKS clusters by the hour, their capabilities and hybrid nodes",
-    Component.REPORTS: "EMR Serverless, on which these reports run",
-    Component.BETWEEN_REGIONS: "bytes between regions, as MirrorMaker's",
+    Component.REPORTS: "EMR Serverless that runs these reports",
+    Component.BETWEEN_REGIONS: "bytes between regions, for example by MirrorMaker",
     Component.INTERNET: "bytes to the internet",
     Component.PUBLIC_IPV4: "public IPv4 addresses by the hour",
     Component.MANAGED_KAFKA: "Kafka that AWS runs: brokers, serverless clusters, storage, Connect",
-    Component.SPLIT: "a pod's share of its node, a second view that costs nothing of its own",
-    Component.OTHER: "all else on the bill: system nodes, taxes, credits, refunds and fees too",
-    Component.UNREADABLE: "rows whose cost can be read but not their place",
+    Component.SPLIT: "a pod's share of its node; a second view without a cost of its own",
+    Component.OTHER: "all other charges: system nodes, taxes, credits, refunds, fees",
+    Component.UNREADABLE: "rows with a cost and without a readable place",
 }
 METHOD = (
-    "Billed is what the invoice asks for (unblended cost in CUR, BilledCost in FOCUS); the rows "
-    "add up to it to the last digit. Amortised spreads savings plans and reservations over the "
-    "hours they cover (EffectiveCost in FOCUS), so it may differ from the invoice of one month. "
-    "In CUR an hour that a savings plan covers is billed at its on-demand price; the line that "
-    "takes it back often names no resource, and is among the others then. "
-    "Taxes, credits, refunds and fees belong to no component and are under other. Prices come from "
-    "the bill itself."
+    "Billed is the amount on the invoice: unblended cost in CUR, BilledCost in FOCUS. The rows "
+    "add up to it to the last digit. Amortised cost spreads savings plans and reservations over "
+    "the hours that they cover (EffectiveCost in FOCUS). It may differ from the invoice of one "
+    "month. CUR bills an hour under a savings plan at its on-demand price and takes it back on "
+    "another line. That line often names no resource and then counts as unattributed. Taxes, "
+    "credits, refunds and fees belong to the component other. Prices come from the bill."
 )
 
 
 def section(report: Report) -> Section:
-    """Return what the money bought, and whose it is: Kafka's or, where none is known, all of it."""
+    """Return the cost by component and by owner: Kafka's or, where none is known, the bill's."""
     kafka = report.kafkas if report.has_kafka else report
     components, owners = kafka.components(), kafka.owners()
-    tables = [components_table(kafka, components, "By component")]
+    tables = [components_table(kafka, components, "Cost by component")]
     tables += [_owners(kafka, owners)] if report.has_kafka else []
     return Section(
         key="cost",
-        title="What Kafka's money bought" if report.has_kafka else "What the money bought",
-        sentences=(_adds_up(report),),
+        title="Cost by component",
+        sentences=tuple(_adds_up(report)),
         plots=(_plot(components, report),) if components else (),
         tables=tuple(tables),
         method=METHOD,
@@ -80,45 +79,51 @@ def unreadable(report: Report) -> Section | None:
         for bad in report.bad
     )
     columns = (
-        Column("Why", is_text=True),
+        Column("Reason", is_text=True),
         Column("Billed", report.currency),
-        Column("The row", is_text=True),
+        Column("Row", is_text=True),
     )
-    title = f"Rows that could not be read: {report.unread_rows:,}"
+    title = f"Unreadable rows: {report.unread_rows:,}"
     table = ReportTable("", columns, rows, left_out=report.unread_rows - len(rows))
     return Section("unreadable", title, tuple(unread_sentences(report)), tables=(table,))
 
 
 def unread_sentences(report: Report) -> list[str]:
-    """Say how many rows could not be read, and what that leaves unknown."""
+    """Return how many rows are unreadable, and which cost is unknown."""
     said = []
     if report.bad_rows:
-        sentence = f"{count(report.bad_rows, 'row')} could not be read"
+        said.append(f"{count(report.bad_rows, 'row is', 'rows are')} unreadable.")
         if report.rows_without_cost:
-            sentence += f"; the cost of {report.rows_without_cost:,} is unknown and in no total"
-        said.append(f"{sentence}.")
+            rows = count(report.rows_without_cost, "row")
+            said.append(f"The cost of {rows} is unknown and in no total.")
     if report.monthless:
-        said.append(_of_no_month(report.monthless, report.currency))
+        said += _monthless_sentences(report.monthless, report.currency)
     return said
 
 
-def _of_no_month(some: Monthless, currency: str) -> str:
-    """Say what is known of rows that may be of any month."""
-    one = some.rows == 1
-    rows = f"{count(some.rows, 'row')} of the bill name{'s' if one else ''} no month"
-    places = f"{rows} that can be read and {'is' if one else 'are'} in no month's total"
-    if some.rows_without_cost == some.rows:
-        return f"{places}; what {'it costs' if one else 'they cost'} is unknown."
-    unknown = f", the cost of {some.rows_without_cost:,} unknown" if some.rows_without_cost else ""
-    return f"{places}: {cents(some.billed, currency)} {currency}{unknown}."
+def _monthless_sentences(some: Monthless, currency: str) -> list[str]:
+    """Return how many rows name no month, and their cost as far as it is known."""
+    rows = count(some.rows, "row of the bill names", "rows of the bill name")
+    said = [f"{rows} no readable month and {'is' if some.rows == 1 else 'are'} in no total."]
+    if some.rows_without_cost < some.rows:
+        cost = "Its cost is" if some.rows == 1 else "Their cost is"
+        if some.rows_without_cost:
+            cost = "Their known cost is"
+        said.append(f"{cost} {cents(some.billed, currency)} {currency}.")
+    elif some.rows == 1:
+        said.append("Its cost is unknown.")
+    if some.rows_without_cost and some.rows > 1:
+        said.append(f"The cost of {some.rows_without_cost:,} of these rows is unknown.")
+    return said
 
 
-def _adds_up(report: Report) -> str:
-    whose = "the bill's total" if report.is_whole else "the total of what can be read"
-    both = report.has_kafka and report.others.lines
-    where = ", Kafka's here and the others below," if both else ""
+def _adds_up(report: Report) -> list[str]:
+    whose = "the bill's total" if report.is_whole else "the total of the readable rows"
     which = f"{report.rows:,} rows of the {'month' if report.monthless else 'bill'}"
-    return f"All {which} are counted once{where} and come to {whose} exactly."
+    said = [f"All {which} count once and add up to {whose} exactly."]
+    if report.has_kafka and report.others.lines:
+        said.append("This section has Kafka's cost; the last section has all other cost.")
+    return said
 
 
 def _plot(components: list[Share], report: Report) -> Plot:
@@ -128,8 +133,8 @@ def _plot(components: list[Share], report: Report) -> Plot:
         for attribution, (_, colour) in COLOURS.items()
         if any(share.by_attribution[attribution] for share in components)
     }
-    unit = f"billed cost, {report.currency}"
-    svg = plot.bars("Billed cost by component", names, parts, unit)
+    unit = f"Billed, {report.currency}"
+    svg = plot.bars("Cost by component", names, parts, unit)
     return Plot(svg, tuple((said, colour) for said, colour in COLOURS.values() if colour in parts))
 
 
@@ -149,7 +154,7 @@ def components_table(report: Report, components: list[Share], title: str) -> Rep
 def _owners(report: Report, owners: list[Share]) -> ReportTable:
     rows = [Row(_cells(share, report, share.detail)) for share in owners]
     first, left_out = first_rows(rows, OWNERS_SHOWN)
-    return ReportTable("Whose it is", _columns("Owner", report), first, left_out=left_out)
+    return ReportTable("Cost by owner", _columns("Owner", report), first, left_out=left_out)
 
 
 def _columns(what: str, report: Report) -> tuple[Column, ...]:

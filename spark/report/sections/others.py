@@ -13,15 +13,15 @@ from spark.tag_keys import UNREAD_TAGS
 from spark.transforms.easy import HOW, Easy
 
 METHOD = (
-    "Kafka's is what carries the tag that means Kafka (--cluster-tag, --pool-tag), what is "
-    "claimed by a known cluster's pods, and what the ledger knows as its instances. Of everything "
-    "else the report keeps what was bought by which account, and no resource: it is somebody "
-    "else's to explain. Taxes, credits, support and commitments bought for a whole bill are here."
+    "Kafka's cost has the tag of Kafka (--cluster-tag, --pool-tag), a claim of a known cluster's "
+    "pods, or an instance in the ledger. For all other cost the report keeps account and "
+    "component, and no resource. Taxes, credits, support and commitments for a whole bill are "
+    "here."
 )
 EASY_METHOD = (
-    "By meter: net, amortised cost of the month, of an open one as far as it is billed. "
-    "What is written without 'at most' buys nothing "
-    "that would be missed; of the rest somebody has to say what can go."
+    "Each row is a meter with its net, amortised cost in the month. An open month counts as far "
+    "as AWS has billed it. A saving without 'at most' needs no further check. A saving 'at most' "
+    "needs a check of what can go."
 )
 
 
@@ -33,34 +33,36 @@ def which_tag(evidence: Evidence) -> Section | None:
     unread = next((row for row in found if row.key == UNREAD_TAGS), None)
     rows = [row for row in found if row is not unread]
     likely = [f"{row.key}={row.value}" for row in rows if row.names_kafka]
-    said = ["No charge of this bill says that it is Kafka's, so none is called so."]
+    said = ["The report found no charge with Kafka's tag on this bill."]
     if unread is not None:
         said.append(
-            f"The tags of {count(unread.charges, 'row')} are written in a way that cannot be read, "
-            f"such as {unread.value}: write them as JSON, as AWS delivers them."
+            f"The tags of {count(unread.charges, 'row')} are unreadable, such as {unread.value}."
         )
+        said.append("Write tags as JSON, as AWS delivers them.")
     if likely:
-        said.append(f"Perhaps {enumeration(likely[:3])}; say which with --cluster-tag.")
+        said.append(f"{enumeration(likely[:3])} may be Kafka's tag.")
+        said.append("Name Kafka's tag with --cluster-tag.")
     elif rows:
-        said.append("No tag's key or value sounds like Kafka.")
+        said.append("No tag has a key or value like Kafka's.")
     elif unread is None:
-        said.append(
-            "No tag was found on any line: activate cost allocation tags in the Billing console "
-            "(they are not back-filled), and have the export include them."
-        )
+        said += [
+            "No line of the bill has a tag.",
+            "Activate cost allocation tags in the Billing console and include them in the export.",
+            "AWS does not back-fill tags.",
+        ]
     return Section(
         key="tags",
-        title="Which tag means Kafka?",
+        title="Tags on the bill",
         sentences=tuple(said),
         tables=(_tags(evidence.report.currency, rows),) if rows else (),
-        method="Tags as the bill carries them, those that sound like Kafka first, then by money.",
+        method="Likely tags of Kafka come first, then the other tags by cost.",
     )
 
 
 def _tags(currency: str, rows: list) -> ReportTable:  # type: ignore[type-arg] # rows of pyspark
     columns = (
         Column("Tag", is_text=True),
-        Column("One of its values", is_text=True),
+        Column("Example value", is_text=True),
         Column("Values"),
         Column("Billed", currency),
         Column("Rows", wide=True),
@@ -69,7 +71,7 @@ def _tags(currency: str, rows: list) -> ReportTable:  # type: ignore[type-arg] #
         Row(
             (
                 Cell(row.key),
-                Cell(row.value, note="may mean Kafka" if row.names_kafka else ""),
+                Cell(row.value, note="may be Kafka's tag" if row.names_kafka else ""),
                 cells.number(row.different_values),
                 Cell(cents(row.billed_cost, currency), cells.exact(row.billed_cost)),
                 cells.number(row.charges),
@@ -86,12 +88,15 @@ def easy(evidence: Evidence) -> Section | None:
         return None
     currency = evidence.report.currency
     own = [each for each in evidence.easy if each.is_kafkas]
-    said = f"{count(len(own), 'finding is', 'findings are')} Kafka's" if own else "None is Kafka's"
+    said = [f"{count(len(own), 'finding belongs', 'findings belong')} to Kafka."]
+    if len(own) < len(evidence.easy):
+        strangers = count(len(evidence.easy) - len(own), "finding has", "findings have")
+        said.append(f"{strangers} no Kafka tag.")
     rows = tuple(
         Row(
             (
                 Cell(each.easy.value, note=HOW[each.easy]),
-                Cell("Kafka's" if each.is_kafkas else "not known to be Kafka's"),
+                Cell("Kafka" if each.is_kafkas else "not attributed to Kafka"),
                 Cell(cents(each.usd, currency), cells.exact(each.usd)),
                 Cell(
                     f"{most(each.at_most)}{cents(each.saving, currency)}",
@@ -103,15 +108,15 @@ def easy(evidence: Evidence) -> Section | None:
         for each in evidence.easy
     )
     columns = (
-        Column("Paid for", is_text=True),
-        Column("Whose", is_text=True),
-        Column("Paid", f"{currency}, net and amortised"),
-        Column("To save", currency),
+        Column("Meter", is_text=True),
+        Column("Owner", is_text=True),
+        Column("Cost", f"{currency}, net and amortised"),
+        Column("Saving", currency),
     )
     return Section(
         key="easy",
-        title="Cheap to do without",
-        sentences=(f"{said}; the others are for whoever they belong to.",),
+        title="Savings",
+        sentences=tuple(said),
         tables=(ReportTable("", columns, rows),),
         method=EASY_METHOD,
     )
@@ -125,11 +130,11 @@ def section(report: Report) -> Section | None:
     billed = total(line.billed for line in rest.lines)
     return Section(
         key="others",
-        title="Not ours to explain",
+        title="Cost not attributed to Kafka",
         sentences=(
             (
-                f"{cents(billed, report.currency)} {report.currency} of the bill are not known to "
-                f"be Kafka's; by what they bought:"
+                f"{cents(billed, report.currency)} {report.currency} of the bill has no Kafka tag, "
+                f"claim or known resource."
             ),
         ),
         tables=(components_table(rest, rest.components(), ""),),
