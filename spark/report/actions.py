@@ -42,7 +42,7 @@ _TITLES = {
     Finding.ORPHAN: "Delete {} without a mount",
     Finding.ORPHAN_SNAPSHOT: "Delete {} of deleted volumes",
     Finding.MOVE_TO_GP3: "Move {} to gp3",
-    Finding.SMALLER: "Replace {} by smaller ones",
+    Finding.SMALLER: "Replace {} with smaller ones",
     Finding.SLOWER: "Lower the performance of {}",
 }
 
@@ -169,7 +169,7 @@ def _of_volumes(storage: Sequence[Found], currency: str) -> Iterator[Action]:
 
 def _why(rows: Sequence[Found], currency: str) -> str:
     named = [
-        f"{row.resource_id} ({dollars(row.monthly_saving, currency)} a month)"
+        f"{row.resource_id} ({dollars(12 * row.monthly_saving, currency)} {currency} a year)"
         for row in rows[:NAMED]
     ]
     if len(rows) > NAMED:

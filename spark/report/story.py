@@ -19,7 +19,6 @@ from spark.report.sections import (
     cost,
     economics,
     nodes,
-    others,
     resync,
     storage,
     transfer,
@@ -50,7 +49,7 @@ def report_document(evidence: Evidence) -> Document:
     comparison = month_comparison(evidence)
     against = changes.against(comparison, report.currency) if comparison else ""
     sections = [
-        others.which_tag(evidence),
+        cost.which_tag(evidence),
         changes.section(evidence),
         cost.section(report),
         nodes.section(evidence),
@@ -59,8 +58,8 @@ def report_document(evidence: Evidence) -> Document:
         resync.section(evidence),
         economics.section(evidence),
         unit.section(evidence),
-        others.easy(evidence),
-        others.section(report),
+        cost.easy(evidence),
+        cost.others(report),
         cost.unreadable(report),
     ]
     badges = [SIMULATED] if report.simulated else []

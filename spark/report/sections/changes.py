@@ -1,4 +1,4 @@
-"""Evidence of what changed: this month against as many days of the one before, and day by day."""
+"""Makes the section of unusual days and of changes to last month."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def _anomalies(evidence: Evidence) -> ReportTable:
         Column("Cost", f"{currency}, net and amortised"),
         Column("Usual", currency),
         Column("Excess", currency),
-        Column("Why", is_text=True),
+        Column("Reason", is_text=True),
     )
     ordered = sorted(evidence.anomalies, key=lambda row: -abs(row.excess))
     rows = tuple(

@@ -1,4 +1,4 @@
-"""Evidence of what ran on Kafka's nodes: its own pods, daemon sets, others, and what was idle."""
+"""Makes the section of the nodes' cost by workload."""
 
 from __future__ import annotations
 

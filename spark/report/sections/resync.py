@@ -1,4 +1,4 @@
-"""Evidence of what rotations took and cost: measured, modelled, and without the volumes."""
+"""Makes the section of rotations: measured, modelled, and without the volumes."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _table(rows: Sequence[Found], currency: str) -> ReportTable:
         Column("Rotation", is_text=True),
         Column("Away"),
         Column("Catch-up"),
-        Column("Modelled catch-up"),
+        Column("Model"),
         Column("Moved"),
         Column("Gross", currency, wide=True),
         Column("Incremental", currency),

@@ -1,4 +1,4 @@
-"""Evidence of volumes: what is paid for, what is used, what each should be."""
+"""Makes the section of volumes: paid size, use, needed size."""
 
 from __future__ import annotations
 
@@ -55,9 +55,7 @@ def _sentences(rows: Sequence[Found], currency: str) -> list[str]:
         paid = sum(row.size_gib for row in measured) * GIB
         have = count(len(measured), "measured volume has", "measured volumes have")
         said = [
-            f"{have} {size(paid)} and use {size(held)}."
-            if len(measured) > 1
-            else f"{have} {size(paid)} and uses {size(held)}.",
+            f"{have} {size(paid)}, of which {size(held)} are in use.",
             f"The use is {share(held / paid if paid else None)} of the paid size.",
         ]
     said += [

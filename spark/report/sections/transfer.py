@@ -96,7 +96,7 @@ def _table(flows: list[FlowCost], billed: Decimal, currency: str) -> ReportTable
         Column("Bytes", "as billed"),
         Column("Billed", currency),
         Column("Share"),
-        Column("Saving by reads in the own zone", currency),
+        Column("Own-zone saving", currency),
     )
     rows = tuple(
         Row(

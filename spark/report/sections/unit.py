@@ -1,4 +1,4 @@
-"""Evidence of unit costs: what a GiB, a partition and a broker cost, and where that is going."""
+"""Makes the section of unit costs and their forecast."""
 
 from __future__ import annotations
 

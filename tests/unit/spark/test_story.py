@@ -44,7 +44,7 @@ def document() -> Document:
 def test_the_things_to_do_are_ranked_by_what_they_save(document: Document) -> None:
     saved = [action.usd_per_month for action in document.actions]
     assert [action.title for action in document.actions] == [
-        "Replace 3 volumes by smaller ones",
+        "Replace 3 volumes with smaller ones",
         "Let consumers read from their own zone",
         "Delete 1 volume without a mount",
     ]
