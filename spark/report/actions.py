@@ -1,4 +1,4 @@
-"""The three things to do: every finding that saves money, the dearest first, then what blinds us.
+"""Chooses at most three actions: findings by their saving, then missing inputs.
 
 Savings are a month's, at list price or at the bill's own; each names the rows it is made of. What
 has no figure comes last and says so: a report that always finds three things is not believed.
@@ -29,20 +29,20 @@ LEAST_USD = Decimal(1)
 NAMED = 3
 
 _HOW = {
-    Finding.ORPHAN: "look at what is on them, snapshot what is worth it, then delete the volumes",
-    Finding.ORPHAN_SNAPSHOT: "delete them, or give them a lifecycle policy that does",
-    Finding.MOVE_TO_GP3: "ModifyVolume in place, online, no restart; through the KafkaNodePool's "
-    "storage class where Strimzi made them",
-    Finding.SMALLER: "add a pool with smaller volumes, move the replicas, remove the old one; "
-    "EBS never shrinks a volume",
-    Finding.SLOWER: "lower iops and throughput in the ClusterSpec's volumes; the advisor applies "
-    "it within AWS's four changes a day",
+    Finding.ORPHAN: "check the data on them, snapshot the volumes to keep, then delete the volumes",
+    Finding.ORPHAN_SNAPSHOT: "delete them, or let a lifecycle policy delete them",
+    Finding.MOVE_TO_GP3: "use ModifyVolume in place, online, without a restart. "
+    "For volumes of Strimzi, change the storage class of the KafkaNodePool",
+    Finding.SMALLER: "add a pool with smaller volumes, move the replicas, then remove the old pool"
+    ". EBS never shrinks a volume",
+    Finding.SLOWER: "lower iops and throughput in the ClusterSpec's volumes. The advisor applies "
+    "the change within AWS's limit of four changes a day",
 }
 _TITLES = {
-    Finding.ORPHAN: "Delete {} that nothing mounts",
-    Finding.ORPHAN_SNAPSHOT: "Delete {} of volumes that are gone",
+    Finding.ORPHAN: "Delete {} without a mount",
+    Finding.ORPHAN_SNAPSHOT: "Delete {} of deleted volumes",
     Finding.MOVE_TO_GP3: "Move {} to gp3",
-    Finding.SMALLER: "Replace {} by smaller ones",
+    Finding.SMALLER: "Replace {} with smaller ones",
     Finding.SLOWER: "Lower the performance of {}",
 }
 
@@ -53,12 +53,12 @@ VOLUMES, LOCAL_DISKS = "volumes", "local disks"
 _CHANGED = {Finding.MOVE_TO_GP3, Finding.SMALLER, Finding.SLOWER}
 
 _CLIENT_RACK = (
-    "set client.rack to the availability zone in every consumer that has none; the brokers' "
+    "set client.rack to the availability zone in every consumer without it. The brokers' "
     "selector is rack-aware already"
 )
 _SELECTOR = (
-    f"take {REPLICA_SELECTOR} out of the ClusterSpec's kafka.config, so that brokers choose by "
-    f"rack, and set client.rack to the availability zone in every consumer"
+    f"remove {REPLICA_SELECTOR} from the ClusterSpec's kafka.config, so that brokers choose by "
+    f"rack. Set client.rack to the availability zone in every consumer"
 )
 
 
@@ -123,13 +123,16 @@ def _easy(evidence: Evidence, *, is_kafkas: bool) -> Iterator[Action]:
         known = is_kafkas and judged and each.easy in VOLUMES_OR_SNAPSHOTS
         if each.is_kafkas != is_kafkas or known:
             continue
-        whose = "Kafka pays" if is_kafkas else "the bill pays, and nothing says that Kafka does,"
+        whose = "Kafka pays" if is_kafkas else "the bill has, without a Kafka tag,"
         when, rate = "in this month", ""
         if so_far is not None:
-            when, rate = f"in {count(so_far, 'day')}", "; the days to come are counted alike"
+            when, rate = (
+                f"in {count(so_far, 'day')}",
+                ". The figure assumes the same cost for the other days",
+            )
         yield Action(
             title=f"Look at {each.easy.value}",
-            why=f"{whose} {dollars(each.usd, currency)} {currency} for them {when}; "
+            why=f"{whose} {dollars(each.usd, currency)} {currency} for them {when}. "
             f"{_saving_text(each)}{rate}",
             how=HOW[each.easy],
             evidence=f"easy-{each.easy.name.lower()}-{'kafka' if is_kafkas else 'others'}",
@@ -140,10 +143,10 @@ def _easy(evidence: Evidence, *, is_kafkas: bool) -> Iterator[Action]:
 
 
 def _saving_text(each: EasySaving) -> str:
-    """Say what of its cost could be saved."""
+    """Return the part of its cost that it saves."""
     if each.saving == each.usd:
-        return f"doing without saves {most(each.at_most)}that"
-    return f"what replaces them saves {most(each.at_most)}{percent(each.saving, each.usd)} of it"
+        return f"The saving is {most(each.at_most)}this amount"
+    return f"The saving is {most(each.at_most)}{percent(each.saving, each.usd)} of this amount"
 
 
 def _of_volumes(storage: Sequence[Found], currency: str) -> Iterator[Action]:
@@ -166,13 +169,13 @@ def _of_volumes(storage: Sequence[Found], currency: str) -> Iterator[Action]:
 
 def _why(rows: Sequence[Found], currency: str) -> str:
     named = [
-        f"{row.resource_id} ({dollars(row.monthly_saving, currency)} a month)"
+        f"{row.resource_id} ({dollars(12 * row.monthly_saving, currency)} {currency} a year)"
         for row in rows[:NAMED]
     ]
     if len(rows) > NAMED:
         named.append(f"{len(rows) - NAMED} more")
     # A sentence begins with a capital, an id never does.
-    return f"this is about {enumeration(named)}"
+    return f"the rows are {enumeration(named)}"
 
 
 def _of_flows(evidence: Evidence) -> Iterator[Action]:
@@ -188,7 +191,7 @@ def _of_flows(evidence: Evidence) -> Iterator[Action]:
     currency = evidence.report.currency
     yield Action(
         title="Let consumers read from their own zone",
-        why=f"they fetched from other zones for {most(not is_known)}{dollars(saved, currency)} "
+        why=f"consumers read from other zones for {most(not is_known)}{dollars(saved, currency)} "
         f"{currency} in {count(length, 'counted day')}",
         how=_SELECTOR if is_known else _CLIENT_RACK,
         evidence=slug("flow", "consume"),
@@ -202,15 +205,15 @@ def _of_design(evidence: Evidence) -> Iterator[Action]:
     nvme = next((row for row in evidence.economics if row.design != EBS and row.chosen), None)
     if ebs is None or nvme is None:
         return
-    way = "another way to rotate"
+    way = "Rotations need another procedure"
     if nvme.design == IN_PLACE:
-        way = "planned rotations have to be done in place (`stillwater rotate start --in-place`)"
+        way = "Plan rotations in place (`stillwater rotate start --in-place`)"
     yield Action(
         title=f"Consider {nvme.brokers} {nvme.instance_type} with local disks",
-        why=f"at {ebs.rotations_per_month:.1f} rotations a month the volumes cost more than what "
-        f"copying would",
-        how="weigh it against the hours a month that partitions are a replica short; it is a new "
-        f"pool, and {way}",
+        why=f"at {ebs.rotations_per_month:.1f} rotations a month the volumes cost more than the "
+        f"copies on local disks",
+        how="compare it with the hours a month in which partitions miss a replica. It needs a new "
+        f"pool. {way}",
         evidence=slug("design", nvme.design),
         usd_per_month=ebs.monthly_cost - nvme.monthly_cost,
         way=LOCAL_DISKS,
@@ -222,29 +225,30 @@ def _blind_spots(evidence: Evidence) -> Iterator[Action]:
     if not evidence.report.has_kafka:
         likely = [f"{row.key}={row.value}" for row in evidence.tags if row.names_kafka]
         yield Action(
-            title="Say which tag means Kafka",
-            why="nothing on this bill is known to be Kafka's"
-            + (f"; {enumeration(likely[:NAMED])} may be" if likely else ""),
+            title="Name Kafka's tag",
+            why="no charge on this bill has Kafka's tag"
+            + (f". {enumeration(likely[:NAMED])} may be Kafka's tag" if likely else ""),
             how="pass --cluster-tag KEY or --cluster-tag KEY=VALUE"
             if evidence.tags
-            else f"activate {CLUSTER_TAG} and {POOL_TAG} in the Billing console; they are not "
-            f"back-filled",
+            else f"activate {CLUSTER_TAG} and {POOL_TAG} in the Billing console. AWS does not "
+            f"back-fill them",
             evidence="tags",
         )
     unmeasured = [row for row in evidence.storage if row.finding == Finding.NOT_MEASURED.value]
     if unmeasured:
         yield Action(
-            title="Give the report Prometheus's samples",
-            why=f"{count(len(unmeasured), 'volume')} cannot be judged without them",
+            title="Give the report samples of Prometheus",
+            why=f"{count(len(unmeasured), 'volume has', 'volumes have')} no samples",
             how="export a range query and pass it with --metrics",
             evidence="storage",
         )
     largest = sorted(evidence.anomalies, key=lambda row: -abs(row.excess))[:1]
     for row in largest:
-        way, currency = ("beyond" if row.excess > 0 else "below"), evidence.report.currency
+        way, currency = ("above" if row.excess > 0 else "below"), evidence.report.currency
         yield Action(
             title=f"Look at {row.component} on {row.day}",
-            why=f"{dollars(abs(row.excess), currency)} {currency} {way} the usual: {row.reason}",
+            why=f"{dollars(abs(row.excess), currency)} {currency} {way} the usual cost: "
+            f"{row.reason}",
             how="open the day's rows in the usage table",
             evidence=f"anomaly-{row.day}-0",
         )

@@ -1,4 +1,4 @@
-"""Lists what a report says, in the order it is read, without a word about how it looks.
+"""Holds a report's parts in the order of reading, without their looks.
 
 Sections are made from tables (spark/report/sections), the page, the text, the message and the JSON
 document from this (spark/report/formats): every format says the same.

@@ -1,4 +1,4 @@
-"""Everything a report is made from, as plain values: each table is read once, and small.
+"""Holds the tables behind a report as plain values: each is read once, and small.
 
 Detail stays in the tables: what comes here is summed by Spark first, but for rows that are few by
 nature (volumes, rotations, designs, days that stand out).

@@ -9,12 +9,14 @@ from dataclasses import asdict
 from decimal import Decimal
 from enum import StrEnum
 
-from spark.report import page
+import jinja2
+
 from spark.report.document import Action, Document, ReportTable, Section
 from spark.report.words import dollars, most
 
 # A Slack section holds 3,000 characters; a message 50 blocks.
 SLACK_TEXT = 2900
+NO_ACTION = "The report has no action this month."
 _UNSAFE = re.compile(r"([\\`*_{}\[\]<>|#])")
 
 
@@ -34,12 +36,25 @@ class Format(StrEnum):
 def write(document: Document, format_: Format) -> str:
     """Return the document in one format."""
     writers: Mapping[Format, Callable[[Document], str]] = {
-        Format.HTML: page.of,
+        Format.HTML: as_html,
         Format.JSON: as_json,
         Format.MD: as_markdown,
         Format.SLACK: as_slack,
     }
     return writers[format_](document)
+
+
+def as_html(document: Document) -> str:
+    """Return the document as one self-contained page."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("spark.report"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    template = environment.get_template("report.html.j2")
+    return template.render(document=document, dollars=dollars, no_action=NO_ACTION)
 
 
 def as_json(document: Document) -> str:
@@ -70,14 +85,17 @@ def _markdown(document: Document) -> Iterator[str]:
     for badge in document.badges:
         yield f"> {badge}"
         yield ""
-    yield from (f"- {_safe(sentence)}" for sentence in document.story)
-    yield ""
-    if document.actions:
-        yield "## Things to do"
+    yield "## Actions"
+    if not document.actions:
+        yield NO_ACTION
+    else:
         for number, action in enumerate(document.actions, 1):
             yield f"{number}. **{_safe(action.title)}**{_saves(action, total.currency)}: "
             yield f"   {_safe(action.why)}. How: {_safe(action.how)}."
-        yield ""
+    yield ""
+    yield "## Summary"
+    yield from (f"- {_safe(sentence)}" for sentence in document.story)
+    yield ""
     for section in document.sections:
         yield from _markdown_section(section)
 
@@ -112,7 +130,7 @@ def _markdown_table(table: ReportTable) -> Iterator[str]:
         yield f"| {' | '.join(said)} |"
     if table.left_out:
         yield ""
-        yield f"{table.left_out:,} more rows are in the table beside this report."
+        yield f"The table of this report has {table.left_out:,} more rows."
 
 
 def _safe(text: str) -> str:
@@ -124,18 +142,18 @@ def _saves(action: Action, currency: str) -> str:
     if not action.usd_per_month:
         return ""
     once = f", {dollars(action.usd_once, currency)} once" if action.usd_once else ""
-    amount = f"{most(action.at_most)}{dollars(action.usd_per_month, currency)}"
-    return f" (saves {amount} {currency} a month{once})"
+    amount = f"{most(action.at_most)}{dollars(12 * action.usd_per_month, currency)}"
+    return f" (saves {amount} {currency} a year{once})"
 
 
 def as_slack(document: Document) -> str:
-    """Return a chat.postMessage body: the story, the things to do, and no tables."""
+    """Return a chat.postMessage body: the total, the actions, the summary, and no tables."""
     total = document.total
     heading = f"{document.title}: {total.text} {total.currency}"
     story = "\n".join(f"\N{BULLET} {_slack_safe(each)}" for each in document.story)
     blocks: list[dict[str, object]] = [
         {"type": "header", "text": {"type": "plain_text", "text": heading[:150]}},
-        _block(f"*{_slack_safe(document.label)}* {total.against}\n{story}"),
+        _block(f"*{_slack_safe(document.label)}* {total.against}"),
     ]
     blocks += [
         _block(
@@ -144,19 +162,25 @@ def as_slack(document: Document) -> str:
         )
         for number, action in enumerate(document.actions, 1)
     ]
+    blocks += [] if document.actions else [_block(NO_ACTION)]
+    blocks.append(_block(story))
     said = " \N{MIDDLE DOT} ".join([*document.badges, f"Report of {document.today}"])
     blocks.append({"type": "context", "elements": [{"type": "mrkdwn", "text": said}]})
     return json.dumps({"text": heading, "blocks": blocks}, indent=2, ensure_ascii=False)
 
 
 def summary(document: Document) -> Iterator[str]:
-    """Yield the story and the things to do as lines for a terminal."""
+    """Yield the total, the actions and the summary as lines for a terminal."""
     total = document.total
     yield f"{document.title}, {document.label}: {total.text} {total.currency}"
+    if total.against:
+        yield total.against
     yield from document.badges
-    yield from document.story
     for number, action in enumerate(document.actions, 1):
         yield f"{number}. {action.title}{_saves(action, total.currency)}: {action.why}."
+    if not document.actions:
+        yield NO_ACTION
+    yield from document.story
 
 
 def _block(text: str) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""The story, told before its evidence: what Kafka cost, what changed, what to do about it.
+"""Assembles the report: its total, its summary, its actions, and the sections behind them.
 
 Kafka's is what a tag, a known resource or the ledger says is. The rest of a bill is not ours to
 explain: it stands apart, and where nothing is known to be Kafka's the report says what it found and
@@ -6,6 +6,8 @@ asks.
 """
 
 from __future__ import annotations
+
+from datetime import date
 
 from spark.report import actions
 from spark.report.cells import exact
@@ -17,7 +19,6 @@ from spark.report.sections import (
     cost,
     economics,
     nodes,
-    others,
     resync,
     storage,
     transfer,
@@ -27,18 +28,18 @@ from spark.report.words import cents, count, dollars, enumeration, most, percent
 from spark.transforms.attribute import Attribution
 from spark.transforms.classify import Component
 
-SIMULATED = "Simulated: written by the local twin for what it ran; nobody was charged"
+SIMULATED = "Simulated: the local twin wrote this bill; AWS charges nothing"
 PROVISIONAL = "Provisional: AWS may still correct this month"
 CLUSTERS_NAMED = 5
 BY_THE_MONTH = (
-    "Every charge stands on the first day of its month, as in an export by the month: nothing is "
-    "said of single days, of what a unit cost, or of a volume's size."
+    "Every charge is on the first day of its month, so the report has no days, unit costs or "
+    "volume sizes."
 )
 ENDS_EARLY = (
-    "The last charge on this bill is of {}, though its month is over: either nothing was bought "
-    "since, or the bill was exported before the month ended and holds a part of it."
+    "The last charge on this bill is of {}, before the end of its month; the export may be "
+    "incomplete."
 )
-UNNAMED = "system nodes, taxes, fees, and meters that this report does not tell apart"
+UNNAMED = "system nodes, taxes, fees and unknown meters"
 
 
 def report_document(evidence: Evidence) -> Document:
@@ -46,9 +47,9 @@ def report_document(evidence: Evidence) -> Document:
     report = evidence.report
     todo = actions.chosen_actions(evidence)
     comparison = month_comparison(evidence)
-    against = changes.against(comparison) if comparison else ""
+    against = changes.against(comparison, report.currency) if comparison else ""
     sections = [
-        others.which_tag(evidence),
+        cost.which_tag(evidence),
         changes.section(evidence),
         cost.section(report),
         nodes.section(evidence),
@@ -57,15 +58,15 @@ def report_document(evidence: Evidence) -> Document:
         resync.section(evidence),
         economics.section(evidence),
         unit.section(evidence),
-        others.easy(evidence),
-        others.section(report),
+        cost.easy(evidence),
+        cost.others(report),
         cost.unreadable(report),
     ]
     badges = [SIMULATED] if report.simulated else []
     badges += [PROVISIONAL] if report.provisional else []
     shown = report.kafkas if report.has_kafka else report
     document = Document(
-        title="What Kafka cost" if report.has_kafka else "What is on the bill",
+        title=f"{'Kafka' if report.has_kafka else 'AWS'} cost report, {_months(report)}",
         label=report.label,
         today=f"{report.today}",
         total=Total(
@@ -83,13 +84,19 @@ def report_document(evidence: Evidence) -> Document:
     return legible(document)
 
 
+def _months(report: Report) -> str:
+    """Return the months of a bill by name."""
+    named = [f"{date.fromisoformat(f'{period}-01'):%B %Y}" for period in report.periods]
+    return enumeration(named) or "unknown month"
+
+
 def sentences(report: Report) -> list[str]:
     """Return the first sentences: what it cost, on what, whose, and whether it adds up."""
     currency = report.currency
     months = enumeration(report.periods) or "an unknown month"
-    # Of what an unread row costs nobody knows even the sign, of some not even the month.
-    known = "" if report.is_whole else ", as far as it can be read"
-    told = [f"The bill of {months} comes to {cents(report.billed, currency)} {currency}{known}."]
+    # The cost of an unread row may have either sign and belong to any month.
+    known = "" if report.is_whole else " in its readable rows"
+    told = [f"The bill of {months} is {cents(report.billed, currency)} {currency}{known}."]
     told += _of_kafka(report) if report.has_kafka else _of_nobody(report)
     told += _run_by_aws(report.others)
     return told + cost.unread_sentences(report)
@@ -101,23 +108,23 @@ def _of_kafka(report: Report) -> list[str]:
     pools = kafka.attributed(Attribution.NODE_POOL)
     shared = kafka.attributed(Attribution.CLUSTER)
     told = [
+        f"Kafka costs {cents(kafka.billed, currency)} {currency}{_cluster_names(report)}.",
         (
-            f"{cents(kafka.billed, currency)} {currency} of it is Kafka's{_cluster_names(report)}: "
-            f"{cents(pools, currency)} of its node pools, {cents(shared, currency)} of a cluster "
-            f"as a whole."
-        )
+            f"Node pools cost {cents(pools, currency)} {currency}; charges of a whole cluster cost "
+            f"{cents(shared, currency)} {currency}."
+        ),
     ]
     told += _largest(kafka)
     rest = report.others
     if rest.billed:
         told.append(
-            f"The other {cents(rest.billed, currency)} {currency} are not ours to explain: no tag "
-            f"{report.tag}, claim or known resource says that they are Kafka's."
+            f"{cents(rest.billed, currency)} {currency} is not attributed to Kafka: no tag "
+            f"{report.tag}, claim or known resource."
         )
     if cents(kafka.amortised, currency) != cents(kafka.billed, currency):
         told.append(
-            f"Amortised, with savings plans and reservations spread over the hours that they "
-            f"cover, Kafka cost {cents(kafka.amortised, currency)} {currency}."
+            f"Kafka's amortised cost, with savings plans and reservations, is "
+            f"{cents(kafka.amortised, currency)} {currency}."
         )
     return told
 
@@ -127,21 +134,20 @@ def _largest(kafka: Report) -> list[str]:
     parts = {share.name: share for share in kafka.components() if share.billed > 0}
     unnamed = parts.pop(Component.OTHER.value, None)
     if not parts:
-        return (
-            [f"What it bought has no name here: it is under other ({UNNAMED})."] if unnamed else []
-        )
+        return [f"All of Kafka's cost is in the component other ({UNNAMED})."] if unnamed else []
     largest = max(parts.values(), key=lambda share: share.billed)
     # Beside credits and discounts a part may come to more than the whole.
     is_share = largest.billed <= kafka.billed
-    share = f", {percent(largest.billed, kafka.billed)} of what Kafka cost" if is_share else ""
+    share = f" ({percent(largest.billed, kafka.billed)} of Kafka's cost)" if is_share else ""
     amount = f"{cents(largest.billed, kafka.currency)} {kafka.currency}{share}"
     if unnamed is None or unnamed.billed <= largest.billed:
-        return [f"The largest of Kafka's parts is {largest.name}: {amount}."]
+        return [f"The largest component is {largest.name} with {amount}."]
     return [
+        f"The largest named component is {largest.name} with {amount}.",
         (
-            f"Of the parts that have a name here the largest is {largest.name}: {amount}. More, "
-            f"{cents(unnamed.billed, kafka.currency)} {kafka.currency}, is under other ({UNNAMED})."
-        )
+            f"The component other ({UNNAMED}) is larger: {cents(unnamed.billed, kafka.currency)} "
+            f"{kafka.currency}."
+        ),
     ]
 
 
@@ -156,11 +162,8 @@ def _cluster_names(report: Report) -> str:
 
 def _of_nobody(report: Report) -> list[str]:
     return [
-        (
-            f"Nothing on it is known to be Kafka's: no charge is seen to carry the tag "
-            f"{report.tag}. Name the tag that means Kafka with --cluster-tag KEY or "
-            f"--cluster-tag KEY=VALUE."
-        )
+        f"No charge has Kafka's tag {report.tag}.",
+        "Name Kafka's tag with --cluster-tag KEY or --cluster-tag KEY=VALUE.",
     ]
 
 
@@ -171,7 +174,7 @@ def _run_by_aws(others: Report) -> list[str]:
     if not billed:
         return []
     amount = f"{cents(billed, others.currency)} {others.currency}"
-    return [f"Of what no tag names {amount} are Amazon MSK's, Kafka that AWS runs itself."]
+    return [f"Amazon MSK costs {amount} without a Kafka tag."]
 
 
 def _more(evidence: Evidence, todo: tuple[Action, ...]) -> list[str]:
@@ -180,22 +183,26 @@ def _more(evidence: Evidence, todo: tuple[Action, ...]) -> list[str]:
     told: list[str] = []
     rotated = resync.section(evidence)
     if rotated is not None:
-        told += rotated.sentences[:2]
+        told += rotated.sentences[:3]
     counted = [each for each in todo if each.is_kafkas or not evidence.report.has_kafka]
     saved = actions.saving(counted)
     if saved.usd:
-        one = "; of those that exclude each other one is counted" if saved.excluded else ""
-        which = "The things to do below" if len(counted) == len(todo) else "Kafka's things to do"
-        amount = f"{most(saved.at_most)}{dollars(saved.usd, currency)} {currency}"
-        told.append(f"{which} would save {amount} a month{one}.")
+        which = "The actions save" if len(counted) == len(todo) else "Kafka's actions save"
+        amount = f"{most(saved.at_most)}{dollars(12 * saved.usd, currency)} {currency}"
+        told.append(f"{which} {amount} a year.")
+        if saved.excluded:
+            told.append("This sum counts one of the actions that exclude each other.")
     elif evidence.storage or evidence.transfer:
-        told.append(f"Nothing was found that would save 1 {currency} a month or more.")
+        told.append(f"No action saves 1 {currency} a month or more.")
     strangers = [each for each in evidence.easy if not each.is_kafkas and each.saving >= 1]
     if strangers and evidence.report.has_kafka:
         dearest = max(strangers, key=lambda each: each.saving)
         told.append(
-            f"Of what is not Kafka's {count(len(strangers), 'meter')} would be worth a look; the "
-            f"dearest is {dearest.easy.value}, {dollars(dearest.usd, currency)} {currency}."
+            f"{count(len(strangers), 'meter has', 'meters have')} possible savings outside Kafka."
+        )
+        told.append(
+            f"The largest of them is {dearest.easy.value} with {dollars(dearest.usd, currency)} "
+            f"{currency}."
         )
     by_the_month = [BY_THE_MONTH] if evidence.is_by_the_month else []
     early = [ENDS_EARLY.format(evidence.ends_early)] if evidence.ends_early else []

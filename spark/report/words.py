@@ -117,3 +117,7 @@ def enumeration(things: list[str]) -> str:
     return (
         " and ".join([", ".join(things[:-1]), things[-1]]) if len(things) > 1 else "".join(things)
     )
+
+
+def sentence_start(text: str) -> str:
+    return text[:1].upper() + text[1:]

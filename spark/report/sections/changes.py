@@ -1,4 +1,4 @@
-"""Evidence of what changed: this month against as many days of the one before, and day by day."""
+"""Makes the section of unusual days and of changes to last month."""
 
 from __future__ import annotations
 
@@ -9,22 +9,31 @@ from decimal import Decimal
 from spark.report import cells, plot
 from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section
 from spark.report.evidence import Comparison, Evidence, month_comparison
-from spark.report.words import change, count, decimal_places, money, smallest_places
+from spark.report.words import (
+    cents,
+    change,
+    count,
+    decimal_places,
+    money,
+    sentence_start,
+    smallest_places,
+)
 from spark.transforms.stand_out import FEWEST_BEFORE
 
 # The dearest components have a colour of their own; the others share one.
 COLOURED = ("--c1", "--c2", "--c3", "--c4", "--c5")
 METHOD = (
-    "Only complete days are compared: AWS bills with a day's delay, so the last day of an open "
-    "month is left out, and of the month before as many days are taken; a month that is over is "
-    "compared whole. A day stands out when it "
-    "is more than 4 robust standard deviations (1.4826 x the median absolute deviation) from the "
-    "median of the 14 days before, by at least 20 % and 1 of the bill's currency."
+    "The report compares complete days only. AWS bills with a delay of a day, so the last day of "
+    "an open month does not count. The report takes the same number of days of the month before. "
+    "A month that is over is compared whole. A day is unusual under three conditions. It is more "
+    "than 4 robust standard deviations (1.4826 x the median absolute deviation) from the median "
+    "of the 14 days before. The difference is at least 20%. The difference is at least 1 of the "
+    "bill's currency."
 )
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Return what changed, or None of a bill of a day or two."""
+    """Return the changes, or None of a bill of a day or two."""
     comparison = month_comparison(evidence)
     own = [each for each in evidence.days if f"{each.day:%Y-%m}" == evidence.month]
     if comparison is None and len({each.day for each in own}) < 3:
@@ -34,7 +43,7 @@ def section(evidence: Evidence) -> Section | None:
         tables.append(_anomalies(evidence))
     return Section(
         key="changes",
-        title="What changed",
+        title="Unusual days and changes to last month",
         sentences=tuple(_sentences(comparison, evidence)),
         plots=(_plot(evidence),),
         tables=tuple(tables),
@@ -46,51 +55,53 @@ def _sentences(comparison: Comparison | None, evidence: Evidence) -> list[str]:
     said = []
     if comparison is not None:
         places = decimal_places(comparison.totals[1], evidence.report.currency)
-        said.append(_totals_text(comparison, evidence.report.currency))
+        said += _totals_sentences(comparison, evidence.report.currency)
         said += [
-            f"{name} {'rose' if now > was else 'fell'} most: {money(was, places)} to "
-            f"{money(now, places)}."
+            f"{sentence_start(name)} {'rose' if now > was else 'fell'} most, from "
+            f"{money(was, places)} to {money(now, places)} {evidence.report.currency}."
             for name, was, now in moves(comparison)[:1]
             if now != was
         ]
     return [*said, _odd_days(evidence)]
 
 
-def _totals_text(comparison: Comparison, currency: str) -> str:
+def _totals_sentences(comparison: Comparison, currency: str) -> list[str]:
     before, after = comparison.totals
     places = decimal_places(after, currency)
     now, was = money(after, places), money(before, places)
     if comparison.days == comparison.days_before:
-        return (
-            f"The first {count(comparison.days, 'day')} were billed {now} {currency}, "
-            f"{change(after, before)} against the same days of the month before ({was})."
-        )
+        return [
+            f"The first {count(comparison.days, 'day')} of the month cost {now} {currency}.",
+            f"The same days of last month cost {was} {currency}.",
+        ]
     a_day = change(after / comparison.days, before / comparison.days_before)
-    return (
-        f"The {count(comparison.days, 'day')} of the month were billed {now} {currency}, "
-        f"{change(after, before)} against the {count(comparison.days_before, 'day')} of the month "
-        f"before ({was}), and {a_day} a day."
-    )
+    return [
+        f"The {count(comparison.days, 'day')} of the month cost {now} {currency}.",
+        f"The {count(comparison.days_before, 'day')} of last month cost {was} {currency}.",
+        f"The cost per day changed by {a_day}.",
+    ]
 
 
-def against(comparison: Comparison) -> str:
-    """Return the change that stands beside the headline."""
+def against(comparison: Comparison, currency: str) -> str:
+    """Return the change to last month, as money and in percent."""
     before, after = comparison.totals
     days, was = comparison.days, comparison.days_before
-    how = "day for day" if days == was else f"{count(days, 'day')} against {was}"
-    return f"{change(after, before)} against the month before, {how}"
+    how = f"same {count(days, 'day')}" if days == was else f"{count(days, 'day')} against {was}"
+    sign = "+" if after >= before else ""
+    amount = f"{sign}{cents(after - before, currency)} {currency}"
+    return f"{amount} ({change(after, before)}) to last month, {how}"
 
 
 def _odd_days(evidence: Evidence) -> str:
-    """Say which days stand out; of too few, or of nobody's known to be Kafka's, none can be."""
+    """Return how many days are unusual, or why no day can be."""
     stand_out = len(evidence.anomalies)
     if stand_out:
-        return f"{count(stand_out, 'day stands', 'days stand')} out; each is listed with why."
+        return f"{count(stand_out, 'day is', 'days are')} unusual."
     if not evidence.report.has_kafka:
-        return "Whether a day stands out is looked for in Kafka's charges alone."
+        return "The report looks for unusual days in Kafka's charges only."
     if len({each.day for each in evidence.days}) <= FEWEST_BEFORE:
-        return f"With {FEWEST_BEFORE} days or fewer none can be said to stand out."
-    return "No day stands out."
+        return f"An unusual day needs more than {FEWEST_BEFORE} days to compare with."
+    return "No day is unusual."
 
 
 def moves(comparison: Comparison) -> list[tuple[str, Decimal, Decimal]]:
@@ -116,15 +127,15 @@ def _table(comparison: Comparison, evidence: Evidence) -> ReportTable:
     rows = tuple(Row(moved(*each)) for each in moves(comparison))
     columns = (
         Column("Component", is_text=True),
-        Column("Month before", currency),
+        Column("Last month", currency),
         Column("This month", currency),
         Column("Difference", currency),
         Column("Change", wide=True),
     )
     days, was = comparison.days, comparison.days_before
-    title = f"The first {count(days, 'day')} of both months"
+    title = f"First {count(days, 'day')} of both months"
     if days != was:
-        title = f"The month's {count(days, 'day')}, and the {was} of the one before"
+        title = f"{count(days, 'day')} of this month and {was} of last month"
     return ReportTable(title, columns, rows, foot=moved("Total", before, after))
 
 
@@ -137,7 +148,7 @@ def _anomalies(evidence: Evidence) -> ReportTable:
         Column("Cost", f"{currency}, net and amortised"),
         Column("Usual", currency),
         Column("Excess", currency),
-        Column("Why", is_text=True),
+        Column("Reason", is_text=True),
     )
     ordered = sorted(evidence.anomalies, key=lambda row: -abs(row.excess))
     rows = tuple(
@@ -152,15 +163,15 @@ def _anomalies(evidence: Evidence) -> ReportTable:
         )
         for index, row in enumerate(ordered)
     )
-    return ReportTable("Days that stand out", columns, rows)
+    return ReportTable("Unusual days", columns, rows)
 
 
 def _plot(evidence: Evidence) -> Plot:
     when, parts, legend = daily_parts(evidence)
     marked = sorted({row.day for row in evidence.anomalies})
     unit = f"billed, {evidence.report.currency} a day"
-    svg = plot.days("Billed cost per day", when, parts, unit, marked)
-    caption = "A triangle marks a day whose net, amortised cost stands out." if marked else ""
+    svg = plot.days("Cost per day by component", when, parts, unit, marked)
+    caption = "A triangle marks an unusual day." if marked else ""
     return Plot(svg, legend, caption)
 
 
@@ -182,5 +193,5 @@ def daily_parts(
     legend = list(colours.items())
     if any(rest):
         parts["--rest"] = rest
-        legend.append(("all else", "--rest"))
+        legend.append(("all other components", "--rest"))
     return when, parts, tuple(legend)

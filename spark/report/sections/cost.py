@@ -1,63 +1,77 @@
-"""Evidence of what was paid: by component, by owner, and the rows that could not be read."""
+"""Makes the sections of cost: by component and owner, tags, savings, unreadable rows, others."""
 
 from __future__ import annotations
 
+from core.cost.pricing import total
 from spark.report import cells, plot
 from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section, first_rows
+from spark.report.evidence import Evidence
 from spark.report.model import Monthless, Report, Share
-from spark.report.words import cents, count, decimal_places
+from spark.report.words import cents, count, decimal_places, enumeration, most
+from spark.tag_keys import UNREAD_TAGS
 from spark.transforms.attribute import Attribution
 from spark.transforms.classify import Component
+from spark.transforms.easy import HOW, Easy
 
 OWNERS_SHOWN = 200
 COLOURS = {
-    Attribution.NODE_POOL: ("a Kafka node pool's", "--c1"),
-    Attribution.CLUSTER: ("a cluster's as a whole", "--c2"),
+    Attribution.NODE_POOL: ("node pools", "--c1"),
+    Attribution.CLUSTER: ("whole cluster", "--c2"),
     Attribution.NOBODY: ("unattributed", "--rest"),
 }
 MEANINGS = {
     Component.BROKER_COMPUTE: "EC2 hours of Kafka's nodes",
-    Component.INSTANCES: "EC2 hours of instances that nothing says are Kafka's",
+    Component.INSTANCES: "EC2 hours of instances without a Kafka tag",
     Component.GP3_STORAGE: "gp3 volumes, per provisioned GB-month",
     Component.GP3_IOPS: "gp3 IOPS above the 3,000 included",
     Component.GP3_THROUGHPUT: "gp3 throughput above the 125 MiB/s included",
-    Component.OTHER_VOLUMES: "EBS volumes of other types, with their IOPS",
+    Component.OTHER_VOLUMES: "EBS volumes of other types and their IOPS",
     Component.SNAPSHOTS: "EBS snapshots, per GB-month",
     Component.INTER_AZ: "bytes between availability zones, billed on each side",
     Component.LOAD_BALANCER: "load balancer hours and capacity units",
     Component.PRIVATELINK: "interface endpoints by the hour and by the byte",
     Component.NAT_GATEWAY: "NAT gateways by the hour and by the byte",
     Component.CONTROL_PLANE: "EKS clusters by the hour, their capabilities and hybrid nodes",
-    Component.REPORTS: "EMR Serverless, on which these reports run",
-    Component.BETWEEN_REGIONS: "bytes between regions, as MirrorMaker's",
+    Component.REPORTS: "EMR Serverless that runs these reports",
+    Component.BETWEEN_REGIONS: "bytes between regions, for example by MirrorMaker",
     Component.INTERNET: "bytes to the internet",
     Component.PUBLIC_IPV4: "public IPv4 addresses by the hour",
     Component.MANAGED_KAFKA: "Kafka that AWS runs: brokers, serverless clusters, storage, Connect",
-    Component.SPLIT: "a pod's share of its node, a second view that costs nothing of its own",
-    Component.OTHER: "all else on the bill: system nodes, taxes, credits, refunds and fees too",
-    Component.UNREADABLE: "rows whose cost can be read but not their place",
+    Component.SPLIT: "a pod's share of its node; a second view without a cost of its own",
+    Component.OTHER: "all other charges: system nodes, taxes, credits, refunds, fees",
+    Component.UNREADABLE: "rows with a cost and without a readable place",
 }
 METHOD = (
-    "Billed is what the invoice asks for (unblended cost in CUR, BilledCost in FOCUS); the rows "
-    "add up to it to the last digit. Amortised spreads savings plans and reservations over the "
-    "hours they cover (EffectiveCost in FOCUS), so it may differ from the invoice of one month. "
-    "In CUR an hour that a savings plan covers is billed at its on-demand price; the line that "
-    "takes it back often names no resource, and is among the others then. "
-    "Taxes, credits, refunds and fees belong to no component and are under other. Prices come from "
-    "the bill itself."
+    "Billed is the amount on the invoice: unblended cost in CUR, BilledCost in FOCUS. The rows "
+    "add up to it to the last digit. Amortised cost spreads savings plans and reservations over "
+    "the hours that they cover (EffectiveCost in FOCUS). It may differ from the invoice of one "
+    "month. CUR bills an hour under a savings plan at its on-demand price and takes it back on "
+    "another line. That line often names no resource and then counts as unattributed. Taxes, "
+    "credits, refunds and fees belong to the component other. Prices come from the bill."
+)
+OTHERS_METHOD = (
+    "Kafka's cost has the tag of Kafka (--cluster-tag, --pool-tag), a claim of a known cluster's "
+    "pods, or an instance in the ledger. For all other cost the report keeps account and "
+    "component, and no resource. Taxes, credits, support and commitments for a whole bill are "
+    "here."
+)
+EASY_METHOD = (
+    "Each row is a meter with its net, amortised cost in the month. An open month counts as far "
+    "as AWS has billed it. A saving without 'at most' needs no further check. A saving 'at most' "
+    "needs a check of what can go."
 )
 
 
 def section(report: Report) -> Section:
-    """Return what the money bought, and whose it is: Kafka's or, where none is known, all of it."""
+    """Return the cost by component and by owner: Kafka's or, where none is known, the bill's."""
     kafka = report.kafkas if report.has_kafka else report
     components, owners = kafka.components(), kafka.owners()
-    tables = [components_table(kafka, components, "By component")]
+    tables = [components_table(kafka, components, "Cost by component")]
     tables += [_owners(kafka, owners)] if report.has_kafka else []
     return Section(
         key="cost",
-        title="What Kafka's money bought" if report.has_kafka else "What the money bought",
-        sentences=(_adds_up(report),),
+        title="Cost by component",
+        sentences=tuple(_adds_up(report)),
         plots=(_plot(components, report),) if components else (),
         tables=tuple(tables),
         method=METHOD,
@@ -80,45 +94,51 @@ def unreadable(report: Report) -> Section | None:
         for bad in report.bad
     )
     columns = (
-        Column("Why", is_text=True),
+        Column("Reason", is_text=True),
         Column("Billed", report.currency),
-        Column("The row", is_text=True),
+        Column("Row", is_text=True),
     )
-    title = f"Rows that could not be read: {report.unread_rows:,}"
+    title = f"Unreadable rows: {report.unread_rows:,}"
     table = ReportTable("", columns, rows, left_out=report.unread_rows - len(rows))
     return Section("unreadable", title, tuple(unread_sentences(report)), tables=(table,))
 
 
 def unread_sentences(report: Report) -> list[str]:
-    """Say how many rows could not be read, and what that leaves unknown."""
+    """Return how many rows are unreadable, and which cost is unknown."""
     said = []
     if report.bad_rows:
-        sentence = f"{count(report.bad_rows, 'row')} could not be read"
+        said.append(f"{count(report.bad_rows, 'row is', 'rows are')} unreadable.")
         if report.rows_without_cost:
-            sentence += f"; the cost of {report.rows_without_cost:,} is unknown and in no total"
-        said.append(f"{sentence}.")
+            rows = count(report.rows_without_cost, "row")
+            said.append(f"The cost of {rows} is unknown and in no total.")
     if report.monthless:
-        said.append(_of_no_month(report.monthless, report.currency))
+        said += _monthless_sentences(report.monthless, report.currency)
     return said
 
 
-def _of_no_month(some: Monthless, currency: str) -> str:
-    """Say what is known of rows that may be of any month."""
-    one = some.rows == 1
-    rows = f"{count(some.rows, 'row')} of the bill name{'s' if one else ''} no month"
-    places = f"{rows} that can be read and {'is' if one else 'are'} in no month's total"
-    if some.rows_without_cost == some.rows:
-        return f"{places}; what {'it costs' if one else 'they cost'} is unknown."
-    unknown = f", the cost of {some.rows_without_cost:,} unknown" if some.rows_without_cost else ""
-    return f"{places}: {cents(some.billed, currency)} {currency}{unknown}."
+def _monthless_sentences(some: Monthless, currency: str) -> list[str]:
+    """Return how many rows name no month, and their cost as far as it is known."""
+    rows = count(some.rows, "row of the bill names", "rows of the bill name")
+    said = [f"{rows} no readable month and {'is' if some.rows == 1 else 'are'} in no total."]
+    if some.rows_without_cost < some.rows:
+        cost = "Its cost is" if some.rows == 1 else "Their cost is"
+        if some.rows_without_cost:
+            cost = "Their known cost is"
+        said.append(f"{cost} {cents(some.billed, currency)} {currency}.")
+    elif some.rows == 1:
+        said.append("Its cost is unknown.")
+    if some.rows_without_cost and some.rows > 1:
+        said.append(f"The cost of {some.rows_without_cost:,} of these rows is unknown.")
+    return said
 
 
-def _adds_up(report: Report) -> str:
-    whose = "the bill's total" if report.is_whole else "the total of what can be read"
-    both = report.has_kafka and report.others.lines
-    where = ", Kafka's here and the others below," if both else ""
+def _adds_up(report: Report) -> list[str]:
+    whose = "the bill's total" if report.is_whole else "the total of the readable rows"
     which = f"{report.rows:,} rows of the {'month' if report.monthless else 'bill'}"
-    return f"All {which} are counted once{where} and come to {whose} exactly."
+    said = [f"All {which} count once and add up to {whose} exactly."]
+    if report.has_kafka and report.others.lines:
+        said.append("This section has Kafka's cost; the last section has all other cost.")
+    return said
 
 
 def _plot(components: list[Share], report: Report) -> Plot:
@@ -128,8 +148,8 @@ def _plot(components: list[Share], report: Report) -> Plot:
         for attribution, (_, colour) in COLOURS.items()
         if any(share.by_attribution[attribution] for share in components)
     }
-    unit = f"billed cost, {report.currency}"
-    svg = plot.bars("Billed cost by component", names, parts, unit)
+    unit = f"Billed, {report.currency}"
+    svg = plot.bars("Cost by component", names, parts, unit)
     return Plot(svg, tuple((said, colour) for said, colour in COLOURS.values() if colour in parts))
 
 
@@ -149,7 +169,7 @@ def components_table(report: Report, components: list[Share], title: str) -> Rep
 def _owners(report: Report, owners: list[Share]) -> ReportTable:
     rows = [Row(_cells(share, report, share.detail)) for share in owners]
     first, left_out = first_rows(rows, OWNERS_SHOWN)
-    return ReportTable("Whose it is", _columns("Owner", report), first, left_out=left_out)
+    return ReportTable("Cost by owner", _columns("Owner", report), first, left_out=left_out)
 
 
 def _columns(what: str, report: Report) -> tuple[Column, ...]:
@@ -170,4 +190,121 @@ def _cells(share: Share, report: Report, note: str) -> tuple[Cell, ...]:
         cells.part(share.billed, report.billed),
         cells.billed(share.amortised, places),
         cells.number(share.charges),
+    )
+
+
+def which_tag(evidence: Evidence) -> Section | None:
+    """Return the tags of a bill on which nothing is known to be Kafka's, or None."""
+    if evidence.report.has_kafka:
+        return None
+    found = sorted(evidence.tags, key=lambda row: (not row.names_kafka, -row.billed_cost, row.key))
+    unread = next((row for row in found if row.key == UNREAD_TAGS), None)
+    rows = [row for row in found if row is not unread]
+    likely = [f"{row.key}={row.value}" for row in rows if row.names_kafka]
+    said = ["The report found no charge with Kafka's tag on this bill."]
+    if unread is not None:
+        said.append(
+            f"The tags of {count(unread.charges, 'row')} are unreadable, such as {unread.value}."
+        )
+        said.append("Write tags as JSON, as AWS delivers them.")
+    if likely:
+        said.append(f"{enumeration(likely[:3])} may be Kafka's tag.")
+        said.append("Name Kafka's tag with --cluster-tag.")
+    elif rows:
+        said.append("No tag has a key or value like Kafka's.")
+    elif unread is None:
+        said += [
+            "No line of the bill has a tag.",
+            "Activate cost allocation tags in the Billing console and include them in the export.",
+            "AWS does not back-fill tags.",
+        ]
+    return Section(
+        key="tags",
+        title="Tags on the bill",
+        sentences=tuple(said),
+        tables=(_tags(evidence.report.currency, rows),) if rows else (),
+        method="Likely tags of Kafka come first, then the other tags by cost.",
+    )
+
+
+def _tags(currency: str, rows: list) -> ReportTable:  # type: ignore[type-arg] # rows of pyspark
+    columns = (
+        Column("Tag", is_text=True),
+        Column("Example value", is_text=True),
+        Column("Values"),
+        Column("Billed", currency),
+        Column("Rows", wide=True),
+    )
+    listed = tuple(
+        Row(
+            (
+                Cell(row.key),
+                Cell(row.value, note="may be Kafka's tag" if row.names_kafka else ""),
+                cells.number(row.different_values),
+                Cell(cents(row.billed_cost, currency), cells.exact(row.billed_cost)),
+                cells.number(row.charges),
+            )
+        )
+        for row in rows
+    )
+    return ReportTable("", columns, listed)
+
+
+def easy(evidence: Evidence) -> Section | None:
+    """Return what is cheap to do without, Kafka's first, or None."""
+    if not evidence.easy:
+        return None
+    currency = evidence.report.currency
+    own = [each for each in evidence.easy if each.is_kafkas]
+    said = [f"{count(len(own), 'finding belongs', 'findings belong')} to Kafka."]
+    if len(own) < len(evidence.easy):
+        strangers = count(len(evidence.easy) - len(own), "finding has", "findings have")
+        said.append(f"{strangers} no Kafka tag.")
+    rows = tuple(
+        Row(
+            (
+                Cell(each.easy.value, note=HOW[each.easy]),
+                Cell("Kafka" if each.is_kafkas else "not attributed to Kafka"),
+                Cell(cents(each.usd, currency), cells.exact(each.usd)),
+                Cell(
+                    f"{most(each.at_most)}{cents(each.saving, currency)}",
+                    cells.exact(each.saving),
+                ),
+            ),
+            key=f"easy-{Easy(each.easy).name.lower()}-{'kafka' if each.is_kafkas else 'others'}",
+        )
+        for each in evidence.easy
+    )
+    columns = (
+        Column("Meter", is_text=True),
+        Column("Owner", is_text=True),
+        Column("Cost", f"{currency}, net and amortised"),
+        Column("Saving", currency),
+    )
+    return Section(
+        key="easy",
+        title="Savings",
+        sentences=tuple(said),
+        tables=(ReportTable("", columns, rows),),
+        method=EASY_METHOD,
+    )
+
+
+def others(report: Report) -> Section | None:
+    """Return everybody else's money by what it bought, or None where all is Kafka's or nothing."""
+    rest = report.others
+    if not report.has_kafka or not rest.lines:
+        return None
+    billed = total(line.billed for line in rest.lines)
+    return Section(
+        key="others",
+        title="Cost not attributed to Kafka",
+        sentences=(
+            (
+                f"{cents(billed, report.currency)} {report.currency} of the bill has no Kafka tag, "
+                f"claim or known resource."
+            ),
+        ),
+        tables=(components_table(rest, rest.components(), ""),),
+        method=OTHERS_METHOD,
     )

@@ -1,4 +1,4 @@
-"""Evidence of the design: EBS volumes against disks inside the instances."""
+"""Evidence of the design: EBS volumes against local disks."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from spark.report.evidence import Evidence, Found
 from spark.report.words import DASH, count, dollars, duration, share
 
 METHOD = (
-    "A local disk costs what its instance costs more than one without; it holds at most 75 % and "
-    "is copied whole between zones when its node goes; a planned rotation in place keeps machine "
-    "and disk, and copies what was missed. A volume costs what gp3 costs, full or "
-    "not, and comes back with its data. Break-even fill: (price of the instance with disks - "
-    "without) / (GiB of disk x gp3's price per GiB / how full the volumes are). Break-even "
-    "rotations: (EBS a month - NVMe a month) / (what a rotation costs on NVMe - on EBS). Hours at "
-    "risk are those in which partitions are one replica short. Prices are what the bill charges "
-    "the cluster, commitments and discounts in; of what is not on it list prices on demand, an "
-    "instance's less the discount that the cluster's own instances have on the bill."
+    "A local disk costs the price difference to an instance without one. A local disk holds at "
+    "most 75%. Kafka copies it whole between zones when its node goes. A planned rotation in "
+    "place keeps machine and disk, and copies only the missing part. A volume costs gp3's price "
+    "at any fill level and comes back with its data. Break-even fill: (price of the instance with "
+    "disks - without) / (GiB of disk x gp3's price per GiB / fill of the volumes). Break-even "
+    "rotations: (EBS a month - NVMe a month) / (cost of a rotation on NVMe - on EBS). Hours at "
+    "risk are hours in which partitions miss one replica. Prices are the bill's own, with "
+    "commitments and discounts. Other prices are list prices on demand. Instances get the "
+    "discount that the cluster's own instances have."
 )
 
 
@@ -42,28 +42,27 @@ def section(evidence: Evidence) -> Section | None:
 
 def _sentences(ebs: Found, nvme: Found | None, currency: str) -> list[str]:
     if nvme is None:
-        return ["No instance type with local disks and a price fits this cluster."]
+        return ["No instance type with local disks and a known price fits this cluster."]
     gap = nvme.monthly_cost - ebs.monthly_cost
     dearer = "more" if gap >= 0 else "less"
     said = [
         (
-            f"{count(nvme.brokers, nvme.instance_type, nvme.instance_type)} with local disks would "
-            f"cost {dollars(abs(gap), currency)} {currency} a month {dearer} than {ebs.brokers} "
-            f"{ebs.instance_type} with gp3, at {ebs.rotations_per_month:.1f} rotations a month."
-        )
+            f"{count(nvme.brokers, nvme.instance_type, nvme.instance_type)} with local disks cost "
+            f"{dollars(abs(gap), currency)} {currency} a month {dearer} than {ebs.brokers} "
+            f"{ebs.instance_type} with gp3."
+        ),
+        f"The comparison assumes {ebs.rotations_per_month:.1f} rotations a month.",
     ]
     if ebs.break_even_fill is not None:
-        said.append(
-            f"A local disk pays from {share(ebs.break_even_fill)} full on; these would be "
-            f"{share(nvme.fill)} full."
-        )
+        said.append(f"Local disks are cheaper from a fill of {share(ebs.break_even_fill)}.")
+        said.append(f"Local disks of this cluster have a fill of {share(nvme.fill)}.")
     said.append(_rotations(ebs.break_even_rotations))
     if nvme.rotation_seconds is None:
-        said.append("A broker that came back without its data would never catch up.")
+        said.append("A broker without its data never catches up on local disks.")
     elif ebs.rotation_seconds:
         said.append(
-            f"A rotation leaves partitions a replica short for {duration(nvme.rotation_seconds)} "
-            f"instead of {duration(ebs.rotation_seconds)}."
+            f"Partitions miss a replica for {duration(nvme.rotation_seconds)} per rotation on "
+            f"local disks and {duration(ebs.rotation_seconds)} on EBS."
         )
     return said
 
@@ -75,20 +74,20 @@ def _in_place_lines(ebs: Found, in_place: Found | None, currency: str) -> list[s
     gap = in_place.monthly_cost - ebs.monthly_cost
     machines = count(in_place.brokers, in_place.instance_type, in_place.instance_type)
     return [
+        "Local disks keep their data in planned rotations in place.",
         (
-            f"Where planned rotations are done in place, local disks keep their data: {machines} "
-            f"would then cost {dollars(abs(gap), currency)} {currency} a month "
-            f"{'more' if gap >= 0 else 'less'} than gp3."
-        )
+            f"With rotations in place, {machines} cost {dollars(abs(gap), currency)} {currency} a "
+            f"month {'more' if gap >= 0 else 'less'} than gp3."
+        ),
     ]
 
 
 def _rotations(break_even: float | None) -> str:
     if break_even is None:
-        return "No number of rotations makes EBS the cheaper one."
+        return "EBS is more expensive at any number of rotations."
     if break_even == 0:
-        return "EBS is cheaper however rarely nodes go."
-    return f"EBS is cheaper from {break_even:.1f} rotations a month on."
+        return "EBS is cheaper at any number of rotations."
+    return f"EBS is cheaper from {break_even:.1f} rotations a month."
 
 
 def _table(rows: list[Found], currency: str) -> ReportTable:
@@ -96,11 +95,11 @@ def _table(rows: list[Found], currency: str) -> ReportTable:
         Column("Design", is_text=True),
         Column("Instances", f"{currency} a month"),
         Column("Volumes", f"{currency} a month"),
-        Column("Per rotation", currency),
+        Column("Cost per rotation", currency),
         Column("Time per rotation"),
-        Column("A month", currency),
+        Column("Total", f"{currency} a month"),
         Column("At risk", "hours a month", wide=True),
-        Column("Disks full", wide=True),
+        Column("Fill", wide=True),
     )
     return ReportTable(
         "",
@@ -109,13 +108,17 @@ def _table(rows: list[Found], currency: str) -> ReportTable:
     )
 
 
+def _design(row: Found) -> str:
+    return f"{row.design}: {row.brokers} {row.instance_type}"
+
+
 def _cells(row: Found, currency: str) -> tuple[Cell, ...]:
-    chosen = "the cheaper one that gets its brokers back; " if row.chosen else ""
+    chosen = "cheapest design whose brokers catch up; " if row.chosen else ""
     risk = row.risk_hours
     return (
         Cell(
-            f"{row.design}: {row.brokers} {row.instance_type}",
-            note=f"{chosen}a catch-up is limited by {row.limited_by}",
+            _design(row),
+            note=f"{chosen}catch-up limited by {row.limited_by}",
         ),
         cells.paid(row.instances_cost, currency),
         cells.paid(row.storage_cost, currency),
@@ -148,6 +151,6 @@ def _plot(ebs: Found, nvme: Found, currency: str) -> Plot:
     marks = [(ebs.rotations_per_month, "now")]
     if crossing and crossing <= most:
         marks.append((crossing, "break-even"))
-    unit = f"{currency} a month"
-    svg = plot.lines("Monthly cost by rotations", series, "rotations a month", unit, marks)
-    return Plot(svg, (("EBS", "--c1"), ("local disks", "--c4")))
+    unit = f"Total, {currency} a month"
+    svg = plot.lines("Total by rotations a month", series, "rotations a month", unit, marks)
+    return Plot(svg, ((_design(ebs), "--c1"), (_design(nvme), "--c4")))

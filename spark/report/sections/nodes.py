@@ -1,7 +1,8 @@
-"""Evidence of what ran on Kafka's nodes: its own pods, daemon sets, others, and what was idle."""
+"""Makes the section of the nodes' cost by workload."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
@@ -15,20 +16,20 @@ from spark.transforms.classify import Component
 from spark.transforms.node_shares import ShareKind
 
 ROWS_SHOWN = 40
-TITLE = "What ran on Kafka's nodes"
+TITLE = "Cost of Kafka's nodes by workload"
 METHOD = (
-    "AWS shares a node's amortised hour out among its pods (split cost allocation data): a vCPU "
-    "weighs nine times a GB of memory, a pod has the larger of what it asks for and what it uses, "
-    "and what no pod has is idle and shown beside the pods it stood by, in proportion. Where "
-    "several lines paid for one hour of a node a share is scaled by their hours, as the Cloud "
-    "Intelligence Dashboards do. It is a second view of the nodes' own lines: nothing of it is in "
-    "any other figure of this report. After private discounts it is in the table node_shares."
+    "AWS divides a node's amortised hour among its pods (split cost allocation data). A vCPU "
+    "weighs nine times a GB of memory. A pod gets the larger of its request and its usage. AWS "
+    "divides the idle rest among the pods of the node in proportion. Several lines may pay for "
+    "one hour of a node: the report scales a share by their hours, as the Cloud Intelligence "
+    "Dashboards do. This is a second view of the nodes' own lines; no other figure of this report "
+    "contains it. The table node_shares has the same cost after private discounts."
 )
 MISSING = (
-    "This bill does not say: it has no split lines. Turn on split cost allocation data for EKS in "
-    "the payer account (Billing, Cost Management preferences) and set "
-    "INCLUDE_SPLIT_COST_ALLOCATION_DATA = TRUE in a CUR 2.0 export; AWS fills nothing in "
-    "afterwards. FOCUS has no such lines."
+    "This bill has no split lines, so the report cannot divide the nodes' cost. Turn on split "
+    "cost allocation data for EKS in the payer account (Billing, Cost Management preferences). "
+    "Set INCLUDE_SPLIT_COST_ALLOCATION_DATA = TRUE in a CUR 2.0 export. AWS does not back-fill "
+    "split lines. FOCUS has no split lines."
 )
 
 
@@ -39,7 +40,11 @@ def section(evidence: Evidence) -> Section | None:
             line.component is Component.BROKER_COMPUTE and line.attribution is Attribution.NODE_POOL
             for line in evidence.report.lines
         )
-        return Section("nodes", TITLE, (MISSING,)) if has_nodes else None
+        return (
+            Section("nodes", TITLE, tuple(re.split(r"(?<=\.) (?=[A-Z])", MISSING)))
+            if has_nodes
+            else None
+        )
     currency = evidence.report.currency
     return Section(
         key="nodes",
@@ -58,18 +63,17 @@ def _sentences(rows: Sequence[Found], currency: str) -> list[str]:
     others = _split_cost(row for row in allocated if row.kind != ShareKind.KAFKA.value)
     idle = total(row.unused_cost for row in allocated)
     told = [
-        (
-            f"Kafka's nodes cost {money(whole, places)} {currency}, amortised: "
-            f"{percent(kafka, whole)} of it went to Kafka's own pods, {percent(others, whole)} to "
-            f"daemon sets and other pods, and {percent(idle, whole)} was idle."
-        )
+        f"Kafka's nodes cost {money(whole, places)} {currency}, amortised.",
+        f"Kafka's pods used {percent(kafka, whole)} of this cost.",
+        f"Daemon sets and other pods used {percent(others, whole)}.",
+        f"{percent(idle, whole)} was idle.",
     ]
     rest = whole - kafka - others - idle
     # AWS writes ten places of a share: less than this is rounding.
     if abs(rest) >= Decimal("0.01"):
         told.append(
-            f"No split line explains {money(rest, places)} {currency} of it, as of hours before "
-            f"split cost allocation data was turned on."
+            f"{money(rest, places)} {currency} has no split line, for example hours before "
+            f"split cost allocation data was on."
         )
     return told
 
@@ -89,10 +93,10 @@ def _table(rows: Sequence[Found], currency: str) -> ReportTable:
     places = decimal_places(whole, currency)
     several = len({row.cluster for row in rows}) > 1
     columns = (
-        Column("What ran", is_text=True),
-        Column("Asked for or used", currency, wide=True),
-        Column("Idle beside it", currency, wide=True),
-        Column("Together", currency),
+        Column("Workload", is_text=True),
+        Column("Requested or used", currency, wide=True),
+        Column("Idle", currency, wide=True),
+        Column("Total", currency),
         Column("Share"),
     )
 
@@ -113,7 +117,7 @@ def _table(rows: Sequence[Found], currency: str) -> ReportTable:
     ]
     first, left_out = first_rows(listed, ROWS_SHOWN)
     unused = total(row.unused_cost for row in rows)
-    foot = halves("What the nodes cost", "", _split_cost(rows), unused)
+    foot = halves("Total", "", _split_cost(rows), unused)
     return ReportTable("", columns, first, foot=foot, left_out=left_out)
 
 
@@ -121,7 +125,7 @@ def _name(row: Found) -> str:
     if row.kind == ShareKind.KAFKA.value:
         return "Kafka"
     if row.kind == ShareKind.NOT_ALLOCATED.value:
-        return "In no split line"
+        return "No split line"
     return str(row.workload or "pods without a controller")
 
 

@@ -1,4 +1,4 @@
-"""Evidence of what rotations took and cost: measured, modelled, and without the volumes."""
+"""Makes the section of rotations: measured, modelled, and without the volumes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from spark.report.words import count, dollars, duration, rate, size
 ROTATIONS_SHOWN = 100
 DRAWN = 12
 METHOD = (
-    "A broker that comes back with its volume misses what was appended while it was away: "
-    "behind = W D, with W bytes a second and D seconds. At a replication rate R it is in sync "
-    "after T = W D / (R - W), having moved R T. Without its volume it misses all it held, S, and "
-    "needs S / (R - W). Gross money is for every byte moved between zones, on both sides; "
-    "incremental for those that replication would not have copied anyway, which with a volume are "
-    "about none. Times are read from the brokers' own counters and are off by a sample's step at "
-    "most; R is the fastest catch-up seen before, or the tightest known limit."
+    "A broker with its volume misses the bytes of its absence: behind = W D, with W bytes a "
+    "second and D seconds. At a replication rate R it is in sync after T = W D / (R - W) and has "
+    "moved R T. A broker without its volume misses all its data, S, and needs S / (R - W). Gross "
+    "cost is the cost of all bytes between zones, on both sides. Incremental cost leaves out the "
+    "bytes that replication copies anyway; with a volume it is almost zero. Times come from the "
+    "brokers' own counters and are exact to one sample. R is the fastest catch-up before, or the "
+    "tightest known limit."
 )
 
 
@@ -34,7 +34,7 @@ def section(evidence: Evidence) -> Section | None:
     drawn = [row for row in rows if row.total_seconds is not None][-DRAWN:]
     return Section(
         key="resync",
-        title="What rotations took and cost",
+        title="Rotations and resync",
         sentences=tuple(_sentences(rows, ahead, evidence.report.currency)),
         plots=(_plot(drawn),) if drawn else (),
         tables=(_table(rows, evidence.report.currency),),
@@ -46,66 +46,68 @@ def _sentences(rows: Sequence[Found], ahead: RotationForecast | None, currency: 
     incremental = _sum(rows, "incremental_cost")
     empty = _sum(rows, "empty_cost")
     timed = [row for row in rows if row.total_seconds is not None]
-    said = [f"{count(len(rows), 'rotation')} in the window of this report."]
+    said = [f"The report has {count(len(rows), 'rotation')}."]
     if timed:
         longest = max(timed, key=lambda row: row.total_seconds)
-        said[0] = (
-            f"{count(len(rows), 'rotation')}; the longest kept broker {longest.node_id} out of an "
-            f"ISR for {duration(longest.total_seconds)}."
+        said.append(
+            f"The longest rotation kept broker {longest.node_id} out of an ISR for "
+            f"{duration(longest.total_seconds)}."
         )
     if any(row.gross_cost is not None for row in rows):
         moved = sum(row.moved_bytes or 0 for row in rows)
         said.append(
-            f"Replication moved {size(moved)} to catch up, "
-            f"{dollars(_sum(rows, 'gross_cost'), currency)} {currency} gross and "
-            f"{dollars(incremental, currency)} {currency} more than without the rotations."
+            f"Replication moved {size(moved)} to catch up; the gross cost is "
+            f"{dollars(_sum(rows, 'gross_cost'), currency)} {currency}."
+        )
+        said.append(
+            f"The incremental cost of the rotations is {dollars(incremental, currency)} {currency}."
         )
     if empty:
         said.append(
-            f"With disks inside the instances the same rotations would have copied everything: "
+            f"On local disks the same rotations copy all data and cost "
             f"{dollars(empty, currency)} {currency}."
         )
-    model = _model_error(rows)
-    if model:
-        said.append(model)
+    said += _model_error(rows)
     if ahead is not None:
-        said.append(_ahead(ahead, currency))
+        said += _ahead(ahead, currency)
     return said
 
 
-def _ahead(ahead: RotationForecast, currency: str) -> str:
-    total_seconds = ahead.down_seconds + (ahead.catch_up_seconds or 0.0)
-    between = ""
+def _ahead(ahead: RotationForecast, currency: str) -> list[str]:
+    seconds = ahead.down_seconds + (ahead.catch_up_seconds or 0.0)
+    said = [f"The forecast for the next rotation is {duration(seconds)}."]
     if ahead.rotations > 1:
-        between = f", between {duration(ahead.low_seconds)} and {duration(ahead.high_seconds)}"
-    empty = ""
+        said.append(
+            f"The range of {count(ahead.rotations, 'rotation')} is {duration(ahead.low_seconds)} "
+            f"to {duration(ahead.high_seconds)}."
+        )
     if ahead.empty_seconds is not None:
         priced = ""
         if ahead.empty_cost is not None:
-            priced = f" and {dollars(ahead.empty_cost, currency)} {currency}"
-        empty = f"; without its volume {duration(ahead.empty_seconds)}{priced}"
-    return (
-        f"The next rotation should take {duration(total_seconds)}{between} (of "
-        f"{count(ahead.rotations, 'rotation')}){empty}."
-    )
+            priced = f" and costs {dollars(ahead.empty_cost, currency)} {currency}"
+        said.append(f"Without its volume it takes {duration(ahead.empty_seconds)}{priced}.")
+    return said
 
 
-def _model_error(rows: Sequence[Found]) -> str | None:
-    """Say how far the model was from what was measured, within what can be told."""
+def _model_error(rows: Sequence[Found]) -> list[str]:
+    """Return how far the model is from the measured times, within one sample."""
     both = [r for r in rows if r.catch_up_seconds is not None and r.model_seconds is not None]
     if not both:
-        return None
+        return []
     within = [r for r in both if abs(r.catch_up_seconds - r.model_seconds) <= r.resolution_seconds]
-    worst = max(both, key=lambda r: abs(r.catch_up_seconds - r.model_seconds))
-    sentence = (
-        f"The model's catch-up is within one sample of the measured in {len(within)} of {len(both)}"
-    )
-    if len(within) < len(both):
-        sentence += (
-            f"; the worst is {duration(worst.model_seconds)} where "
-            f"{duration(worst.catch_up_seconds)} were measured"
+    said = [
+        (
+            f"The modelled catch-up is within one sample of the measured time in {len(within)} of "
+            f"{count(len(both), 'rotation')}."
         )
-    return f"{sentence}."
+    ]
+    if len(within) < len(both):
+        worst = max(both, key=lambda r: abs(r.catch_up_seconds - r.model_seconds))
+        said.append(
+            f"The largest error is {duration(worst.model_seconds)} modelled against "
+            f"{duration(worst.catch_up_seconds)} measured."
+        )
+    return said
 
 
 def _table(rows: Sequence[Found], currency: str) -> ReportTable:
@@ -117,12 +119,16 @@ def _table(rows: Sequence[Found], currency: str) -> ReportTable:
         Column("Moved"),
         Column("Gross", currency, wide=True),
         Column("Incremental", currency),
-        Column("Without volume", wide=True),
-        Column("Without volume", currency),
+        Column("Time without volume", wide=True),
+        Column("Cost without volume", currency),
     )
     listing = [Row(_cells(row, currency), key=f"rotation-{row.incident}") for row in reversed(rows)]
     first, left_out = first_rows(listing, ROTATIONS_SHOWN)
-    return ReportTable("Rotation by rotation", columns, first, left_out=left_out)
+    return ReportTable("Rotations", columns, first, left_out=left_out)
+
+
+def _name(row: Found) -> str:
+    return f"broker {row.node_id}, {row.started_at:%Y-%m-%d %H:%M} UTC"
 
 
 def _cells(row: Found, currency: str) -> tuple[Cell, ...]:
@@ -131,7 +137,7 @@ def _cells(row: Found, currency: str) -> tuple[Cell, ...]:
     away = row.down_seconds if row.down_seconds is not None else row.total_seconds
     return (
         Cell(
-            f"broker {row.node_id}, {row.started_at:%Y-%m-%d %H:%M} UTC",
+            _name(row),
             f"{row.started_at:%Y-%m-%dT%H:%M:%S}",
             note=f"{row.incident}, {row.kind}, {row.outcome}",
         ),
@@ -147,15 +153,15 @@ def _cells(row: Found, currency: str) -> tuple[Cell, ...]:
 
 
 def _plot(rows: Sequence[Found]) -> Plot:
-    names = [f"broker {row.node_id}, {row.started_at:%d %b %H:%M}" for row in rows]
+    names = [_name(row) for row in rows]
     parts = {
         "--c3": [float(row.down_seconds or row.total_seconds) for row in rows],
         "--c1": [float(row.catch_up_seconds or 0) for row in rows],
     }
     # Bars of one name would be drawn over each other.
     unique = [name + "\N{ZERO WIDTH SPACE}" * index for index, name in enumerate(names)]
-    svg = plot.bars("Time out of an ISR by rotation", unique, parts, "seconds out of an ISR")
-    return Plot(svg, (("away", "--c3"), ("catching up", "--c1")))
+    svg = plot.bars("Rotations: time out of an ISR", unique, parts, "seconds out of an ISR")
+    return Plot(svg, (("Away", "--c3"), ("Catch-up", "--c1")))
 
 
 def _sum(rows: Sequence[Found], name: str) -> Decimal:

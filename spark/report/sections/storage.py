@@ -1,4 +1,4 @@
-"""Evidence of volumes: what is paid for, what is used, what each should be."""
+"""Makes the section of volumes: paid size, use, needed size."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from spark.transforms.volumes import SNAPSHOT, Finding
 VOLUMES_SHOWN = 200
 DRAWN = 12
 METHOD = (
-    "Size: what is used, 14 days of its growth, and 15 % free beyond. Performance: the 99.9th "
-    "percentile of what was measured with a fifth above, or what a broker needs to be in sync "
-    "again within its goal after a rotation, R = W (1 + D / T), whichever is more; never more than "
-    "the instance's EBS baseline sustains. gp3's steps and ratios (500 IOPS per GiB, 0.25 MiB/s "
-    "per IOPS) hold. EBS never shrinks a volume: a smaller one means a new node pool, whose copy "
-    "between zones is the cost once. Savings are at the bill's own rates, or at list price where "
-    "it has none. The bill counts gp3's throughput in GiB/s-months, though its text says MiBps."
+    "Needed size is the used size, 14 days of growth, and 15% free. Needed performance is the "
+    "99.9th percentile of the samples plus 20%. It is higher if a broker needs more to be in sync "
+    "within its goal after a rotation, R = W (1 + D / T). It never exceeds the EBS baseline of "
+    "the instance. gp3's steps and ratios (500 IOPS per GiB, 0.25 MiB/s per IOPS) hold. EBS never "
+    "shrinks a volume: a smaller one needs a new node pool. The one-off cost is the copy between "
+    "zones. Savings use the bill's own rates, or list prices where the bill has none. The bill "
+    "counts gp3 throughput in GiB/s-months, although its text says MiBps."
 )
 
 
@@ -35,7 +35,7 @@ def section(evidence: Evidence) -> Section | None:
     drawn = [row for row in rows if _fill(row) is not None][:DRAWN]
     return Section(
         key="storage",
-        title="Volumes: paid for, used, wanted",
+        title="Volumes: size and use",
         sentences=tuple(_sentences(rows, evidence.report.currency)),
         plots=(_plot(drawn),) if drawn else (),
         tables=(_table(rows, evidence.report.currency),),
@@ -48,15 +48,15 @@ def _sentences(rows: Sequence[Found], currency: str) -> list[str]:
     measured = [row for row in volumes if row.used_bytes is not None]
     saving = total(row.monthly_saving for row in rows)
     found = Counter(row.finding for row in rows)
-    said = [f"{count(len(volumes), 'volume')} and {count(len(rows) - len(volumes), 'snapshot')}."]
+    snapshots = count(len(rows) - len(volumes), "snapshot")
+    said = [f"The bill has {count(len(volumes), 'volume')} and {snapshots}."]
     if measured:
         held = sum(row.used_bytes for row in measured)
         paid = sum(row.size_gib for row in measured) * GIB
+        have = count(len(measured), "measured volume has", "measured volumes have")
         said = [
-            (
-                f"{count(len(measured), 'measured volume')} of {size(paid)} hold {size(held)}: "
-                f"{share(held / paid if paid else None)} of what is paid for."
-            )
+            f"{have} {size(paid)}, of which {size(held)} are in use.",
+            f"The use is {share(held / paid if paid else None)} of the paid size.",
         ]
     said += [
         f"{_how_many(finding, found[finding.value])}."
@@ -65,16 +65,18 @@ def _sentences(rows: Sequence[Found], currency: str) -> list[str]:
     ]
     unknown = found[Finding.NOT_MEASURED.value]
     if unknown:
-        said.append(f"{count(unknown, 'volume has', 'volumes have')} no samples to be judged by.")
+        said.append(f"{count(unknown, 'volume has', 'volumes have')} no samples.")
     if saving:
-        said.append(f"Together {dollars(saving, currency)} {currency} a month could be saved.")
+        said.append(f"The savings add up to {dollars(saving, currency)} {currency} a month.")
     return said
 
 
 def _how_many(finding: Finding, number: int) -> str:
     if finding is Finding.ORPHAN_SNAPSHOT:
-        return count(number, finding.value, "snapshots of volumes that are gone")
-    return f"{count(number, 'volume')} {finding.value}"
+        return count(number, "snapshot belongs", "snapshots belong") + " to deleted volumes"
+    if finding is Finding.MOVE_TO_GP3:
+        return count(number, "volume") + " can move to gp3"
+    return f"{count(number, 'volume is', 'volumes are')} {finding.value}"
 
 
 def _table(rows: Sequence[Found], currency: str) -> ReportTable:
@@ -82,17 +84,17 @@ def _table(rows: Sequence[Found], currency: str) -> ReportTable:
         Column("Volume", is_text=True),
         Column("Size", "GiB"),
         Column("Used"),
-        Column("Speed", "IOPS, MiB/s", wide=True),
+        Column("Provisioned", "IOPS, MiB/s", wide=True),
         Column("Measured", "p99.9", wide=True),
         Column("Finding", is_text=True),
         Column("Saves", f"{currency} a month"),
-        Column("Costs once", currency, wide=True),
+        Column("One-off cost", currency, wide=True),
     )
     listing = [
         Row(_cells(row, currency), key=cells.slug("volume", row.resource_id)) for row in rows
     ]
     first, left_out = first_rows(listing, VOLUMES_SHOWN)
-    return ReportTable("Volume by volume", columns, first, left_out=left_out)
+    return ReportTable("Volumes", columns, first, left_out=left_out)
 
 
 def _cells(row: Found, currency: str) -> tuple[Cell, ...]:
@@ -100,7 +102,7 @@ def _cells(row: Found, currency: str) -> tuple[Cell, ...]:
     wanted = ""
     if row.wanted_size_gib is not None and row.finding != Finding.FITS.value:
         wanted = f"{row.wanted_size_gib:,} GiB, {row.wanted_iops:,} IOPS, "
-        wanted += f"{row.wanted_throughput_mib_per_s:,} MiB/s: "
+        wanted += f"{row.wanted_throughput_mib_per_s:,} MiB/s needed: "
     fill = _fill(row)
     loads = DASH
     if row.iops_p999 is not None:
@@ -133,7 +135,7 @@ def _speed(row: Found) -> str:
 
 
 def _plot(rows: Sequence[Found]) -> Plot:
-    names = [f"{row.owner} {row.node_id} ({row.resource_id[-6:]})" for row in rows]
+    names = [row.resource_id for row in rows]
     used = [row.used_bytes / GIB for row in rows]
     wanted = [
         max(0.0, min(row.size_gib, row.wanted_size_gib or row.size_gib) - u)
@@ -141,8 +143,12 @@ def _plot(rows: Sequence[Found]) -> Plot:
     ]
     spare = [max(0.0, row.size_gib - u - w) for row, u, w in zip(rows, used, wanted, strict=True)]
     parts = {"--c1": used, "--c2": wanted, "--rest": spare}
-    svg = plot.bars("Volumes: used, wanted, to spare", names, parts, "GiB")
-    legend = (("used", "--c1"), ("growth, and free by rule", "--c2"), ("to spare", "--rest"))
+    svg = plot.bars("Volumes: size and use", names, parts, "GiB")
+    legend = (
+        ("Used", "--c1"),
+        ("Needed for growth and free space", "--c2"),
+        ("Not needed", "--rest"),
+    )
     return Plot(svg, legend)
 
 

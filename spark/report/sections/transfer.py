@@ -13,14 +13,14 @@ from spark.report.words import DASH, money, most, percent, size, smallest_places
 from spark.transforms.transfer import Certainty
 
 METHOD = (
-    "The bill says that bytes crossed zones, not why: with Z zones (Z - 1) / Z of what is produced "
-    "crosses on its way in, as much of what is consumed on its way out, and all that followers "
-    "fetch, since replicas stand in zones of their own. 'billed' is what a meter of its own says, "
-    "'shared' what the brokers' counters share out. Consumers with client.rack set read from a "
-    "replica of their own zone and cross nothing, where the brokers' replica.selector.class lets "
-    "them (KIP-392). Which do is in no metric of a broker, only in each consumer's own "
-    "preferred-read-replica: 'at most' is the smaller of what all of them would cross with and "
-    "what the bill leaves beside what was produced and replicated."
+    "The bill has the bytes between zones and no reason for them. With Z zones, (Z - 1) / Z of "
+    "the produced bytes cross zones on the way in. The same share of the consumed bytes crosses "
+    "on the way out. All replication crosses, since replicas stand in different zones. 'billed' "
+    "is a meter's own figure; 'shared' is a share by the brokers' counters. Consumers with "
+    "client.rack read from a replica in their own zone (KIP-392). The brokers' "
+    "replica.selector.class must allow it. Only a consumer's own preferred-read-replica metric "
+    "shows where it reads. 'at most' is the smaller of two figures. One assumes that no consumer "
+    "reads in its own zone. The other is the bill without produced and replicated bytes."
 )
 
 
@@ -34,17 +34,15 @@ def section(evidence: Evidence) -> Section | None:
     billed = total(flow.billed for flow in flows)
     largest = max(flows, key=lambda flow: flow.billed)
     said = [
-        (
-            f"Moving Kafka's bytes cost {money(billed, smallest_places(currency))} {currency}; "
-            f"{largest.name} is {percent(largest.billed, billed)} of it."
-        )
+        f"Kafka's traffic costs {money(billed, smallest_places(currency))} {currency}.",
+        f"The largest flow is {largest.name} with {percent(largest.billed, billed)} of this cost.",
     ]
     said += _own_zone(flows, currency)
     if all(row.certainty == "billed" for row in rows):
-        said.append("Without the brokers' counters (--metrics) what crossed zones has no flow.")
+        said.append("The report needs the brokers' counters (--metrics) to divide traffic by flow.")
     return Section(
         key="transfer",
-        title="What moved between zones",
+        title="Traffic between zones",
         sentences=tuple(said),
         tables=(_table(flows, billed, currency),),
         method=METHOD,
@@ -52,19 +50,20 @@ def section(evidence: Evidence) -> Section | None:
 
 
 def _own_zone(flows: Sequence[FlowCost], currency: str) -> list[str]:
-    """Say what fetching from the own zone would save, and how well that is known."""
+    """Return the saving of reads in the own zone, and how well it is known."""
     saving = total(flow.saving for flow in flows)
     if not saving:
         return []
     figure = f"{money(saving, smallest_places(currency))} {currency}"
-    said = f"Fetching from the own zone would leave out {figure} of it"
     if all(flow.is_known for flow in flows if flow.saving):
-        return [f"{said}; the brokers do not allow it yet."]
-    why = (
-        "no counter of the brokers tells which consumers do already, so theirs is what the bill "
-        "leaves beside the other flows"
-    )
-    return [f"{said} at most: {why}."]
+        return [
+            f"Reads in the consumer's own zone save {figure}.",
+            "The brokers do not allow such reads yet.",
+        ]
+    return [
+        f"Reads in the consumer's own zone save at most {figure}.",
+        "The brokers' counters do not show which consumers read in their own zone already.",
+    ]
 
 
 class FlowCost:
@@ -97,7 +96,7 @@ def _table(flows: list[FlowCost], billed: Decimal, currency: str) -> ReportTable
         Column("Bytes", "as billed"),
         Column("Billed", currency),
         Column("Share"),
-        Column("Own zone saves", currency),
+        Column("Own-zone saving", currency),
     )
     rows = tuple(
         Row(

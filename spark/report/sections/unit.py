@@ -1,4 +1,4 @@
-"""Evidence of unit costs: what a GiB, a partition and a broker cost, and where that is going."""
+"""Makes the section of unit costs and their forecast."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from spark.report.words import count, dollars
 # column of UNIT -> what it is called, and its unit
 WEIGHTS = {"cost_per_produced_gib": "produced_gib"}
 UNITS = {
-    "cost_per_produced_gib": ("a GiB produced", "a GiB"),
-    "cost_per_retained_gib_month": ("a GiB kept for a month", "a GiB and month"),
-    "cost_per_partition_month": ("a partition's replica", "a month"),
-    "cost_per_broker_month": ("a broker", "a month"),
+    "cost_per_produced_gib": ("GiB produced", "per GiB"),
+    "cost_per_retained_gib_month": ("GiB retained", "per GiB and month"),
+    "cost_per_partition_month": ("replica", "per month"),
+    "cost_per_broker_month": ("broker", "per month"),
 }
 METHOD = (
-    "Cost is net and amortised, of charges whose cluster is known, complete days only; a month is "
-    "the day's calendar month. GiB produced are the brokers' own count of bytes in, without "
-    "replication; GiB kept are log sizes of all replicas. The forecast is a least-squares line "
-    "over the complete days with Student's 80 % prediction interval; tried on the days that are "
-    "known, its error and how often the interval held are stated with it."
+    "Cost is net and amortised, of charges with a known cluster, on complete days only. A month "
+    "is the day's calendar month. GiB produced are the bytes that brokers received, without "
+    "replication. GiB retained are log sizes of all replicas. The forecast is a least-squares "
+    "line over the complete days with Student's 80% prediction interval. The report tests the "
+    "forecast on the known days and states its error."
 )
 
 
@@ -43,7 +43,7 @@ def section(evidence: Evidence) -> Section | None:
     plots = [made for _, rows in told[:3] if (made := _plot(rows, evidence.report.currency))]
     return Section(
         key="unit",
-        title="What a unit costs",
+        title="Unit costs",
         sentences=tuple(
             sentence
             for name, rows in told
@@ -59,30 +59,33 @@ def _sentences(name: str, rows: list[Found], currency: str) -> list[str]:
     said = []
     per_gib = average(rows, "cost_per_produced_gib", "produced_gib")
     if per_gib is not None:
-        said.append(f"{name}: a GiB produced costs {dollars(per_gib, currency)} {currency}.")
+        said.append(f"{name}: 1 GiB produced costs {dollars(per_gib, currency)} {currency}.")
     ahead = month_ahead(rows)
     if ahead is not None:
-        said.append(_ahead(ahead, currency))
+        said += _ahead(ahead, currency)
     elif not any(row.complete for row in rows):
-        said.append(f"{name}: no day of this bill is complete yet, so nothing is foretold.")
+        said.append(f"{name}: this bill has no complete day, so the report has no forecast.")
     return said
 
 
-def _ahead(ahead: MonthAhead, currency: str) -> str:
+def _ahead(ahead: MonthAhead, currency: str) -> list[str]:
     expected, low, high = (
         dollars(Decimal(repr(round(value, 6))), currency)
         for value in (ahead.expected, ahead.low, ahead.high)
     )
-    tried = ""
+    said = [
+        (
+            f"{ahead.cluster}: the forecast for the {DAYS_AHEAD} days after {ahead.last_day} is "
+            f"{expected} {currency}."
+        ),
+        f"The 80% interval is {low} to {high} {currency}.",
+    ]
     if ahead.past is not None:
-        tried = (
-            f" (tried on {count(ahead.past.forecasts, 'known day')}: off by {ahead.past.mape:.1%} "
-            f"on average, {ahead.past.coverage:.0%} within)"
+        said.append(
+            f"On {count(ahead.past.forecasts, 'known day')} the forecast was off by "
+            f"{ahead.past.mape:.1%} on average; the interval held on {ahead.past.coverage:.0%}."
         )
-    return (
-        f"{ahead.cluster}: the {DAYS_AHEAD} days after {ahead.last_day} should cost {expected} "
-        f"{currency}, four times in five between {low} and {high}{tried}."
-    )
+    return said
 
 
 def average(rows: Sequence[Found], column: str, weight: str) -> Decimal | None:
@@ -97,10 +100,7 @@ def average(rows: Sequence[Found], column: str, weight: str) -> Decimal | None:
 def _table(told: list[tuple[str, list[Found]]], currency: str) -> ReportTable:
     columns = (
         Column("Cluster", is_text=True),
-        *(
-            Column(f"Per {what.split(' ', 1)[1]}", f"{currency} {unit}")
-            for what, unit in UNITS.values()
-        ),
+        *(Column(f"Cost per {what}", f"{currency} {unit}") for what, unit in UNITS.values()),
         Column("Cost", f"{currency}, net and amortised"),
     )
     rows = []
@@ -140,9 +140,9 @@ def _plot(rows: list[Found], currency: str) -> Plot | None:
                 (known[-1][0] + timedelta(days=step), told.expected, max(0.0, told.low), told.high)
             )
     name = rows[0].cluster
-    unit = f"net, amortised, {currency} a day"
-    svg = plot.band(f"Cost of {_plain(name)} per day", known, ahead, unit)
-    legend = (("net, amortised cost", "--c1"), ("expected, and four days in five", "--c2"))
+    unit = f"Cost, {currency} a day"
+    svg = plot.band(f"Cost per day of {_plain(name)}", known, ahead, unit)
+    legend = (("Cost", "--c1"), ("forecast with 80% interval", "--c2"))
     return Plot(svg, legend, f"{name}, complete days")
 
 

@@ -19,7 +19,7 @@ from spark import tables
 from spark.ingest import bill
 from spark.jobs import cost, ingest
 from spark.jobs.ingest import Ingested
-from spark.report import page
+from spark.report import formats
 from spark.report.evidence import Evidence
 from spark.report.model import BAD_ROWS_SHOWN, BadRow, Line, Report
 from spark.report.story import report_document
@@ -84,7 +84,7 @@ def _page(store: Store, ingested: Ingested, out: Path, today: date) -> CostResul
         ),
     )
     html = out / "index.html"
-    html.write_text(page.of(report_document(Evidence(report=report))), encoding="utf-8")
+    html.write_text(formats.as_html(report_document(Evidence(report=report))), encoding="utf-8")
     return CostResult(
         bill_total=ingested.billed,
         report_total=plain(report.billed),

@@ -176,7 +176,7 @@ def test_the_story_has_three_things_to_do_the_dearest_first(world: World) -> Non
     assert len(actions) == 3
     dollars = [action.usd_per_month or Decimal(0) for action in actions]
     assert dollars == sorted(dollars, reverse=True)
-    assert "Replace 3 volumes by smaller ones" in {action.title for action in actions}
+    assert "Replace 3 volumes with smaller ones" in {action.title for action in actions}
 
 
 def test_every_link_of_the_page_leads_to_a_row(world: World) -> None:

@@ -158,5 +158,5 @@ def test_52_a_total_beside_unread_costs_says_what_it_is(
     given = every.Inputs(bill=written(tmp_path, lines), today=date(2026, 12, 20))
     made = report.run(session, store, given)
     assert story.sentences(made.evidence.report)[0] == (
-        "The bill of 2026-11 comes to 1.25 USD, as far as it can be read."
+        "The bill of 2026-11 is 1.25 USD in its readable rows."
     )

@@ -39,18 +39,19 @@ def test_62_lines_whose_month_cannot_be_read_are_said_beside_every_month(
     path = written(tmp_path, broken)
     made = reported(session, path)
     told = story.sentences(made.evidence.report)
-    assert told[0] == "The bill of 2026-11 comes to 1.25 USD, as far as it can be read."
-    assert told[-1] == (
-        "2 rows of the bill name no month that can be read and are in no month's total: 1.25 USD, "
-        "the cost of 1 unknown."
-    )
+    assert told[0] == "The bill of 2026-11 is 1.25 USD in its readable rows."
+    assert told[-3:] == [
+        "2 rows of the bill name no readable month and are in no total.",
+        "Their known cost is 1.25 USD.",
+        "The cost of 1 of these rows is unknown.",
+    ]
     section = made.document.section("unreadable")
     assert section is not None
-    assert section.title == "Rows that could not be read: 2"
+    assert section.title == "Unreadable rows: 2"
     # Mended and delivered once more: nothing is left of them.
     written(tmp_path, legacy([{}, {}, {}]))
     again = reported(session, path)
-    assert story.sentences(again.evidence.report)[0] == "The bill of 2026-11 comes to 3.75 USD."
+    assert story.sentences(again.evidence.report)[0] == "The bill of 2026-11 is 3.75 USD."
     store = ParquetStore(session, str(tmp_path / "tables"))
     assert UNKNOWN_PERIOD not in {row.billing_period for row in store.read(tables.USAGE).collect()}
 
@@ -82,8 +83,8 @@ def test_65_tags_that_nobody_can_read_are_not_called_absent(
     section = reported(session, path).document.section("tags")
     assert section is not None
     told = " ".join(section.sentences)
-    assert "The tags of 2 rows are written in a way that cannot be read, such as " in told
-    assert "No line carries any tag" not in told
+    assert "The tags of 2 rows are unreadable, such as " in told
+    assert "No line of the bill has a tag" not in told
 
 
 @pytest.mark.parametrize("at", ["00:00.0", "12:00:00", "46327", "46327.5", "0026-11-20", "2026"])

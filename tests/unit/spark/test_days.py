@@ -31,9 +31,14 @@ def evidence(all_days: list[DayCost], period: str, today: date, **more: Any) -> 
 @pytest.mark.parametrize(
     ("period", "before", "own", "said"),
     [
-        ("2028-02", 31, 29, f"{words.MINUS}6.5% against the month before, 29 days against 31"),
-        ("2028-03", 29, 31, "+6.9% against the month before, 31 days against 29"),
-        ("2028-08", 31, 31, "+0.0% against the month before, day for day"),
+        (
+            "2028-02",
+            31,
+            29,
+            f"{words.MINUS}20.00 USD ({words.MINUS}6.5%) to last month, 29 days against 31",
+        ),
+        ("2028-03", 29, 31, "+20.00 USD (+6.9%) to last month, 31 days against 29"),
+        ("2028-08", 31, 31, "+0 USD (+0.0%) to last month, same 31 days"),
     ],
 )
 def test_whole_months_are_compared_by_the_days_that_they_have(
@@ -47,11 +52,11 @@ def test_whole_months_are_compared_by_the_days_that_they_have(
     assert section is not None
     text = " ".join((*section.sentences, *(table.title for table in section.tables)))
     if before == own:
-        assert f"The first {own} days were billed" in text
+        assert f"The first {own} days of the month cost" in text
     else:
-        assert f"The {own} days of the month" in text
-        assert f"against the {before} days of the month before" in text
-        assert "and +0.0% a day" in text
+        assert f"The {own} days of the month cost" in text
+        assert f"The {before} days of last month cost" in text
+        assert "The cost per day changed by +0.0%." in text
         assert "same days" not in text
         assert "of both months" not in text
 
@@ -61,13 +66,13 @@ def test_an_open_month_is_never_compared_with_more_days_than_the_one_before_has(
     comparison = month_comparison(evidence(every, "2027-03", date(2027, 4, 1)))
     assert comparison is not None
     assert (comparison.days, comparison.days_before) == (30, 28)
-    assert changes.against(comparison).endswith("30 days against 28")
+    assert changes.against(comparison, "USD").endswith("30 days against 28")
 
 
 def test_a_bill_that_ends_before_its_month_did_is_compared_as_far_as_it_goes_and_says_so() -> None:
     every = days(date(2026, 10, 1), 31) + days(date(2026, 11, 1), 20)
     told = story.report_document(evidence(every, "2026-11", date(2027, 1, 20)))
-    assert told.total.against == "+0.0% against the month before, day for day"
+    assert told.total.against == "+0 USD (+0.0%) to last month, same 19 days"
     assert story.ENDS_EARLY.format("2026-11-20") in told.story
     of_others = dataclasses.replace(days(date(2026, 11, 30), 1)[0], is_kafkas=False)
     for known in (
@@ -92,8 +97,8 @@ def test_a_fee_of_days_to_come_makes_no_day_complete() -> None:
 @pytest.mark.parametrize(
     ("count", "said"),
     [
-        (5, "With 5 days or fewer none can be said to stand out."),
-        (6, "No day stands out."),
+        (5, "An unusual day needs more than 5 days to compare with."),
+        (6, "No day is unusual."),
     ],
 )
 def test_of_too_few_days_none_is_said_to_stand_out(count: int, said: str) -> None:
@@ -109,9 +114,7 @@ def test_nothing_is_said_of_days_that_nobody_looked_at() -> None:
     unknown = month.a_report(line, today=CLOSED)
     section = changes.section(dataclasses.replace(one, report=unknown))
     assert section is not None
-    assert section.sentences == (
-        "Whether a day stands out is looked for in Kafka's charges alone.",
-    )
+    assert section.sentences == ("The report looks for unusual days in Kafka's charges only.",)
 
 
 def test_unit_costs_are_of_complete_days_and_say_of_which() -> None:
@@ -147,7 +150,7 @@ def test_what_an_open_month_would_save_is_a_months(today: date, saves: Decimal, 
         evidence(days(date(2026, 11, 1), 15), "2026-11", today, easy=easy)
     )
     assert action.usd_per_month == saves
-    assert f"18.00 USD for them {when};" in action.why
+    assert f"18.00 USD for them {when}." in action.why
 
 
 def test_what_was_counted_on_some_days_is_a_months_by_those_days() -> None:
@@ -169,4 +172,4 @@ def test_a_forecast_says_after_which_day_it_begins() -> None:
     rows = [month.a_day_of_units(date(2026, 11, n), 10.0 + n % 2) for n in range(1, 15)]
     section = unit.section(month.evidence(unit=rows))
     assert section is not None
-    assert "the 30 days after 2026-11-14 should cost" in " ".join(section.sentences)
+    assert "the forecast for the 30 days after 2026-11-14 is" in " ".join(section.sentences)
