@@ -125,8 +125,7 @@ def test_without_tags_nothing_is_called_kafkas_and_the_tag_is_asked_for(
 ) -> None:
     one = of["tagless"]
     assert "broker compute" not in one.text
-    assert "The largest of Kafka's parts" not in one.text
-    assert one.made.document.title == "What is on the bill"
+    assert one.made.document.title.startswith("AWS cost report, ")
     assert one.made.document.actions[0].title == "Name Kafka's tag"
     assert "team=streaming" in one.text
     assert "extended support" in one.made.document.actions[1].title
