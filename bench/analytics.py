@@ -116,7 +116,6 @@ def measure(engine: str, bill: Path, warm_runs: int = WARM_RUNS) -> dict[str, An
 
 def _spark(bill: Path, out: Path, warm_runs: int) -> dict[str, Any]:
     from spark import session as sessions  # noqa: PLC0415 - one engine per process
-    from spark.entry import COST_AND_TRANSFER  # noqa: PLC0415
     from spark.ingest import bill as bills  # noqa: PLC0415
     from spark.jobs import ingest  # noqa: PLC0415
     from spark.tables import ParquetStore  # noqa: PLC0415
@@ -135,7 +134,7 @@ def _spark(bill: Path, out: Path, warm_runs: int) -> dict[str, Any]:
         def make() -> None:
             delivery = bills.read(session, bill)
             now = datetime.now(UTC)
-            held["in"] = ingest.run(session, delivery, store, now=now, beside=COST_AND_TRANSFER)
+            held["in"] = ingest.run(session, delivery, store, now=now)
 
         return {
             "start_s": round(start_seconds, 2),

@@ -124,7 +124,7 @@ def _billed_rates(root: Path) -> list[price_list.BilledRate]:
         raise InvalidInput([problem])
     with local_session() as session:
         store = tables.ParquetStore(session, str(root.resolve()))
-        return billed_rates(store.read(tables.USAGE))
+        return billed_rates(store.rows(tables.USAGE))
 
 
 @dataclass(frozen=True, slots=True)

@@ -203,7 +203,7 @@ def _copied_inputs(
     if asked.bill is None or not emr.is_in_s3(asked.bill):
         return inputs
     s3 = _s3(asked)
-    kafka = every.kafka_of(session, inputs)
+    kafka = every.kafka_of(inputs, inputs.rotations(session))
     months, kept = emr.months_to_copy(s3, asked.bill, asked.month, store, kafka)
     if months == []:
         return replace(inputs, bill=None, kept=kept)

@@ -17,7 +17,6 @@ from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from core.ground.errors import InvalidInput, StillwaterError
 from core.settings import facts
@@ -27,19 +26,10 @@ from spark.ingest import bill
 from spark.ingest.delivery import readable
 from spark.ingest.files import address_of, files_of
 from spark.java import CONVENTIONS
-from spark.jobs import cost, every, ingest, nodes, restated, transfer, unread
+from spark.jobs import every, ingest, nodes, restated, unread
+from spark.jobs.grain import Beside
 from spark.session import remember_java_names
-from spark.tables import (
-    COST,
-    DELIVERIES,
-    TRANSFER,
-    UNKNOWN_PERIOD,
-    IcebergStore,
-    ParquetStore,
-    Store,
-)
-
-COST_AND_TRANSFER = {COST: cost.cost_table, TRANSFER: transfer.not_explained}
+from spark.tables import DELIVERIES, UNKNOWN_PERIOD, IcebergStore, ParquetStore, Store
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -64,23 +54,29 @@ def run(session: SparkSession, chosen: argparse.Namespace, now: datetime) -> str
     given = _inputs(session, chosen)
     months = chosen.month
     cluster = chosen.cluster or (given.facts.cluster if given.facts else None)
-    kafka = every.kafka_of(session, given)
+    rotations = given.rotations(session)
+    kafka = every.kafka_of(given, rotations)
     if chosen.unsettled:
         months, _ = unread.months_to_read(session, chosen.bill, store, kafka)
         if months == []:
             return f"Every month of {chosen.bill} is final and in {_place(chosen)}."
     delivery = bill.read(session, chosen.bill, months=months or (), kafka=kafka)
-    made = {} if chosen.all_jobs else COST_AND_TRANSFER
     is_elsewhere = chosen.noted_in not in {None, chosen.namespace}
     elsewhere = IcebergStore(session, chosen.noted_in) if is_elsewhere else None
     ingested = ingest.run(
-        session, delivery, store, now=now, cluster=cluster, beside=made, noted_in=elsewhere
+        session,
+        delivery,
+        store,
+        now=now,
+        cluster=cluster,
+        beside=Beside(rotations=rotations),
+        noted_in=elsewhere,
     )
     periods = list(ingested.months)
     if not periods:
         return f"No month of {chosen.bill} that was delivered since holds a line."
     if chosen.all_jobs:
-        nodes.run(session, store, delivery, periods)
+        nodes.run(store, delivery, periods)
         _every(session, store, given, periods)
     store.tidy(now)
     unreadable = sum(ingested.quarantined.values())
@@ -96,8 +92,8 @@ def run(session: SparkSession, chosen: argparse.Namespace, now: datetime) -> str
 
 def _changed(store: Store, periods: Sequence[str]) -> list[str]:
     """Return which of these months came to something else than when they were final."""
-    notes = store.read(DELIVERIES).where(F.col("billing_period").isin(*periods)).collect()
-    found = [restated.restatement(note) for note in sorted(notes, key=lambda n: n.billing_period)]
+    notes = sorted(store.rows(DELIVERIES, periods), key=lambda note: note.billing_period)
+    found = [restated.restatement(note) for note in notes]
     return [sentence for sentence in found if sentence is not None]
 
 
@@ -143,8 +139,6 @@ def _every(
     session: SparkSession, store: Store, given: every.Inputs, periods: Sequence[str]
 ) -> None:
     """Run every job on each month; of lines without a month there is their cost alone."""
-    if UNKNOWN_PERIOD in periods:
-        cost.run(store, [UNKNOWN_PERIOD])
     for period in (period for period in periods if period != UNKNOWN_PERIOD):
         every.run(session, store, replace(given, month=period))
 

@@ -138,6 +138,8 @@ UNIT = struct(
     cost_per_broker_month=DOUBLE,
 )
 
+# How many days must come before one for it to stand out.
+FEWEST_BEFORE = 5
 # A day that stands out.
 ANOMALIES = struct(
     billing_period=STRING,

@@ -1,8 +1,4 @@
-"""Small frames made of what the driver knows, frames kept while used, the first rows of groups.
-
-createDataFrame hands its rows to a Python process on an executor and takes them back, even when
-there are none: seconds of a run of seconds.
-"""
+"""Small frames made of what the driver knows, frames kept while used, the first rows of groups."""
 
 from __future__ import annotations
 
@@ -24,19 +20,14 @@ def empty(session: SparkSession, schema: StructType) -> DataFrame:
 
 
 def of_rows(session: SparkSession, rows: Sequence[Sequence[Any]], schema: StructType) -> DataFrame:
-    """Return a frame of a few rows; times without a zone are UTC, as the session is."""
+    """Return a frame of rows that the driver knows; times without a zone are UTC."""
     if not rows:
         return empty(session, schema)
-    structs = [
-        F.struct(
-            *(
-                _cell(value, field.dataType).alias(field.name)
-                for value, field in zip(row, schema.fields, strict=True)
-            )
-        )
-        for row in rows
-    ]
-    return session.range(1).select(F.inline(F.array(*structs)))
+    try:
+        from spark import arrow_rows  # noqa: PLC0415 - a cluster may have no pyarrow
+    except ImportError:
+        return session.createDataFrame([tuple(row) for row in rows], schema)
+    return session.createDataFrame(arrow_rows.table_of(rows, schema), schema)
 
 
 @contextmanager

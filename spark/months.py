@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 from spark.tag_keys import OURS, KafkaTags
 
@@ -83,6 +84,14 @@ def is_by_the_month(days: Collection[date], today: date) -> bool:
     """
     is_first = bool(days) and all(day.day == 1 for day in days)
     return is_first and today > max(days) + timedelta(days=2)
+
+
+def is_of_its_month(row: Any) -> bool:
+    """Say whether a row's day is one of the month that billed it.
+
+    A correction of an earlier month, or a fee that begins later, is no day of this one.
+    """
+    return row.day is not None and f"{row.day:%Y-%m}" == row.billing_period
 
 
 def last_complete_day(last: date, read_on: date | None) -> date:

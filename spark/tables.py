@@ -7,9 +7,10 @@ comes again changes nothing, one that was corrected leaves no row of the old one
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol
 
@@ -19,6 +20,7 @@ from pyspark.sql.types import StructType
 
 from core.ground.errors import InvalidInput
 from spark import frames, schemas
+from spark.rows import Found, grouped
 from spark.schemas import require_schema
 
 PARTITION = "billing_period"
@@ -49,6 +51,10 @@ TAGS_FOUND = Table("tags_found", schemas.TAGS_FOUND)
 DELIVERIES = Table("deliveries", schemas.DELIVERIES)
 
 
+# Rows as Spark has them, or as the driver does: in the order of the table's columns.
+Rows = DataFrame | Sequence[Any]
+
+
 def literal_address(address: str) -> str:
     """Return a path or URI as Spark must be told it: with nothing in it to be taken for a glob."""
     return re.sub(r"([\\*?\[\]{}])", r"\\\1", address)
@@ -66,7 +72,13 @@ class Store(Protocol):
         """Return a table; one that was never written is empty."""
         ...
 
-    def replace(self, table: Table, rows: DataFrame, periods: Collection[str]) -> None:
+    def rows(
+        self, table: Table, periods: Collection[str] | None = None, **equal: str
+    ) -> list[Found]:
+        """Return the rows of some months, or of all, in which these columns are so."""
+        ...
+
+    def replace(self, table: Table, rows: Rows, periods: Collection[str]) -> None:
         """Make these months of the table hold these rows and no others; other months stay."""
         ...
 
@@ -79,11 +91,58 @@ class Store(Protocol):
         ...
 
 
-class ParquetStore:
-    """Tables as folders of Parquet, one folder per month below each."""
+class _SparkStore:
+    """What every store does the same way."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+
+    def read(self, table: Table) -> DataFrame:
+        raise NotImplementedError
+
+    def rows(
+        self, table: Table, periods: Collection[str] | None = None, **equal: str
+    ) -> list[Found]:
+        frame = self.read(table)
+        if periods is not None:
+            frame = frame.where(F.col(PARTITION).isin(*periods))
+        for name, value in equal.items():
+            frame = frame.where(F.col(name) == value)
+        return frame.collect()
+
+    def _frame(self, table: Table, rows: Rows, periods: Collection[str]) -> DataFrame:
+        """Return what is to be written: rows of these months, of the table's shape."""
+        if not isinstance(rows, DataFrame):
+            rows = frames.of_rows(self._session, rows, table.schema)
+        frame = require_schema(rows, table.schema, f"The table {table.name}")
+        return frame.where(F.col(PARTITION).isin(*periods))
+
+
+class ParquetStore(_SparkStore):
+    """Tables as folders of Parquet, one folder per month below each.
+
+    On this machine's disk small tables are read and written without Spark, where pyarrow is.
+    """
 
     def __init__(self, session: SparkSession, root: str) -> None:
-        self._session, self._root = session, root.rstrip("/")
+        super().__init__(session)
+        self._root = root.rstrip("/")
+        self._local = _local_files() if self._root.startswith("/") else None
+
+    def rows(
+        self, table: Table, periods: Collection[str] | None = None, **equal: str
+    ) -> list[Found]:
+        if self._local is None:
+            return super().rows(table, periods, **equal)
+        folders = sorted(Path(self._address(table)).glob(f"{PARTITION}=*"))
+        found: list[Found] = []
+        for folder in folders:
+            period = folder.name.partition("=")[2]
+            if periods is not None and period not in periods:
+                continue
+            files = [path for path in sorted(folder.iterdir()) if path.name[0] not in "._"]
+            found += self._local.read(files, table.schema, {PARTITION: period}, equal)
+        return found
 
     def read(self, table: Table) -> DataFrame:
         if not self._exists(self._address(table)):
@@ -95,10 +154,17 @@ class ParquetStore:
         )
         return require_schema(read, table.schema, f"The table {table.name}")
 
-    def replace(self, table: Table, rows: DataFrame, periods: Collection[str]) -> None:
-        frame = require_schema(rows, table.schema, f"The table {table.name}")
+    def replace(self, table: Table, rows: Rows, periods: Collection[str]) -> None:
+        if self._local is not None and not isinstance(rows, DataFrame):
+            months = grouped(rows, lambda row: row[0])
+            for period in periods:
+                own = [row[1:] for row in months.get(period, [])]
+                self._local.replace(
+                    Path(self._month(table, period)), own, StructType(table.schema.fields[1:])
+                )
+            return
+        chosen = self._frame(table, rows, periods)
         before = {period: self._files(table, period) for period in periods}
-        chosen = frame.where(F.col(PARTITION).isin(*periods))
         pieces = chosen if table.is_large else chosen.coalesce(1)
         writer = pieces.write.mode("overwrite").partitionBy(PARTITION)
         writer.option("partitionOverwriteMode", "dynamic").parquet(self._address(table))
@@ -140,11 +206,21 @@ class ParquetStore:
         return context.hadoopConfiguration()
 
 
-class IcebergStore:
+def _local_files() -> Any:
+    """Return how small tables are read and written here, or None without pyarrow."""
+    try:
+        from spark import arrow_rows  # noqa: PLC0415 - a cluster may have no pyarrow
+    except ImportError:
+        return None
+    return arrow_rows
+
+
+class IcebergStore(_SparkStore):
     """Tables of an Iceberg catalog: every refresh is a snapshot, kept for audit."""
 
     def __init__(self, session: SparkSession, namespace: str) -> None:
-        self._session, self._namespace = session, namespace
+        super().__init__(session)
+        self._namespace = namespace
         self._written: set[str] = set()
         # Tables are written side by side, and the namespace is the first one's to make.
         self._making = Lock()
@@ -158,13 +234,12 @@ class IcebergStore:
         added = {field.name: F.lit(None).cast(field.dataType) for field in new}
         return require_schema(there.withColumns(added), table.schema, f"The table {table.name}")
 
-    def replace(self, table: Table, rows: DataFrame, periods: Collection[str]) -> None:
-        frame = require_schema(rows, table.schema, f"The table {table.name}")
+    def replace(self, table: Table, rows: Rows, periods: Collection[str]) -> None:
+        chosen = self._frame(table, rows, periods)
         with self._making:
             self._make(table)
         self._written.add(table.name)
         # The condition also empties a month that has no rows any more, in the same commit.
-        chosen = frame.where(F.col(PARTITION).isin(*periods))
         chosen.writeTo(self._name(table)).overwrite(F.col(PARTITION).isin(*periods))
 
     def clear(self, table: Table, periods: Collection[str]) -> None:

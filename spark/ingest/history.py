@@ -6,79 +6,76 @@ over; of rounds filed twice the later line counts.
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.types import DoubleType, IntegerType, StringType, StructField, StructType
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from core.ground.errors import InvalidInput
 from spark.findings import ROTATIONS
-from spark.frames import first_of
 from spark.ingest.delivery import readable
-from spark.ingest.files import address_of
-from spark.schemas import require_schema
-from spark.tables import literal_address
+from spark.ingest.files import Files
+from spark.rows import Found, row_type
+from spark.samples import moment_of
 
-_CORRUPT = "_corrupt"
-_TEXT = ("id", "cluster", "instance_id", "zone", "pool", "kind", "state")
 _TIMES = ("opened_at", "forwarded_at", "lost_at", "broker_back_at", "closed_at")
-LINE = StructType(
-    [
-        *(StructField(name, StringType()) for name in _TEXT),
-        *(StructField(name, DoubleType()) for name in _TIMES),
-        StructField("node_id", IntegerType()),
-        StructField(_CORRUPT, StringType()),
-    ]
-)
+_Row = row_type(ROTATIONS)
 
 
-def read(session: SparkSession, address: str, *, archive_name: str, cluster: str) -> DataFrame:
+def read(files: Files, address: str, *, archive_name: str, cluster: str) -> list[Found]:
     """Return the ROTATIONS of one cluster, under the name its bill knows it by.
 
     `archive_name` is what the archive calls it (environment and name). Raises InvalidInput for a
     folder that cannot be read or holds a line that is no JSON.
     """
     what = f"The rotation history {address}"
+    if not (files.is_folder(address) or files.is_file(address)):
+        raise InvalidInput([f"{what} is not there; name the folder of the ledger's archive."])
     with readable(what):
-        lines = (
-            session.read.option("recursiveFileLookup", "true")
-            .option("pathGlobFilter", "*.jsonl")
-            .json(
-                literal_address(address_of(address)),
-                schema=LINE,
-                mode="PERMISSIVE",
-                columnNameOfCorruptRecord=_CORRUPT,
-            )
-            .cache()
-        )
-        broken = lines.where(F.col(_CORRUPT).isNotNull()).select(_CORRUPT).head(1)
-    if broken:
-        problem = f"{what} holds a line that is no incident: {broken[0][0][:80]!r}; remove it."
-        raise InvalidInput([problem])
-    return lines.transform(lambda frame: rotations(frame, archive_name, cluster))
+        names = [address] if files.is_file(address) else files.below(address, ".jsonl")
+        lines = [line for name in names for line in files.read(name).splitlines() if line.strip()]
+        return rotations((_incident(line, what) for line in lines), archive_name, cluster)
 
 
-def rotations(lines: DataFrame, archive_name: str, cluster: str) -> DataFrame:
+def _incident(line: bytes, what: str) -> dict[str, Any]:
+    """Return one line as it is written, its times as numbers."""
+    try:
+        found = json.loads(line)
+        times = {name: None if found.get(name) is None else float(found[name]) for name in _TIMES}
+        node_id = None if found.get("node_id") is None else int(found["node_id"])
+    except (ValueError, TypeError, AttributeError):
+        shown = line.decode(errors="replace")[:80]
+        problem = f"{what} holds a line that is no incident: {shown!r}; remove it."
+        raise InvalidInput([problem]) from None
+    return {**found, **times, "node_id": node_id}
+
+
+def rotations(lines: Iterable[Mapping[str, Any]], archive_name: str, cluster: str) -> list[Found]:
     """Turn the archive's lines into ROTATIONS of one cluster."""
-    is_ours = F.col("cluster").isin(archive_name, cluster)
-    is_over = F.col("closed_at").isNotNull() & F.col("node_id").isNotNull()
-    latest = first_of(lines.where(is_ours & is_over), ["id"], F.col("closed_at").desc())
-    found = latest.select(
-        F.date_format(_moment("closed_at"), "yyyy-MM").alias("billing_period"),
-        F.lit(cluster).alias("cluster"),
-        F.col("id").alias("incident"),
-        "instance_id",
-        "node_id",
-        "zone",
-        "pool",
-        "kind",
-        F.col("state").alias("outcome"),
-        _moment("opened_at").alias("opened_at"),
-        F.coalesce(_moment("forwarded_at"), _moment("lost_at")).alias("stopped_at"),
-        _moment("broker_back_at").alias("back_at"),
-        _moment("closed_at").alias("closed_at"),
+    latest: dict[str, Mapping[str, Any]] = {}
+    for line in lines:
+        is_over = line["closed_at"] is not None and line["node_id"] is not None
+        if line.get("cluster") not in (archive_name, cluster) or not is_over:
+            continue
+        known = latest.get(line["id"])
+        if known is None or line["closed_at"] > known["closed_at"]:
+            latest[line["id"]] = line
+    return [_row(line, cluster) for line in latest.values()]
+
+
+def _row(line: Mapping[str, Any], cluster: str) -> Found:
+    opened, forwarded, lost, back, closed = (moment_of(line[name]) for name in _TIMES)
+    return _Row(
+        billing_period=f"{closed:%Y-%m}",
+        cluster=cluster,
+        incident=line["id"],
+        instance_id=line.get("instance_id"),
+        node_id=line["node_id"],
+        zone=line.get("zone"),
+        pool=line.get("pool"),
+        kind=line.get("kind"),
+        outcome=line.get("state"),
+        opened_at=opened,
+        stopped_at=forwarded or lost,
+        back_at=back,
+        closed_at=closed,
     )
-    return require_schema(found, ROTATIONS, "The history reader's output")
-
-
-def _moment(name: str) -> Column:
-    return F.timestamp_micros((F.col(name) * 1_000_000).cast("long"))

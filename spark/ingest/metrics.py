@@ -6,28 +6,36 @@ Raw series, not rates: a query must keep names and labels, as a bare selector do
 
 from __future__ import annotations
 
+import gzip
+import json
+import math
 import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from core.ground.errors import InvalidInput
-from spark.findings import SAMPLES
 from spark.ingest.delivery import readable
-from spark.ingest.files import address_of
-from spark.schemas import require_schema
+from spark.ingest.files import Files, address_of, files_of
+from spark.samples import Series
 from spark.tables import literal_address
 
-_ANSWER = (
-    "status string, error string, data struct<resultType: string, "
-    "result: array<struct<metric: map<string, string>, values: array<array<string>>>>>"
-)
+# A name, its labels, when it was sampled (seconds since 1970), and the value.
+Sample = tuple[str | None, Mapping[str, str], float, float]
 _PARQUET = {"name": "string", "labels": "map<string,string>", "at": "timestamp", "value": "double"}
 _PARQUET_SUFFIX = ".parquet"
+_JSON = (".json", ".json.gz")
+_CLAIM = re.compile(r"^data-\d+-")
+_NODE = re.compile(r"-(\d+)$")
+# A scraper's own name for whom it asked changes with every restart and replica of Prometheus.
+_SCRAPERS = ("__name__", "prometheus", "prometheus_replica", "instance", "node", "uid")
 
 
-def read(session: SparkSession, address: str, cluster: str) -> DataFrame:
-    """Return the SAMPLES of one cluster; volumes' series name no cluster and all come along.
+def read(session: SparkSession, address: str, cluster: str) -> list[Series]:
+    """Return the series of one cluster; volumes' series name no cluster and all come along.
 
     `address` is a file or a folder: .json (and .json.gz) answers, or .parquet with the columns
     name, labels, at and value. Raises InvalidInput for anything else.
@@ -35,91 +43,109 @@ def read(session: SparkSession, address: str, cluster: str) -> DataFrame:
     what = f"The metrics {address}"
     with readable(what):
         if address.rstrip("/").endswith(_PARQUET_SUFFIX):
-            raw = _parquet(session, address, what)
-        else:
-            raw = _answers(session, address, what)
-        return raw.transform(lambda frame: samples(frame, cluster))
+            return series_of(_of_parquet(session, address, what), cluster)
+        place = address_of(address)
+        return series_of(_of_answers(files_of(session, place), place, what), cluster)
 
 
-def _answers(session: SparkSession, address: str, what: str) -> DataFrame:
-    answers = session.read.schema(_ANSWER).json(
-        literal_address(address_of(address)), multiLine=True
-    )
-    said = answers.select("status", "error", "data.resultType").distinct().collect()
-    for answer in said:
-        if answer.status != "success":
-            reason = answer.error or "it is no answer of the range-query API"
+def _of_answers(files: Files, place: str, what: str) -> Iterator[Sample]:
+    found = [place] if files.is_file(place) else []
+    if files.is_folder(place):
+        found = [name for suffix in _JSON for name in files.below(place, suffix)]
+    elif not found:
+        raise InvalidInput([f"{what} are not there; name a file of answers, or their folder."])
+    for name in found:
+        data = files.read(name)
+        answer = _parsed(gzip.decompress(data) if name.endswith(".gz") else data)
+        if answer.get("status") != "success":
+            reason = answer.get("error") or "it is no answer of the range-query API"
             raise InvalidInput([f"{what} holds no result: {reason}; query again."])
-        if answer.resultType != "matrix":
+        data_of = answer.get("data") or {}
+        if data_of.get("resultType") != "matrix":
             problem = (
-                f"{what} holds a {answer.resultType}, not a matrix; ask /api/v1/query_range with "
-                f"start, end and step."
+                f"{what} holds a {data_of.get('resultType')}, not a matrix; ask "
+                f"/api/v1/query_range with start, end and step."
             )
             raise InvalidInput([problem])
-    series = answers.select(F.explode("data.result").alias("one"))
-    return series.select(
-        F.col("one.metric").alias("labels"), F.explode("one.values").alias("sample")
-    ).select(
-        F.col("labels")["__name__"].alias("name"),
-        "labels",
-        F.timestamp_micros((F.col("sample")[0].cast("double") * 1_000_000).cast("long")).alias(
-            "at"
-        ),
-        F.col("sample")[1].try_cast("double").alias("value"),
-    )
+        for one in data_of["result"]:
+            labels = one["metric"]
+            for at, value in one.get("values", ()):
+                yield labels.get("__name__"), labels, float(at), float(value)
 
 
-def _parquet(session: SparkSession, address: str, what: str) -> DataFrame:
+def _parsed(data: bytes) -> dict[str, Any]:
+    try:
+        answer = json.loads(data)
+    except ValueError:
+        return {}
+    return answer if isinstance(answer, dict) else {}
+
+
+def _of_parquet(session: SparkSession, address: str, what: str) -> Iterator[Sample]:
     frame = session.read.parquet(literal_address(address_of(address)))
     missing = [name for name in _PARQUET if name not in frame.columns]
     if missing:
         problem = f"{what} has no column {missing[0]}; write {', '.join(_PARQUET)}."
         raise InvalidInput([problem])
-    return frame.select(*(F.col(name).cast(kind).alias(name) for name, kind in _PARQUET.items()))
+    known = frame.select(*(F.col(name).cast(kind).alias(name) for name, kind in _PARQUET.items()))
+    seconds = F.unix_micros("at") / F.lit(1e6)
+    for row in known.dropna(subset=["labels", "at", "value"]).withColumn("at", seconds).collect():
+        yield row.name, row.labels, row.at, row.value
 
 
-def samples(raw: DataFrame, cluster: str) -> DataFrame:
-    """Turn name, labels, at and value into SAMPLES; what is sampled twice counts once."""
-    labels = F.col("labels")
-    pod = F.coalesce(labels["pod"], F.regexp_replace(labels["persistentvolumeclaim"], _CLAIM, ""))
-    # What an operator labels comes first; a plain scrape has the pod's name alone.
-    said = F.coalesce(labels["cluster"], labels["strimzi_io_cluster"])
-    of_pod = F.when(pod.rlike(rf"^{re.escape(cluster)}-.+-\d+$"), F.lit(cluster))
-    of_volume = labels["volume_id"].isNotNull()
-    entries = F.array_sort(F.map_entries(F.map_filter(labels, _tells_apart)))
-    keyed = raw.withColumns(
-        {
-            "_pod": pod,
-            "cluster": F.coalesce(said, of_pod),
-            "series": F.to_json(F.map_from_entries(entries)),
-        }
-    ).where((F.col("cluster") == cluster) | (F.col("cluster").isNull() & of_volume))
-    found = keyed.select(
-        F.regexp_replace("name", "_total$", "").alias("name"),
-        "series",
-        F.when(of_volume, F.lit(None)).otherwise(F.col("cluster")).cast("string").alias("cluster"),
-        F.coalesce(labels["pool_name"], _node_pool(cluster)).alias("pool"),
-        F.regexp_extract("_pod", r"-(\d+)$", 1).try_cast("int").alias("node_id"),
-        labels["persistentvolumeclaim"].alias("claim"),
-        labels["volume_id"].alias("volume_id"),
-        labels["topic"].alias("topic"),
-        "at",
-        "value",
+def series_of(samples: Iterable[Sample], cluster: str) -> list[Series]:
+    """Return samples as series of one cluster, in order; what is sampled twice counts once."""
+    values: dict[tuple[str, tuple[tuple[str, str], ...]], dict[float, float]] = defaultdict(dict)
+    labels_of: dict[int, tuple[tuple[str, str], ...] | None] = {}
+    kept: dict[int, Mapping[str, str]] = {}
+    for name, labels, at, value in samples:
+        # An answer names a series' labels once for all of its samples.
+        if id(labels) not in kept:
+            kept[id(labels)] = labels
+            labels_of[id(labels)] = _telling(labels) if _is_wanted(labels, cluster) else None
+        telling = labels_of[id(labels)]
+        if name is not None and telling is not None and not math.isnan(value):
+            values[name.removesuffix("_total"), telling][round(at, 6)] = value
+    return [
+        _series(name, dict(telling), cluster, found) for (name, telling), found in values.items()
+    ]
+
+
+def _telling(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return the labels that tell one series from another."""
+    return tuple(sorted((key, each) for key, each in labels.items() if key not in _SCRAPERS))
+
+
+def _is_wanted(labels: Mapping[str, str], cluster: str) -> bool:
+    named = _cluster(labels, cluster)
+    return named == cluster or (named is None and "volume_id" in labels)
+
+
+def _cluster(labels: Mapping[str, str], cluster: str) -> str | None:
+    """Return whose series this is: what an operator labels, or else by the pod's name."""
+    said = labels.get("cluster", labels.get("strimzi_io_cluster"))
+    if said is not None:
+        return said
+    return cluster if re.search(rf"^{re.escape(cluster)}-.+-\d+$", _pod(labels)) else None
+
+
+def _pod(labels: Mapping[str, str]) -> str:
+    return labels.get("pod", _CLAIM.sub("", labels.get("persistentvolumeclaim", "")))
+
+
+def _series(
+    name: str, labels: Mapping[str, str], cluster: str, values: Mapping[float, float]
+) -> Series:
+    pod, volume_id = _pod(labels), labels.get("volume_id")
+    node = _NODE.search(pod)
+    pool = re.search(rf"^{re.escape(cluster)}-(.+)-\d+$", pod)
+    return Series(
+        name=name,
+        cluster=None if volume_id is not None else cluster,
+        pool=labels.get("pool_name", pool[1] if pool else None),
+        node_id=int(node[1]) if node else None,
+        claim=labels.get("persistentvolumeclaim"),
+        volume_id=volume_id,
+        topic=labels.get("topic"),
+        points=sorted(values.items()),
     )
-    known = F.col("value").isNotNull() & ~F.isnan("value") & F.col("at").isNotNull()
-    once = found.where(known & F.col("name").isNotNull()).dropDuplicates(["name", "series", "at"])
-    return require_schema(once, SAMPLES, "The metrics reader's output")
-
-
-_CLAIM = r"^data-\d+-"
-# A scraper's own name for whom it asked changes with every restart and replica of Prometheus.
-_SCRAPERS = ("__name__", "prometheus", "prometheus_replica", "instance", "node", "uid")
-
-
-def _tells_apart(key: Column, _: Column) -> Column:
-    return ~key.isin(*_SCRAPERS)
-
-
-def _node_pool(cluster: str) -> Column:
-    own = F.regexp_extract("_pod", rf"^{re.escape(cluster)}-(.+)-\d+$", 1)
-    return F.when(own != "", own)

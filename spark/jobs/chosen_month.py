@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
-from pyspark.sql import Row
-
 from core.ground.errors import InvalidInput
 from spark import tables
 from spark.jobs import restated
 from spark.months import first_day_after, month_before
 from spark.report.words import cents, enumeration
+from spark.rows import Found
 from spark.tables import Store
 
 MONTHS_NAMED = 12
@@ -24,17 +23,17 @@ class Chosen:
 
     month: str
     today: date
-    deliveries: Mapping[str, Row]
+    deliveries: Mapping[str, Found]
 
     @classmethod
     def of(cls, store: Store, asked: str | None, today: date | None) -> Chosen:
         """Return the month asked for, or the best one of those that the tables hold."""
-        deliveries = {row.billing_period: row for row in store.read(tables.DELIVERIES).collect()}
+        deliveries = {row.billing_period: row for row in store.rows(tables.DELIVERIES)}
         today = today or datetime.now(UTC).date()
         return cls(month_to_report(asked, deliveries, today), today, deliveries)
 
     @property
-    def note(self) -> Row:
+    def note(self) -> Found:
         return self.deliveries[self.month]
 
     @property
@@ -51,7 +50,7 @@ class Chosen:
         ]
 
 
-def month_to_report(asked: str | None, deliveries: Mapping[str, Row], today: date) -> str:
+def month_to_report(asked: str | None, deliveries: Mapping[str, Found], today: date) -> str:
     """Return the month asked for; without one the last whole one, or that with most of the bill.
 
     A month that is over counts as whole where it holds half of what the dearest does: an export's
@@ -79,14 +78,14 @@ def month_to_report(asked: str | None, deliveries: Mapping[str, Row], today: dat
     return max(known, key=lambda period: (deliveries[period].billed_cost, period))
 
 
-def compared_months(month: str, deliveries: Mapping[str, Row]) -> list[str]:
+def compared_months(month: str, deliveries: Mapping[str, Found]) -> list[str]:
     """Return a month and the one before it, which is left out where its currency is another."""
     before, known = deliveries.get(month_before(month)), deliveries[month].currency
     was = before.currency if before is not None else None
     return [month] if None not in (known, was) and known != was else [month_before(month), month]
 
 
-def not_compared(month: str, deliveries: Mapping[str, Row]) -> list[str]:
+def not_compared(month: str, deliveries: Mapping[str, Found]) -> list[str]:
     """Say where the month before is billed in another currency."""
     if len(compared_months(month, deliveries)) > 1:
         return []
@@ -98,7 +97,7 @@ def not_compared(month: str, deliveries: Mapping[str, Row]) -> list[str]:
     return [sentence]
 
 
-def others(month: str, deliveries: Mapping[str, Row], currency: str) -> list[str]:
+def others(month: str, deliveries: Mapping[str, Found], currency: str) -> list[str]:
     """Name the other months that there are."""
     held = sorted(p for p in deliveries if p not in {month, tables.UNKNOWN_PERIOD})
     if not held:

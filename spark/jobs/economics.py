@@ -1,6 +1,6 @@
 """The economics job: EBS against local disks for this cluster, on what was measured of it.
 
-    storage + resync -> guard -> core.cost.economics.compare -> guard -> table
+    storage + resync -> core.cost.economics.compare -> table
 
 What brokers hold and take in is measured where samples are; prices are those the bill charges
 and, of a design nobody runs, the price book's (spark.transforms.rates). The answer is one row per
@@ -16,9 +16,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from typing import Any
-
-from pyspark.sql import DataFrame, Row, SparkSession
 
 from core.cost import economics, pricing
 from core.cost.economics import Brokers, Comparison, Design
@@ -26,9 +23,9 @@ from core.cost.pricing import PriceBook
 from core.events.announcements import Kind
 from core.rotation.estimate import AWAY_IN_PLACE_SECONDS
 from core.settings.facts import Facts
-from spark.findings import ECONOMICS, RESYNC, STORAGE
+from spark.findings import ECONOMICS
 from spark.jobs.storage import AWAY_SECONDS
-from spark.schemas import require_schema
+from spark.rows import Found, row_type
 
 DAYS_PER_MONTH = Decimal(pricing.HOURS_PER_MONTH) / 24
 # From so many days on rotations are counted up to a month.
@@ -36,6 +33,7 @@ FEWEST_DAYS = 7
 # What somebody asked for: the machine was well, and could have been kept.
 PLANNED = frozenset({Kind.ROTATION.value})
 _PLACES = Decimal("1e-6")
+_Row = row_type(ECONOMICS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,28 +50,23 @@ class Window:
         return days / float(DAYS_PER_MONTH) if days >= FEWEST_DAYS else 1.0
 
 
-def run(
-    session: SparkSession,
-    storage: DataFrame,
-    rotations: DataFrame,
+def economics_rows(
+    volumes: Sequence[Found],
+    rotations: Sequence[Found],
     facts: Facts,
     book: PriceBook,
     window: Window,
-) -> DataFrame:
-    """Return the ECONOMICS table of one cluster; empty where nothing was measured of it."""
-    volumes = require_schema(storage, STORAGE, "The economics job's volumes").collect()
-    seen = require_schema(rotations, RESYNC, "The economics job's rotations").collect()
-    brokers = measured_brokers(volumes, seen, facts, window)
-    rows = []
-    if brokers is not None:
-        made = economics.compare(brokers, book)
-        rows = [_row(design, made, facts, book, window) for design in made.designs]
-    found = session.createDataFrame(rows, ECONOMICS)
-    return require_schema(found, ECONOMICS, "The economics table")
+) -> list[Found]:
+    """Return the ECONOMICS table of one cluster, from STORAGE and RESYNC; empty of nothing."""
+    brokers = measured_brokers(volumes, rotations, facts, window)
+    if brokers is None:
+        return []
+    made = economics.compare(brokers, book)
+    return [_row(design, made, facts, book, window) for design in made.designs]
 
 
 def measured_brokers(
-    volumes: Sequence[Row], rotations: Sequence[Row], facts: Facts, window: Window
+    volumes: Sequence[Found], rotations: Sequence[Found], facts: Facts, window: Window
 ) -> Brokers | None:
     """Return the brokers as measured, or None where neither fill nor flow is known of any."""
     pool = next(iter(facts.brokers), None)
@@ -117,15 +110,14 @@ def measured_brokers(
 
 def _row(
     design: Design, comparison: Comparison, facts: Facts, book: PriceBook, window: Window
-) -> tuple[Any, ...]:
-    """Return one row of ECONOMICS, in its order."""
+) -> Found:
     ends = not math.isinf(design.rotation_seconds)
     rotations = comparison.rotations
     fill, often = comparison.break_even_fill, comparison.break_even_rotations
     if design.name == economics.IN_PLACE:
         fill = economics.break_even_fill(comparison.ebs, design, book)
         often = economics.break_even_rotations(comparison.ebs, design)
-    return (
+    return _Row(
         f"{window.last:%Y-%m}",
         facts.cluster,
         design.name,

@@ -9,55 +9,43 @@ here needs a package that Spark does not bring, so that a cluster runs it (spark
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 
-from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
 from core.cost import pricing
 from core.cost.pricing import PriceBook
 from core.ground.errors import InvalidInput
 from core.settings.facts import Facts
-from spark import frames, tables
+from spark import tables
 from spark.findings import (
     ANOMALIES_TABLE,
     ECONOMICS_TABLE,
     RESYNC_TABLE,
-    ROTATIONS,
-    SAMPLES,
     STORAGE_TABLE,
     UNIT_TABLE,
 )
 from spark.ingest import bill, history, metrics
-from spark.jobs import (
-    cost,
-    days,
-    economics,
-    ingest,
-    nodes,
-    restated,
-    resync,
-    storage,
-    transfer,
-    unread,
-)
+from spark.ingest.files import address_of, files_of
+from spark.jobs import economics, ingest, nodes, restated, storage, unread
+from spark.jobs.anomaly import anomaly_rows
 from spark.jobs.chosen_month import Chosen
-from spark.jobs.month_tables import evidence_of, report_of
-from spark.months import is_by_the_month
+from spark.jobs.grain import Beside, cost_grain
+from spark.jobs.month_tables import evidence_of, last_complete, report_of
+from spark.jobs.resync import resync_rows
+from spark.jobs.unit import unit_rows
+from spark.months import is_by_the_month, is_of_its_month
 from spark.report.evidence import Evidence
 from spark.report.model import Report
 from spark.report.next_rotation import forecast
-from spark.schemas import TRAFFIC
+from spark.rows import Found
 from spark.tables import Store
 from spark.tag_keys import OURS, KafkaTags
 from spark.transforms import rates
-from spark.transforms.daily import is_of_its_month
 from spark.transforms.traffic import traffic
 
 NO_METRICS = "Without Prometheus's samples (--metrics) no volume and no flow is judged."
@@ -71,7 +59,6 @@ OTHER_CURRENCY = (
     f"The price file is in {pricing.CURRENCY} and this bill in {{currency}}: what the bill itself "
     f"charges is used, and what is on no bill (designs, some savings) has no figure."
 )
-INSTANCES_KNOWN = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,12 +83,13 @@ class Inputs:
         now = datetime.now(UTC)
         return now if self.today is None else datetime.combine(self.today, now.timetz())
 
-    def rotations(self, session: SparkSession) -> DataFrame | None:
+    def rotations(self, session: SparkSession) -> list[Found]:
         """Return the cluster's rotations, where its ledger's archive is given."""
         if self.facts is None or self.history is None:
-            return None
+            return []
+        address = address_of(self.history)
         names = {"archive_name": self.facts.archive_name, "cluster": self.facts.cluster}
-        return history.read(session, self.history, **names)
+        return history.read(files_of(session, address), address, **names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,29 +102,20 @@ class Known:
     kept: Sequence[str] = ()
 
 
-@dataclass(frozen=True)
-class _Read:
-    """The inputs as frames; those not given are empty."""
-
-    samples: DataFrame
-    rotations: DataFrame
-    traffic: DataFrame
-
-
 @dataclass(frozen=True, slots=True)
 class _Ingested:
-    """Which months of a bill were read, which were not, and what is still to run of the first."""
+    """Which months of a bill were read, which were not, and what the first came to."""
 
     months: Sequence[str] = ()
     kept: Sequence[str] = ()
-    beside: Callable[[], object] = lambda: None
+    grain: Sequence[Found] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _OfCluster:
-    rotations: Sequence[Row]
-    volumes: Sequence[Row]
-    designs: Sequence[Row]
+    rotations: Sequence[Found]
+    volumes: Sequence[Found]
+    designs: Sequence[Found]
     notes: Sequence[str] = ()
 
 
@@ -146,19 +125,14 @@ def run(session: SparkSession, store: Store, inputs: Inputs) -> Known:
     Raises InvalidInput for a bill, a month or an input that cannot be read.
     """
     read = _inputs(session, inputs)
-    try:
-        ingested = _ingest_months(session, store, inputs, read)
-        return _run_month(session, store, inputs, read, ingested)
-    finally:
-        read.samples.unpersist()
-        read.rotations.unpersist()
+    return _run_month(store, inputs, read, _ingest_months(session, store, inputs, read))
 
 
-def _ingest_months(session: SparkSession, store: Store, inputs: Inputs, read: _Read) -> _Ingested:
+def _ingest_months(session: SparkSession, store: Store, inputs: Inputs, read: Beside) -> _Ingested:
     """Run the jobs on every month of the bill that is not final and in the tables unchanged."""
     if inputs.bill is None:
         return _Ingested(kept=inputs.kept)
-    kafka = kafka_of(session, inputs)
+    kafka = kafka_of(inputs, read.rotations)
     months, found = unread.months_to_read(session, inputs.bill, store, kafka)
     kept = sorted({*inputs.kept, *found})
     if months == []:
@@ -170,32 +144,32 @@ def _ingest_months(session: SparkSession, store: Store, inputs: Inputs, read: _R
         store,
         now=inputs.now,
         cluster=inputs.facts.cluster if inputs.facts else None,
-        beside={
-            tables.COST: partial(cost.cost_table, rotations=read.rotations),
-            tables.TRANSFER: partial(transfer.transfer_table, traffic=read.traffic),
-        },
+        beside=read,
     )
     made = list(ingested.months)
-    return _Ingested(made, kept, lambda: nodes.run(session, store, delivery, made))
+    nodes.run(store, delivery, made)
+    return _Ingested(made, kept, ingested.grain)
 
 
-def _run_month(
-    session: SparkSession, store: Store, inputs: Inputs, read: _Read, ingested: _Ingested
-) -> Known:
+def _run_month(store: Store, inputs: Inputs, read: Beside, ingested: _Ingested) -> Known:
     """Run the other jobs on one month, and return what all tables say of it."""
     chosen = Chosen.of(store, inputs.month, inputs.today)
-    month = chosen.month
+    month, grain = chosen.month, ingested.grain
     if month not in ingested.months:
         # What the ledger and the samples say of it may be new.
-        cost.run(store, [month], rotations=read.rotations)
-        transfer.run(session, store, [month], traffic=read.traffic)
-    report = _report(store, inputs, chosen)
-    evidence = _of_bill(store, read, report, chosen, ingested.beside)
-    evidence = replace(evidence, notes=(*chosen.notes(report.currency), *_left_out(inputs, report)))
+        grain = made_again(store, [month], read)
+    paid = store.rows(tables.COST, chosen.compared)
+    report = _report(store, inputs, chosen, paid)
+    evidence = replace(
+        evidence_of(store, report, month, paid, grain),
+        unit=_units(store, paid, read, chosen),
+        anomalies=_anomalies(store, paid, read, chosen),
+        notes=(*chosen.notes(report.currency), *_left_out(inputs, report)),
+    )
     if inputs.facts is not None:
         book = inputs.book or pricing.PriceBook(inputs.facts.region, "No price file")
         book = book.beside(report.currency)
-        own = _of_cluster(session, store, inputs.facts, book, read, month, chosen.today)
+        own = _of_cluster(store, inputs.facts, book, read, chosen, paid)
         evidence = replace(
             evidence,
             resync=own.rotations,
@@ -206,20 +180,31 @@ def _run_month(
     return Known(evidence, chosen.note.billed_cost, ingested.kept)
 
 
+def made_again(store: Store, periods: Sequence[str], beside: Beside) -> list[Found]:
+    """Replace these months of the tables that are made of USAGE, and return their cost grain."""
+    grain = _grain(store, periods)
+    ingest.write_costs(store, grain, periods, beside)
+    return grain
+
+
+def _grain(store: Store, periods: Sequence[str]) -> list[Found]:
+    usage = store.read(tables.USAGE)
+    return cost_grain(usage.where(usage.billing_period.isin(*periods)))
+
+
 def finished_month(store: Store, inputs: Inputs) -> Known:
     """Return what tables that every job has made say of one month; nothing is made again."""
     chosen = Chosen.of(store, inputs.month, inputs.today)
-    month = chosen.month
-    recent = F.col("billing_period").isin(*chosen.compared)
-    own = F.col("billing_period") == month
-    report = _report(store, inputs, chosen)
+    own, recent = [chosen.month], chosen.compared
+    paid = store.rows(tables.COST, recent)
+    report = _report(store, inputs, chosen, paid)
     evidence = replace(
-        evidence_of(store, report, month, store.read(tables.COST).where(recent)),
-        unit=store.read(UNIT_TABLE).where(recent).collect(),
-        anomalies=store.read(ANOMALIES_TABLE).where(own).collect(),
-        resync=store.read(RESYNC_TABLE).where(own).collect(),
-        storage=store.read(STORAGE_TABLE).where(own).collect(),
-        economics=store.read(ECONOMICS_TABLE).where(own).collect(),
+        evidence_of(store, report, chosen.month, paid, _grain(store, own)),
+        unit=store.rows(UNIT_TABLE, recent),
+        anomalies=store.rows(ANOMALIES_TABLE, own),
+        resync=store.rows(RESYNC_TABLE, own),
+        storage=store.rows(STORAGE_TABLE, own),
+        economics=store.rows(ECONOMICS_TABLE, own),
         notes=(
             *chosen.notes(report.currency),
             *restated.other_tags(chosen.note, inputs.kafka),
@@ -229,22 +214,22 @@ def finished_month(store: Store, inputs: Inputs) -> Known:
     return Known(evidence, chosen.note.billed_cost)
 
 
-def _report(store: Store, inputs: Inputs, chosen: Chosen) -> Report:
+def _report(store: Store, inputs: Inputs, chosen: Chosen, paid: Sequence[Found]) -> Report:
     """Return what the month's bill came to, by the tag that its tables were made by."""
     tag, _ = restated.made_by(chosen.note) or inputs.kafka.asked
-    return replace(report_of(store, chosen.month, chosen.deliveries, chosen.today), tag=tag)
+    report = report_of(store, chosen.month, paid, chosen.deliveries, chosen.today)
+    return replace(report, tag=tag)
 
 
-def kafka_of(session: SparkSession, inputs: Inputs) -> KafkaTags:
+def kafka_of(inputs: Inputs, rotations: Sequence[Found]) -> KafkaTags:
     """Return what says that a charge is Kafka's: the tags, the cluster's name, its instances."""
     if inputs.facts is None:
         return inputs.kafka
     learnt: dict[str, date] = {}
-    past = inputs.rotations(session)
-    if past is not None:
-        ids = past.where(F.col("instance_id").isNotNull()).groupBy("instance_id")
-        rows = ids.agg(F.min(F.to_date("closed_at"))).head(INSTANCES_KNOWN)
-        learnt = dict(tuple(row) for row in rows)
+    for row in rotations:
+        if row.instance_id is not None:
+            on = row.closed_at.date()
+            learnt[row.instance_id] = min(on, learnt.get(row.instance_id, on))
     return replace(
         inputs.kafka,
         name=inputs.facts.cluster,
@@ -258,89 +243,72 @@ def book_of(facts: Facts | None) -> PriceBook | None:
     return pricing.book(facts.region) if facts else None
 
 
-def _inputs(session: SparkSession, inputs: Inputs) -> _Read:
-    facts = inputs.facts
-    samples, rotations = None, inputs.rotations(session)
-    if facts is not None and inputs.metrics is not None:
-        samples = metrics.read(session, inputs.metrics, facts.cluster)
-    seen = (samples if samples is not None else frames.empty(session, SAMPLES)).persist()
-    past = rotations if rotations is not None else frames.empty(session, ROTATIONS)
-    moved = (
-        frames.empty(session, TRAFFIC)
-        if facts is None or samples is None
-        else traffic(seen, facts.zones, follower_fetching=facts.follower_fetching)
-    )
-    return _Read(seen, past.persist(), moved)
+def _inputs(session: SparkSession, inputs: Inputs) -> Beside:
+    facts, rotations = inputs.facts, inputs.rotations(session)
+    if facts is None or inputs.metrics is None:
+        return Beside(rotations=rotations)
+    samples = metrics.read(session, inputs.metrics, facts.cluster)
+    moved = traffic(samples, facts.zones, follower_fetching=facts.follower_fetching)
+    return Beside(samples, rotations, moved)
 
 
-def _of_bill(
-    store: Store, read: _Read, report: Report, chosen: Chosen, beside: Callable[[], object]
-) -> Evidence:
-    """Run the jobs that need a bill alone, side by side; `beside` is one that needs no table."""
-    with frames.cached(
-        store.read(tables.COST).where(F.col("billing_period").isin(*chosen.compared))
-    ) as paid:
-        known = days.known_days(paid, chosen.deliveries)
-        with ThreadPoolExecutor(3) as pool:
-            other = pool.submit(beside)
-            units = pool.submit(
-                days.units, store, known, read.traffic, read.samples, chosen.compared
-            )
-            odd = pool.submit(days.anomalies, store, known, read.rotations, chosen.compared)
-            other.result()
-            return replace(
-                evidence_of(store, report, chosen.month, paid),
-                unit=units.result(),
-                anomalies=[row for row in odd.result() if row.billing_period == chosen.month],
-            )
+def _units(store: Store, paid: Sequence[Found], read: Beside, chosen: Chosen) -> list[Found]:
+    """Replace the unit costs of the months that are compared, and return them."""
+    last = last_complete(paid, chosen.deliveries)
+    rows = unit_rows(paid, read.traffic, read.samples, last)
+    store.replace(UNIT_TABLE, rows, chosen.compared)
+    return rows
+
+
+def _anomalies(store: Store, paid: Sequence[Found], read: Beside, chosen: Chosen) -> list[Found]:
+    """Replace the days that stand out of those months, and return the month's own."""
+    rows = anomaly_rows(paid, read.rotations, last_complete(paid, chosen.deliveries))
+    store.replace(ANOMALIES_TABLE, rows, chosen.compared)
+    return [row for row in rows if row.billing_period == chosen.month]
 
 
 def _of_cluster(
-    session: SparkSession,
-    store: Store,
-    facts: Facts,
-    book: PriceBook,
-    read: _Read,
-    month: str,
-    today: date,
+    store: Store, facts: Facts, book: PriceBook, read: Beside, chosen: Chosen, paid: Sequence[Found]
 ) -> _OfCluster:
     """Run the jobs that need to know the cluster.
 
     Of a bill by the month no volume's size is known, nor how long the rotations took to come.
     """
-    usage = store.read(tables.USAGE).where(F.col("billing_period") == month)
-    last, last_own = _last_days(usage, month, facts.cluster, today)
-    book = rates.of_cluster(usage, facts.cluster, book, last)
-    rotations = read.rotations.where(F.col("billing_period") == month)
-    rotated = resync.run(session, rotations, read.samples, facts, book)
-    store.replace(RESYNC_TABLE, rotated, [month])
-    rows = rotated.collect()
-    ahead = forecast(rows)
+    month = chosen.month
+    usage = store.rows(tables.USAGE, [month], cluster=facts.cluster)
+    last, last_own = _last_days(paid, chosen, facts.cluster)
+    book = rates.cluster_book(usage, book, last)
+    own = [row for row in read.rotations if row.billing_period == month]
+    rotated = resync_rows(own, read.samples, facts, book)
+    ahead = forecast(rotated)
     away = ahead.down_seconds if ahead else storage.AWAY_SECONDS
-    volumes = storage.run(session, usage, read.samples, facts, book, away)
-    has_days = not is_by_the_month([last_own], today)
-    volumes = volumes if has_days else frames.empty(session, STORAGE_TABLE.schema)
-    store.replace(STORAGE_TABLE, volumes, [month])
+    has_days = not is_by_the_month([last_own], chosen.today)
+    volumes = storage.storage_rows(usage, read.samples, facts, book, away) if has_days else []
     window = economics.Window(date.fromisoformat(f"{month}-01"), last)
     notes: list[str] = []
-    designs = frames.empty(session, ECONOMICS_TABLE.schema)
+    designs: list[Found] = []
     try:
         if has_days:
-            designs = economics.run(session, volumes, rotated, facts, book, window)
+            designs = economics.economics_rows(volumes, rotated, facts, book, window)
     except InvalidInput as error:
         # A type in no table, or a price that nobody knows: the comparison alone is left out.
         notes = [f"EBS and local disks are not compared: {problem}" for problem in error.problems]
+    store.replace(RESYNC_TABLE, rotated, [month])
+    store.replace(STORAGE_TABLE, volumes, [month])
     store.replace(ECONOMICS_TABLE, designs, [month])
-    return _OfCluster(rows, volumes.collect(), designs.collect(), notes)
+    return _OfCluster(rotated, volumes, designs, notes)
 
 
-def _last_days(usage: DataFrame, month: str, cluster: str, today: date) -> tuple[date, date]:
+def _last_days(paid: Sequence[Found], chosen: Chosen, cluster: str) -> tuple[date, date]:
     """Return the last day of a month's charges, and of a cluster's; a fee may name one to come."""
-    own = F.when(F.col("cluster") == cluster, F.col("day"))
-    known = usage.where(is_of_its_month() & (F.col("day") <= F.lit(today)))
-    last = known.agg(F.max("day"), F.max(own)).head()
-    first = date.fromisoformat(f"{month}-01")
-    return (last[0] or first, last[1] or first) if last else (first, first)
+    known = [
+        row
+        for row in paid
+        if row.billing_period == chosen.month and is_of_its_month(row) and row.day <= chosen.today
+    ]
+    first = date.fromisoformat(f"{chosen.month}-01")
+    last = max((row.day for row in known), default=first)
+    return last, max((row.day for row in known if row.cluster == cluster), default=first)
 
 
 def _left_out(inputs: Inputs, report: Report) -> list[str]:

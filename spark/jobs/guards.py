@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from core.ground.errors import InvalidInput
 from spark import tables
 from spark.ingest.delivery import SECOND_HEADER, Delivery
+from spark.jobs.grain import Placed
+from spark.rows import Found
 from spark.tables import UNKNOWN_PERIOD, Store
 from spark.tag_keys import spellings
 
@@ -20,14 +21,14 @@ NOT_NAMED = (
 )
 
 
-def require_one_currency(placed: Mapping[str, Row], label: str) -> None:
+def require_one_currency(placed: Mapping[str, Placed], label: str) -> None:
     """Refuse a month in two currencies; another month may be in another one."""
-    for period, row in sorted(placed.items()):
-        if row.currency != row.another_currency:
+    for period, month in sorted(placed.items()):
+        if len(month.currencies) > 1:
+            first, *_, last = month.currencies
             problem = (
-                f"The bill {label} has charges in {row.currency} and {row.another_currency} in "
-                f"{period}, which cannot be added up; export one billing account's currency at a "
-                f"time."
+                f"The bill {label} has charges in {first} and {last} in {period}, which cannot "
+                f"be added up; export one billing account's currency at a time."
             )
             raise InvalidInput([problem])
 
@@ -43,7 +44,7 @@ def require_one_header(delivery: Delivery) -> None:
         raise InvalidInput([problem])
 
 
-def require_a_readable_line(delivery: Delivery, placed: Mapping[str, Row]) -> None:
+def require_a_readable_line(delivery: Delivery, placed: Mapping[str, Placed]) -> None:
     """Refuse a bill of which nothing can be read: its tables would say that nothing was charged."""
     lines = sum(row.charges for row in placed.values())
     if lines > sum(row.quarantined for row in placed.values()):
@@ -59,8 +60,7 @@ def require_a_readable_line(delivery: Delivery, placed: Mapping[str, Row]) -> No
 
 
 def require_cluster(
-    placed: Mapping[str, Row],
-    rows: DataFrame,
+    placed: Mapping[str, Placed],
     delivery: Delivery,
     cluster: str | None,
     store: Store,
@@ -72,11 +72,15 @@ def require_cluster(
     if cluster is None:
         return {}
     tag = delivery.kafka.cluster
-    if any(row.names_it for row in placed.values()) or _is_held(store, cluster, placed):
-        lacking = [p for p, row in placed.items() if not row.names_it and p != UNKNOWN_PERIOD]
+    named = frozenset[str]().union(*(month.clusters for month in placed.values()))
+    if cluster in named or _is_held(store, cluster, placed):
+        lacking = [
+            period
+            for period, month in placed.items()
+            if cluster not in month.clusters and period != UNKNOWN_PERIOD
+        ]
         return {p: [NOT_NAMED.format(period=p, tag=tag, name=cluster)] for p in lacking}
-    named = rows.select("cluster").where(F.col("cluster").isNotNull()).distinct()
-    others = sorted(row.cluster for row in named.head(CLUSTERS_SHOWN))
+    others = sorted(named)[:CLUSTERS_SHOWN]
     seen = f"it names {', '.join(others)}" if others else "no line names any cluster"
     problem = (
         f"No line of the bill {delivery.label} carries the tag {tag} = {cluster}; {seen}. "
@@ -89,11 +93,11 @@ def require_cluster(
 
 def _is_held(store: Store, cluster: str, read_again: Collection[str]) -> bool:
     """Say whether tables name a cluster in a month that is not read again."""
-    kept = ~F.col("billing_period").isin(*read_again) & (F.col("cluster") == cluster)
-    return bool(store.read(tables.USAGE).where(kept).head(1))
+    held = store.rows(tables.COST, cluster=cluster)
+    return any(row.billing_period not in read_again for row in held)
 
 
-def require_same_bill(noted: Sequence[Row], label: str, months: Collection[str]) -> None:
+def require_same_bill(noted: Sequence[Found], label: str, months: Collection[str]) -> None:
     """Refuse to replace months of another bill in the same tables."""
     others = [row for row in noted if row.bill != label and row.billing_period in months]
     if others:

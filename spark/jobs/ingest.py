@@ -1,36 +1,35 @@
 """The ingest job: a bill becomes the usage table, month by month, every dollar in one row.
 
     read -> require_lines -> sum to a day -> say of each line what it is and whose -> require_schema
-         -> reconcile -> replace the months, and of the tables beside -> note the delivery
+         -> cost grain -> reconcile -> replace the months of USAGE, COST and TRANSFER -> note it
 
 The bill is read once for the table and once, one column of it, for the control total. Nothing of
-its size is ever in the driver's memory. What it was added up to is kept while tables are written
-of it side by side: nothing that was just written is read back.
+its size is ever in the driver's memory: the cost grain is (spark.jobs.grain). What the bill was
+added up to is kept while it is written: nothing that was just written is read back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from functools import reduce
 
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from core.cost.pricing import plain, total
 from core.ground.errors import InvalidInput, StillwaterError
 from spark import frames, money, tables
-from spark.expressions import surely
 from spark.ingest.control import Control, known_period
 from spark.ingest.delivery import Delivery, readable
 from spark.jobs import guards
+from spark.jobs.grain import Beside, Placed, cost_grain, cost_rows, placed_by_month
 from spark.jobs.restated import reading_of
 from spark.months import Refresh, final_of, settled_on
+from spark.rows import Found
 from spark.schemas import (
-    CHARGES,
     HAS_NET,
     IS_UNREADABLE,
     MONEY,
@@ -39,23 +38,20 @@ from spark.schemas import (
     require_lines,
     require_schema,
 )
-from spark.tables import UNKNOWN_PERIOD, Store, Table
+from spark.tables import UNKNOWN_PERIOD, Store
 from spark.tag_keys import OURS, KafkaTags
-from spark.transforms.attribute import Attribution, with_owner
+from spark.transforms.attribute import with_owner
 from spark.transforms.classify import with_component
 from spark.transforms.daily import (
     TOTALS,
     daily_totals,
-    is_discount,
     line_attributes,
     lines_with_days,
     net_of_discounts,
     rows_per_day,
 )
 from spark.transforms.found_tags import found_tags
-
-# A table made of USAGE alone.
-Made = Callable[[DataFrame], DataFrame]
+from spark.transforms.transfer import transfer_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +63,8 @@ class Ingested:
     quarantined: Mapping[str, int]
     simulated: bool
     notes: Sequence[str] = ()
+    # What the bill came to (spark.jobs.grain).
+    grain: Sequence[Found] = ()
 
     @property
     def lines(self) -> int:
@@ -84,19 +82,19 @@ def run(
     *,
     now: datetime,
     cluster: str | None = None,
-    beside: Mapping[Table, Made] | None = None,
+    beside: Beside | None = None,
     noted_in: Store | None = None,
 ) -> Ingested:
     """Make the store hold the months of this delivery and nothing older of them.
 
-    `cluster` is one that the bill must name on some line, `beside` tables that are made of USAGE
-    alone and replaced with it, `noted_in` another store that may know what a month came to when it
-    was final. Raises InvalidInput for a bill without rows, without a line that can
-    be read, of two currencies, without that cluster's tag, or into tables that hold another bill;
-    StillwaterError when the table does not add up to the bill. Nothing is written then.
+    `cluster` is one that the bill must name on some line, `noted_in` another store that may know
+    what a month came to when it was final. Raises InvalidInput for a bill without rows, without a
+    line that can be read, of two currencies, without that cluster's tag, or into tables that hold
+    another bill; StillwaterError when the table does not add up to the bill. Nothing is written
+    then.
     """
     with readable(f"The bill {delivery.label}"):
-        noted = store.read(tables.DELIVERIES).collect()
+        noted = store.rows(tables.DELIVERIES)
         before = {row.billing_period: row for row in noted if row.bill == delivery.label}
         months = _delivered_controls(delivery, before)
         if not months:
@@ -106,12 +104,14 @@ def run(
         with frames.cached(
             table_of(described_rows(days, delivery.kafka), IS_UNREADABLE, HAS_NET)
         ) as rows:
-            placed = _placed_by_month(rows, cluster)
+            usage = rows.select(*USAGE.names)
+            grain = cost_grain(usage)
+            placed = placed_by_month(grain)
             guards.require_one_currency(placed, delivery.label)
-            unnamed = guards.require_cluster(placed, rows, delivery, cluster, store)
+            unnamed = guards.require_cluster(placed, delivery, cluster, store)
             reconcile(months, placed)
             guards.require_same_bill(noted, delivery.label, months)
-            found = {period: row.quarantined for period, row in placed.items()}
+            found = {period: month.quarantined for period, month in placed.items()}
             if any(found.values()):
                 guards.require_one_header(delivery)
                 if (joined := delivery.joined()) is not None:
@@ -125,9 +125,11 @@ def run(
                         noted_in=noted_in,
                     )
                 guards.require_a_readable_line(delivery, placed)
-            is_discounted = any(row.is_discounted for row in placed.values())
-            net = rows.transform(net_of_discounts) if is_discounted else rows
-            _write(store, net.select(*USAGE.names), list(months), beside or {})
+            if any(month.is_discounted for month in placed.values()):
+                usage = rows.transform(net_of_discounts).select(*USAGE.names)
+                grain = cost_grain(usage)
+            store.replace(tables.USAGE, usage, list(months))
+            write_costs(store, grain, list(months), beside or Beside())
             _write_what_is_unsaid(store, delivery, list(months), placed)
             known = {**_notes_elsewhere(noted_in, delivery), **before}
             rows_noted = [
@@ -139,16 +141,23 @@ def run(
                 )
                 for period, month in months.items()
             ]
-            frame = frames.of_rows(session, rows_noted, tables.DELIVERIES.schema)
-            store.replace(tables.DELIVERIES, frame, list(months))
+            store.replace(tables.DELIVERIES, rows_noted, list(months))
             if UNKNOWN_PERIOD in before and UNKNOWN_PERIOD not in months:
                 _forget_monthless(store)
     newest = max((period for period in months if period != UNKNOWN_PERIOD), default="")
     said = [*delivery.notes, *unnamed.get(newest, [])]
-    return Ingested(delivery.label, months, found, delivery.simulated, said)
+    return Ingested(delivery.label, months, found, delivery.simulated, said, grain)
 
 
-def _require_rows(delivery: Delivery, before: Mapping[str, Row]) -> None:
+def write_costs(
+    store: Store, grain: Sequence[Found], periods: Sequence[str], beside: Beside
+) -> None:
+    """Replace these months of COST and TRANSFER, which are made of the cost grain."""
+    store.replace(tables.COST, cost_rows(grain, beside.rotations), periods)
+    store.replace(tables.TRANSFER, transfer_rows(grain, beside.traffic), periods)
+
+
+def _require_rows(delivery: Delivery, before: Mapping[str, Found]) -> None:
     """Refuse a bill without rows, unless it is a month of an export that has others."""
     if not (before and delivery.refreshes):
         problem = (
@@ -159,7 +168,7 @@ def _require_rows(delivery: Delivery, before: Mapping[str, Row]) -> None:
         raise InvalidInput([problem])
 
 
-def _delivered_controls(delivery: Delivery, before: Mapping[str, Row]) -> Mapping[str, Control]:
+def _delivered_controls(delivery: Delivery, before: Mapping[str, Found]) -> Mapping[str, Control]:
     """Return what the files hold of each month; one that came again without a line holds nothing.
 
     Otherwise its tables would go on saying what is no longer charged.
@@ -194,20 +203,8 @@ def table_of(rows: DataFrame, *beside: str) -> DataFrame:
     return whole.select(*USAGE.names, *beside)
 
 
-def _write(
-    store: Store, usage: DataFrame, periods: Sequence[str], beside: Mapping[Table, Made]
-) -> None:
-    """Replace these months of USAGE and of the tables made of it, all at once."""
-    made = {tables.USAGE: usage, **{table: make(usage) for table, make in beside.items()}}
-    # While one table is planned another is written.
-    with ThreadPoolExecutor(len(made)) as pool:
-        under_way = [pool.submit(store.replace, *each, periods) for each in made.items()]
-        for write in under_way:
-            write.result()
-
-
 def _write_what_is_unsaid(
-    store: Store, delivery: Delivery, periods: Sequence[str], placed: Mapping[str, Row]
+    store: Store, delivery: Delivery, periods: Sequence[str], placed: Mapping[str, Placed]
 ) -> None:
     """Replace these months' unread lines and, of a bill without any Kafka, its tags."""
     if any(row.quarantined for row in placed.values()):
@@ -231,7 +228,7 @@ def quarantine(lines: DataFrame) -> DataFrame:
     return require_schema(bad, QUARANTINE, "The quarantine")
 
 
-def reconcile(control: Mapping[str, Control], placed: Mapping[str, Row]) -> None:
+def reconcile(control: Mapping[str, Control], placed: Mapping[str, Placed]) -> None:
     """Refuse a table that lost or doubled a line or a fraction of a cent of any month."""
     for period in {*control, *placed}:
         wanted = control.get(period, Control(0, 0, Decimal(0)))
@@ -246,25 +243,9 @@ def reconcile(control: Mapping[str, Control], placed: Mapping[str, Row]) -> None
             )
 
 
-def _placed_by_month(rows: DataFrame, cluster: str | None) -> dict[str, Row]:
-    is_ours = F.col("attribution") != Attribution.NOBODY.value
-    months = rows.groupBy("billing_period").agg(
-        F.sum(CHARGES).alias("charges"),
-        F.coalesce(F.sum("billed_cost"), F.lit(0)).cast(MONEY).alias("billed"),
-        F.sum(F.when(F.col(IS_UNREADABLE), F.col(CHARGES)).otherwise(0)).alias("quarantined"),
-        # Of two currencies or more these are two.
-        F.min(F.when(~F.col(IS_UNREADABLE), F.col("currency"))).alias("currency"),
-        F.max(F.when(~F.col(IS_UNREADABLE), F.col("currency"))).alias("another_currency"),
-        F.max(surely(F.col("cluster") == F.lit(cluster))).alias("names_it"),
-        F.max(is_ours).alias("has_kafka"),
-        F.max(is_discount()).alias("is_discounted"),
-    )
-    return {row.billing_period: row for row in months.collect()}
-
-
-def _notes_elsewhere(store: Store | None, delivery: Delivery) -> dict[str, Row]:
+def _notes_elsewhere(store: Store | None, delivery: Delivery) -> dict[str, Found]:
     """Return what another store noted of the months of the same bill."""
-    rows = store.read(tables.DELIVERIES).collect() if store is not None else []
+    rows = store.rows(tables.DELIVERIES) if store is not None else []
     return {row.billing_period: row for row in rows if row.bill == delivery.label}
 
 
@@ -281,8 +262,8 @@ def _note(
     delivery: Delivery,
     period: str,
     month: Control,
-    placed: Row | None,
-    before: Row | None,
+    placed: Placed | None,
+    before: Found | None,
     now: datetime,
 ) -> tuple[object, ...]:
     refresh = _refresh(delivery, period)
@@ -305,7 +286,7 @@ def _note(
 
 
 def _final(
-    period: str, month: Control, before: Row | None, now: datetime
+    period: str, month: Control, before: Found | None, now: datetime
 ) -> tuple[Decimal | None, datetime | None]:
     """Return what a month came to when it was first final, and when that was read."""
     if period == UNKNOWN_PERIOD:
@@ -317,11 +298,11 @@ def _final(
 
 
 def _of_files(
-    delivery: Delivery, period: str, placed: Row | None
+    delivery: Delivery, period: str, placed: Placed | None
 ) -> tuple[str, str | None, str | None]:
     """Return which files a month was read from, what told its Kafka, and its currency."""
     told_by = delivery.kafka.told_by(settled_on(period)) if period != UNKNOWN_PERIOD else None
-    currency = placed.currency if placed else None
+    currency = next(iter(placed.currencies), None) if placed else None
     return _refresh(delivery, period).fingerprint, told_by, currency
 
 

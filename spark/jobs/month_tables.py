@@ -2,32 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-
-from pyspark.sql import DataFrame, Row
-from pyspark.sql import functions as F
+from operator import attrgetter
 
 from spark import tables
-from spark.jobs import cost, nodes
+from spark.jobs import nodes
+from spark.months import is_of_its_month, last_complete_day
 from spark.report.evidence import DayCost, Evidence
-from spark.report.model import BAD_ROWS_SHOWN, BadRow, Monthless, Report
-from spark.schemas import MONEY
+from spark.report.model import BAD_ROWS_SHOWN, BadRow, Line, Monthless, Report
+from spark.rows import Found, grouped, row_type, summed
+from spark.schemas import TRANSFER
 from spark.tables import Store
 from spark.transforms.attribute import Attribution
-from spark.transforms.daily import is_of_its_month
+from spark.transforms.classify import Component
 from spark.transforms.easy import easy_savings
 
+# What a report shows of a table of days.
+_MONTHLY = attrgetter(
+    *("billing_period", "component", "attribution", "cluster", "owner", "node_id", "zone"),
+    "currency",
+)
+_FLOW = attrgetter("billing_period", "day", "cluster", "flow", "certainty", "currency")
+_Transfer = row_type(TRANSFER)
 
-def report_of(store: Store, month: str, deliveries: Mapping[str, Row], today: date) -> Report:
-    """Return what a month's bill came to, and the rows that may be of any month beside it."""
+
+def report_of(
+    store: Store,
+    month: str,
+    paid: Iterable[Found],
+    deliveries: Mapping[str, Found],
+    today: date,
+) -> Report:
+    """Return what a month's bill came to, and the rows that may be of any month beside it.
+
+    `paid` are COST rows, of the month and perhaps of others.
+    """
     note, monthless = deliveries[month], deliveries.get(tables.UNKNOWN_PERIOD)
     if monthless is not None and monthless.bill != note.bill:
         monthless = None
-    table = store.read(tables.COST).where(F.col("billing_period") == month)
-    unread = F.col("billing_period").isin(month, tables.UNKNOWN_PERIOD)
-    bad = store.read(tables.QUARANTINE).where(unread)
-    currency, lines = cost.lines_of(table)
+    unread = [month, tables.UNKNOWN_PERIOD] if note.quarantined or monthless else []
+    currency, lines = report_lines(row for row in paid if row.billing_period == month)
     return Report(
         label=f"{note.bill}, {month}",
         currency=currency,
@@ -37,58 +52,94 @@ def report_of(store: Store, month: str, deliveries: Mapping[str, Row], today: da
         rows=note.lines,
         bad_rows=note.quarantined,
         rows_without_cost=note.lines_without_cost,
-        bad=tuple(
-            BadRow(row.reason, row.line, row.billed_cost)
-            for row in (bad.head(BAD_ROWS_SHOWN) if note.quarantined or monthless else [])
-        ),
+        bad=bad_rows(store, unread),
         monthless=Monthless(monthless.lines, monthless.lines_without_cost, monthless.billed_cost)
         if monthless
         else None,
     )
 
 
-def evidence_of(store: Store, report: Report, month: str, paid: DataFrame) -> Evidence:
-    """Return what the bill's own tables say; `paid` is the cost of the month and the one before."""
+def bad_rows(store: Store, periods: Sequence[str]) -> tuple[BadRow, ...]:
+    """Return the first rows of some months that could not be read."""
+    if not periods:
+        return ()
+    held = store.read(tables.QUARANTINE)
+    bad = held.where(held.billing_period.isin(*periods)).head(BAD_ROWS_SHOWN)
+    return tuple(BadRow(row.reason, row.line, row.billed_cost) for row in bad)
+
+
+def report_lines(paid: Iterable[Found]) -> tuple[str, list[Line]]:
+    """Return the currency and the lines of a report from COST rows."""
+    months = grouped(paid, _MONTHLY)
+    lines = [
+        Line(
+            billing_period=None if period == tables.UNKNOWN_PERIOD else period,
+            component=Component(component),
+            attribution=Attribution(attribution),
+            cluster=cluster,
+            owner=owner,
+            node_id=node_id,
+            zone=zone,
+            charges=sum(row.charges for row in rows),
+            billed=summed(rows, "billed_cost"),
+            amortised=summed(rows, "amortised_cost"),
+        )
+        for (period, component, attribution, cluster, owner, node_id, zone, _), rows in (
+            months.items()
+        )
+    ]
+    return next((known[-1] for known in months if known[-1]), "USD"), lines
+
+
+def evidence_of(
+    store: Store, report: Report, month: str, paid: Iterable[Found], grain: Iterable[Found]
+) -> Evidence:
+    """Return what the bill's own tables say.
+
+    `paid` are the COST rows of the month and of the one before, `grain` what the month's bill came
+    to in the cost grain.
+    """
+    own = [month]
     return Evidence(
         report=report,
         month=month,
         all_days=_days(paid),
-        tags=_tags(store, report, month),
-        easy=easy_savings(store.read(tables.USAGE).where(F.col("billing_period") == month)),
-        transfer=_flows(store.read(tables.TRANSFER), month),
-        nodes=_nodes(store, month),
+        tags=() if report.has_kafka else store.rows(tables.TAGS_FOUND, own),
+        easy=easy_savings(row for row in grain if row.billing_period == month),
+        transfer=_flows(store.rows(tables.TRANSFER, own)),
+        nodes=nodes.workload_totals(store.rows(tables.NODE_SHARES, own)),
     )
 
 
-def _flows(moved: DataFrame, month: str) -> list[Row]:
-    rows = moved.where(F.col("billing_period") == month).groupBy(
-        "day", "cluster", "flow", "certainty", "currency"
-    )
-    return rows.agg(
-        F.sum("billed_bytes").alias("billed_bytes"),
-        F.sum("billed_cost").cast(MONEY).alias("billed_cost"),
-        F.sum("rack_aware_saving").cast(MONEY).alias("rack_aware_saving"),
-    ).collect()
+def last_complete(paid: Iterable[Found], deliveries: Mapping[str, Found]) -> date | None:
+    """Return the last complete day of COST rows; `deliveries` say when each month was read."""
+    last = max((row.day for row in paid if is_of_its_month(row)), default=None)
+    if last is None:
+        return None
+    note = deliveries.get(f"{last:%Y-%m}")
+    return last_complete_day(last, note.ingested_at.date() if note is not None else None)
 
 
-def _nodes(store: Store, month: str) -> list[Row]:
-    shares = store.read(tables.NODE_SHARES).where(F.col("billing_period") == month)
-    return nodes.workload_totals(shares).collect()
+def _flows(moved: Iterable[Found]) -> list[Found]:
+    return [
+        _Transfer(
+            *known,
+            sum(row.billed_bytes for row in rows),
+            *(
+                summed(rows, name)
+                for name in ("billed_cost", "amortised_cost", "net_cost", "rack_aware_saving")
+            ),
+        )
+        for known, rows in grouped(moved, _FLOW).items()
+    ]
 
 
-def _tags(store: Store, report: Report, month: str) -> list[Row]:
-    if report.has_kafka:
-        return []
-    found = store.read(tables.TAGS_FOUND).where(F.col("billing_period") == month)
-    return found.collect()
+def _days(paid: Iterable[Found]) -> list[DayCost]:
+    def key(row: Found) -> tuple[date, str, bool]:
+        return row.day, row.component, row.attribution != Attribution.NOBODY.value
 
-
-def _days(paid: DataFrame) -> list[DayCost]:
-    is_kafkas = F.col("attribution") != Attribution.NOBODY.value
-    rows = (
-        paid.where(is_of_its_month())
-        .groupBy("day", "component", is_kafkas.alias("is_kafkas"))
-        .agg(F.sum("billed_cost").cast(MONEY).alias("billed"))
-        .collect()
-    )
-    return [DayCost(row.day, row.component, row.billed, row.is_kafkas) for row in rows]
+    days = grouped((row for row in paid if is_of_its_month(row)), key)
+    return [
+        DayCost(day, component, summed(rows, "billed_cost"), is_kafkas)
+        for (day, component, is_kafkas), rows in days.items()
+    ]

@@ -6,17 +6,16 @@ from collections.abc import Mapping
 from datetime import date, timedelta
 from decimal import Decimal
 
-from pyspark.sql import Row
-
 from spark.months import Final, NotedMonth, month_before
 from spark.report.words import cents
+from spark.rows import Found
 from spark.tag_keys import OURS, KafkaTags
 
 # A month that no report is about is told of for as long after it was read again.
 TOLD_DAYS = 31
 
 
-def reading_of(note: Row) -> NotedMonth:
+def reading_of(note: Found) -> NotedMonth:
     """Return what the tables noted of a month when they were last made."""
     final = None
     if note.final_billed_cost is not None:
@@ -24,7 +23,7 @@ def reading_of(note: Row) -> NotedMonth:
     return NotedMonth(note.billed_cost, note.ingested_at, final)
 
 
-def restatement(note: Row, currency: str = "") -> str | None:
+def restatement(note: Found, currency: str = "") -> str | None:
     """Return how a month's total differs from what was final of it; None where it does not."""
     final = reading_of(note).final
     if final is None or cents(final.billed, currency) == cents(note.billed_cost, currency):
@@ -40,7 +39,7 @@ def restatement(note: Row, currency: str = "") -> str | None:
     )
 
 
-def notes(month: str, deliveries: Mapping[str, Row], currency: str, today: date) -> list[str]:
+def notes(month: str, deliveries: Mapping[str, Found], currency: str, today: date) -> list[str]:
     """Return a sentence for each restated month that a report's reader has to know of.
 
     Those are the report's own month and the one that it is compared with, and any other that was
@@ -56,12 +55,12 @@ def notes(month: str, deliveries: Mapping[str, Row], currency: str, today: date)
     return [sentence for sentence in told if sentence is not None]
 
 
-def made_by(note: Row) -> tuple[str, str] | None:
+def made_by(note: Found) -> tuple[str, str] | None:
     """Return the tags by which a month's tables tell Kafka's from the rest, where that is noted."""
     return None if note.cluster_tag is None else (note.cluster_tag, note.pool_tag)
 
 
-def other_tags(note: Row, kafka: KafkaTags) -> list[str]:
+def other_tags(note: Found, kafka: KafkaTags) -> list[str]:
     """Say where tables were made by other tags than are asked for now."""
     made = made_by(note)
     if made is None or kafka.asked in (made, OURS.asked):

@@ -1,9 +1,8 @@
 """The resync job: what each rotation took and cost, beside what the model says of it.
 
-    rotations + samples -> guard -> measured -> core.cost.resync, row by row -> guard -> table
+    rotations + samples -> measured -> core.cost.resync, row by row -> table
 
-A cluster rotates tens of times a month, so the rows fit in the driver once Spark has read the
-samples; the physics is core.cost.resync's and stands nowhere else. Gross money is for all bytes of
+The physics is core.cost.resync's and stands nowhere else. Gross money is for all bytes of
 the catch-up, incremental for those that would not have crossed between zones without the rotation.
 """
 
@@ -13,19 +12,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
-
-from pyspark.sql import DataFrame, Row, SparkSession
 
 from core.cost import economics, pricing, resync
 from core.cost.pricing import PriceBook
 from core.ground import instances
 from core.settings.facts import Facts
-from spark.findings import RESYNC, ROTATIONS, SAMPLES
-from spark.schemas import require_schema
-from spark.transforms import rotations as transform
+from spark.findings import RESYNC
+from spark.rows import Found, row_type
+from spark.samples import Series
+from spark.transforms.rotations import Measured, measured_rotation
 
 METRICS, LEDGER = "metrics", "ledger"
+_Row = row_type(RESYNC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,28 +34,19 @@ class Rate:
     known_from: str
 
 
-def run(
-    session: SparkSession, rotations: DataFrame, samples: DataFrame, facts: Facts, book: PriceBook
-) -> DataFrame:
-    """Return the RESYNC table of one cluster's rotations."""
-    history = require_schema(rotations, ROTATIONS, "The resync job's history")
-    seen = require_schema(samples, SAMPLES, "The resync job's samples")
-    rows = sorted(
-        transform.measured_rotations(history, seen).collect(),
-        key=lambda row: (row.closed_at, row.incident),
-    )
-    found = session.createDataFrame(list(_modelled_rows(rows, facts, book)), RESYNC)
-    return require_schema(found, RESYNC, "The resync table")
-
-
-def _modelled_rows(rows: Sequence[Row], facts: Facts, book: PriceBook) -> Iterable[tuple[Any, ...]]:
-    """Yield the rows; each is modelled by what was known before it."""
+def resync_rows(
+    rotations: Iterable[Found], samples: Sequence[Series], facts: Facts, book: PriceBook
+) -> list[Found]:
+    """Return the RESYNC table of one cluster's rotations; each is modelled by those before it."""
+    found: list[Found] = []
     seen: list[float] = []
-    for row in rows:
-        rate = rate_for(row.pool, seen, facts)
-        yield _row(row, rate, facts, book)
-        if row.moved_bytes and row.catch_up_seconds:
-            seen.append(row.moved_bytes / row.catch_up_seconds)
+    for rotation in sorted(rotations, key=lambda row: (row.closed_at, row.incident)):
+        measured = measured_rotation(rotation, samples)
+        rate = rate_for(rotation.pool, seen, facts)
+        found.append(_row(rotation, measured, rate, facts, book))
+        if measured.moved_bytes and measured.catch_up_seconds:
+            seen.append(measured.moved_bytes / measured.catch_up_seconds)
+    return found
 
 
 def rate_for(pool: str | None, seen: Sequence[float], facts: Facts) -> Rate | None:
@@ -83,18 +72,16 @@ def rate_for(pool: str | None, seen: Sequence[float], facts: Facts) -> Rate | No
     return Rate(bytes_per_s, name)
 
 
-def _row(row: Row, rate: Rate | None, facts: Facts, book: PriceBook) -> tuple[Any, ...]:
-    """Return one row of RESYNC, in its order."""
+def _row(row: Found, measured: Measured, rate: Rate | None, facts: Facts, book: PriceBook) -> Found:
     total = _seconds(row.stopped_at, row.back_at)
-    from_metrics = row.down_seconds is not None
-    down = row.down_seconds if from_metrics else None
+    down, catch_up = measured.down_seconds, measured.catch_up_seconds
     away = down if down is not None else total
-    append, moved = row.append_bytes_per_s, row.moved_bytes
+    append, moved = measured.append_bytes_per_s, measured.moved_bytes
     incremental = None
-    if moved is not None and append is not None and down is not None:
-        incremental = moved - append * (down + row.catch_up_seconds)
+    if moved is not None and append is not None and down is not None and catch_up is not None:
+        incremental = moved - append * (down + catch_up)
     model = empty = None
-    held = row.held_bytes
+    held: float | None = measured.held_bytes
     if rate is not None and append is not None and away is not None:
         flow = resync.Flow(
             append_bytes_per_s=append,
@@ -105,7 +92,7 @@ def _row(row: Row, rate: Rate | None, facts: Facts, book: PriceBook) -> tuple[An
             held = resync.held_bytes(append, facts.retention_seconds)
         model = resync.ending(resync.after_outage(flow, outage_seconds=away))
         empty = resync.ending(resync.after_loss(flow, outage_seconds=away, held_bytes=held))
-    return (
+    return _Row(
         row.billing_period,
         row.cluster,
         row.incident,
@@ -113,12 +100,12 @@ def _row(row: Row, rate: Rate | None, facts: Facts, book: PriceBook) -> tuple[An
         row.zone,
         row.kind,
         row.outcome,
-        row.last_seen_at or row.stopped_at or row.opened_at,
-        METRICS if from_metrics else LEDGER,
-        row.resolution_seconds,
+        measured.last_seen_at or row.stopped_at or row.opened_at,
+        LEDGER if down is None else METRICS,
+        measured.resolution_seconds,
         down,
-        row.catch_up_seconds,
-        total if down is None or row.catch_up_seconds is None else down + row.catch_up_seconds,
+        catch_up,
+        total if down is None or catch_up is None else down + catch_up,
         append,
         moved,
         _whole(incremental),

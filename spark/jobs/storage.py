@@ -1,22 +1,18 @@
 """The storage job: per volume what is paid for, what of it is used, and what it should be.
 
-    usage + samples -> guard -> billed, used, load -> core.volumes.sizing, row by row -> guard
+    usage + samples -> billed, used, load -> core.volumes.sizing, volume by volume -> table
 
 What a volume should be is decided in core.volumes, as the advisor decides it. EBS never shrinks:
 what is too large is replaced by a pool with smaller volumes; copying between zones, and both pools
-running meanwhile, are the remedy's price. Volumes are few, so their rows fit in the driver.
+running meanwhile, are the remedy's price.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
-
-from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql import functions as F
 
 from core.cost.pricing import PriceBook
 from core.ground import instances
@@ -38,16 +34,18 @@ from core.volumes.sizing import (
 )
 from core.volumes.speed import ThrottleLimit, helps, limited_by, next_step
 from core.volumes.views import FillForecast, Load
-from spark.findings import SAMPLES, STORAGE
-from spark.schemas import USAGE, require_schema
+from spark.findings import STORAGE
+from spark.rows import Found, row_type
+from spark.samples import Series
 from spark.transforms import volumes
-from spark.transforms.volumes import LAST_DAYS, SNAPSHOT, Finding
+from spark.transforms.volumes import LAST_DAYS, SNAPSHOT, Finding, with_measures
 
 BILL, SPEC = "bill", "spec"
 # What a rotation takes where none was seen.
 AWAY_SECONDS = 300.0
 NOTHING = Decimal(0)
 _PLACES = Decimal("1e-6")
+_Row = row_type(STORAGE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,33 +68,22 @@ class Known:
     pool: Pool | None
 
 
-def run(
-    session: SparkSession,
-    usage: DataFrame,
-    samples: DataFrame,
+def storage_rows(
+    usage: Iterable[Found],
+    samples: Sequence[Series],
     facts: Facts,
     book: PriceBook,
     away_seconds: float = AWAY_SECONDS,
-) -> DataFrame:
-    """Return the STORAGE table of one cluster's volumes and snapshots."""
-    bill = require_schema(usage, USAGE, "The storage job's bill").where(
-        F.col("cluster") == facts.cluster
-    )
-    seen = require_schema(samples, SAMPLES, "The storage job's samples")
-    rows = (
-        bill.transform(volumes.billed_volumes)
-        .join(volumes.used_by_node(seen), ["owner", "node_id"], "left")
-        .join(volumes.load_by_volume(seen), "resource_id", "left")
-        .orderBy("resource_id")
-        .collect()
-    )
-    found = session.createDataFrame(list(_advice_rows(rows, facts, book, away_seconds)), STORAGE)
-    return require_schema(found, STORAGE, "The storage table")
+) -> list[Found]:
+    """Return the STORAGE table of the volumes and snapshots in USAGE rows of one cluster."""
+    found = with_measures(volumes.billed_volumes(usage), samples)
+    return list(advised(found, facts, book, away_seconds))
 
 
-def _advice_rows(
-    rows: list[Row], facts: Facts, book: PriceBook, away_seconds: float
-) -> Iterator[tuple[Any, ...]]:
+def advised(
+    rows: Sequence[Found], facts: Facts, book: PriceBook, away_seconds: float
+) -> Iterator[Found]:
+    """Yield what is to be said of each volume of one cluster, as rows of STORAGE."""
     measured = any(row.used_bytes is not None for row in rows)
     alive = {(row.owner, row.node_id) for row in rows if row.kind != SNAPSHOT}
     siblings: Counter[tuple[str, int]] = Counter()
@@ -127,14 +114,14 @@ def _advice_rows(
         yield _row(row, known, share, advice)
 
 
-def _left_behind(rows: Sequence[Row], facts: Facts) -> dict[str, str]:
+def _left_behind(rows: Sequence[Found], facts: Facts) -> dict[str, str]:
     """Return, with the reason, the volumes that a node is billed for beyond those of its spec.
 
     What a bill alone can tell: a claim that was made anew leaves its old volume retained, and of
     two the one that was billed on more days is the older. Of as many days neither is said.
     """
     today = max((row.last_day for row in rows), default=None)
-    nodes: dict[tuple[str, int], list[Row]] = {}
+    nodes: dict[tuple[str, int], list[Found]] = {}
     for row in rows:
         if row.kind != SNAPSHOT and row.node_id is not None and row.last_day == today:
             nodes.setdefault((row.owner, row.node_id), []).append(row)
@@ -154,7 +141,7 @@ def _left_behind(rows: Sequence[Row], facts: Facts) -> dict[str, str]:
     return found
 
 
-def _known_volume(row: Row, facts: Facts) -> Known:
+def _known_volume(row: Found, facts: Facts) -> Known:
     """Return what is provisioned; the spec knows it of a volume too young for the bill to."""
     pool = facts.pool_of(row.owner)
     if row.days < LAST_DAYS and pool is not None and row.kind == "gp3" and pool.volumes:
@@ -167,14 +154,14 @@ def _known_volume(row: Row, facts: Facts) -> Known:
     return Known(Gp3(round(row.size_gib or 0), Performance(iops, throughput)), BILL, pool)
 
 
-def _monthly(row: Row) -> Decimal:
+def _monthly(row: Found) -> Decimal:
     """Return what a volume costs a whole month at the prices of its bill."""
     dollars = (row.size_gib or 0) * (row.gib_month_price or 0)
     dollars += (row.billed_iops or 0) * (row.iops_month_price or 0)
     return Decimal(repr(dollars)).quantize(_PLACES)
 
 
-def _snapshot(row: Row, alive: set[tuple[str, int]]) -> Advice:
+def _snapshot(row: Found, alive: set[tuple[str, int]]) -> Advice:
     if row.node_id is None or (row.owner, row.node_id) in alive:
         return Advice(Finding.FITS, "its volume is there")
     return Advice(
@@ -198,7 +185,7 @@ def _type_of(known: Known) -> str | None:
     return known.pool.instance_type if known.pool else None
 
 
-def _use(row: Row, share: float) -> Use:
+def _use(row: Found, share: float) -> Use:
     """Return what was measured; claims name no volume, so a node's fill is shared out by size."""
     return Use(
         used_bytes=round(row.used_bytes * share),
@@ -209,7 +196,7 @@ def _use(row: Row, share: float) -> Use:
 
 
 def _size(
-    row: Row, known: Known, share: float, facts: Facts, book: PriceBook, away_seconds: float
+    row: Found, known: Known, share: float, facts: Facts, book: PriceBook, away_seconds: float
 ) -> Advice:
     if row.used_bytes is None:
         return Advice(Finding.NOT_MEASURED, "no sample of its fill: pass --metrics")
@@ -270,7 +257,7 @@ def _unpriced(saving: Decimal | None) -> str:
 
 
 def _slow(
-    row: Row, now: Gp3, goals: Goals, policy: Policy, instance_type: str | None, book: PriceBook
+    row: Found, now: Gp3, goals: Goals, policy: Policy, instance_type: str | None, book: PriceBook
 ) -> Advice | None:
     """Return what is to be said where more was asked than there is, by the advisor's own rule."""
     load = Load(
@@ -304,7 +291,7 @@ def _slow(
     return Advice(Finding.FASTER, reason, Gp3(now.size_gib, step))
 
 
-def _move(row: Row, known: Known, book: PriceBook) -> Advice:
+def _move(row: Found, known: Known, book: PriceBook) -> Advice:
     """Return what gp3 would cost for the same size and at least the same performance."""
     needed = _performance_of(row.kind, known.volume)
     size = known.volume.size_gib
@@ -333,12 +320,11 @@ def _performance_of(kind: str, volume: Gp3) -> Performance:
     return Performance(volume.iops, min(1000, volume.iops * 16 // 1024))
 
 
-def _row(row: Row, known: Known, share: float, advice: Advice) -> tuple[Any, ...]:
-    """Return one row of STORAGE, in its order."""
+def _row(row: Found, known: Known, share: float, advice: Advice) -> Found:
     volume, wanted = known.volume, advice.wanted
     is_gp3 = row.kind == "gp3"
     used = None if row.used_bytes is None or row.kind == SNAPSHOT else round(row.used_bytes * share)
-    return (
+    return _Row(
         row.billing_period,
         row.cluster,
         row.owner,

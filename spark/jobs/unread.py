@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import SparkSession
 
 from spark.ingest import loose_files, manifest
 from spark.ingest.delivery import readable
@@ -17,6 +17,7 @@ from spark.ingest.files import Files, address_of, files_of, fingerprint
 from spark.ingest.source import label_of
 from spark.jobs import restated
 from spark.months import Held, Refresh, unsettled
+from spark.rows import Found
 from spark.tables import DELIVERIES, UNKNOWN_PERIOD, Store
 from spark.tag_keys import KafkaTags
 
@@ -38,7 +39,7 @@ def of_files(
     Files that no manifest describes say nothing of their months: they are read whole, or not at
     all where tables hold every month that came of the same files.
     """
-    rows = store.read(DELIVERIES).collect()
+    rows = store.rows(DELIVERIES)
     loose = _loose(files, address)
     if loose is None:
         name, delivered = manifest.refreshes(files, address)
@@ -54,7 +55,7 @@ def of_files(
     return [], sorted(held)
 
 
-def _held_by_month(rows: Sequence[Row], bill: str) -> dict[str, Held]:
+def _held_by_month(rows: Sequence[Found], bill: str) -> dict[str, Held]:
     """Return what tables hold of one bill; the months of another are not this one's."""
     return {
         row.billing_period: Held(

@@ -52,6 +52,11 @@ AMOUNTS = (UNBLENDED, *(name for name in COLUMNS if name != RESERVATION), *NET_C
 DISCOUNT = "Discount"
 
 
+def is_discount(category: str | None) -> bool:
+    """Say whether a row is a discount written as a line of its own."""
+    return category is not None and category.endswith(DISCOUNT)
+
+
 def amortised_cost(amount: Amount) -> Column:
     """Return the amortised cost of a CUR line, whose columns are named as CUR 2.0 delivers them."""
     nothing = amount(UNBLENDED) * 0

@@ -51,29 +51,6 @@ def with_owner(rows: DataFrame) -> DataFrame:
     ).drop("_node_pool")
 
 
-def with_nodes(usage: DataFrame, rotations: DataFrame) -> DataFrame:
-    """Add the Kafka node ids of instances, which a bill names on volumes alone.
-
-    The ledger knows whose an instance was that is gone; the one that stands in its place is known
-    where a pool has one node in its zone. Elsewhere it stays open, since no bill tells them apart.
-    """
-    is_instance = F.col("resource_id").startswith("i-") & F.col("node_id").isNull()
-    past = _only_node(rotations.select("instance_id", "node_id"), "instance_id", called="_past")
-    claims = usage.where(F.col("node_id").isNotNull()).select("cluster", "owner", "node_id")
-    alone = _only_node(claims, "cluster", "owner", called="_alone")
-    known = usage.join(
-        past.withColumnRenamed("instance_id", "resource_id"), "resource_id", "left"
-    ).join(alone, ["cluster", "owner"], "left")
-    node_id = F.when(is_instance, F.coalesce("_past", "_alone")).otherwise(F.col("node_id"))
-    return known.withColumn("node_id", node_id).select(*usage.columns)
-
-
-def _only_node(rows: DataFrame, *keys: str, called: str) -> DataFrame:
-    """Return the node id of keys that have one; of two, neither is said."""
-    ends = rows.groupBy(*keys).agg(F.min("node_id").alias(called), F.max("node_id").alias("_last"))
-    return ends.where(F.col(called) == F.col("_last")).drop("_last")
-
-
 def _claim() -> Column:
     return F.coalesce("tag_claim", F.lit(""))
 

@@ -133,14 +133,6 @@ def net_of_discounts(rows: DataFrame) -> DataFrame:
     )
 
 
-def is_of_its_month() -> Column:
-    """Say whether a row's day is one of the month that billed it.
-
-    A correction of an earlier month, or a fee that begins later, is no day of this one.
-    """
-    return surely(F.date_format("day", "yyyy-MM") == F.col("billing_period"))
-
-
 def is_discount() -> Column:
     """Say whether a row is a discount written as a line of its own."""
     return surely(F.col("category").endswith(DISCOUNT))

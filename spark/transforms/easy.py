@@ -6,15 +6,16 @@ costs where nothing is lost by it, and at most that where somebody has to look f
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from spark.expressions import made_once, surely
-from spark.schemas import MONEY
+from spark.rows import Found, grouped, summed
 from spark.transforms.attribute import Attribution
 from spark.transforms.classify import UNUSED, is_aws
 from spark.transforms.daily import is_discount
@@ -145,24 +146,17 @@ class EasySaving:
         return self.easy not in SURE
 
 
-def easy_savings(usage: DataFrame) -> list[EasySaving]:
-    """Return what the easy findings of these USAGE rows cost, net and amortised; a handful."""
-    is_kafkas = F.col("attribution") != Attribution.NOBODY.value
-    rows = (
-        usage.where(is_aws())
-        .withColumns({"easy": _finding_of(), "is_kafkas": is_kafkas})
-        .where(F.col("easy").isNotNull())
-        .groupBy("easy", "is_kafkas")
-        .agg(F.sum("net_cost").cast(MONEY).alias("cost"))
-        .where(F.col("cost") > 0)
-        .collect()
-    )
-    saved = [EasySaving(Easy(row.easy), row.is_kafkas, row.cost) for row in rows]
+def easy_savings(grain: Iterable[Found]) -> list[EasySaving]:
+    """Return what the easy findings of these rows cost, net and amortised; a handful."""
+    found = (row for row in grain if row.easy is not None)
+    keyed = grouped(found, lambda row: (row.easy, row.attribution != Attribution.NOBODY.value))
+    costs = ((*key, summed(rows, "net_cost")) for key, rows in keyed.items())
+    saved = [EasySaving(Easy(easy), is_kafkas, cost) for easy, is_kafkas, cost in costs if cost > 0]
     return sorted(saved, key=lambda each: (not each.is_kafkas, -each.saving))
 
 
 @made_once
-def _finding_of() -> Column:
+def finding_of() -> Column:
     """Return which finding a charge is of, if any."""
     is_fee = F.col("category").isin(*UNUSED_FEES)
     found = F.when(is_fee, Easy.UNUSED_COMMITMENT.value)
@@ -172,7 +166,7 @@ def _finding_of() -> Column:
     )
     for rule in RULES:
         found = found.when(is_bought & _matches(rule), rule.easy.value)
-    return found
+    return F.when(is_aws(), found)
 
 
 def _matches(rule: Rule) -> Column:

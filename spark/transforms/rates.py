@@ -6,18 +6,15 @@ bill. A price is an addition, never a condition.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date
 from decimal import Decimal
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-
 from core.cost.price_list import BilledRate, checked_item_of
 from core.cost.pricing import INSTANCE_HOUR, Price, PriceBook, total
-from spark.schemas import MONEY
+from spark.rows import Found, grouped, summed
+from spark.transforms.amortise import is_discount
 from spark.transforms.classify import Component
-from spark.transforms.daily import is_discount
 
 BILL = "the bill itself"
 DISCOUNTED = "the price file, less the discount of this bill's own instances"
@@ -27,25 +24,24 @@ _PLACES = Decimal("1e-9")
 LEAST_COST = Decimal("0.01")
 
 
-def billed_rates(usage: DataFrame) -> list[BilledRate]:
-    """Return the rate of every usage type of a bill; the table is small once it is summed."""
+def billed_rates(usage: Iterable[Found]) -> list[BilledRate]:
+    """Return the rate of every usage type of a bill's USAGE rows."""
     # Marketplace sells under AWS's own usage types; such a line is of no component of ours.
-    is_ours = F.col("component") != Component.OTHER.value
-    return _rates(usage.where((F.col("category") == "Usage") & is_ours), F.sum("billed_cost"))
+    own = (row for row in usage if row.component != Component.OTHER.value)
+    return _rates((row for row in own if row.category == "Usage"), "billed_cost")
 
 
-def of_cluster(usage: DataFrame, cluster: str, book: PriceBook, on: date) -> PriceBook:
-    """Return the prices of one cluster: what its bill charged it, and beside that the book's.
+def cluster_book(usage: Iterable[Found], book: PriceBook, on: date) -> PriceBook:
+    """Return the prices of one cluster: what its USAGE rows charged it, and beside that the book's.
 
     Net and amortised, so that private discounts and commitments are in, discounts written as lines
     of their own too. A type that is not on the bill is priced with the discount that the cluster's
     own types have on it.
     """
-    is_counted = F.col("category").isin(*_USED) | is_discount()
-    own = usage.where((F.col("cluster") == cluster) & is_counted)
+    own = (row for row in usage if row.category in _USED or is_discount(row.category))
     charged = {
         item: Price(item, rate.usd.quantize(_PLACES), BILL, on)
-        for rate in _rates(own, F.sum("net_cost").cast(MONEY))
+        for rate in _rates(own, "net_cost")
         if rate.cost >= LEAST_COST and (item := checked_item_of(rate.usage_type)) is not None
     }
     listed = {item: _less(price, charged, book) for item, price in book.prices.items()}
@@ -70,12 +66,10 @@ def _less(price: Price, charged: Mapping[str, Price], book: PriceBook) -> Price:
     return Price(price.item, (price.usd * share).quantize(_PLACES), DISCOUNTED, price.as_of)
 
 
-def _rates(plain: DataFrame, cost: Column) -> list[BilledRate]:
-    rows = (
-        plain.where(F.col("usage_type").isNotNull())
-        .groupBy("usage_type")
-        .agg(F.sum("quantity").alias("quantity"), cost.alias("cost"))
-        .where("quantity > 0")
-        .collect()
+def _rates(rows: Iterable[Found], cost: str) -> list[BilledRate]:
+    known = grouped((row for row in rows if row.usage_type is not None), lambda r: r.usage_type)
+    rates = (
+        BilledRate(usage_type, summed(own, "quantity"), summed(own, cost))
+        for usage_type, own in known.items()
     )
-    return [BilledRate(row.usage_type, row.quantity, row.cost) for row in rows]
+    return [rate for rate in rates if rate.quantity > 0]

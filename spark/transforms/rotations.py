@@ -7,18 +7,24 @@ time is known to one step of the samples, so `resolution_seconds` goes along.
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 
-from spark.frames import first_of
-from spark.transforms.counters import (
+from spark.rows import Found
+from spark.samples import (
     BYTES_IN,
     LOG_SIZE,
     REPLICATION_IN,
     UNDER_REPLICATED,
+    Increase,
+    Series,
     increases,
+    moment_of,
     of_all_topics,
-    seconds_between,
+    seconds_of,
 )
 
 # Samples that must agree before a broker counts as back: one may lie between two shrinks.
@@ -27,127 +33,110 @@ BEFORE_SECONDS = 900
 AFTER_SECONDS = 1800
 
 
-def measured_rotations(rotations: DataFrame, samples: DataFrame) -> DataFrame:
-    """Return one row per rotation: its columns, and what was measured, null where nothing was."""
-    windows = rotations.withColumns(
-        {
-            "from": _shifted_moment(F.coalesce("opened_at", "closed_at"), -BEFORE_SECONDS),
-            "to": _shifted_moment(F.coalesce("closed_at", "opened_at"), AFTER_SECONDS),
-        }
-    )
-    own = _of_the_broker(windows, samples)
-    restarts = own.transform(_restarts)
-    returns = _returns(restarts, samples)
-    flows = own.join(returns, "incident").transform(_flows)
-    held = _held_bytes(restarts, samples)
-    return (
-        rotations.join(returns, "incident", "left")
-        .join(flows, "incident", "left")
-        .join(held, "incident", "left")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What was measured of a rotation; what was not is None."""
+
+    last_seen_at: datetime | None = None
+    resolution_seconds: float | None = None
+    down_seconds: float | None = None
+    catch_up_seconds: float | None = None
+    append_bytes_per_s: float | None = None
+    moved_bytes: int | None = None
+    held_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Restart:
+    """The interval in which a broker was away: where a counter begins again."""
+
+    last_seen: float
+    returned: float
+    step_seconds: float
+
+
+def measured_rotation(rotation: Found, samples: Iterable[Series]) -> Measured:
+    """Return what the samples say of one rotation of ROTATIONS."""
+    opened, closed = seconds_of(rotation.opened_at), seconds_of(rotation.closed_at)
+    known = [at for at in (opened, closed) if at is not None]
+    first, last = known[0] - BEFORE_SECONDS, known[-1] + AFTER_SECONDS
+    of_cluster = [series for series in samples if series.cluster == rotation.cluster]
+    own = [series for series in of_cluster if series.node_id == rotation.node_id]
+    counted = [
+        (series.name, each)
+        for series in of_all_topics(own, BYTES_IN, REPLICATION_IN)
+        for each in increases(series)
+        if first <= each.at <= last
+    ]
+    restart = _restart([each for name, each in counted if name == REPLICATION_IN], opened)
+    if restart is None:
+        return Measured()
+    in_sync = _in_sync_at(restart, of_cluster, rotation.node_id, last)
+    before = [(name, each) for name, each in counted if each.at <= restart.last_seen]
+    seconds = sum(each.seconds for name, each in before if name == REPLICATION_IN)
+    caught_up = [
+        each.value
+        for name, each in counted
+        if name == REPLICATION_IN and in_sync is not None and restart.last_seen < each.at <= in_sync
+    ]
+    half = restart.step_seconds / 2
+    away = restart.returned - restart.last_seen - restart.step_seconds
+    return Measured(
+        last_seen_at=moment_of(restart.last_seen),
+        resolution_seconds=restart.step_seconds,
+        # The stop lies within a step after the last sample, the start within one before the first:
+        # on average half of each.
+        down_seconds=max(away, 0.0),
+        catch_up_seconds=None if in_sync is None else in_sync - restart.returned + half,
+        append_bytes_per_s=sum(each.value for _, each in before) / seconds if seconds else None,
+        moved_bytes=int(sum(caught_up)) if caught_up else None,
+        held_bytes=_held_bytes(restart, own),
     )
 
 
-def _of_the_broker(windows: DataFrame, samples: DataFrame) -> DataFrame:
-    """Return the increases of a rotated broker's own counters, within its rotation's window."""
-    counted = samples.transform(
-        lambda frame: of_all_topics(frame, BYTES_IN, REPLICATION_IN)
-    ).transform(increases)
-    keys = windows.select("incident", "cluster", "node_id", "opened_at", "from", "to")
-    return counted.join(keys, ["cluster", "node_id"]).where(
-        F.col("at").between(F.col("from"), F.col("to"))
-    )
+def _restart(replication: Sequence[Increase], opened: float | None) -> _Restart | None:
+    """Return the likeliest restart since a rotation began: the longest gap before a new count."""
+    if not replication or opened is None:
+        return None
+    step = statistics.median(each.seconds for each in replication)
+    begun = [each for each in replication if each.began_again and each.at >= opened]
+    if not begun:
+        return None
+    likeliest = max(begun, key=lambda each: (each.seconds, -each.at))
+    return _Restart(likeliest.since, likeliest.at, step)
 
 
-def _restarts(own: DataFrame) -> DataFrame:
-    """Return the interval in which the broker was away: where a counter begins again."""
-    step = F.median("seconds").over(Window.partitionBy("incident"))
-    counted = own.where(F.col("name") == REPLICATION_IN).withColumn("step", step)
-    likeliest = first_of(
-        counted.where(F.col("at") >= F.col("opened_at")),
-        ["incident"],
-        *(F.col("began_again").desc(), F.col("seconds").desc(), "at"),
-    )
-    return likeliest.where("began_again").select(
-        *("incident", "cluster", "node_id", "to"),
-        F.col("since").alias("last_seen_at"),
-        F.col("at").alias("returned_at"),
-        "step",
-    )
-
-
-def _returns(restarts: DataFrame, samples: DataFrame) -> DataFrame:
-    """Add when the broker was back in every ISR, as the leaders of its partitions say."""
-    short = samples.where(F.col("name") == UNDER_REPLICATED).select(
-        "cluster", F.col("node_id").alias("leader"), "at", "value"
-    )
-    others = (
-        short.join(restarts, "cluster")
-        .where((F.col("leader") != F.col("node_id")) & (F.col("at") <= F.col("to")))
-        .groupBy("incident", "last_seen_at", "returned_at", "step", "at")
-        .agg(F.sum("value").alias("short"))
-    )
-    order = Window.partitionBy("incident").orderBy("at")
-    before = F.when(F.col("at") <= F.col("last_seen_at"), F.col("short"))
+def _in_sync_at(
+    restart: _Restart, of_cluster: Iterable[Series], node_id: int, last: float
+) -> float | None:
+    """Return when the broker was back in every ISR, as the leaders of its partitions say."""
+    short: dict[float, float] = defaultdict(float)
+    for series in of_cluster:
+        if series.name == UNDER_REPLICATED and series.node_id not in (None, node_id):
+            for at, value in series.points:
+                if at <= last:
+                    short[at] += value
+    moments = sorted(short)
     # What was short before the rotation is somebody else's.
-    usual = F.coalesce(F.last(before, ignorenulls=True).over(order), F.lit(0))
-    next_ones = Window.partitionBy("incident").orderBy("at").rowsBetween(0, AGREEING - 1)
-    agreed = (F.max("short").over(next_ones) <= F.col("usual")) & (
-        F.count("short").over(next_ones) == AGREEING
-    )
-    well = others.withColumn("usual", usual).withColumn("well", agreed)
-    back = (
-        well.where(F.col("well") & (F.col("at") >= F.col("returned_at")))
-        .groupBy("incident")
-        .agg(F.min("at").alias("in_sync_at"))
-    )
-    away = seconds_between(F.col("last_seen_at"), F.col("returned_at")) - F.col("step")
-    return (
-        restarts.join(back, "incident", "left")
-        .withColumns(
-            {
-                # The stop lies within a step after the last sample, the start within one before the
-                # first: on average half of each.
-                "down_seconds": F.greatest(away, F.lit(0.0)),
-                "catch_up_seconds": seconds_between(F.col("returned_at"), F.col("in_sync_at"))
-                + F.col("step") / 2,
-                "resolution_seconds": F.col("step"),
-            }
-        )
-        .drop("cluster", "node_id", "to", "step")
-    )
+    before = [short[at] for at in moments if at <= restart.last_seen]
+    usual = before[-1] if before else 0.0
+    for place, at in enumerate(moments):
+        next_ones = moments[place : place + AGREEING]
+        agreed = len(next_ones) == AGREEING and all(short[each] <= usual for each in next_ones)
+        if at >= restart.returned and agreed:
+            return at
+    return None
 
 
-def _flows(own: DataFrame) -> DataFrame:
-    """Sum what came in before the stop, and what replication brought until all was in sync."""
-    is_before = F.col("at") <= F.col("last_seen_at")
-    is_replication = F.col("name") == REPLICATION_IN
-    is_catch_up = (
-        is_replication
-        & (F.col("at") > F.col("last_seen_at"))
-        & (F.col("at") <= F.col("in_sync_at"))
-    )
-    return own.groupBy("incident").agg(
-        (
-            F.sum(F.when(is_before, F.col("increase")))
-            / F.sum(F.when(is_before & is_replication, F.col("seconds")))
-        ).alias("append_bytes_per_s"),
-        F.sum(F.when(is_catch_up, F.col("increase"))).cast("long").alias("moved_bytes"),
-    )
-
-
-def _held_bytes(restarts: DataFrame, samples: DataFrame) -> DataFrame:
+def _held_bytes(restart: _Restart, own: Iterable[Series]) -> int | None:
     """Return what the broker held when it was last seen."""
-    sizes = samples.where(F.col("name") == LOG_SIZE).select(
-        "cluster", "node_id", "at", "series", "value"
-    )
-    seen = restarts.select("incident", "cluster", "node_id", "last_seen_at")
-    since = _shifted_moment(F.col("last_seen_at"), -BEFORE_SECONDS)
-    near = sizes.join(seen, ["cluster", "node_id"]).where(
-        F.col("at").between(since, F.col("last_seen_at"))
-    )
-    latest = first_of(near, ["incident", "series"], F.col("at").desc())
-    return latest.groupBy("incident").agg(F.sum("value").cast("long").alias("held_bytes"))
-
-
-def _shifted_moment(moment: Column, seconds: int) -> Column:
-    return F.timestamp_micros(F.unix_micros(moment) + F.lit(seconds * 1_000_000))
+    held = []
+    for series in own:
+        near = [
+            value
+            for at, value in series.points
+            if restart.last_seen - BEFORE_SECONDS <= at <= restart.last_seen
+        ]
+        if series.name == LOG_SIZE and near:
+            held.append(near[-1])
+    return int(sum(held)) if held else None

@@ -2,43 +2,58 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
 
-from spark.schemas import TRAFFIC, require_schema
-from spark.transforms.counters import BYTES_IN, BYTES_OUT, REPLICATION_IN, increases, of_all_topics
+from spark.samples import (
+    BYTES_IN,
+    BYTES_OUT,
+    REPLICATION_IN,
+    Series,
+    day_of,
+    increases,
+    of_all_topics,
+)
 
-# Of rack_aware_consumers.
-RACK_AWARE, POSSIBLE, NOT_RACK_AWARE = "true", "possible", "false"
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What a cluster's brokers took in and gave out on a day."""
+
+    produced_bytes: int  # sum of BytesInPerSec over brokers: excludes replication
+    replicated_bytes: int  # sum of ReplicationBytesInPerSec over brokers
+    consumed_bytes: int  # sum of BytesOutPerSec over brokers: excludes replication
+    zones: int
+    # Whether brokers let consumers read from their own zone; each consumer decides. None where that
+    # is not known.
+    follower_fetching: bool | None = None
 
 
-def traffic(samples: DataFrame, zones: int, *, follower_fetching: bool | None = None) -> DataFrame:
-    """Turn SAMPLES into TRAFFIC; what fell between two days counts on the later.
+# By day and cluster.
+DailyTraffic = Mapping[tuple[date, str], Traffic]
+
+
+def traffic(
+    samples: Iterable[Series], zones: int, *, follower_fetching: bool | None = None
+) -> dict[tuple[date, str], Traffic]:
+    """Return the traffic of each day; what fell between two days counts on the later.
 
     No counter of a broker tells bytes it served as a follower from those it served as a leader,
     and consumers alone know which replica they prefer: what the brokers allow is all there is.
     """
-    allowed = {True: POSSIBLE, False: NOT_RACK_AWARE, None: None}[follower_fetching]
-    counted = samples.transform(
-        lambda frame: of_all_topics(frame, BYTES_IN, BYTES_OUT, REPLICATION_IN)
-    ).transform(increases)
-    found = (
-        counted.groupBy(F.to_date("at").alias("day"), "cluster")
-        .agg(
-            _sum_of(BYTES_IN).alias("produced_bytes"),
-            _sum_of(REPLICATION_IN).alias("replicated_bytes"),
-            _sum_of(BYTES_OUT).alias("consumed_bytes"),
+    sums: dict[tuple[date, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for series in of_all_topics(samples, BYTES_IN, BYTES_OUT, REPLICATION_IN):
+        for each in increases(series):
+            sums[day_of(each.at), series.cluster or ""][series.name] += each.value
+    return {
+        key: Traffic(
+            int(counted[BYTES_IN]),
+            int(counted[REPLICATION_IN]),
+            int(counted[BYTES_OUT]),
+            zones,
+            follower_fetching,
         )
-        .withColumns(
-            {
-                "zones": F.lit(zones),
-                "rack_aware_consumers": F.lit(allowed).cast("string"),
-            }
-        )
-    )
-    return require_schema(found, TRAFFIC, "The traffic of the brokers")
-
-
-def _sum_of(name: str) -> Column:
-    counted = F.sum(F.when(F.col("name") == name, F.col("increase")))
-    return F.coalesce(counted, F.lit(0)).cast("long")
+        for key, counted in sums.items()
+    }

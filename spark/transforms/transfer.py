@@ -12,24 +12,24 @@ billed; what no flow explains stays visible.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Iterator
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 from enum import StrEnum
-from functools import reduce
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-
-from spark.expressions import surely
-from spark.schemas import MONEY, TRANSFER, require_schema
-from spark.transforms.classify import Component
-from spark.transforms.traffic import NOT_RACK_AWARE, POSSIBLE, RACK_AWARE
+from core.cost.pricing import total
+from spark.rows import NOTHING, Found, grouped, row_type, summed
+from spark.schemas import TRANSFER
+from spark.transforms.traffic import DailyTraffic, Traffic
 
 # AWS writes GB and bills GiB.
 BYTES_PER_GB = 1 << 30
 COSTS = ("billed_cost", "amortised_cost", "net_cost")
-KEYS = ("billing_period", "day", "cluster", "flow", "currency")
-# Wide enough for a cluster's money on a day and for a share of it, in one multiplication.
-_COST, _SHARE = "decimal(24,12)", "decimal(13,12)"
+# Of a share, and of the money that it is a share of.
+_SHARE_PLACES, _COST_PLACES = Decimal("1e-12"), Decimal("1e-12")
+_MONEY_PLACES = Decimal("1e-18")
+_DIGITS = 60
+_Row = row_type(TRANSFER)
 
 
 class Flow(StrEnum):
@@ -54,143 +54,86 @@ class Certainty(StrEnum):
     AT_MOST = "at most"
 
 
-_COMPONENTS = (Component.INTER_AZ, Component.LOAD_BALANCER, Component.PRIVATELINK)
 MEASURED = (Flow.PRODUCE, Flow.REPLICATE, Flow.CONSUME)
 
 
-def transfer_costs(usage: DataFrame) -> DataFrame:
-    """Return what transfer cost, from USAGE: KEYS, `billed_bytes` and the costs.
-
-    Bytes between zones are of one flow that is not known.
-    """
-    chosen = usage.where(F.col("component").isin(*(c.value for c in _COMPONENTS)))
-    is_bytes = surely(F.col("unit").rlike("^Gi?B$"))
-    size = F.when(is_bytes, F.col("quantity")).otherwise(F.lit(0)).cast("decimal(38,12)")
-    rows = chosen.withColumns({"flow": _billed_flow(), "_gb": size})
-    size_bytes = F.round(F.sum("_gb").cast("decimal(27,12)") * F.lit(BYTES_PER_GB)).cast("long")
-    return rows.groupBy(*KEYS).agg(
-        F.coalesce(size_bytes, F.lit(0)).alias("billed_bytes"),
-        *(F.sum(cost).cast(MONEY).alias(cost) for cost in COSTS),
-    )
-
-
-def by_flow(transfers: DataFrame, traffic: DataFrame) -> DataFrame:
-    """Share what crossing zones cost among flows, by TRAFFIC: the TRANSFER table.
+def transfer_rows(grain: Iterable[Found], traffic: DailyTraffic) -> list[Found]:
+    """Return the TRANSFER table: what transfer cost, shared out among flows by counters.
 
     A cluster and day without counters keeps one row, whose flow is not known. What the rows of a
     cluster and day hold adds up to what was billed.
     """
-    crossing = F.col("flow") == Flow.UNEXPLAINED.value
-    sizes = (c.alias(n) for n, c in _crossing().items())
-    known = traffic.select("day", "cluster", "rack_aware_consumers", *sizes)
-    joined = (
-        transfers.where(crossing)
-        .join(known, ["day", "cluster"], "left")
-        .withColumn("_consume", _consumed_bytes())
-    )
-    shared = joined.select("*", F.inline(_parts()).alias(*_PART))
-    is_rest = F.col("_flow") == Flow.UNEXPLAINED.value
-    wanted = shared.where((F.col("_share") > 0) | (is_rest & _is_worth_a_row()))
-    rows = wanted.select(
-        *("billing_period", "day", "cluster"),
-        F.col("_flow").alias("flow"),
-        F.when(is_rest, Certainty.BILLED.value)
-        .when(_is_at_most(), Certainty.AT_MOST.value)
-        .otherwise(Certainty.SHARED.value)
-        .alias("certainty"),
-        "currency",
-        *(F.col(f"_{name}").alias(name) for name in ("billed_bytes", *COSTS)),
-        F.when(F.col("_flow") == Flow.CONSUME.value, F.col("_billed_cost"))
-        .otherwise(F.lit(0))
-        .cast(MONEY)
-        .alias("rack_aware_saving"),
-    )
-    others = transfers.where(~crossing).withColumns(
-        {"certainty": F.lit(Certainty.BILLED.value), "rack_aware_saving": F.lit(0).cast(MONEY)}
-    )
-    table = rows.unionByName(others.select(*rows.columns))
-    return require_schema(table, TRANSFER, "The transfer table")
+    moved = (row for row in grain if row.flow is not None)
+    keys = ("billing_period", "day", "cluster", "flow", "currency")
+    found: list[Found] = []
+    for key, rows in grouped(moved, lambda row: tuple(getattr(row, name) for name in keys)).items():
+        period, day, cluster, flow, currency = key
+        gigabytes = summed(rows, "gigabytes")
+        with localcontext(prec=_DIGITS):
+            size = int((gigabytes * BYTES_PER_GB).to_integral_value(ROUND_HALF_UP))
+        costs = [summed(rows, name) for name in COSTS]
+        known = traffic.get((day, cluster)) if flow == Flow.UNEXPLAINED.value else None
+        if known is None:
+            parts = iter([(Flow(flow), Certainty.BILLED, size, costs)])
+        else:
+            parts = _shared_out(known, size, costs)
+        for of_flow, certainty, part_bytes, part in parts:
+            saving = part[0] if of_flow is Flow.CONSUME else NOTHING
+            found.append(
+                _Row(
+                    period,
+                    day,
+                    cluster,
+                    of_flow.value,
+                    certainty.value,
+                    currency,
+                    part_bytes,
+                    *part,
+                    saving,
+                )
+            )
+    return found
 
 
-def _consumed_bytes() -> Column:
-    """Return the bytes of consumers: where they may stay in their zone, what the bill leaves."""
-    left = F.col("billed_bytes") - F.col("_produce") - F.col("_replicate")
-    within = F.least(F.col("_consume"), F.greatest(left, F.lit(0.0)))
-    is_open = F.col("rack_aware_consumers") == POSSIBLE
-    return F.when(is_open, within).otherwise(F.col("_consume"))
-
-
-def _is_at_most() -> Column:
-    not_allowed = surely(F.col("rack_aware_consumers") == NOT_RACK_AWARE)
-    return (F.col("_flow") == Flow.CONSUME.value) & ~not_allowed
-
-
-def _billed_flow() -> Column:
-    """Return the flow that a line's own meter says."""
-    is_peering = F.col("usage_type").startswith("VpcPeering") | F.col("operation").startswith(
-        "VPCPeering"
-    )
-    is_of_a_load_balancer = F.col("resource_id").contains(":loadbalancer/") | F.col(
-        "operation"
-    ).startswith("LoadBalancing")
-    component = F.col("component")
-    return (
-        F.when(component == Component.LOAD_BALANCER.value, F.lit(Flow.LOAD_BALANCER.value))
-        .when(component == Component.PRIVATELINK.value, F.lit(Flow.PRIVATELINK.value))
-        .when(is_peering, F.lit(Flow.PEERING.value))
-        .when(is_of_a_load_balancer, F.lit(Flow.LOAD_BALANCER_ZONES.value))
-        .otherwise(F.lit(Flow.UNEXPLAINED.value))
-    )
-
-
-def _crossing() -> dict[str, Column]:
-    """Return, by flow, the bytes that counters say were billed for crossing zones."""
-    remote = F.when(F.col("zones") > 1, (F.col("zones") - 1) / F.col("zones")).otherwise(F.lit(0.0))
-    in_own_zone = surely(F.col("rack_aware_consumers") == RACK_AWARE)
-    both_sides = F.when(F.col("zones") > 1, F.lit(2.0)).otherwise(F.lit(0.0))
-    return {
-        "_produce": F.col("produced_bytes") * remote,
-        "_replicate": F.col("replicated_bytes") * both_sides,
-        "_consume": F.when(in_own_zone, F.lit(0.0)).otherwise(F.col("consumed_bytes") * remote),
-    }
-
-
-_PART = ("_flow", "_share", "_billed_bytes", *(f"_{cost}" for cost in COSTS))
-
-
-def _parts() -> Column:
-    """Return a day's crossing money as one struct per flow, the rest last."""
-    sizes = {flow: F.coalesce(F.col(f"_{flow.value}"), F.lit(0.0)) for flow in MEASURED}
-    counted = reduce(lambda left, right: left + right, sizes.values())
+def _shared_out(
+    known: Traffic, size: int, costs: list[Decimal]
+) -> Iterator[tuple[Flow, Certainty, int, list[Decimal]]]:
+    """Yield what each flow has of a day's crossing bytes and money, and last what is left."""
+    crossed = _crossing_bytes(known, size)
     # Counters may see more than was billed (a scrape too many): then the bill is all there is.
-    whole = F.greatest(counted, F.col("billed_bytes").cast("double"))
-    shares = {
-        flow: F.when(whole > 0, size / whole).otherwise(F.lit(0.0)) for flow, size in sizes.items()
-    }
-    parts = {flow: _part(share) for flow, share in shares.items()}
-    rest = {
-        name: reduce(lambda left, part: left - part[name], parts.values(), F.col(name))
-        for name in ("billed_bytes", *COSTS)
-    }
-    rows = [_row(flow, shares[flow], parts[flow]) for flow in MEASURED]
-    return F.array(*rows, _row(Flow.UNEXPLAINED, F.lit(0.0), rest))
+    whole = max(sum(crossed.values()), float(size))
+    left_bytes, left = size, costs
+    for flow in MEASURED:
+        share = crossed[flow] / whole if whole > 0 else 0.0
+        if share <= 0:
+            continue
+        part_bytes = math.floor(size * share)
+        part = [_part(cost, share) for cost in costs]
+        left_bytes -= part_bytes
+        left = [total((rest, -taken)) for rest, taken in zip(left, part, strict=True)]
+        is_open = flow is Flow.CONSUME and known.follower_fetching is not False
+        yield flow, Certainty.AT_MOST if is_open else Certainty.SHARED, part_bytes, part
+    if left_bytes or left[0]:
+        yield Flow.UNEXPLAINED, Certainty.BILLED, left_bytes, left
 
 
-def _part(share: Column) -> dict[str, Column]:
-    size = F.floor(F.col("billed_bytes") * share).cast("long")
-    costs = {cost: F.col(cost).cast(_COST) * share.cast(_SHARE) for cost in COSTS}
-    return {"billed_bytes": size, **{cost: part.cast(MONEY) for cost, part in costs.items()}}
+def _crossing_bytes(known: Traffic, billed_bytes: int) -> dict[Flow, float]:
+    """Return, by flow, the bytes that counters say were billed for crossing zones.
+
+    Those of consumers, where they may stay in their zone, are no more than the bill leaves.
+    """
+    remote = (known.zones - 1) / known.zones if known.zones > 1 else 0.0
+    produced = known.produced_bytes * remote
+    replicated = known.replicated_bytes * (2.0 if known.zones > 1 else 0.0)
+    consumed = known.consumed_bytes * remote
+    if known.follower_fetching:
+        consumed = min(consumed, max(billed_bytes - produced - replicated, 0.0))
+    return {Flow.PRODUCE: produced, Flow.REPLICATE: replicated, Flow.CONSUME: consumed}
 
 
-def _row(flow: Flow, share: Column, amounts: Mapping[str, Column]) -> Column:
-    return F.struct(
-        F.lit(flow.value).alias("_flow"),
-        share.alias("_share"),
-        amounts["billed_bytes"].cast("long").alias("_billed_bytes"),
-        *(amounts[cost].cast(MONEY).alias(f"_{cost}") for cost in COSTS),
-    )
-
-
-def _is_worth_a_row() -> Column:
-    """Say whether anything is left over, or there was nothing to share it by."""
-    return (F.col("_billed_bytes") != 0) | (F.col("_billed_cost") != 0) | F.col("_produce").isNull()
+def _part(cost: Decimal, share: float) -> Decimal:
+    with localcontext(prec=_DIGITS):
+        part = cost.quantize(_COST_PLACES, ROUND_HALF_UP) * Decimal(share).quantize(
+            _SHARE_PLACES, ROUND_HALF_UP
+        )
+        return part.quantize(_MONEY_PLACES, ROUND_HALF_UP)

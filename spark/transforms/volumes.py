@@ -7,15 +7,22 @@ day a volume is billed for a part; quantities of performance are what is above g
 
 from __future__ import annotations
 
+import math
+import re
+import statistics
+from calendar import monthrange
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from decimal import Decimal
 from enum import StrEnum
-
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
+from typing import Any
 
 from core.cost.pricing import GP3_INCLUDED_IOPS, GP3_INCLUDED_MIB_PER_S
 from core.volumes.speed import LEAST_SECONDS
-from spark.transforms.classify import Component
-from spark.transforms.counters import (
+from spark.rows import Found, grouped, largest, summed
+from spark.samples import (
     BYTES_IN,
     INSTANCE_EXCEEDED,
     REPLICATION_IN,
@@ -23,14 +30,18 @@ from spark.transforms.counters import (
     VOLUME_EXCEEDED,
     VOLUME_OPS,
     VOLUME_USED,
+    Series,
+    day_of,
     increases,
     of_all_topics,
 )
+from spark.transforms.classify import Component
 
 # Days looked at for a size; three of them hold a whole one.
 LAST_DAYS = 3
 SNAPSHOT = "snapshot"
 P999 = 0.999
+_HOUR_SECONDS = 3600
 
 
 class Finding(StrEnum):
@@ -49,157 +60,237 @@ class Finding(StrEnum):
 
 
 # EBS:VolumeUsage.gp2; io1 is `piops`, and magnetic has no ending.
-_STORAGE = r"^EBS:VolumeUsage(?:\.(\w+))?$"
-_IOPS = r"^EBS:VolumeP-IOPS"
-_THROUGHPUT = r"^EBS:VolumeP-Throughput"
-_SNAPSHOT = r"^EBS:SnapshotUsage"
+_STORAGE = re.compile(r"^EBS:VolumeUsage(?:\.(\w+))?$")
+_IOPS = re.compile(r"^EBS:VolumeP-IOPS")
+_THROUGHPUT = re.compile(r"^EBS:VolumeP-Throughput")
+_SNAPSHOT = re.compile(r"^EBS:SnapshotUsage")
+_BY_COMPONENT = {
+    Component.GP3_STORAGE.value: "storage",
+    Component.GP3_IOPS.value: "iops",
+    Component.GP3_THROUGHPUT.value: "throughput",
+}
 
 
-def billed_volumes(usage: DataFrame) -> DataFrame:
-    """Return one row per volume and snapshot of a bill, with what it is and what it costs."""
-    meters = usage.where(F.col("resource_id").isNotNull()).withColumns(
-        {
-            "kind": _kind(),
-            "is_storage": _is(_STORAGE, Component.GP3_STORAGE) | _usage().rlike(_SNAPSHOT),
-            "is_iops": _is(_IOPS, Component.GP3_IOPS),
-            "is_throughput": _is(_THROUGHPUT, Component.GP3_THROUGHPUT),
-        }
-    )
-    relevant = meters.where("is_storage or is_iops or is_throughput")
-    per_day = relevant.groupBy("resource_id", "day", "billing_period").agg(
-        F.max(F.when(F.col("is_storage"), F.col("kind"))).alias("kind"),
-        *(F.max(name).alias(name) for name in ("cluster", "owner", "node_id", "zone")),
-        *(_quantity(name).alias(name) for name in ("storage", "iops", "throughput")),
-        F.sum(F.when(F.col("is_storage"), F.col("billed_cost"))).alias("storage_cost"),
-        F.sum(F.when(F.col("is_iops"), F.col("billed_cost"))).alias("iops_cost"),
-        F.sum("billed_cost").alias("cost"),
-    )
-    latest = Window.partitionBy("resource_id").orderBy(F.col("day").desc())
-    recent = F.row_number().over(latest) <= LAST_DAYS
-    numbered = per_day.withColumn("recent", recent)
-    return (
-        numbered.groupBy("resource_id")
-        .agg(
-            F.max("billing_period").alias("billing_period"),
-            *(F.max(name).alias(name) for name in ("kind", "cluster", "owner", "node_id", "zone")),
-            F.count_distinct("day").alias("days"),
-            F.max("day").alias("last_day"),
-            _provisioned_figure("storage").alias("size_gib"),
-            _provisioned_figure("iops").alias("billed_iops"),
-            _provisioned_figure("throughput").alias("billed_gib_per_s"),
-            _price("storage").alias("gib_month_price"),
-            _price("iops").alias("iops_month_price"),
-            F.sum("cost").alias("billed_cost"),
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Volume:
+    """One volume or snapshot of a bill: what it is, what it costs, and what was measured of it.
+
+    What was not measured is None.
+    """
+
+    billing_period: str
+    resource_id: str
+    kind: str
+    cluster: str | None
+    owner: str | None
+    node_id: int | None
+    zone: str | None
+    days: int
+    last_day: date
+    size_gib: float | None
+    billed_iops: float | None
+    billed_gib_per_s: float | None
+    gib_month_price: float | None
+    iops_month_price: float | None
+    billed_cost: Decimal
+    # Of its node: what the claims hold, how fast that grows, and what the node takes in.
+    used_bytes: int | None = None
+    growth_bytes_per_day: float | None = None
+    append_bytes_per_s: float | None = None
+    # The 99.9th percentile of its rates, and its worst hour beyond a limit.
+    iops_p999: float | None = None
+    throughput_p999_bytes_per_s: float | None = None
+    volume_exceeded_share: float | None = None
+    instance_exceeded_share: float | None = None
+
+
+def meter_of(usage_type: str | None, component: str) -> tuple[str | None, str | None]:
+    """Return which part of a volume a charge is for, and of storage the volume's type.
+
+    FOCUS, which may name no usage type, says gp3 by the component.
+    """
+    if usage_type is None:
+        part = _BY_COMPONENT.get(component)
+        return part, "gp3" if part == "storage" else None
+    if _SNAPSHOT.search(usage_type):
+        return "storage", SNAPSHOT
+    if found := _STORAGE.search(usage_type):
+        return "storage", "io1" if found[1] == "piops" else found[1] or "standard"
+    if _IOPS.search(usage_type):
+        return "iops", None
+    return ("throughput" if _THROUGHPUT.search(usage_type) else None), None
+
+
+def billed_volumes(usage: Iterable[Found]) -> list[Volume]:
+    """Return the volumes and snapshots of USAGE rows."""
+    known = [
+        (row, *meter_of(row.usage_type, row.component))
+        for row in usage
+        if row.resource_id is not None
+    ]
+    of_resource = grouped((each for each in known if each[1]), lambda each: each[0].resource_id)
+    found = (_billed_volume(resource, rows) for resource, rows in of_resource.items())
+    return sorted((each for each in found if each is not None), key=lambda v: v.resource_id)
+
+
+def _billed_volume(
+    resource_id: str, charges: Sequence[tuple[Found, str | None, str | None]]
+) -> Volume | None:
+    kind = largest(kind for _, _, kind in charges)
+    rows = [row for row, _, _ in charges]
+    days = {row.day for row in rows if row.day is not None}
+    if kind is None or not days:
+        return None
+    recent = sorted(days, reverse=True)[:LAST_DAYS]
+
+    def provisioned(part: str) -> float | None:
+        """Return what was so on the fullest of the last days; a day is 1/28 to 1/31 month."""
+        of_days = (
+            float(summed(own, "quantity")) * monthrange(day.year, day.month)[1]
+            for day in recent
+            if (own := [row for row, of, _ in charges if of == part and row.day == day])
         )
-        .where(F.col("kind").isNotNull())
+        return max(of_days, default=None)
+
+    def price(part: str) -> float | None:
+        own = [row for row, of, _ in charges if of == part]
+        quantity = float(summed(own, "quantity"))
+        return float(summed(own, "billed_cost")) / quantity if quantity else None
+
+    return Volume(
+        billing_period=max(row.billing_period for row in rows),
+        resource_id=resource_id,
+        kind=kind,
+        cluster=largest(row.cluster for row in rows),
+        owner=largest(row.owner for row in rows),
+        node_id=largest(row.node_id for row in rows),
+        zone=largest(row.zone for row in rows),
+        days=len(days),
+        last_day=max(days),
+        size_gib=provisioned("storage"),
+        billed_iops=provisioned("iops"),
+        billed_gib_per_s=provisioned("throughput"),
+        gib_month_price=price("storage"),
+        iops_month_price=price("iops"),
+        billed_cost=summed(rows, "billed_cost"),
     )
 
 
-def _price(name: str) -> Column:
-    return F.try_divide(F.sum(f"{name}_cost"), F.sum(name)).cast("double")
-
-
-def _usage() -> Column:
-    return F.coalesce("usage_type", F.lit(""))
-
-
-def _is(pattern: str, component: Component) -> Column:
-    return _usage().rlike(pattern) | (
-        F.col("usage_type").isNull() & (F.col("component") == component.value)
-    )
-
-
-def _kind() -> Column:
-    """Return the volume's type: of a usage type its ending; FOCUS says gp3 by the component."""
-    ending = F.regexp_extract(_usage(), _STORAGE, 1)
-    return (
-        F.when(_usage().rlike(_SNAPSHOT), SNAPSHOT)
-        .when(ending == "piops", "io1")
-        .when(_usage().rlike(_STORAGE), F.when(ending == "", "standard").otherwise(ending))
-        .when(F.col("component") == Component.GP3_STORAGE.value, "gp3")
-    )
-
-
-def _quantity(name: str) -> Column:
-    return F.sum(F.when(F.col(f"is_{name}"), F.col("quantity"))).cast("double")
-
-
-def _provisioned_figure(name: str) -> Column:
-    """Return what was provisioned on the fullest of the last days; a day is 1/28 to 1/31 month."""
-    of_day = F.col(name) * F.dayofmonth(F.last_day("day"))
-    return F.max(F.when(F.col("recent"), of_day))
-
-
-def used_by_node(samples: DataFrame) -> DataFrame:
-    """Return what each Kafka node's claims hold, how fast that grows, and what it takes in."""
-    fill = samples.where(F.col("name") == VOLUME_USED)
-    daily = fill.groupBy("pool", "node_id", F.to_date("at").alias("day"), "claim").agg(
-        F.max_by("value", "at").alias("value"), F.max("at").alias("at")
-    )
-    of_node = daily.groupBy("pool", "node_id", "day").agg(
-        F.sum("value").alias("value"), F.count_distinct("claim").alias("claims")
-    )
-    day_number = F.unix_date("day")
-    used = of_node.groupBy("pool", "node_id").agg(
-        F.max_by("value", "day").cast("long").alias("used_bytes"),
-        F.coalesce(F.regr_slope("value", day_number), F.lit(0.0)).alias("growth_bytes_per_day"),
-        F.max("day").alias("seen_on"),
-    )
-    appended = (
-        samples.transform(lambda frame: of_all_topics(frame, BYTES_IN, REPLICATION_IN))
-        .transform(increases)
-        .groupBy("node_id", F.to_date("at").alias("day"))
-        .agg(
-            (
-                F.sum("increase") / F.sum(F.when(F.col("name") == REPLICATION_IN, F.col("seconds")))
-            ).alias("rate")
+def with_measures(volumes: Iterable[Volume], samples: Sequence[Series]) -> list[Volume]:
+    """Return volumes with what was measured of each, and of its node's claims."""
+    used, loads = used_by_node(samples), load_by_volume(samples)
+    return [
+        replace(
+            volume,
+            **(used.get((volume.owner, volume.node_id), {}) if volume.node_id is not None else {}),
+            **loads.get(volume.resource_id, {}),
         )
-        .groupBy("node_id")
-        .agg(F.max("rate").alias("append_bytes_per_s"))
-    )
-    return used.join(appended, "node_id", "left").withColumnRenamed("pool", "owner")
+        for volume in volumes
+    ]
 
 
-def load_by_volume(samples: DataFrame) -> DataFrame:
-    """Return the 99.9th percentile of each volume's rates, and its worst hour beyond a limit."""
-    counted = samples.where(
-        F.col("volume_id").isNotNull()
-        & F.col("name").isin(*VOLUME_OPS, *VOLUME_BYTES, *VOLUME_EXCEEDED, *INSTANCE_EXCEEDED)
-    ).transform(increases)
-    rate = F.col("increase") / F.col("seconds")
-    at_once = counted.groupBy("volume_id", "at").agg(
-        F.sum(F.when(F.col("name").isin(*VOLUME_OPS), rate)).alias("iops"),
-        F.sum(F.when(F.col("name").isin(*VOLUME_BYTES), rate)).alias("bytes_per_s"),
-        F.max("seconds").alias("seconds"),
-        _exceeded_share(VOLUME_EXCEEDED, rate).alias("volume_exceeded"),
-        _exceeded_share(INSTANCE_EXCEEDED, rate).alias("instance_exceeded"),
-    )
-    rates = at_once.groupBy(F.col("volume_id").alias("resource_id")).agg(
-        F.percentile("iops", P999).alias("iops_p999"),
-        F.percentile("bytes_per_s", P999).alias("throughput_p999_bytes_per_s"),
-    )
-    hours = at_once.groupBy("volume_id", F.date_trunc("hour", "at").alias("hour")).agg(
-        _share_of_hour("volume_exceeded"), _share_of_hour("instance_exceeded")
-    )
-    worst = hours.groupBy(F.col("volume_id").alias("resource_id")).agg(
-        F.max("volume_exceeded").alias("volume_exceeded_share"),
-        F.max("instance_exceeded").alias("instance_exceeded_share"),
-    )
-    return rates.join(worst, "resource_id")
+def used_by_node(samples: Sequence[Series]) -> dict[tuple[str | None, int | None], dict[str, Any]]:
+    """Return what the claims of each Kafka node hold, by its pool and id, as fields of Volume."""
+    appended = _append_rates(samples)
+    claims = [series for series in samples if series.name == VOLUME_USED]
+    found = {}
+    for (pool, node_id), own in grouped(claims, lambda s: (s.pool, s.node_id)).items():
+        # The last sample of each claim on a day, added up over the node's claims.
+        days: dict[date, float] = defaultdict(float)
+        for claim in grouped(own, lambda s: s.claim).values():
+            last: dict[date, tuple[float, float]] = {}
+            for series in claim:
+                for point in series.points:
+                    last[day_of(point[0])] = max(last.get(day_of(point[0]), point), point)
+            for day, (_, value) in last.items():
+                days[day] += value
+        if days:
+            found[pool, node_id] = {
+                "used_bytes": int(days[max(days)]),
+                "growth_bytes_per_day": _slope(days),
+                "append_bytes_per_s": appended.get(node_id),
+            }
+    return found
 
 
-def _exceeded_share(names: tuple[str, str], rate: Column) -> Column:
-    """Return the share of a moment in which either limit was exceeded; both must be measured."""
-    of_each = [F.max(F.when(F.col("name") == name, rate)) for name in names]
-    both = of_each[0].isNotNull() & of_each[1].isNotNull()
-    return F.when(both, F.least(F.greatest(*of_each), F.lit(1.0)))
+def _slope(days: Mapping[date, float]) -> float:
+    """Return what a value grows by a day; of a single day nothing is known, which is 0."""
+    if len(days) < 2:
+        return 0.0
+    places = [float(day.toordinal()) for day in days]
+    return statistics.linear_regression(places, list(days.values())).slope
 
 
-def _share_of_hour(name: str) -> Column:
-    """Return the share of an hour's measured time; a few minutes are not a whole one."""
-    measured = F.sum(F.when(F.col(name).isNotNull(), F.col("seconds")))
-    exceeded = F.sum(F.col(name) * F.col("seconds"))
-    return (exceeded / F.greatest(measured, F.lit(LEAST_SECONDS))).alias(name)
+def _append_rates(samples: Iterable[Series]) -> dict[int | None, float]:
+    """Return what each node took in, of its clients and of leaders, on its busiest day."""
+    taken: dict[tuple[int | None, date], float] = defaultdict(float)
+    seconds: dict[tuple[int | None, date], float] = defaultdict(float)
+    for series in of_all_topics(samples, BYTES_IN, REPLICATION_IN):
+        for each in increases(series):
+            key = (series.node_id, day_of(each.at))
+            taken[key] += each.value
+            seconds[key] += each.seconds if series.name == REPLICATION_IN else 0.0
+    rates: dict[int | None, float] = {}
+    for (node_id, day), bytes_in in taken.items():
+        if known := seconds[node_id, day]:
+            rates[node_id] = max(rates.get(node_id, 0.0), bytes_in / known)
+    return rates
+
+
+def load_by_volume(samples: Iterable[Series]) -> dict[str, dict[str, Any]]:
+    """Return what was measured of each volume's load, as fields of Volume."""
+    counted = (*VOLUME_OPS, *VOLUME_BYTES, *VOLUME_EXCEEDED, *INSTANCE_EXCEEDED)
+    own = [s for s in samples if s.volume_id is not None and s.name in counted]
+    return {
+        volume_id: _load(series)
+        for volume_id, series in grouped(own, lambda s: s.volume_id or "").items()
+    }
+
+
+def _load(own: Iterable[Series]) -> dict[str, float | None]:
+    rates: dict[str, dict[float, float]] = defaultdict(lambda: defaultdict(float))
+    seconds: dict[float, float] = {}
+    for series in own:
+        for each in increases(series):
+            rates[series.name][each.at] += each.value / each.seconds
+            seconds[each.at] = max(seconds.get(each.at, 0.0), each.seconds)
+    return {
+        "iops_p999": _percentile(_added(rates, VOLUME_OPS), P999),
+        "throughput_p999_bytes_per_s": _percentile(_added(rates, VOLUME_BYTES), P999),
+        "volume_exceeded_share": _worst_hour(rates, VOLUME_EXCEEDED, seconds),
+        "instance_exceeded_share": _worst_hour(rates, INSTANCE_EXCEEDED, seconds),
+    }
+
+
+def _added(rates: Mapping[str, Mapping[float, float]], names: Sequence[str]) -> list[float]:
+    moments = {at for name in names for at in rates.get(name, ())}
+    return sorted(sum(rates.get(name, {}).get(at, 0.0) for name in names) for at in moments)
+
+
+def _percentile(ordered: Sequence[float], share: float) -> float | None:
+    """Return the value at a share of the way, between two values in proportion."""
+    if not ordered:
+        return None
+    place = (len(ordered) - 1) * share
+    low, high = ordered[math.floor(place)], ordered[math.ceil(place)]
+    return low + (high - low) * (place - math.floor(place))
+
+
+def _worst_hour(
+    rates: Mapping[str, Mapping[float, float]], names: Sequence[str], seconds: Mapping[float, float]
+) -> float | None:
+    """Return the share of an hour in which a limit was exceeded; a few minutes are no whole one.
+
+    Both limits must be measured: the operations and the bytes.
+    """
+    first, second = (rates.get(name, {}) for name in names)
+    exceeded: dict[int, float] = defaultdict(float)
+    measured: dict[int, float] = defaultdict(float)
+    for at in first.keys() & second.keys():
+        hour = int(at // _HOUR_SECONDS)
+        exceeded[hour] += min(max(first[at], second[at]), 1.0) * seconds[at]
+        measured[hour] += seconds[at]
+    return max((exceeded[h] / max(measured[h], LEAST_SECONDS) for h in measured), default=None)
 
 
 def performance(row_iops: float | None, row_gib_per_s: float | None) -> tuple[int, int]:

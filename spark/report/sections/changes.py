@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 
+from spark.findings import FEWEST_BEFORE
 from spark.report import cells, plot
 from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section
 from spark.report.evidence import Comparison, Evidence, month_comparison
@@ -18,7 +19,6 @@ from spark.report.words import (
     sentence_start,
     smallest_places,
 )
-from spark.transforms.stand_out import FEWEST_BEFORE
 
 # The dearest components have a colour of their own; the others share one.
 COLOURED = ("--c1", "--c2", "--c3", "--c4", "--c5")

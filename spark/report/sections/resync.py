@@ -165,4 +165,4 @@ def _plot(rows: Sequence[Found]) -> Plot:
 
 
 def _sum(rows: Sequence[Found], name: str) -> Decimal:
-    return total(row[name] for row in rows if row[name] is not None)
+    return total(getattr(row, name) for row in rows if getattr(row, name) is not None)

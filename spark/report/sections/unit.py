@@ -90,11 +90,11 @@ def _ahead(ahead: MonthAhead, currency: str) -> list[str]:
 
 def average(rows: Sequence[Found], column: str, weight: str) -> Decimal | None:
     """Return a unit cost over all days that have it, weighted by their units."""
-    known = [row for row in rows if row[column] is not None and row[weight]]
-    units = sum(row[weight] for row in known)
+    known = [row for row in rows if getattr(row, column) is not None and getattr(row, weight)]
+    units = sum(getattr(row, weight) for row in known)
     if not units:
         return None
-    return Decimal(repr(sum(row[column] * row[weight] for row in known) / units))
+    return Decimal(repr(sum(getattr(row, column) * getattr(row, weight) for row in known) / units))
 
 
 def _table(told: list[tuple[str, list[Found]]], currency: str) -> ReportTable:
@@ -123,7 +123,7 @@ def _days(rows: Sequence[Found]) -> str:
 def _mean(rows: list[Found], column: str, weight: str | None) -> Decimal | None:
     if weight is not None:
         return average(rows, column, weight)
-    known = [row[column] for row in rows if row[column] is not None]
+    known = [getattr(row, column) for row in rows if getattr(row, column) is not None]
     return Decimal(repr(sum(known) / len(known))) if known else None
 
 
@@ -192,7 +192,7 @@ def month_ahead(rows: Sequence[Found]) -> MonthAhead | None:
 def points_of(rows: Sequence[Found], column: str) -> list[tuple[float, float]]:
     """Return a column of the complete days, by day number."""
     return [
-        (float(row.day.toordinal()), float(row[column]))
+        (float(row.day.toordinal()), float(getattr(row, column)))
         for row in rows
-        if row.complete and row[column] is not None
+        if row.complete and getattr(row, column) is not None
     ]

@@ -17,11 +17,12 @@ from core.cost.pricing import plain, total
 from core.ground.errors import InvalidInput, StillwaterError
 from spark import tables
 from spark.ingest import bill
-from spark.jobs import cost, ingest
+from spark.jobs import ingest
 from spark.jobs.ingest import Ingested
+from spark.jobs.month_tables import bad_rows, report_lines
 from spark.report import formats
 from spark.report.evidence import Evidence
-from spark.report.model import BAD_ROWS_SHOWN, BadRow, Line, Report
+from spark.report.model import Line, Report
 from spark.report.story import report_document
 from spark.session import local_session
 from spark.tables import ParquetStore, Store
@@ -64,12 +65,8 @@ def report_on(
 def _page(store: Store, ingested: Ingested, out: Path, today: date) -> CostResult:
     periods = list(ingested.months)
     # The page shows what is on disk, so the table and the page cannot differ.
-    table = cost.run(store, periods)
-    table = table.where(table.billing_period.isin(*periods))
-    currency, lines = cost.lines_of(table)
+    currency, lines = report_lines(store.rows(tables.COST, periods))
     reconcile(ingested, lines)
-    quarantine = store.read(tables.QUARANTINE)
-    bad = quarantine.where(quarantine.billing_period.isin(*periods))
     report = Report(
         label=ingested.label,
         currency=currency,
@@ -79,9 +76,7 @@ def _page(store: Store, ingested: Ingested, out: Path, today: date) -> CostResul
         rows=ingested.lines,
         bad_rows=sum(ingested.quarantined.values()),
         rows_without_cost=sum(month.lines_without_cost for month in ingested.months.values()),
-        bad=tuple(
-            BadRow(row.reason, row.line, row.billed_cost) for row in bad.head(BAD_ROWS_SHOWN)
-        ),
+        bad=bad_rows(store, periods),
     )
     html = out / "index.html"
     html.write_text(formats.as_html(report_document(Evidence(report=report))), encoding="utf-8")
