@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -101,7 +102,7 @@ def _placed(rows: Sequence[Found]) -> Placed:
     )
 
 
-def cost_rows(grain: Sequence[Found], rotations: Iterable[Found] = ()) -> list[tuple[object, ...]]:
+def cost_rows(grain: Sequence[Found], rotations: Iterable[Found] = ()) -> list[Any]:
     """Return the COST table: the grain without instances, flows and findings.
 
     The ledger's ROTATIONS know whose an instance was that is gone; the one that stands in its place

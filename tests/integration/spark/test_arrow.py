@@ -19,7 +19,7 @@ from local.bills import bulk
 from spark import tables
 from spark.ingest import arrow, bill
 from spark.ingest.delivery import Delivery
-from spark.jobs import cost, ingest
+from spark.jobs import ingest
 from spark.schemas import LINE_AMOUNTS, PARTS
 from spark.tables import ParquetStore
 from tests.integration.spark import bills
@@ -69,7 +69,6 @@ def kept(
     """Run the jobs; return what came in, and every row of their tables."""
     store = ParquetStore(session, str(folder))
     found = ingest.run(session, delivery, store, now=NOW)
-    cost.run(store, list(found.months))
     made = (tables.USAGE, tables.QUARANTINE, tables.DELIVERIES, tables.COST)
     rows = {table.name: sorted(map(repr, store.read(table).collect())) for table in made}
     return found, rows

@@ -23,13 +23,13 @@ from local.bills.cluster import ClusterBill, lines
 from local.bills.export import write
 from local.bills.line import truth
 from spark import findings, tables
-from spark.entry import COST_AND_TRANSFER
 from spark.ingest import arrow, bill
 from spark.ingest.files import HadoopFiles
-from spark.jobs import cost, every, ingest, nodes
+from spark.jobs import every, ingest, nodes
 from spark.tables import ParquetStore
-from tests.integration.spark import simulated, standalone
-from tests.integration.spark.simulated import FACTS, Rotation
+from tests.integration.spark import standalone
+from tests.unit.spark import simulated
+from tests.unit.spark.simulated import FACTS, Rotation
 
 pytestmark = pytest.mark.integration
 ROTATION = Rotation(10, simulated.at(10, 1, 1), 240)
@@ -76,8 +76,7 @@ def here(session: SparkSession, given: Given, tmp_path_factory: pytest.TempPathF
     store = ParquetStore(session, str(tmp_path_factory.mktemp("here")))
     delivery = bill.read(session, given.path("bill"))
     ingest.run(session, delivery, store, now=datetime.now(UTC), cluster=FACTS.cluster)
-    cost.run(store, [BILL.period])
-    nodes.run(session, store, delivery, [BILL.period])
+    nodes.run(store, delivery, [BILL.period])
     inputs = every.Inputs(
         month=BILL.period,
         metrics=str(given.path("metrics")),
@@ -216,7 +215,7 @@ def test_workers_with_emrs_packages_add_up_a_bill_in_s3_to_what_spark_reads_line
     monkeypatch.setattr(arrow, "month_columns", lambda *_: None)
     here = ParquetStore(session, str(tmp_path / "here"))
     by_line = bill.read(session, folder)
-    ingest.run(session, by_line, here, now=datetime.now(UTC), beside=COST_AND_TRANSFER)
+    ingest.run(session, by_line, here, now=datetime.now(UTC))
     there = ParquetStore(session, str(tmp_path / "there"))
     for table in (tables.USAGE, tables.COST, tables.TRANSFER):
         found = sorted(map(repr, there.read(table).collect()))

@@ -20,8 +20,8 @@ from spark import entry, findings, tables
 from spark.jobs import unread
 from spark.tables import IcebergStore, ParquetStore, Table
 from spark.tag_keys import KafkaTags
-from tests.integration.spark import simulated
-from tests.integration.spark.simulated import FACTS, Rotation
+from tests.unit.spark import simulated
+from tests.unit.spark.simulated import FACTS, Rotation
 
 pytestmark = pytest.mark.integration
 NAMESPACE = "here.scheduled"

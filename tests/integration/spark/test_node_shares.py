@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import SparkSession
 
 from local.bills.cluster import Broker, ClusterBill, Coverage, lines
 from local.bills.export import Layout, write
@@ -43,16 +43,16 @@ class Made:
     """A bill's tables."""
 
     store: ParquetStore
-    shares: list[Row]
-    usage: list[Row]
+    shares: list[Any]
+    usage: list[Any]
 
 
 def made(session: SparkSession, folder: Path, every: Sequence[BillLine], **how: Any) -> Made:
     delivery = bill.read(session, write(folder / "bill", every, **how))
     store = ParquetStore(session, str(folder / "tables"))
     ingest.run(session, delivery, store, now=NOW)
-    found = nodes.run(session, store, delivery, [MONTH])
-    return Made(store, found.collect(), store.read(tables.USAGE).collect())
+    nodes.run(store, delivery, [MONTH])
+    return Made(store, store.rows(tables.NODE_SHARES), store.rows(tables.USAGE))
 
 
 @pytest.fixture(scope="module")
@@ -60,11 +60,13 @@ def world(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ma
     return made(session, tmp_path_factory.mktemp("splits"), list(lines(BILL)))
 
 
-def by_node_day(rows: Sequence[Row], id_: str, *names: str) -> dict[Any, Decimal]:
+def by_node_day(rows: Sequence[Any], id_: str, *names: str) -> dict[Any, Decimal]:
     sums: dict[Any, Decimal] = {}
     for row in rows:
-        key = (row[id_], row.day)
-        sums[key] = sums.get(key, Decimal(0)) + sum((row[name] for name in names), Decimal(0))
+        key = (getattr(row, id_), row.day)
+        sums[key] = sums.get(key, Decimal(0)) + sum(
+            (getattr(row, name) for name in names), Decimal(0)
+        )
     return sums
 
 

@@ -31,9 +31,9 @@ from local.bills.export import write
 from local.bills.line import truth
 from spark import entry
 from spark.months import settled_on
-from tests.integration.spark import simulated
-from tests.integration.spark.simulated import Rotation
 from tests.unit.cli.test_emr import REGION, ROLE, a_job
+from tests.unit.spark import simulated
+from tests.unit.spark.simulated import Rotation
 
 pytestmark = pytest.mark.integration
 BUCKET, INCIDENTS = "bills", "incidents"

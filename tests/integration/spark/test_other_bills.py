@@ -14,6 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark import tables
+from spark.jobs.grain import cost_grain
 from spark.transforms.classify import Component
 from spark.transforms.easy import Easy, easy_savings
 from tests.integration.spark import bills
@@ -61,7 +62,7 @@ def test_57_who_sells_aws_makes_no_other_cloud_of_it(session: SparkSession, tmp_
         ("AWS (Western Cloud Data)", Component.BROKER_COMPUTE),
     }
     assert came.billed == sum(row.billed_cost for row in usage) == Decimal("18.5")
-    found = easy_savings(store.read(tables.USAGE))
+    found = easy_savings(cost_grain(store.read(tables.USAGE)))
     assert [(each.easy, each.usd) for each in found] == [(Easy.GP2_VOLUMES, Decimal(5))]
 
 
@@ -120,7 +121,7 @@ def test_60_a_focus_bill_says_by_any_of_its_names_that_it_is_awss(
     path = bills.focus_file(tmp_path / "focus.csv", rows)
     came, usage, store = ingested(session, path)
     assert came.billed == sum(row.billed_cost for row in usage) == 5
-    (idle,) = easy_savings(store.read(tables.USAGE))
+    (idle,) = easy_savings(cost_grain(store.read(tables.USAGE)))
     assert (idle.easy, idle.usd) == (Easy.IDLE_RESERVATION, Decimal("0.8"))
     assert sorted((row.provider or "", str(row.component)) for row in usage) == [
         ("", Component.OTHER),

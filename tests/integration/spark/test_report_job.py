@@ -27,8 +27,8 @@ from spark.report.formats import Format
 from spark.tables import ParquetStore
 from spark.transforms.rates import billed_rates
 from tests import browser
-from tests.integration.spark import simulated
-from tests.integration.spark.simulated import FACTS, Rotation
+from tests.unit.spark import simulated
+from tests.unit.spark.simulated import FACTS, Rotation
 
 pytestmark = pytest.mark.integration
 BOOK = pricing.book("us-east-1")
@@ -196,7 +196,7 @@ def test_without_tables_a_bill_is_asked_for(session: SparkSession, tmp_path: Pat
 
 
 def test_the_price_book_is_held_against_the_bill(world: World) -> None:
-    rates = billed_rates(world.store.read(tables.USAGE))
+    rates = billed_rates(world.store.rows(tables.USAGE))
     items = {each.item for each in disagreements(BOOK, rates)}
     # The synthetic bill charges half a dollar an hour, and for the rest what the book says.
     assert items == {"instance_hour:r7g.2xlarge"}

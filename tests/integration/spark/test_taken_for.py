@@ -10,18 +10,19 @@ from typing import Any
 
 import pytest
 from pyspark.sql import Row, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
-from spark import frames, tables
+from spark import tables
 from spark.ingest import bill
 from spark.jobs import ingest, report
+from spark.jobs.anomaly import anomaly_rows
+from spark.jobs.grain import cost_grain
 from spark.report.evidence import month_comparison
+from spark.rows import row_type
 from spark.schemas import COST
 from spark.tables import ParquetStore
 from spark.tag_keys import KafkaTags
 from spark.transforms.easy import Easy, easy_savings
 from spark.transforms.found_tags import found_tags
-from spark.transforms.stand_out import standing_out, with_causes
 from tests.integration.spark import bills
 from tests.integration.spark.written import NOW, ingested, legacy, written
 
@@ -180,7 +181,7 @@ def test_36_easy_savings_are_what_their_meters_cost(session: SparkSession, tmp_p
         meter("DataTransfer-Regional-Bytes", 9.0, line_item_operation="InterZone-In"),
     ]
     delivery = bill.read(session, bills.cur_export(tmp_path, lines))
-    found = easy_savings(ingest.usage(*delivery.parts))
+    found = easy_savings(cost_grain(ingest.usage(*delivery.parts)))
     assert [(each.easy, each.is_kafkas, each.usd, each.at_most) for each in found] == [
         (Easy.IDLE_RESERVATION, True, Decimal("88.4"), False),
         (Easy.EXTENDED_SUPPORT, False, Decimal(336), False),
@@ -209,7 +210,7 @@ def test_38_what_was_given_back_on_a_meter_cannot_be_saved_again(
     meter = {"lineItem/UsageType": "AmazonEKS-Hours:extendedSupport"}
     back = {"lineItem/LineItemType": "EdpDiscount", "lineItem/UnblendedCost": "-0.25", **meter}
     path = written(tmp_path, legacy([meter, back]))
-    (found,) = easy_savings(ingest.usage(*bill.read(session, path).parts))
+    (found,) = easy_savings(cost_grain(ingest.usage(*bill.read(session, path).parts)))
     assert (found.easy, found.usd) == (Easy.EXTENDED_SUPPORT, Decimal(1))
 
 
@@ -226,7 +227,7 @@ def test_39_what_focus_calls_unused_is_found_and_no_brokers(
     ]
     path = bills.focus_file(tmp_path / "focus.csv", lines)
     rows = ingest.usage(*bill.read(session, path).parts)
-    found = {each.easy: each.usd for each in easy_savings(rows)}
+    found = {each.easy: each.usd for each in easy_savings(cost_grain(rows))}
     assert found == {
         Easy.UNUSED_COMMITMENT: Decimal("12.5"), Easy.IDLE_RESERVATION: Decimal("0.8")
     }  # fmt: skip
@@ -254,7 +255,7 @@ def test_39_a_commitment_is_amortised_by_its_usage_and_not_by_its_purchase_too(
     assert sum(row.net_cost for row in rows) == amortised
 
 
-def test_40_an_owner_with_days_of_nothing_explains_its_own_excess(session: SparkSession) -> None:
+def test_40_an_owner_with_days_of_nothing_explains_its_own_excess() -> None:
     start = date(2026, 11, 1)
     paid = [(start + timedelta(days=n), "whole cluster", Decimal(1)) for n in range(20)]
     # Half of its days a pool has no charge, as one that is scaled to nothing.
@@ -271,12 +272,11 @@ def test_40_an_owner_with_days_of_nothing_explains_its_own_excess(session: Spark
         "billing_period", "day", "cluster", "component", "attribution", "owner", "node_id", "zone",
         "currency", "charges", "billed_cost", "amortised_cost", "net_cost",
     ]  # fmt: skip
-    named = [dict(zip(names, row, strict=True)) for row in rows]
-    cost = frames.of_rows(session, [[row.get(n) for n in COST.names] for row in named], COST)
-    odd = standing_out(cost, F.lit(date(2026, 11, 20)))
-    found = with_causes(odd, cost).where("day = '2026-11-16'")
-    ((excess, owner, owners),) = found.select("excess", "owner", "owner_excess").collect()
-    assert (excess, owner, owners) == (40.0, "broker-a", 40.0)
+    cost = [row_type(COST)(**dict(zip(names, row, strict=True))) for row in rows]
+    odd = anomaly_rows(cost, [], date(2026, 11, 20))
+    (found,) = (row for row in odd if row.day == date(2026, 11, 16))
+    assert (found.excess, found.owner, found.owner_excess) == (40, "broker-a", 40)
+    assert found.reason == "charges of broker-a in us-east-1a account for 100 % of it"
 
 
 def test_43_a_correction_of_an_earlier_month_is_no_day_of_this_one(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from local.demo import scrape
-from spark.transforms import counters
+from spark import samples
 
 EXPOSED = """\
 # TYPE kafka_server_brokertopicmetrics_bytesinpersec_total counter
@@ -36,13 +36,13 @@ def test_the_series_a_report_reads_are_kept_with_the_labels_of_their_pod() -> No
 def test_every_series_of_the_jobs_is_asked_for() -> None:
     asked = {name.removesuffix("_total") for name in scrape.NAMES} | {scrape.VOLUME_USED}
     read = {
-        counters.BYTES_IN,
-        counters.BYTES_OUT,
-        counters.REPLICATION_IN,
-        counters.UNDER_REPLICATED,
-        counters.PARTITIONS,
-        counters.LOG_SIZE,
-        counters.VOLUME_USED,
+        samples.BYTES_IN,
+        samples.BYTES_OUT,
+        samples.REPLICATION_IN,
+        samples.UNDER_REPLICATED,
+        samples.PARTITIONS,
+        samples.LOG_SIZE,
+        samples.VOLUME_USED,
     }
     assert asked == read
 

@@ -14,7 +14,6 @@ from core.cost import pricing
 from core.ground import instances
 from core.settings.facts import Facts, Pool, Volume
 from core.volumes.sizing import Goals, Gp3, Performance, Resync, Use, instance_ceiling, right_size
-from spark.findings import STORAGE
 from spark.jobs import storage
 
 BOOK = pricing.book("us-east-1")
@@ -59,9 +58,8 @@ def billed(**changes: Any) -> Row:
     return Row(**{**fields, **changes})
 
 
-def advised(*rows: Row, facts: Facts = FACTS) -> list[Row]:
-    found = storage._advice_rows(list(rows), facts, BOOK, 300.0)
-    return [Row(**dict(zip(STORAGE.names, values, strict=True))) for values in found]
+def advised(*rows: Row, facts: Facts = FACTS) -> list[Any]:
+    return list(storage.advised(list(rows), facts, BOOK, 300.0))
 
 
 def test_a_volume_is_sized_exactly_as_the_advisor_sizes_it() -> None:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
+from itertools import accumulate
 
 import pytest
-from pyspark.sql import Row, SparkSession
 
 from core.volumes import series
 from core.volumes.sizing import Policy
 from core.volumes.speed import ThrottleLimit, limited_by
 from core.volumes.views import Load
-from spark.findings import SAMPLES
+from spark.samples import Series
 from spark.transforms.volumes import load_by_volume
 
-pytestmark = pytest.mark.integration
-HOUR = datetime(2026, 11, 20, 14, tzinfo=UTC)
+START = datetime(2026, 11, 20, 14, tzinfo=UTC).timestamp()
 MINUTES = 59
 # By volume and metric, what each second of a minute adds to the counter.
 Rates = Mapping[str, Mapping[str, list[float]]]
@@ -51,31 +50,23 @@ RATES: Rates = {
 }
 
 
-def reported(session: SparkSession) -> dict[str, Load]:
+def reported() -> dict[str, Load]:
     """Return what the report makes of the counters."""
-    rows = []
+    counted = []
     for volume, rates in RATES.items():
         for metric, by_minute in rates.items():
-            value = 1000.0
-            for minute in range(MINUTES + 1):
-                value += 60 * by_minute[minute - 1] if minute else 0.0
-                sample = {
-                    "name": metric.removesuffix("_total"),
-                    "series": f"{volume} {metric}",
-                    "volume_id": volume,
-                    "at": HOUR + timedelta(minutes=minute),
-                    "value": value,
-                }
-                rows.append(Row(*(sample.get(name) for name in SAMPLES.names)))
-    found = load_by_volume(session.createDataFrame(rows, SAMPLES)).collect()
+            values = accumulate((60 * rate for rate in by_minute), initial=1000.0)
+            points = [(START + 60.0 * n, value) for n, value in enumerate(values)]
+            name = metric.removesuffix("_total")
+            counted.append(Series(name=name, volume_id=volume, points=points))
     return {
-        row.resource_id: Load(
-            volume_exceeded_share=row.volume_exceeded_share,
-            instance_exceeded_share=row.instance_exceeded_share,
-            iops_p999=row.iops_p999,
-            bytes_per_s_p999=row.throughput_p999_bytes_per_s,
+        volume: Load(
+            volume_exceeded_share=found["volume_exceeded_share"],
+            instance_exceeded_share=found["instance_exceeded_share"],
+            iops_p999=found["iops_p999"],
+            bytes_per_s_p999=found["throughput_p999_bytes_per_s"],
         )
-        for row in found
+        for volume, found in load_by_volume(counted).items()
     }
 
 
@@ -93,8 +84,8 @@ def seen() -> dict[str, Load]:
     return {volume: series.load(volume, found) for volume in RATES}
 
 
-def test_report_and_advisor_see_the_same_of_the_same_minutes(session: SparkSession) -> None:
-    report, advisor = reported(session), seen()
+def test_report_and_advisor_see_the_same_of_the_same_minutes() -> None:
+    report, advisor = reported(), seen()
     assert report.keys() == advisor.keys()
     for volume, load in advisor.items():
         of = report[volume]

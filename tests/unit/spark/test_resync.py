@@ -6,19 +6,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
-from pyspark.sql import Row, SparkSession
 
 from core.cost import pricing
 from core.ground.errors import InvalidInput
 from spark.ingest import history, metrics
+from spark.ingest.files import LocalFiles
 from spark.jobs import resync
 from spark.report.next_rotation import forecast
-from tests.integration.spark import simulated
-from tests.integration.spark.simulated import FACTS, STEP_SECONDS, Rotation
+from spark.samples import Series
+from tests.unit.spark import simulated
+from tests.unit.spark.simulated import FACTS, STEP_SECONDS, Rotation
 
-pytestmark = pytest.mark.integration
 BOOK = pricing.book("us-east-1")
 # From a quick restart to half an hour away, slow and fast, in the order they happened.
 ROTATIONS = tuple(
@@ -29,23 +30,30 @@ ROTATIONS = tuple(
 )
 
 
+# What is on this machine's disk is read without Spark.
+NO_SPARK: Any = None
+
+
+def samples_of(path: Path) -> list[Series]:
+    return metrics.read(NO_SPARK, str(path), FACTS.cluster)
+
+
+def rotations_of(folder: Path) -> list[Any]:
+    names = {"archive_name": FACTS.archive_name, "cluster": FACTS.cluster}
+    return history.read(LocalFiles(), str(folder), **names)
+
+
 @pytest.fixture(scope="module")
-def found(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Sequence[Row]:
+def found(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Any]:
     folder = tmp_path_factory.mktemp("rotations")
     series = [one for rotation in ROTATIONS for one in simulated.series(rotation)]
     answer = simulated.write_metrics(folder / "metrics.json", series)
     simulated.write_history(folder / "history", ROTATIONS)
-    samples = metrics.read(session, str(answer), FACTS.cluster)
-    rotations = history.read(
-        session,
-        str(folder / "history"),
-        archive_name=FACTS.archive_name,
-        cluster=FACTS.cluster,
-    )
-    return resync.run(session, rotations, samples, FACTS, BOOK).collect()
+    rotations = rotations_of(folder / "history")
+    return resync.resync_rows(rotations, samples_of(answer), FACTS, BOOK)
 
 
-def test_what_was_measured_is_what_happened_to_one_sample(found: Sequence[Row]) -> None:
+def test_what_was_measured_is_what_happened_to_one_sample(found: Sequence[Any]) -> None:
     assert [row.node_id for row in found] == [rotation.node_id for rotation in ROTATIONS]
     for row, rotation in zip(found, ROTATIONS, strict=True):
         _, truth = simulated.live(rotation)
@@ -59,7 +67,7 @@ def test_what_was_measured_is_what_happened_to_one_sample(found: Sequence[Row]) 
         assert row.held_bytes == pytest.approx(rotation.held_bytes)
 
 
-def test_the_model_tells_what_was_measured(found: Sequence[Row]) -> None:
+def test_the_model_tells_what_was_measured(found: Sequence[Any]) -> None:
     for row, rotation in zip(found, ROTATIONS, strict=True):
         _, truth = simulated.live(rotation)
         assert row.model_seconds == pytest.approx(
@@ -68,7 +76,7 @@ def test_the_model_tells_what_was_measured(found: Sequence[Row]) -> None:
 
 
 def test_a_kept_volume_costs_next_to_nothing_and_an_empty_one_all_it_holds(
-    found: Sequence[Row],
+    found: Sequence[Any],
 ) -> None:
     for row, rotation in zip(found, ROTATIONS, strict=True):
         gib = Decimal(row.moved_bytes) / pricing.BYTES_PER_GIB
@@ -82,13 +90,13 @@ def test_a_kept_volume_costs_next_to_nothing_and_an_empty_one_all_it_holds(
         assert row.empty_seconds > row.catch_up_seconds * 5
 
 
-def test_the_rate_is_the_tightest_limit_until_a_faster_one_was_seen(found: Sequence[Row]) -> None:
+def test_the_rate_is_the_tightest_limit_until_a_faster_one_was_seen(found: Sequence[Any]) -> None:
     assert found[0].rate_from == "the volumes' throughput"
     assert found[0].rate_bytes_per_s == 200 * 1024**2
     assert found[1].rate_from == "the fastest of 1 before"
 
 
-def test_the_next_rotation_is_foretold_from_those_before(found: Sequence[Row]) -> None:
+def test_the_next_rotation_is_foretold_from_those_before(found: Sequence[Any]) -> None:
     ahead = forecast(found)
     assert ahead is not None
     assert ahead.rotations == len(ROTATIONS)
@@ -96,20 +104,11 @@ def test_the_next_rotation_is_foretold_from_those_before(found: Sequence[Row]) -
     assert ahead.low_seconds < ahead.down_seconds < ahead.high_seconds
 
 
-def test_without_samples_the_ledger_alone_says_how_long_it_took(
-    session: SparkSession, tmp_path: Path
-) -> None:
+def test_without_samples_the_ledger_alone_says_how_long_it_took(tmp_path: Path) -> None:
     rotation = ROTATIONS[0]
     simulated.write_history(tmp_path / "history", [rotation])
-    nothing = metrics.read(
-        session,
-        str(simulated.write_metrics(tmp_path / "none.json", [])),
-        FACTS.cluster,
-    )
-    rotations = history.read(
-        session, str(tmp_path / "history"), archive_name=FACTS.archive_name, cluster=FACTS.cluster
-    )
-    (row,) = resync.run(session, rotations, nothing, FACTS, BOOK).collect()
+    nothing = samples_of(simulated.write_metrics(tmp_path / "none.json", []))
+    (row,) = resync.resync_rows(rotations_of(tmp_path / "history"), nothing, FACTS, BOOK)
     _, truth = simulated.live(rotation)
     assert row.measured_from == "ledger"
     assert row.total_seconds == rotation.away_seconds + truth.catch_up_seconds
@@ -117,18 +116,17 @@ def test_without_samples_the_ledger_alone_says_how_long_it_took(
     assert row.gross_cost is None
 
 
-def test_another_clusters_rotations_stay_out(session: SparkSession, tmp_path: Path) -> None:
+def test_another_clusters_rotations_stay_out(tmp_path: Path) -> None:
     simulated.write_history(tmp_path, ROTATIONS[:2])
-    found = history.read(session, str(tmp_path), archive_name="prod-other", cluster="other")
-    assert found.count() == 0
+    assert history.read(LocalFiles(), str(tmp_path), archive_name="prod-other", cluster="b") == []
 
 
-def test_a_line_that_is_no_incident_is_named(session: SparkSession, tmp_path: Path) -> None:
+def test_a_line_that_is_no_incident_is_named(tmp_path: Path) -> None:
     folder = tmp_path / "incidents" / "closed_on=2026-11-03"
     folder.mkdir(parents=True)
     (folder / "i-1.jsonl").write_text("{not json\n")
     with pytest.raises(InvalidInput, match="holds a line that is no incident"):
-        history.read(session, str(tmp_path), archive_name="a", cluster="b")
+        history.read(LocalFiles(), str(tmp_path), archive_name="a", cluster="b")
 
 
 @pytest.mark.parametrize(
@@ -140,36 +138,23 @@ def test_a_line_that_is_no_incident_is_named(session: SparkSession, tmp_path: Pa
     ],
 )
 def test_what_is_no_range_is_refused_with_what_to_ask(
-    session: SparkSession, tmp_path: Path, answer: str, complaint: str
+    tmp_path: Path, answer: str, complaint: str
 ) -> None:
     path = tmp_path / "metrics.json"
     path.write_text(answer)
     with pytest.raises(InvalidInput, match=complaint):
-        metrics.read(session, str(path), "harbour")
+        metrics.read(NO_SPARK, str(path), "harbour")
 
 
-def test_samples_twice_and_as_parquet_are_the_same_samples(
-    session: SparkSession, tmp_path: Path
-) -> None:
+def test_what_is_sampled_twice_counts_once(tmp_path: Path) -> None:
     short = [{**one, "values": one["values"][:4]} for one in simulated.series(ROTATIONS[0])]
-    simulated.write_metrics(tmp_path / "one.json", short)
-    once = metrics.read(session, str(tmp_path / "one.json"), FACTS.cluster)
+    once = samples_of(simulated.write_metrics(tmp_path / "one.json", short))
     both = tmp_path / "both"
     both.mkdir()
     for name in ("one.json", "two.json"):
         simulated.write_metrics(both / name, short)
-    assert metrics.read(session, str(both), FACTS.cluster).count() == once.count()
-    rows = [
-        (one["metric"]["__name__"], one["metric"], at, float(value))
-        for one in short
-        for at, value in one["values"]
-    ]
-    kinds = "name string, labels map<string,string>, at double, value double"
-    target = str(tmp_path / "samples.parquet")
-    frame = session.createDataFrame(rows, kinds)
-    frame.selectExpr("name", "labels", "timestamp_seconds(at) AS at", "value").write.parquet(target)
-    as_parquet = metrics.read(session, target, FACTS.cluster)
-    assert sorted(as_parquet.collect()) == sorted(once.collect())
+    assert samples_of(both) == once
+    assert {len(series.points) for series in once} == {2, 4}
 
 
 def test_an_instance_nobody_knows_is_limited_by_its_volumes() -> None:
