@@ -132,9 +132,9 @@ def _spark(bill: Path, out: Path, warm_runs: int) -> dict[str, Any]:
             return sum(map(_processor_seconds, _family(pid))) + time.process_time()
 
         def make() -> None:
-            delivery = bills.read(session, bill)
+            delivery = bills.read(lambda _: session, bill)
             now = datetime.now(UTC)
-            held["in"] = ingest.run(session, delivery, store, now=now)
+            held["in"] = ingest.run(delivery, store, now=now)
 
         return {
             "start_s": round(start_seconds, 2),

@@ -113,8 +113,7 @@ def checked_as_json(checked: CheckedPrices) -> Mapping[str, object]:
 
 def _billed_rates(root: Path) -> list[price_list.BilledRate]:
     """Return the rates of the usage table that a report left."""
-    from spark import tables  # noqa: PLC0415 - `prices check` alone starts no JVM
-    from spark.session import local_session  # noqa: PLC0415
+    from spark import tables  # noqa: PLC0415 - `prices check` alone needs its imports
     from spark.transforms.rates import billed_rates  # noqa: PLC0415
 
     if not (root / tables.USAGE.name).is_dir():
@@ -122,9 +121,7 @@ def _billed_rates(root: Path) -> list[price_list.BilledRate]:
             f"{root} holds no table {tables.USAGE.name}; name the folder of a report's tables."
         )
         raise InvalidInput([problem])
-    with local_session() as session:
-        store = tables.ParquetStore(session, str(root.resolve()))
-        return billed_rates(store.rows(tables.USAGE))
+    return billed_rates(tables.ParquetStore(None, str(root.resolve())).rows(tables.USAGE))
 
 
 @dataclass(frozen=True, slots=True)

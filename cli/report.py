@@ -12,7 +12,7 @@ import tempfile
 import uuid
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -164,12 +164,16 @@ def _make_document(asked: ReportOptions, console: Console, scratch: Path | None 
     facts = _facts(asked)
     book = None if facts is None else stack_settings.prices(facts.region, asked.prices)
     settings = asked.warehouse.settings() if asked.warehouse else {}
-    # Java boots while Python imports PySpark and the jobs.
-    with console.status("Spark makes the report"), java.started(settings) as started:
-        from spark import tag_keys  # noqa: PLC0415 - the same
-        from spark.jobs import report as job  # noqa: PLC0415 - starts Spark's imports
+    with console.status("Stillwater makes the report"), ExitStack() as stack:
+        from spark import tag_keys  # noqa: PLC0415 - starts the imports of the jobs
+        from spark.ingest.delivery import LINES_HERE  # noqa: PLC0415 - the same
+        from spark.jobs import report as job  # noqa: PLC0415 - the same
         from spark.report import formats  # noqa: PLC0415
-        from spark.session import session_of  # noqa: PLC0415
+
+        def started() -> SparkSession:
+            from spark.session import session_of  # noqa: PLC0415 - starts Spark's imports
+
+            return stack.enter_context(session_of(stack.enter_context(java.started(settings))))
 
         inputs = job.Inputs(
             bill=asked.bill,
@@ -181,21 +185,23 @@ def _make_document(asked: ReportOptions, console: Console, scratch: Path | None 
             today=asked.today,
             kafka=tag_keys.parse_tags(asked.cluster_tag, asked.pool_tag),
         )
-        with session_of(started) as session:
-            store = _store(session, asked)
-            if scratch is not None and asked.bill is not None:
-                inputs = _copied_inputs(session, store, inputs, asked, scratch)
-            made = job.run(session, store, inputs, finished=asked.finished)
-            store.tidy(datetime.now(UTC))
+        session = started() if asked.warehouse else None
+        store = _store(session, asked)
+        if scratch is not None and asked.bill is not None:
+            inputs = _copied_inputs(store, inputs, asked, scratch)
+
+        def engine(lines: int) -> SparkSession | None:
+            return session if session or lines < LINES_HERE else started()
+
+        made = job.run(engine, store, inputs, finished=asked.finished)
+        store.tidy(datetime.now(UTC))
     kept = [NOT_READ.format(", ".join(made.kept))] if made.kept else []
     for line in [*formats.summary(made.document), *kept]:
         say(console, line)
     return made.document
 
 
-def _copied_inputs(
-    session: SparkSession, store: Store, inputs: Inputs, asked: ReportOptions, scratch: Path
-) -> Inputs:
+def _copied_inputs(store: Store, inputs: Inputs, asked: ReportOptions, scratch: Path) -> Inputs:
     """Return the inputs with a copy of a bill in S3; of months that tables hold none is made."""
     from cli import emr  # noqa: PLC0415 - a local report needs no AWS
     from spark.jobs import every  # noqa: PLC0415 - starts Spark's imports
@@ -203,7 +209,7 @@ def _copied_inputs(
     if asked.bill is None or not emr.is_in_s3(asked.bill):
         return inputs
     s3 = _s3(asked)
-    kafka = every.kafka_of(inputs, inputs.rotations(session))
+    kafka = every.kafka_of(inputs, inputs.rotations())
     months, kept = emr.months_to_copy(s3, asked.bill, asked.month, store, kafka)
     if months == []:
         return replace(inputs, bill=None, kept=kept)
@@ -211,11 +217,11 @@ def _copied_inputs(
     return replace(inputs, bill=str(copy), kept=kept)
 
 
-def _store(session: SparkSession, asked: ReportOptions) -> Store:
+def _store(session: SparkSession | None, asked: ReportOptions) -> Store:
     from spark.ingest.delivery import readable  # noqa: PLC0415 - starts Spark's imports
     from spark.tables import IcebergStore, ParquetStore  # noqa: PLC0415
 
-    if asked.warehouse is None:
+    if asked.warehouse is None or session is None:
         return ParquetStore(session, str(asked.tables.resolve()))
     # A session that was there before knows nothing of this catalog.
     for key, value in asked.warehouse.catalog_settings().items():

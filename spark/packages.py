@@ -25,6 +25,12 @@ ARCHIVES = "spark.archives"
 # What adds a bill up in columns; the others that come are what these need.
 NEEDED = ("numpy", "pandas", "pyarrow")
 PATH = "PYTHONPATH"
+PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
+REMEDY = (
+    "on EMR Serverless `stillwater up` brings them, from a machine whose pip finds them; another "
+    "cluster's Python needs them installed"
+)
+LACKING = f"The job's Python {{python}} lacks pyarrow, numpy or pandas ({{error}}): {REMEDY}."
 
 
 def add(context: SparkContext) -> None:
@@ -35,9 +41,7 @@ def add(context: SparkContext) -> None:
     """
     if has_own():
         return
-    names = folders(
-        context.getConf().get(ARCHIVES, ""), f"{sys.version_info[0]}.{sys.version_info[1]}"
-    )
+    names = folders(context.getConf().get(ARCHIVES, ""), PYTHON)
     # Spark unpacks them here, and a driver that runs on the cluster starts beside them.
     roots = (Path(SparkFiles.getRootDirectory()), Path.cwd())
     if not names or not importable(names, roots):

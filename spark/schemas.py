@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import (
-    ArrayType,
     BooleanType,
     DataType,
     DateType,
@@ -29,17 +28,12 @@ STRING, DOUBLE, LONG, INTEGER = StringType(), DoubleType(), LongType(), IntegerT
 DATE, MOMENT, BOOLEAN = DateType(), TimestampType(), BooleanType()
 MONEY = DecimalType(38, 18)
 QUANTITY = DecimalType(38, 18)
-TEXTS = ArrayType(STRING)
 
 
 def struct(**columns: DataType) -> StructType:
     """Return a row's shape from its columns, in order."""
     return StructType([StructField(name, kind) for name, kind in columns.items()])
 
-
-# An exact sum of doubles, in whole dollars and trillionths of one (spark.money).
-WHOLE, TRILLIONTHS = "whole", "trillionths"
-PARTS = struct(whole=LONG, trillionths=LONG)
 
 # The normalised bill: what one resource, on one meter, cost on one day. Every dollar of the bill is
 # in exactly one row; what no rule or tag knows is a row too (component `other`, `unattributed`).
@@ -100,44 +94,6 @@ TRANSFER = struct(
     amortised_cost=MONEY,
     net_cost=MONEY,
     rack_aware_saving=MONEY,  # of billed_cost: what fetching from the own zone would leave out
-)
-
-# Input of the transfer job, from metrics: what a cluster's brokers took in and gave out on a day.
-TRAFFIC = struct(
-    day=DATE,
-    cluster=STRING,
-    produced_bytes=LONG,  # sum of BytesInPerSec over brokers: excludes replication
-    replicated_bytes=LONG,  # sum of ReplicationBytesInPerSec over brokers
-    consumed_bytes=LONG,  # sum of BytesOutPerSec over brokers: excludes replication
-    zones=INTEGER,
-    # Whether consumers read from their own zone: `true`; `possible` where brokers let them and each
-    # consumer decides; `false` where brokers do not; null where neither is known.
-    rack_aware_consumers=STRING,
-)
-
-# Split lines of a bill, as the reader leaves them: what one pod had of its node in one interval, a
-# row per meter (vCPU, memory). A second view of the node's money.
-POD_HOURS = struct(
-    billing_period=STRING,
-    at=MOMENT,  # when the interval began
-    instance_id=STRING,  # the node: i-...
-    eks_cluster=STRING,
-    namespace=STRING,
-    workload_type=STRING,  # DaemonSet, ReplicaSet, ...; null where AWS does not know the controller
-    workload=STRING,
-    pod=STRING,
-    split_cost=DOUBLE,  # for the larger of what it asked for and what it used
-    unused_cost=DOUBLE,  # its part of what no pod had
-    net_split_cost=DOUBLE,
-    net_unused_cost=DOUBLE,
-)
-# An instance's lines in one interval: there are several where a commitment covers a part of it.
-NODE_HOURS = struct(
-    billing_period=STRING,
-    at=MOMENT,
-    instance_id=STRING,
-    paid_by=STRING,  # `savings plan`, `reserved`, `spot` or `on demand`
-    hours=DecimalType(24, 12),
 )
 
 # What the nodes of Kafka's pools cost on a day, by what ran on them. Rows of an instance and day
@@ -204,41 +160,6 @@ DELIVERIES = struct(
     currency=STRING,
 )
 
-# One line of any bill, as a reader leaves it and before it is summed. Its money is what the format
-# delivers, double or decimal (spark.money adds both up exactly).
-LINE_KEYS = struct(
-    billing_period=STRING,
-    day=DATE,
-    provider=STRING,
-    account=STRING,
-    currency=STRING,
-    category=STRING,
-    service=STRING,
-    usage_type=STRING,
-    operation=STRING,
-    description=STRING,
-    unit=STRING,
-    resource_id=STRING,
-    zone=STRING,
-    # Tags as they are delivered: one is looked up when there is a hundredth of the lines.
-    tag_names=TEXTS,
-    tag_values=TEXTS,
-    reason=STRING,
-)
-# Why a line cannot be read is for the quarantine; past the sums it is enough that it cannot.
-IS_UNREADABLE = "is_unreadable"
-# 1 where the export says what remains after private discounts.
-HAS_NET = "has_net"
-# How many delivered lines a row of lines stands for: 1 but where a reader has added them up.
-CHARGES = "charges"
-# What exports write for "nothing", and what databases (\\N), Python and pandas do.
-EMPTY = (
-    *("", "NULL", "null", "\\N", "None", "nan", "NaN", "NaT", "<NA>"),
-    # What people and spreadsheets write for it.
-    *("-", "n/a", "N/A", "#N/A", "(null)", "<null>", "nil", "none"),
-)
-LINE_AMOUNTS = ("quantity", "billed_cost", "amortised_cost", "net_cost")
-
 
 def require_schema(frame: DataFrame, expected: StructType, what: str) -> DataFrame:
     """Return the frame's columns in the expected order, or say which column is missing or wrong.
@@ -257,25 +178,6 @@ def require_schema(frame: DataFrame, expected: StructType, what: str) -> DataFra
         + [f"column {name} is unexpected" for name in found if name not in wanted],
     )
     return frame.select(*wanted)
-
-
-def require_lines(frame: DataFrame, what: str) -> DataFrame:
-    """Return a bill's lines, or say which column has not the shape that every reader must give."""
-    found = {field.name: field.dataType for field in frame.schema.fields}
-    keys = {field.name: field.dataType for field in LINE_KEYS.fields}
-    amounts = {name: found.get(name) for name in LINE_AMOUNTS}
-    problems = [
-        f"column {name} is {found.get(name, 'missing')}"
-        for name, kind in keys.items()
-        if found.get(name) != kind
-    ]
-    problems += [
-        f"column {name} is {kind}, neither double, {MONEY} nor a sum's parts"
-        for name, kind in amounts.items()
-        if kind not in (DOUBLE, MONEY, PARTS)
-    ]
-    _refuse(what, problems)
-    return frame.select(*keys, HAS_NET, CHARGES, *amounts)
 
 
 def _refuse(what: str, problems: list[str]) -> None:

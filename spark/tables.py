@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from core.ground.errors import InvalidInput
+from core.ground.errors import InvalidInput, StillwaterError
 from spark import frames, schemas
 from spark.rows import Found, grouped
 from spark.schemas import require_schema
@@ -78,6 +78,10 @@ class Store(Protocol):
         """Return the rows of some months, or of all, in which these columns are so."""
         ...
 
+    def some(self, table: Table, periods: Collection[str]) -> Rows:
+        """Return the rows of some months where they are: in Spark, where there is one."""
+        ...
+
     def replace(self, table: Table, rows: Rows, periods: Collection[str]) -> None:
         """Make these months of the table hold these rows and no others; other months stay."""
         ...
@@ -94,8 +98,14 @@ class Store(Protocol):
 class _SparkStore:
     """What every store does the same way."""
 
-    def __init__(self, session: SparkSession) -> None:
-        self._session = session
+    def __init__(self, session: SparkSession | None) -> None:
+        self._known = session
+
+    @property
+    def _session(self) -> SparkSession:
+        if self._known is None:
+            raise StillwaterError("Without Spark tables are folders of Parquet on this machine.")
+        return self._known
 
     def read(self, table: Table) -> DataFrame:
         raise NotImplementedError
@@ -110,6 +120,9 @@ class _SparkStore:
             frame = frame.where(F.col(name) == value)
         return frame.collect()
 
+    def some(self, table: Table, periods: Collection[str]) -> Rows:
+        return self.read(table).where(F.col(PARTITION).isin(*periods))
+
     def _frame(self, table: Table, rows: Rows, periods: Collection[str]) -> DataFrame:
         """Return what is to be written: rows of these months, of the table's shape."""
         if not isinstance(rows, DataFrame):
@@ -121,10 +134,10 @@ class _SparkStore:
 class ParquetStore(_SparkStore):
     """Tables as folders of Parquet, one folder per month below each.
 
-    On this machine's disk small tables are read and written without Spark, where pyarrow is.
+    On this machine's disk rows are read and written without Spark, where pyarrow is.
     """
 
-    def __init__(self, session: SparkSession, root: str) -> None:
+    def __init__(self, session: SparkSession | None, root: str) -> None:
         super().__init__(session)
         self._root = root.rstrip("/")
         self._local = _local_files() if self._root.startswith("/") else None
@@ -154,6 +167,9 @@ class ParquetStore(_SparkStore):
         )
         return require_schema(read, table.schema, f"The table {table.name}")
 
+    def some(self, table: Table, periods: Collection[str]) -> Rows:
+        return self.rows(table, periods) if self._known is None else super().some(table, periods)
+
     def replace(self, table: Table, rows: Rows, periods: Collection[str]) -> None:
         if self._local is not None and not isinstance(rows, DataFrame):
             months = grouped(rows, lambda row: row[0])
@@ -172,6 +188,9 @@ class ParquetStore(_SparkStore):
         self.clear(table, [p for p, files in before.items() if files == self._files(table, p)])
 
     def clear(self, table: Table, periods: Collection[str]) -> None:
+        if self._local is not None:
+            self.replace(table, [], periods)
+            return
         for period in periods:
             path = self._path(self._month(table, period))
             path.getFileSystem(self._configuration()).delete(path, True)  # noqa: FBT003 - Java's
@@ -181,6 +200,8 @@ class ParquetStore(_SparkStore):
 
     def _files(self, table: Table, period: str) -> list[str]:
         address = self._month(table, period)
+        if self._local is not None:
+            return sorted(path.name for path in Path(address).glob("*"))
         if not self._exists(address):
             return []
         path = self._path(address)

@@ -74,7 +74,11 @@ def _report_of_a_small_bill(started: Java, folder: Path) -> None:
 
     bill = export.write(folder / "bill", cluster.lines(cluster.ClusterBill()))
     with session_of(started) as session:
-        report.run(session, ParquetStore(session, str(folder / "tables")), report.Inputs(bill=bill))
+        report.run(
+            lambda _: session,
+            ParquetStore(session, str(folder / "tables")),
+            report.Inputs(bill=bill),
+        )
 
 
 def absent() -> list[int]:

@@ -54,8 +54,7 @@ def report(
     incident: Incident | None,
 ) -> Costs:
     """Write the simulated bill of what really ran, and the report on it to output/report."""
-    from spark.jobs import report as job  # noqa: PLC0415 - Spark's JVM starts only when it is needed
-    from spark.session import local_session  # noqa: PLC0415 - the same
+    from spark.jobs import report as job  # noqa: PLC0415 - imports PySpark
     from spark.tables import ParquetStore  # noqa: PLC0415 - the same
 
     forget(output)
@@ -78,8 +77,7 @@ def report(
         facts=report_facts(spec),
         book=pricing.book(environment.REGION),
     )
-    with local_session() as session:
-        made = job.run(session, ParquetStore(session, str((folder / "tables").resolve())), inputs)
+    made = job.run(None, ParquetStore(None, str((folder / "tables").resolve())), inputs)
     _write(made, folder)
     return Costs(
         f"{bill.total.normalize():f}", f"{made.report_total.normalize():f}", _seen_rotation(made)

@@ -6,14 +6,12 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
 from core.ground.errors import InvalidInput
 from spark.ingest import cur, cur_names, focus, source
-from spark.ingest.delivery import Delivery, letters, readable
-from spark.ingest.files import address_of
-from spark.ingest.lines import CORRUPT
-from spark.ingest.source import DELIVERED_PERIOD, Source
+from spark.ingest.delivery import Delivery, Engine, Opened, readable, surveyed
+from spark.ingest.files import address_of, files_of
+from spark.ingest.layout import letters
+from spark.ingest.source import Source
 from spark.tag_keys import OURS, KafkaTags
 
 COLUMNS_SHOWN = 5
@@ -22,7 +20,7 @@ FEWEST_OF_A_FORMAT = 3
 
 
 def read(
-    session: SparkSession,
+    engine: Engine | None,
     address: str | Path,
     *,
     months: Collection[str] = (),
@@ -30,45 +28,61 @@ def read(
 ) -> Delivery:
     """Read the newest delivery of every billing period of an export, or of these months.
 
-    `address` is an export's folder (the one holding data/ and metadata/) or one file, on this
-    machine or at a URI that Spark reaches. Raises InvalidInput for what is no bill; a row that
-    cannot be read keeps its reason.
+    `engine` says what adds it up: this process where there is none. `address` is an export's folder
+    (the one holding data/ and metadata/) or one file, on this machine or in S3. Raises InvalidInput
+    for what is no bill; a row that cannot be read keeps its reason.
     """
     what = f"The bill {address}"
     with readable(what):
-        return _of(source.open_source(session, address_of(address), months, what), what, kafka)
+        place = address_of(address)
+        found = source.open_source(files_of(place), place, months, what)
+        return _delivery(engine, found, what, kafka)
 
 
-def reader_of(columns: Sequence[str]) -> Callable[[Source, str, KafkaTags], Delivery] | None:
+def reader_of(columns: Sequence[str]) -> Callable[..., Opened] | None:
     """Return the reader of the format of which most needed columns are there; None of a few."""
     as_focus = {letters(name) for name in columns} & {letters(name) for name in focus.REQUIRED}
     as_cur = {cur_names.modern_name(name).lower() for name in columns} & set(cur.REQUIRED)
     found, reader = max(
-        (len(as_focus), focus.delivery), (len(as_cur), cur.delivery), key=lambda each: each[0]
+        (len(as_focus), focus.opened), (len(as_cur), cur.opened), key=lambda each: each[0]
     )
     return reader if found >= FEWEST_OF_A_FORMAT else None
 
 
-def _of(opened: Source, what: str, kafka: KafkaTags) -> Delivery:
-    columns = opened.columns
-
-    def joined() -> Delivery | None:
-        again = opened.joined()
-        return _of(again, what, kafka) if again else None
-
+def _delivery(engine: Engine | None, found: Source, what: str, kafka: KafkaTags) -> Delivery:
+    columns = found.columns
     known = {cur_names.modern_name(name).lower() for name in columns}
     if {focus.COST.lower(), cur.COST} <= known:
         problem = f"{what} holds bills of two formats, FOCUS and Cost and Usage Report; name one."
         raise InvalidInput([problem])
     reader = reader_of(columns)
-    if reader is not None:
-        read = reader(opened, what, kafka)
-        notes = [*read.notes, *opened.notes]
-        return replace(read, joined=joined, notes=notes, fingerprint=opened.fingerprint)
-    delivered = [name for name in columns if name not in {CORRUPT, DELIVERED_PERIOD}]
-    problem = (
-        f"{what} is neither a Cost and Usage Report nor FOCUS: its columns are "
-        f"{', '.join(name.strip() for name in delivered[:COLUMNS_SHOWN])} and so on. Name an "
-        f"export's folder or file."
+    if reader is None:
+        problem = (
+            f"{what} is neither a Cost and Usage Report nor FOCUS: its columns are "
+            f"{', '.join(name.strip() for name in columns[:COLUMNS_SHOWN])} and so on. Name an "
+            f"export's folder or file."
+        )
+        raise InvalidInput([problem])
+    opened = reader(columns, what, kafka, is_data_export=found.is_data_export)
+    pieces = [
+        replace(
+            piece,
+            places=opened.places(piece.columns),
+            said={name: piece.said[place] for name, place in opened.places([*piece.said]).items()},
+        )
+        for piece in found.pieces
+    ]
+    lines = sum(piece.lines for piece in pieces)
+    session = engine(lines) if engine is not None else None
+    held = surveyed(session, pieces, opened.layout)
+    return Delivery(
+        session=session,
+        label=found.label,
+        opened=opened,
+        pieces=pieces,
+        surveyed=held,
+        refreshes=found.refreshes,
+        fingerprint=found.fingerprint,
+        simulated=found.simulated,
+        notes=[*opened.notes, *opened.said_of_kinds(held.kinds), *found.notes],
     )
-    raise InvalidInput([problem])

@@ -7,16 +7,13 @@ does; databases and tools that take no slash have names of their own.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
-from spark.ingest import splits
-from spark.ingest.delivery import letters
+from spark.ingest import split_columns
+from spark.ingest.layout import letters
 from spark.ingest.lines import APART
-from spark.tables import quoted_name
+from spark.rules import amortise
 from spark.tag_keys import OURS, KafkaTags, export_key
-from spark.transforms import amortise
 
 NEEDED = (
     amortise.UNBLENDED,
@@ -55,8 +52,8 @@ KNOWN = {
         *NEEDED,
         "line_item_resource_id",
         *OPTIONAL,
-        *splits.COLUMNS,
-        *splits.NET.values(),
+        *split_columns.COLUMNS,
+        *split_columns.NET.values(),
         TAG_MAPS[0],
     )
 }
@@ -93,13 +90,13 @@ def modern_name(legacy: str) -> str:
     return re.sub(r"[^0-9a-z]+", "_", words).strip("_")
 
 
-def modern(frame: DataFrame, kafka: KafkaTags = OURS) -> DataFrame:
-    """Return a month's columns under CUR 2.0's names.
+def modern_names(columns: Iterable[str], kafka: KafkaTags = OURS) -> dict[str, str]:
+    """Return what a file's columns are called under CUR 2.0's names.
 
     Of tags that differ by case alone (spark.ingest.lines) one written as it is asked for is meant.
     """
     spelled: dict[str, str] = {}
-    for name in frame.columns:
+    for name in columns:
         new = modern_name(name)
         # A second column of that name which nobody asked for keeps its own.
         spelled[name] = name if new in spelled.values() else new
@@ -108,7 +105,7 @@ def modern(frame: DataFrame, kafka: KafkaTags = OURS) -> DataFrame:
         first = next((name for name in spelled if name.lower() == asked.lower()), exact)
         if exact in spelled:
             spelled[exact], spelled[first] = spelled[first], spelled[exact]
-    return frame.select(*(F.col(quoted_name(old)).alias(new) for old, new in spelled.items()))
+    return spelled
 
 
 def legacy_name(modern: str) -> str:

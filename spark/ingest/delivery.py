@@ -1,363 +1,322 @@
-"""Defines what every reader of a bill hands to a job, and what all readers share.
+"""Defines a bill as delivered, and plans how Spark adds it up: one job of shares.
 
-First stop of a dollar's walk: a bill's own columns become lines of one shape. A row that cannot be
-read keeps a reason instead of vanishing. Text is left as it is delivered: it is tidied when there
-is a hundredth of it (spark.transforms.daily).
+    range(shares) -> worker (spark.ingest.share) -> sum of each key -> the rows of USAGE
+
+Nothing of the bill's size comes to the driver.
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from enum import StrEnum
-from functools import reduce
+from decimal import Decimal
+from functools import cached_property, partial
+from typing import Any
 
+import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    DataType,
-    DateType,
-    DoubleType,
-    FloatType,
-    NullType,
-    NumericType,
-    StringType,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-)
+from pyspark.sql.pandas.types import from_arrow_schema
 
-from core.ground.errors import InvalidInput, passed_on
-from spark import money
-from spark.expressions import surely
+from core.ground.errors import InvalidInput, StillwaterError, passed_on
+from spark.ingest import unread_lines
+from spark.ingest.amounts import PARTS, decimal_of, decimal_read
 from spark.ingest.control import Control
-from spark.ingest.lines import CORRUPT
+from spark.ingest.layout import Format, Layout
+from spark.ingest.pieces import Piece, batches, readable_piece
+from spark.ingest.share import SUMS, TOTALS, USAGE_KEYS, USAGE_ROWS, Share, UsageJob
+from spark.ingest.splits import AMOUNTS as SPLIT_AMOUNTS
+from spark.ingest.splits import HOUR_ROWS, POD_ROWS, HourJob, Parts, PodJob
 from spark.months import Refresh
-from spark.schemas import CHARGES, EMPTY
-from spark.tables import quoted_name
-from spark.tag_keys import OURS, TAG_COLUMNS, KafkaTags
+from spark.packages import REMEDY
+from spark.rows import Found, grouped, row_type
+from spark.schemas import MONEY, QUARANTINE
+from spark.tables import Rows
+from spark.tag_keys import KafkaTags
 
-LINE_CHARACTERS = 300
-BROKEN_LINE = "the line does not hold the columns of its header"
-SECOND_HEADER = "the line is a header again: two files are glued together"
-HEADER_CELL = r"^(bill|lineitem|identity|pricing|product|reservation|savingsplan)(/|_)[a-z_/]+$"
+# Of each core, so that none waits long for the other's last one.
+PARTS_PER_CORE = 2
+# A share that a worker lost is read again.
+LINES_OF_A_SHARE = 8 << 20
+# Threads that read columns for the control totals.
+PIECES_AT_ONCE = 4
+# Of fewer lines one worker has added them up before two have started.
+LINES_OF_ONE_SHARE = 300_000
 NO_CODEC = re.compile(r"ClassNotFoundException: org\.apache\.hadoop\.io\.compress\.(\w+)Codec")
 MISTYPED = re.compile(
     r'IS NULL\) THEN (\S+) END AS (?:DATE|TIMESTAMP).*?cannot cast "(\w+)"', re.DOTALL
 )
 TWICE = re.compile(r"\[COLUMN_ALREADY_EXISTS\] The column `([^`]+)`")
-# Spark takes a time without a day (a spreadsheet's 00:00.0) for today's, and a spreadsheet's number
-# of a day (46327) for a year.
-DATED, YEARS = r"^\s*[12]\d{3}-\d{1,2}(\D|$)", (1000, 2999)
-# Azure and Oracle write times to the minute (2026-11-01T00:00Z), which Spark takes for none.
-TO_THE_MINUTE = r"^(\s*\d{4}-\d{1,2}-\d{1,2}[T ]\d{1,2}:\d{2})(\s*([Zz]|UTC|GMT|[+-].*)?\s*)$"
 # What Java says of a file that is not whole -> what it means.
 DAMAGE = {
     "EOFException": "it ends before its data does; copy it again",
     "Relative path in absolute URI": "a name has a colon, which Spark cannot list; rename it",
+    "No module named 'pyarrow'": f"its workers lack pyarrow: {REMEDY}",
     "encrypted ZIP entry": "its archive needs a password; pack it again without one",
 }
-# Times as numbers, as databases hand them on: what each unit of an epoch counts up to. No digits of
-# a day are as many, but those of seconds, which text may not be.
-EPOCH = r"^\s*(\d{13}|\d{16}|\d{19})\s*$"
-LEAST_SECONDS, LEAST_MILLIS, LEAST_MICROS, LEAST_NANOS = (10**places for places in (9, 12, 15, 18))
 OWN, CAUSED = f"{InvalidInput.__module__}.{InvalidInput.__name__}: ", "Caused by: "
 
 
-class Format(StrEnum):
-    """The bills that can be read."""
-
-    CUR2 = "CUR 2.0"
-    CUR = "legacy CUR"
-    FOCUS = "FOCUS"
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """The columns of a frame, which are all that its expressions depend on."""
-
-    schema: StructType
-
-    @property
-    def columns(self) -> list[str]:
-        return self.schema.names
+# Returns the session that adds up a bill of about so many lines, or None for this process.
+Engine = Callable[[int], SparkSession | None]
+# Of fewer lines this process has added a bill up before Spark would have started.
+LINES_HERE = 2_000_000
 
 
 @dataclass(frozen=True)
-class Splits:
-    """Split cost allocation data: pods' shares (POD_HOURS), and their nodes' hours (NODE_HOURS).
+class Opened:
+    """How a bill's lines are read, as its columns say.
 
-    A second view of money that `Delivery.parts` hold: never summed with it (spark.ingest.splits).
+    `places` says where a file's columns are that are wanted, `spread` which of them hold one tag
+    each. `said_of_kinds` says what the kinds of its lines lack, and refuses a bill for some.
     """
 
-    pods: DataFrame
-    hours: DataFrame
+    layout: Layout
+    format: Format
+    places: Callable[[Sequence[str]], Mapping[str, str]]
+    notes: Sequence[str] = ()
+    said_of_kinds: Callable[[Collection[str]], Sequence[str]] = lambda _: ()
+    spread: Callable[[Sequence[str]], Mapping[str, str]] = lambda _: {}
+    has_splits: bool = False
 
 
 @dataclass(frozen=True)
 class Delivery:
     """One bill as delivered.
 
-    `parts` hold lines: LINE_KEYS, HAS_NET, LINE_AMOUNTS, and of how many delivered lines a row is
-    the sum. Parts are summed apart and then put together, since Spark copies every row of a union.
-    `control` takes the control totals straight from the files, past every transform. `every_line`
-    reads each line as it was delivered, with `line`, its text. `refreshes` are the months that
-    manifests describe; files that none does have a `fingerprint` together.
+    `refreshes` are the months that manifests describe; files that none does have a `fingerprint`
+    together. `pieces` are read by workers, and once more for the control totals, past every
+    transform.
     """
 
+    # None where nothing but this process reads it.
+    session: SparkSession | None
     label: str
-    format: Format
-    parts: Sequence[DataFrame]
-    control: Callable[[], Mapping[str, Control]]
-    every_line: Callable[[], Sequence[DataFrame]]
+    opened: Opened
+    pieces: Sequence[Piece]
+    surveyed: Surveyed
     refreshes: Mapping[str, Refresh] = field(default_factory=dict)
     fingerprint: str = ""
     simulated: bool = False
-    # What says that a line is Kafka's.
-    kafka: KafkaTags = OURS
-    # Every tag of every line, for somebody to say which means Kafka: TAGGED columns.
-    tagged: Callable[[], DataFrame] | None = None
-    # The same bill with fields over several lines, where that is all that is wrong with it.
-    joined: Callable[[], Delivery | None] = lambda: None
     # What the bill cannot say, and what would make it.
     notes: Sequence[str] = ()
-    # Asked for by one job alone, so that no other waits for its plan.
-    splits: Callable[[], Splits | None] = lambda: None
 
     @property
-    def lines(self) -> DataFrame:
-        return reduce(DataFrame.unionByName, self.every_line())
+    def format(self) -> Format:
+        return self.opened.format
+
+    @property
+    def layout(self) -> Layout:
+        return self.opened.layout
+
+    @property
+    def kafka(self) -> KafkaTags:
+        """Return what says that a line is Kafka's."""
+        return self.layout.kafka
+
+    @property
+    def control(self) -> Mapping[str, Control]:
+        """Return what each month's files hold, straight from their cost column."""
+        return self.surveyed.control
+
+    def usage(self) -> DataFrame:
+        """Return the bill as USAGE, and `flow`, `easy`, is_unreadable and has_net beside it."""
+        rows = self._made(UsageJob, USAGE_ROWS)
+        sums = [F.sum(name).alias(name) for name in ("charges", *SUMS)]
+        if len(self._shares) > 1:
+            rows = rows.groupBy(*USAGE_KEYS).agg(*sums, F.max("has_net").alias("has_net"))
+        totals = {name: _money(name) for name in TOTALS}
+        return rows.withColumns(totals).select(*USAGE_KEYS, "charges", *TOTALS, "has_net")
+
+    def usage_here(self) -> list[Found]:
+        """Return the same rows, added up by this process."""
+        share = Share(self.layout)
+        for piece in self.pieces:
+            share.add(piece)
+        named = row_type([*USAGE_KEYS, "charges", *TOTALS, "has_net"])
+        found = []
+        for row in (
+            row for batch in share.rows() for row in zip(*batch.to_pydict().values(), strict=True)
+        ):
+            keys, (charges, has_net, *parts) = row[: len(USAGE_KEYS)], row[len(USAGE_KEYS) :]
+            sums = zip(*[iter(parts)] * len(PARTS), strict=True)
+            found.append(named(*keys, charges, *(decimal_of(*each) for each in sums), has_net))
+        return found
+
+    def unread_lines(self) -> Rows:
+        """Return the lines that cannot be read, each with its reason: QUARANTINE."""
+        names = frozenset(name.lower() for piece in self.pieces for name in piece.columns)
+        job = partial(unread_lines.UnreadJob, columns=names)
+        if self.session is None:
+            rows = self._collected(job, unread_lines.ROWS)
+            return [row._replace(billed_cost=decimal_read(row.billed_cost)) for row in rows]
+        frame = self._made(job, unread_lines.ROWS)
+        cost = F.col("billed_cost").try_cast(MONEY)
+        return frame.withColumn("billed_cost", cost).select(*QUARANTINE.names)
+
+    def first_unread(self, reason: str | None = None) -> Found | None:
+        """Return the first line that cannot be read, or that cannot for this reason."""
+        rows = self.unread_lines()
+        if isinstance(rows, DataFrame):
+            return (rows if reason is None else rows.where(F.col("reason") == reason)).head()
+        return next((row for row in rows if reason in (None, row.reason)), None)
+
+    def tags_found(self) -> list[Found]:
+        """Return every tag of every line, counted and summed: TAGS_FOUND once they are chosen."""
+        job = partial(unread_lines.TagsJob, spread=self.opened.spread)
+        return self._collected(job, unread_lines.TAG_ROWS)
+
+    def instance_hours(self, instances: Collection[str]) -> list[Found]:
+        """Return how the hours of these instances were paid for, as HOUR_ROWS."""
+        job = partial(HourJob, instances=frozenset(instances))
+        rows = self._collected(job, HOUR_ROWS)
+        return [row._replace(hours=decimal_read(row.hours)) for row in rows]
+
+    def pod_shares(self, parts: Parts) -> list[Found]:
+        """Return what pods had of instances on each day, whose intervals have these parts."""
+        rows = self._collected(partial(PodJob, parts=parts), POD_ROWS)
+        keys = POD_ROWS.names[: -len(SPLIT_AMOUNTS) * len(PARTS)]
+        named = row_type([*keys, *SPLIT_AMOUNTS])
+        found = []
+        for key, own in grouped(rows, lambda row: row[: len(keys)]).items():
+            sums = [sum(each) for each in zip(*(row[len(keys) :] for row in own), strict=True)]
+            parts_of = zip(*[iter(sums)] * len(PARTS), strict=True)
+            found.append(named(*key, *(decimal_of(*each) for each in parts_of)))
+        return found
+
+    @cached_property
+    def _shares(self) -> list[list[Piece]]:
+        return shares_of(self.pieces, self._spark.sparkContext.defaultParallelism)
+
+    @property
+    def _spark(self) -> SparkSession:
+        if self.session is None:
+            raise StillwaterError(f"The bill {self.label} was opened without Spark.")
+        return self.session
+
+    def _made(self, job: Callable[..., Any], shape: pa.Schema) -> DataFrame:
+        count = len(self._shares)
+        work = job(self._shares, self.layout)
+        numbers = self._spark.range(0, count, 1, count)
+        return numbers.mapInArrow(work, from_arrow_schema(shape))
+
+    def _collected(self, job: Callable[..., Any], shape: pa.Schema) -> list[Found]:
+        """Return what is small enough to come here, made by Spark's workers or by this process."""
+        named = row_type(shape.names)
+        if self.session is not None:
+            return [named(*row) for row in self._made(job, shape).collect()]
+        work = job([self.pieces], self.layout)
+        rows = work([pa.RecordBatch.from_pydict({"id": [0]})])
+        return [named(**row) for batch in rows for row in batch.to_pylist()]
 
 
-def named_columns(
-    frame: DataFrame,
-    required: Mapping[str, str],
-    optional: Iterable[str],
-    what: str,
-    called: Callable[[str], str] = str,
-) -> DataFrame:
-    """Return the required and the optional columns under their own names, and CORRUPT.
+def shares_of(pieces: Sequence[Piece], cores: int) -> list[list[Piece]]:
+    """Share pieces out evenly by their lines, the largest first."""
+    lines = sum(piece.lines for piece in pieces)
+    most = max(cores * PARTS_PER_CORE, -(-lines // LINES_OF_A_SHARE))
+    is_small = lines < LINES_OF_ONE_SHARE and all(piece.header is None for piece in pieces)
+    count = 1 if is_small else min(len(pieces), most)
+    shares: list[list[Piece]] = [[] for _ in range(count)]
+    sizes = [0] * count
+    for piece in sorted(pieces, key=lambda piece: piece.lines, reverse=True):
+        least = sizes.index(min(sizes))
+        shares[least].append(piece)
+        sizes[least] += piece.lines or 1
+    return shares
 
-    Neither case nor what stands between words matters (Athena lowers names, dbt has billed_cost);
-    an optional column that is absent is null. Raises InvalidInput with one sentence per missing
-    column, naming the setting that adds it; `called` is what the bill itself calls one.
-    """
-    spelled = spellings(frame.columns)
 
-    def place(name: str) -> str | None:
-        return spelled.get(name.lower(), spelled.get(letters(name)))
+def _money(name: str) -> Column:
+    """Return the amount that a sum's parts make."""
+    whole, billionths, rest = (F.col(f"{name}_{part}").cast("decimal(19,0)") for part in PARTS)
+    below = F.lit(Decimal(1).scaleb(-9)), F.lit(Decimal(1).scaleb(-18))
+    return (whole + billionths * below[0] + rest * below[1]).cast(MONEY)
 
-    missing = [
-        f"{what} has no column {called(name)}; {remedy}."
-        for name, remedy in required.items()
-        if place(name) is None
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """What a bill's files hold: its control totals by month, and the kinds of its lines."""
+
+    control: Mapping[str, Control]
+    kinds: frozenset[str]
+
+
+# Of one piece: lines, those with a cost, and what these come to, by month; and its kinds.
+_Survey = tuple[dict[str, tuple[int, int, int, int, int]], list[str]]
+_KIND = "line_item_line_item_type"
+_SURVEY_ROWS = pa.schema(
+    [
+        ("billing_period", pa.string()),
+        *((name, pa.int64()) for name in ("lines", "with_cost", *PARTS)),
+        ("kinds", pa.list_(pa.string())),
     ]
-    if missing:
-        raise InvalidInput(missing)
-    wanted = {name.lower(): name for name in [*required, *optional, CORRUPT]}
-    return frame.select(
-        *(
-            F.lit(None).cast("string").alias(name)
-            if (there := place(name)) is None
-            else _exact_column(frame, there).alias(name)
-            for name in wanted.values()
-        )
+)
+
+
+def surveyed(session: SparkSession | None, pieces: Sequence[Piece], layout: Layout) -> Surveyed:
+    """Return what pieces hold, by threads here or by a cluster's workers; text is slow to read."""
+    is_text = any(piece.header is not None for piece in pieces)
+    if session is None or (_is_local(session) and not is_text):
+        with ThreadPoolExecutor(PIECES_AT_ONCE) as pool:
+            found = list(pool.map(partial(_survey, layout=layout), pieces))
+    else:
+        shares = [[piece] for piece in pieces]
+        numbers = session.range(0, len(shares), 1, len(shares))
+        job = _SurveyJob(shares, layout)
+        rows = numbers.mapInArrow(job, from_arrow_schema(_SURVEY_ROWS)).collect()
+        found = [({row[0]: tuple(row[1:6])}, row[6]) for row in rows]
+    control: dict[str, Control] = defaultdict(lambda: Control(0, 0, Decimal(0)))
+    for months, _ in found:
+        for period, (lines, with_cost, *parts) in months.items():
+            control[period] += Control(lines, lines - with_cost, decimal_of(*parts))
+    kinds = frozenset(kind for _, each in found for kind in each)
+    return Surveyed({p: month for p, month in sorted(control.items()) if month.lines}, kinds)
+
+
+@dataclass(frozen=True)
+class _SurveyJob:
+    shares: Sequence[Sequence[Piece]]
+    layout: Layout
+
+    def __call__(self, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number in (each for batch in numbers for each in batch.column(0).to_pylist()):
+            for piece in self.shares[number]:
+                months, kinds = _survey(piece, self.layout)
+                rows = [
+                    dict(zip(_SURVEY_ROWS.names, (month, *found, kinds), strict=True))
+                    for month, found in months.items()
+                ]
+                yield from pa.Table.from_pylist(rows, _SURVEY_ROWS).to_batches()
+
+
+def _survey(piece: Piece, layout: Layout) -> _Survey:
+    """Return what a piece holds, straight from the columns of its cost, its kind and its month."""
+    months: dict[str, list[int]] = defaultdict(lambda: [0] * 5)
+    kinds: set[str] = set()
+    has_kinds = _KIND in layout.texts
+    wanted = (
+        layout.cost,
+        *([_KIND] if has_kinds else []),
+        *([layout.month] if piece.period is None else []),
     )
+    with readable_piece(piece):
+        for batch in batches(piece, wanted):
+            for period, totals in unread_lines.control_totals(batch, layout, piece.period).items():
+                months[period] = [a + b for a, b in zip(months[period], totals, strict=True)]
+            if has_kinds:
+                kinds |= {
+                    kind for kind in unread_lines.texts_said(batch[_KIND]) if kind is not None
+                }
+    return {period: tuple(totals) for period, totals in months.items()}, sorted(kinds)  # type: ignore[misc] # five of five
 
 
-def require_each_once(
-    columns: Iterable[str], called: Callable[[str], str], wanted: Collection[str], what: str
-) -> None:
-    """Refuse a bill that has a wanted column under two names: which of them counts is not known."""
-    places: dict[str, list[str]] = {}
-    for name in columns:
-        places.setdefault(called(name), []).append(name)
-    problems = [
-        f"{what} has one column under {len(names)} names, {' and '.join(names)}; export it once."
-        for meant, names in places.items()
-        if len(names) > 1 and meant in wanted
-    ]
-    if problems:
-        raise InvalidInput(problems)
-
-
-def left_out(
-    effects: Mapping[str, str], known: Collection[str], called: Callable[[str], str] = str
-) -> list[str]:
-    """Say what a bill cannot tell for want of columns that are not required, one sentence each."""
-    return [
-        f"The bill has no column {called(name)}: {effect}."
-        for name, effect in effects.items()
-        if name.lower() not in known and letters(name) not in known
-    ]
-
-
-def letters(name: str) -> str:
-    """Return a column's name without case and without what stands between its words."""
-    return re.sub(r"[^a-z0-9]", "", name.lower())
-
-
-def spellings(columns: Iterable[str]) -> dict[str, str]:
-    """Return where columns are, by their names in lower case and by their letters.
-
-    Tags are told apart by what stands between their words: those have no second name.
-    """
-    names = list(columns)
-    loose = {letters(name): name for name in names if not name.lower().startswith(TAG_COLUMNS)}
-    return {**loose, **{name.lower(): name for name in names}}
-
-
-def _exact_column(frame: DataFrame, name: str) -> Column:
-    """Return a column, of floats as text: as doubles 0.1 of theirs would be 0.10000000149."""
-    column = F.col(quoted_name(name))
-    kind = frame.schema[name].dataType
-    return column.cast("string") if isinstance(kind, FloatType | NullType) else column
-
-
-def text(name: str) -> Column:
-    """Return a column as it is delivered, as text."""
-    return _trusted_column(name).cast("string")
-
-
-def text_or_null(name: str) -> Column:
-    """Return a column's text, null where the export writes a literal for "nothing"."""
-    trimmed = F.trim(text(name))
-    return F.when(~trimmed.isin(*EMPTY), trimmed)
-
-
-def amount(name: str, kind: DataType) -> Column:
-    """Return an amount as it is carried until it is added up, null where it cannot be."""
-    return money.amount(_trusted_column(name), kind)
-
-
-def charges() -> Column:
-    """Return of how many delivered lines a row is the sum."""
-    return F.coalesce(F.col(CHARGES).cast("long"), F.lit(1)).alias(CHARGES)
-
-
-def moment(frame: DataFrame | Shape, name: str) -> Column:
-    """Return a time; text is one only where it says its year and month (DATED)."""
-    return _date_column(frame, name).try_cast("timestamp")
-
-
-def day(frame: DataFrame | Shape, name: str) -> Column:
-    """Return the UTC day of a time; text that names another zone says another day at times."""
-    known = _date_column(frame, name)
-    return F.coalesce(known.try_cast("timestamp").cast("date"), known.try_cast("date"))
-
-
-def month_from(frame: DataFrame | Shape, name: str) -> Column:
-    """Return the first day of the month that begins at a time.
-
-    East of UTC a month begins up to 14 hours before it does there.
-    """
-    return F.trunc((moment(frame, name) + F.expr("INTERVAL 14 HOURS")).cast("date"), "month")
-
-
-def _date_column(frame: DataFrame | Shape, name: str) -> Column:
-    value, kind = _trusted_column(name), frame.schema[name].dataType
-    if isinstance(kind, StringType):
-        of_number = _of_epoch(value.try_cast("long")).cast("string")
-        return F.when(value.rlike(DATED), F.regexp_replace(value, TO_THE_MINUTE, "$1:00$2")).when(
-            value.rlike(EPOCH), of_number
-        )
-    if isinstance(kind, NumericType):
-        return _of_epoch(value.try_cast("long"))
-    if isinstance(kind, DateType | TimestampType | TimestampNTZType):
-        return F.when(F.year(value).between(*YEARS), value)
-    return value
-
-
-def _of_epoch(number: Column) -> Column:
-    """Return the time that a number counts to from 1970, in the unit that its size tells."""
-    micros = (
-        F.when(number >= LEAST_NANOS, F.floor(number / F.lit(1000.0)))
-        .when(number >= LEAST_MICROS, number)
-        .when(number >= LEAST_MILLIS, number * 1000)
-        .when(number >= LEAST_SECONDS, number * 1_000_000)
-    )
-    return F.timestamp_micros(micros)
-
-
-def _trusted_column(name: str) -> Column:
-    # The columns of a broken line may have shifted: nothing in them is what it is called.
-    return F.when(F.col(CORRUPT).isNull(), F.col(name))
-
-
-def line_excerpt(names: Iterable[str]) -> Column:
-    """Return what a reader of the report needs to find a bad row in the bill."""
-    return F.substring(
-        F.coalesce(F.col(CORRUPT), F.concat_ws(", ", *(text_or_null(name) for name in names))),
-        1,
-        LINE_CHARACTERS,
-    )
-
-
-def reason(
-    frame: DataFrame | Shape,
-    *,
-    numbers: Mapping[str, DataType],
-    days: Iterable[str],
-    present: Iterable[str],
-) -> Column:
-    """Return why a row cannot be read, or null for one that can.
-
-    Only the test is made for every row; the sentence is written for those that fail it.
-    """
-    problems = [
-        *(
-            (_is_header(n, kind, frame.columns), F.lit(SECOND_HEADER))
-            for n, kind in numbers.items()
-        ),
-        (F.col(CORRUPT).isNotNull(), F.lit(BROKEN_LINE)),
-        *((amount(n, kind).isNull(), _sentence(n, "a number")) for n, kind in numbers.items()),
-        *((_is_no_day(frame, name), _sentence(name, "a time")) for name in days),
-    ]
-    for name in present:
-        empty = F.lit(f"{name} is empty")
-        is_text = isinstance(frame.schema[name].dataType, StringType)
-        missing = text(name).isNull()
-        problems.append((missing | text(name).isin(*EMPTY) if is_text else missing, empty))
-    nothing = F.lit(None).cast("string")
-    return reduce(
-        lambda rest, case: F.when(case[0], case[1]).otherwise(rest), problems[::-1], nothing
-    )
-
-
-def _is_header(name: str, kind: DataType, columns: Sequence[str]) -> Column:
-    """Say whether a line is a header again: where its amount should be stands a column's name."""
-    if isinstance(kind, DoubleType | StructType):
-        return F.lit(False)  # noqa: FBT003 - a literal column
-    # Legacy CUR's own spelling of a name has a slash, and another header may have other columns.
-    written = F.lower(F.trim(F.col(name).cast("string")))
-    known = sorted({column.lower() for column in columns})
-    is_name = written.isin(*known) | written.rlike(HEADER_CELL)
-    return surely(F.col(name).try_cast("double").isNull() & is_name)
-
-
-def _is_no_day(frame: DataFrame | Shape, name: str) -> Column:
-    # What is delivered as a time is one, wherever it is: only text needs to be read.
-    is_text = isinstance(frame.schema[name].dataType, StringType)
-    return day(frame, name).isNull() if is_text else _date_column(frame, name).isNull()
-
-
-def _sentence(name: str, kind: str) -> Column:
-    trimmed = F.trim(text(name))
-    # A double that is no number is delivered, unlike what a database writes for nothing.
-    written = F.when(~trimmed.isin(*(each for each in EMPTY if each != "NaN")), trimmed)
-    written = F.substring(written, 1, 40)
-    return F.coalesce(
-        F.concat(F.lit(f"{name} '"), written, F.lit(f"' is not {kind}")), F.lit(f"{name} is empty")
-    )
-
-
-def kind_of(frame: DataFrame | Shape, name: str) -> DataType:
-    """Return how a bill's money is carried: doubles and sums as they are, all else decimal."""
-    return money.kind_of(frame.schema[name].dataType)
+def _is_local(session: SparkSession) -> bool:
+    return str(session.sparkContext.master).startswith("local")
 
 
 @contextmanager

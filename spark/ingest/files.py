@@ -1,7 +1,7 @@
-"""Lists and reads the small files of a delivery, on this machine's disk or wherever Spark reaches.
+"""Lists and reads the small files of a delivery, on this machine's disk or in S3.
 
-A bill's address is a path, or a URI (s3://, s3a://, file://) that Spark's own Hadoop can open: on
-EMR that is S3, with the job's role and nothing else.
+A bill's address is a path, or a URI (s3://, s3a://, file://). On EMR S3 is read with the job's role
+and nothing else.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
+from urllib.parse import unquote, urlsplit
 
-from py4j.protocol import Py4JJavaError
-from pyspark.sql import SparkSession
-
-from core.ground.errors import InvalidInput, passed_on
+from core.ground.errors import InvalidInput
 
 _URI = re.compile(r"^[a-z][a-z0-9+.-]*://")
+FILE = "file:/"
 CHUNK_BYTES = 1 << 16
 FINGERPRINT_DIGITS = 16
 
@@ -63,32 +62,24 @@ def version(size_bytes: int, written_at_ns: int) -> str:
     return f"{size_bytes}-{written_at_ns}"
 
 
-def files_of(session: SparkSession, address: str) -> Files:
-    """Return the file system that an address belongs to.
-
-    S3 is Hadoop's where Spark was given it, as on EMR; elsewhere Arrow reads it.
-    """
+def files_of(address: str) -> Files:
+    """Return the file system of an address: this machine's, or S3 as Arrow reads it."""
     if not _URI.match(address):
         return LocalFiles()
-    hadoop = HadoopFiles(session)
-    if address.startswith("s3") and not hadoop.knows(address):
-        try:
-            from spark.ingest.objects import S3Files  # noqa: PLC0415 - needs pyarrow
-        except ImportError:
-            return hadoop
-        return S3Files()
-    return hadoop
+    if not address.startswith("s3"):
+        problem = f"{address} is neither a path of this machine nor in S3; copy it to one of them."
+        raise InvalidInput([problem])
+    from spark.ingest.objects import S3Files  # noqa: PLC0415 - needs pyarrow
+
+    return S3Files()
 
 
 def address_of(path: str | Path) -> str:
     """Return a bill's address: a URI as it is, a path as an absolute one."""
     written = str(path)
+    if written.startswith(FILE):
+        written = unquote(urlsplit(written).path)
     return written.rstrip("/") if _URI.match(written) else str(Path(written).resolve())
-
-
-def _address_as_typed(address: str) -> str:
-    """Return an address as a user writes it: Hadoop says file:/folder for file:///folder."""
-    return re.sub(r"^file:/(?!/)", "file:///", address)
 
 
 def _real(place: str, name: str) -> str:
@@ -122,90 +113,3 @@ class LocalFiles:
     def read(self, address: str, limit: int | None = None) -> bytes:
         with Path(address).open("rb") as stream:
             return stream.read() if limit is None else stream.read(limit)
-
-
-class HadoopFiles:
-    """Whatever file system Spark's Hadoop knows by the address's scheme."""
-
-    def __init__(self, session: SparkSession) -> None:
-        jvm: Any = session._jvm  # noqa: SLF001 - pyspark has no other way to Hadoop's files
-        context: Any = session._jsc  # noqa: SLF001 - the same
-        self._jvm, self._configuration = jvm, context.hadoopConfiguration()
-
-    def knows(self, address: str) -> bool:
-        """Say whether there is a file system for an address's scheme at all."""
-        scheme = address.split(":", 1)[0]
-        try:
-            kind = self._jvm.org.apache.hadoop.fs.FileSystem
-            kind.getFileSystemClass(scheme, self._configuration)
-        except Py4JJavaError:
-            return False
-        return True
-
-    def below(self, folder: str, suffix: str) -> list[str]:
-        found = self.versions(folder) if self.is_folder(folder) else {}
-        return sorted(name for name in found if name.endswith(suffix))
-
-    def versions(self, place: str) -> dict[str, str]:
-        found = {}
-        statuses = self._system(place).listFiles(self._path(place), True)  # noqa: FBT003 - Java's
-        while statuses.hasNext():
-            status = statuses.next()
-            written_at_ns = int(status.getModificationTime()) * 1_000_000
-            name = _address_as_typed(str(status.getPath().toString()))
-            found[name] = version(int(status.getLen()), written_at_ns)
-        return found
-
-    def is_file(self, address: str) -> bool:
-        system, path = self._system(address), self._path(address)
-        return bool(system.exists(path)) and bool(system.getFileStatus(path).isFile())
-
-    def is_folder(self, address: str) -> bool:
-        system, path = self._system(address), self._path(address)
-        return bool(system.exists(path)) and bool(system.getFileStatus(path).isDirectory())
-
-    def read(self, address: str, limit: int | None = None) -> bytes:
-        stream = self._system(address).open(self._path(address))
-        try:
-            if limit is None:
-                return bytes(stream.readAllBytes())
-            return bytes(stream.readNBytes(limit))
-        finally:
-            stream.close()
-
-    def unzip(self, address: str, folder: str) -> list[str]:
-        """Write every csv in a zip archive below a folder, without holding one in memory."""
-        archive = self._jvm.java.util.zip.ZipInputStream(
-            self._system(address).open(self._path(address))
-        )
-        targets: list[str] = []
-        try:
-            while (entry := archive.getNextEntry()) is not None:
-                name = str(entry.getName())
-                # A Mac puts a file of its own beside each.
-                if not name.lower().endswith(".csv") or name.startswith("__MACOSX/"):
-                    continue
-                target = f"{folder}/{len(targets):05d}.csv"
-                sink = self._system(target).create(self._path(target))
-                self._jvm.org.apache.hadoop.io.IOUtils.copyBytes(archive, sink, CHUNK_BYTES, False)  # noqa: FBT003
-                sink.close()
-                targets.append(target)
-        finally:
-            archive.close()
-        if not targets:
-            raise InvalidInput(
-                [f"{address} is not a zip archive, or holds no csv file; copy it again."]
-            )
-        return targets
-
-    def _path(self, address: str) -> Any:
-        path = self._jvm.org.apache.hadoop.fs.Path
-        # A path of this machine may hold a colon, which Hadoop would take for a scheme.
-        return path(address) if _URI.match(address) else path(Path(address).as_uri())
-
-    def _system(self, address: str) -> Any:
-        try:
-            return self._path(address).getFileSystem(self._configuration)
-        except Py4JJavaError as error:
-            ours = f"Spark cannot reach {address}; see its spelling, or copy it to this machine."
-            raise InvalidInput([passed_on(ours, error.java_exception.toString())]) from None

@@ -7,40 +7,29 @@ where present.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial, reduce
+from functools import lru_cache, partial
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+import numpy as np
 
-from spark.expressions import made_once, surely
-from spark.ingest.control import control_of, known_period
-from spark.ingest.delivery import (
-    Delivery,
+from spark.ingest.amounts import Amounts, Numbers
+from spark.ingest.delivery import Opened
+from spark.ingest.layout import (
+    Cells,
+    Costs,
     Format,
-    Shape,
-    amount,
-    charges,
-    day,
-    kind_of,
+    Layout,
     left_out,
     letters,
-    line_excerpt,
-    month_from,
-    named_columns,
-    reason,
+    places,
+    require_columns,
     require_each_once,
     spellings,
-    text,
-    text_or_null,
+    text_or_none,
 )
-from spark.ingest.grain import Grain
-from spark.ingest.source import DELIVERED_PERIOD, Source
-from spark.ingest.tags import as_map, every_tag, named_tags
-from spark.money import Amount, made_of
-from spark.schemas import CHARGES, HAS_NET, require_lines
-from spark.tag_keys import OURS, KafkaTags, category_name, column_spellings
-from spark.transforms.classify import AWS, UNUSED
+from spark.rules.line import AWS, UNUSED
+from spark.tag_keys import KafkaTags, category_name, column_spellings
 
 COST = "BilledCost"
 # AWS's meter of reserved capacity that stands idle.
@@ -84,7 +73,7 @@ DISPLAYED = {
 }
 AWS_NAME, MARKETPLACE = "AWS", "AWS Marketplace"
 # Who publishes what AWS sells itself: its companies, and in China those that run its regions.
-PUBLISHERS = r"(?i)\b(AWS|AISPL|Amazon|NWCD)\b|Sinnet|Western Cloud Data"
+PUBLISHERS = re.compile(r"(?i)\b(AWS|AISPL|Amazon|NWCD)\b|Sinnet|Western Cloud Data")
 # What is not known where an export leaves a column out that no line needs.
 LACKING = {
     "Tags": "no tag can say whose a charge is, until the export lists them",
@@ -100,39 +89,82 @@ AMOUNTS = (COST, "EffectiveCost", "PricingQuantity")
 SHOWN = (COST, "BillingPeriodStart", "ChargePeriodStart", "ResourceId", "ChargeDescription")
 
 
-def delivery(source: Source, what: str, kafka: KafkaTags = OURS) -> Delivery:
-    """Turn an opened bill into lines; a bill that lacks a column raises InvalidInput."""
+class FocusLayout(Layout):
+    """How the lines of a FOCUS bill are read."""
 
-    maps = (*TAGS, CATEGORIES) if kafka.is_own else TAGS
-    own = _tag_columns(source.columns, kafka)
-    wanted = {letters(name) for name in (*REQUIRED, *OPTIONAL, *maps, *own.values())}
-    require_each_once(source.columns, letters, wanted, what)
-
-    def months() -> list[DataFrame]:
-        return [_needed_columns(frame, what, maps, own) for frame in source.frames]
-
-    grain = Grain(kafka, "ResourceId", "AvailabilityZone")
-    quick = None
-    if source.quick and not own:
-        quick = source.quick.added_up(REQUIRED, [*OPTIONAL, *maps], AMOUNTS, COST, grain)
-    if quick:
-        parts = [_needed_columns(quick.lines, what, maps, own)]
-        control = quick.control
-    else:
-        parts = months()
-        control = partial(control_of, *map(_costs, parts))
-    return Delivery(
-        label=source.label,
-        format=Format.FOCUS,
-        parts=[require_lines(_lines(raw, maps, own), "The FOCUS reader's output") for raw in parts],
-        control=control,
-        every_line=lambda: [_lines(raw, maps, own) for raw in months()],
-        refreshes=source.refreshes,
-        simulated=source.simulated,
-        kafka=kafka,
-        notes=_lacking(spellings(_named_by_id(source.columns).values()), own, maps),
-        tagged=lambda: reduce(DataFrame.unionByName, map(_month_tags, months())),
+    texts = (
+        *("BillingCurrency", "ChargeCategory", "ChargeDescription", "PricingUnit", "ServiceName"),
+        *OPTIONAL,
     )
+    amounts = AMOUNTS
+    cost = COST
+    numbers = (COST, "EffectiveCost")
+    present = ("BillingCurrency",)
+    day = "ChargePeriodStart"
+    month = "BillingPeriodStart"
+    resource = "ResourceId"
+    zone = "AvailabilityZone"
+    account = "SubAccountId"
+    meters = ("x_UsageType", "SkuMeter")
+    shown = SHOWN
+
+    def line(self, cells: Cells) -> tuple[str | None, ...]:
+        meter = text_or_none(cells["x_UsageType"]) or text_or_none(cells["SkuMeter"])
+        # Reserved capacity that nothing ran in (1.2): its meter may be the instance's own.
+        is_idle = text_or_none(cells["CapacityReservationStatus"]) == "Unused"
+        is_unused = text_or_none(cells["CommitmentDiscountStatus"]) == "Unused"
+        return (
+            _provider(tuple(cells[name] for name in SELLERS)),
+            cells["SubAccountId"],
+            cells["BillingCurrency"],
+            # What of a commitment nothing used.
+            UNUSED if is_unused else cells["ChargeCategory"],
+            cells["ServiceName"],
+            IDLE if is_idle and IDLE not in (meter or "") else meter,
+            cells["x_Operation"],
+            cells["ChargeDescription"],
+            cells["PricingUnit"],
+            cells["ResourceId"],
+            cells["AvailabilityZone"],
+        )
+
+    def kind(self, cells: Cells) -> int:
+        # Its covered usage has the cost of a commitment: the specification has none for its
+        # purchase, and some exports write the price there once more.
+        is_purchase = cells["ChargeCategory"] == "Purchase"
+        return int(is_purchase and text_or_none(cells["CommitmentDiscountId"]) is not None)
+
+    def costs(self, kinds: Numbers, amounts: Mapping[str, Amounts]) -> Costs:
+        effective = amounts["EffectiveCost"].where(kinds == 0)
+        # It is amortised and after every discount: nothing is left to take out.
+        has_net = np.zeros(len(kinds), np.bool_)
+        return Costs(amounts["PricingQuantity"], amounts[COST], effective, effective, has_net)
+
+
+def opened(columns: Sequence[str], what: str, kafka: KafkaTags, *, is_data_export: bool) -> Opened:
+    """Return how a bill is read by its columns; one that lacks some is refused."""
+    del is_data_export  # a FOCUS bill is the same however it was delivered
+    maps = (*TAGS, CATEGORIES) if kafka.is_own else TAGS
+    own = _tag_columns(columns, kafka)
+    wanted = {letters(name) for name in (*REQUIRED, *OPTIONAL, *maps, *own.values())}
+    require_each_once(columns, letters, wanted, what)
+    called = _named_by_id(columns).values()
+    require_columns(REQUIRED, called, what)
+    layout = FocusLayout(kafka, maps, tuple(own))
+    return Opened(
+        layout=layout,
+        format=Format.FOCUS,
+        places=partial(_places, layout=layout),
+        notes=_lacking(spellings(called), own, maps),
+    )
+
+
+def _places(columns: Sequence[str], layout: FocusLayout) -> dict[str, str]:
+    """Return where a file's columns are that are wanted."""
+    called = {new: old for old, new in _named_by_id(columns).items()}
+    wanted = [name for name in layout.wanted if name not in layout.own]
+    found = {name: called[place] for name, place in places(wanted, called).items()}
+    return {**found, **_tag_columns(columns, layout.kafka)}
 
 
 def _lacking(known: Collection[str], own: Mapping[str, str], maps: Sequence[str]) -> list[str]:
@@ -160,15 +192,6 @@ def _tag_columns(columns: Sequence[str], kafka: KafkaTags) -> dict[str, str]:
     }
 
 
-def _needed_columns(
-    frame: DataFrame, what: str, maps: Sequence[str], own: Mapping[str, str]
-) -> DataFrame:
-    by_id = frame.toDF(*_named_by_id(frame.columns).values())
-    optional = [*OPTIONAL, *maps, *own.values(), DELIVERED_PERIOD, CHARGES]
-    raw = named_columns(by_id, REQUIRED, optional, what)
-    return reduce(as_map, maps, raw)
-
-
 def _named_by_id(columns: Sequence[str]) -> dict[str, str]:
     """Return the columns by their own names, of those that are written as they are displayed."""
     known = {letters(name) for name in columns}
@@ -176,103 +199,18 @@ def _named_by_id(columns: Sequence[str]) -> dict[str, str]:
     return {n: n if letters(own[n]) in known else own[n] for n in columns}
 
 
-def _month_tags(raw: DataFrame) -> DataFrame:
-    return raw.select(
-        known_period(_period(raw)),
-        F.col(COST).alias("billed_cost"),
-        *every_tag(TAGS, ()),
-    )
+@lru_cache(1 << 12)
+def _provider(sellers: Sequence[str | None]) -> str | None:
+    """Return who sells: AWS by any of its names, or its marketplace where another published.
 
-
-def _costs(raw: DataFrame) -> DataFrame:
-    cost = amount(COST, kind_of(raw, COST))
-    return raw.select(_period(raw).alias("billing_period"), cost.alias("cost"))
-
-
-def _lines(raw: DataFrame, maps: Sequence[str], own: Mapping[str, str]) -> DataFrame:
-    return raw.select(*_columns(Shape(raw.schema), tuple(maps), tuple(own.items())))
-
-
-@made_once
-def _columns(raw: Shape, maps: Sequence[str], own: Sequence[tuple[str, str]]) -> list[Column]:
-    kind = kind_of(raw, COST)
-    # Its covered usage has the cost of a commitment: the specification has none for its purchase,
-    # and some exports write the price there once more.
-    is_commitment = surely(
-        (text("ChargeCategory") == "Purchase") & text_or_null("CommitmentDiscountId").isNotNull()
-    )
-
-    def spread(given: Amount) -> Column:
-        cost = given("EffectiveCost")
-        return F.when(is_commitment, cost * 0).otherwise(cost)
-
-    effective = made_of(spread, lambda name: amount(name, kind), kind)
-    return [
-        _period(raw).alias("billing_period"),
-        day(raw, "ChargePeriodStart").alias("day"),
-        _provider().alias("provider"),
-        text("SubAccountId").alias("account"),
-        text("BillingCurrency").alias("currency"),
-        F.when(_is_unused(), F.lit(UNUSED)).otherwise(text("ChargeCategory")).alias("category"),
-        text("ServiceName").alias("service"),
-        F.when(_is_idle(), F.lit(IDLE)).otherwise(_meter()).alias("usage_type"),
-        text("x_Operation").alias("operation"),
-        text("ChargeDescription").alias("description"),
-        text("PricingUnit").alias("unit"),
-        text("ResourceId").alias("resource_id"),
-        text("AvailabilityZone").alias("zone"),
-        *named_tags(maps, dict(own)),
-        _reason(raw).alias("reason"),
-        # EffectiveCost is amortised and after every discount: nothing is left to take out.
-        F.lit(0).alias(HAS_NET),
-        amount("PricingQuantity", kind).alias("quantity"),
-        amount(COST, kind).alias("billed_cost"),
-        effective.alias("amortised_cost"),
-        effective.alias("net_cost"),
-        charges(),
-        line_excerpt(SHOWN).alias("line"),
-    ]
-
-
-def _provider() -> Column:
-    """Return who sells: AWS by any of its names, or its marketplace where another published."""
-    # Without any, a column that AWS alone adds says whose the charge is.
-    by_column = F.when(text_or_null("x_UsageType").isNotNull(), F.lit(AWS_NAME))
-    seller = F.coalesce(
-        *map(text_or_null, SELLERS[:3]), by_column, *map(text_or_null, SELLERS[3:5])
-    )
-    by_another = ~F.coalesce(text_or_null("PublisherName"), F.lit(AWS_NAME)).rlike(PUBLISHERS)
-    return F.when(seller.rlike(AWS) & by_another, F.lit(MARKETPLACE)).otherwise(seller)
-
-
-def _is_unused() -> Column:
-    """Say whether a charge is for the part of a commitment that nothing used."""
-    return surely(text_or_null("CommitmentDiscountStatus") == "Unused")
-
-
-def _meter() -> Column:
-    return F.coalesce(text_or_null("x_UsageType"), text_or_null("SkuMeter"))
-
-
-def _is_idle() -> Column:
-    """Say whether a charge is for reserved capacity that nothing ran in (FOCUS 1.2).
-
-    Its meter may be the instance's own.
+    `sellers` are the cells of SELLERS.
     """
-    is_unused = text_or_null("CapacityReservationStatus") == "Unused"
-    return surely(is_unused) & ~surely(_meter().contains(IDLE))
-
-
-def _period(raw: DataFrame | Shape) -> Column:
-    named_by_line = F.date_format(month_from(raw, "BillingPeriodStart"), "yyyy-MM")
-    return F.coalesce(F.col(DELIVERED_PERIOD), named_by_line)
-
-
-def _reason(raw: Shape) -> Column:
-    kind = kind_of(raw, COST)
-    return reason(
-        raw,
-        numbers={COST: kind, "EffectiveCost": kind},
-        days=("BillingPeriodStart", "ChargePeriodStart"),
-        present=("BillingCurrency",),
-    )
+    named = [text_or_none(each) for each in sellers]
+    # Without any, a column that AWS alone adds says whose the charge is.
+    by_column = AWS_NAME if named[-1] is not None else None
+    known = (each for each in (*named[:3], by_column, *named[3:5]) if each is not None)
+    seller = next(known, None)
+    publisher = named[SELLERS.index("PublisherName")] or AWS_NAME
+    if seller is not None and AWS.search(seller) and not PUBLISHERS.search(publisher):
+        return MARKETPLACE
+    return seller

@@ -7,12 +7,12 @@ each account's bill into a folder of its number.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from urllib.parse import unquote
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-
-from spark.ingest.delivery import letters
+from spark.ingest.layout import letters
+from spark.ingest.pieces import Piece
 
 ACCOUNT = re.compile(r"^\d{12}$")
 # A folder's key that means a line's account, by its letters.
@@ -22,41 +22,40 @@ MONTH_KEY = "billingperiod"
 NOTHING = "__HIVE_DEFAULT_PARTITION__"
 
 
-def columns_of_folders(place: str, addresses: Iterable[str], frame: DataFrame) -> dict[str, str]:
-    """Return the columns that folders say and no file has, each with the pattern that finds it.
+def with_said(pieces: Sequence[Piece], place: str) -> list[Piece]:
+    """Return pieces with what the folders below `place` say of their lines.
 
-    `place` is the folder that was named, `frame` what its files hold.
+    A column that any file has counts before its folder's name.
     """
-    known = {letters(name) for name in frame.columns}
-    is_focus = not known.isdisjoint({"billedcost", "effectivecost"})
+    known = {letters(name) for piece in pieces for name in piece.columns}
+    return [replace(piece, said=said_by_folders(place, piece.address, known)) for piece in pieces]
+
+
+def said_by_folders(place: str, address: str, known: Iterable[str]) -> dict[str, str]:
+    """Return what a file's folders say of its lines, of columns that no file has.
+
+    `place` is the folder that was named, `known` the letters of the columns that files have.
+    """
+    held = set(known)
+    is_focus = not held.isdisjoint({"billedcost", "effectivecost"})
     account, month = ("line_item_usage_account_id", "bill_billing_period_start_date")
     if is_focus:
         account, month = "SubAccountId", "BillingPeriodStart"
     called = {**dict.fromkeys(ACCOUNT_KEYS, account), MONTH_KEY: month}
-    patterns: dict[str, str] = {}
-    for folder in sorted({address.removeprefix(place).rpartition("/")[0] for address in addresses}):
-        for part in folder.split("/"):
-            key, equals, _ = part.partition("=")
-            if equals:
-                name = called.get(letters(key), key)
-                patterns.setdefault(name, rf"/{re.escape(key)}=([^/]*)/")
-            elif ACCOUNT.match(part):
-                patterns.setdefault(account, r"/(\d{12})/")
-    return {name: by for name, by in patterns.items() if letters(name) not in known}
+    said: dict[str, str] = {}
+    for part in address.removeprefix(place).rpartition("/")[0].split("/"):
+        key, equals, value = part.partition("=")
+        if equals:
+            said.setdefault(called.get(letters(key), key), _decoded(value))
+        elif ACCOUNT.match(part):
+            said.setdefault(account, part)
+    return {
+        name: value
+        for name, value in said.items()
+        if letters(name) not in held and value not in ("", NOTHING)
+    }
 
 
-def with_columns(frame: DataFrame, patterns: dict[str, str]) -> DataFrame:
-    """Return the lines with what their folders say."""
-    return frame.withColumns({name: _value(pattern) for name, pattern in patterns.items()})
-
-
-def _value(pattern: str) -> Column:
-    # An address is written as a URI here, and Hive and Spark escape a time's colons before that.
-    value = _decoded(_decoded(F.regexp_extract(F.input_file_name(), pattern, 1)))
-    return F.when(~value.isin("", NOTHING), value)
-
-
-def _decoded(written: Column) -> Column:
-    """Return a text without escapes, or as it is where its signs of percent are no escapes."""
-    kept = F.replace(written, F.lit("+"), F.lit("%2B"))
-    return F.coalesce(F.try_url_decode(kept), written)
+def _decoded(written: str) -> str:
+    """Return a text without escapes: Hive and Spark escape a time's colons."""
+    return unquote(written)

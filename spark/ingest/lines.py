@@ -1,29 +1,26 @@
 """Reads delimited text as every export writes it: quoted fields, a header, plain, gzip or zip.
 
-A line that does not fit its header is kept whole in CORRUPT instead of being dropped or padded.
+Text is read line by line, so that a quote which is never closed swallows no other. Where broken
+lines become whole once a quoted field may hold line breaks, it is read so (is_joined).
 """
 
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import re
+import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import partial, reduce
 from itertools import islice
-
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructField, StructType
+from typing import IO, cast
 
 from core.ground.errors import InvalidInput, passed_on
-from spark.ingest.files import Files, HadoopFiles
-from spark.tables import literal_address, quoted_name
 from spark.tag_keys import TAG_COLUMNS
 
-CORRUPT = "_corrupt_line"
 # The longest header known has 300 columns.
 HEADER_BYTES = 1 << 18
 GZIP_WINDOW = 31
@@ -49,6 +46,8 @@ APART = re.compile(r" \(\d+\)$")
 # Between letters of a field: a quote that is written twice, and one behind a backslash.
 DOUBLED_QUOTE = re.compile(rb'[^,"\r\n]""[^,"\r\n]|"""')
 MARKED_QUOTE = re.compile(rb'\\"[^,\r\n]')
+# Lines that are taken apart at once: one that is broken sends them back to be read one by one.
+LINES_AT_ONCE = 20_000
 OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
@@ -60,12 +59,14 @@ class Header:
     escape: str
 
 
-def header(files: Files, address: str, what: str) -> Header:
-    """Return what a file's beginning says of its columns, or say why it has none."""
+def header(data: bytes, what: str, *, is_packed: bool = False) -> Header:
+    """Return what a file's first HEADER_BYTES say of its columns, or say why it has none.
+
+    `is_packed` says that they are gzip's.
+    """
+    is_whole = len(data) < HEADER_BYTES
     try:
-        data = files.read(address, HEADER_BYTES)
-        is_whole = len(data) < HEADER_BYTES
-        if address.endswith(".gz"):
+        if is_packed:
             data = _inflated_bytes(data)
         names = _names(data, what)
     except UnicodeDecodeError:
@@ -113,8 +114,9 @@ def _escape(data: bytes) -> str:
 def _told_apart(names: list[str], what: str) -> list[str]:
     """Return the names with those of tags told apart that differ by case alone; refuse any others.
 
-    Spark knows no case in names. Of such tags the first is found by its key, as anywhere else,
-    unless another is spelled as the key that is asked for (spark.ingest.cur). A column without a
+    Names are told apart by their letters, not by the case. Of such tags the first is found by its
+    key, as anywhere else, unless another is spelled as the key that is asked for
+    (spark.ingest.cur). A column without a
     name, as of a table's index or a comma too many, is one that nobody asks for; blanks around a
     tag's key are the key's own.
     """
@@ -165,79 +167,110 @@ def _inflated_bytes(data: bytes) -> bytes:
     return inflated
 
 
-def read(
-    session: SparkSession,
-    files: Files,
-    addresses: Sequence[str],
-    what: str,
-    *,
-    joined: bool = False,
-) -> DataFrame:
-    """Read files as text columns, and CORRUPT; a column that a file lacks is null in its lines.
-
-    Months that somebody put into one folder have other tags, and some writers order columns anew
-    for every file; a file that has little in common with the first is refused. `joined` reads a
-    quoted field over several lines; a file is read whole by one task then.
-    """
-    alike: dict[Header, list[str]] = {}
-    for address in addresses:
-        one = what if len(addresses) == 1 else f"{what}: {address.rsplit('/', 1)[-1]}"
-        alike.setdefault(header(files, address, one), []).append(address)
-    first, *others = alike
-    for other in others:
-        shared = {name.lower() for name in other.names} & {name.lower() for name in first.names}
-        if 2 * len(shared) < min(len(other.names), len(first.names)):
-            this, one = (alike[each][0].rsplit("/", 1)[-1] for each in (other, first))
-            problem = f"{what}: {this} has other columns than {one}; name one bill's files alone."
-            raise InvalidInput([problem])
-    frames = [_of_one_header(session, each, same, joined=joined) for each, same in alike.items()]
-    return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), frames)
+def members(stream: IO[bytes], address: str) -> list[str]:
+    """Return the csv files in a zip archive."""
+    try:
+        with zipfile.ZipFile(stream) as archive:
+            for each in archive.infolist():
+                if each.flag_bits & 1:
+                    problem = f"{address} needs a password; pack it again without one."
+                    raise InvalidInput([problem])
+            # A Mac puts a file of its own beside each.
+            names = [n for n in archive.namelist() if not n.startswith("__MACOSX/")]
+    except zipfile.BadZipFile:
+        names = []
+    found = [name for name in names if name.lower().endswith(".csv")]
+    if not found:
+        problem = f"{address} is not a zip archive, or holds no csv file; copy it again."
+        raise InvalidInput([problem])
+    return found
 
 
-def _of_one_header(
-    session: SparkSession, first: Header, addresses: Sequence[str], *, joined: bool
-) -> DataFrame:
-    schema = StructType([StructField(name, StringType()) for name in [*first.names, CORRUPT]])
-    # A pruned read does not notice a line with too few or too many columns.
-    reader = session.read.option("columnPruning", "false")
-    return reader.csv(
-        [literal_address(address) for address in addresses],
-        schema=schema,
-        header=True,
-        quote='"',
-        escape=first.escape,
-        mode="PERMISSIVE",
-        columnNameOfCorruptRecord=CORRUPT,
-        multiLine=joined,
-    )
+def unpacked(stream: IO[bytes], address: str, member: str | None) -> IO[bytes]:
+    """Return what a file, or a member of an archive, holds."""
+    if member is not None:
+        return zipfile.ZipFile(stream).open(member)
+    packed = address.endswith(".gz")
+    return cast("IO[bytes]", gzip.GzipFile(fileobj=stream)) if packed else stream
 
 
-def is_joined(apart: DataFrame, joined: DataFrame) -> bool:
-    """Say whether fields that hold line breaks are all that is wrong with broken lines.
+class Rows:
+    """The rows of one file of text, below its header: cells, or the text of a broken line."""
 
-    Read as joined no line is broken, and every line that is whole by itself still is: a quote that
-    was never closed would have swallowed some of those.
-    """
-    cells = [F.col(quoted_name(name)) for name in joined.columns if name != CORRUPT]
-    # Spark answers no question about broken lines alone.
-    counted = apart.agg(F.count_if(F.col(CORRUPT).isNull()), F.max(cells[0])).head()
-    whole = counted[0] if counted else 0
-    # Spark ends a line at a carriage return as well, though it is alone.
-    spread = F.concat_ws("", *(cell.cast("string") for cell in cells)).rlike(r"[\r\n]")
-    found = joined.agg(
-        F.count_if(F.col(CORRUPT).isNotNull()), F.count_if(F.col(CORRUPT).isNull() & ~spread)
-    ).head()
-    return found is not None and (found[0], found[1]) == (0, whole)
+    def __init__(
+        self, opened: Callable[[], AbstractContextManager[IO[bytes]]], header: Header
+    ) -> None:
+        self._opened, self._header = opened, header
+
+    def __iter__(self) -> Iterator[list[str] | str]:
+        yield from self._joined() if self._is_joined() else self._apart()
+
+    def _apart(self) -> Iterator[list[str] | str]:
+        """Yield each line by itself."""
+        with self._opened() as stream:
+            lines = _lines(stream)
+            next(lines, None)
+            while chunk := list(islice(lines, LINES_AT_ONCE)):
+                yield from self._of_chunk(chunk)
+
+    def _of_chunk(self, chunk: Sequence[str]) -> Iterable[list[str] | str]:
+        try:
+            rows = list(self._reader(chunk))
+        except csv.Error:
+            rows = []
+        if len(rows) == len(chunk) and all(len(row) == len(self._header.names) for row in rows):
+            return rows
+        return map(self._of_line, chunk)
+
+    def _of_line(self, line: str) -> list[str] | str:
+        try:
+            (row,) = self._reader([line])
+        except csv.Error:
+            return line
+        return row if len(row) == len(self._header.names) else line
+
+    def _joined(self) -> Iterator[list[str] | str]:
+        """Yield rows of which a quoted field may hold line breaks."""
+        with self._opened() as stream:
+            rows = self._reader(_lines(stream))
+            next(rows, None)
+            for row in rows:
+                if len(row) == len(self._header.names):
+                    yield row
+                else:
+                    yield ",".join(row)
+
+    def _is_joined(self) -> bool:
+        """Say whether fields that hold line breaks are all that is wrong with broken lines.
+
+        Read as joined no line is broken, and every line that is whole by itself still is: a quote
+        that was never closed would have swallowed some of those.
+        """
+        with self._opened() as stream:
+            # Where no line has an odd number of quotes both ways are the same.
+            if not any(line.count('"') % 2 for line in _lines(stream)):
+                return False
+        whole = broken = 0
+        for row in self._apart():
+            whole, broken = whole + (not isinstance(row, str)), broken + isinstance(row, str)
+        if not broken:
+            return False
+        try:
+            for row in self._joined():
+                if isinstance(row, str):
+                    return False
+                whole -= not any("\n" in cell or "\r" in cell for cell in row)
+        except csv.Error:
+            return False
+        return whole == 0
+
+    def _reader(self, lines: Iterable[str]) -> Iterator[list[str]]:
+        is_doubled = self._header.escape == '"'
+        escape = None if is_doubled else "\\"
+        return csv.reader(lines, doublequote=is_doubled, escapechar=escape, strict=True)
 
 
-def unzipped_files(session: SparkSession, addresses: Sequence[str], scratch: str) -> list[str]:
-    """Return the csv files that these zip archives hold, written below `scratch`.
-
-    Spark reads no zip. On a cluster `scratch` is an address that every worker can reach.
-    """
-    files = HadoopFiles(session)
-    targets = []
-    for number, address in enumerate(addresses, start=1):
-        name = address.rsplit("/", 1)[-1].removesuffix(".zip").removesuffix(".csv")
-        targets += files.unzip(address, f"{scratch}/{number:05d}-{name}")
-    return targets
+def _lines(stream: IO[bytes]) -> Iterator[str]:
+    """Yield the lines of a text that hold anything, with their ends."""
+    text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
+    return (line for line in text if line.strip("\r\n"))

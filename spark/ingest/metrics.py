@@ -14,18 +14,17 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
+import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 
 from core.ground.errors import InvalidInput
 from spark.ingest.delivery import readable
 from spark.ingest.files import Files, address_of, files_of
+from spark.ingest.objects import parquet
 from spark.samples import Series
-from spark.tables import literal_address
 
 # A name, its labels, when it was sampled (seconds since 1970), and the value.
 Sample = tuple[str | None, Mapping[str, str], float, float]
-_PARQUET = {"name": "string", "labels": "map<string,string>", "at": "timestamp", "value": "double"}
+_PARQUET = ("name", "labels", "at", "value")
 _PARQUET_SUFFIX = ".parquet"
 _JSON = (".json", ".json.gz")
 _CLAIM = re.compile(r"^data-\d+-")
@@ -34,7 +33,7 @@ _NODE = re.compile(r"-(\d+)$")
 _SCRAPERS = ("__name__", "prometheus", "prometheus_replica", "instance", "node", "uid")
 
 
-def read(session: SparkSession, address: str, cluster: str) -> list[Series]:
+def read(address: str, cluster: str) -> list[Series]:
     """Return the series of one cluster; volumes' series name no cluster and all come along.
 
     `address` is a file or a folder: .json (and .json.gz) answers, or .parquet with the columns
@@ -42,10 +41,10 @@ def read(session: SparkSession, address: str, cluster: str) -> list[Series]:
     """
     what = f"The metrics {address}"
     with readable(what):
-        if address.rstrip("/").endswith(_PARQUET_SUFFIX):
-            return series_of(_of_parquet(session, address, what), cluster)
         place = address_of(address)
-        return series_of(_of_answers(files_of(session, place), place, what), cluster)
+        if place.endswith(_PARQUET_SUFFIX):
+            return series_of(_of_parquet(files_of(place), place, what), cluster)
+        return series_of(_of_answers(files_of(place), place, what), cluster)
 
 
 def _of_answers(files: Files, place: str, what: str) -> Iterator[Sample]:
@@ -81,16 +80,22 @@ def _parsed(data: bytes) -> dict[str, Any]:
     return answer if isinstance(answer, dict) else {}
 
 
-def _of_parquet(session: SparkSession, address: str, what: str) -> Iterator[Sample]:
-    frame = session.read.parquet(literal_address(address_of(address)))
-    missing = [name for name in _PARQUET if name not in frame.columns]
-    if missing:
-        problem = f"{what} has no column {missing[0]}; write {', '.join(_PARQUET)}."
-        raise InvalidInput([problem])
-    known = frame.select(*(F.col(name).cast(kind).alias(name) for name, kind in _PARQUET.items()))
-    seconds = F.unix_micros("at") / F.lit(1e6)
-    for row in known.dropna(subset=["labels", "at", "value"]).withColumn("at", seconds).collect():
-        yield row.name, row.labels, row.at, row.value
+def _of_parquet(files: Files, place: str, what: str) -> Iterator[Sample]:
+    found = [place] if files.is_file(place) else files.below(place, _PARQUET_SUFFIX)
+    for address in found:
+        with parquet(address) as file:
+            table = file.read()
+        missing = [name for name in _PARQUET if name not in table.column_names]
+        if missing:
+            problem = f"{what} has no column {missing[0]}; write {', '.join(_PARQUET)}."
+            raise InvalidInput([problem])
+        at = table["at"].cast(pa.timestamp("us"), safe=False).cast(pa.int64())
+        columns = (table["name"], table["labels"], at, table["value"])
+        for name, labels, micros, value in zip(
+            *map(pa.ChunkedArray.to_pylist, columns), strict=True
+        ):
+            if None not in (labels, micros, value):
+                yield name, dict(labels), micros / 1e6, float(value)
 
 
 def series_of(samples: Iterable[Sample], cluster: str) -> list[Series]:

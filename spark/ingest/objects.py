@@ -7,10 +7,13 @@ groups through it (spark.ingest.arrow). Apart from the other files, since it nee
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache, partial
-from urllib.parse import urlsplit
+from pathlib import Path
+from typing import IO
+from urllib.parse import unquote, urlsplit
 
-import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 import pyarrow.fs as pf  # type: ignore[import-untyped] # the same
 import pyarrow.parquet as pq  # type: ignore[import-untyped] # the same
 
@@ -46,10 +49,16 @@ def parquet(address: str, numbered: tuple[str, ...] = ()) -> pq.ParquetFile:
         return opened(read_dictionary=[name for name in numbered if name in there])
 
 
-def nanoseconds(address: str) -> list[str]:
-    """Return the columns of a file that hold times in nanoseconds."""
-    times = (each for each in parquet(address).schema_arrow if pa.types.is_timestamp(each.type))
-    return [each.name for each in times if each.type.unit == "ns"]
+@contextmanager
+def opened(address: str) -> Iterator[IO[bytes]]:
+    """Yield a file's bytes, which can be looked up at any place."""
+    uri = urlsplit(address)
+    if uri.scheme in S3:
+        with _s3(uri.netloc).open_input_file(f"{uri.netloc}{uri.path}") as stream:
+            yield stream
+    else:
+        with Path(unquote(uri.path) if uri.scheme else address).open("rb") as stream:
+            yield stream
 
 
 class S3Files:

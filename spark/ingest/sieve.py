@@ -1,52 +1,66 @@
 """Drops, while lines are still columns, the resources and tags that surely are not Kafka's.
 
-A first, coarse sieve: it keeps whatever may be Kafka's, and spark.transforms.daily says what is. Of
+A first, coarse sieve: it keeps whatever may be Kafka's, and spark.rules.line says what is. Of
 the rest nothing but what was bought and by whom is told apart, so that a bill with a resource on
 every line is as small, once it is added up, as one with few.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 import pyarrow.compute as pc  # type: ignore[import-untyped] # the same
 
-from spark.ingest.grain import Grain
+from spark.ingest.layout import Layout
+from spark.tag_keys import CLAIM_TAG, column_spellings, spellings, words_of
 
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 
-def sieved_lines(lines: pa.RecordBatch, grain: Grain) -> pa.RecordBatch:
+def sieved_lines(lines: pa.RecordBatch, layout: Layout) -> pa.RecordBatch:
     """Return the lines without the resources and tags of those that are surely not Kafka's.
 
     Of the tags of the others those that are looked up stay.
     """
-    kept = _may_be_kafkas(lines, grain)
+    kept = _may_be_kafkas(lines, layout)
     blank = pa.array(~kept)
-    places = {grain.resource.lower(), grain.zone.lower(), *grain.spread}
+    places = {layout.resource, layout.zone, *layout.own}
+    looked_up = _all_spellings(layout.kafka.keys)
     columns = {name: lines[name] for name in lines.schema.names}
     for name, column in columns.items():
         if pa.types.is_map(column.type):
-            columns[name] = _thinned_maps(column, kept, grain.looked_up)
-        elif name.lower() in places:
+            columns[name] = _thinned_maps(column, kept, looked_up)
+        elif name in places:
             columns[name] = _without(column, blank)
     return pa.RecordBatch.from_pydict(columns)
 
 
-def _may_be_kafkas(lines: pa.RecordBatch, grain: Grain) -> Flags:
-    kept = np.zeros(lines.num_rows, np.bool_)
+def _may_be_kafkas(lines: pa.RecordBatch, layout: Layout) -> Flags:
+    kafka, kept = layout.kafka, np.zeros(lines.num_rows, np.bool_)
+    telling = _all_spellings((kafka.cluster, kafka.pool, *([CLAIM_TAG] if kafka.claims else [])))
     for name in lines.schema.names:
         column = lines[name]
         if pa.types.is_map(column.type):
-            kept |= _has_key(column, grain.telling)
-        elif name.lower() in grain.telling:
+            kept |= _has_key(column, telling)
+        elif name in telling:
             kept |= _is_filled(column)
-        elif grain.kafka.resources and name.lower() == grain.resource.lower():
-            known = pa.array(sorted(grain.kafka.resources))
+        elif kafka.resources and name == layout.resource:
+            known = pa.array(sorted(kafka.resources))
             kept |= _as_flags(pc.is_in(_plain(column), known))
     return kept
+
+
+@lru_cache
+def _all_spellings(keys: tuple[str, ...]) -> frozenset[str]:
+    """Return tags' keys in every spelling."""
+    return frozenset(
+        spelled
+        for key in keys
+        for spelled in (*column_spellings(key), *spellings(key), words_of(key))
+    )
 
 
 def _has_key(column: pa.MapArray, keys: frozenset[str]) -> Flags:

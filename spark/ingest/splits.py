@@ -7,134 +7,198 @@ have such lines where the export includes them; an export without their columns 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from functools import reduce
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 
-from spark import money
-from spark.ingest.delivery import Splits, moment, month_from, named_columns
-from spark.ingest.lines import CORRUPT
-from spark.ingest.source import DELIVERED_PERIOD
-from spark.ingest.tags import as_map
-from spark.schemas import EMPTY, NODE_HOURS, POD_HOURS, require_schema
-from spark.tables import quoted_name
-from spark.tag_keys import column_spellings, spellings
-
-PARENT = "split_line_item_parent_resource_id"
-SPLIT, UNUSED = "split_line_item_split_cost", "split_line_item_unused_cost"
-NET = {SPLIT: "split_line_item_net_split_cost", UNUSED: "split_line_item_net_unused_cost"}
-COLUMNS = (PARENT, SPLIT, UNUSED)
-# AWS's own tags of a pod, which need no activation to be in the export's map.
-EKS_TAGS = {
-    "eks_cluster": "aws:eks:cluster-name",
-    "namespace": "aws:eks:namespace",
-    "workload_type": "aws:eks:workload-type",
-    "workload": "aws:eks:workload-name",
-}
-_OF_LINE = (
-    "bill_billing_period_start_date",
-    "line_item_usage_start_date",
-    "line_item_resource_id",
-    "line_item_line_item_type",
-    "line_item_operation",
-    "line_item_usage_type",
-    "line_item_usage_amount",
+from spark.ingest import times
+from spark.ingest.amounts import LARGEST, PARTS, amounts_of, decimal_read
+from spark.ingest.columns import groups_of, tags_of, texts_of
+from spark.ingest.layout import Layout, text_or_none
+from spark.ingest.pieces import CORRUPT, Piece, batches
+from spark.ingest.share import UNKNOWN_PERIOD, month_name
+from spark.ingest.split_columns import (
+    COLUMNS,
+    EKS_TAG_COLUMNS,
+    EKS_TAGS,
+    NET,
+    OF_LINE,
+    PARENT,
+    SPLIT,
+    UNUSED,
 )
+from spark.tag_keys import spellings
+
 # arn:aws:eks:REGION:ACCOUNT:pod/CLUSTER/NAMESPACE/POD/UID
-_POD = r":pod/([^/]+)/([^/]+)/([^/]+)"
-_EC2_HOURS = r"(Box|Spot|Dedicated|Host)Usage(:|$)"
+_POD = re.compile(r":pod/([^/]+)/([^/]+)/([^/]+)")
+_EC2_HOURS = re.compile(r"(Box|Spot|Dedicated|Host)Usage(:|$)")
+_USED = ("Usage", "SavingsPlanCoveredUsage", "DiscountedUsage")
+_MONTH, _START, _RESOURCE, _KIND, _OPERATION, _USAGE_TYPE, _AMOUNT = OF_LINE
+# How much of an interval of an instance was paid for in which way, of one.
+Parts = Mapping[tuple[str, str, int], Mapping[str, float]]
+AMOUNTS = ("split_cost", "unused_cost", "net_split_cost", "net_unused_cost")
+POD = (*EKS_TAGS, "pod")
+HOUR_ROWS = pa.schema(
+    [
+        *((name, pa.string()) for name in ("billing_period", "instance_id")),
+        ("at", pa.int64()),  # seconds since 1970
+        ("paid_by", pa.string()),
+        # As they are written: a decimal of them is exact.
+        ("hours", pa.string()),
+    ]
+)
+POD_ROWS = pa.schema(
+    [
+        ("billing_period", pa.string()),
+        ("day", pa.date32()),
+        *((name, pa.string()) for name in ("instance_id", "paid_by", *POD)),
+        *((f"{name}_{part}", pa.int64()) for name in AMOUNTS for part in PARTS),
+    ]
+)
 
 
-def read(months: Sequence[DataFrame], maps: Sequence[str], known: Collection[str]) -> Splits | None:
-    """Return the split lines and their nodes' hours, or None of a bill without the columns.
+@dataclass(frozen=True)
+class HourJob:
+    """What a worker does with instances' hours: says how each was paid for."""
 
-    `months` are a report's frames under CUR 2.0's names, `known` their columns in lower case.
+    shares: Sequence[Sequence[Piece]]
+    layout: Layout
+    instances: frozenset[str]
+
+    def __call__(self, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number in (each for batch in numbers for each in batch.column(0).to_pylist()):
+            for piece in self.shares[number]:
+                for batch in batches(piece, OF_LINE):
+                    rows = list(self._hours(batch, piece.period))
+                    yield from pa.Table.from_pylist(rows, HOUR_ROWS).to_batches()
+
+    def _hours(self, batch: pa.RecordBatch, period: str | None) -> Iterator[dict[str, Any]]:
+        for line in _lines_of(batch, _RESOURCE, self.instances).to_pylist():
+            kind, usage_type = line[_KIND], line[_USAGE_TYPE] or ""
+            is_run = (line[_OPERATION] or "").startswith("RunInstances") and kind in _USED
+            if is_run and _EC2_HOURS.search(usage_type) and line[_AMOUNT] is not None:
+                yield {
+                    "billing_period": period or month_name(line[_MONTH]) or UNKNOWN_PERIOD,
+                    "instance_id": line[_RESOURCE],
+                    "at": _seconds(times.moment_of(line[_START])),
+                    "paid_by": _paid_by(kind, usage_type),
+                    "hours": str(line[_AMOUNT]),
+                }
+
+
+@dataclass(frozen=True)
+class PodJob:
+    """What a worker does with pods' shares of instances: scales each by how its hour was paid for.
+
+    A share is made once per way in which the hour was, and all of a day are added up.
     """
-    if not set(COLUMNS) <= set(known):
-        return None
-    spread = [s for key in EKS_TAGS.values() for s in column_spellings(key) if s in known]
-    required = dict.fromkeys([*COLUMNS, *_OF_LINE], "list it in the export's SELECT")
-    optional = [*NET.values(), *maps, *spread, DELIVERED_PERIOD]
-    frames = [named_columns(month, required, optional, "The bill") for month in months]
-    pods = (require_schema(_pods(f, maps, spread), POD_HOURS, "Split lines") for f in frames)
-    hours = (require_schema(_hours(f), NODE_HOURS, "Instances' hours") for f in frames)
-    return Splits(reduce(DataFrame.unionByName, pods), reduce(DataFrame.unionByName, hours))
+
+    shares: Sequence[Sequence[Piece]]
+    layout: Layout
+    parts: Parts
+
+    def __call__(self, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number in (each for batch in numbers for each in batch.column(0).to_pylist()):
+            keys: list[tuple[Any, ...]] = []
+            amounts: list[tuple[float, ...]] = []
+            for piece in self.shares[number]:
+                for batch in batches(piece, self._wanted):
+                    for key, found in self._scaled(batch, piece.period):
+                        keys.append(key)
+                        amounts.append(found)
+            if keys:
+                yield from _summed(keys, amounts).to_batches()
+
+    @property
+    def _wanted(self) -> tuple[str, ...]:
+        columns = (*COLUMNS, *NET.values(), *OF_LINE, *self.layout.maps, *EKS_TAG_COLUMNS)
+        return tuple(dict.fromkeys(columns))
+
+    def _scaled(
+        self, batch: pa.RecordBatch, period: str | None
+    ) -> Iterator[tuple[tuple[Any, ...], tuple[float, ...]]]:
+        instances = frozenset(instance for _, instance, _ in self.parts)
+        own = _lines_of(batch, PARENT, instances)
+        maps = [tags_of(own[name]).to_pylist() for name in self.layout.maps]
+        columns = own.select([n for n in own.schema.names if n not in self.layout.maps])
+        for number, line in enumerate(columns.to_pylist()):
+            at = times.moment_of(line[_START])
+            month = period or month_name(line[_MONTH]) or UNKNOWN_PERIOD
+            if line[SPLIT] is None or at is None:
+                continue
+            pod = _pod(line, [each[number] for each in maps])
+            split, unused = _amount(line[SPLIT]), _amount(line[UNUSED])
+            # An account without private discounts has nothing there, or 0.
+            net = (_amount(line[NET[SPLIT]]) or split, _amount(line[NET[UNUSED]]) or unused)
+            for paid_by, part in self.parts.get(
+                (month, line[PARENT], int(at.timestamp())), {}
+            ).items():
+                key = (month, at.date(), line[PARENT], paid_by, *pod)
+                yield key, tuple(each * part for each in (split, unused, *net))
 
 
-def _pods(frame: DataFrame, maps: Sequence[str], spread: Sequence[str]) -> DataFrame:
-    # Filters on columns as they are delivered, so that a file without such lines is not read.
-    rows = frame.where(
-        F.col(PARENT).startswith("i-") & F.col(SPLIT).isNotNull() & F.col(CORRUPT).isNull()
-    )
-    for name in maps:
-        rows = as_map(rows, name)
-    tags = {name: _tag(key, maps, spread) for name, key in EKS_TAGS.items()}
-    in_arn = {"eks_cluster": _in_arn(1), "namespace": _in_arn(2)}
-    return rows.select(
-        _period(rows),
-        moment(rows, "line_item_usage_start_date").alias("at"),
-        F.col(PARENT).cast("string").alias("instance_id"),
-        *(F.coalesce(tags[name], in_arn[name]).alias(name) for name in in_arn),
-        *(tags[name].alias(name) for name in tags if name not in in_arn),
-        _in_arn(3).alias("pod"),
-        _amount(SPLIT).alias("split_cost"),
-        _amount(UNUSED).alias("unused_cost"),
-        _net(SPLIT).alias("net_split_cost"),
-        _net(UNUSED).alias("net_unused_cost"),
-    )
+def _summed(keys: Sequence[tuple[Any, ...]], amounts: Sequence[tuple[float, ...]]) -> pa.Table:
+    """Return the exact sums of each key, as POD_ROWS."""
+    known: dict[tuple[Any, ...], int] = {}
+    number = np.array([known.setdefault(key, len(known)) for key in keys])
+    order, starts = groups_of(number)
+    columns = [
+        pa.array(each, kind)
+        for each, kind in zip(zip(*known, strict=True), POD_ROWS.types, strict=False)
+    ]
+    for values in zip(*amounts, strict=True):
+        sums = amounts_of(pa.array(values, pa.float64())).grouped(order, starts)
+        columns += map(pa.array, sums.parts)
+    return pa.Table.from_arrays(columns, schema=POD_ROWS)
 
 
-def _hours(frame: DataFrame) -> DataFrame:
-    kind, usage_type = F.col("line_item_line_item_type"), F.col("line_item_usage_type")
-    rows = frame.where(
-        F.col("line_item_resource_id").startswith("i-")
-        & F.col("line_item_operation").startswith("RunInstances")
-        & kind.isin("Usage", "SavingsPlanCoveredUsage", "DiscountedUsage")
-        & usage_type.rlike(_EC2_HOURS)
-        & F.col(CORRUPT).isNull()
-    )
-    paid_by = (
-        F.when(kind == "SavingsPlanCoveredUsage", "savings plan")
-        .when(kind == "DiscountedUsage", "reserved")
-        .when(usage_type.contains("SpotUsage"), "spot")
-        .otherwise("on demand")
-    )
-    return rows.select(
-        _period(rows),
-        moment(rows, "line_item_usage_start_date").alias("at"),
-        F.col("line_item_resource_id").cast("string").alias("instance_id"),
-        paid_by.alias("paid_by"),
-        F.col("line_item_usage_amount").try_cast("decimal(24,12)").alias("hours"),
-    )
+def _lines_of(batch: pa.RecordBatch, name: str, instances: frozenset[str]) -> pa.RecordBatch:
+    """Return the whole lines in which a column names one of these instances."""
+    named = texts_of(batch[name])
+    is_known = [each in instances for each in named.dictionary.to_pylist()]
+    kept = np.array([*is_known, False])[
+        named.indices.fill_null(len(is_known)).to_numpy(zero_copy_only=False)
+    ]
+    if CORRUPT in batch.schema.names:
+        kept &= np.asarray(batch[CORRUPT].is_null())
+    return batch.take(pa.array(np.flatnonzero(kept)))
 
 
-def _period(rows: DataFrame) -> Column:
-    start = month_from(rows, "bill_billing_period_start_date")
-    named_by_line = F.date_format(start, "yyyy-MM")
-    return F.coalesce(F.col(DELIVERED_PERIOD), named_by_line).alias("billing_period")
+def _pod(line: Mapping[str, Any], maps: Sequence[Any]) -> tuple[str | None, ...]:
+    """Return which pod a line is of, by AWS's own tags or its ARN: POD."""
+    tags = dict(pair for each in maps[::-1] for pair in each or ())
+    tags |= {name: line[name] for name in EKS_TAG_COLUMNS if line[name] is not None}
+    found = _POD.search(line[_RESOURCE] or "")
+    in_arn = dict(zip(("eks_cluster", "namespace"), found.groups() if found else (), strict=False))
+    said = (_tag(tags, key) or in_arn.get(name) for name, key in EKS_TAGS.items())
+    return (*said, found[3] if found else None)
 
 
-def _amount(name: str) -> Column:
-    value = F.col(name).try_cast("double")
-    return F.coalesce(F.when(F.abs(value) < money.LARGEST, value), F.lit(0.0))
+def _seconds(at: datetime | None) -> int | None:
+    return None if at is None else int(at.timestamp())
 
 
-def _net(name: str) -> Column:
-    """Return a share after private discounts; an account without any has nothing there, or 0."""
-    net = _amount(NET[name])
-    return F.when(net != 0, net).otherwise(_amount(name))
+def _paid_by(kind: str, usage_type: str) -> str:
+    if kind == "SavingsPlanCoveredUsage":
+        return "savings plan"
+    if kind == "DiscountedUsage":
+        return "reserved"
+    return "spot" if "SpotUsage" in usage_type else "on demand"
 
 
-def _in_arn(group: int) -> Column:
-    found = F.regexp_extract(F.col("line_item_resource_id"), _POD, group)
-    return F.when(found != "", found)
+def _amount(value: Any) -> float:
+    """Return an amount as a double, 0 where there is none that can be added up."""
+    number = decimal_read(value) if isinstance(value, str) else value
+    found = float(number) if number is not None else 0.0
+    return found if abs(found) < LARGEST else 0.0
 
 
-def _tag(key: str, maps: Sequence[str], spread: Sequence[str]) -> Column:
-    of_map = [F.try_element_at(name, F.lit(spelled)) for name in maps for spelled in spellings(key)]
-    of_column = [F.col(quoted_name(name)) for name in column_spellings(key) if name in spread]
-    nothing = F.lit(None).cast("string")
-    values = (F.trim(each) for each in [*of_column, *of_map])
-    return F.coalesce(nothing, *(F.when(~each.isin(*EMPTY), each) for each in values))
+def _tag(tags: Mapping[str, str | None], key: str) -> str | None:
+    places = (*(name for name, of in EKS_TAG_COLUMNS.items() if of == key), *spellings(key))
+    values = (text_or_none(tags.get(place)) for place in places)
+    return next((value for value in values if value is not None), None)

@@ -1,121 +1,165 @@
 """Reads tags out of text: JSON as AWS delivers it, and what other tools make of a map in csv.
 
-Every way is tried where the one before made nothing of the text; what no way reads is null, and the
-report says so. No way guesses: a text of which a piece is no pair is not read at all.
+Every way is tried where the one before made nothing of the text; what no way reads is kept whole,
+under the name UNREAD_TAGS, and the report says so. No way guesses: a text of which a piece is no
+pair is not read at all.
 """
 
 from __future__ import annotations
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
+import ast
+import json
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
 
-# Python marks a quote in quotes of the same kind by a backslash: 'it\\'s'.
-_LENIENT = {"allowBackslashEscapingAnyCharacter": "true"}
-# What Python writes for nothing and for truth, where no quote is around it.
-_PYTHONS = r"(?<=[:,\[(]\s?)(?:None|True|False|nan)(?=\s*[,}\])])"
-# A list of tuples, as pandas prints the map of a Parquet file: [('a', 'b'), ('c', None)].
-_OPENS_TUPLE, _ENDS_TUPLE = r"\(\s*(?=['\"])", r"(?<=['\"]|null)\s*\)"
+from spark.rules.line import EMPTY
+from spark.tag_keys import UNREAD_TAGS
+
+UNREAD_CHARACTERS = 80
+Tags = tuple[tuple[str, Any], ...]
+
+# What Python writes of a float for nothing, where no quote is around it.
+_NAN = re.compile(r"(?<=[:,\[(]\s)nan(?=\s*[,}\])])")
 # Pairs without braces: "a": "b", "c": "d" of Azure, "a"=>"b" of Postgres.
-_ARROW = r"\"\s*=>\s*(NULL\b)?"
-_NESTED_LIST = r"^\[\s*\["
+_ARROW = re.compile(r"\"\s*=>\s*(NULL\b)?")
 # A list may call a key and its value by any of these.
 _KEYS = ("Key", "key", "TagKey", "tagKey", "tag_key", "Name", "name")
 _VALUES = ("Value", "value", "TagValue", "tagValue", "tag_value")
 # How Athena and DuckDB print a map, {a=b, c=d}: where the first key ends, and the next pair begins.
-_PRINTED_MAP, _NEXT_PAIR = r"^\{[^\"'={}]+=.*\}$", ", (?=[^,={}]+=)"
+_PRINTED_MAP, _NEXT_PAIR = (
+    re.compile(r"\{[^\"'={}]+=.*\}", re.DOTALL),
+    re.compile(", (?=[^,={}]+=)"),
+)
 # How Spark prints one: {a -> b, c -> d}.
-_SPARKS, _SPARKS_ARROW = r"^\{[^\"'={}>]+ -> .*\}$", " -> "
+_SPARKS, _SPARKS_ARROW = re.compile(r"\{[^\"'={}>]+ -> .*\}", re.DOTALL), " -> "
 # Pairs one after the other, every piece of the text one of them; by commas a value may hold one.
 _KEY = r"[^=;|,{}\[\]\"']+="
 _SEPARATED = {
-    by: rf"^{_KEY}[^{by}]*(({by}\s*{_KEY}[^{by}]*)+{by}?|{by})\s*$" for by in (";", r"\|")
+    by: re.compile(rf"{_KEY}[^{by}]*(({by}\s*{_KEY}[^{by}]*)+{by}?|{by})\s*") for by in (";", r"\|")
 }
-_BY_COMMAS, _COMMA = rf"^{_KEY}[^;|]*$", rf",\s*(?={_KEY})"
+_BY_COMMAS, _COMMA = re.compile(rf"{_KEY}[^;|]*"), re.compile(rf",\s*(?={_KEY})")
 
 
-def map_of(written: Column) -> Column:
-    """Return the tags that a text holds as a map, or null where it cannot be read."""
-    return F.coalesce(
-        _of_json(written), _of_json(_as_json(written)), _athena_map(_as_printed(written))
-    )
+@lru_cache(1 << 16)
+def tags_in(written: str | None) -> Tags | None:
+    """Return the tags that a text holds, in their order; None of a text that holds nothing."""
+    text = (written or "").strip(" ")
+    if text in EMPTY:
+        return None
+    for read in (_of_json, _of_python, _of_a_string, _without_braces, _of_pairs):
+        found = read(text)
+        if found is not None:
+            return found
+    return ((UNREAD_TAGS, text[:UNREAD_CHARACTERS]),)
 
 
-def entries(pairs: Column) -> Column:
-    """Return pairs as a map; of what stands twice the first counts, as of a tag in two columns."""
-    first = F.filter(
-        pairs,
-        lambda pair, at: (
-            pair["col1"].isNotNull() & (F.array_position(pairs["col1"], pair["col1"]) == at + 1)
-        ),
-    )
-    return F.map_from_entries(first)
+def _of_json(text: str) -> Tags | None:
+    try:
+        return _of_value(json.loads(text, object_pairs_hook=tuple, parse_float=str, parse_int=str))
+    except ValueError:
+        return None
 
 
-def _of_json(written: Column) -> Column:
-    """Return the map of an object, of a list of keys and values, or of a list of pairs."""
-    objects = F.from_json(written, "array<map<string,string>>", _LENIENT)
-    listed = F.transform(objects, lambda tag: F.struct(_key(tag), _value(tag)))
-    nested = F.from_json(written, "array<array<string>>", _LENIENT)
-    pairs = F.transform(
-        nested, lambda pair: F.struct(F.get(pair, 0).alias("col1"), F.get(pair, 1).alias("col2"))
-    )
-    return (
-        F.when(written.rlike(_NESTED_LIST), _whole(pairs))
-        .when(written.startswith("["), _whole(listed))
-        .otherwise(F.from_json(written, "map<string,string>", _LENIENT))
-    )
+def _of_python(text: str) -> Tags | None:
+    """Read what Python prints of a dictionary, or of a list of tuples."""
+    if not text.startswith(("{", "[")):
+        return None
+    try:
+        value = ast.literal_eval(_NAN.sub("None", text))
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+    if isinstance(value, dict):
+        return _of_value(tuple((k, _as_json(v)) for k, v in value.items()))
+    if isinstance(value, list) and all(isinstance(each, dict) for each in value):
+        return _of_value([tuple(each.items()) for each in value])
+    is_pairs = isinstance(value, list) and all(isinstance(each, (list, tuple)) for each in value)
+    return _of_value([list(each) for each in value]) if is_pairs else None
 
 
-def _key(tag: Column) -> Column:
-    """Return the key of a list's object: one by any of its names or, of one field, the field's."""
-    named = F.coalesce(*(tag[name] for name in _KEYS))
-    return F.when(F.size(tag) == 1, F.get(F.map_keys(tag), F.lit(0))).otherwise(named).alias("col1")
+def _as_json(value: Any) -> Any:
+    return None if isinstance(value, bool) else value
 
 
-def _value(tag: Column) -> Column:
-    named = F.coalesce(*(tag[name] for name in _VALUES))
-    only = F.get(F.map_values(tag), F.lit(0))
-    return F.when(F.size(tag) == 1, only).otherwise(named).alias("col2")
+def _of_a_string(text: str) -> Tags | None:
+    """Read JSON that stands in a string of JSON."""
+    if not text.startswith(('"{', '"[')):
+        return None
+    try:
+        inner = json.loads(text)
+    except ValueError:
+        return None
+    return _of_json(inner) if isinstance(inner, str) else None
 
 
-def _whole(pairs: Column) -> Column:
-    """Return pairs as a map, or null where one of them has no key."""
-    named = F.transform(pairs, lambda pair: F.struct(pair["col1"], pair["col2"]))
-    return F.when(~F.exists(named, lambda pair: pair["col1"].isNull()), entries(named))
+def _without_braces(text: str) -> Tags | None:
+    if not text.startswith('"'):
+        return None
+    braced = "{" + _ARROW.sub(lambda found: '":' + (found[1] or ""), text) + "}"
+    return _of_json(braced.replace(":NULL", ":null"))
 
 
-def _as_json(written: Column) -> Column:
-    """Return as JSON what is nearly that: Python's, JSON within a string, pairs without braces."""
-    in_string = F.get(F.from_json(F.concat(F.lit("["), written, F.lit("]")), "array<string>"), 0)
-    in_braces = F.concat(F.lit("{"), F.regexp_replace(written, _ARROW, '":$1'), F.lit("}"))
-    lowered = F.regexp_replace(in_braces, ":NULL", ":null")
-    opened = F.regexp_replace(F.regexp_replace(written, _PYTHONS, "null"), _OPENS_TUPLE, "[")
-    return (
-        F.when(written.startswith('"{') | written.startswith('"['), in_string)
-        .when(written.startswith('"'), lowered)
-        .otherwise(F.regexp_replace(opened, _ENDS_TUPLE, "]"))
-    )
+def _of_value(value: Any) -> Tags | None:
+    """Return the tags of an object, of a list of keys and values, or of a list of pairs.
+
+    An object is a tuple of pairs.
+    """
+    if isinstance(value, tuple):
+        return _whole(value)
+    if not isinstance(value, list):
+        return None
+    return _whole([_pair(each) for each in value])
 
 
-def _as_printed(written: Column) -> Column:
-    """Return as Athena prints a map what Spark prints, or pairs that stand one after the other."""
-    printed = F.when(written.rlike(_SPARKS), F.replace(written, F.lit(_SPARKS_ARROW), F.lit("=")))
-    for by, pattern in _SEPARATED.items():
-        ended = F.regexp_replace(written, rf"\s*{by}?\s*$", "")
-        apart = F.regexp_replace(ended, rf"\s*{by}\s*", ", ")
-        printed = printed.when(written.rlike(pattern), F.concat(F.lit("{"), apart, F.lit("}")))
-    by_commas = F.concat(F.lit("{"), F.regexp_replace(written, _COMMA, ", "), F.lit("}"))
-    return printed.when(written.rlike(_BY_COMMAS), by_commas).otherwise(written)
+def _pair(each: Any) -> tuple[Any, Any]:
+    """Return a list's element as a pair: a key by any of its names, or the only field's."""
+    if isinstance(each, tuple):
+        fields = dict(each)
+        if len(fields) == 1:
+            return next(iter(fields.items()))
+        key = next((fields[name] for name in _KEYS if fields.get(name) is not None), None)
+        return key, next((fields[name] for name in _VALUES if fields.get(name) is not None), None)
+    if isinstance(each, list) and each:
+        return each[0], each[1] if len(each) > 1 else None
+    return None, None
 
 
-def _athena_map(written: Column) -> Column:
-    """Return the map that Athena printed, {a=b, c=d}; null for any other text."""
-    inner = F.substring(written, F.lit(2), F.length(written) - 2)
-    pairs = F.transform(
-        F.split(inner, _NEXT_PAIR),
-        lambda pair: F.struct(
-            F.trim(F.substring_index(pair, "=", 1)).alias("col1"),
-            F.regexp_replace(pair, "^[^=]*=", "").alias("col2"),
-        ),
-    )
-    return F.when(written.rlike(_PRINTED_MAP), entries(pairs))
+def _whole(pairs: Iterable[tuple[Any, Any]]) -> Tags | None:
+    """Return pairs, or None where one of them has no key, or a value that is none."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if not isinstance(key, str):
+            return None
+        found.setdefault(key, _written(value))
+    return tuple(found.items())
+
+
+def _written(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return json.dumps(dict(value))
+    return json.dumps(value) if isinstance(value, list) else str(value)
+
+
+def _of_pairs(text: str) -> Tags | None:
+    """Read a map as Athena prints it, as Spark does, or pairs that stand one after the other."""
+    printed = text
+    if _SPARKS.fullmatch(text):
+        printed = text.replace(_SPARKS_ARROW, "=")
+    else:
+        for by, pattern in _SEPARATED.items():
+            if pattern.fullmatch(text):
+                ended = re.sub(rf"\s*{by}?\s*$", "", text)
+                printed = "{" + re.sub(rf"\s*{by}\s*", ", ", ended) + "}"
+                break
+        else:
+            if _BY_COMMAS.fullmatch(text):
+                printed = "{" + _COMMA.sub(", ", text) + "}"
+    if not _PRINTED_MAP.fullmatch(printed):
+        return None
+    pairs = [pair.partition("=") for pair in _NEXT_PAIR.split(printed[1:-1])]
+    return _whole((key.strip(" "), value) for key, _, value in pairs)

@@ -20,7 +20,7 @@ from decimal import Decimal
 from spark.findings import ANOMALIES, FEWEST_BEFORE
 from spark.months import is_of_its_month
 from spark.rows import NOTHING, Found, grouped, row_type, summed
-from spark.transforms.attribute import Attribution
+from spark.rules.names import Attribution
 
 DAYS_BEFORE = 14
 MOST_DEVIATIONS = 4.0

@@ -15,8 +15,6 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
 from core.cost import pricing
 from core.cost.pricing import PriceBook
 from core.ground.errors import InvalidInput
@@ -30,13 +28,15 @@ from spark.findings import (
     UNIT_TABLE,
 )
 from spark.ingest import bill, history, metrics
+from spark.ingest.delivery import Engine
 from spark.ingest.files import address_of, files_of
 from spark.jobs import economics, ingest, nodes, restated, storage, unread
 from spark.jobs.anomaly import anomaly_rows
 from spark.jobs.chosen_month import Chosen
-from spark.jobs.grain import Beside, cost_grain
+from spark.jobs.grain import Beside
 from spark.jobs.month_tables import evidence_of, last_complete, report_of
 from spark.jobs.resync import resync_rows
+from spark.jobs.summed import table_grain
 from spark.jobs.unit import unit_rows
 from spark.months import is_by_the_month, is_of_its_month
 from spark.report.evidence import Evidence
@@ -83,13 +83,13 @@ class Inputs:
         now = datetime.now(UTC)
         return now if self.today is None else datetime.combine(self.today, now.timetz())
 
-    def rotations(self, session: SparkSession) -> list[Found]:
+    def rotations(self) -> list[Found]:
         """Return the cluster's rotations, where its ledger's archive is given."""
         if self.facts is None or self.history is None:
             return []
         address = address_of(self.history)
         names = {"archive_name": self.facts.archive_name, "cluster": self.facts.cluster}
-        return history.read(files_of(session, address), address, **names)
+        return history.read(files_of(address), address, **names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,27 +119,26 @@ class _OfCluster:
     notes: Sequence[str] = ()
 
 
-def run(session: SparkSession, store: Store, inputs: Inputs) -> Known:
+def run(engine: Engine | None, store: Store, inputs: Inputs) -> Known:
     """Run every job on one month; every table of that month in the store is replaced.
 
     Raises InvalidInput for a bill, a month or an input that cannot be read.
     """
-    read = _inputs(session, inputs)
-    return _run_month(store, inputs, read, _ingest_months(session, store, inputs, read))
+    read = _inputs(inputs)
+    return _run_month(store, inputs, read, _ingest_months(engine, store, inputs, read))
 
 
-def _ingest_months(session: SparkSession, store: Store, inputs: Inputs, read: Beside) -> _Ingested:
+def _ingest_months(engine: Engine | None, store: Store, inputs: Inputs, read: Beside) -> _Ingested:
     """Run the jobs on every month of the bill that is not final and in the tables unchanged."""
     if inputs.bill is None:
         return _Ingested(kept=inputs.kept)
     kafka = kafka_of(inputs, read.rotations)
-    months, found = unread.months_to_read(session, inputs.bill, store, kafka)
+    months, found = unread.months_to_read(inputs.bill, store, kafka)
     kept = sorted({*inputs.kept, *found})
     if months == []:
         return _Ingested(kept=kept)
-    delivery = bill.read(session, inputs.bill, months=months or (), kafka=kafka)
+    delivery = bill.read(engine, inputs.bill, months=months or (), kafka=kafka)
     ingested = ingest.run(
-        session,
         delivery,
         store,
         now=inputs.now,
@@ -188,8 +187,7 @@ def made_again(store: Store, periods: Sequence[str], beside: Beside) -> list[Fou
 
 
 def _grain(store: Store, periods: Sequence[str]) -> list[Found]:
-    usage = store.read(tables.USAGE)
-    return cost_grain(usage.where(usage.billing_period.isin(*periods)))
+    return table_grain(store.some(tables.USAGE, periods))
 
 
 def finished_month(store: Store, inputs: Inputs) -> Known:
@@ -243,11 +241,11 @@ def book_of(facts: Facts | None) -> PriceBook | None:
     return pricing.book(facts.region) if facts else None
 
 
-def _inputs(session: SparkSession, inputs: Inputs) -> Beside:
-    facts, rotations = inputs.facts, inputs.rotations(session)
+def _inputs(inputs: Inputs) -> Beside:
+    facts, rotations = inputs.facts, inputs.rotations()
     if facts is None or inputs.metrics is None:
         return Beside(rotations=rotations)
-    samples = metrics.read(session, inputs.metrics, facts.cluster)
+    samples = metrics.read(inputs.metrics, facts.cluster)
     moved = traffic(samples, facts.zones, follower_fetching=facts.follower_fetching)
     return Beside(samples, rotations, moved)
 

@@ -11,19 +11,10 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-
 from core.cost.pricing import total
-from spark.expressions import surely
 from spark.rows import Found, grouped, row_type, summed
+from spark.rules.names import Attribution, Component
 from spark.samples import Series
-from spark.schemas import MONEY
-from spark.transforms.attribute import Attribution
-from spark.transforms.classify import Component
-from spark.transforms.daily import is_discount
-from spark.transforms.easy import finding_of
-from spark.transforms.meters import billed_flow
 from spark.transforms.traffic import DailyTraffic
 
 COSTS = ("billed_cost", "amortised_cost", "net_cost")
@@ -56,30 +47,6 @@ class Placed:
     clusters: frozenset[str]
     has_kafka: bool
     is_discounted: bool
-
-
-def cost_grain(usage: DataFrame) -> list[Found]:
-    """Return USAGE as rows of the cost grain."""
-    is_instance = F.col("resource_id").startswith("i-") & F.col("node_id").isNull()
-    rows = usage.withColumns(
-        {
-            "instance_id": F.when(is_instance, F.col("resource_id")),
-            "flow": billed_flow(),
-            "easy": finding_of(),
-        }
-    )
-    is_moved = F.col("flow").isNotNull() & surely(F.col("unit").rlike("^Gi?B$"))
-    summed_rows = rows.groupBy(*KEYS).agg(
-        F.sum("charges"),
-        _sum(F.when(is_moved, F.col("quantity"))),
-        *(_sum(F.col(name)) for name in COSTS),
-        F.max(is_discount()),
-    )
-    return [Grain(*row) for row in summed_rows.collect()]
-
-
-def _sum(amount: Column) -> Column:
-    return F.coalesce(F.sum(amount), F.lit(0)).cast(MONEY)
 
 
 def placed_by_month(grain: Iterable[Found]) -> dict[str, Placed]:

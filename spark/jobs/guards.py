@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from pyspark.sql import functions as F
-
 from core.ground.errors import InvalidInput
 from spark import tables
-from spark.ingest.delivery import SECOND_HEADER, Delivery
+from spark.ingest.delivery import Delivery
+from spark.ingest.layout import SECOND_HEADER
 from spark.jobs.grain import Placed
 from spark.rows import Found
 from spark.tables import UNKNOWN_PERIOD, Store
@@ -35,7 +34,7 @@ def require_one_currency(placed: Mapping[str, Placed], label: str) -> None:
 
 def require_one_header(delivery: Delivery) -> None:
     """Refuse a file made of two: what stands below another header means something else."""
-    again = delivery.lines.where(F.col("reason") == SECOND_HEADER).select("line").head()
+    again = delivery.first_unread(SECOND_HEADER)
     if again is not None:
         problem = (
             f"The bill {delivery.label} has a second header among its lines ({again.line[:80]}): "
@@ -49,7 +48,7 @@ def require_a_readable_line(delivery: Delivery, placed: Mapping[str, Placed]) ->
     lines = sum(row.charges for row in placed.values())
     if lines > sum(row.quarantined for row in placed.values()):
         return
-    first = delivery.lines.where(F.col("reason").isNotNull()).select("reason").head()
+    first = delivery.first_unread()
     because = f"{first.reason}; " if first is not None else ""
     problem = (
         f"None of the {lines:,} lines of the bill {delivery.label} can be read: {because}a "

@@ -1,6 +1,6 @@
 """The ingest job: a bill becomes the usage table, month by month, every dollar in one row.
 
-    read -> require_lines -> sum to a day -> say of each line what it is and whose -> require_schema
+    read, say of each line what it is and whose, sum to a day (spark.ingest.share)
          -> cost grain -> reconcile -> replace the months of USAGE, COST and TRANSFER -> note it
 
 The bill is read once for the table and once, one column of it, for the control total. Nothing of
@@ -14,43 +14,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from functools import reduce
-
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from core.cost.pricing import plain, total
 from core.ground.errors import InvalidInput, StillwaterError
-from spark import frames, money, tables
-from spark.ingest.control import Control, known_period
+from spark import tables
+from spark.ingest.control import Control
 from spark.ingest.delivery import Delivery, readable
 from spark.jobs import guards
-from spark.jobs.grain import Beside, Placed, cost_grain, cost_rows, placed_by_month
+from spark.jobs.found_tags import found_tags
+from spark.jobs.grain import Beside, Placed, cost_rows, placed_by_month
 from spark.jobs.restated import reading_of
+from spark.jobs.summed import summed_bill
 from spark.months import Refresh, final_of, settled_on
 from spark.rows import Found
-from spark.schemas import (
-    HAS_NET,
-    IS_UNREADABLE,
-    MONEY,
-    QUARANTINE,
-    USAGE,
-    require_lines,
-    require_schema,
-)
 from spark.tables import UNKNOWN_PERIOD, Store
-from spark.tag_keys import OURS, KafkaTags
-from spark.transforms.attribute import with_owner
-from spark.transforms.classify import with_component
-from spark.transforms.daily import (
-    TOTALS,
-    daily_totals,
-    line_attributes,
-    lines_with_days,
-    net_of_discounts,
-    rows_per_day,
-)
-from spark.transforms.found_tags import found_tags
 from spark.transforms.transfer import transfer_rows
 
 
@@ -76,7 +53,6 @@ class Ingested:
 
 
 def run(
-    session: SparkSession,
     delivery: Delivery,
     store: Store,
     *,
@@ -100,12 +76,8 @@ def run(
         if not months:
             _require_rows(delivery, before)
             return Ingested(delivery.label, {}, {}, delivery.simulated, delivery.notes)
-        days = by_day(*delivery.parts, kafka=delivery.kafka)
-        with frames.cached(
-            table_of(described_rows(days, delivery.kafka), IS_UNREADABLE, HAS_NET)
-        ) as rows:
-            usage = rows.select(*USAGE.names)
-            grain = cost_grain(usage)
+        with summed_bill(delivery) as bill:
+            grain = bill.grain()
             placed = placed_by_month(grain)
             guards.require_one_currency(placed, delivery.label)
             unnamed = guards.require_cluster(placed, delivery, cluster, store)
@@ -114,21 +86,11 @@ def run(
             found = {period: month.quarantined for period, month in placed.items()}
             if any(found.values()):
                 guards.require_one_header(delivery)
-                if (joined := delivery.joined()) is not None:
-                    return run(
-                        session,
-                        joined,
-                        store,
-                        now=now,
-                        cluster=cluster,
-                        beside=beside,
-                        noted_in=noted_in,
-                    )
                 guards.require_a_readable_line(delivery, placed)
             if any(month.is_discounted for month in placed.values()):
-                usage = rows.transform(net_of_discounts).select(*USAGE.names)
-                grain = cost_grain(usage)
-            store.replace(tables.USAGE, usage, list(months))
+                bill = bill.net_of_discounts()  # noqa: PLW2901 - the same, without what counts twice
+                grain = bill.grain()
+            store.replace(tables.USAGE, bill.usage, list(months))
             write_costs(store, grain, list(months), beside or Beside())
             _write_what_is_unsaid(store, delivery, list(months), placed)
             known = {**_notes_elsewhere(noted_in, delivery), **before}
@@ -173,34 +135,9 @@ def _delivered_controls(delivery: Delivery, before: Mapping[str, Found]) -> Mapp
 
     Otherwise its tables would go on saying what is no longer charged.
     """
-    months = delivery.control()
+    months = delivery.control
     emptied = [period for period in delivery.refreshes if period in before and period not in months]
     return {**months, **dict.fromkeys(emptied, Control(0, 0, Decimal(0)))}
-
-
-def usage(*parts: DataFrame, kafka: KafkaTags = OURS) -> DataFrame:
-    """Turn a bill's lines into the USAGE table, and IS_UNREADABLE beside it."""
-    rows = table_of(described_rows(by_day(*parts, kafka=kafka), kafka), IS_UNREADABLE, HAS_NET)
-    return rows.transform(net_of_discounts).drop(HAS_NET)
-
-
-def by_day(*parts: DataFrame, kafka: KafkaTags = OURS) -> DataFrame:
-    """Sum a bill's lines to a day each (spark.transforms.daily)."""
-    known = [daily_totals(require_lines(part, "The ingest job's input"), kafka) for part in parts]
-    return reduce(DataFrame.unionByName, known).withColumn("billing_period", known_period())
-
-
-def described_rows(days: DataFrame, kafka: KafkaTags) -> DataFrame:
-    """Say of each row whose it is, and what it bought: once of all days of a line."""
-    lines = line_attributes(lines_with_days(days), kafka)
-    return rows_per_day(lines.transform(with_owner).transform(with_component))
-
-
-def table_of(rows: DataFrame, *beside: str) -> DataFrame:
-    """Turn described days into the USAGE table."""
-    whole = rows.withColumns(money.total_columns(rows, TOTALS))
-    require_schema(whole.select(*USAGE.names), USAGE, "The usage table")
-    return whole.select(*USAGE.names, *beside)
 
 
 def _write_what_is_unsaid(
@@ -208,24 +145,13 @@ def _write_what_is_unsaid(
 ) -> None:
     """Replace these months' unread lines and, of a bill without any Kafka, its tags."""
     if any(row.quarantined for row in placed.values()):
-        store.replace(tables.QUARANTINE, quarantine(delivery.lines), periods)
+        store.replace(tables.QUARANTINE, delivery.unread_lines(), periods)
     else:
         store.clear(tables.QUARANTINE, periods)
-    if delivery.tagged and not any(row.has_kafka for row in placed.values()):
-        store.replace(tables.TAGS_FOUND, found_tags(delivery.tagged()), periods)
+    if not any(row.has_kafka for row in placed.values()):
+        store.replace(tables.TAGS_FOUND, found_tags(delivery.tags_found()), periods)
     else:
         store.clear(tables.TAGS_FOUND, periods)
-
-
-def quarantine(lines: DataFrame) -> DataFrame:
-    """Return the lines that could not be read, each with its reason."""
-    bad = lines.where(F.col("reason").isNotNull()).select(
-        known_period().alias("billing_period"),
-        "reason",
-        "line",
-        F.col("billed_cost").try_cast(MONEY).alias("billed_cost"),
-    )
-    return require_schema(bad, QUARANTINE, "The quarantine")
 
 
 def reconcile(control: Mapping[str, Control], placed: Mapping[str, Placed]) -> None:

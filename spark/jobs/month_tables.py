@@ -6,16 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from operator import attrgetter
 
+from pyspark.sql import DataFrame
+
 from spark import tables
 from spark.jobs import nodes
 from spark.months import is_of_its_month, last_complete_day
 from spark.report.evidence import DayCost, Evidence
 from spark.report.model import BAD_ROWS_SHOWN, BadRow, Line, Monthless, Report
 from spark.rows import Found, grouped, row_type, summed
+from spark.rules.names import Attribution, Component
 from spark.schemas import TRANSFER
 from spark.tables import Store
-from spark.transforms.attribute import Attribution
-from spark.transforms.classify import Component
 from spark.transforms.easy import easy_savings
 
 # What a report shows of a table of days.
@@ -63,8 +64,8 @@ def bad_rows(store: Store, periods: Sequence[str]) -> tuple[BadRow, ...]:
     """Return the first rows of some months that could not be read."""
     if not periods:
         return ()
-    held = store.read(tables.QUARANTINE)
-    bad = held.where(held.billing_period.isin(*periods)).head(BAD_ROWS_SHOWN)
+    bad = store.some(tables.QUARANTINE, periods)
+    bad = bad.head(BAD_ROWS_SHOWN) if isinstance(bad, DataFrame) else bad[:BAD_ROWS_SHOWN]
     return tuple(BadRow(row.reason, row.line, row.billed_cost) for row in bad)
 
 

@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from operator import attrgetter
 
-from pyspark.sql import functions as F
-
 from spark import tables
 from spark.ingest.delivery import Delivery
 from spark.rows import Found, grouped, row_type, summed
+from spark.rules.names import Component
 from spark.tables import Store
-from spark.transforms.classify import Component
-from spark.transforms.node_shares import AMOUNTS, node_shares
+from spark.transforms.node_shares import AMOUNTS, node_shares, parts_of_hours
 
 # What a report lists, over all nodes and days.
 LISTED = ("cluster", "kind", "namespace", "workload_type", "workload", "currency")
@@ -26,13 +24,13 @@ Workload = row_type([*LISTED, "pods", "nodes", *AMOUNTS])
 def run(store: Store, delivery: Delivery, periods: Collection[str]) -> None:
     """Replace these delivered months of the node shares table."""
     paid = store.rows(tables.COST, periods)
-    is_split = any(row.component == Component.SPLIT.value for row in paid)
-    splits = delivery.splits() if is_split else None
-    if splits is None:
-        store.clear(tables.NODE_SHARES, periods)
-        return
-    usage = store.read(tables.USAGE).where(F.col("billing_period").isin(*periods))
-    store.replace(tables.NODE_SHARES, node_shares(usage, splits.pods, splits.hours), periods)
+    shares: list[Found] = []
+    if delivery.opened.has_splits and any(row.component == Component.SPLIT.value for row in paid):
+        usage = store.rows(tables.USAGE, periods, component=Component.BROKER_COMPUTE.value)
+        instances = {row.resource_id for row in usage if row.resource_id is not None}
+        parts = parts_of_hours(delivery.instance_hours(instances))
+        shares = node_shares(usage, delivery.pod_shares(parts))
+    store.replace(tables.NODE_SHARES, shares, periods)
 
 
 def workload_totals(shares: Iterable[Found]) -> list[Found]:

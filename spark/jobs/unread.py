@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
 from spark.ingest import loose_files, manifest
 from spark.ingest.delivery import readable
 from spark.ingest.files import Files, address_of, files_of, fingerprint
@@ -23,12 +21,12 @@ from spark.tag_keys import KafkaTags
 
 
 def months_to_read(
-    session: SparkSession, bill: str | Path, store: Store, kafka: KafkaTags
+    bill: str | Path, store: Store, kafka: KafkaTags
 ) -> tuple[list[str] | None, list[str]]:
     """Return the months of a bill to read, None for all, and those that are left as they are."""
     address = address_of(bill)
     with readable(f"The bill {bill}"):
-        return of_files(files_of(session, address), address, store, kafka)
+        return of_files(files_of(address), address, store, kafka)
 
 
 def of_files(

@@ -19,8 +19,9 @@ from spark.report.cells import slug
 from spark.report.document import Action
 from spark.report.evidence import Evidence, Found
 from spark.report.words import count, dollars, enumeration, most, percent
-from spark.transforms.easy import HOW, Easy, EasySaving
-from spark.transforms.transfer import MEASURED, Certainty
+from spark.rules.names import Certainty, Easy
+from spark.transforms.easy import HOW, EasySaving
+from spark.transforms.transfer import MEASURED
 from spark.transforms.volumes import Finding
 
 SHOWN = 3

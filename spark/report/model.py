@@ -13,8 +13,7 @@ from decimal import Decimal
 from core.cost.pricing import total
 from core.ground.naming import CLUSTER_TAG
 from spark.months import settled_on
-from spark.transforms.attribute import Attribution
-from spark.transforms.classify import Component
+from spark.rules.names import Attribution, Component
 
 BAD_ROWS_SHOWN = 50
 

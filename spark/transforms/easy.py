@@ -9,123 +9,45 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
-from enum import StrEnum
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
-
-from spark.expressions import made_once, surely
 from spark.rows import Found, grouped, summed
-from spark.transforms.attribute import Attribution
-from spark.transforms.classify import UNUSED, is_aws
-from spark.transforms.daily import is_discount
+from spark.rules.names import Attribution, Easy
 
-
-class Easy(StrEnum):
-    """What is paid for, in the order a report lists it."""
-
-    EXTENDED_SUPPORT = "extended support of EKS versions"
-    IDLE_RESERVATION = "capacity reservations that nothing runs in"
-    UNUSED_COMMITMENT = "commitments that nothing uses"
-    IDLE_IPV4 = "public IPv4 addresses of nothing"
-    OLD_VOLUMES = "io1 and io2 volumes"
-    GP2_VOLUMES = "gp2 volumes"
-    SNAPSHOTS = "snapshots"
-    NAT_BYTES = "bytes through NAT gateways"
-    CROSS_ZONE_LB = "load balancers' bytes between zones"
-    PUBLIC_IPV4 = "public IPv4 addresses in use"
-    INTERNET = "bytes to the internet"
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A finding: its usage types, the FOCUS texts that are it, and what is known of its saving."""
-
-    easy: Easy
-    usage_type: str
-    description: str
-    how: str
-    # Whether somebody has to look at it before it is known what can go.
-    at_most: bool = True
-    operation: str = ""
-    # What part of its cost it would save, or save at most.
-    saved: Decimal = Decimal(1)
-
-
-RULES = (
-    Rule(
-        Easy.EXTENDED_SUPPORT,
-        r"^AmazonEKS-Hours:extendedSupport",
-        r"(?i)extended support.*kubernetes|(eks|kubernetes).*extended support",
-        "upgrade the clusters to a Kubernetes version in standard support",
-        at_most=False,
+# What to do about each finding.
+HOW = {
+    Easy.EXTENDED_SUPPORT: "upgrade the clusters to a Kubernetes version in standard support",
+    Easy.IDLE_RESERVATION: (
+        "cancel the On-Demand Capacity Reservations that nobody needs, or run in them"
     ),
-    Rule(
-        Easy.IDLE_RESERVATION,
-        r"^(UnusedBox|UnusedDed)",
-        r"(?i)\bunused\b.*reservation|capacity reservation.*\bunused\b",
-        "cancel the On-Demand Capacity Reservations that nobody needs, or run in them",
-        at_most=False,
+    Easy.UNUSED_COMMITMENT: (
+        "let more run under them; they are paid until they end, so buy fewer then"
     ),
-    Rule(
-        Easy.IDLE_IPV4,
-        r"^(PublicIPv4|ElasticIP):IdleAddress",
-        r"(?i)idle public IPv4|elastic IP address not attached",
-        "release the addresses that nothing uses",
-        at_most=False,
+    Easy.IDLE_IPV4: "release the addresses that nothing uses",
+    Easy.OLD_VOLUMES: (
+        "move those that gp3 does as well to gp3, online; what is left to pay is gp3's price"
     ),
-    Rule(
-        Easy.OLD_VOLUMES,
-        r"^EBS:(VolumeUsage\.(piops|io1|io2)|VolumeP-IOPS\.(piops|io1|io2.*))$",
-        r"(?i)\b(io1|io2)\b.*provisioned|provisioned IOPS.*\b(io1|io2)\b",
-        "move those that gp3 does as well to gp3, online; what is left to pay is gp3's price",
+    Easy.GP2_VOLUMES: (
+        "move them to gp3, online; more than 3,000 IOPS or 125 MiB/s cost extra there"
     ),
-    Rule(
-        Easy.GP2_VOLUMES,
-        r"^EBS:VolumeUsage\.gp2$",
-        r"(?i)\bgp2\b.*provisioned",
-        "move them to gp3, online; more than 3,000 IOPS or 125 MiB/s cost extra there",
-        # Amazon EBS, general purpose volumes: "up to 20 % lower price per GB than gp2".
-        saved=Decimal("0.2"),
+    Easy.SNAPSHOTS: "let a lifecycle policy delete those that nobody would restore",
+    Easy.NAT_BYTES: (
+        "give S3 and DynamoDB gateway endpoints (free) and registries interface endpoints"
     ),
-    Rule(
-        Easy.SNAPSHOTS,
-        r"^EBS:SnapshotUsage",
-        r"(?i)snapshot data stored|snapshots? storage",
-        "let a lifecycle policy delete those that nobody would restore",
+    Easy.CROSS_ZONE_LB: (
+        "switch cross-zone load balancing off where every zone has targets of its own"
     ),
-    Rule(
-        Easy.NAT_BYTES,
-        r"^(Regional)?NatGateway-Bytes",
-        r"(?i)NAT gateway.*data processed|data processed by NAT",
-        "give S3 and DynamoDB gateway endpoints (free) and registries interface endpoints",
+    Easy.PUBLIC_IPV4: (
+        "take public addresses from what a private subnet and a load balancer can serve"
     ),
-    Rule(
-        Easy.CROSS_ZONE_LB,
-        r"^DataTransfer-Regional-Bytes",
-        r"(?!)",
-        "switch cross-zone load balancing off where every zone has targets of its own",
-        operation=r"^LoadBalancing",
+    Easy.INTERNET: (
+        "compress, cache, or read from within the region; PrivateLink and peering are cheaper"
     ),
-    Rule(
-        Easy.PUBLIC_IPV4,
-        r"^PublicIPv4:InUseAddress",
-        r"(?i)in-use public IPv4",
-        "take public addresses from what a private subnet and a load balancer can serve",
-    ),
-    Rule(
-        Easy.INTERNET,
-        r"^DataTransfer-Out-Bytes",
-        r"(?i)data transfer out.*internet|to internet",
-        "compress, cache, or read from within the region; PrivateLink and peering are cheaper",
-    ),
-)
-# Fees of commitments: their amortised cost is the part that nothing used.
-UNUSED_FEES = ("RIFee", "SavingsPlanRecurringFee", UNUSED)
-UNUSED_HOW = "let more run under them; they are paid until they end, so buy fewer then"
-HOW = {rule.easy: rule.how for rule in RULES} | {Easy.UNUSED_COMMITMENT: UNUSED_HOW}
-PARTS = {rule.easy: rule.saved for rule in RULES}
-SURE = frozenset(rule.easy for rule in RULES if not rule.at_most)
+}
+# Of these all that a meter costs is saved; of the others at most that, once somebody has looked.
+SURE = frozenset((Easy.EXTENDED_SUPPORT, Easy.IDLE_RESERVATION, Easy.IDLE_IPV4))
+# What part of its cost a finding would save: Amazon EBS, general purpose volumes, "up to 20 % lower
+# price per GB than gp2".
+PARTS = {Easy.GP2_VOLUMES: Decimal("0.2")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,25 +75,3 @@ def easy_savings(grain: Iterable[Found]) -> list[EasySaving]:
     costs = ((*key, summed(rows, "net_cost")) for key, rows in keyed.items())
     saved = [EasySaving(Easy(easy), is_kafkas, cost) for easy, is_kafkas, cost in costs if cost > 0]
     return sorted(saved, key=lambda each: (not each.is_kafkas, -each.saving))
-
-
-@made_once
-def finding_of() -> Column:
-    """Return which finding a charge is of, if any."""
-    is_fee = F.col("category").isin(*UNUSED_FEES)
-    found = F.when(is_fee, Easy.UNUSED_COMMITMENT.value)
-    # What was given back on a meter is nothing that could be saved once more.
-    is_bought = is_discount() | F.col("category").isin(
-        "Usage", "DiscountedUsage", "SavingsPlanCoveredUsage", "SavingsPlanNegation"
-    )
-    for rule in RULES:
-        found = found.when(is_bought & _matches(rule), rule.easy.value)
-    return F.when(is_aws(), found)
-
-
-def _matches(rule: Rule) -> Column:
-    by_text = F.col("usage_type").isNull() & F.col("description").rlike(rule.description)
-    meter = surely(F.col("usage_type").rlike(rule.usage_type)) | surely(by_text)
-    if not rule.operation:
-        return meter
-    return meter & surely(F.col("operation").rlike(rule.operation))

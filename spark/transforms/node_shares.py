@@ -9,22 +9,19 @@ instance and day add up to what the bill's own lines say, which no share ever ch
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from decimal import Decimal
 from enum import StrEnum
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-
-from spark import money
-from spark.schemas import MONEY, NODE_SHARES, require_schema
-from spark.transforms.attribute import Attribution
-from spark.transforms.classify import Component
+from core.cost.pricing import total
+from spark.rows import Found, grouped, largest, row_type, summed
+from spark.rules.names import Attribution, Component
+from spark.schemas import NODE_SHARES
 
 AMOUNTS = ("split_cost", "unused_cost", "net_split_cost", "net_unused_cost")
-POD = ("eks_cluster", "namespace", "workload_type", "workload", "pod")
 DAEMON_SET = "DaemonSet"
-_INTERVAL = ("billing_period", "instance_id", "at")
-_NODE_DAY = ("billing_period", "day", "instance_id")
-_TOTALS = {name: name for name in AMOUNTS}
+_Row = row_type(NODE_SHARES)
 
 
 class ShareKind(StrEnum):
@@ -36,94 +33,93 @@ class ShareKind(StrEnum):
     NOT_ALLOCATED = "not allocated"
 
 
-def node_shares(usage: DataFrame, pods: DataFrame, hours: DataFrame) -> DataFrame:
-    """Turn USAGE, POD_HOURS and NODE_HOURS into NODE_SHARES."""
+def parts_of_hours(hours: Iterable[Found]) -> dict[tuple[str, str, int], dict[str, float]]:
+    """Return, of each interval of an instance, which part of it was paid for in which way.
+
+    Decimals are added up, so that the order of lines does not move a share.
+    """
+    found = {}
+    known = (row for row in hours if row.at is not None)
+    for key, rows in grouped(known, lambda r: (r.billing_period, r.instance_id, r.at)).items():
+        whole = summed(rows, "hours")
+        if whole > 0:
+            ways = grouped(rows, lambda row: row.paid_by)
+            found[key] = {
+                way: float(summed(own, "hours")) / float(whole) for way, own in ways.items()
+            }
+    return found
+
+
+def node_shares(usage: Iterable[Found], pods: Iterable[Found]) -> list[Found]:
+    """Return NODE_SHARES of USAGE rows, and of what pods had of their nodes on each day."""
     nodes = _nodes(usage)
-    own = nodes.select("billing_period", "instance_id").distinct()
-    scaled = _scale_by_hours(_of(pods, own), _of(hours, own))
-    keys = (*_NODE_DAY, "paid_by", *POD)
-    summed = scaled.groupBy(*keys).agg(*money.sums(scaled, _TOTALS))
-    placed = summed.select(
-        *keys, *(c.alias(n) for n, c in money.total_columns(summed, _TOTALS).items())
+    found: list[Found] = []
+    shared: dict[tuple[str, date, str], list[Found]] = {}
+    for row in pods:
+        node = nodes.get((row.billing_period, row.day, row.instance_id))
+        if node is not None:
+            costs = (getattr(row, name) for name in AMOUNTS)
+            made = node._replace(
+                kind=_kind(node, row).value,
+                **{name: getattr(row, name) for name in ("paid_by", "eks_cluster", "namespace")},
+                **{name: getattr(row, name) for name in ("workload_type", "workload", "pod")},
+                **dict(zip(AMOUNTS, costs, strict=True)),
+            )
+            shared.setdefault((row.billing_period, row.day, row.instance_id), []).append(made)
+            found.append(made)
+    for key, node in nodes.items():
+        own = shared.get(key, [])
+        # What a node's day cost beyond its shares; below 0 where they came to more.
+        unused = _less(node.unused_cost, own, "split_cost", "unused_cost")
+        net = _less(node.net_unused_cost, own, "net_split_cost", "net_unused_cost")
+        if unused or net:
+            found.append(node._replace(unused_cost=unused, net_unused_cost=net))
+    return found
+
+
+def _less(cost: Decimal, shares: Sequence[Found], *names: str) -> Decimal:
+    return total([cost, *(-getattr(row, name) for row in shares for name in names)])
+
+
+def _nodes(usage: Iterable[Found]) -> Mapping[tuple[str, date, str], Found]:
+    """Return a row per day of a node of Kafka's pools, with what its own lines say it cost.
+
+    One per node and day whatever its lines name: a negation may lack the zone.
+    """
+    own = (
+        row
+        for row in usage
+        if row.component == Component.BROKER_COMPUTE.value
+        and (row.resource_id or "").startswith("i-")
     )
-    known = placed.join(nodes, list(_NODE_DAY)).withColumn("kind", _kind())
-    table = known.select(*NODE_SHARES.names).unionByName(_rest(nodes, placed))
-    return require_schema(table, NODE_SHARES, "The node shares table")
+    nodes = {}
+    for key, rows in grouped(own, lambda r: (r.billing_period, r.day, r.resource_id)).items():
+        pools = (r.owner for r in rows if r.attribution == Attribution.NODE_POOL.value)
+        owner = largest(pools)
+        if owner is None:
+            continue
+        known = dict.fromkeys(NODE_SHARES.names)
+        costs = dict.fromkeys(AMOUNTS, Decimal(0))
+        nodes[key] = _Row(
+            **{
+                **known,
+                **costs,
+                **dict(zip(("billing_period", "day", "instance_id"), key, strict=True)),
+                "cluster": largest(row.cluster for row in rows),
+                "owner": owner,
+                "zone": largest(row.zone for row in rows),
+                "currency": largest(row.currency for row in rows),
+                "kind": ShareKind.NOT_ALLOCATED.value,
+                "unused_cost": summed(rows, "amortised_cost"),
+                "net_unused_cost": summed(rows, "net_cost"),
+            }
+        )
+    return nodes
 
 
-def _nodes(usage: DataFrame) -> DataFrame:
-    """Return a row per day of a node of Kafka's pools, with what its own lines say it cost."""
-    is_instance = F.col("resource_id").startswith("i-")
-    is_compute = F.col("component") == Component.BROKER_COMPUTE.value
-    is_of_a_pool = F.col("attribution") == Attribution.NODE_POOL.value
-    keys = ("billing_period", "day", F.col("resource_id").alias("instance_id"))
-    # One row per node and day whatever its lines name: a negation may lack the zone.
-    days = usage.where(is_instance & is_compute).groupBy(*keys)
-    rows = days.agg(
-        F.max("cluster").alias("cluster"),
-        F.max(F.when(is_of_a_pool, F.col("owner"))).alias("owner"),
-        F.max("zone").alias("zone"),
-        F.max("currency").alias("currency"),
-        F.sum("amortised_cost").cast(MONEY).alias("amortised_cost"),
-        F.sum("net_cost").cast(MONEY).alias("net_cost"),
-    )
-    return rows.where(F.col("owner").isNotNull())
-
-
-def _of(rows: DataFrame, nodes: DataFrame) -> DataFrame:
-    return rows.join(nodes, ["billing_period", "instance_id"], "left_semi")
-
-
-def _scale_by_hours(pods: DataFrame, hours: DataFrame) -> DataFrame:
-    """Return each pod's share of an interval once per way in which its node was paid for."""
-    each = hours.groupBy(*_INTERVAL, "paid_by").agg(F.sum("hours").alias("hours"))
-    whole = hours.groupBy(*_INTERVAL).agg(F.sum("hours").alias("_all"))
-    # Decimals are added up, so that the order of lines does not move a share.
-    part = F.col("hours").cast("double") / F.col("_all").cast("double")
-    parts = each.join(whole.where(F.col("_all") > 0), list(_INTERVAL)).withColumn("_part", part)
-    joined = pods.join(parts, list(_INTERVAL))
-    return joined.select(
-        "billing_period",
-        F.to_date("at").alias("day"),
-        "instance_id",
-        "paid_by",
-        *POD,
-        *((F.col(name) * F.col("_part")).alias(name) for name in AMOUNTS),
-    )
-
-
-def _kind() -> Column:
+def _kind(node: Found, share: Found) -> ShareKind:
     """Say what a pod is: a broker's or controller's is named after the node pool it is in."""
-    prefix = F.concat(F.col("cluster"), F.lit("-"), F.col("owner"), F.lit("-"))
-    node_id = F.substring(F.col("pod"), F.length(prefix) + 1, F.length("pod"))
-    is_kafka = F.col("pod").startswith(prefix) & node_id.rlike(r"^\d+$")
-    return (
-        F.when(is_kafka, ShareKind.KAFKA.value)
-        .when(F.col("workload_type") == DAEMON_SET, ShareKind.DAEMON_SET.value)
-        .otherwise(ShareKind.OTHER.value)
-    )
-
-
-def _rest(nodes: DataFrame, placed: DataFrame) -> DataFrame:
-    """Return what a node's day cost beyond its shares; below 0 where they came to more."""
-    allocated = placed.groupBy(*_NODE_DAY).agg(
-        F.sum(F.col("split_cost") + F.col("unused_cost")).cast(MONEY).alias("_shared"),
-        F.sum(F.col("net_split_cost") + F.col("net_unused_cost")).cast(MONEY).alias("_net_shared"),
-    )
-    nothing = F.lit(0).cast(MONEY)
-    left = nodes.join(allocated, list(_NODE_DAY), "left").withColumns(
-        {
-            "kind": F.lit(ShareKind.NOT_ALLOCATED.value),
-            "split_cost": nothing,
-            "net_split_cost": nothing,
-            "unused_cost": _less("amortised_cost", "_shared"),
-            "net_unused_cost": _less("net_cost", "_net_shared"),
-            **{name: F.lit(None).cast("string") for name in ("paid_by", *POD)},
-        }
-    )
-    is_something = (F.col("unused_cost") != 0) | (F.col("net_unused_cost") != 0)
-    return left.where(is_something).select(*NODE_SHARES.names)
-
-
-def _less(cost: str, shared: str) -> Column:
-    return (F.col(cost) - F.coalesce(F.col(shared), F.lit(0).cast(MONEY))).cast(MONEY)
+    prefix = f"{node.cluster}-{node.owner}-"
+    if (share.pod or "").startswith(prefix) and share.pod.removeprefix(prefix).isdecimal():
+        return ShareKind.KAFKA
+    return ShareKind.DAEMON_SET if share.workload_type == DAEMON_SET else ShareKind.OTHER

@@ -13,8 +13,8 @@ from decimal import Decimal
 from core.cost.price_list import BilledRate, checked_item_of
 from core.cost.pricing import INSTANCE_HOUR, Price, PriceBook, total
 from spark.rows import Found, grouped, summed
-from spark.transforms.amortise import is_discount
-from spark.transforms.classify import Component
+from spark.rules.line import is_discount
+from spark.rules.names import Component
 
 BILL = "the bill itself"
 DISCOUNTED = "the price file, less the discount of this bill's own instances"

@@ -15,10 +15,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from decimal import ROUND_HALF_UP, Decimal, localcontext
-from enum import StrEnum
 
 from core.cost.pricing import total
 from spark.rows import NOTHING, Found, grouped, row_type, summed
+from spark.rules.names import Certainty, Flow
 from spark.schemas import TRANSFER
 from spark.transforms.traffic import DailyTraffic, Traffic
 
@@ -30,28 +30,6 @@ _SHARE_PLACES, _COST_PLACES = Decimal("1e-12"), Decimal("1e-12")
 _MONEY_PLACES = Decimal("1e-18")
 _DIGITS = 60
 _Row = row_type(TRANSFER)
-
-
-class Flow(StrEnum):
-    """Why bytes moved, in the order the report lists it."""
-
-    PRODUCE = "produce"
-    REPLICATE = "replicate"
-    CONSUME = "consume"
-    UNEXPLAINED = "between zones, flow not known"
-    LOAD_BALANCER_ZONES = "load balancer between zones"
-    PEERING = "peering"
-    LOAD_BALANCER = "load balancer"
-    PRIVATELINK = "PrivateLink"
-
-
-class Certainty(StrEnum):
-    """How a row's money was found."""
-
-    BILLED = "billed"
-    SHARED = "shared"
-    # What consumers may have fetched from other zones, of which some may have stayed in their own.
-    AT_MOST = "at most"
 
 
 MEASURED = (Flow.PRODUCE, Flow.REPLICATE, Flow.CONSUME)

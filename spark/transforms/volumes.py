@@ -22,6 +22,8 @@ from typing import Any
 from core.cost.pricing import GP3_INCLUDED_IOPS, GP3_INCLUDED_MIB_PER_S
 from core.volumes.speed import LEAST_SECONDS
 from spark.rows import Found, grouped, largest, summed
+from spark.rules.meters import billed_part
+from spark.rules.names import Component, VolumePart
 from spark.samples import (
     BYTES_IN,
     INSTANCE_EXCEEDED,
@@ -35,7 +37,6 @@ from spark.samples import (
     increases,
     of_all_topics,
 )
-from spark.transforms.classify import Component
 
 # Days looked at for a size; three of them hold a whole one.
 LAST_DAYS = 3
@@ -61,9 +62,6 @@ class Finding(StrEnum):
 
 # EBS:VolumeUsage.gp2; io1 is `piops`, and magnetic has no ending.
 _STORAGE = re.compile(r"^EBS:VolumeUsage(?:\.(\w+))?$")
-_IOPS = re.compile(r"^EBS:VolumeP-IOPS")
-_THROUGHPUT = re.compile(r"^EBS:VolumeP-Throughput")
-_SNAPSHOT = re.compile(r"^EBS:SnapshotUsage")
 _BY_COMPONENT = {
     Component.GP3_STORAGE.value: "storage",
     Component.GP3_IOPS.value: "iops",
@@ -112,13 +110,13 @@ def meter_of(usage_type: str | None, component: str) -> tuple[str | None, str | 
     if usage_type is None:
         part = _BY_COMPONENT.get(component)
         return part, "gp3" if part == "storage" else None
-    if _SNAPSHOT.search(usage_type):
+    part = billed_part(usage_type)
+    if part is VolumePart.SNAPSHOT:
         return "storage", SNAPSHOT
-    if found := _STORAGE.search(usage_type):
+    found = _STORAGE.search(usage_type)
+    if found:
         return "storage", "io1" if found[1] == "piops" else found[1] or "standard"
-    if _IOPS.search(usage_type):
-        return "iops", None
-    return ("throughput" if _THROUGHPUT.search(usage_type) else None), None
+    return part and part.value, None
 
 
 def billed_volumes(usage: Iterable[Found]) -> list[Volume]:

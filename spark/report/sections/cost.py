@@ -8,10 +8,9 @@ from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section,
 from spark.report.evidence import Evidence
 from spark.report.model import Monthless, Report, Share
 from spark.report.words import cents, count, decimal_places, enumeration, most
+from spark.rules.names import Attribution, Component, Easy
 from spark.tag_keys import UNREAD_TAGS
-from spark.transforms.attribute import Attribution
-from spark.transforms.classify import Component
-from spark.transforms.easy import HOW, Easy
+from spark.transforms.easy import HOW
 
 OWNERS_SHOWN = 200
 COLOURS = {

@@ -11,8 +11,7 @@ from spark.report import cells
 from spark.report.document import Cell, Column, ReportTable, Row, Section, first_rows
 from spark.report.evidence import Evidence, Found
 from spark.report.words import count, decimal_places, money, percent
-from spark.transforms.attribute import Attribution
-from spark.transforms.classify import Component
+from spark.rules.names import Attribution, Component
 from spark.transforms.node_shares import ShareKind
 
 ROWS_SHOWN = 40

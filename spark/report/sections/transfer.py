@@ -10,7 +10,7 @@ from spark.report import cells
 from spark.report.document import Cell, Column, ReportTable, Row, Section
 from spark.report.evidence import Evidence, Found
 from spark.report.words import DASH, money, most, percent, size, smallest_places
-from spark.transforms.transfer import Certainty
+from spark.rules.names import Certainty
 
 METHOD = (
     "The bill has the bytes between zones and no reason for them. With Z zones, (Z - 1) / Z of "

@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pyspark.sql import SparkSession
 
 from core.ground.errors import InvalidInput, StillwaterError
 from local.aws import billing
@@ -22,10 +21,9 @@ from local.place import Place
 from spark.ingest import bill
 from spark.jobs import ingest
 from spark.report.model import Line
-from spark.transforms.attribute import Attribution
-from spark.transforms.classify import Component
+from spark.rules.names import Attribution, Component
 from tests import browser
-from tests.integration.spark import bills, cost_report
+from tests.unit.spark import bills, cost_report
 
 pytestmark = pytest.mark.integration
 TODAY = date(2026, 11, 20)
@@ -73,7 +71,7 @@ class Ec2:
 
 
 @pytest.fixture(scope="module")
-def twin(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Twin:
+def twin(tmp_path_factory: pytest.TempPathFactory) -> Twin:
     """The twin's bill, reported on twice: the second run must replace the first."""
     folder = tmp_path_factory.mktemp("twin")
     started = Ec2.launched.timestamp()
@@ -109,9 +107,7 @@ def test_the_table_on_disk_is_what_the_page_shows(twin: Twin) -> None:
     assert sum(row["charges"] for row in table) == twin.result.rows == 2 + 3 + 2
 
 
-def test_bad_rows_are_counted_shown_and_their_readable_dollars_kept(
-    session: SparkSession, tmp_path: Path
-) -> None:
+def test_bad_rows_are_counted_shown_and_their_readable_dollars_kept(tmp_path: Path) -> None:
     rows = [{}, {"BilledCost": "abc"}, {"ChargePeriodStart": "NULL", "BilledCost": "0.25"}]
     path = bills.focus_file(tmp_path / "focus.csv", rows)
     result = cost_report.report_on(bill_at=path, out=tmp_path / "out", today=TODAY)
@@ -142,17 +138,17 @@ CELLS = st.fixed_dictionaries(
 @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 @given(rows=st.lists(CELLS, min_size=1, max_size=40), order=st.randoms())
 def test_any_bills_dollars_are_each_in_one_row_in_whatever_order(
-    session: SparkSession, tmp_path_factory: pytest.TempPathFactory, rows: Any, order: Any
+    tmp_path_factory: pytest.TempPathFactory, rows: Any, order: Any
 ) -> None:
     path = tmp_path_factory.mktemp("bill") / "focus.csv"
     numbers = [r["BilledCost"] for r in rows if r["BilledCost"] not in ("NULL", "", "x", "NaN")]
-    delivery = bill.read(session, bills.focus_file(path, rows))
-    table = ingest.usage(delivery.lines).collect()
+    delivery = bill.read(None, bills.focus_file(path, rows))
+    table = delivery.usage_here()
     assert sum(row.billed_cost for row in table) == sum(map(Decimal, numbers), Decimal(0))
     assert sum(row.charges for row in table) == len(rows)
     order.shuffle(rows)
-    shuffled = bill.read(session, bills.focus_file(path, rows))
-    assert set(ingest.usage(shuffled.lines).collect()) == set(table)
+    shuffled = bill.read(None, bills.focus_file(path, rows))
+    assert set(shuffled.usage_here()) == set(table)
 
 
 def test_a_table_that_lost_a_dollar_or_a_row_is_refused() -> None:
@@ -176,13 +172,13 @@ def test_a_table_that_lost_a_dollar_or_a_row_is_refused() -> None:
             cost_report.reconcile(came_in, [line])
 
 
-def test_two_currencies_are_not_added_up(session: SparkSession, tmp_path: Path) -> None:
+def test_two_currencies_are_not_added_up(tmp_path: Path) -> None:
     path = bills.focus_file(tmp_path / "focus.csv", [{}, {"BillingCurrency": "EUR"}])
     with pytest.raises(InvalidInput, match="has charges in EUR and USD"):
         cost_report.report_on(bill_at=path, out=tmp_path / "out", today=TODAY)
 
 
-def test_a_bill_without_rows_is_refused(session: SparkSession, tmp_path: Path) -> None:
+def test_a_bill_without_rows_is_refused(tmp_path: Path) -> None:
     path = bills.focus_file(tmp_path / "focus.csv", [])
     with pytest.raises(InvalidInput, match="holds no rows"):
         cost_report.report_on(bill_at=path, out=tmp_path / "out", today=TODAY)

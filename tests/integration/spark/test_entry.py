@@ -16,8 +16,8 @@ from core.settings import facts
 from local.bills.cluster import ClusterBill, lines
 from local.bills.export import write
 from local.bills.line import BillLine
-from spark import entry, findings, tables
-from spark.jobs import unread
+from spark import findings, tables
+from spark.jobs import scheduled, unread
 from spark.tables import IcebergStore, ParquetStore, Table
 from spark.tag_keys import KafkaTags
 from tests.unit.spark import simulated
@@ -56,13 +56,13 @@ def mornings(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
     known = ["--facts", str(folder / "facts.json"), "--history", history.as_uri()]
     told = ["--bill", str(bill), "--namespace", NAMESPACE, "--unsettled", *known]
     # The bill's tables alone: the other jobs take their time, and run on the second morning.
-    first = entry.run(session, entry.parser().parse_args(told), FIRST)
+    first = scheduled.run(session, scheduled.parser().parse_args(told), FIRST)
     # The open month has come again, with its second day, and a broker was rotated: charges of the
     # first day alone would be a bill by the month's.
     write(bill, month("2026-11", 26), execution="second")
     # After October was final: what the ledger learnt since says nothing of it.
     simulated.write_history(history, [Rotation(10, simulated.at(11, 20, 12), 240)])
-    second = entry.run(session, entry.parser().parse_args([*told, "--all-jobs"]), NEXT)
+    second = scheduled.run(session, scheduled.parser().parse_args([*told, "--all-jobs"]), NEXT)
     return Mornings((first, second), IcebergStore(session, NAMESPACE), folder)
 
 
@@ -105,13 +105,13 @@ def test_when_every_month_is_final_nothing_is_read(
         shutil.rmtree(open_month)
     facts_at = str(mornings.folder / "facts.json")
     told = ["--bill", str(tmp_path / "bill"), "--namespace", NAMESPACE, "--unsettled"]
-    chosen = entry.parser().parse_args([*told, "--facts", facts_at])
-    assert "is final and in here.scheduled" in entry.run(session, chosen, NEXT)
+    chosen = scheduled.parser().parse_args([*told, "--facts", facts_at])
+    assert "is final and in here.scheduled" in scheduled.run(session, chosen, NEXT)
     # By another tag Kafka is something else in every month, and months are compared.
     (row,) = (r for p, r in mornings.deliveries().items() if p == "2026-10")
     assert (row.cluster_tag, row.pool_tag) == ("stillwater:cluster", "stillwater:pool")
     asked = KafkaTags("team", "streaming", name=FACTS.cluster)
-    assert unread.months_to_read(session, told[1], mornings.store, asked) == (["2026-10"], [])
+    assert unread.months_to_read(told[1], mornings.store, asked) == (["2026-10"], [])
 
 
 @pytest.mark.parametrize("option", ["--metrics", "--history"])
@@ -120,7 +120,7 @@ def test_a_path_of_this_machine_that_is_not_there_is_a_mistake(
 ) -> None:
     told = ["--bill", "unread", "--tables", str(tmp_path), option, str(tmp_path / "absent")]
     with pytest.raises(InvalidInput, match=r"absent: there is no such folder or file"):
-        entry.run(session, entry.parser().parse_args(told), NEXT)
+        scheduled.run(session, scheduled.parser().parse_args(told), NEXT)
 
 
 def test_a_final_month_that_aws_restates_is_told_of_by_a_run_with_tables_of_its_own(
@@ -129,7 +129,9 @@ def test_a_final_month_that_aws_restates_is_told_of_by_a_run_with_tables_of_its_
     was = mornings.deliveries()["2026-10"].billed_cost
     write(tmp_path / "bill", month("2026-10", 3), execution="restated")
     told = ["--bill", str(tmp_path / "bill"), "--tables", str(tmp_path / "own")]
-    said = entry.run(session, entry.parser().parse_args([*told, "--noted-in", NAMESPACE]), NEXT)
+    said = scheduled.run(
+        session, scheduled.parser().parse_args([*told, "--noted-in", NAMESPACE]), NEXT
+    )
     assert f"AWS has restated 2026-10 since it was final: {was:.2f} as read on 2026-11-20, " in said
     (noted,) = ParquetStore(session, str(tmp_path / "own")).read(tables.DELIVERIES).collect()
     assert (noted.final_billed_cost, noted.previous_billed_cost) == (was, None)

@@ -29,7 +29,7 @@ from infra.spec import read
 from local.bills.cluster import ClusterBill, lines
 from local.bills.export import write
 from local.bills.line import truth
-from spark import entry
+from spark.jobs import scheduled
 from spark.months import settled_on
 from tests.unit.cli.test_emr import REGION, ROLE, a_job
 from tests.unit.spark import simulated
@@ -78,7 +78,7 @@ def put_below(s3: Any, folder: Path, address: str) -> None:
 
 def run_as_emr_would(session: SparkSession, s3: Any, told: Sequence[str], folder: Path) -> None:
     """Do what a request asks for, and put its tables where it says."""
-    chosen = entry.parser().parse_args(told)
+    chosen = scheduled.parser().parse_args(told)
     files = emr.S3Files(s3)
     tables, chosen.tables = chosen.tables, str(folder / "made")
     for name in ("bill", "facts", "metrics", "history"):
@@ -87,7 +87,7 @@ def run_as_emr_would(session: SparkSession, s3: Any, told: Sequence[str], folder
         if files.is_folder(address) or files.is_file(address):
             copy = emr.copy_everything(s3, address, copy)
         setattr(chosen, name, copy.as_uri())
-    entry.run(session, chosen, datetime.now(UTC))
+    scheduled.run(session, chosen, datetime.now(UTC))
     put_below(s3, folder / "made", tables)
 
 
@@ -123,7 +123,7 @@ def test_the_schedules_job_is_run_and_its_tables_become_the_page(
     assert "SUCCESS" in result.output
     assert total(tmp_path) == truth(lines(OCTOBER)).billed
     (told,) = submitted
-    chosen = entry.parser().parse_args(told)
+    chosen = scheduled.parser().parse_args(told)
     assert (chosen.bill, chosen.month) == ("s3://bills/export/x", ["2026-10"])
     assert not chosen.unsettled
     for name in ("storage", "resync"):

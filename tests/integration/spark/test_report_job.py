@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from core.cost import pricing
 from core.cost.price_list import disagreements
@@ -93,7 +92,7 @@ def lines() -> Iterator[BillLine]:
 
 
 @pytest.fixture(scope="module")
-def world(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> World:
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     folder = tmp_path_factory.mktemp("report")
     every = list(lines())
     export.write(folder / "bill", every)
@@ -101,7 +100,7 @@ def world(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Wo
     series += [one for rotation in ROTATIONS for one in simulated.load(rotation)]
     simulated.write_metrics(folder / "metrics.json", series)
     simulated.write_history(folder / "history", ROTATIONS)
-    store = ParquetStore(session, str(folder / "tables"))
+    store = ParquetStore(None, str(folder / "tables"))
     given = {
         "metrics": str(folder / "metrics.json"),
         "history": str(folder / "history"),
@@ -109,8 +108,8 @@ def world(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Wo
         "book": BOOK,
         "today": TODAY,
     }
-    made = job.run(session, store, job.Inputs(bill=folder / "bill", month="2026-11", **given))
-    again = job.run(session, store, job.Inputs(month="2026-11", **given))
+    made = job.run(None, store, job.Inputs(bill=folder / "bill", month="2026-11", **given))
+    again = job.run(None, store, job.Inputs(month="2026-11", **given))
     november = sum((line.unblended for line in every if line.period == "2026-11"), Decimal(0))
     return World(made, again, november, store, folder)
 
@@ -185,14 +184,14 @@ def test_every_link_of_the_page_leads_to_a_row(world: World) -> None:
         assert f'id="{action.evidence}"' in html
 
 
-def test_a_month_the_tables_lack_is_named(session: SparkSession, world: World) -> None:
+def test_a_month_the_tables_lack_is_named(world: World) -> None:
     with pytest.raises(InvalidInput, match="no bill of 2026-09, only of 2026-10, 2026-11"):
-        job.run(session, world.store, job.Inputs(month="2026-09"))
+        job.run(None, world.store, job.Inputs(month="2026-09"))
 
 
-def test_without_tables_a_bill_is_asked_for(session: SparkSession, tmp_path: Path) -> None:
+def test_without_tables_a_bill_is_asked_for(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="name one with --bill"):
-        job.run(session, ParquetStore(session, str(tmp_path)), job.Inputs())
+        job.run(None, ParquetStore(None, str(tmp_path)), job.Inputs())
 
 
 def test_the_price_book_is_held_against_the_bill(world: World) -> None:

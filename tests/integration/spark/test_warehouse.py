@@ -40,7 +40,7 @@ def test_a_report_in_a_warehouse_leaves_tables_that_remember(
     assert billed(store) == truth(lines(BILL)).billed
     more = ClusterBill(name="orders", hours=3)
     write(tmp_path / "bill", lines(more), execution="second")
-    ingest.run(session, bill.read(session, tmp_path / "bill"), store, now=datetime.now(UTC))
+    ingest.run(bill.read(lambda _: session, tmp_path / "bill"), store, now=datetime.now(UTC))
     assert billed(store) == truth(lines(more)).billed
     name = f"kept.orders.{tables.USAGE.name}"
     first, _ = session.table(f"{name}.history").orderBy("made_current_at").collect()

@@ -15,8 +15,7 @@ from spark.report.document import Document
 from spark.report.evidence import DayCost, Evidence
 from spark.report.model import Line, Report
 from spark.report.story import report_document
-from spark.transforms.attribute import Attribution
-from spark.transforms.classify import Component
+from spark.rules.names import Attribution, Component
 
 TODAY = date(2026, 11, 21)
 GIB = 1024**3

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from spark.jobs.grain import Grain
+from spark.rules.names import Flow
 from spark.samples import BYTES_OUT, Series, seconds_of
 from spark.transforms.traffic import Traffic
 from spark.transforms.traffic import traffic as daily_traffic
-from spark.transforms.transfer import BYTES_PER_GB, Flow, transfer_rows
+from spark.transforms.transfer import BYTES_PER_GB, transfer_rows
 
 DAY = date(2026, 10, 3)
 GB = BYTES_PER_GB

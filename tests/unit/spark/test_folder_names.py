@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from types import SimpleNamespace
-from typing import cast
-
-from pyspark.sql import DataFrame
-
-from spark.ingest.folder_names import columns_of_folders
+from spark.ingest.folder_names import said_by_folders
+from spark.ingest.layout import letters
 from tests.every_case import every_case
 
 CUR = ("line_item_unblended_cost", "bill_billing_period_start_date", "line_item_usage_account_id")
@@ -30,8 +25,5 @@ FOCUS = ("BilledCost", "BillingPeriodStart", "SubAccountId")
 def test_a_folder_says_what_no_column_of_its_files_does(
     columns: tuple[str, ...], folder: str, said: dict[str, str]
 ) -> None:
-    address = f"/bill/{folder}/part-0.parquet"
-    frame = cast("DataFrame", SimpleNamespace(columns=list(columns)))
-    patterns = columns_of_folders("/bill", [address], frame)
-    found = {name: re.findall(by, address)[0] for name, by in patterns.items()}
-    assert found == said
+    known = map(letters, columns)
+    assert said_by_folders("/bill", f"/bill/{folder}/part-0.parquet", known) == said

@@ -5,14 +5,13 @@ from __future__ import annotations
 import gzip
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from core.ground.errors import InvalidInput
 from spark.ingest import bill, cur, focus, lines
-from spark.ingest.files import LocalFiles
+from spark.ingest.pieces import Piece
 from spark.ingest.source import Source
 from spark.tag_keys import KafkaTags, category_name, parse_tags, spellings
 
@@ -24,9 +23,9 @@ WHAT = "The bill x"
 
 def read(columns: Sequence[str], kafka: KafkaTags | None = None) -> str:
     """Return why a bill of these columns is refused before a line of it is read."""
-    frame: Any = SimpleNamespace(columns=list(columns))
+    piece = Piece("/bill.parquet", None, list(columns))
     with pytest.raises(InvalidInput) as raised:
-        bill._of(Source("x", lambda: [frame]), WHAT, kafka or KafkaTags())
+        bill._delivery(None, Source("x", [piece]), WHAT, kafka or KafkaTags())
     return str(raised.value)
 
 
@@ -58,11 +57,11 @@ def test_a_tag_or_category_under_two_names_is_refused_only_where_it_is_asked_for
 @pytest.mark.parametrize(
     ("columns", "reader"),
     [
-        (CUR, cur.delivery),
-        (LEGACY, cur.delivery),
-        ([name.upper() for name in CUR], cur.delivery),
-        (FOCUS, focus.delivery),
-        (["Billed Cost", "Effective Cost", "Service Name"], focus.delivery),
+        (CUR, cur.opened),
+        (LEGACY, cur.opened),
+        ([name.upper() for name in CUR], cur.opened),
+        (FOCUS, focus.opened),
+        (["Billed Cost", "Effective Cost", "Service Name"], focus.opened),
         (["line_item_id", "line_item_description", "line_item_amount"], None),
         (["lineItem/Id", "lineItem/Amount"], None),
         (["invoice", "effective_cost", "amount"], None),
@@ -102,7 +101,7 @@ def test_a_header_that_is_longer_or_shorter_than_every_line_is_refused(
     path = tmp_path / ("bill.csv.gz" if packed else "bill.csv")
     path.write_bytes(gzip.compress(content.encode()) if packed else content.encode())
     with pytest.raises(InvalidInput) as raised:
-        lines.header(LocalFiles(), str(path), WHAT)
+        lines.header(path.read_bytes(), WHAT, is_packed=packed)
     assert f"names {names} columns and its lines hold {cells} cells" in str(raised.value)
     assert "too many" in str(raised.value)
 
@@ -122,7 +121,7 @@ def test_a_header_that_is_longer_or_shorter_than_every_line_is_refused(
 def test_a_header_of_its_lines_length_is_read(tmp_path: Path, content: str) -> None:
     path = tmp_path / "bill.csv"
     path.write_text(content)
-    assert lines.header(LocalFiles(), str(path), WHAT).names[:3] == ("a", "b", "c")
+    assert lines.header(path.read_bytes(), WHAT).names[:3] == ("a", "b", "c")
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,7 @@ from spark.report import formats, words
 from spark.report import story as stories
 from spark.report.model import BadRow, Line, Monthless, Report
 from spark.report.sections import cost
-from spark.transforms.attribute import Attribution
-from spark.transforms.classify import Component
+from spark.rules.names import Attribution, Component
 from tests.unit.spark.month import a_line, a_report, document_of
 
 UNTAGGED = {"attribution": Attribution.NOBODY, "cluster": None, "owner": "unattributed"}

@@ -13,9 +13,8 @@ from spark.report import formats, plot, story
 from spark.report.document import Document
 from spark.report.evidence import Evidence
 from spark.report.model import Monthless
-from spark.transforms.attribute import Attribution
-from spark.transforms.classify import Component
-from spark.transforms.easy import HOW, Easy, EasySaving
+from spark.rules.names import Attribution, Component, Easy
+from spark.transforms.easy import HOW, EasySaving
 from tests.unit.spark import month
 
 MOST_WORDS = 25

@@ -30,12 +30,8 @@ ROTATIONS = tuple(
 )
 
 
-# What is on this machine's disk is read without Spark.
-NO_SPARK: Any = None
-
-
 def samples_of(path: Path) -> list[Series]:
-    return metrics.read(NO_SPARK, str(path), FACTS.cluster)
+    return metrics.read(str(path), FACTS.cluster)
 
 
 def rotations_of(folder: Path) -> list[Any]:
@@ -143,7 +139,7 @@ def test_what_is_no_range_is_refused_with_what_to_ask(
     path = tmp_path / "metrics.json"
     path.write_text(answer)
     with pytest.raises(InvalidInput, match=complaint):
-        metrics.read(NO_SPARK, str(path), "harbour")
+        metrics.read(str(path), "harbour")
 
 
 def test_what_is_sampled_twice_counts_once(tmp_path: Path) -> None:

@@ -2,88 +2,134 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import UTC, datetime
+import random
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 
-from spark.ingest import arrow
-from spark.ingest.combine import combined_lines
-from spark.ingest.grain import Grain
-from spark.tag_keys import OURS
+from core.ground.errors import InvalidInput
+from spark.ingest.columns import Alike
+from spark.ingest.delivery import shares_of
+from spark.ingest.pieces import Piece
+from tests.unit.spark import bills, here
 
-TAGS = pa.map_(pa.string(), pa.string())
-COLUMNS = pa.schema(
-    [
-        ("at", pa.timestamp("us")),
-        ("meter", pa.string()),
-        ("unit", pa.string()),
-        ("tags", TAGS),
-        ("cost", "float64"),
-    ]
-)
-PERIOD = "month"
-DAY = datetime(2026, 10, 1, tzinfo=UTC).replace(tzinfo=None)
+TAGS = {"user_stillwater_cluster": "harbour", "user_stillwater_pool": "broker"}
+HOUR = datetime(2026, 11, 20, tzinfo=UTC).replace(tzinfo=None)
+COST, AT = "line_item_unblended_cost", "line_item_usage_start_date"
 
 
-def rows_of(folder: Path, files: Sequence[pa.Table]) -> list[dict[str, Any]]:
-    """Write files, and return the rows that one worker hands on of them."""
-    pieces = []
-    for number, table in enumerate(files):
-        path = folder / f"{number}.parquet"
-        pq.write_table(table, path)
-        pieces.append(arrow.Piece(str(path), 0, table.num_rows, "2026-10"))
-    like = combined_lines(pa.RecordBatch.from_pylist([], COLUMNS), ["cost"])
-    like = like.append_column(PERIOD, pa.array([], pa.string()))
-    kind = from_arrow_schema(like.schema, prefer_timestamp_ntz=True)
-    worker = arrow._Rows([pieces], COLUMNS, ("cost",), PERIOD, kind, Grain(OURS, "none", "none"))
-    share = pa.RecordBatch.from_pydict({"id": [0]})
-    return [row for batch in worker([share]) for row in batch.to_pylist()]
-
-
-def lines(unit: str | None, *costs: float, meter: str = "gp3") -> pa.Table:
-    tags = [(OURS.cluster, "harbour")]
-    shared = {"at": DAY, "meter": meter, "unit": unit, "tags": tags}
-    rows = [{**shared, "cost": cost} for cost in costs]
-    return pa.Table.from_pylist(rows, COLUMNS)
+def bill(folder: Path, *files: Sequence[Mapping[str, Any]]) -> Path:
+    """Write files of one month without a manifest."""
+    folder.mkdir(parents=True)
+    for number, rows in enumerate(files):
+        (path,) = bills.cur_export(folder.parent / f"{folder.name}{number}", rows).rglob(
+            "*.parquet"
+        )
+        path.rename(folder / f"{number}.parquet")
+    return folder
 
 
 def test_files_that_hold_the_same_day_come_as_one_row_of_it(tmp_path: Path) -> None:
-    (row,) = rows_of(tmp_path, [lines("GB", 0.5, 0.7), lines("GB", 0.9)])
-    assert row["cost"] == {"whole": 2, "trillionths": 100_000_000_000}
-    assert (row["charges"], row["unit"], row[PERIOD]) == (3, "GB", "2026-10")
+    hours: list[Mapping[str, Any]] = [
+        {COST: 0.5, AT: HOUR + timedelta(hours=n), "line_item_resource_id": f"i-{n}"}
+        for n in range(24)
+    ]
+    (row,) = here.usage(bill(tmp_path / "bill", hours[:9], hours[9:]))
+    # Of what is nobody's no resource is told from another.
+    assert (row.day, row.charges, row.resource_id) == (date(2026, 11, 20), 24, None)
+    assert (row.billed_cost, row.quantity) == (12, 24)
+
+
+def test_of_kafkas_lines_each_resource_is_a_row(tmp_path: Path) -> None:
+    lines = [{"line_item_resource_id": f"i-{n % 3}", "resource_tags": TAGS} for n in range(9)]
+    rows = here.usage(bill(tmp_path / "bill", lines))
+    assert {row.resource_id: row.charges for row in rows} == {"i-0": 3, "i-1": 3, "i-2": 3}
+    assert {(row.cluster, row.owner, row.component) for row in rows} == {
+        ("harbour", "broker-a", "broker compute")
+    }
+
+
+def test_the_order_of_lines_and_files_makes_no_difference(tmp_path: Path) -> None:
+    dice = random.Random(7)  # noqa: S311 - an order, no secret
+    lines = [
+        {
+            COST: dice.choice([0.1, -0.3, 1e-10, 123456.78, None]),
+            AT: HOUR + timedelta(hours=dice.randrange(60)),
+            "line_item_line_item_type": dice.choice(["Usage", "Tax", "EdpDiscount"]),
+            "resource_tags": dice.choice([{}, TAGS, {**TAGS, "team": "web"}]),
+        }
+        for _ in range(200)
+    ]
+    before = here.usage(bill(tmp_path / "one", lines))
+    dice.shuffle(lines)
+    after = here.usage(bill(tmp_path / "two", lines[:50], lines[50:51], lines[51:]))
+    assert set(before) == set(after)
+    known = [Decimal(repr(line[COST])) for line in lines if line[COST] is not None]
+    assert sum(row.billed_cost for row in after) == sum(known)
+    assert sum(row.charges for row in after) == len(lines)
 
 
 def test_a_column_that_one_file_lacks_or_has_of_no_kind_is_empty_there(tmp_path: Path) -> None:
-    empty = lines(None, 0.25)
-    of_no_kind = empty.set_column(2, "unit", pa.nulls(1))
-    found = rows_of(tmp_path, [lines("GB", 0.5), of_no_kind, empty.drop_columns(["unit"])])
-    assert {row["unit"]: row["charges"] for row in found} == {"GB": 1, None: 2}
+    folder = bill(tmp_path / "bill", [{}], [{}], [{}])
+    for name, change in (("1", "null"), ("2", "gone")):
+        path = folder / f"{name}.parquet"
+        table = pq.read_table(path, partitioning=None)
+        place = table.schema.get_field_index("pricing_unit")
+        without = table.remove_column(place)
+        table = without.append_column("pricing_unit", pa.nulls(1)) if change == "null" else without
+        pq.write_table(table, path)
+    rows = here.usage(folder)
+    assert {row.unit: row.charges for row in rows} == {"Hrs": 1, None: 2}
 
 
-def test_lines_of_a_file_without_tags_are_without_them(tmp_path: Path) -> None:
-    found = rows_of(tmp_path, [lines("GB", 0.5), lines("GB", 0.25).drop_columns(["tags"])])
-    tagged = {tuple(row["tags"] or ()): row["charges"] for row in found}
-    assert tagged == {((OURS.cluster, "harbour"),): 1, (): 1}
+@pytest.mark.parametrize(
+    "kind",
+    [pa.decimal128(30, 12), pa.string(), pa.float32(), pa.int64(), pa.string_view()],
+    ids=str,
+)
+def test_money_of_any_type_is_read(tmp_path: Path, kind: pa.DataType) -> None:
+    folder = bill(tmp_path / "bill", [{COST: 2.0}, {COST: 1.0}])
+    path = folder / "0.parquet"
+    table = pq.read_table(path, partitioning=None)
+    written = pa.array(["2", "1"]).cast(kind) if "string" in str(kind) else None
+    column = table[COST].cast(kind) if written is None else written
+    pq.write_table(table.set_column(table.schema.get_field_index(COST), COST, column), path)
+    delivery = here.opened(folder)
+    assert [row.billed_cost for row in here.rows_of(delivery)] == [3]
+    assert delivery.control["2026-11"].billed == 3
 
 
-def test_more_rows_than_a_worker_may_hold_are_handed_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(arrow, "ROWS_HELD", 4)
-    files = [lines("GB", 1.0, meter=f"m{n}") for n in range(9)]
-    found = rows_of(tmp_path, [*files, *files])
-    assert len(found) > len(files)
-    assert sum(row["charges"] for row in found) == len(files) * 2
+def test_many_columns_of_many_values_are_told_apart() -> None:
+    # 5,000 values in six columns are 10^22 combinations: more than a number has room for.
+    count = 5_000
+    alike = Alike(2 * count)
+    for column in range(6):
+        alike.tell_apart(pa.array([f"{column}-{row}" for row in range(count)] * 2))
+    number, found = alike.numbers()
+    assert found == count
+    assert (number[:count] == number[count:]).all()
+    assert len(np.unique(number)) == count
 
 
-def test_texts_as_views_are_left_to_sparks_own_reader() -> None:
-    schema = pa.schema([("cost", pa.float64()), ("what", pa.string_view())])
-    columns = arrow.Columns(cast("SparkSession", None), [], schema, PERIOD)
-    assert columns.added_up(["cost", "what"], [], ["cost"], "cost", Grain(OURS, "a", "b")) is None
+def test_a_file_whose_sum_has_no_place_is_refused(tmp_path: Path) -> None:
+    folder = bill(tmp_path / "bill", [{COST: 9e14}] * 6_000)
+    with pytest.raises(InvalidInput, match=r"0\.parquet is damaged"):
+        here.usage(folder)
+
+
+def test_shares_are_even_and_a_small_bill_is_one() -> None:
+    pieces = [Piece(f"/{n}", None, (), lines=n * 1_000_000) for n in range(1, 9)]
+    shares = shares_of(pieces, cores=2)
+    sizes = [sum(piece.lines for piece in share) for share in shares]
+    assert sorted(piece.address for share in shares for piece in share) == [
+        piece.address for piece in pieces
+    ]
+    assert max(sizes) <= 2 * min(sizes)
+    assert len(shares_of([Piece(f"/{n}", None, (), lines=9) for n in range(9)], cores=2)) == 1

@@ -18,9 +18,8 @@ from spark.report import actions, formats, plot, story, words
 from spark.report.document import Action, Document
 from spark.report.evidence import DayCost, Evidence, month_comparison
 from spark.report.formats import Format
-from spark.transforms.attribute import Attribution
-from spark.transforms.classify import Component
-from spark.transforms.easy import Easy, EasySaving
+from spark.rules.names import Attribution, Component, Easy
+from spark.transforms.easy import EasySaving
 from tests.unit.spark import month
 
 

@@ -1,0 +1,309 @@
+"""Adds a share of a bill up where its worker stands: columns in, a row per day and meter out.
+
+What each column says of a line is a number; lines with the same numbers are alike, are described
+once (spark.rules.line), and are added up to a day, exactly. In two grains: of a line that is
+Kafka's its resource, zone and tags are kept, of all others what was bought and by which account. A
+bill may hold as many resources as lines, and none of those is ours to explain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped] # ships no types
+
+from spark.ingest import times
+from spark.ingest.amounts import PARTS, Amounts, amounts_of
+from spark.ingest.columns import Alike, groups_of, tags_of, texts_of
+from spark.ingest.layout import BROKEN_LINE, Layout
+from spark.ingest.pieces import CORRUPT, Piece, batches, readable_piece
+from spark.ingest.sieve import sieved_lines
+from spark.rules.line import EMPTY, REGION_PREFIX, Described, Raw, describe
+from spark.rules.meters import SPECIAL
+
+UNKNOWN_PERIOD = "unknown"
+# What a described line is known by; what a table does not hold comes last.
+KEYS = Described._fields[:-2]
+USAGE_KEYS = ("billing_period", "day", *KEYS)
+TOTALS = ("quantity", "billed_cost", "amortised_cost", "net_cost")
+SUMS = tuple(f"{name}_{part}" for name in TOTALS for part in PARTS)
+ACCOUNT_DIGITS = 12
+_KINDS = {"node_id": pa.int32(), "is_unreadable": pa.bool_()}
+USAGE_ROWS = pa.schema(
+    [
+        ("billing_period", pa.string()),
+        ("day", pa.date32()),
+        *((name, _KINDS.get(name, pa.string())) for name in KEYS),
+        ("charges", pa.int64()),
+        ("has_net", pa.bool_()),
+        *((name, pa.int64()) for name in SUMS),
+    ]
+)
+_EPOCH = date(1970, 1, 1).toordinal()
+# A day that cannot be read: no bill is of the year one.
+NO_DAY = 1 - _EPOCH
+# Different lines that are remembered from batch to batch.
+_REMEMBERED = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The lines of a batch, column by column: what is told of each is an array of as many."""
+
+    batch: pa.RecordBatch
+    amounts: dict[str, Amounts]
+    days: Any  # since 1970, NO_DAY where none can be read
+    months: Any  # of YYYY-MM or None, as the lines name them
+    broken: Any  # whether a line does not hold the columns of its header
+
+    @classmethod
+    def read(cls, batch: pa.RecordBatch, layout: Layout) -> Lines:
+        """Return a batch as a layout reads it."""
+        there = batch.schema.names
+        broken = np.zeros(batch.num_rows, np.bool_)
+        if CORRUPT in there:
+            broken = np.asarray(batch[CORRUPT].is_valid())
+        return cls(
+            batch,
+            {name: amounts_of(batch[name]) for name in layout.amounts},
+            _told(batch[layout.day], _day_number, np.int64),
+            _told(batch[layout.month], month_name, object),
+            broken,
+        )
+
+    def is_unreadable(self, layout: Layout, period: str | None) -> Any:
+        """Say of each line whether anything keeps it from being read (Layout.reason)."""
+        unread = self.broken | (self.days == NO_DAY) | (self.months == None)  # noqa: E711 - of an array
+        for name in layout.numbers:
+            unread |= ~self.amounts[name].known
+        if period is not None:
+            unread |= self.months != period
+        return unread
+
+
+def month_name(value: Any) -> str | None:
+    """Return the month that begins at a time, as YYYY-MM."""
+    month = times.month_of(value)
+    return None if month is None else f"{month:%Y-%m}"
+
+
+def _day_number(value: Any) -> int:
+    day = times.day_of(value)
+    return NO_DAY if day is None else day.toordinal() - _EPOCH
+
+
+def _told(column: pa.Array, read: Callable[[Any], Any], kind: Any) -> Any:
+    """Return what is read of a column's values, each different one once."""
+    values, number = times.distinct(column)
+    return np.array([read(value) for value in values], kind)[number]
+
+
+def _is_free_where_unpriced(usage_type: str | None) -> bool:
+    tidied = REGION_PREFIX.sub("", (usage_type or "").strip(" "))
+    return SPECIAL.free_where_unpriced.search(tidied) is not None
+
+
+def text_columns(batch: pa.RecordBatch, layout: Layout) -> dict[str, pa.Array]:
+    """Return the texts and tags of a batch, numbered."""
+    columns: dict[str, pa.Array] = {}
+    for name in (*layout.texts, *layout.own):
+        column = batch[name]
+        if name == layout.account and _is_number(column.type):
+            column = _with_zeros(column)
+        columns[name] = texts_of(column)
+    columns |= {name: tags_of(batch[name]) for name in layout.maps}
+    return columns
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    )
+
+
+def _with_zeros(column: pa.Array) -> pa.Array:
+    """Return accounts that were written as numbers with the zeros that they lost."""
+    values, number = times.distinct(column)
+    # What is no number is unlike itself.
+    known = [f"{int(v):0{ACCOUNT_DIGITS}d}" if v is not None and v == v else "" for v in values]  # noqa: PLR0124
+    return pa.array([each if len(each) == ACCOUNT_DIGITS else None for each in known]).take(
+        pa.array(number)
+    )
+
+
+class Share:
+    """The sums of a share so far."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._ids: dict[tuple[str, Described], int] = {}
+        self._seen: dict[Any, tuple[int, int]] = {}
+        # Per batch: the described line of each row, its day, its charges, whether a net is said,
+        # and its amounts.
+        self._parts: list[tuple[Any, Any, Any, Any, list[Amounts]]] = []
+
+    def add(self, piece: Piece) -> None:
+        """Add a piece's lines up."""
+        with readable_piece(piece):
+            for batch in batches(piece, self._layout.wanted):
+                if batch.num_rows:
+                    self._add(Lines.read(batch, self._layout), piece.period)
+
+    def _add(self, lines: Lines, period: str | None) -> None:
+        layout, count = self._layout, lines.batch.num_rows
+        columns = text_columns(lines.batch, layout)
+        sieved = sieved_lines(pa.RecordBatch.from_pydict(columns), layout)
+        unread = lines.is_unreadable(layout, period)
+        unpriced = self._is_unpriced(sieved, lines)
+        alike = Alike(count)
+        for name in sieved.schema.names:
+            alike.tell_apart(sieved[name])
+        for flags in (unread, unpriced, lines.broken):
+            if flags.any():
+                alike.tell(flags.astype(np.int64), 2)
+        if period is None:
+            alike.tell_apart(pa.array(lines.months, pa.string()))
+        line, lines_apart = alike.numbers()
+        first = np.empty(lines_apart, np.int64)
+        first[line[::-1]] = np.arange(count - 1, -1, -1)
+        heads = _Heads(sieved.take(pa.array(first)), layout)
+        number, kind = np.empty(lines_apart, np.int64), np.empty(lines_apart, np.int64)
+        months = lines.months[first] if period is None else [period] * lines_apart
+        flags_of = zip(months, unread[first], unpriced[first], lines.broken[first], strict=True)
+        for place, (said, flags) in enumerate(zip(heads, flags_of, strict=True)):
+            number[place], kind[place] = self._described(said, flags)
+        self._sum(lines, number[line], kind[line])
+
+    def _is_unpriced(self, sieved: pa.RecordBatch, lines: Lines) -> Any:
+        """Say of each line whether it is of a meter whose bytes cost nothing on another one."""
+        is_free = np.zeros(len(lines.days), np.bool_)
+        for name in self._layout.meters:
+            is_free |= _told(sieved[name], _is_free_where_unpriced, np.bool_)
+        return is_free & ~lines.amounts[self._layout.cost].is_something
+
+    def _described(self, said: tuple[Any, ...], flags: tuple[Any, ...]) -> tuple[int, int]:
+        """Return the number of a described line, and by which formula its cost is spread."""
+        found = self._seen.get((said, flags))
+        if found is not None:
+            return found
+        month, is_unread, is_unpriced, is_broken = flags
+        names, values, texts = said
+        if is_broken:
+            # The cells of a broken line may have shifted: nothing in them is what it is called.
+            texts, names, values = (None,) * len(texts), (), ()
+        cells = dict(zip(self._layout.texts, texts, strict=True))
+        lacks = any(cells[name] is None or cells[name] in EMPTY for name in self._layout.present)
+        reason = BROKEN_LINE if is_unread or lacks else None
+        raw = Raw._make((*self._layout.line(cells), names, values, reason, not is_unpriced))
+        key = (month or UNKNOWN_PERIOD, describe(raw, self._layout.kafka))
+        number = self._ids.setdefault(key, len(self._ids))
+        if len(self._seen) >= _REMEMBERED:
+            self._seen.clear()
+        found = self._seen[said, flags] = (number, self._layout.kind(cells))
+        return found
+
+    def _sum(self, lines: Lines, number: Any, kind: Any) -> None:
+        """Sum lines to a day of each described line, what is added to what by their formulas."""
+        day, amounts = lines.days, lines.amounts
+        if lines.broken.any():
+            amounts = {name: each.where(~lines.broken) for name, each in amounts.items()}
+        costs = self._layout.costs(kind, amounts)
+        made = [costs.quantity, costs.billed, costs.amortised, costs.net]
+        alike = Alike(len(number))
+        alike.tell(number, int(number.max()) + 1)
+        alike.tell(day - day.min(), int(day.max() - day.min()) + 1)
+        order, starts = groups_of(alike.numbers()[0])
+        head = order[starts]
+        counts = np.diff(np.append(starts, len(number)))
+        has_net = np.logical_or.reduceat(costs.has_net[order], starts)
+        sums = [each.grouped(order, starts) for each in made]
+        self._parts.append((number[head], day[head], counts, has_net, sums))
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """Yield what the share came to, as USAGE_ROWS."""
+        if not self._parts:
+            return
+        number, day, counts, has_net = (
+            np.concatenate([part[place] for part in self._parts]) for place in range(4)
+        )
+        sums = [
+            Amounts(
+                tuple(
+                    np.concatenate([p[4][total].parts[part] for p in self._parts])
+                    for part in range(3)
+                ),  # type: ignore[arg-type] # three of three
+                np.concatenate([p[4][total].known for p in self._parts]),
+            )
+            for total in range(len(TOTALS))
+        ]
+        alike = Alike(len(number))
+        alike.tell(number, int(number.max()) + 1)
+        alike.tell(day - day.min(), int(day.max() - day.min()) + 1)
+        order, starts = groups_of(alike.numbers()[0])
+        head = order[starts]
+        described = list(self._ids)
+        of_line = pa.array(number[head])
+        columns = [
+            _of_lines([month for month, _ in described], pa.string(), of_line),
+            _days(day[head]),
+            *(
+                _of_lines(
+                    [getattr(each, name) for _, each in described],
+                    USAGE_ROWS.field(name).type,
+                    of_line,
+                )
+                for name in KEYS
+            ),
+            pa.array(np.add.reduceat(counts[order], starts)),
+            pa.array(np.logical_or.reduceat(has_net[order], starts)),
+        ]
+        for each in sums:
+            columns += map(pa.array, each.grouped(order, starts).parts)
+        yield from pa.Table.from_arrays(columns, schema=USAGE_ROWS).to_batches(1 << 16)
+
+
+def _days(day: Any) -> pa.Array:
+    return pa.array(day.astype(np.int32), pa.int32(), mask=day == NO_DAY).cast(pa.date32())
+
+
+def _of_lines(values: Sequence[Any], kind: pa.DataType, of_line: pa.Array) -> pa.Array:
+    return pa.array(values, kind).take(of_line)
+
+
+class _Heads:
+    """The first lines of each kind: their tags, and their texts."""
+
+    def __init__(self, batch: pa.RecordBatch, layout: Layout) -> None:
+        self._batch, self._layout = batch, layout
+
+    def __iter__(self) -> Iterator[tuple[tuple[str, ...], tuple[str | None, ...], tuple[Any, ...]]]:
+        columns = {name: self._batch[name].to_pylist() for name in self._batch.schema.names}
+        texts = list(zip(*(columns[name] for name in self._layout.texts), strict=True))
+        own = self._layout.own
+        alone = list(zip(*(columns[name] for name in own), strict=True)) or [()] * len(texts)
+        maps = list(zip(*(columns[name] for name in self._layout.maps), strict=True)) or [()] * len(
+            texts
+        )
+        for of_text, of_own, of_maps in zip(texts, alone, maps, strict=True):
+            tags = [tag for each in of_maps for tag in each or ()]
+            names = (*own, *(name for name, _ in tags))
+            yield names, (*of_own, *(value for _, value in tags)), of_text
+
+
+@dataclass(frozen=True)
+class UsageJob:
+    """What a worker does: adds its shares up."""
+
+    shares: Sequence[Sequence[Piece]]
+    layout: Layout
+
+    def __call__(self, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number in (each for batch in numbers for each in batch.column(0).to_pylist()):
+            share = Share(self.layout)
+            for piece in self.shares[number]:
+                share.add(piece)
+            yield from share.rows()

@@ -1,0 +1,181 @@
+"""Reads a bill's lines once more, for what few bills have: lines that cannot be read, tags unknown.
+
+And what files hold straight from their cost column, for the control totals.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped] # ships no types
+
+from spark.ingest import times
+from spark.ingest.amounts import BILLION, Amounts, amounts_of, decimal_of
+from spark.ingest.columns import groups_of, tags_of, texts_of
+from spark.ingest.layout import BROKEN_LINE, LINE_CHARACTERS, Layout
+from spark.ingest.pieces import CORRUPT, Piece, batches
+from spark.ingest.share import NO_DAY, UNKNOWN_PERIOD, Lines, month_name
+from spark.rules.line import EMPTY
+
+ROWS = pa.schema([(n, pa.string()) for n in ("billing_period", "reason", "line", "billed_cost")])
+TAG_ROWS = pa.schema(
+    [
+        *((name, pa.string()) for name in ("billing_period", "key", "value")),
+        ("charges", pa.int64()),
+        ("billed_cost", pa.string()),
+    ]
+)
+
+
+def control_totals(
+    batch: pa.RecordBatch, layout: Layout, period: str | None
+) -> dict[str, tuple[int, ...]]:
+    """Return lines, how many have a cost, and the parts of what these come to, by month."""
+    if not batch.num_rows:
+        return {}
+    cost = amounts_of(batch[layout.cost])
+    if CORRUPT in batch.schema.names:
+        cost = cost.where(np.asarray(batch[CORRUPT].is_null()))
+    months, number = [period], np.zeros(batch.num_rows, np.int64)
+    if period is None:
+        values, number = times.distinct(batch[layout.month])
+        months = [month_name(value) for value in values]
+    order, starts = groups_of(number)
+    sums = cost.grouped(order, starts)
+    lines = np.diff(np.append(starts, batch.num_rows))
+    known = np.add.reduceat(cost.known[order].astype(np.int64), starts)
+    found: dict[str, list[int]] = defaultdict(lambda: [0] * 5)
+    for place, start in enumerate(starts):
+        month = months[number[order[start]]] or UNKNOWN_PERIOD
+        parts = (int(part[place]) for part in sums.parts)
+        totals = (int(lines[place]), int(known[place]), *parts)
+        found[month] = [a + b for a, b in zip(found[month], totals, strict=True)]
+    return {month: tuple(_carried(totals)) for month, totals in found.items()}
+
+
+def _carried(totals: Sequence[int]) -> Sequence[int]:
+    lines, known, whole, billionths, rest = totals
+    billionths += rest // BILLION
+    return lines, known, whole + billionths // BILLION, billionths % BILLION, rest % BILLION
+
+
+def texts_said(column: pa.Array) -> list[str | None]:
+    """Return the different texts of a column."""
+    found: list[str | None] = texts_of(column).dictionary.to_pylist()
+    return found
+
+
+def _written(column: pa.Array) -> list[str | None]:
+    """Return cells as Python writes them: those of texts as they are."""
+    values = column.to_pylist()
+    return [None if v is None else "NaN" if v != v else str(v) for v in values]  # noqa: PLR0124 - what is no number is unlike itself
+
+
+@dataclass(frozen=True)
+class UnreadJob:
+    """What a worker does with lines that cannot be read: says why, and shows them."""
+
+    shares: Sequence[Sequence[Piece]]
+    layout: Layout
+    columns: frozenset[str]
+
+    def __call__(self, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number in (each for batch in numbers for each in batch.column(0).to_pylist()):
+            for piece in self.shares[number]:
+                for batch in batches(piece, self.layout.wanted):
+                    yield from pa.Table.from_pylist(
+                        list(self._unread(batch, piece.period)), ROWS
+                    ).to_batches()
+
+    def _unread(self, batch: pa.RecordBatch, period: str | None) -> Iterator[dict[str, Any]]:
+        layout = self.layout
+        lines = Lines.read(batch, layout)
+        unread = lines.is_unreadable(layout, period)
+        for name in layout.present:
+            said = texts_of(batch[name])
+            empty = [each in EMPTY for each in said.dictionary.to_pylist()]
+            unread |= np.array([*empty, True])[
+                said.indices.fill_null(len(empty)).to_numpy(zero_copy_only=False)
+            ]
+        at = np.flatnonzero(unread)
+        bad = batch.take(pa.array(at))
+        names = dict.fromkeys(
+            (*layout.shown, *layout.numbers, layout.day, layout.month, *layout.present)
+        )
+        cells = {name: _written(bad[name]) for name in names}
+        broken = bad[CORRUPT].to_pylist() if CORRUPT in bad.schema.names else [None] * len(at)
+        cost = lines.amounts[layout.cost]
+        for place, line in enumerate(at):
+            own = {name: values[place] for name, values in cells.items()}
+            month, said = lines.months[line], broken[place]
+            known = {name: bool(lines.amounts[name].known[line]) for name in layout.numbers}
+            known |= {layout.day: lines.days[line] != NO_DAY, layout.month: month is not None}
+            reason, excerpt = BROKEN_LINE, (said or "").rstrip("\r\n")[:LINE_CHARACTERS]
+            if said is None:
+                reason = layout.reason(own, known, self.columns, period, month) or BROKEN_LINE
+                excerpt = layout.excerpt(own)
+            is_known = cost.known[line] and said is None
+            yield {
+                "billing_period": period or month or UNKNOWN_PERIOD,
+                "reason": reason,
+                "line": excerpt,
+                "billed_cost": str(_cost_of(cost, int(line))) if is_known else None,
+            }
+
+
+@dataclass(frozen=True)
+class TagsJob:
+    """What a worker does for a bill that names no Kafka: counts and sums every tag of every line.
+
+    `spread` says which columns of a file hold one tag each.
+    """
+
+    shares: Sequence[Sequence[Piece]]
+    layout: Layout
+    spread: Callable[[Sequence[str]], Mapping[str, str]]
+
+    def __call__(self, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        sums: dict[tuple[str, str, str], tuple[int, Any]] = {}
+        for number in (each for batch in numbers for each in batch.column(0).to_pylist()):
+            for piece in self.shares[number]:
+                self._add(piece, sums)
+        rows = [
+            {
+                "billing_period": month,
+                "key": key,
+                "value": value,
+                "charges": charges,
+                "billed_cost": str(cost),
+            }
+            for (month, key, value), (charges, cost) in sums.items()
+        ]
+        yield from pa.Table.from_pylist(rows, TAG_ROWS).to_batches()
+
+    def _add(self, piece: Piece, sums: dict[tuple[str, str, str], tuple[int, Any]]) -> None:
+        spread = self.spread(piece.columns)
+        layout = self.layout
+        named = (layout.cost, layout.month, *layout.maps, *spread)
+        own = replace(piece, places={**piece.places, **spread})
+        for batch in batches(own, tuple(dict.fromkeys(named))):
+            months = [month_name(value) for value in batch[layout.month].to_pylist()]
+            cost = amounts_of(batch[layout.cost])
+            columns = [(name, texts_of(batch[name]).to_pylist()) for name in spread]
+            maps = [tags_of(batch[name]).to_pylist() for name in layout.maps]
+            for line in range(batch.num_rows):
+                tags = [(name, values[line]) for name, values in columns]
+                tags += [tag for each in maps for tag in each[line] or ()]
+                billed = _cost_of(cost, int(line))
+                for key, value in tags:
+                    if value is None or value.strip(" ") in EMPTY:
+                        continue
+                    month = piece.period or months[line] or UNKNOWN_PERIOD
+                    charges, before = sums.get((month, key, value), (0, 0))
+                    sums[month, key, value] = (charges + 1, before + billed)
+
+
+def _cost_of(cost: Amounts, line: int) -> Any:
+    return decimal_of(*(int(part[line]) for part in cost.parts)) if cost.known[line] else 0

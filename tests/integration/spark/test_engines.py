@@ -1,0 +1,82 @@
+"""A bill added up by Spark and by this process: the same tables, row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from local.bills import bulk
+from local.bills.cluster import ClusterBill, lines
+from local.bills.export import Layout, write
+from spark import tables
+from spark.jobs import every, report
+from spark.report import formats
+from spark.report.formats import Format
+from spark.tables import ParquetStore
+from tests.unit.spark import bills, written
+
+pytestmark = pytest.mark.integration
+NOW = datetime(2026, 12, 20, tzinfo=UTC)
+TABLES = (
+    *(tables.USAGE, tables.COST, tables.TRANSFER, tables.NODE_SHARES),
+    *(tables.QUARANTINE, tables.TAGS_FOUND),
+)
+
+
+def many(folder: Path) -> Path:
+    """Two months in pieces, of which the second has columns that the first has not."""
+    bulk.write(folder, rows=400_000, months=["2026-09", "2026-10"])
+    for number, path in enumerate(sorted(folder.glob("data/*/*.parquet"))):
+        table = pq.read_table(path, partitioning=None)
+        if "2026-09" in str(path):
+            table = table.drop_columns(["line_item_net_unblended_cost", "resource_tags"])
+        pq.write_table(table, path, row_group_size=50_000 + number)
+    return folder
+
+
+def odd(folder: Path) -> Path:
+    """Lines that cannot be read, discounts beside net columns, and tags of nobody."""
+    broken = [{}, {"lineItem/UnblendedCost": "x"}, {"lineItem/UsageStartDate": "yesterday"}]
+    discount = {"lineItem/LineItemType": "EdpDiscount", "lineItem/UnblendedCost": "-0.25"}
+    net = {"lineItem/NetUnblendedCost": "1.5", "resourceTags/user:team": "web"}
+    folder.mkdir()
+    for name, rows in (("a.csv", [*broken, discount]), ("b.csv", [net, net])):
+        written.written(folder, written.legacy(rows), name)
+    return folder
+
+
+def nodes(layout: Layout, suffix: str) -> Callable[[Path], Path]:
+    return lambda folder: write(folder, lines(ClusterBill(hours=30)), layout=layout, suffix=suffix)
+
+
+MADE: dict[str, Callable[[Path], Path]] = {
+    "many": many,
+    "odd": odd,
+    "CUR 2.0": nodes(Layout.CUR2, ".snappy.parquet"),
+    "legacy": nodes(Layout.LEGACY, ".csv.zip"),
+    "FOCUS": nodes(Layout.FOCUS_12, ".csv.gz"),
+    "by hand": lambda folder: bills.cur_export(folder, [{}, {"line_item_unblended_cost": None}]),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_both_make_the_same_tables_and_the_same_page(
+    session: SparkSession, tmp_path: Path, name: str
+) -> None:
+    place = MADE[name](tmp_path / "bill")
+    stores = {"here": ParquetStore(None, str(tmp_path / "here"))}
+    stores["spark"] = ParquetStore(session, str(tmp_path / "spark"))
+    pages = {}
+    for engine, store in stores.items():
+        given = every.Inputs(bill=place, today=date(2026, 12, 20))
+        made = report.run((lambda _: session) if engine == "spark" else None, store, given)
+        pages[engine] = formats.write(made.document, Format.HTML)
+    for table in TABLES:
+        found = {engine: sorted(map(repr, store.rows(table))) for engine, store in stores.items()}
+        assert found["here"] == found["spark"], table.name
+    assert pages["here"] == pages["spark"]

@@ -1,0 +1,102 @@
+"""Amounts are added up exactly, whatever their order, their files and how they were written."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.cost import pricing
+from spark.ingest.amounts import LARGEST, Amounts, amounts_of, decimal_of, decimal_read
+from spark.ingest.columns import groups_of
+from tests.every_case import every_case
+
+doubles = st.none() | st.floats(-1e6, 1e6) | st.sampled_from([math.nan, math.inf, -1e300, 1e14])
+
+
+def exact(value: float | None) -> Decimal | None:
+    """Return a double as it counts: whole dollars and trillionths, or nothing."""
+    if value is None or not abs(value) < LARGEST:
+        return None
+    whole = math.trunc(value)
+    # Of fifteen digits those that the dollars leave.
+    step = 10.0 ** max(0, len(str(abs(whole))) - 3)
+    trillionths = round(round((value - whole) * 10**12 / step) * step)
+    return decimal_of(whole, 0, trillionths * 10**6)
+
+
+def each_of(amounts: Amounts) -> list[Decimal | None]:
+    rows = zip(*(part.tolist() for part in amounts.parts), amounts.known.tolist(), strict=True)
+    return [decimal_of(*parts) if known else None for *parts, known in rows]
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), doubles), max_size=40))
+def test_groups_come_to_the_exact_sum_of_what_is_known(rows: Sequence[Any]) -> None:
+    if not rows:
+        return
+    wanted: dict[int, list[Decimal | None]] = defaultdict(list)
+    for group, value in rows:
+        wanted[group].append(exact(value))
+    order, starts = groups_of(np.array([group for group, _ in rows]))
+    amounts = amounts_of(pa.array([value for _, value in rows], pa.float64()))
+    found = dict(zip(sorted(wanted), each_of(amounts.grouped(order, starts)), strict=True))
+    for group, values in wanted.items():
+        known = [value for value in values if value is not None]
+        assert found[group] == (sum(known, Decimal(0)) if known else None)
+    known = [value for values in wanted.values() for value in values if value is not None]
+    assert amounts.total() == (len(known), sum(known, Decimal(0)))
+
+
+@given(st.integers(1 - 10**15, 10**15 - 1), st.integers(0, 12))
+def test_a_double_counts_as_the_decimal_that_was_written(digits: int, places: int) -> None:
+    written = Decimal(digits).scaleb(-places)
+    assert amounts_of(pa.array([float(written)])).total() == (1, written)
+
+
+@given(st.lists(st.decimals(-(10**14), 10**14, places=18), max_size=9))
+def test_decimals_and_texts_keep_every_place(values: list[Decimal]) -> None:
+    total = (len(values), pricing.total(values))
+    assert amounts_of(pa.array(values, pa.decimal128(38, 18))).total() == total
+    assert amounts_of(pa.array([f"{value:f}" for value in values], pa.string())).total() == total
+
+
+@every_case(
+    ("written", "read"),
+    [
+        ("1.25", "1.25"),
+        (" 1.25 ", "1.25"),
+        ("8E-7", "0.0000008"),
+        ("+.5", "0.5"),
+        ("-0", "0"),
+        ("0.0000000000000000015", "0.000000000000000002"),
+        *((each, None) for each in ("", "NULL", "NaN", "1,25", "$1", "1e15", "0x1", "Infinity")),
+    ],
+)
+def test_a_text_is_an_amount_or_none(written: str, read: str | None) -> None:
+    assert decimal_read(written) == (None if read is None else Decimal(read))
+
+
+def test_other_kinds_of_columns_count_by_their_digits() -> None:
+    for column in (pa.array([0.1, 0.2], pa.float32()), pa.array(["0.1", "0.2"])):
+        assert amounts_of(column).total() == (2, Decimal("0.3"))
+    assert amounts_of(pa.array([1, 2])).total() == (2, Decimal(3))
+    assert amounts_of(pa.nulls(2)).total() == (0, Decimal(0))
+
+
+def test_sums_keep_every_trillionth_of_a_large_bill() -> None:
+    found = amounts_of(pa.array([9e14, 1e-12, -0.3] * 3))
+    assert found.total() == (9, Decimal("2699999999999999.100000000003"))
+
+
+def test_a_sum_that_has_no_place_is_refused_and_never_wrapped_around() -> None:
+    amounts = amounts_of(pa.array([9e14] * 12_000))
+    with pytest.raises(OverflowError):
+        amounts.grouped(np.arange(12_000), np.zeros(1, np.int64))

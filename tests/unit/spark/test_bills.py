@@ -1,0 +1,234 @@
+"""Bills as they arrive: a row is read or keeps its reason, a bad file is a sentence."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections.abc import Mapping
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.ground.errors import InvalidInput
+from spark.ingest import bill
+from spark.ingest.control import Control
+from tests.unit.spark import bills, here
+
+
+def reasons(path: Path) -> list[str]:
+    return [row["reason"] for row in here.quarantine(path)]
+
+
+@pytest.mark.skipif(not bills.SAMPLE.is_file(), reason="the FOCUS sample lies outside the project")
+def test_the_real_sample_loads_whole_and_adds_up() -> None:
+    with bills.SAMPLE.open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    delivery = bill.read(None, bills.SAMPLE)
+    found = delivery.usage_here()
+    assert sum(row.charges for row in found) == len(rows) == 1000
+    assert not [row for row in found if row.is_unreadable]
+    assert sum(r.billed_cost for r in found) == sum(Decimal(r["BilledCost"]) for r in rows)
+    assert sum(r.amortised_cost for r in found) == sum(Decimal(r["EffectiveCost"]) for r in rows)
+
+
+def test_a_bad_row_keeps_its_reason_and_spoils_no_other(tmp_path: Path) -> None:
+    path = bills.focus_file(
+        tmp_path / "focus.csv",
+        [
+            {},
+            {"BilledCost": "abc"},
+            {"BilledCost": "NULL"},
+            {"EffectiveCost": "1,5"},
+            {"BillingPeriodStart": "NULL"},
+            {"ChargePeriodStart": "yesterday"},
+            {"BillingCurrency": ""},
+            {},
+        ],
+    )
+    assert reasons(path) == [
+        "BilledCost 'abc' is not a number",
+        "BilledCost is empty",
+        "EffectiveCost '1,5' is not a number",
+        "BillingPeriodStart is empty",
+        "ChargePeriodStart 'yesterday' is not a time",
+        "BillingCurrency is empty",
+    ]
+    assert {row.charges for row in here.usage(path) if not row.is_unreadable} == {2}
+
+
+def test_a_broken_line_is_kept_whole_and_none_of_its_numbers_is_trusted(tmp_path: Path) -> None:
+    path = bills.focus_file(tmp_path / "focus.csv", [{}])
+    good = path.read_text().splitlines()[1]
+    with path.open("a") as sink:
+        sink.write(f'"us-east-1a","9.0"\n{good},"surplus"\n"never closed,1,2\n{good}\n')
+    delivery = bill.read(None, path)
+    bad = here.quarantine(path)
+    assert [row["line"] for row in bad][0] == '"us-east-1a","9.0"'
+    assert {(row["billing_period"], row["billed_cost"]) for row in bad} == {("unknown", None)}
+    broken, whole = sorted(delivery.usage_here(), key=lambda row: row.billing_period)[::-1]
+    assert (broken.charges, broken.zone, broken.account, broken.billed_cost) == (3, None, None, 0)
+    assert whole.charges == 2
+    assert delivery.control == {
+        "2026-11": Control(2, 0, Decimal(2)),
+        "unknown": Control(3, 3, Decimal(0)),
+    }
+
+
+def test_scientific_notation_and_quotes_and_commas_in_fields_are_read(tmp_path: Path) -> None:
+    path = bills.focus_file(
+        tmp_path / "focus.csv.gz",
+        [{"BilledCost": "8E-7", "Tags": '{"a, ""b""": "c"}', "ChargeDescription": 'x, "y"'}],
+    )
+    (row,) = here.usage(path)
+    assert row.billed_cost == Decimal("8E-7")
+    assert row.description == 'x, "y"'
+
+
+def test_an_export_with_aws_columns_is_known_by_its_usage_type(tmp_path: Path) -> None:
+    path = bills.focus_file(tmp_path / "focus.csv", [{}])
+    header, line = path.read_text().splitlines()
+    path.write_text(f"\ufeff{header},x_UsageType\n{line},APS1-EBS:VolumeUsage.gp3\n", "utf-8")
+    (row,) = bill.read(None, path).usage_here()
+    assert row.usage_type == "EBS:VolumeUsage.gp3"
+
+
+def test_a_missing_focus_column_names_itself_and_the_setting_that_adds_it(tmp_path: Path) -> None:
+    path = bills.focus_file(tmp_path / "focus.csv", [{}], without=("EffectiveCost", "PricingUnit"))
+    with pytest.raises(InvalidInput) as raised:
+        bill.read(None, path)
+    first, second = raised.value.problems
+    assert "has no column EffectiveCost; list it in the export's column selection" in first
+    assert "has no column PricingUnit" in second
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("focus.csv", b"", "is empty; its first line must name its columns"),
+        ("focus.csv", b"\x80\x81binary", "cannot be read"),
+        ("focus.csv.gz", b"not gzip at all", "cannot be read"),
+        ("focus.csv.gz", gzip.compress(b"BilledCost,Tags\n" * 99, mtime=0)[:25], "cannot be read"),
+        ("focus.csv", b"BilledCost,BilledCost\n1,2\n", "names column BilledCost twice"),
+        ("focus.xlsx", b"PK", "is neither .csv, .csv.gz, .zip nor .parquet"),
+    ],
+)
+def test_a_file_that_is_no_focus_bill_is_one_sentence(
+    tmp_path: Path, name: str, content: bytes, sentence: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(InvalidInput) as raised:
+        bill.read(None, path)
+    assert sentence in str(raised.value)
+    assert len(raised.value.problems) == 1
+
+
+def test_a_cur_export_reads_alike_from_parquet_and_from_csv(tmp_path: Path) -> None:
+    rows: list[Mapping[str, Any]] = [
+        {"line_item_unblended_cost": 0.1, "resource_tags": {"user_stillwater_pool": "broker"}},
+        {"line_item_unblended_cost": 1.25e-7, "line_item_usage_type": "APS1-EBS:VolumeUsage.gp3"},
+        {"line_item_line_item_type": "Tax", "line_item_resource_id": ""},
+    ]
+    columnar = bill.read(None, bills.cur_export(tmp_path / "parquet", rows))
+    text = bill.read(None, bills.cur_export_as_csv(tmp_path / "csv", rows))
+    found = columnar.usage_here()
+    assert set(found) == set(text.usage_here())
+    assert {row.billed_cost for row in found} == {Decimal("0.1"), Decimal("1.25E-7"), 1}
+    assert "EBS:VolumeUsage.gp3" in {row.usage_type for row in found}
+
+
+def test_a_cur_row_without_a_finite_cost_or_a_period_is_quarantined(tmp_path: Path) -> None:
+    export = bills.cur_export(
+        tmp_path,
+        [
+            {"line_item_unblended_cost": float("nan")},
+            {"line_item_unblended_cost": None},
+            {"bill_billing_period_start_date": None},
+            {},
+        ],
+    )
+    assert [row["reason"] for row in here.quarantine(export)] == [
+        "line_item_unblended_cost 'NaN' is not a number",
+        "line_item_unblended_cost is empty",
+        "bill_billing_period_start_date is empty",
+    ]
+    assert here.quarantine(export)[2]["billed_cost"] == "1.000000000000000000"
+
+
+def test_a_path_is_taken_as_it_is_written(tmp_path: Path) -> None:
+    path = bills.focus_file(tmp_path / "focus {a} [1]*.csv", [{}])
+    assert bill.read(None, path).control["2026-11"].lines == 1
+    # CREATE_NEW_REPORT names its folders by time, and Hadoop takes a colon for a scheme.
+    export = bills.cur_export(tmp_path / "2026-11-20T08:00:00.000Z-aaaa", [{}])
+    assert bill.read(None, export).control["2026-11"].lines == 1
+
+
+def test_files_beside_the_manifest_are_not_read(tmp_path: Path) -> None:
+    bills.cur_export(tmp_path, [{}])
+    (file,) = tmp_path.glob("data/*/*.parquet")
+    file.with_name("export-00002.snappy.parquet").write_bytes(file.read_bytes())
+    assert bill.read(None, tmp_path).control["2026-11"].lines == 1
+
+
+@pytest.mark.parametrize(
+    ("column", "setting"),
+    [
+        ("line_item_resource_id", "set INCLUDE_RESOURCES = TRUE"),
+        ("resource_tags", "activate the tags as cost allocation tags"),
+        ("line_item_unblended_cost", "SELECT from COST_AND_USAGE_REPORT"),
+    ],
+)
+def test_a_missing_cur_column_names_itself_and_the_setting_that_adds_it(
+    tmp_path: Path, column: str, setting: str
+) -> None:
+    export = bills.cur_export(tmp_path, [{}], without=(column,))
+    with pytest.raises(InvalidInput) as raised:
+        bill.read(None, export)
+    assert f"has no column {column}" in str(raised.value)
+    assert setting in str(raised.value)
+
+
+def test_a_column_only_savings_plans_need_is_missed_only_where_there_are_any(
+    tmp_path: Path,
+) -> None:
+    lacking = ("savings_plan_savings_plan_effective_cost",)
+    plain = bills.cur_export(tmp_path / "plain", [{}], without=lacking)
+    assert [row.charges for row in here.usage(plain)] == [1]
+    covered = {"line_item_line_item_type": "SavingsPlanCoveredUsage"}
+    export = bills.cur_export(tmp_path / "covered", [covered], without=lacking)
+    with pytest.raises(InvalidInput, match="SavingsPlanCoveredUsage lines but no column savings"):
+        bill.read(None, export)
+
+
+def test_a_damaged_parquet_file_is_one_sentence(tmp_path: Path) -> None:
+    bills.cur_export(tmp_path, [{}])
+    (file,) = tmp_path.glob("data/*/*.parquet")
+    file.write_bytes(b"PAR1 and then nothing")
+    with pytest.raises(InvalidInput) as raised:
+        bill.read(None, tmp_path)
+    assert len(raised.value.problems) == 1
+    assert "\n" not in str(raised.value)
+
+
+def test_times_are_utc_whatever_the_machine_thinks(tmp_path: Path) -> None:
+    path = bills.focus_file(
+        tmp_path / "focus.csv",
+        [
+            {"BillingPeriodStart": "2026-11-01T00:00:00Z"},
+            {"BillingPeriodStart": "2026-11-01"},
+            *(
+                {"BillingPeriodStart": month, "ChargePeriodStart": hour}
+                for month, hour in (
+                    ("2026-11-01T00:00:00+05:30", "2026-11-21T02:00:00+05:30"),
+                    ("2026-11-01T05:30:00+05:30", "2026-11-20T05:30:00+05:30"),
+                    ("2026-10-31T19:00:00-05:00", "2026-11-19T19:00:00-05:00"),
+                )
+            ),
+        ],
+    )
+    rows = here.usage(path)
+    assert {row.billing_period for row in rows} == {"2026-11"}
+    assert {row.day for row in rows} == {date(2026, 11, 20)}

@@ -1,0 +1,153 @@
+"""More traps of bills (45 to 52): what a spreadsheet, a download or another writer made of one."""
+
+from __future__ import annotations
+
+import gzip
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from spark import tables
+from spark.jobs import every, report
+from spark.report import story
+from spark.rules.names import Attribution
+from spark.tables import ParquetStore
+from tests.unit.spark import bills
+from tests.unit.spark.written import ingested, legacy, refused, written
+
+OURS = {"stillwater:cluster": "harbour", "stillwater:pool": "broker"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "value"),
+    [
+        ({"bill/BillingPeriodStartDate": "11/1/2026 0:00"}, "'11/1/2026 0:00' is not a time"),
+        ({"lineItem/UnblendedCost": "1,25"}, "'1,25' is not a number"),
+    ],
+)
+def test_45_a_bill_of_which_nothing_can_be_read_is_refused_and_no_table_is_written(
+    tmp_path: Path, changes: dict[str, str], value: str
+) -> None:
+    said = refused(written(tmp_path, legacy([changes, changes])))
+    assert "None of the 2 lines of the bill bill.csv can be read" in said
+    assert value in said
+    assert "as AWS delivered it" in said
+    store = ParquetStore(None, str(tmp_path / "tables"))
+    assert store.rows(tables.DELIVERIES) == []
+
+
+def test_46_one_line_that_can_be_read_is_a_bill(tmp_path: Path) -> None:
+    lines = legacy([{}, {"lineItem/UnblendedCost": "$1.25"}])
+    came, _, _ = ingested(written(tmp_path, lines))
+    assert (came.lines, sum(came.quarantined.values())) == (2, 1)
+    assert came.billed == Decimal("1.25")
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "remedy"),
+    [
+        (gzip.compress(legacy([{}]).encode(), mtime=0), "bill.csv", "call it .csv.gz"),
+        (b"PK\x03\x04" + bytes(60), "bill.csv", "call it .zip"),
+        (b"PAR1" + bytes(60), "bill.csv", "call it .parquet"),
+        ("<!doctype html>\n<title>Sign in</title>", "bill.csv", "copy the bill again"),
+        ('\ufeff\n<?xml version="1.0"?><Error/>', "bill.csv", "copy the bill again"),
+        ('{"BilledCost": 1, "EffectiveCost": 1}', "bill.csv", "choose csv or Parquet"),
+        ('[{"BilledCost": 1}]', "bill.csv", "choose csv or Parquet"),
+        (legacy([{}]), "BILL.CSV", "rename it bill.csv"),
+        ("Service,Total costs($)\nEC2,1\n", "bill.csv", "its columns are Service, Total costs($)"),
+    ],
+    ids=["gzip", "zip", "parquet", "html", "xml", "json", "list", "capitals", "another"],
+)
+def test_47_a_file_that_is_something_else_is_named(
+    tmp_path: Path, content: str | bytes, name: str, remedy: str
+) -> None:
+    said = refused(written(tmp_path, content, name))
+    assert remedy in said
+    assert "_corrupt_line" not in said
+
+
+def test_48_tags_as_a_list_of_keys_and_values_are_read(tmp_path: Path) -> None:
+    written_as = [
+        '[{"Key":"stillwater:cluster","Value":"a"},{"Key":"team","Value":null}]',
+        '[{"key":"stillwater:cluster","value":"b"}]',
+        '{"user:stillwater:cluster":"c"}',
+        "[]",
+        "x",
+    ]
+    path = bills.focus_file(tmp_path / "bill.csv", [{"Tags": tags} for tags in written_as])
+    _, rows, _ = ingested(path)
+    owners = {row.cluster for row in rows if row.attribution != Attribution.NOBODY.value}
+    assert owners == {"a", "b", "c"}
+    assert sum(row.billed_cost for row in rows) == 5
+
+
+def cur(path: Path, *, kind: pa.DataType | None = None, **changes: Any) -> Path:
+    """Write one line of a CUR 2.0; `kind` is that of its cost."""
+    row = {**bills.CUR_ROW, "resource_tags": list(OURS.items()), **changes}
+    columns = {name: pa.array([value]) for name, value in row.items() if name != "resource_tags"}
+    if kind is not None:
+        cost = "line_item_unblended_cost"
+        columns[cost] = columns[cost].cast(kind)
+    tagged = row["resource_tags"]
+    is_list = tagged and isinstance(tagged[0], dict)
+    of = None if is_list else pa.map_(pa.string(), pa.string())
+    columns["resource_tags"] = pa.array([tagged], of)
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def test_49_tags_as_a_list_in_parquet_are_read_and_the_first_of_two_counts(tmp_path: Path) -> None:
+    pairs = [{"key": key, "value": value} for key, value in OURS.items()]
+    again = {"key": "stillwater:cluster", "value": "another"}
+    path = cur(tmp_path / "bill.parquet", resource_tags=[*pairs, again])
+    _, rows, _ = ingested(path)
+    assert [(row.cluster, row.billed_cost) for row in rows] == [("harbour", 1)]
+
+
+def test_61_tags_as_fields_of_their_own_in_an_export_are_read(tmp_path: Path) -> None:
+    # As pandas and pyarrow write dictionaries of tags.
+    folder = bills.cur_export(tmp_path, [{}, {}])
+    (path,) = folder.glob("data/*/*.parquet")
+    table = pq.ParquetFile(path).read()
+    kind = pa.struct([(key, pa.string()) for key in OURS])
+    place = table.schema.get_field_index("resource_tags")
+    pq.write_table(
+        table.set_column(place, "resource_tags", pa.array([OURS, dict.fromkeys(OURS)], kind)), path
+    )
+    _, rows, _ = ingested(folder)
+    assert {(row.cluster, row.billed_cost) for row in rows} == {("harbour", 1), (None, 1)}
+
+
+@pytest.mark.parametrize("kind", [pa.decimal128(38, 18), pa.int64()], ids=str)
+def test_50_files_that_give_a_column_two_types_are_one_bill(
+    tmp_path: Path, kind: pa.DataType
+) -> None:
+    folder = tmp_path / "month"
+    folder.mkdir()
+    cur(folder / "a.parquet", line_item_unblended_cost=2.5)
+    cur(folder / "b.parquet", line_item_unblended_cost=1.0, kind=kind)
+    came, rows, _ = ingested(folder)
+    assert came.billed == sum(row.billed_cost for row in rows) == Decimal("3.5")
+    assert came.lines == 2
+
+
+def test_51_any_codec_of_parquet_is_read(tmp_path: Path) -> None:
+    path = cur(tmp_path / "bill.parquet")
+    pq.write_table(pq.read_table(path), path, compression="brotli")
+    came, _, _ = ingested(path)
+    assert (came.lines, came.billed) == (1, 1)
+
+
+def test_52_a_total_beside_unread_costs_says_what_it_is(tmp_path: Path) -> None:
+    lines = legacy([{}, {"lineItem/UnblendedCost": "$1.25"}])
+    store = ParquetStore(None, str(tmp_path / "tables"))
+    given = every.Inputs(bill=written(tmp_path, lines), today=date(2026, 12, 20))
+    made = report.run(None, store, given)
+    assert story.sentences(made.evidence.report)[0] == (
+        "The bill of 2026-11 is 1.25 USD in its readable rows."
+    )
