@@ -200,14 +200,14 @@ class Clients:
             except KafkaError as error:
                 logger.warning("A record was not taken.", broker=broker, error=repr(error))
                 continue
-            sent.add_callback(partial(self._on_acknowledgement, broker, number))
-            sent.add_errback(partial(self._on_refusal, broker))
+            sent.add_callback(partial(self._note_acknowledgement, broker, number))
+            sent.add_errback(partial(self._log_refusal, broker))
 
-    def _on_acknowledgement(self, broker: int, number: int, _metadata: Any) -> None:
+    def _note_acknowledgement(self, broker: int, number: int, _metadata: Any) -> None:
         self._attempts.note_acked(broker, number, time.monotonic())
 
     @staticmethod
-    def _on_refusal(broker: int, error: BaseException) -> None:
+    def _log_refusal(broker: int, error: BaseException) -> None:
         logger.warning("A record was not acknowledged.", broker=broker, error=repr(error))
 
     def _read(self) -> None:

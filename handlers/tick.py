@@ -96,7 +96,7 @@ def _loop() -> Loop:
             ticks=ticks,
             whose=settings.whose if named is None else named,
             cluster=settings.cluster,
-            told=stories.of_zone,
+            told=stories.tell_zone,
             acts=acts,
         ),
         rotations=Rotations(
@@ -107,7 +107,7 @@ def _loop() -> Loop:
             ticks=ticks,
             policy=settings.policy,
             late_seconds=late,
-            told=stories.of_run,
+            told=stories.tell_run,
             throttles=Throttles(kafka, records, settings.cluster),
             leadership=leadership,
             budget=None

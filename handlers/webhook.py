@@ -33,7 +33,7 @@ from core.settings.functions import WebhookSettings
 from handlers.adapters import metrics
 from handlers.adapters.aws import Queue, Secret, SqsQueue, tick_message
 from handlers.store.ledger import DynamoLedger, Ledger, rounds
-from handlers.store.table import over_the_newest, read_settings
+from handlers.store.table import read_settings, retry_on_newer
 
 logger = Logger(service="stillwater")
 # Function URLs write header names in lower case.
@@ -71,7 +71,7 @@ class Door:
         """Answer one HTTP request of a function URL (payload format 2.0)."""
         try:
             report = self._drain_report(request)
-            incident = over_the_newest(lambda: self._record(report, now))
+            incident = retry_on_newer(lambda: self._record(report, now))
         except CallerRefused as refusal:
             metrics.count(WEBHOOKS_REFUSED)
             logger.warning(str(refusal), status=refusal.status.value)

@@ -98,7 +98,7 @@ class DeskReading:
     def answer(self, source: DeskSource) -> LastAnswer:
         return self.answers.get(source, LastAnswer())
 
-    def after(self, source: DeskSource, answer: LastAnswer) -> DeskReading:
+    def update(self, source: DeskSource, answer: LastAnswer) -> DeskReading:
         """Return the reading with a new answer; one that failed keeps the value before it."""
         before = self.answer(source)
         kept = replace(before, failed=answer.failed) if answer.failed else answer

@@ -19,7 +19,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
 from rich.text import Text
 
-from cli.answers import answer_or_reason, on, on_any
+from cli.answers import answer_or_reason, then, then_any
 from cli.aws import Clients, pages, require_login, sentence
 from cli.doctor.account import Found, KubernetesCluster, LiveAccount
 from cli.survey import account, kafka, tools
@@ -32,7 +32,7 @@ from core.checks import table
 from core.checks.drift import TITLES, findings, unexamined_parts
 from core.checks.expected import expectation_of
 from core.checks.facts import NOT_ASKED, ClusterFacts, Snapshot
-from core.checks.finding import Finding, exit_code, in_order, unknown, worth_knowing
+from core.checks.finding import Finding, exit_code, unknown, worst_first, worth_knowing
 from core.checks.table import description_findings
 from core.cluster.operated import operated_cluster
 from core.ground import naming
@@ -92,8 +92,8 @@ def surroundings_findings(session: Any, wanted: Machines) -> list[Finding]:
 def read(aws: Aws, wanted: Machines) -> ClusterFacts:
     """Read the account around some machines; each part may fail by itself."""
     every = answer_or_reason(lambda: _instances(aws("ec2"), wanted))
-    held = on_any(every, lambda found: account.group_of(aws("autoscaling"), list(found)))
-    groups = on(
+    held = then_any(every, lambda found: account.group_of(aws("autoscaling"), list(found)))
+    groups = then(
         held,
         lambda found: {
             name: group
@@ -105,7 +105,7 @@ def read(aws: Aws, wanted: Machines) -> ClusterFacts:
     )
     kept = mapping_of(groups)
     grouped = mapping_of(held) if kept else {}
-    instances = on(
+    instances = then(
         every,
         lambda found: {
             name: each
@@ -123,7 +123,7 @@ def read(aws: Aws, wanted: Machines) -> ClusterFacts:
         **changes,
         encryption_keys=keys_below(aws, {}, changes["templates"], beside["control_plane"]),
         group_of=held,
-        nodes=on(
+        nodes=then(
             instances, lambda found: {name: _node(name, found[name], zones) for name in found}
         ),
         function_subnets=frozenset(wanted.function_subnets),
@@ -214,7 +214,7 @@ def examine(target: Target) -> Diagnosis:
         account=number,
         region=target.spec.region,
         seconds=time.monotonic() - started,
-        findings=in_order(
+        findings=worst_first(
             [
                 *(each.finding for each in findings(wanted, snapshot)),
                 *unread,
@@ -238,12 +238,12 @@ def _kafka_findings(target: Target, cluster: KubernetesCluster) -> list[Finding]
 
     api = answer_or_reason(cluster.api)
     # The twin's operator runs beside its API server, and not in it.
-    workloads = NOT_ASKED if target.endpoint_url is not None else on(api, tools.workloads)
+    workloads = NOT_ASKED if target.endpoint_url is not None else then(api, tools.workloads)
     facts = ClusterFacts(
-        kafkas=on(api, kafkas),
-        pools=on(api, lambda found: kafka.pools(found, namespace)),
-        operators=NOT_ASKED if workloads is NOT_ASKED else on(workloads, tools.operators),
-        ending_namespaces=on(api, tools.ending_namespaces),
+        kafkas=then(api, kafkas),
+        pools=then(api, lambda found: kafka.pools(found, namespace)),
+        operators=NOT_ASKED if workloads is NOT_ASKED else then(workloads, tools.operators),
+        ending_namespaces=then(api, tools.ending_namespaces),
         read_at=time.time(),
     )
     return table.findings(facts)

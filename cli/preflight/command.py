@@ -163,7 +163,7 @@ def examine(target: Target, console: Console) -> Preflight:
     return Preflight(spec.prefix, account.number, account.caller, account.region, found)
 
 
-def before_up(target: Target, console: Console) -> None:
+def stop_refused_up(target: Target, console: Console) -> None:
     """Stop an `up` that the account would refuse; say what is not known, and go on."""
     try:
         done = examine(target, console)

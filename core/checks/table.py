@@ -34,9 +34,9 @@ from core.checks.finding import (
     Finding,
     Rule,
     Weight,
-    in_order,
     not_judged,
     unknown,
+    worst_first,
     worth_knowing,
 )
 from core.cluster.kafka_settings import default_config
@@ -58,7 +58,7 @@ MODULES = (
 def findings(seen: ClusterFacts) -> list[Finding]:
     """Return everything found, worst first, with what could not be read."""
     found = [each for rule in RULES if rule.is_asked_of(seen) for each in _findings_of(rule, seen)]
-    return in_order([*_unread(seen), *found])
+    return worst_first([*_unread(seen), *found])
 
 
 def _findings_of(rule: Rule, seen: ClusterFacts) -> list[Finding]:

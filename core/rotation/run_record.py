@@ -17,7 +17,7 @@ from typing import Any
 
 from core.availability.lease import party_name
 from core.ground.errors import Conflict
-from core.ground.fields import UNREAD, as_document, field_values, take_word, unread_keys, without
+from core.ground.fields import UNREAD, as_document, drop_keys, field_values, take_word, unread_keys
 from core.incidents.observation import Policy
 
 # Reasons vary; the document must stay far below DynamoDB's 400 KB.
@@ -181,7 +181,7 @@ class Run:
         return self.state in OVER
 
     @property
-    def in_hand(self) -> tuple[NodeTurn, ...]:
+    def open_turns(self) -> tuple[NodeTurn, ...]:
         """Return the nodes that are away, or about to be."""
         return tuple(t for t in self.turns if t.phase in IN_HAND)
 
@@ -304,7 +304,7 @@ def _turn(stored: Mapping[str, Any]) -> NodeTurn:
 
 def _options(stored: Mapping[str, Any]) -> Options:
     """Read options; before `at_once` a number alone was called otherwise."""
-    given = without({"at_once": stored.get(_EARLIER, 1), **stored}, _EARLIER)
+    given = drop_keys({"at_once": stored.get(_EARLIER, 1), **stored}, _EARLIER)
     return Options(**_tuples(field_values(Options, given)))
 
 
@@ -318,13 +318,13 @@ def pause(run: Run, actor: str, now: float) -> Run:
     _readable(run)
     asked = replace(run, pause_asked_by=actor)
     ready = any(turn.ahead for turn in run.waiting)  # Its next turn calls that off.
-    if run.state is not RunState.RUNNING or not (run.in_hand or ready):
+    if run.state is not RunState.RUNNING or not (run.open_turns or ready):
         asked = replace(asked, state=RunState.PAUSED, next_turn_at=None)
         return note_run(asked, actor, f"{actor} paused the run.", now)
-    if not run.in_hand:
+    if not run.open_turns:
         return note_run(asked, actor, f"{actor} pauses the run at its next turn.", now)
-    away = " and ".join(f"node {t.node_id}" for t in run.in_hand)
-    verb = "is" if len(run.in_hand) == 1 else "are"
+    away = " and ".join(f"node {t.node_id}" for t in run.open_turns)
+    verb = "is" if len(run.open_turns) == 1 else "are"
     return note_run(asked, actor, f"{actor} pauses the run once {away} {verb} back.", now)
 
 
@@ -356,7 +356,7 @@ def resume(
 
 def _changes(before: Options, after: Options) -> Iterator[str]:
     if after.at_once != before.at_once:
-        yield f"{at_once_words(after.at_once)} instead of {at_once_words(before.at_once)}"
+        yield f"{pace_words(after.at_once)} instead of {pace_words(before.at_once)}"
     if after.any_time and not before.any_time:
         yield "at any time"
     if after.even_recovering and not before.even_recovering:
@@ -368,7 +368,7 @@ def _changes(before: Options, after: Options) -> Iterator[str]:
         yield f"though topic {', '.join(topics)} cannot be kept up"
 
 
-def at_once_words(at_once: int | None) -> str:
+def pace_words(at_once: int | None) -> str:
     """Say how many brokers of a zone go together."""
     if at_once is None:
         return "a zone at a time"
@@ -400,7 +400,7 @@ def abort(run: Run, actor: str, now: float) -> Run:
             abort_asked_by=actor,
             ended_at=now,
             next_turn_at=None,
-            unread=without(run.unread, "state"),
+            unread=drop_keys(run.unread, "state"),
         )
         return note_run(ended, actor, said, now)
     asked = replace(run, abort_asked_by=actor, state=RunState.RUNNING, next_turn_at=now)

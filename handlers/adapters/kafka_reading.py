@@ -304,7 +304,7 @@ class Reading:
             self._about = None  # every broker is counted, so every partition must be kept
         self._topics(asked)
         directories = self._directories(counted)
-        self._by_name(asked, names, directories)
+        self._ask_hidden(asked, names, directories)
         settings = self._broker_settings(asked)
         return Answers(
             brokers=tuple(brokers),
@@ -462,7 +462,7 @@ class Reading:
         """Return one tuple for all partitions on the same brokers."""
         return self._shared.setdefault(found := tuple(ids), found)
 
-    def _by_name(
+    def _ask_hidden(
         self,
         asked: int,
         names: frozenset[str] | None,

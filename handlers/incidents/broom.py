@@ -166,7 +166,7 @@ class Archivist:
 def open_archivist(settings: SweepSettings, ledger: DynamoLedger) -> Archivist:
     """Return the archivist of the sweep."""
     archive = S3Archive(settings.archive_bucket, settings.region)
-    return Archivist(ledger, archive, open_stories(settings).of_incident, settings.prefix)
+    return Archivist(ledger, archive, open_stories(settings).tell_incident, settings.prefix)
 
 
 # λ tick tries every minute; a service that is upgraded is away for minutes.
@@ -458,7 +458,7 @@ class Broom:
         number = len(history) if history and history[-1].open else len(history) + 1
         let_go = stands(history, found, now)
         again = let_go or died_again(history, found)
-        if not self.reception.discover(found.in_round(number), now, again=again):
+        if not self.reception.discover(found.recurrence(number), now, again=again):
             return False
         if let_go:
             last = history[-1]

@@ -170,7 +170,7 @@ class Rotations:
         seen = observe_run(claimed, self.sources, self.reception.whose, now)
         seen = self._add_errors(claimed, self._add_log_sizes(claimed, seen))
         seen = self._add_leaders_owed(claimed, seen)
-        if self.budget is not None and not seen.blind and not claimed.in_hand:
+        if self.budget is not None and not seen.blind and not claimed.open_turns:
             seen = replace(seen, spent=self.budget.spending(counting_since(claimed), now))
         step = self._settle_throttle(next_step(claimed, seen, self.policy), now)
         logger.info(step.run.reason, run=claimed.id, state=step.run.state.value)
@@ -207,13 +207,13 @@ class Rotations:
 
     def _add_errors(self, run: Run, seen: RunObservation) -> RunObservation:
         """Ask the exporters where the answer decides: before somebody goes."""
-        if run.in_hand or not run.waiting or seen.blind:
+        if run.open_turns or not run.waiting or seen.blind:
             return seen
         return add_errors(self.snapshots, seen)
 
     def _add_leaders_owed(self, run: Run, seen: RunObservation) -> RunObservation:
         """Ask who is to lead again where the answer decides: before several go together."""
-        if run.in_hand or run.options.at_once == 1 or seen.blind:
+        if run.open_turns or run.options.at_once == 1 or seen.blind:
             return seen
         opened = {f"{INCIDENT_CAUSE}{i.id}" for i in (*seen.others, *seen.ahead.values())}
         try:
@@ -322,7 +322,7 @@ def observe_run(run: Run, sources: Sources, whose: Ownership, now: float) -> Run
     if seen.blind:
         return seen
     try:
-        own = {t.node_id: found for t in run.in_hand if (found := _incident_of(run, t, sources))}
+        own = {t.node_id: found for t in run.open_turns if (found := _incident_of(run, t, sources))}
     except (StillwaterError, BotoCoreError, ClientError) as error:
         return _blind(error, now)
     ahead = _made_ready(run, seen.others)

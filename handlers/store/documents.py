@@ -36,7 +36,7 @@ from handlers.adapters.aws import Queue
 from handlers.adapters.calls import known_shape
 from handlers.adapters.pages import call
 from handlers.store.ledger import KEPT_DAYS
-from handlers.store.table import Records, VersionedTable, over_the_newest
+from handlers.store.table import Records, VersionedTable, retry_on_newer
 
 
 def pause_key(cluster: str) -> str:
@@ -57,7 +57,7 @@ class Pauses:
     def write(self, pause: Pause | None) -> None:
         """Pause, or resume with None; the last word stands. Raises Conflict if others keep on."""
         document, read = pause_to_document(pause), self._records.read
-        over_the_newest(lambda: self._records.write(self._key, document, read(self._key).version))
+        retry_on_newer(lambda: self._records.write(self._key, document, read(self._key).version))
 
 
 Incidents = tuple[ZoneIncident, ...]
@@ -135,7 +135,7 @@ class LedgerFreezes:
         return self._change(lambda incidents: thaw(incidents, zone_id, now, actor, because))
 
     def _change(self, change: Callable[[Incidents], Incidents]) -> Incidents:
-        return over_the_newest(lambda: self._changed_once(change))
+        return retry_on_newer(lambda: self._changed_once(change))
 
     def _changed_once(self, change: Callable[[Incidents], Incidents]) -> Incidents:
         record = self._records.read(self._key)

@@ -20,7 +20,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from core.availability.lease import Lease, LeaseDecision, begin, grant, release
 from core.ground.constants import INCIDENTS_LOST, INCIDENTS_OPENED, INCIDENTS_RETAINED
 from core.ground.errors import Conflict
-from core.ground.fields import as_document, digest, field_values, without
+from core.ground.fields import as_document, digest, drop_keys, field_values
 from core.incidents.record import (
     Incident,
     State,
@@ -270,7 +270,7 @@ class DynamoLedger:
             return _LeaseRecord()
         stored = json.loads(item["document"]["S"])
         leases = tuple(Lease(**field_values(Lease, each)) for each in stored.get("leases", ()))
-        return _LeaseRecord(leases, without(stored, "leases"), int(item["version"]["N"]))
+        return _LeaseRecord(leases, drop_keys(stored, "leases"), int(item["version"]["N"]))
 
     def _write_leases(self, leases: tuple[Lease, ...], before: _LeaseRecord) -> None:
         document = {**before.unread, "leases": as_document(leases)}
@@ -356,21 +356,21 @@ class Stories:
         self._queue = queue
         self._told: dict[str, str] = {}
 
-    def of_written(self, incident: Incident) -> None:
+    def count_and_tell(self, incident: Incident) -> None:
         """Count an incident that was written, and queue its story."""
         if incident.version == 1:
             metrics.count(INCIDENTS_OPENED)
         if incident.state in _ENDS:
             metrics.count(_ENDS[incident.state])
-        self.of_incident(incident)
+        self.tell_incident(incident)
 
-    def of_incident(self, incident: Incident) -> None:
+    def tell_incident(self, incident: Incident) -> None:
         self._tell(incident.id, visible(incident))
 
-    def of_run(self, run: Run) -> None:
+    def tell_run(self, run: Run) -> None:
         self._tell(run.id, f"{run.state} {run.reason}")
 
-    def of_zone(self, incident: ZoneIncident) -> None:
+    def tell_zone(self, incident: ZoneIncident) -> None:
         self._tell(story_id(incident), zone_visible(incident))
 
     def _tell(self, id_: str, seen: str) -> None:
@@ -397,7 +397,7 @@ def open_ledger(settings: Writing) -> DynamoLedger:
         settings.ledger_table,
         settings.cluster,
         settings.region,
-        written=open_stories(settings).of_written,
+        written=open_stories(settings).count_and_tell,
     )
 
 

@@ -202,7 +202,7 @@ def _kept_settings(
 MOST_ATTEMPTS = 5
 
 
-def over_the_newest(change: Callable[[], T]) -> T:
+def retry_on_newer(change: Callable[[], T]) -> T:
     """Return what a change does that reads before it writes; raises Conflict if others keep on."""
     for _ in range(MOST_ATTEMPTS - 1):
         try:

@@ -156,7 +156,7 @@ def functions(stage: Stage, clock: Callable[[], float]) -> Functions:
                 ticks=ticks,
                 policy=policy,
                 late_seconds=LATE,
-                told=Stories(None).of_run,
+                told=Stories(None).tell_run,
                 throttles=Throttles(kafka, records, CLUSTER),
                 leadership=leadership,
             ),

@@ -101,7 +101,7 @@ class Station:
             ticks=self.ticks,
             policy=self.policy,
             late_seconds=45,
-            told=Stories(self.stories).of_run,
+            told=Stories(self.stories).tell_run,
             throttles=Throttles(self.cluster, self.records, "orders"),
             leadership=self.leadership,
         )

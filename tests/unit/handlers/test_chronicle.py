@@ -35,7 +35,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 def test_a_change_a_reader_would_see_is_queued_once(counted: list[str]) -> None:
     stories = FakeQueue()
-    chronicle = Stories(stories).of_written
+    chronicle = Stories(stories).count_and_tell
     opened = replace(incident(), version=1)
     for written in (opened, replace(opened, version=2, ticked_at=9.0)):
         chronicle(written)
@@ -53,19 +53,19 @@ def test_a_queue_that_fails_holds_nobody_up_and_is_asked_again(counted: list[str
             super().send(body, delay_seconds=delay_seconds)
 
     stories = Down()
-    chronicle = Stories(stories).of_written
+    chronicle = Stories(stories).count_and_tell
     chronicle(incident())
     chronicle(incident())
     assert [json.loads(body)["incident_id"] for body, _ in stories.sent[1:]] == ["i-0a"]
 
 
 def test_without_slack_nothing_is_queued(counted: list[str]) -> None:
-    Stories(None).of_written(replace(incident(), version=1))
+    Stories(None).count_and_tell(replace(incident(), version=1))
     assert counted == [INCIDENTS_OPENED]
 
 
 def test_an_incident_is_counted_when_it_opens_and_when_it_ends_badly(counted: list[str]) -> None:
-    chronicle = Stories(None).of_written
+    chronicle = Stories(None).count_and_tell
     opened = replace(incident(), version=1)
     chronicle(opened)
     chronicle(replace(opened, version=2))

@@ -126,7 +126,7 @@ def test_a_pause_takes_effect_once_who_is_away_is_back(station: Station) -> None
     world = World(station, choose=lambda _: 0)
     start(station)
     turn(station)
-    assert len(current(station).in_hand) == 1
+    assert len(current(station).open_turns) == 1
     assert "once node 10 is back" in str(ask(station, "pause")["said"])
     run = carry(station, world)
     assert run.state is RunState.PAUSED

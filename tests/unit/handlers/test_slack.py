@@ -250,7 +250,7 @@ def test_a_zones_incident_is_one_thread_with_its_history(newsroom: Newsroom) -> 
     shift = LostZone("use1-az4", "us-east-1a", source="autoshift", occurred_at=newsroom.now)
     freezes.note(shift, newsroom.now)
     queue = FakeQueue()
-    told = Stories(queue).of_zone
+    told = Stories(queue).tell_zone
     for _ in range(2):
         (found,) = freezes.incidents()
         assert worth_telling(found, newsroom.now)

@@ -13,7 +13,7 @@ from cli.doctor.examine import Diagnosis
 from core.checks.drift import Drift, findings
 from core.checks.expected import expectation_of
 from core.checks.facts import hook_of
-from core.checks.finding import in_order, unknown
+from core.checks.finding import unknown, worst_first
 from core.ground.fields import Unknown
 from infra.spec import ROOT, read
 from tests.unit.cli.doctor.test_examine import FINDING, UNREAD, diagnosis
@@ -72,7 +72,7 @@ def test_the_guides_sample_is_what_the_doctor_prints() -> None:
         account="111122223333",
         region=spec.region,
         seconds=1.9,
-        findings=in_order(
+        findings=worst_first(
             [
                 *(each.finding for each in findings(wanted, drifted)),
                 unknown("alarms", Unknown(f"{refused}authorized")),
