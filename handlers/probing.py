@@ -24,7 +24,7 @@ from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError, TopicAlreadyExistsError, UnknownBrokerIdError
 
 from core.ground.errors import StillwaterError
-from core.settings.parts import ATTEMPTS, FAILED, SECONDS
+from core.settings.prometheus import ATTEMPTS, FAILED, SECONDS
 
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 PRODUCE, CONSUME = "produce", "consume"

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.cost import pricing
-from core.settings.parts import parse_prometheus_address
+from core.settings.prometheus import parse_prometheus_address
 from core.settings.volumes import VolumesSettings
 from handlers.adapters import metrics
 from handlers.adapters.claims import EksClaims

@@ -61,7 +61,7 @@ def examine(path: Path) -> Diagnosis:
         seconds=time.monotonic() - started,
         findings=worst_first(
             [
-                *(each.finding for each in findings(adopted, standing, ours, queues)),
+                *findings(adopted, standing, ours, queues),
                 *(unknown(part, Unknown(why)) for part, why in unread_parts(standing)),
                 *surroundings_findings(session, _machines(adopted, number)),
             ]

@@ -216,7 +216,7 @@ def examine(target: Target) -> Diagnosis:
         seconds=time.monotonic() - started,
         findings=worst_first(
             [
-                *(each.finding for each in findings(wanted, snapshot)),
+                *findings(wanted, snapshot),
                 *unread,
                 *(each for each in of_kafka.result() if each.check not in meant),
                 *around.result(),

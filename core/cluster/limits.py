@@ -21,7 +21,7 @@ from core.cluster.spec import ClusterSpec
 from core.cost.pricing import GP3_INCLUDED_IOPS, GP3_INCLUDED_MIB_PER_S
 from core.ground import instances, naming
 from core.ground.instances import InstanceType
-from core.settings.parts import NodePlace
+from core.settings.functions import NodePlace
 
 
 @dataclass(frozen=True, slots=True)

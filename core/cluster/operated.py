@@ -20,8 +20,8 @@ from core.ground import naming
 from core.health import node
 from core.incidents.actions import ACTING, OWN, Level
 from core.incidents.observation import Ownership, Policy
-from core.settings.functions import KafkaIdentity
-from core.settings.parts import Address, NodePlace, ProbeBudget
+from core.settings.functions import KafkaIdentity, NodePlace
+from core.settings.prometheus import Address, ProbeBudget
 from core.settings.volumes import PoolSettings, PrometheusSettings, VolumeSettings
 from core.timing import FACTS, drain_life_seconds, eviction_life_seconds
 

@@ -21,7 +21,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 
 from core.ground.errors import StillwaterError
-from core.settings.parts import Address, PrometheusService, PrometheusWorkspace
+from core.settings.prometheus import Address, PrometheusService, PrometheusWorkspace
 from handlers.adapters.eks import EksApi
 
 logger = Logger(service="stillwater", child=True)

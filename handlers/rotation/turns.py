@@ -40,7 +40,7 @@ from core.rotation.run_record import (
     is_unattended,
     note_run,
 )
-from core.settings.parts import ATTEMPTS, FAILED, ProbeBudget, parse_prometheus_address
+from core.settings.prometheus import ATTEMPTS, FAILED, ProbeBudget, parse_prometheus_address
 from handlers.adapters.aws import Queue
 from handlers.adapters.eks import EksApi
 from handlers.adapters.kafka import KafkaCluster

@@ -28,7 +28,7 @@ from core.cost import pricing
 from core.cost.pricing import BYTES_PER_GIB, HOURS_PER_MONTH, PriceBook
 from core.ground import naming
 from core.ground.errors import InvalidInput
-from core.settings.parts import ATTEMPTS, FAILED
+from core.settings.prometheus import ATTEMPTS, FAILED
 from infra.alerts.metrics import POD_MONITOR_API
 
 

@@ -25,7 +25,7 @@ from core.settings.functions import (
     SweepSettings,
     TickSettings,
 )
-from core.settings.parts import PrometheusService, PrometheusWorkspace
+from core.settings.prometheus import PrometheusService, PrometheusWorkspace
 from core.settings.volumes import SamplesSettings, VolumesSettings
 from infra import buckets, iam
 from infra.functions import definition, function

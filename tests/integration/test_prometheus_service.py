@@ -20,7 +20,7 @@ from cli.rotate import Rotations
 from core.ground.naming import TWIN_ENVIRONMENT
 from core.ground.naming import claim as claim_name
 from core.rotation.run_record import Phase, Run, RunState
-from core.settings.parts import ProbeBudget, PrometheusService, parse_prometheus_address
+from core.settings.prometheus import ProbeBudget, PrometheusService, parse_prometheus_address
 from core.settings.volumes import PrometheusSettings, VolumesSettings
 from handlers.store.table import DynamoRecords, read_settings
 from local import environment

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from cli.doctor import examine
 from cli.doctor.examine import Diagnosis
-from core.checks.drift import Drift, findings
+from core.checks.drift import drift, findings
 from core.checks.expected import expectation_of
 from core.checks.facts import hook_of
 from core.checks.finding import unknown, worst_first
@@ -19,7 +19,7 @@ from infra.spec import ROOT, read
 from tests.unit.cli.doctor.test_examine import FINDING, UNREAD, diagnosis
 from tests.unit.core.checks.test_drift import broker, volume
 
-MARKUP = Drift("volume [bold]", "Retain", "[red]Delete", "-p '{\"spec\":{}}'").finding
+MARKUP = drift("volume [bold]", "Retain", "[red]Delete", "-p '{\"spec\":{}}'")
 
 
 def printed(seen: Diagnosis) -> str:
@@ -74,7 +74,7 @@ def test_the_guides_sample_is_what_the_doctor_prints() -> None:
         seconds=1.9,
         findings=worst_first(
             [
-                *(each.finding for each in findings(wanted, drifted)),
+                *findings(wanted, drifted),
                 unknown("alarms", Unknown(f"{refused}authorized")),
             ]
         ),

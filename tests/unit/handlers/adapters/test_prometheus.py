@@ -11,7 +11,11 @@ import boto3
 import pytest
 
 from core.ground.errors import StillwaterError
-from core.settings.parts import PrometheusService, PrometheusWorkspace, parse_prometheus_address
+from core.settings.prometheus import (
+    PrometheusService,
+    PrometheusWorkspace,
+    parse_prometheus_address,
+)
 from handlers.adapters.prometheus import Prometheus, Signed, ThroughApiServer, route
 from handlers.adapters.volumes import PrometheusVolumes
 
