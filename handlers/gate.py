@@ -32,7 +32,7 @@ from handlers.eviction.gate import Gate, Recent, RecentClaims, RecentCloud, Rece
 from handlers.eviction.server import AT_ONCE, Counts, application
 from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
-from handlers.store.documents import LedgerFreezes
+from handlers.store.documents import Freezes
 from handlers.store.ledger import open_ledger
 from handlers.store.table import DynamoRecords, read_settings
 
@@ -60,7 +60,7 @@ def open_gate(settings: Settings, api: EksApi) -> Gate:
             ),
             kafka=RecentKafka(recent, settings.kafka_bootstrap, access),
             ledger=ledger,
-            freezes=LedgerFreezes(records, settings.cluster),
+            freezes=Freezes(records, settings.cluster),
             claims=RecentClaims(recent, open_claims(settings, api)),
         ),
         reception=Reception(

@@ -22,7 +22,7 @@ from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kafka_identity import KafkaAccess
 from handlers.adapters.pods import EksPods, PodExporters, through
 from handlers.examiner import EXPORTER_SECONDS, Examiner, unable
-from handlers.store.documents import LedgerFreezes
+from handlers.store.documents import Freezes
 from handlers.store.ledger import DynamoLedger
 from handlers.store.table import DynamoRecords, read_settings
 
@@ -52,7 +52,7 @@ def _examiner() -> Examiner:
             if settings.exporters
         },
         ledger=DynamoLedger(table, cluster, region),
-        freezes=LedgerFreezes(DynamoRecords(table, region), cluster),
+        freezes=Freezes(DynamoRecords(table, region), cluster),
         operator=functools.partial(read_conditions, api, namespace, cluster),
         probe_seconds=settings.connect_probe_seconds,
         # A cluster that exists is described without its nodes.

@@ -16,7 +16,7 @@ from handlers.adapters.aws import AwsCloud, Ec2Inventory, SqsQueue
 from handlers.adapters.batch import answer
 from handlers.incidents.desk import IntakeDesk, Notices
 from handlers.incidents.reception import Reception
-from handlers.store.documents import LedgerFreezes
+from handlers.store.documents import Freezes
 from handlers.store.ledger import open_ledger
 from handlers.store.table import DynamoRecords, read_settings
 
@@ -38,7 +38,7 @@ def _desk() -> IntakeDesk:
         notices=Notices(
             reception=reception,
             inventory=Ec2Inventory(settings.region),
-            freezes=LedgerFreezes(records, settings.cluster),
+            freezes=Freezes(records, settings.cluster),
             prefix=settings.prefix,
             records=records,
             eks_cluster=settings.eks_cluster,

@@ -23,7 +23,7 @@ from handlers.adapters.templates import AwsTemplates
 from handlers.incidents.act import ErrorSnapshots
 from handlers.incidents.observe import Sources
 from handlers.rotation.conductor import Conductor
-from handlers.store.documents import LedgerFreezes, LedgerRuns
+from handlers.store.documents import Freezes, Runs
 from handlers.store.ledger import DynamoLedger
 from handlers.store.table import DynamoRecords, read_settings
 
@@ -37,13 +37,13 @@ def _conductor() -> Conductor:
     nodes = open_nodes(settings, api)
     records = DynamoRecords(settings.ledger_table, settings.region)
     return Conductor(
-        runs=LedgerRuns(records, settings.cluster),
+        runs=Runs(records, settings.cluster),
         sources=Sources(
             cloud=AwsCloud(settings.region),
             nodes=nodes,
             kafka=KafkaAdmin(settings.kafka_bootstrap, KafkaAccess(settings.kafka, api)),
             ledger=DynamoLedger(settings.ledger_table, settings.cluster, settings.region),
-            freezes=LedgerFreezes(records, settings.cluster),
+            freezes=Freezes(records, settings.cluster),
             claims=open_claims(settings, api),
         ),
         templates=AwsTemplates(settings.region),

@@ -11,7 +11,7 @@ from handlers.adapters import metrics
 from handlers.adapters.aws import Secret, SqsQueue
 from handlers.adapters.batch import answer
 from handlers.adapters.slack import Channel, SlackChannel
-from handlers.store.documents import DynamoThreads, LedgerFreezes, LedgerRuns
+from handlers.store.documents import Freezes, Runs, Threads
 from handlers.store.ledger import DynamoLedger
 from handlers.store.table import DynamoRecords, VersionedTable, read_settings
 from handlers.stories import RenewedChannel, Teller
@@ -26,10 +26,10 @@ def _teller() -> Teller:
 
     records = DynamoRecords(settings.ledger_table, settings.region)
     return Teller(
-        freezes=LedgerFreezes(records, settings.cluster),
+        freezes=Freezes(records, settings.cluster),
         ledger=DynamoLedger(settings.ledger_table, settings.cluster, settings.region),
-        runs=LedgerRuns(records, settings.cluster),
-        threads=DynamoThreads(VersionedTable(settings.ledger_table, settings.region)),
+        runs=Runs(records, settings.cluster),
+        threads=Threads(VersionedTable(settings.ledger_table, settings.region)),
         channel=RenewedChannel(Secret(settings.secret_name, settings.region), connect),
         stories=SqsQueue(settings.stories_queue_url, settings.region),
         cluster=settings.prefix,

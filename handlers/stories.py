@@ -33,7 +33,7 @@ from handlers.adapters.slack import (
     RefusedBySlack,
     Unreachable,
 )
-from handlers.store.documents import Freezes, LedgerRuns, Threads
+from handlers.store.documents import Freezes, Runs, Threads
 from handlers.store.ledger import Ledger, story_message
 
 logger = Logger(service="stillwater")
@@ -63,7 +63,7 @@ class Teller:
     """Tells incidents and rotation runs to one channel."""
 
     ledger: Ledger
-    runs: LedgerRuns
+    runs: Runs
     threads: Threads
     channel: Channel
     stories: Queue

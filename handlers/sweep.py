@@ -13,7 +13,7 @@ from handlers.adapters.eks import open_api
 from handlers.adapters.kubernetes import open_claims, open_nodes
 from handlers.incidents.broom import Broom, open_archivist
 from handlers.incidents.reception import Reception
-from handlers.store.documents import LedgerFreezes
+from handlers.store.documents import Freezes
 from handlers.store.ledger import open_ledger
 from handlers.store.table import DynamoRecords, read_settings
 
@@ -35,7 +35,7 @@ def _broom() -> Broom:
         nodes=open_nodes(settings, api),
         claims=open_claims(settings, api),
         records=records,
-        freezes=LedgerFreezes(records, settings.cluster),
+        freezes=Freezes(records, settings.cluster),
         cluster=settings.cluster,
         late_seconds=late_seconds(settings.tick_interval_seconds),
         archivist=open_archivist(settings, ledger),

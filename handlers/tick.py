@@ -17,16 +17,16 @@ from handlers.adapters.eks import open_api
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kafka_identity import KafkaAccess
 from handlers.adapters.kubernetes import NO_ENDS, EksClaimEnds, EksDrain, open_claims, open_nodes
-from handlers.adapters.pages import SnsTopic
+from handlers.adapters.pages import Topic
 from handlers.adapters.pods import AT_ONCE, PodExporters
-from handlers.adapters.templates import Ec2RootVolumes
+from handlers.adapters.templates import RootVolumes
 from handlers.incidents.act import Effects, ErrorSnapshots
 from handlers.incidents.loop import Loop
 from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import Leadership, Shifts
 from handlers.rotation.turns import ClientsBudget, Rotations, Throttles
-from handlers.store.documents import LedgerFreezes, LedgerRuns
+from handlers.store.documents import Freezes, Runs
 from handlers.store.ledger import open_ledger, open_stories
 from handlers.store.table import DynamoRecords, read_settings
 
@@ -45,14 +45,14 @@ def _loop() -> Loop:
     needed = MOVING_LEADERS if acts else frozenset()
     kafka = KafkaAdmin(settings.kafka_bootstrap, access, needed=needed)
     records = DynamoRecords(settings.ledger_table, settings.region)
-    freezes = LedgerFreezes(records, settings.cluster)
+    freezes = Freezes(records, settings.cluster)
     leadership = Leadership(kafka, records, settings.cluster)
     ticks = SqsQueue(settings.ticks_queue_url, settings.region)
     topic = settings.alerts_topic_arn
     snapshots = ErrorSnapshots(PodExporters(api, settings.namespace), nodes, records)
     cordons = EksDrain(api, settings.namespace, settings.cluster)
     drain = cordons if settings.drains else None
-    roots = Ec2RootVolumes(settings.region) if acts else None
+    roots = RootVolumes(settings.region) if acts else None
     sources = Sources(
         cloud=cloud,
         nodes=nodes,
@@ -100,7 +100,7 @@ def _loop() -> Loop:
             acts=acts,
         ),
         rotations=Rotations(
-            runs=LedgerRuns(records, settings.cluster),
+            runs=Runs(records, settings.cluster),
             sources=sources,
             reception=Reception(ledger=ledger, cloud=cloud, ticks=ticks, whose=settings.whose),
             snapshots=snapshots,
@@ -116,7 +116,7 @@ def _loop() -> Loop:
                 settings.probe_budget, settings.namespace, settings.cluster, api
             ),
         ),
-        topic=None if topic is None else SnsTopic(topic, settings.region),
+        topic=None if topic is None else Topic(topic, settings.region),
     )
 
 

@@ -16,7 +16,7 @@ from handlers.adapters.eks import EksApi, open_api
 from handlers.adapters.kafka_identity import KafkaAccess
 from handlers.adapters.prometheus import Prometheus, route
 from handlers.adapters.volumes import CloudWatchLoads, Ec2Ebs, KafkaFills, PrometheusVolumes
-from handlers.store.documents import LedgerRuns
+from handlers.store.documents import Runs
 from handlers.store.ledger import DynamoLedger
 from handlers.store.table import DynamoRecords, read_settings
 from handlers.volume.steward import Departing, Lookout, Sources, Steward
@@ -39,7 +39,7 @@ def _steward() -> Steward:
             ),
             departing=Departing(
                 ledger=DynamoLedger(settings.ledger_table, settings.cluster, settings.region),
-                runs=LedgerRuns(records, settings.cluster),
+                runs=Runs(records, settings.cluster),
                 records=records,
             ),
             records=records,

@@ -16,7 +16,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any
 
 from aws_lambda_powertools import Logger
 
@@ -42,15 +42,6 @@ TOKEN_HEADER = "x-stillwater-token"  # noqa: S105 - the header, not the token
 LARGEST_BODY_BYTES = 64 * 1024
 
 
-class Token(Protocol):
-    """The secret that NTH knows too."""
-
-    def value(self) -> str: ...
-
-    def renew(self) -> str:
-        """Return the secret read again: it may have been replaced."""
-
-
 class CallerRefused(Exception):
     """Turns a caller away with a status."""
 
@@ -65,7 +56,7 @@ class Door:
 
     ledger: Ledger
     ticks: Queue
-    token: Token
+    token: Secret
 
     def answer(self, request: Mapping[str, Any], now: float) -> dict[str, Any]:
         """Answer one HTTP request of a function URL (payload format 2.0)."""

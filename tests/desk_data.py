@@ -17,7 +17,7 @@ from core.rotation.run_record import NodeTurn, Note, Options, Phase, open_run
 from core.volumes.sizing import GIB
 from core.volumes.views import FillSample, History
 from handlers.store import volume_records
-from handlers.store.documents import LedgerFreezes, LedgerRuns
+from handlers.store.documents import Freezes, Runs
 from handlers.store.table import DynamoRecords
 from handlers.store.volume_records import PLAN, Memory
 
@@ -132,7 +132,7 @@ def write(desk: Cluster, now: float) -> None:
     ledger.put(replace(held, held_until=now + 5000))
     records = DynamoRecords(desk.table, desk.spec.region, client=desk.client("dynamodb"))
     name = desk.spec.name
-    LedgerFreezes(records, name).freeze(
+    Freezes(records, name).freeze(
         "use1-az3", "us-east-1c", now - 800, now + 9000, "ada", "packet loss seen by two teams"
     )
     turns = (
@@ -158,7 +158,7 @@ def write(desk: Cluster, now: float) -> None:
     )
     run = open_run(turns, Options(), "ada", now - 1530)
     said = "Broker 50 catches up; broker 60 waits."
-    LedgerRuns(records, name).put(
+    Runs(records, name).put(
         replace(run, reason=said, notes=(*run.notes, Note(now - 500, "rotate", said)))
     )
     _write_volumes(records, now)

@@ -227,7 +227,7 @@ class FreezeZone:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Call a person; once per incident and key."""
+    """Call a person; once per key of an incident, of a zone's, or of a run until it is resumed."""
 
     key: str
     reason: str

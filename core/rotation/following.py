@@ -15,6 +15,7 @@ from dataclasses import replace
 from core.availability.consent import check_returned, is_back, outsider_missing
 from core.events import Kind
 from core.health.pods import is_hopeless
+from core.incidents.actions import Page
 from core.incidents.observation import Policy
 from core.incidents.record import Incident, State
 from core.incidents.replacement import causes, joined
@@ -25,7 +26,6 @@ from core.rotation.run_record import (
     CallOff,
     Elect,
     NodeTurn,
-    PersonCall,
     Phase,
     Run,
     RunAction,
@@ -55,7 +55,7 @@ def carry(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
         run, actions = step.run, [*actions, *step.actions]
         if run.state is not RunState.RUNNING:
             # A run that stops takes nothing further, and its call waits for nothing that may fail.
-            told = (each for each in actions if isinstance(each, PersonCall | CallOff))
+            told = (each for each in actions if isinstance(each, Page | CallOff))
             return replace(step, actions=tuple(told))
     done = not run.open_turns
     return again(run, policy, *actions, delay=0.0 if done else None)

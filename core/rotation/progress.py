@@ -22,6 +22,7 @@ from dataclasses import replace
 from core.ground.window import clock
 from core.ground.words import span
 from core.health.pods import is_hopeless
+from core.incidents.actions import Page
 from core.incidents.observation import PodView, Policy
 from core.incidents.replacement import causes
 from core.rotation.estimate import (
@@ -45,7 +46,6 @@ from core.rotation.run_record import (
     Begin,
     NodeTurn,
     Options,
-    PersonCall,
     Phase,
     Run,
     RunAction,
@@ -193,7 +193,7 @@ def _unseeing(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
     if seen.now - since <= BLIND_SECONDS or BLIND in run.pages:
         return again(run, policy)
     said = f"Run {run.id} waits since {clock(since)}. {seen.blind}"
-    return again(replace(run, pages=(*run.pages, BLIND)), policy, PersonCall(BLIND, said))
+    return again(replace(run, pages=(*run.pages, BLIND)), policy, Page(BLIND, said))
 
 
 def _standing(run: Run, seen: RunObservation) -> RunStep | None:

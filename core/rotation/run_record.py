@@ -18,6 +18,7 @@ from typing import Any
 from core.availability.lease import party_name
 from core.ground.errors import Conflict
 from core.ground.fields import UNREAD, as_document, drop_keys, field_values, take_word, unread_keys
+from core.incidents.actions import Page
 from core.incidents.observation import Policy
 
 # Reasons vary; the document must stay far below DynamoDB's 400 KB.
@@ -457,14 +458,6 @@ class Elect:
     partitions: tuple[tuple[str, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PersonCall:
-    """Call a person; once per key until the run is resumed."""
-
-    key: str
-    reason: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Throttle:
     """What replication may bring in, a broker, while some of them refill."""
@@ -482,7 +475,7 @@ class ThrottleRefill:
     throttle: Throttle | None
 
 
-RunAction = Begin | MakeReady | CallOff | Elect | PersonCall | ThrottleRefill
+RunAction = Begin | MakeReady | CallOff | Elect | Page | ThrottleRefill
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -514,4 +507,4 @@ def stop_for_person(run: Run, turn: NodeTurn, reason: str, now: float, key: str)
     if key in run.pages:
         return RunStep(run=note_run(run, ACTOR, reason, now))
     run = note_run(replace(run, pages=(*run.pages, key)), ACTOR, reason, now)
-    return RunStep(run=run, actions=(PersonCall(key, f"Run {run.id} stopped. {reason}"),))
+    return RunStep(run=run, actions=(Page(key, f"Run {run.id} stopped. {reason}"),))

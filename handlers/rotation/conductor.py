@@ -43,7 +43,7 @@ from handlers.adapters.templates import Templates
 from handlers.incidents.act import ErrorSnapshots
 from handlers.incidents.observe import Sources
 from handlers.rotation.turns import add_errors, observe_cluster
-from handlers.store.documents import LedgerRuns
+from handlers.store.documents import Runs
 from handlers.store.ledger import rotation_message
 from handlers.store.table import retry_on_newer
 
@@ -74,7 +74,7 @@ class _Planned:
 class Conductor:
     """Takes a person's word on rotations."""
 
-    runs: LedgerRuns
+    runs: Runs
     sources: Sources
     templates: Templates
     snapshots: ErrorSnapshots

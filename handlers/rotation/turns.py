@@ -18,6 +18,7 @@ from core.availability.budget import Spent
 from core.events import Interruption, Kind
 from core.ground.errors import Conflict, StillwaterError
 from core.ground.window import clock
+from core.incidents.actions import Page
 from core.incidents.observation import Ownership, Policy
 from core.incidents.planned import is_planned
 from core.incidents.record import Incident
@@ -30,7 +31,6 @@ from core.rotation.run_record import (
     Elect,
     MakeReady,
     NodeTurn,
-    PersonCall,
     Run,
     RunAction,
     RunState,
@@ -176,7 +176,7 @@ class Rotations:
         logger.info(step.run.reason, run=claimed.id, state=step.run.state.value)
         try:
             # A call comes last: what fails after it would have it repeated.
-            for action in sorted(step.actions, key=lambda each: isinstance(each, PersonCall)):
+            for action in sorted(step.actions, key=lambda each: isinstance(each, Page)):
                 self._do(step.run, action, now)
         except (StillwaterError, BotoCoreError, ClientError) as error:
             # Not recorded, so decided again: what was done of it is harmless to repeat.
@@ -294,7 +294,7 @@ class Rotations:
                 self.reception.rotate(replace(said, closed=True, dedupe_key=key), now)
             case Elect(partitions=partitions):
                 self.sources.kafka.elect(partitions)
-            case PersonCall(key=key, reason=reason):
+            case Page(key=key, reason=reason):
                 call(self.ticks, reason, page=key, run=run.id)
 
 

@@ -19,7 +19,7 @@ from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import Leadership, Shifts
 from handlers.rotation.turns import Rotations, Throttles
-from handlers.store.documents import LedgerFreezes, LedgerRuns
+from handlers.store.documents import Freezes, Runs
 from handlers.store.ledger import Stories
 from handlers.webhook import Door
 from tests.explorer import drainers, karpenter, roots
@@ -101,7 +101,7 @@ def functions(stage: Stage, clock: Callable[[], float]) -> Functions:
     root_volumes = Tap(stage, "aws", "roots", roots.ExploredRoots(stage))
     own = Tap(stage, "api", "drain", ExploredDrain(stage))
     claims = Tap(stage, "api", "claims", karpenter.ExploredClaims(stage))
-    freezes = LedgerFreezes(records, CLUSTER)
+    freezes = Freezes(records, CLUSTER)
     reception = Reception(ledger, cloud, ticks, WHOSE)
     leadership = Leadership(kafka, records, CLUSTER)
     sources = Sources(cloud, nodes, kafka, ledger, freezes, roots=root_volumes)
@@ -149,7 +149,7 @@ def functions(stage: Stage, clock: Callable[[], float]) -> Functions:
             ),
             topic=topic,
             rotations=Rotations(
-                runs=LedgerRuns(records, CLUSTER),
+                runs=Runs(records, CLUSTER),
                 sources=seen,
                 reception=reception,
                 snapshots=snapshots,

@@ -15,7 +15,7 @@ from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import Leadership, Shifts
 from handlers.rotation.turns import Rotations, Throttles
-from handlers.store.documents import LedgerFreezes, LedgerRuns
+from handlers.store.documents import Freezes, Runs
 from handlers.store.ledger import DynamoLedger
 from handlers.store.table import DynamoRecords
 from local import environment
@@ -47,7 +47,7 @@ def wire(world: World, table: str) -> DynamoLedger:
     ticks = on("ticks", world.ticks)
     handler = on("nth", SqsQueue(world.handler.url, region))
     reception = Reception(ledger, cloud, ticks, WHOSE)
-    freezes = LedgerFreezes(records, "orders")
+    freezes = Freezes(records, "orders")
     leadership = Leadership(kafka, records, "orders")
     snapshots = ErrorSnapshots(FakeCluster(), nodes, records)
     shifts = Shifts(
@@ -84,7 +84,7 @@ def wire(world: World, table: str) -> DynamoLedger:
         late_seconds=LATE_SECONDS,
         shifts=shifts,
         rotations=Rotations(
-            runs=LedgerRuns(records, "orders"),
+            runs=Runs(records, "orders"),
             sources=sources,
             reception=reception,
             snapshots=snapshots,
