@@ -125,7 +125,7 @@ def preflight(
     if as_json:
         typer.echo(command.as_json(done))
     else:
-        command.show(done, console)
+        terminal.show_findings(done.findings, console, command.verdict(done))
     raise typer.Exit(done.exit_code)
 
 

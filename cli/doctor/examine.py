@@ -16,8 +16,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
-from rich.console import Console
-from rich.text import Text
 
 from cli.answers import answer_or_reason, then, then_any
 from cli.aws import Clients, pages, require_login, sentence
@@ -27,7 +25,7 @@ from cli.survey.account_parts import around, changes_of, keys_below
 from cli.survey.command import CLIENT, region_of
 from cli.survey.surroundings import RUNNING
 from cli.target import Target
-from cli.terminal import counted, show_findings
+from cli.terminal import counted
 from core.checks import table
 from core.checks.drift import TITLES, findings, unexamined_parts
 from core.checks.expected import expectation_of
@@ -42,7 +40,7 @@ from core.model.account import Subnet
 from core.model.kafka import Kafka
 from core.model.nodes import Instance, Node
 from handlers.store.documents import Pauses
-from handlers.store.table import DynamoRecords
+from handlers.store.table import Records
 from infra.alerts import alarms
 from infra.eks.api import Api
 
@@ -262,7 +260,7 @@ def _pause(target: Target) -> Iterator[Finding]:
     spec = target.spec
     try:
         client = target.session.client("dynamodb", endpoint_url=target.endpoint_url)
-        records = DynamoRecords(naming.ledger_table(spec.prefix), spec.region, client=client)
+        records = Records(naming.ledger_table(spec.prefix), spec.region, client=client)
         pause = Pauses(records, spec.name).current(time.time())
     except (*UNREADABLE, ValueError, KeyError, TypeError) as error:
         yield unknown(f"the pause of {spec.name}", Unknown(sentence(error)))
@@ -327,12 +325,6 @@ def as_json(diagnosis: Diagnosis) -> str:
     """Return a diagnosis as one JSON object."""
     known = {**asdict(diagnosis), "seconds": round(diagnosis.seconds, 2)}
     return json.dumps({"exit_code": diagnosis.exit_code, **known}, indent=2, ensure_ascii=False)
-
-
-def show(diagnosis: Diagnosis, console: Console) -> None:
-    """Print a diagnosis: what differs or may hurt, what to do, and what nothing is known of."""
-    show_findings(diagnosis.findings, console)
-    console.print(Text(verdict(diagnosis)), soft_wrap=True)
 
 
 def verdict(diagnosis: Diagnosis) -> str:

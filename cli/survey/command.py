@@ -12,8 +12,6 @@ from typing import Any
 import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError
-from rich.console import Console
-from rich.text import Text
 
 from cli.answers import answer_or_reason, then, then_any
 from cli.aws import Clients, sentence
@@ -29,7 +27,7 @@ from cli.survey.account_parts import (
     queues,
 )
 from cli.survey.tools import served_versions
-from cli.terminal import counted, show_findings, write_page
+from cli.terminal import counted, write_page
 from core.checks.facts import ClusterFacts, every_kafka
 from core.checks.finding import Finding, exit_code
 from core.checks.rights import UNREAD
@@ -245,12 +243,6 @@ def write_files(done: Survey, html: Path | None, adopt: Path | None) -> None:
         raise StillwaterError(done.undescribed)
     if adopt is not None:
         write_page(adopt, done.description)
-
-
-def show(done: Survey, console: Console) -> None:
-    """Print each finding with its evidence and remedy, worst first, then a verdict."""
-    show_findings(done.findings, console)
-    console.print(Text(verdict(done)), soft_wrap=True)
 
 
 def verdict(done: Survey) -> str:

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from cli.doctor import examine
 from cli.doctor.examine import Diagnosis
+from cli.terminal import show_findings
 from core.checks.drift import drift, findings
 from core.checks.expected import expectation_of
 from core.checks.facts import hook_of
@@ -24,7 +25,7 @@ MARKUP = drift("volume [bold]", "Retain", "[red]Delete", "-p '{\"spec\":{}}'")
 
 def printed(seen: Diagnosis) -> str:
     console = Console(file=io.StringIO(), width=110)
-    examine.show(seen, console)
+    show_findings(seen.findings, console, examine.verdict(seen))
     return str(console.file.getvalue())  # type: ignore[attr-defined]
 
 
