@@ -11,7 +11,7 @@ from core.incidents.actions import ACTING
 from core.incidents.observation import Ownership
 from core.settings.functions import TickSettings, late_seconds
 from handlers.adapters import metrics
-from handlers.adapters.aws import AwsCloud, Ec2Inventory, SqsQueue
+from handlers.adapters.aws import AwsCloud, Ec2Inventory, Queue
 from handlers.adapters.batch import answer
 from handlers.adapters.eks import open_api
 from handlers.adapters.kafka import KafkaAdmin
@@ -28,7 +28,7 @@ from handlers.incidents.shifts import Leadership, Shifts
 from handlers.rotation.turns import ClientsBudget, Rotations, Throttles
 from handlers.store.documents import Freezes, Runs
 from handlers.store.ledger import open_ledger, open_stories
-from handlers.store.table import DynamoRecords, read_settings
+from handlers.store.table import Records, read_settings
 
 
 @functools.cache
@@ -44,10 +44,10 @@ def _loop() -> Loop:
     named = _ownership(settings)
     needed = MOVING_LEADERS if acts else frozenset()
     kafka = KafkaAdmin(settings.kafka_bootstrap, access, needed=needed)
-    records = DynamoRecords(settings.ledger_table, settings.region)
+    records = Records(settings.ledger_table, settings.region)
     freezes = Freezes(records, settings.cluster)
     leadership = Leadership(kafka, records, settings.cluster)
-    ticks = SqsQueue(settings.ticks_queue_url, settings.region)
+    ticks = Queue(settings.ticks_queue_url, settings.region)
     topic = settings.alerts_topic_arn
     snapshots = ErrorSnapshots(PodExporters(api, settings.namespace), nodes, records)
     cordons = EksDrain(api, settings.namespace, settings.cluster)
@@ -120,9 +120,9 @@ def _loop() -> Loop:
     )
 
 
-def _handler_of(settings: TickSettings) -> SqsQueue | None:
+def _handler_of(settings: TickSettings) -> Queue | None:
     url = settings.nth_queue_url
-    return None if url is None else SqsQueue(url, settings.region)
+    return None if url is None else Queue(url, settings.region)
 
 
 def _ownership(settings: TickSettings) -> Ownership | None:

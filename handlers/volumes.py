@@ -17,8 +17,8 @@ from handlers.adapters.kafka_identity import KafkaAccess
 from handlers.adapters.prometheus import Prometheus, route
 from handlers.adapters.volumes import CloudWatchLoads, Ec2Ebs, KafkaFills, PrometheusVolumes
 from handlers.store.documents import Runs
-from handlers.store.ledger import DynamoLedger
-from handlers.store.table import DynamoRecords, read_settings
+from handlers.store.ledger import Ledger
+from handlers.store.table import Records, read_settings
 from handlers.volume.steward import Departing, Lookout, Sources, Steward
 
 
@@ -26,7 +26,7 @@ from handlers.volume.steward import Departing, Lookout, Sources, Steward
 def _steward() -> Steward:
     settings = read_settings(VolumesSettings)
     api = open_api(settings)
-    records = DynamoRecords(settings.ledger_table, settings.region)
+    records = Records(settings.ledger_table, settings.region)
     access = KafkaAccess(settings.kafka, api)
     return Steward(
         lookout=Lookout(
@@ -38,7 +38,7 @@ def _steward() -> Steward:
                 series=_series(settings, api),
             ),
             departing=Departing(
-                ledger=DynamoLedger(settings.ledger_table, settings.cluster, settings.region),
+                ledger=Ledger(settings.ledger_table, settings.cluster, settings.region),
                 runs=Runs(records, settings.cluster),
                 records=records,
             ),

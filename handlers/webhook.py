@@ -31,8 +31,8 @@ from core.incidents.joining import (
 from core.incidents.record import Incident
 from core.settings.functions import WebhookSettings
 from handlers.adapters import metrics
-from handlers.adapters.aws import Queue, Secret, SqsQueue, tick_message
-from handlers.store.ledger import DynamoLedger, Ledger, rounds
+from handlers.adapters.aws import Queue, Secret, tick_message
+from handlers.store.ledger import Ledger, rounds
 from handlers.store.table import read_settings, retry_on_newer
 
 logger = Logger(service="stillwater")
@@ -146,8 +146,8 @@ def _response(status: HTTPStatus) -> dict[str, Any]:
 def _door() -> Door:
     settings = read_settings(WebhookSettings)
     return Door(
-        ledger=DynamoLedger(settings.ledger_table, settings.cluster, settings.region),
-        ticks=SqsQueue(settings.ticks_queue_url, settings.region),
+        ledger=Ledger(settings.ledger_table, settings.cluster, settings.region),
+        ticks=Queue(settings.ticks_queue_url, settings.region),
         token=Secret(settings.secret_arn, settings.region),
     )
 

@@ -18,7 +18,7 @@ from core.volumes.sizing import GIB
 from core.volumes.views import FillSample, History
 from handlers.store import volume_records
 from handlers.store.documents import Freezes, Runs
-from handlers.store.table import DynamoRecords
+from handlers.store.table import Records
 from handlers.store.volume_records import PLAN, Memory
 
 WALK = (
@@ -130,7 +130,7 @@ def write(desk: Cluster, now: float) -> None:
     ledger.put(replace(waiting, reason=reason))
     held = incident("i-0c99d8e7f6a5b4c3d", 30, "us-east-1c", 3, now - 700)
     ledger.put(replace(held, held_until=now + 5000))
-    records = DynamoRecords(desk.table, desk.spec.region, client=desk.client("dynamodb"))
+    records = Records(desk.table, desk.spec.region, client=desk.client("dynamodb"))
     name = desk.spec.name
     Freezes(records, name).freeze(
         "use1-az3", "us-east-1c", now - 800, now + 9000, "ada", "packet loss seen by two teams"
@@ -164,7 +164,7 @@ def write(desk: Cluster, now: float) -> None:
     _write_volumes(records, now)
 
 
-def _write_volumes(records: DynamoRecords, now: float) -> None:
+def _write_volumes(records: Records, now: float) -> None:
     claims = {
         f"data-0-orders-broker-{zone}-{node}": (f"vol-0{node}", full)
         for zone, node, full in (("a", 10, 0.58), ("b", 20, 0.61), ("c", 30, 0.86))

@@ -63,7 +63,6 @@ from handlers.store.ledger import (
     KEPT_DAYS,
     SHIFT_MESSAGE,
     STRAYS_MESSAGE,
-    DynamoLedger,
     Ledger,
     open_stories,
     rotation_message,
@@ -157,7 +156,7 @@ class Archivist:
         self.ledger.file(incident, expires_at)
 
 
-def open_archivist(settings: SweepSettings, ledger: DynamoLedger) -> Archivist:
+def open_archivist(settings: SweepSettings, ledger: Ledger) -> Archivist:
     """Return the archivist of the sweep."""
     archive = Archive(settings.archive_bucket, settings.region)
     return Archivist(ledger, archive, open_stories(settings).tell_incident, settings.prefix)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Literal
+from typing import Any, Literal
 
 from core.incidents.actions import ACTING, OWN, Level, Reach
 from core.incidents.observation import Policy
@@ -90,15 +90,15 @@ class Functions:
 
 def functions(stage: Stage, clock: Callable[[], float]) -> Functions:
     """Return the functions, each adapter of theirs a tap of the stage's."""
-    ledger = Tap(stage, "ledger", "ledger", ObjectLedger(lambda: stage.world))
-    records = Tap(stage, "ledger", "records", ObjectRecords(lambda: stage.world))
+    ledger: Any = Tap(stage, "ledger", "ledger", ObjectLedger(lambda: stage.world))
+    records: Any = Tap(stage, "ledger", "records", ObjectRecords(lambda: stage.world))
     cloud = Tap(stage, "aws", "cloud", ExploredCloud(stage))
     nodes = Tap(stage, "api", "nodes", ExploredNodes(stage))
     kafka = Tap(stage, "kafka", "kafka", RefilledKafka(stage))
-    ticks = Tap(stage, "sqs", "ticks", ExploredQueue(stage, "ticks"))
-    topic = Tap(stage, "sns", "topic", ExploredTopic(stage))
-    nth = Tap(stage, "sqs", "nth", ExploredQueue(stage, "nth"))
-    root_volumes = Tap(stage, "aws", "roots", roots.ExploredRoots(stage))
+    ticks: Any = Tap(stage, "sqs", "ticks", ExploredQueue(stage, "ticks"))
+    topic: Any = Tap(stage, "sns", "topic", ExploredTopic(stage))
+    nth: Any = Tap(stage, "sqs", "nth", ExploredQueue(stage, "nth"))
+    root_volumes: Any = Tap(stage, "aws", "roots", roots.ExploredRoots(stage))
     own = Tap(stage, "api", "drain", ExploredDrain(stage))
     claims = Tap(stage, "api", "claims", karpenter.ExploredClaims(stage))
     freezes = Freezes(records, CLUSTER)

@@ -15,7 +15,7 @@ from core.ground import naming
 from core.incidents.observation import CLAIM_TAG
 from core.zones.incident import ZoneIncident, ZoneState
 from handlers.store.documents import Freezes
-from handlers.store.table import DynamoRecords
+from handlers.store.table import Records
 from local import environment
 from local.demo import spec as demo_spec
 from tests.announcements import load
@@ -57,7 +57,7 @@ def zone_id(cluster: Cluster, name: str) -> str:
 
 
 def freezes(cluster: Cluster) -> Freezes:
-    records = DynamoRecords(
+    records = Records(
         str(cluster.outputs["ledger_table"]),
         environment.REGION,
         client=cluster.twin.aws("dynamodb"),

@@ -29,7 +29,7 @@ from handlers.adapters.eks import EksApi
 from handlers.adapters.volumes import CloudWatchLoads, Ec2Ebs, FillView, KafkaFills
 from handlers.store import volume_records
 from handlers.store.documents import Runs
-from handlers.store.table import DynamoRecords, read_settings
+from handlers.store.table import Records, read_settings
 from handlers.volume.steward import Departing, Lookout, Sources, Steward
 from local import environment
 from local.demo import spec as demo_spec
@@ -245,7 +245,7 @@ def _stage(cluster: Cluster, pool: str, broker: int, policy: Mapping[str, Any]) 
         assumed["AccessKeyId"], assumed["SecretAccessKey"], assumed["SessionToken"]
     )
     region = environment.REGION
-    records = DynamoRecords(told.ledger_table, region)
+    records = Records(told.ledger_table, region)
     api = EksApi(
         endpoint=told.api.endpoint,
         ca_pem=told.api.ca_pem,

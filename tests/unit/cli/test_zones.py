@@ -20,7 +20,7 @@ from core.ground.errors import InvalidInput
 from core.zones.incident import LostZone
 from handlers.store.documents import Freezes
 from handlers.store.ledger import SHIFT_MESSAGE
-from handlers.store.table import DynamoRecords
+from handlers.store.table import Records
 from tests.unit.handlers.tables import REGION, make_table
 from tests.unit.infra.programs import spec
 
@@ -39,9 +39,7 @@ def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
 
 
 def freezes(desk: Cluster) -> Freezes:
-    return Freezes(
-        DynamoRecords(desk.table, REGION, client=desk.client("dynamodb")), desk.spec.name
-    )
+    return Freezes(Records(desk.table, REGION, client=desk.client("dynamodb")), desk.spec.name)
 
 
 def said() -> tuple[Console, io.StringIO]:

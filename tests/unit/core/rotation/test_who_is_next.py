@@ -7,15 +7,7 @@ from dataclasses import replace
 from core.incidents.actions import Page
 from core.rotation.estimate import RunObservation
 from core.rotation.progress import OVERTAKEN_AFTER_SECONDS, next_step
-from core.rotation.run_record import (
-    Begin,
-    Options,
-    Phase,
-    Run,
-    RunState,
-    RunStep,
-    open_run,
-)
+from core.rotation.run_record import Begin, Options, Phase, Run, RunState, RunStep, open_run
 from core.views import ClusterView, PartitionView, VoterView
 from tests.every_case import every_case
 from tests.unit.core.availability.clusters import around, turn_of
