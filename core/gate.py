@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any
 
 from core.availability.lease import Lease
 from core.ground.errors import InvalidInput
@@ -91,13 +91,6 @@ class GateAnswer:
 
     allowed: bool
     reason: str
-
-
-class Decider(Protocol):
-    """Whoever decides: the gate itself."""
-
-    def ask(self, asked: RemovalRequest, deadline: float) -> GateAnswer:
-        """Answer before the deadline, in epoch seconds."""
 
 
 def asked_in(review: object) -> RemovalRequest:
