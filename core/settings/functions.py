@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from core.ground.naming import NODE_POOL_LABEL
+from core.ground.naming import NODE_POOL_LABEL, NodePlace
 from core.incidents.actions import OWN, Level, Reach
 from core.incidents.observation import Ownership, Policy, cluster_ownership
 from core.settings.prometheus import ProbeBudget
@@ -30,15 +30,6 @@ def kept_fields(kind: type) -> frozenset[str]:
 def late_seconds(tick_interval_seconds: float) -> float:
     """Return how late a tick is when it is taken for lost."""
     return max(3 * tick_interval_seconds, LONGEST_TICK_SECONDS)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodePlace:
-    """One node of the spec: its pool in its zone, and its role."""
-
-    node_id: int
-    node_pool: str
-    role: Literal["broker", "controller", "combined"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
