@@ -40,13 +40,13 @@ DRAIN_SECONDS = 300.0
 
 def handler_alone(ground: FleetTwin) -> Told:
     """The node termination handler, and neither the toolkit nor its gate."""
-    with without_gate(ground):
+    with lift_gate(ground):
         return ways.evict_beside_a_lagging_broker(ground)
 
 
 def kubectl_alone(ground: FleetTwin) -> Told:
     """A person's drain, and neither the toolkit nor its gate."""
-    with without_gate(ground), ground.alone():
+    with lift_gate(ground), ground.alone():
         with Drain(ground) as drain:
             with ground.slow_follower(LAGGING):
                 since = time.monotonic()
@@ -84,7 +84,7 @@ def kubectl_gate(ground: FleetTwin) -> Told:
 
 def karpenter_alone(ground: FleetTwin) -> Told:
     """Karpenter ends its NodeClaim, and neither the toolkit nor its gate is asked."""
-    with karpenters(ground) as machine, without_gate(ground), ground.alone():
+    with karpenters(ground) as machine, lift_gate(ground), ground.alone():
         with ground.slow_follower(LAGGING):
             since = time.monotonic()
             machine.delete()
@@ -126,7 +126,7 @@ WAYS: Mapping[str, Callable[[FleetTwin], Told]] = {
 
 
 @contextlib.contextmanager
-def without_gate(ground: FleetTwin) -> Iterator[None]:
+def lift_gate(ground: FleetTwin) -> Iterator[None]:
     """Have the API server ask nobody for the block."""
     api = ground.cluster.twin.api
     found = [w for w in api.get(WEBHOOKS)["items"] if "stillwater" in w["metadata"]["name"]]

@@ -44,7 +44,7 @@ from handlers.eviction.server import Counts, application
 from handlers.gate import server_of
 from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
-from handlers.store.documents import LedgerFreezes
+from handlers.store.documents import Freezes
 from handlers.store.ledger import Ledger
 from tests.unit.handlers.fake_queue import FakeQueue
 from tests.unit.handlers.fakes import TAG, WHOSE, FakeCluster
@@ -203,7 +203,7 @@ def gate_before(address: str, ids: Sequence[int], ledger: Ledger, *, spares: boo
     recent, cluster = Recent(AGE_SECONDS), FakeCluster()
     for node_id in ids:
         _stand(cluster, node_id, spares=spares)
-    freezes = LedgerFreezes(MemoryRecords(), "orders")
+    freezes = Freezes(MemoryRecords(), "orders")
     return Gate(
         sources=Sources(cluster, cluster, RecentKafka(recent, [address]), ledger, freezes),
         reception=Reception(ledger, cluster, FakeQueue(), WHOSE),

@@ -129,7 +129,7 @@ def _prepare(ground: StormTwin, say: BenchProgress) -> tuple[list[BurstMessage],
     for queue in ("events", "ticks"):
         ground.aws("sqs").purge_queue(QueueUrl=ground.queues[queue])
     # Spread over the zones, as the ids are.
-    shares = Shares.of(ground.members)
+    shares = Shares.split(ground.members)
     with step(say, f"{len(shares.terminated)} instances wait in their groups' hooks"):
         announced = terminate(ground, shares.terminated)
     return burst(shares, announced, size=EVENTS, seed=SEED), shares

@@ -92,9 +92,9 @@ def _one(name: str, settings: Mapping[str, int], console: Console) -> dict[str, 
         "load_average": record.load_average(),
     }
     for producer, acks in producers.items():
-        after = [acks.between(at, at + SETTLES_SECONDS) for at, _ in moved]
+        after = [acks.latencies_between(at, at + SETTLES_SECONDS) for at, _ in moved]
         row[producer] = {
-            "steady_ms": asdict(percentiles(acks.between(began, until))),
+            "steady_ms": asdict(percentiles(acks.latencies_between(began, until))),
             "moving_ms": asdict(percentiles([ms for each in after for ms in each])),
             "slowest_of_a_move_ms": asdict(percentiles([max(each) for each in after])),
             "errors": acks.errors,

@@ -59,7 +59,7 @@ def main() -> None:
     chosen = parser.parse_args().zones
     os.environ.setdefault("STILLWATER_BOOT_SECONDS", BOOT_SECONDS)
     with provision(console, LOGS, brokers_per_zone=PER_ZONE) as ground:
-        zones = by_zone(ground.brokers)
+        zones = zones_of(ground.brokers)
         moved = [broker for zone in zones[:chosen] for broker in zone]
         rows = [_one(ground, name, apart(zones), moved, console) for name in WAYS]
     missed = judge(rows)
@@ -69,7 +69,7 @@ def main() -> None:
         sys.exit("\n".join(missed))
 
 
-def by_zone(brokers: frozenset[int]) -> list[list[int]]:
+def zones_of(brokers: frozenset[int]) -> list[list[int]]:
     """Return the brokers zone by zone: their ids are reserved in blocks."""
     ordered = sorted(brokers)
     return [ordered[start : start + PER_ZONE] for start in range(0, len(ordered), PER_ZONE)]

@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> None:
     if arguments[:1] == [CHILD]:
         print(json.dumps(_evaluate(int(arguments[1]))))
         return
-    rows = [_in_a_fresh_process(brokers) for brokers in BROKERS]
+    rows = [_measure_in_child(brokers) for brokers in BROKERS]
     for row in rows:
         print(
             f"{row['brokers']:>3} brokers: {row['resources']} resources in {row['seconds']:.2f} s, "
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str]) -> None:
     print(json.dumps(summary))
 
 
-def _in_a_fresh_process(brokers: int) -> dict[str, Any]:
+def _measure_in_child(brokers: int) -> dict[str, Any]:
     """Evaluate in a process of its own: its peak of memory is this size's, its imports are cold."""
     with tempfile.TemporaryDirectory() as cache:
         done = subprocess.run(

@@ -31,7 +31,7 @@ LOGS = Path("out/bench/rotation-logs")
 AFTER_SECONDS = 4.0
 WAYS: Mapping[str, Callable[[FleetTwin], ways.Told]] = {
     "ours": ways.ours,
-    "inplace": ways.in_place,
+    "inplace": ways.root_volumes,
     "ours_lagging": ways.ours_beside_a_lagging_broker,
     "kill": ways.kill,
     "evict": ways.evict,

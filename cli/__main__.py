@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None, *, module: str = COMMAND) -> No
     for number in SIGNALS:
         # Ignored by whoever started us, as nohup does, a signal stays ignored.
         if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _on_signal)
+            signal.signal(number, _interrupt)
     for stream in (sys.stdout, sys.stderr):
         # A locale without UTF-8 shows a question mark for λ, never a traceback.
         if isinstance(stream, io.TextIOWrapper):
@@ -120,7 +120,7 @@ def _print_refusal(sentence: str, problems: Sequence[str] = (), *, as_json: bool
     return REFUSED
 
 
-def _on_signal(number: int, _frame: FrameType | None) -> None:
+def _interrupt(number: int, _frame: FrameType | None) -> None:
     _asked.append(number)
     # Threads and finalizers that fall over now have nothing to tell the user.
     threading.excepthook = lambda _: None

@@ -52,17 +52,17 @@ def remedy_of(error: Exception) -> str:
     if isinstance(error, WITHOUT_LOGIN):
         return LOGIN
     if isinstance(error, ClientError):
-        return _of_aws(error)
+        return _aws_remedy(error)
     if isinstance(error, ApiError):
-        return _of_kubernetes(error)
+        return _kubernetes_remedy(error)
     if isinstance(error, ConnectionError | HTTPClientError):
         return "let this machine reach AWS's endpoints in that region, and ask again"
     if isinstance(error, StillwaterError):
-        return _of_ours(str(error))
+        return _reading_remedy(str(error))
     return "" if isinstance(error, BotoCoreError | OSError) else UNFORESEEN
 
 
-def _of_ours(said: str) -> str:
+def _reading_remedy(said: str) -> str:
     """Return what to do about an answer that was read, and says too little."""
     if "another object" in said:
         return "read it there yourself, or set it where its workload is described; ask again"
@@ -71,7 +71,7 @@ def _of_ours(said: str) -> str:
     return "see to what it says, and ask again"
 
 
-def _of_aws(error: ClientError) -> str:
+def _aws_remedy(error: ClientError) -> str:
     said = error.response["Error"]
     if said.get("Code") in ENDED:
         return LOGIN
@@ -87,7 +87,7 @@ def _of_aws(error: ClientError) -> str:
     return ""
 
 
-def _of_kubernetes(error: ApiError) -> str:
+def _kubernetes_remedy(error: ApiError) -> str:
     if error.status == UNAUTHORIZED:
         return LOGIN
     if error.status == BUSY or error.status >= BROKEN:
@@ -116,11 +116,11 @@ def answer_or_reason(ask: Callable[..., T], *given: object) -> T | Unknown:
         return Unknown(f"the answer is not as documented ({said})", remedy_of(error))
 
 
-def on(found: F | Unknown, ask: Callable[[F], T]) -> T | Unknown:
+def then(found: F | Unknown, ask: Callable[[F], T]) -> T | Unknown:
     """Ask on the strength of an earlier answer; without it nothing is known here either."""
     return found if isinstance(found, Unknown) else answer_or_reason(ask, found)
 
 
-def on_any(found: S | Unknown, ask: Callable[[S], Mapping[str, T]]) -> Mapping[str, T] | Unknown:
+def then_any(found: S | Unknown, ask: Callable[[S], Mapping[str, T]]) -> Mapping[str, T] | Unknown:
     """Ask on the strength of an earlier answer, and nobody where that names nothing."""
-    return on(found, lambda known: ask(known) if known else {})
+    return then(found, lambda known: ask(known) if known else {})

@@ -226,13 +226,13 @@ class S3Files:
         self._s3 = s3
 
     def below(self, folder: str, suffix: str) -> list[str]:
-        return sorted(name for name in self._within(folder) if name.endswith(suffix))
+        return sorted(name for name in self._files_below(folder) if name.endswith(suffix))
 
     def versions(self, place: str) -> dict[str, str]:
         """Return what tells objects from others of their names, and their copies as well."""
         bucket, key = _parts(place)
         alone = [each for each in self._listed(bucket, key, most=1) if each["Key"] == key]
-        found = {f"s3://{bucket}/{key}": each for each in alone} or self._within(place)
+        found = {f"s3://{bucket}/{key}": each for each in alone} or self._files_below(place)
         return {
             address: version(each["Size"], _written_at_ns(each)) for address, each in found.items()
         }
@@ -257,7 +257,7 @@ class S3Files:
         written_at_ns = _written_at_ns(self._s3.head_object(Bucket=bucket, Key=key))
         os.utime(target, ns=(written_at_ns, written_at_ns))
 
-    def _within(self, folder: str) -> dict[str, Any]:
+    def _files_below(self, folder: str) -> dict[str, Any]:
         bucket, key = _parts(folder)
         return {f"s3://{bucket}/{each['Key']}": each for each in self._listed(bucket, f"{key}/")}
 
@@ -281,7 +281,7 @@ def copy_bill(s3: Any, address: str, folder: Path, months: Collection[str] = ())
             return _one_file(files, source, folder)
         export = manifest.pinned(files, source, months)
         for name in [*(month.manifest for month in export.months), *export.files]:
-            _into(files, source, name, folder)
+            _copy_into(files, source, name, folder)
     return folder
 
 
@@ -292,7 +292,7 @@ def copy_everything(s3: Any, address: str, folder: Path) -> Path:
         if not files.is_folder(source):
             return _one_file(files, source, folder)
         for name in files.below(source, ""):
-            _into(files, source, name, folder)
+            _copy_into(files, source, name, folder)
     return folder
 
 
@@ -350,7 +350,7 @@ def _one_file(files: S3Files, source: str, folder: Path) -> Path:
     return target
 
 
-def _into(files: S3Files, source: str, name: str, folder: Path) -> None:
+def _copy_into(files: S3Files, source: str, name: str, folder: Path) -> None:
     target = below(folder, name.removeprefix(f"{source}/"))
     if target is not None:
         files.copy(name, target)

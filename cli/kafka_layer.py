@@ -192,11 +192,11 @@ class Teardown:
     api: Callable[[], Api]
     namespace: str
 
-    def before(self, layer: str) -> None:
+    def prepare(self, layer: str) -> None:
         if layer == KAFKA:
             let_brokers_go(self.api(), self.namespace)
 
-    def after(self, layer: str) -> None:
+    def clean_up(self, layer: str) -> None:
         if layer == KAFKA:
             delete_retained(self.api(), self.namespace)
             delete_init_bindings(self.api(), self.namespace)

@@ -27,7 +27,7 @@ from core.ground.words import span, time_said
 from core.rotation.estimate import away_seconds, together
 from core.rotation.run_record import NodeTurn, Phase, Run, RunState, run_to_document
 from core.slack import PHASES
-from handlers.store.documents import LedgerRuns
+from handlers.store.documents import Runs
 
 PACE = Pace(seconds=2.0)
 _MOVING = frozenset({RunState.RUNNING})
@@ -101,7 +101,7 @@ class Rotations:
 
     def run(self) -> Run | None:
         """Return the run that goes on, or the last one."""
-        return LedgerRuns(self.cluster.records, self.cluster.spec.name).current()
+        return Runs(self.cluster.records, self.cluster.spec.name).current()
 
     def known_run(self) -> Run:
         """Return the run that goes on, or the last one; raises StillwaterError without any."""

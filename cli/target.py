@@ -30,8 +30,8 @@ from core.ground.naming import TWIN_ENVIRONMENT
 from core.incidents.record import Incident
 from handlers.adapters.aws import tick_message
 from handlers.store.documents import Pauses
-from handlers.store.ledger import DynamoLedger, incident_in, rounds
-from handlers.store.table import DynamoRecords
+from handlers.store.ledger import Ledger, incident_in, rounds
+from handlers.store.table import Records
 from infra import spec as specs
 from infra.spec import load_yaml
 
@@ -93,10 +93,8 @@ class Cluster:
         return naming.ledger_table(self.spec.prefix)
 
     @property
-    def ledger(self) -> DynamoLedger:
-        return DynamoLedger(
-            self.table, self.spec.name, self.spec.region, client=self.client("dynamodb")
-        )
+    def ledger(self) -> Ledger:
+        return Ledger(self.table, self.spec.name, self.spec.region, client=self.client("dynamodb"))
 
     def incidents(self, *, closed: bool) -> list[Incident]:
         """Return the open incidents, or all the table still holds; the newest last."""
@@ -151,9 +149,9 @@ class Cluster:
         sqs.send_message(QueueUrl=url, MessageBody=message)
 
     @property
-    def records(self) -> DynamoRecords:
+    def records(self) -> Records:
         """Return the single documents of the ledger's table."""
-        return DynamoRecords(self.table, self.spec.region, client=self.client("dynamodb"))
+        return Records(self.table, self.spec.region, client=self.client("dynamodb"))
 
     @property
     def pauses(self) -> Pauses:

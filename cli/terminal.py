@@ -146,10 +146,12 @@ STYLES = {
 }
 
 
-def show_findings(found: Sequence[Finding], console: Console) -> None:
-    """Print each finding with its evidence and remedy on a line of its own, to be copied."""
+def show_findings(found: Sequence[Finding], console: Console, verdict: str = "") -> None:
+    """Print each finding on a line of its own, to be copied, and a verdict where there is one."""
     for each in found:
         console.print(Text(each.line, STYLES[each.weight]), soft_wrap=True)
+    if verdict:
+        console.print(Text(verdict), soft_wrap=True)
 
 
 def counted(found: Sequence[Finding]) -> str:

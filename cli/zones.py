@@ -22,7 +22,7 @@ from core.ground.errors import InvalidInput
 from core.ground.fields import zone_id_in
 from core.ground.words import span, time_said
 from core.zones.incident import LONGEST_SILENCE_SECONDS, PERSON, ZoneIncident, freezes_in_force
-from handlers.store.documents import LedgerFreezes
+from handlers.store.documents import Freezes
 from handlers.store.ledger import SHIFT_MESSAGE
 
 
@@ -122,5 +122,5 @@ def _zone_names(cluster: Cluster, said: str) -> tuple[str, str]:
     raise InvalidInput([f"{said!r} is no zone of {cluster.spec.name}, which stands in {known}."])
 
 
-def _freezes(cluster: Cluster) -> LedgerFreezes:
-    return LedgerFreezes(cluster.records, cluster.spec.name)
+def _freezes(cluster: Cluster) -> Freezes:
+    return Freezes(cluster.records, cluster.spec.name)

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any
 
 from core.availability.lease import Lease
 from core.ground.errors import InvalidInput
@@ -91,13 +91,6 @@ class GateAnswer:
 
     allowed: bool
     reason: str
-
-
-class Decider(Protocol):
-    """Whoever decides: the gate itself."""
-
-    def ask(self, asked: RemovalRequest, deadline: float) -> GateAnswer:
-        """Answer before the deadline, in epoch seconds."""
 
 
 def asked_in(review: object) -> RemovalRequest:
@@ -266,21 +259,21 @@ def rule(
     """Decide about a pod that runs, by the incident of its node and a reading of everything."""
     if seen.blind:
         return refuse(seen.blind, policy)
-    by_us = _by_us(asked, incident, seen, policy, own)
+    by_us = _own_ruling(asked, incident, seen, policy, own)
     if by_us is not None:
         return by_us
     if incident.state not in UNDRAINED or not asked_for(incident, policy):
         return refuse(
             f"Incident {incident.id} ({incident.kind}) sees to it: {incident.reason}", policy
         )
-    ready = _with_replacement(asked, incident, seen)
+    ready = _note_replacement(asked, incident, seen)
     refusal = hindrance(ready, seen, policy)
     if refusal == ASKED_LAST:
-        return replace(refuse(refusal, policy), turn=_at_its_turn(ready, seen), unasked=True)
+        return replace(refuse(refusal, policy), turn=_walk_to_turn(ready, seen), unasked=True)
     if refusal is not None:
         return replace(refuse(refusal, policy), waits=not _restarts(asked, incident, seen))
-    reason = f"Kafka node {incident.node_id} may leave {incident.node_name}: {_by_whom(asked)}."
-    return Ruling(GateAnswer(allowed=True, reason=reason), turn=_at_its_turn(ready, seen))
+    reason = f"Kafka node {incident.node_id} may leave {incident.node_name}: {_asker_words(asked)}."
+    return Ruling(GateAnswer(allowed=True, reason=reason), turn=_walk_to_turn(ready, seen))
 
 
 def asks_last(
@@ -307,7 +300,7 @@ def let_through(turn: Incident, reason: str, now: float) -> Incident:
     return settle(turn, decided, now, actor=ACTOR)
 
 
-def _by_us(
+def _own_ruling(
     asked: RemovalRequest, incident: Incident, seen: Observation, policy: Policy, own: Lease | None
 ) -> Ruling | None:
     """Answer for a node whose own incident drains it; None: it does not, or asks nobody first."""
@@ -350,7 +343,7 @@ def _restarts(asked: RemovalRequest, incident: Incident, seen: Observation) -> b
     return asked.wish is Wish.DELETE_POD and starts_again_in_place(incident, seen)
 
 
-def _with_replacement(asked: RemovalRequest, incident: Incident, seen: Observation) -> Incident:
+def _note_replacement(asked: RemovalRequest, incident: Incident, seen: Observation) -> Incident:
     """Return the incident with the place the pod goes to: a ready node, or its own."""
     if incident.node_name is not None and _restarts(asked, incident, seen):
         own = Replacement(node=incident.node_name, ready_at=seen.now)
@@ -361,7 +354,7 @@ def _with_replacement(asked: RemovalRequest, incident: Incident, seen: Observati
     return replace(incident, replacement=Replacement(node=found.name, ready_at=seen.now))
 
 
-def _at_its_turn(incident: Incident, seen: Observation) -> Incident:
+def _walk_to_turn(incident: Incident, seen: Observation) -> Incident:
     """Walk an incident to its turn, so that its story has every step."""
     for state in (State.REPLACING, State.HOLDING):
         if UNDRAINED.index(state) > UNDRAINED.index(incident.state):
@@ -373,6 +366,6 @@ def _at_its_turn(incident: Incident, seen: Observation) -> Incident:
     return incident
 
 
-def _by_whom(asked: RemovalRequest) -> str:
+def _asker_words(asked: RemovalRequest) -> str:
     done = "evicts" if asked.wish is Wish.EVICT else "deletes"
     return f"{asked.username} {done} {asked.name}"

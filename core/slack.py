@@ -151,7 +151,7 @@ class Thread:
         """Return the thread once it is known that a step was not carried out."""
         return replace(self, doing=None, doing_since=0.0)
 
-    def after(self, step: ThreadStep, channel: str, ts: str) -> Thread:
+    def advance(self, step: ThreadStep, channel: str, ts: str) -> Thread:
         """Return the thread once a step was carried out."""
         done = replace(self.given_up(), channel=channel)
         if step.action == "reply":

@@ -107,11 +107,11 @@ class ClusterView:
         return any(each.refused for each in self.doubts)
 
     @property
-    def without_quorum(self) -> bool:
+    def lacks_quorum(self) -> bool:
         """Say whether the controllers have none; one that nobody may ask is a doubt instead."""
         return self.stale or (self.quorum_leader is None and not self.doubts)
 
-    def without(self, away: Collection[int]) -> ClusterView:
+    def drop_doubts(self, away: Collection[int]) -> ClusterView:
         """Return the same reading, not doubted for the silence of brokers that are known to stop.
 
         What is not known of anybody else stays a doubt, and so does what Kafka refuses to tell.
@@ -124,14 +124,14 @@ class ClusterView:
 
     def held_by(self, broker_id: int) -> tuple[PartitionView, ...]:
         """Return the partitions that a broker has a replica of."""
-        return self._by_broker.get(broker_id, ())
+        return self._held.get(broker_id, ())
 
-    def at_risk_on(self, broker_id: int) -> tuple[PartitionView, ...]:
+    def risky_partitions(self, broker_id: int) -> tuple[PartitionView, ...]:
         """Return those of a broker's partitions that its stop may hurt.
 
         One with every replica in sync, and more of them than it needs, is none, whoever stops.
         """
-        return self._at_risk.get(broker_id, ())
+        return self._risky.get(broker_id, ())
 
     @cached_property
     def offline(self) -> tuple[PartitionView, ...]:
@@ -160,7 +160,7 @@ class ClusterView:
     @cached_property
     def out(self) -> frozenset[int]:
         """Return the brokers that are out, fenced or unregistered, and that a partition misses."""
-        missing = self._by_broker.keys() - (self.brokers - self.fenced)
+        missing = self._held.keys() - (self.brokers - self.fenced)
         return frozenset(
             b
             for b in missing
@@ -170,15 +170,15 @@ class ClusterView:
     @cached_property
     def idle_fenced(self) -> frozenset[int]:
         """Return the brokers that are fenced and hold nothing: nobody misses them."""
-        return self.fenced - self._by_broker.keys()
+        return self.fenced - self._held.keys()
 
     @cached_property
-    def _by_broker(self) -> dict[int, tuple[PartitionView, ...]]:
-        return _by_replica(self.partitions)
+    def _held(self) -> dict[int, tuple[PartitionView, ...]]:
+        return _group_by_replica(self.partitions)
 
     @cached_property
-    def _at_risk(self) -> dict[int, tuple[PartitionView, ...]]:
-        return _by_replica(
+    def _risky(self) -> dict[int, tuple[PartitionView, ...]]:
+        return _group_by_replica(
             p for p in self.partitions if len(p.isr) < len(p.replicas) or not p.keepable
         )
 
@@ -190,7 +190,7 @@ class ClusterView:
         return node_id not in self.brokers | voters and not self.held_by(node_id)
 
 
-def _by_replica(partitions: Iterable[PartitionView]) -> dict[int, tuple[PartitionView, ...]]:
+def _group_by_replica(partitions: Iterable[PartitionView]) -> dict[int, tuple[PartitionView, ...]]:
     found: dict[int, list[PartitionView]] = {}
     for partition in partitions:
         for broker_id in partition.replicas:

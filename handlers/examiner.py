@@ -34,7 +34,7 @@ from core.health.verdict import (
 from core.settings.codec import setting_text
 from core.views import ClusterView
 from handlers.adapters import metrics
-from handlers.adapters.calls import first_of, within
+from handlers.adapters.calls import ask_within, first_of
 from handlers.adapters.kafka import KafkaCluster
 from handlers.adapters.pods import EksPods, Exporters, Fetch, ask
 from handlers.store.documents import Freezes
@@ -91,7 +91,7 @@ class Examiner:
             },
             **{pod: functools.partial(self._metrics, pod) for pod in self.exporting.values()},
         }
-        answers = within(self.seconds, questions)
+        answers = ask_within(self.seconds, questions)
         seen = Seen(
             kafka=answers[KAFKA],
             pods=answers[PODS],

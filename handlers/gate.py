@@ -22,7 +22,7 @@ from core.ground.errors import StillwaterError
 from core.ground.naming import gate_host
 from core.incidents.actions import OWN
 from core.settings.functions import GateSettings as Settings
-from handlers.adapters.aws import SqsQueue
+from handlers.adapters.aws import Queue
 from handlers.adapters.claims import wanted_pods
 from handlers.adapters.eks import EksApi, open_api
 from handlers.adapters.kafka_identity import KafkaAccess
@@ -32,9 +32,9 @@ from handlers.eviction.gate import Gate, Recent, RecentClaims, RecentCloud, Rece
 from handlers.eviction.server import AT_ONCE, Counts, application
 from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
-from handlers.store.documents import LedgerFreezes
+from handlers.store.documents import Freezes
 from handlers.store.ledger import open_ledger
-from handlers.store.table import DynamoRecords, read_settings
+from handlers.store.table import Records, read_settings
 
 logger = Logger(service="stillwater")
 # A renewed certificate is shown by both replicas this soon.
@@ -48,7 +48,7 @@ MOST_CONNECTIONS = 512
 def open_gate(settings: Settings, api: EksApi) -> Gate:
     """Return the gate with everything it asks and writes."""
     recent = Recent(settings.reading_age_seconds)
-    records = DynamoRecords(settings.ledger_table, settings.region)
+    records = Records(settings.ledger_table, settings.region)
     ledger = open_ledger(settings)
     cloud = RecentCloud(recent, settings.region)
     access = KafkaAccess(settings.kafka, api)
@@ -60,13 +60,13 @@ def open_gate(settings: Settings, api: EksApi) -> Gate:
             ),
             kafka=RecentKafka(recent, settings.kafka_bootstrap, access),
             ledger=ledger,
-            freezes=LedgerFreezes(records, settings.cluster),
+            freezes=Freezes(records, settings.cluster),
             claims=RecentClaims(recent, open_claims(settings, api)),
         ),
         reception=Reception(
             ledger=ledger,
             cloud=cloud,
-            ticks=SqsQueue(settings.ticks_queue_url, settings.region),
+            ticks=Queue(settings.ticks_queue_url, settings.region),
             whose=settings.whose,
         ),
         forget_readings=recent.forget,

@@ -22,9 +22,9 @@ from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kafka_identity import KafkaAccess
 from handlers.adapters.pods import EksPods, PodExporters, through
 from handlers.examiner import EXPORTER_SECONDS, Examiner, unable
-from handlers.store.documents import LedgerFreezes
-from handlers.store.ledger import DynamoLedger
-from handlers.store.table import DynamoRecords, read_settings
+from handlers.store.documents import Freezes
+from handlers.store.ledger import Ledger
+from handlers.store.table import Records, read_settings
 
 
 @functools.cache
@@ -51,8 +51,8 @@ def _examiner() -> Examiner:
             for node in nodes
             if settings.exporters
         },
-        ledger=DynamoLedger(table, cluster, region),
-        freezes=LedgerFreezes(DynamoRecords(table, region), cluster),
+        ledger=Ledger(table, cluster, region),
+        freezes=Freezes(Records(table, region), cluster),
         operator=functools.partial(read_conditions, api, namespace, cluster),
         probe_seconds=settings.connect_probe_seconds,
         # A cluster that exists is described without its nodes.

@@ -12,13 +12,13 @@ from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from core.events.parsing import Home
 from core.settings.functions import InterruptionSettings
 from handlers.adapters import metrics
-from handlers.adapters.aws import AwsCloud, Ec2Inventory, SqsQueue
+from handlers.adapters.aws import AwsCloud, Ec2Inventory, Queue
 from handlers.adapters.batch import answer
 from handlers.incidents.desk import IntakeDesk, Notices
 from handlers.incidents.reception import Reception
-from handlers.store.documents import LedgerFreezes
+from handlers.store.documents import Freezes
 from handlers.store.ledger import open_ledger
-from handlers.store.table import DynamoRecords, read_settings
+from handlers.store.table import Records, read_settings
 
 logger = Logger(service="stillwater")
 
@@ -29,16 +29,16 @@ def _desk() -> IntakeDesk:
     reception = Reception(
         ledger=open_ledger(settings),
         cloud=AwsCloud(settings.region),
-        ticks=SqsQueue(settings.ticks_queue_url, settings.region),
+        ticks=Queue(settings.ticks_queue_url, settings.region),
         whose=settings.whose,
     )
-    records = DynamoRecords(settings.ledger_table, settings.region)
+    records = Records(settings.ledger_table, settings.region)
     return IntakeDesk(
         reception=reception,
         notices=Notices(
             reception=reception,
             inventory=Ec2Inventory(settings.region),
-            freezes=LedgerFreezes(records, settings.cluster),
+            freezes=Freezes(records, settings.cluster),
             prefix=settings.prefix,
             records=records,
             eks_cluster=settings.eks_cluster,

@@ -23,7 +23,7 @@ from kafka.errors import KafkaError
 
 from core.ground.errors import StillwaterError
 from core.settings import codec
-from core.settings.parts import ProbeSettings
+from core.settings.prometheus import ProbeSettings
 from handlers import probing
 from handlers.adapters.eks import trusting
 from handlers.probing import Attempts, Clients, brokers_changed, run

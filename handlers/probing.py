@@ -24,7 +24,7 @@ from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError, TopicAlreadyExistsError, UnknownBrokerIdError
 
 from core.ground.errors import StillwaterError
-from core.settings.parts import ATTEMPTS, FAILED, SECONDS
+from core.settings.prometheus import ATTEMPTS, FAILED, SECONDS
 
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 PRODUCE, CONSUME = "produce", "consume"
@@ -200,14 +200,14 @@ class Clients:
             except KafkaError as error:
                 logger.warning("A record was not taken.", broker=broker, error=repr(error))
                 continue
-            sent.add_callback(partial(self._on_acknowledgement, broker, number))
-            sent.add_errback(partial(self._on_refusal, broker))
+            sent.add_callback(partial(self._note_acknowledgement, broker, number))
+            sent.add_errback(partial(self._log_refusal, broker))
 
-    def _on_acknowledgement(self, broker: int, number: int, _metadata: Any) -> None:
+    def _note_acknowledgement(self, broker: int, number: int, _metadata: Any) -> None:
         self._attempts.note_acked(broker, number, time.monotonic())
 
     @staticmethod
-    def _on_refusal(broker: int, error: BaseException) -> None:
+    def _log_refusal(broker: int, error: BaseException) -> None:
         logger.warning("A record was not acknowledged.", broker=broker, error=repr(error))
 
     def _read(self) -> None:

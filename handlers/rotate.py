@@ -13,7 +13,7 @@ from aws_lambda_powertools import Logger
 
 from core.settings.functions import RotateSettings
 from handlers.adapters import metrics
-from handlers.adapters.aws import AwsCloud, SqsQueue
+from handlers.adapters.aws import AwsCloud, Queue
 from handlers.adapters.eks import open_api
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kafka_identity import KafkaAccess
@@ -23,9 +23,9 @@ from handlers.adapters.templates import AwsTemplates
 from handlers.incidents.act import ErrorSnapshots
 from handlers.incidents.observe import Sources
 from handlers.rotation.conductor import Conductor
-from handlers.store.documents import LedgerFreezes, LedgerRuns
-from handlers.store.ledger import DynamoLedger
-from handlers.store.table import DynamoRecords, read_settings
+from handlers.store.documents import Freezes, Runs
+from handlers.store.ledger import Ledger
+from handlers.store.table import Records, read_settings
 
 logger = Logger(service="stillwater")
 
@@ -35,20 +35,20 @@ def _conductor() -> Conductor:
     settings = read_settings(RotateSettings)
     api = open_api(settings, AT_ONCE)
     nodes = open_nodes(settings, api)
-    records = DynamoRecords(settings.ledger_table, settings.region)
+    records = Records(settings.ledger_table, settings.region)
     return Conductor(
-        runs=LedgerRuns(records, settings.cluster),
+        runs=Runs(records, settings.cluster),
         sources=Sources(
             cloud=AwsCloud(settings.region),
             nodes=nodes,
             kafka=KafkaAdmin(settings.kafka_bootstrap, KafkaAccess(settings.kafka, api)),
-            ledger=DynamoLedger(settings.ledger_table, settings.cluster, settings.region),
-            freezes=LedgerFreezes(records, settings.cluster),
+            ledger=Ledger(settings.ledger_table, settings.cluster, settings.region),
+            freezes=Freezes(records, settings.cluster),
             claims=open_claims(settings, api),
         ),
         templates=AwsTemplates(settings.region),
         snapshots=ErrorSnapshots(PodExporters(api, settings.namespace), nodes, records),
-        ticks=SqsQueue(settings.ticks_queue_url, settings.region),
+        ticks=Queue(settings.ticks_queue_url, settings.region),
         policy=settings.policy,
         whose=settings.whose,
     )

@@ -6,7 +6,7 @@ import functools
 import time
 from typing import Any
 
-from core.settings.parts import parse_prometheus_address
+from core.settings.prometheus import parse_prometheus_address
 from core.settings.volumes import SamplesSettings
 from core.volumes.series import Whose
 from handlers.adapters import metrics

@@ -8,12 +8,12 @@ from typing import Any
 
 from core.settings.functions import SlackSettings
 from handlers.adapters import metrics
-from handlers.adapters.aws import Secret, SqsQueue
+from handlers.adapters.aws import Queue, Secret
 from handlers.adapters.batch import answer
 from handlers.adapters.slack import Channel, SlackChannel
-from handlers.store.documents import DynamoThreads, LedgerFreezes, LedgerRuns
-from handlers.store.ledger import DynamoLedger
-from handlers.store.table import DynamoRecords, VersionedTable, read_settings
+from handlers.store.documents import Freezes, Runs, Threads
+from handlers.store.ledger import Ledger
+from handlers.store.table import Records, VersionedTable, read_settings
 from handlers.stories import RenewedChannel, Teller
 
 
@@ -24,14 +24,14 @@ def _teller() -> Teller:
     def connect(token: str) -> Channel:
         return SlackChannel(token, settings.channel, settings.api_url)
 
-    records = DynamoRecords(settings.ledger_table, settings.region)
+    records = Records(settings.ledger_table, settings.region)
     return Teller(
-        freezes=LedgerFreezes(records, settings.cluster),
-        ledger=DynamoLedger(settings.ledger_table, settings.cluster, settings.region),
-        runs=LedgerRuns(records, settings.cluster),
-        threads=DynamoThreads(VersionedTable(settings.ledger_table, settings.region)),
+        freezes=Freezes(records, settings.cluster),
+        ledger=Ledger(settings.ledger_table, settings.cluster, settings.region),
+        runs=Runs(records, settings.cluster),
+        threads=Threads(VersionedTable(settings.ledger_table, settings.region)),
         channel=RenewedChannel(Secret(settings.secret_name, settings.region), connect),
-        stories=SqsQueue(settings.stories_queue_url, settings.region),
+        stories=Queue(settings.stories_queue_url, settings.region),
         cluster=settings.prefix,
         hold_limit_seconds=settings.hold_limit_seconds,
     )

@@ -33,7 +33,7 @@ from handlers.adapters.slack import (
     RefusedBySlack,
     Unreachable,
 )
-from handlers.store.documents import Freezes, LedgerRuns, Threads
+from handlers.store.documents import Freezes, Runs, Threads
 from handlers.store.ledger import Ledger, story_message
 
 logger = Logger(service="stillwater")
@@ -63,7 +63,7 @@ class Teller:
     """Tells incidents and rotation runs to one channel."""
 
     ledger: Ledger
-    runs: LedgerRuns
+    runs: Runs
     threads: Threads
     channel: Channel
     stories: Queue
@@ -107,7 +107,7 @@ class Teller:
                 id_, run.started_at, lambda thread: run_step(run, thread, self.cluster)
             )
         if id_.startswith(slack.PREFIX):
-            return self._of_zone(id_)
+            return self._zone_story(id_)
         incident = self.ledger.get(id_)
         if incident is None:
             return None
@@ -119,7 +119,7 @@ class Teller:
             run_behind(incident.announcements),
         )
 
-    def _of_zone(self, id_: str) -> ThreadStory | None:
+    def _zone_story(self, id_: str) -> ThreadStory | None:
         about = (i for i in self.freezes.incidents() if slack.story_id(i) == id_)
         found = next(about, None)
         if found is None:
@@ -132,7 +132,7 @@ class Teller:
 
     def _tell(self, story: ThreadStory, now: Callable[[], float]) -> bool:
         """Take step after step; False when there is more to tell than one message may."""
-        thread = self._in_its_place(story, self.threads.get(story.id), now)
+        thread = self._place_in_run(story, self.threads.get(story.id), now)
         for _ in range(MOST_STEPS):
             step = story.next_step(thread)
             if step is None:
@@ -140,7 +140,7 @@ class Teller:
             thread = self._take_step(story, thread, step, now())
         return False
 
-    def _in_its_place(self, story: ThreadStory, thread: Thread, now: Callable[[], float]) -> Thread:
+    def _place_in_run(self, story: ThreadStory, thread: Thread, now: Callable[[], float]) -> Thread:
         """Put a thread that has not begun into the one of its run, whose head comes first."""
         if story.within is None or thread.ts is not None:
             return thread
@@ -166,7 +166,7 @@ class Teller:
             self.threads.put(claimed.given_up())
             raise
         logger.info("Told Slack.", incident_id=thread.incident_id, step=step.action)
-        return self.threads.put(claimed.after(step, posted.channel, posted.ts))
+        return self.threads.put(claimed.advance(step, posted.channel, posted.ts))
 
     def _carry_out(
         self, story: ThreadStory, thread: Thread, step: ThreadStep, *, begun_before: bool
@@ -193,15 +193,15 @@ class RenewedChannel:
         self._channel = connect(secret.value())
 
     def post(self, key: str, message: Any, thread: Posted | None) -> Posted:
-        return self._with_new_token(lambda channel: channel.post(key, message, thread))
+        return self._call_renewing(lambda channel: channel.post(key, message, thread))
 
     def edit(self, where: Posted, key: str, message: Any) -> None:
-        self._with_new_token(lambda channel: channel.edit(where, key, message))
+        self._call_renewing(lambda channel: channel.edit(where, key, message))
 
     def find(self, key: str, since: float, thread: Posted | None) -> Posted | None:
-        return self._with_new_token(lambda channel: channel.find(key, since, thread))
+        return self._call_renewing(lambda channel: channel.find(key, since, thread))
 
-    def _with_new_token(self, call: Callable[[Channel], T]) -> T:
+    def _call_renewing(self, call: Callable[[Channel], T]) -> T:
         try:
             return call(self._channel)
         except RefusedBySlack as error:

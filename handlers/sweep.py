@@ -8,34 +8,34 @@ from typing import Any
 
 from core.settings.functions import SweepSettings, late_seconds
 from handlers.adapters import metrics
-from handlers.adapters.aws import AwsCloud, Ec2Inventory, SqsQueue
+from handlers.adapters.aws import AwsCloud, Ec2Inventory, Queue
 from handlers.adapters.eks import open_api
 from handlers.adapters.kubernetes import open_claims, open_nodes
 from handlers.incidents.broom import Broom, open_archivist
 from handlers.incidents.reception import Reception
-from handlers.store.documents import LedgerFreezes
+from handlers.store.documents import Freezes
 from handlers.store.ledger import open_ledger
-from handlers.store.table import DynamoRecords, read_settings
+from handlers.store.table import Records, read_settings
 
 
 @functools.cache
 def _broom() -> Broom:
     settings = read_settings(SweepSettings)
-    records = DynamoRecords(settings.ledger_table, settings.region)
+    records = Records(settings.ledger_table, settings.region)
     ledger = open_ledger(settings)
     api = open_api(settings)
     return Broom(
         reception=Reception(
             ledger=ledger,
             cloud=AwsCloud(settings.region),
-            ticks=SqsQueue(settings.ticks_queue_url, settings.region),
+            ticks=Queue(settings.ticks_queue_url, settings.region),
             whose=settings.whose,
         ),
         inventory=Ec2Inventory(settings.region),
         nodes=open_nodes(settings, api),
         claims=open_claims(settings, api),
         records=records,
-        freezes=LedgerFreezes(records, settings.cluster),
+        freezes=Freezes(records, settings.cluster),
         cluster=settings.cluster,
         late_seconds=late_seconds(settings.tick_interval_seconds),
         archivist=open_archivist(settings, ledger),

@@ -11,24 +11,24 @@ from core.incidents.actions import ACTING
 from core.incidents.observation import Ownership
 from core.settings.functions import TickSettings, late_seconds
 from handlers.adapters import metrics
-from handlers.adapters.aws import AwsCloud, Ec2Inventory, SqsQueue
+from handlers.adapters.aws import AwsCloud, Ec2Inventory, Queue
 from handlers.adapters.batch import answer
 from handlers.adapters.eks import open_api
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kafka_identity import KafkaAccess
 from handlers.adapters.kubernetes import NO_ENDS, EksClaimEnds, EksDrain, open_claims, open_nodes
-from handlers.adapters.pages import SnsTopic
+from handlers.adapters.pages import Topic
 from handlers.adapters.pods import AT_ONCE, PodExporters
-from handlers.adapters.templates import Ec2RootVolumes
+from handlers.adapters.templates import RootVolumes
 from handlers.incidents.act import Effects, ErrorSnapshots
 from handlers.incidents.loop import Loop
 from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import Leadership, Shifts
 from handlers.rotation.turns import ClientsBudget, Rotations, Throttles
-from handlers.store.documents import LedgerFreezes, LedgerRuns
+from handlers.store.documents import Freezes, Runs
 from handlers.store.ledger import open_ledger, open_stories
-from handlers.store.table import DynamoRecords, read_settings
+from handlers.store.table import Records, read_settings
 
 
 @functools.cache
@@ -44,15 +44,15 @@ def _loop() -> Loop:
     named = _ownership(settings)
     needed = MOVING_LEADERS if acts else frozenset()
     kafka = KafkaAdmin(settings.kafka_bootstrap, access, needed=needed)
-    records = DynamoRecords(settings.ledger_table, settings.region)
-    freezes = LedgerFreezes(records, settings.cluster)
+    records = Records(settings.ledger_table, settings.region)
+    freezes = Freezes(records, settings.cluster)
     leadership = Leadership(kafka, records, settings.cluster)
-    ticks = SqsQueue(settings.ticks_queue_url, settings.region)
+    ticks = Queue(settings.ticks_queue_url, settings.region)
     topic = settings.alerts_topic_arn
     snapshots = ErrorSnapshots(PodExporters(api, settings.namespace), nodes, records)
     cordons = EksDrain(api, settings.namespace, settings.cluster)
     drain = cordons if settings.drains else None
-    roots = Ec2RootVolumes(settings.region) if acts else None
+    roots = RootVolumes(settings.region) if acts else None
     sources = Sources(
         cloud=cloud,
         nodes=nodes,
@@ -96,18 +96,18 @@ def _loop() -> Loop:
             ticks=ticks,
             whose=settings.whose if named is None else named,
             cluster=settings.cluster,
-            told=stories.of_zone,
+            told=stories.tell_zone,
             acts=acts,
         ),
         rotations=Rotations(
-            runs=LedgerRuns(records, settings.cluster),
+            runs=Runs(records, settings.cluster),
             sources=sources,
             reception=Reception(ledger=ledger, cloud=cloud, ticks=ticks, whose=settings.whose),
             snapshots=snapshots,
             ticks=ticks,
             policy=settings.policy,
             late_seconds=late,
-            told=stories.of_run,
+            told=stories.tell_run,
             throttles=Throttles(kafka, records, settings.cluster),
             leadership=leadership,
             budget=None
@@ -116,13 +116,13 @@ def _loop() -> Loop:
                 settings.probe_budget, settings.namespace, settings.cluster, api
             ),
         ),
-        topic=None if topic is None else SnsTopic(topic, settings.region),
+        topic=None if topic is None else Topic(topic, settings.region),
     )
 
 
-def _handler_of(settings: TickSettings) -> SqsQueue | None:
+def _handler_of(settings: TickSettings) -> Queue | None:
     url = settings.nth_queue_url
-    return None if url is None else SqsQueue(url, settings.region)
+    return None if url is None else Queue(url, settings.region)
 
 
 def _ownership(settings: TickSettings) -> Ownership | None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.cost import pricing
-from core.settings.parts import parse_prometheus_address
+from core.settings.prometheus import parse_prometheus_address
 from core.settings.volumes import VolumesSettings
 from handlers.adapters import metrics
 from handlers.adapters.claims import EksClaims
@@ -16,9 +16,9 @@ from handlers.adapters.eks import EksApi, open_api
 from handlers.adapters.kafka_identity import KafkaAccess
 from handlers.adapters.prometheus import Prometheus, route
 from handlers.adapters.volumes import CloudWatchLoads, Ec2Ebs, KafkaFills, PrometheusVolumes
-from handlers.store.documents import LedgerRuns
-from handlers.store.ledger import DynamoLedger
-from handlers.store.table import DynamoRecords, read_settings
+from handlers.store.documents import Runs
+from handlers.store.ledger import Ledger
+from handlers.store.table import Records, read_settings
 from handlers.volume.steward import Departing, Lookout, Sources, Steward
 
 
@@ -26,7 +26,7 @@ from handlers.volume.steward import Departing, Lookout, Sources, Steward
 def _steward() -> Steward:
     settings = read_settings(VolumesSettings)
     api = open_api(settings)
-    records = DynamoRecords(settings.ledger_table, settings.region)
+    records = Records(settings.ledger_table, settings.region)
     access = KafkaAccess(settings.kafka, api)
     return Steward(
         lookout=Lookout(
@@ -38,8 +38,8 @@ def _steward() -> Steward:
                 series=_series(settings, api),
             ),
             departing=Departing(
-                ledger=DynamoLedger(settings.ledger_table, settings.cluster, settings.region),
-                runs=LedgerRuns(records, settings.cluster),
+                ledger=Ledger(settings.ledger_table, settings.cluster, settings.region),
+                runs=Runs(records, settings.cluster),
                 records=records,
             ),
             records=records,

@@ -16,7 +16,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any
 
 from aws_lambda_powertools import Logger
 
@@ -31,24 +31,15 @@ from core.incidents.joining import (
 from core.incidents.record import Incident
 from core.settings.functions import WebhookSettings
 from handlers.adapters import metrics
-from handlers.adapters.aws import Queue, Secret, SqsQueue, tick_message
-from handlers.store.ledger import DynamoLedger, Ledger, rounds
-from handlers.store.table import over_the_newest, read_settings
+from handlers.adapters.aws import Queue, Secret, tick_message
+from handlers.store.ledger import Ledger, rounds
+from handlers.store.table import read_settings, retry_on_newer
 
 logger = Logger(service="stillwater")
 # Function URLs write header names in lower case.
 TOKEN_HEADER = "x-stillwater-token"  # noqa: S105 - the header, not the token
 # NTH's event lists a node's labels and pods: a few KiB, far below this on any node.
 LARGEST_BODY_BYTES = 64 * 1024
-
-
-class Token(Protocol):
-    """The secret that NTH knows too."""
-
-    def value(self) -> str: ...
-
-    def renew(self) -> str:
-        """Return the secret read again: it may have been replaced."""
 
 
 class CallerRefused(Exception):
@@ -65,13 +56,13 @@ class Door:
 
     ledger: Ledger
     ticks: Queue
-    token: Token
+    token: Secret
 
     def answer(self, request: Mapping[str, Any], now: float) -> dict[str, Any]:
         """Answer one HTTP request of a function URL (payload format 2.0)."""
         try:
             report = self._drain_report(request)
-            incident = over_the_newest(lambda: self._record(report, now))
+            incident = retry_on_newer(lambda: self._record(report, now))
         except CallerRefused as refusal:
             metrics.count(WEBHOOKS_REFUSED)
             logger.warning(str(refusal), status=refusal.status.value)
@@ -155,8 +146,8 @@ def _response(status: HTTPStatus) -> dict[str, Any]:
 def _door() -> Door:
     settings = read_settings(WebhookSettings)
     return Door(
-        ledger=DynamoLedger(settings.ledger_table, settings.cluster, settings.region),
-        ticks=SqsQueue(settings.ticks_queue_url, settings.region),
+        ledger=Ledger(settings.ledger_table, settings.cluster, settings.region),
+        ticks=Queue(settings.ticks_queue_url, settings.region),
         token=Secret(settings.secret_arn, settings.region),
     )
 

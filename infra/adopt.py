@@ -71,39 +71,39 @@ class IncidentFunctions:
         events_queue_arn: pulumi.Input[str],
         *,
         makes_gate: bool = True,
-        on_aws: pulumi.ResourceOptions,
-        on_both: pulumi.ResourceOptions,
+        aws_opts: pulumi.ResourceOptions,
+        both_opts: pulumi.ResourceOptions,
     ) -> None:
         scope, cluster = shared.scope, shared.scope.cluster
-        self.ledger = LedgerTable(f"{below}ledger", cluster, opts=on_aws)
-        self.archive = ArchiveBucket(f"{below}archive", scope, opts=on_aws)
+        self.ledger = LedgerTable(f"{below}ledger", cluster, opts=aws_opts)
+        self.archive = ArchiveBucket(f"{below}archive", scope, opts=aws_opts)
         table = self.ledger.table_name
         late = {**shared.late, "ledger_table": table, "archive_bucket": self.archive.bucket}
         if cluster.slack is not None:
-            stories = Stories(f"{below}stories", scope, shared.package, table, opts=on_aws)
+            stories = Stories(f"{below}stories", scope, shared.package, table, opts=aws_opts)
             late["stories_queue_url"] = stories.queue.url
         if cluster.alerts.enabled:
-            self.alerts_topic = AlertTopic(f"{below}alerts", scope, opts=on_aws).topic_arn
+            self.alerts_topic = AlertTopic(f"{below}alerts", scope, opts=aws_opts).topic_arn
             late["alerts_topic_arn"] = self.alerts_topic
         shared = replace(shared, late=late)
-        self.handlers = LoopFunctions(f"{below}handlers", shared, events_queue_arn, opts=on_aws)
+        self.handlers = LoopFunctions(f"{below}handlers", shared, events_queue_arn, opts=aws_opts)
         self.functions = {
             **self.handlers.functions,
             **{
-                each.name: Alone(each, shared, below=below, opts=on_both).function
+                each.name: Alone(each, shared, below=below, opts=both_opts).function
                 for each in alone(cluster)
             },
         }
         self.access = {
             each.name: FunctionAccess(
-                each, cluster, self.functions[each.name].role, below=below, opts=on_both
+                each, cluster, self.functions[each.name].role, below=below, opts=both_opts
             )
             for each in (*carrying(cluster), *alone(cluster))
             if each.name in NAMES
         }
         if cluster.eviction_gate is not None and makes_gate:
             late["ticks_queue_url"] = self.handlers.ticks_queue.url
-            EvictionGate(f"{below}gate", scope, late, opts=on_both)
+            EvictionGate(f"{below}gate", scope, late, opts=both_opts)
 
 
 TYPE = "stillwater:infra:Operations"
@@ -170,8 +170,8 @@ class Operations(pulumi.ComponentResource):
             ),
             announced.events_queue.arn,
             makes_gate=args.makes_gate,
-            on_aws=child,
-            on_both=child,
+            aws_opts=child,
+            both_opts=child,
         )
         drains = [_handler(name, args, announced, child)] if cluster.installs_handler else []
         if cluster.acts:

@@ -19,8 +19,6 @@ ANY_RESOURCE: tuple[str, ...] = ("*",)
 # No page of AWS's says that these name an account when they assume a role. They take roles of
 # their caller's account alone.
 NAMES_NO_ACCOUNT = {"ec2.amazonaws.com", "lambda.amazonaws.com"}
-# Nor that this one names its application: it names the account.
-NAMES_NO_SOURCE = {*NAMES_NO_ACCOUNT, "emr-serverless.amazonaws.com"}
 POD_ACTIONS = ("sts:AssumeRole", "sts:TagSession")
 # Where the pods run that have a role.
 POD_NAMESPACE = "kube-system"

@@ -199,17 +199,17 @@ class SpecFile:
         keys = (OWN_KEYS[word][0] if word in OWN_KEYS else word for word in words)
         compound = [key for key in keys if "_" in key or "." in key]
         for word in compound:
-            found = self._of_key(word, pool)
+            found = self._key_path(word, pool)
             if found is not None:
                 return self._item(found, words) or self.places[found]
         return (
-            self._of_value(words)
+            self._value_place(words)
             or (self.places[pool] if pool is not None else None)
             or self._place_spelled(sentence)
             or self._first(words)
         )
 
-    def _of_value(self, words: Sequence[str]) -> FilePlace | None:
+    def _value_place(self, words: Sequence[str]) -> FilePlace | None:
         for word in words:
             for path, value in self.values.items():
                 if value == word and len(word) > 3 and any(c in word for c in "-./0123456789"):
@@ -217,7 +217,7 @@ class SpecFile:
         return None
 
     def _first(self, words: Sequence[str]) -> FilePlace | None:
-        found = (self._of_key(word, None) for word in words)
+        found = (self._key_path(word, None) for word in words)
         return next((self.places[each] for each in found if each is not None), None)
 
     def _place_spelled(self, sentence: str) -> FilePlace | None:
@@ -238,7 +238,7 @@ class SpecFile:
                 return path[:2]
         return None
 
-    def _of_key(self, word: str, pool: Path_ | None) -> Path_ | None:
+    def _key_path(self, word: str, pool: Path_ | None) -> Path_ | None:
         wanted = tuple(word.split("."))
         found = [path for path in self.places if _keys(path)[-len(wanted) :] == wanted]
         of_pool = [path for path in found if pool is not None and path[: len(pool)] == pool]

@@ -78,7 +78,7 @@ def problems(kubernetes_version: str, chosen: Mapping[str, str]) -> list[str]:
         for addon, asked in sorted(chosen.items())
         if addon in ADDONS and VERSION.fullmatch(asked) is None
     ]
-    found += _of_another_kubernetes(kubernetes_version, chosen)
+    found += _proxy_problems(kubernetes_version, chosen)
     if kubernetes_version != ADDONS_KUBERNETES and FOLLOWS_KUBERNETES not in chosen:
         found.append(_unknown(kubernetes_version))
     return found
@@ -87,7 +87,7 @@ def problems(kubernetes_version: str, chosen: Mapping[str, str]) -> list[str]:
 def doubts(kubernetes_version: str, chosen: Mapping[str, str]) -> list[str]:
     """Return a sentence for a Kubernetes that came after this release, and for add-ons not ours."""
     return [
-        *_of_a_newer_kubernetes(kubernetes_version),
+        *_kubernetes_doubts(kubernetes_version),
         *_untried_versions(kubernetes_version, chosen),
     ]
 
@@ -106,7 +106,7 @@ def _untried_versions(kubernetes_version: str, chosen: Mapping[str, str]) -> lis
     ]
 
 
-def _of_a_newer_kubernetes(kubernetes_version: str) -> list[str]:
+def _kubernetes_doubts(kubernetes_version: str) -> list[str]:
     asked, known = (
         tuple(int(part) for part in written.split("."))
         for written in (kubernetes_version, ADDONS_KUBERNETES)
@@ -121,7 +121,7 @@ def _of_a_newer_kubernetes(kubernetes_version: str) -> list[str]:
     return [doubt]
 
 
-def _of_another_kubernetes(kubernetes_version: str, chosen: Mapping[str, str]) -> list[str]:
+def _proxy_problems(kubernetes_version: str, chosen: Mapping[str, str]) -> list[str]:
     """Return what is wrong with the version of the add-on that follows the control plane's.
 
     Source: EKS user guide, "Manage kube-proxy in Amazon EKS clusters": no newer than the control

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -169,13 +170,7 @@ def _text(node: ast.expr) -> str:
     if isinstance(node, ast.BinOp):
         return f"{_text(node.left)}{_text(node.right)}"
     if isinstance(node, ast.FormattedValue) and isinstance(node.value, ast.Name):
-        known = next(
-            (
-                vars(module)[node.value.id]
-                for module in table.MODULES
-                if node.value.id in vars(module)
-            ),
-            None,
-        )
+        modules = (vars(sys.modules[rule.judge.__module__]) for rule in RULES)
+        known = next((known[node.value.id] for known in modules if node.value.id in known), None)
         return str(known) if node.value.id.isupper() and known is not None else "…"
     return "…"

@@ -158,8 +158,8 @@ def _limits(field: Schema, schema: Schema) -> Iterator[str]:
             yield ", ".join(f"`{value}`" for value in resolved["enum"])
         if "pattern" in resolved:
             yield f"`{resolved['pattern']}`"
-        yield from _between(resolved.get("minimum"), resolved.get("maximum"), "")
-        yield from _between(resolved.get("minItems"), resolved.get("maxItems"), " of them")
+        yield from _limit_words(resolved.get("minimum"), resolved.get("maximum"), "")
+        yield from _limit_words(resolved.get("minItems"), resolved.get("maxItems"), " of them")
         if resolved.get("type") == "object" and "properties" not in resolved:
             pattern, values = _values(resolved)
             yield from [f"keys `{pattern}`"] if pattern else []
@@ -168,7 +168,7 @@ def _limits(field: Schema, schema: Schema) -> Iterator[str]:
             yield from (f"each {limit}" for limit in _limits(resolved["items"], schema))
 
 
-def _between(low: int | None, high: int | None, unit: str) -> Iterator[str]:
+def _limit_words(low: int | None, high: int | None, unit: str) -> Iterator[str]:
     if low is not None and high is not None:
         yield f"{low:,} to {high:,}{unit}"
     elif low is not None:

@@ -90,14 +90,14 @@ class Layer:
         )
 
     @property
-    def on_aws(self) -> pulumi.ResourceOptions:
-        return self._on(self.aws)
+    def aws_opts(self) -> pulumi.ResourceOptions:
+        return self._options(self.aws)
 
     @property
-    def on_both(self) -> pulumi.ResourceOptions:
-        return self._on(self.aws, self.kubernetes)
+    def both_opts(self) -> pulumi.ResourceOptions:
+        return self._options(self.aws, self.kubernetes)
 
-    def _on(self, *providers: pulumi.ProviderResource) -> pulumi.ResourceOptions:
+    def _options(self, *providers: pulumi.ProviderResource) -> pulumi.ResourceOptions:
         return pulumi.ResourceOptions.merge(
             tags.options(ephemeral=self.spec.ephemeral),
             pulumi.ResourceOptions(providers=list(providers)),

@@ -17,8 +17,8 @@ from core.rotation.run_record import NodeTurn, Note, Options, Phase, open_run
 from core.volumes.sizing import GIB
 from core.volumes.views import FillSample, History
 from handlers.store import volume_records
-from handlers.store.documents import LedgerFreezes, LedgerRuns
-from handlers.store.table import DynamoRecords
+from handlers.store.documents import Freezes, Runs
+from handlers.store.table import Records
 from handlers.store.volume_records import PLAN, Memory
 
 WALK = (
@@ -130,9 +130,9 @@ def write(desk: Cluster, now: float) -> None:
     ledger.put(replace(waiting, reason=reason))
     held = incident("i-0c99d8e7f6a5b4c3d", 30, "us-east-1c", 3, now - 700)
     ledger.put(replace(held, held_until=now + 5000))
-    records = DynamoRecords(desk.table, desk.spec.region, client=desk.client("dynamodb"))
+    records = Records(desk.table, desk.spec.region, client=desk.client("dynamodb"))
     name = desk.spec.name
-    LedgerFreezes(records, name).freeze(
+    Freezes(records, name).freeze(
         "use1-az3", "us-east-1c", now - 800, now + 9000, "ada", "packet loss seen by two teams"
     )
     turns = (
@@ -158,13 +158,13 @@ def write(desk: Cluster, now: float) -> None:
     )
     run = open_run(turns, Options(), "ada", now - 1530)
     said = "Broker 50 catches up; broker 60 waits."
-    LedgerRuns(records, name).put(
+    Runs(records, name).put(
         replace(run, reason=said, notes=(*run.notes, Note(now - 500, "rotate", said)))
     )
     _write_volumes(records, now)
 
 
-def _write_volumes(records: DynamoRecords, now: float) -> None:
+def _write_volumes(records: Records, now: float) -> None:
     claims = {
         f"data-0-orders-broker-{zone}-{node}": (f"vol-0{node}", full)
         for zone, node, full in (("a", 10, 0.58), ("b", 20, 0.61), ("c", 30, 0.86))

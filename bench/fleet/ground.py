@@ -63,7 +63,7 @@ class FleetTwin:
     def is_whole(self) -> bool:
         """Say whether all brokers and controllers are in sync and their groups at rest."""
         view = self.cluster.kafka()
-        if view is None or not in_sync(view, self.brokers):
+        if view is None or not all_in_sync(view, self.brokers):
             return False
         if self.watched and self.cluster.ledger.open_incidents():
             return False
@@ -201,7 +201,7 @@ class FleetTwin:
             queues.purge_queue(QueueUrl=url)
 
 
-def in_sync(view: ClusterView, brokers: frozenset[int] = BROKERS) -> bool:
+def all_in_sync(view: ClusterView, brokers: frozenset[int] = BROKERS) -> bool:
     """Say whether every broker is there, every voter caught up, and every replica in sync."""
     return (
         not view.stale

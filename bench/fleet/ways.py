@@ -42,7 +42,7 @@ def ours(ground: FleetTwin) -> Told:
     return Told([rotate(ground, sorted(BROKERS)).reason])
 
 
-def in_place(ground: FleetTwin) -> Told:
+def root_volumes(ground: FleetTwin) -> Told:
     """Let a rotation run replace the root volumes of all brokers' machines, one after the other."""
     run = rotate(ground, sorted(BROKERS), in_place=True)
     moved = [f"broker {turn.node_id}: {turn.by_replacement}" for turn in run.turns]

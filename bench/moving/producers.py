@@ -27,7 +27,7 @@ class Acks:
     seen: list[tuple[float, float]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
-    def between(self, since: float, until: float) -> list[float]:
+    def latencies_between(self, since: float, until: float) -> list[float]:
         return [ms for at, ms in self.seen if since <= at < until]
 
 

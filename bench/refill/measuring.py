@@ -188,7 +188,7 @@ def never(nodes: BenchNodes, disk_bytes_per_s: float, watched_seconds: float) ->
     return {
         "behind_bytes": first,
         "grows_bytes_per_s": grown / (time.monotonic() - began),
-        "in_sync": float(nodes.in_sync(TOPIC, STAYING)),
+        "in_sync": float(nodes.all_in_sync(TOPIC, STAYING)),
     }
 
 
@@ -217,7 +217,7 @@ def slow_disk(nodes: BenchNodes, bytes_per_s: float | None) -> dict[str, str]:
 
 def _until_in_sync(nodes: BenchNodes) -> None:
     until(
-        lambda: nodes.in_sync(TOPIC, STAYING),
+        lambda: nodes.all_in_sync(TOPIC, STAYING),
         f"{TOPIC} is in sync again",
         within_seconds=LIMIT_SECONDS,
         look_seconds=0.5,
@@ -247,7 +247,7 @@ def _follow(nodes: BenchNodes, fetching_at: float) -> list[tuple[float, float]]:
     samples: list[tuple[float, float]] = []
     while time.time() < fetching_at + LIMIT_SECONDS:
         nodes.check_alive()
-        over = nodes.in_sync(TOPIC, STAYING)
+        over = nodes.all_in_sync(TOPIC, STAYING)
         fetched = nodes.replication_bytes_in(AWAY)
         if fetched is not None:
             samples.append((time.time() - fetching_at, fetched))

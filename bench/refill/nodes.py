@@ -133,7 +133,7 @@ class BenchNodes:
         found = BYTES_IN.search(answer.data.decode())
         return float(found.group(1)) if found else 0.0
 
-    def in_sync(self, topic: str, among: Sequence[int]) -> bool:
+    def all_in_sync(self, topic: str, among: Sequence[int]) -> bool:
         """Say whether every replica is in sync, as the brokers asked know it; not known is no."""
         addresses = [f"{self.host(node)}:{CLIENT_PORT}" for node in among]
         try:

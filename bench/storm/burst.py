@@ -61,7 +61,7 @@ class Shares:
     untouched: Sequence[Member]  # what is said of them looks like a termination, and is none
 
     @classmethod
-    def of(cls, members: Sequence[Member]) -> Shares:
+    def split(cls, members: Sequence[Member]) -> Shares:
         """Share out instances: a fifth terminated, a fifth spot, 35 in 100 retired, ..."""
         bounds = [round(share * len(members)) for share in (0, 0.2, 0.4, 0.75, 0.87, 0.97, 1)]
         names = ("terminated", "spot", "retired", "stopped", "advised", "untouched")

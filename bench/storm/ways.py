@@ -89,7 +89,7 @@ def through_nth(
     ):
         seconds = _drain_time(ground, handler, len(messages), poison, say)
     drained, drains = _drained_instances(ground), handler.drains()
-    waiting = _in_hooks(ground, shares.terminated)
+    waiting = _hooked_ids(ground, shares.terminated)
     # What it was still working on is seen again by then, and is not lost.
     say.now("looking for what is left in the queue")
     time.sleep(NTH_VISIBILITY_SECONDS)
@@ -150,7 +150,7 @@ def _drained_instances(ground: StormTwin) -> set[str]:
     }
 
 
-def _in_hooks(ground: StormTwin, members: Sequence[Member]) -> set[str]:
+def _hooked_ids(ground: StormTwin, members: Sequence[Member]) -> set[str]:
     """Return the instances whose hook was never completed."""
     pages = ground.aws("autoscaling").get_paginator("describe_auto_scaling_instances").paginate()
     states = {

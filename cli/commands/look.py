@@ -68,7 +68,7 @@ def doctor(
     if as_json:
         typer.echo(examine.as_json(diagnosis))
     else:
-        examine.show(diagnosis, console)
+        terminal.show_findings(diagnosis.findings, console, examine.verdict(diagnosis))
     raise typer.Exit(diagnosis.exit_code)
 
 
@@ -173,7 +173,7 @@ def survey(
     if as_json:
         typer.echo(command.as_json(done))
     else:
-        command.show(done, console)
+        terminal.show_findings(done.findings, console, command.verdict(done))
     raise typer.Exit(done.exit_code)
 
 

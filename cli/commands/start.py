@@ -125,7 +125,7 @@ def preflight(
     if as_json:
         typer.echo(command.as_json(done))
     else:
-        command.show(done, console)
+        terminal.show_findings(done.findings, console, command.verdict(done))
     raise typer.Exit(done.exit_code)
 
 
@@ -177,7 +177,7 @@ def up(
     if skip_preflight:
         complaints.print("The account was not asked first: --skip-preflight.", style="yellow")
     else:
-        command.before_up(targets.find_described(environment), people)
+        command.stop_refused_up(targets.find_described(environment), people)
     provision.up(environment, people, wanted)
 
 

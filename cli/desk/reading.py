@@ -25,7 +25,7 @@ from core.incidents.record import Incident
 from core.rotation.run_record import Run
 from core.zones.incident import ZoneIncident
 from handlers.store import volume_records
-from handlers.store.documents import LedgerFreezes, LedgerRuns
+from handlers.store.documents import Freezes, Runs
 from handlers.store.volume_records import PLAN, Memory
 
 # Closed incidents stand in the index until the sweep files them, which takes a minute.
@@ -98,7 +98,7 @@ class DeskReading:
     def answer(self, source: DeskSource) -> LastAnswer:
         return self.answers.get(source, LastAnswer())
 
-    def after(self, source: DeskSource, answer: LastAnswer) -> DeskReading:
+    def update(self, source: DeskSource, answer: LastAnswer) -> DeskReading:
         """Return the reading with a new answer; one that failed keeps the value before it."""
         before = self.answer(source)
         kept = replace(before, failed=answer.failed) if answer.failed else answer
@@ -112,8 +112,8 @@ class Stores:
         self._cluster = cluster
         self._ledger = cluster.ledger
         self._records = cluster.records
-        self._freezes = LedgerFreezes(self._records, cluster.spec.name)
-        self._runs = LedgerRuns(self._records, cluster.spec.name)
+        self._freezes = Freezes(self._records, cluster.spec.name)
+        self._runs = Runs(self._records, cluster.spec.name)
 
     def ask(self, source: DeskSource) -> LastAnswer:
         """Ask one source; what it refuses is a sentence."""

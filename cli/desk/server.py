@@ -121,7 +121,7 @@ class DeskWatch:
     async def _read(self, source: DeskSource) -> None:
         answer = await asyncio.to_thread(self.ask, source)
         async with self._news:
-            self.reading = self.reading.after(source, answer)
+            self.reading = self.reading.update(source, answer)
             self._news.notify_all()
 
 

@@ -417,7 +417,7 @@ def _wait_of(incident: Incident, seen: LedgerSeen, now: float) -> DeskWait:
 def _waits_of_run(run: Run) -> list[DeskWait]:
     if run.over:
         return []
-    away = tuple(f"{turn.role} {turn.node_id}" for turn in run.in_hand)
+    away = tuple(f"{turn.role} {turn.node_id}" for turn in run.open_turns)
     behind = away or ("its turn" if run.state is RunState.RUNNING else "a person",)
     return [
         DeskWait(f"{turn.role} {turn.node_id}, {turn.zone}", behind, (turn.reason or run.reason,))

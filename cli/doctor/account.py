@@ -127,7 +127,7 @@ class LiveAccount:
             "hooks",
             {
                 facts.hook_of(hook.name, group): hook
-                for group, hooks in zip(groups, _in_parallel(self._hooks_of, groups), strict=True)
+                for group, hooks in zip(groups, _map_parallel(self._hooks_of, groups), strict=True)
                 for hook in hooks
                 if hook.name in HOOKS
             },
@@ -164,7 +164,7 @@ class LiveAccount:
                 LoadBalancerArn=balancer["LoadBalancerArn"],
             )
         ]
-        read = _in_parallel(self._listener, listeners)
+        read = _map_parallel(self._listener, listeners)
         yield (
             "listeners",
             {str(each["Port"]): seen for each, seen in zip(listeners, read, strict=True)},
@@ -184,7 +184,7 @@ class LiveAccount:
         every = pages(self._balancing, "describe_target_groups", "TargetGroups")
         wanted = self._expected.target_groups or {}
         groups = [group for group in every if group["TargetGroupName"] in wanted]
-        yield "target_groups", {g.name: g for g in _in_parallel(self._target_group, groups)}
+        yield "target_groups", {g.name: g for g in _map_parallel(self._target_group, groups)}
 
     def _target_group(self, group: Mapping[str, Any]) -> TargetGroup:
         return replace(
@@ -197,7 +197,7 @@ class LiveAccount:
 
     def _queues(self) -> Iterator[Found]:
         names = list(self._expected.queues or ())
-        read = zip(names, _in_parallel(self._queue, names), strict=True)
+        read = zip(names, _map_parallel(self._queue, names), strict=True)
         yield "queues", {name: queue for name, queue in read if queue is not None}
 
     def _queue(self, name: str) -> facts.Queue | None:
@@ -243,7 +243,7 @@ def _absent(error: ClientError, code: str, instead: T) -> T:
     raise error
 
 
-def _in_parallel(read: Callable[[Any], T], items: Iterable[Any]) -> list[T]:
+def _map_parallel(read: Callable[[Any], T], items: Iterable[Any]) -> list[T]:
     with ThreadPoolExecutor(CONNECTIONS) as pool:
         return list(pool.map(read, items))
 

@@ -14,7 +14,7 @@ import boto3
 from botocore.exceptions import ClientError
 
 from cli import aws
-from cli.answers import answer_or_reason, on
+from cli.answers import answer_or_reason, then
 from cli.aws import pages
 from cli.doctor.account import eks_api
 from cli.doctor.examine import Diagnosis, Machines, surroundings_findings
@@ -24,7 +24,7 @@ from cli.survey.command import CLIENT
 from cli.survey.kafka import lapsed_trust
 from cli.survey.tools import NOT_FOUND, items, labels, one, served_versions
 from core.checks.adopted import Standing, StandingGate, findings, secrets_named, unread_parts
-from core.checks.finding import in_order, unknown
+from core.checks.finding import unknown, worst_first
 from core.cluster import adoption
 from core.cluster.adopted import operated_kafka
 from core.cluster.adoption import Adoption, Level
@@ -59,9 +59,9 @@ def examine(path: Path) -> Diagnosis:
         account=number,
         region=adopted.region,
         seconds=time.monotonic() - started,
-        findings=in_order(
+        findings=worst_first(
             [
-                *(each.finding for each in findings(adopted, standing, ours, queues)),
+                *findings(adopted, standing, ours, queues),
                 *(unknown(part, Unknown(why)) for part, why in unread_parts(standing)),
                 *surroundings_findings(session, _machines(adopted, number)),
             ]
@@ -129,14 +129,14 @@ def _read(
 ) -> Standing:
     eks = _client(session, "eks")
     api = answer_or_reason(eks_api, session, eks, adopted.eks_cluster, adopted.region)
-    workloads = on(api, tools.workloads)
-    handlers = on(workloads, tools.handlers)
+    workloads = then(api, tools.workloads)
+    handlers = then(workloads, tools.handlers)
     urls = () if adopted.queue_url is None else (adopted.queue_url,)
     groups = answer_or_reason(
         lambda: account.groups(_client(session, "autoscaling"), adopted.scaling_groups)
     )
-    pools = on(api, machines.node_pools)
-    kafkas = on(api, lambda found: {k.title: k for k in kafka.kafkas(found, None)})
+    pools = then(api, machines.node_pools)
+    kafkas = then(api, lambda found: {k.title: k for k in kafka.kafkas(found, None)})
     return Standing(
         groups=groups,
         node_groups=answer_or_reason(
@@ -144,24 +144,24 @@ def _read(
                 pages(eks, "list_nodegroups", "nodegroups", clusterName=adopted.eks_cluster)
             )
         ),
-        node_pools=on(pools, frozenset),
-        node_labels=on(
+        node_pools=then(pools, frozenset),
+        node_labels=then(
             api,
             lambda found: frozenset(
                 key for node in items(found, "/api/v1", "nodes") for key in labels(node)
             ),
         ),
-        kafkas=on(
+        kafkas=then(
             kafkas, lambda found: frozenset(f"{k.namespace}/{k.name}" for k in found.values())
         ),
-        secrets=on(api, lambda found: _secrets(found, secrets_named(adopted))),
+        secrets=then(api, lambda found: _secrets(found, secrets_named(adopted))),
         handlers=handlers,
         handler_queues=answer_or_reason(lambda: _standing_queues(session, urls, by_url=True)),
-        fed=on(
+        fed=then(
             handlers if adopted.level is Level.ACT else (),
             lambda found: queues_of(lambda service: _client(session, service), found),
         ),
-        operators=on(
+        operators=then(
             workloads,
             lambda found: frozenset(
                 operator.account
@@ -171,8 +171,8 @@ def _read(
         ),
         functions=answer_or_reason(lambda: _functions(session, ours)),
         queues=answer_or_reason(lambda: _standing_queues(session, queues)),
-        gates=on(api, lambda found: _gates(adopted, found)),
-        pod_set_versions=on(api, lambda found: served_versions(found, kafka.POD_SETS)),
+        gates=then(api, lambda found: _gates(adopted, found)),
+        pod_set_versions=then(api, lambda found: served_versions(found, kafka.POD_SETS)),
         going=frozenset(
             [each.title for each in mapping_of(groups).values() if each.deleting]
             + [f"NodePool {name}" for name, each in mapping_of(pools).items() if each.leaving]

@@ -16,10 +16,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
-from rich.console import Console
-from rich.text import Text
 
-from cli.answers import answer_or_reason, on, on_any
+from cli.answers import answer_or_reason, then, then_any
 from cli.aws import Clients, pages, require_login, sentence
 from cli.doctor.account import Found, KubernetesCluster, LiveAccount
 from cli.survey import account, kafka, tools
@@ -27,12 +25,12 @@ from cli.survey.account_parts import around, changes_of, keys_below
 from cli.survey.command import CLIENT, region_of
 from cli.survey.surroundings import RUNNING
 from cli.target import Target
-from cli.terminal import counted, show_findings
+from cli.terminal import counted
 from core.checks import table
 from core.checks.drift import TITLES, findings, unexamined_parts
 from core.checks.expected import expectation_of
 from core.checks.facts import NOT_ASKED, ClusterFacts, Snapshot
-from core.checks.finding import Finding, exit_code, in_order, unknown, worth_knowing
+from core.checks.finding import Finding, exit_code, unknown, worst_first, worth_knowing
 from core.checks.table import description_findings
 from core.cluster.operated import operated_cluster
 from core.ground import naming
@@ -42,7 +40,7 @@ from core.model.account import Subnet
 from core.model.kafka import Kafka
 from core.model.nodes import Instance, Node
 from handlers.store.documents import Pauses
-from handlers.store.table import DynamoRecords
+from handlers.store.table import Records
 from infra.alerts import alarms
 from infra.eks.api import Api
 
@@ -92,8 +90,8 @@ def surroundings_findings(session: Any, wanted: Machines) -> list[Finding]:
 def read(aws: Aws, wanted: Machines) -> ClusterFacts:
     """Read the account around some machines; each part may fail by itself."""
     every = answer_or_reason(lambda: _instances(aws("ec2"), wanted))
-    held = on_any(every, lambda found: account.group_of(aws("autoscaling"), list(found)))
-    groups = on(
+    held = then_any(every, lambda found: account.group_of(aws("autoscaling"), list(found)))
+    groups = then(
         held,
         lambda found: {
             name: group
@@ -105,7 +103,7 @@ def read(aws: Aws, wanted: Machines) -> ClusterFacts:
     )
     kept = mapping_of(groups)
     grouped = mapping_of(held) if kept else {}
-    instances = on(
+    instances = then(
         every,
         lambda found: {
             name: each
@@ -123,7 +121,7 @@ def read(aws: Aws, wanted: Machines) -> ClusterFacts:
         **changes,
         encryption_keys=keys_below(aws, {}, changes["templates"], beside["control_plane"]),
         group_of=held,
-        nodes=on(
+        nodes=then(
             instances, lambda found: {name: _node(name, found[name], zones) for name in found}
         ),
         function_subnets=frozenset(wanted.function_subnets),
@@ -214,9 +212,9 @@ def examine(target: Target) -> Diagnosis:
         account=number,
         region=target.spec.region,
         seconds=time.monotonic() - started,
-        findings=in_order(
+        findings=worst_first(
             [
-                *(each.finding for each in findings(wanted, snapshot)),
+                *findings(wanted, snapshot),
                 *unread,
                 *(each for each in of_kafka.result() if each.check not in meant),
                 *around.result(),
@@ -238,12 +236,12 @@ def _kafka_findings(target: Target, cluster: KubernetesCluster) -> list[Finding]
 
     api = answer_or_reason(cluster.api)
     # The twin's operator runs beside its API server, and not in it.
-    workloads = NOT_ASKED if target.endpoint_url is not None else on(api, tools.workloads)
+    workloads = NOT_ASKED if target.endpoint_url is not None else then(api, tools.workloads)
     facts = ClusterFacts(
-        kafkas=on(api, kafkas),
-        pools=on(api, lambda found: kafka.pools(found, namespace)),
-        operators=NOT_ASKED if workloads is NOT_ASKED else on(workloads, tools.operators),
-        ending_namespaces=on(api, tools.ending_namespaces),
+        kafkas=then(api, kafkas),
+        pools=then(api, lambda found: kafka.pools(found, namespace)),
+        operators=NOT_ASKED if workloads is NOT_ASKED else then(workloads, tools.operators),
+        ending_namespaces=then(api, tools.ending_namespaces),
         read_at=time.time(),
     )
     return table.findings(facts)
@@ -262,7 +260,7 @@ def _pause(target: Target) -> Iterator[Finding]:
     spec = target.spec
     try:
         client = target.session.client("dynamodb", endpoint_url=target.endpoint_url)
-        records = DynamoRecords(naming.ledger_table(spec.prefix), spec.region, client=client)
+        records = Records(naming.ledger_table(spec.prefix), spec.region, client=client)
         pause = Pauses(records, spec.name).current(time.time())
     except (*UNREADABLE, ValueError, KeyError, TypeError) as error:
         yield unknown(f"the pause of {spec.name}", Unknown(sentence(error)))
@@ -327,12 +325,6 @@ def as_json(diagnosis: Diagnosis) -> str:
     """Return a diagnosis as one JSON object."""
     known = {**asdict(diagnosis), "seconds": round(diagnosis.seconds, 2)}
     return json.dumps({"exit_code": diagnosis.exit_code, **known}, indent=2, ensure_ascii=False)
-
-
-def show(diagnosis: Diagnosis, console: Console) -> None:
-    """Print a diagnosis: what differs or may hurt, what to do, and what nothing is known of."""
-    show_findings(diagnosis.findings, console)
-    console.print(Text(verdict(diagnosis)), soft_wrap=True)
 
 
 def verdict(diagnosis: Diagnosis) -> str:

@@ -249,10 +249,10 @@ def _differences(metadata: Any, old: Any, new: Any) -> Iterator[Difference]:
         if secret:
             yield Difference(path, HIDDEN, HIDDEN)
         else:
-            yield Difference(path, _words(_at(before, path)), _words(_at(after, path)))
+            yield Difference(path, _words(_value_at(before, path)), _words(_value_at(after, path)))
 
 
-def _at(tree: Any, path: str) -> Any:
+def _value_at(tree: Any, path: str) -> Any:
     """Return the value at a property path such as `tags.Name`, `ports[0].port`, `data["a.b"]`."""
     for match in re.finditer(r'\["((?:[^"\\]|\\.)*)"\]|\[(\d+)\]|([^.\[\]]+)', path):
         quoted, index, plain = match.groups()

@@ -348,10 +348,10 @@ class Layers:
         results = []
         for layer in reversed(self.layers):
             if teardown is not None:
-                teardown.before(layer)
+                teardown.prepare(layer)
             results.append(self.destroy_one(layer))
             if teardown is not None:
-                teardown.after(layer)
+                teardown.clean_up(layer)
         return results
 
     def outputs(self, layer: str) -> Mapping[str, Any]:

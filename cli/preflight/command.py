@@ -16,7 +16,6 @@ from typing import Any
 
 from botocore.config import Config
 from rich.console import Console
-from rich.text import Text
 
 from cli.answers import answer_or_reason
 from cli.aws import Clients, require_login
@@ -163,13 +162,13 @@ def examine(target: Target, console: Console) -> Preflight:
     return Preflight(spec.prefix, account.number, account.caller, account.region, found)
 
 
-def before_up(target: Target, console: Console) -> None:
+def stop_refused_up(target: Target, console: Console) -> None:
     """Stop an `up` that the account would refuse; say what is not known, and go on."""
     try:
         done = examine(target, console)
     except StillwaterError as error:
         raise InvalidInput([f"{error} Nothing was made."]) from None
-    show(done, console)
+    show_findings(done.findings, console, verdict(done))
     if done.refused:
         problem = (
             f"The account would refuse {done.cluster}, so nothing was made: mend the above, or go "
@@ -181,12 +180,6 @@ def before_up(target: Target, console: Console) -> None:
 def as_json(done: Preflight) -> str:
     """Return a preflight as one JSON object."""
     return json.dumps({"exit_code": done.exit_code, **asdict(done)}, indent=2, ensure_ascii=False)
-
-
-def show(done: Preflight, console: Console) -> None:
-    """Print what stands in the way, then what is not known, then a verdict."""
-    show_findings(done.findings, console)
-    console.print(Text(verdict(done)), soft_wrap=True)
 
 
 def verdict(done: Preflight) -> str:

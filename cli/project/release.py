@@ -147,7 +147,7 @@ def upgrade(*, write: bool, came: Origin | None = None) -> Upgrade:
                 )
             ]
         )
-    releases = between(NOTES.read_text(encoding="utf-8"), before, now)
+    releases = releases_between(NOTES.read_text(encoding="utf-8"), before, now)
     wrote = tuple(_pin(pins, before, came)) if write else ()
     return Upgrade(pins, before, now, releases, wrote)
 
@@ -186,7 +186,7 @@ def _pin(pins: Path, before: str, came: Origin) -> Iterator[str]:
         yield f"Put {came.wheel} into {kept.parent}: that is where pip looks for it."
 
 
-def between(changelog: str, before: str, now: str) -> Sequence[tuple[str, str]]:
+def releases_between(changelog: str, before: str, now: str) -> Sequence[tuple[str, str]]:
     """Return name and notes of the releases after one, up to another, newest first."""
     heads = [*_RELEASE.finditer(changelog)]
     ends = [head.start() for head in heads[1:]] + [len(changelog)]

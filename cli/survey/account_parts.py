@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 from botocore.exceptions import ClientError
 
-from cli.answers import answer_or_reason, on, on_any
+from cli.answers import answer_or_reason, then, then_any
 from cli.aws import filtered_pages, pages
 from cli.survey import account, surroundings
 from cli.survey.draft import eks_cluster
@@ -311,21 +311,21 @@ def machines_below(
     aws: Callable[[str], Any], nodes: Mapping[str, Node] | Unknown
 ) -> dict[str, Any]:
     """Read what AWS knows of the nodes: instances, their groups, EKS's own among these."""
-    wanted = on(nodes, lambda found: [n.instance_id for n in found.values() if n.instance_id])
-    instances = on_any(wanted, lambda ids: account.instances(aws("ec2"), ids))
+    wanted = then(nodes, lambda found: [n.instance_id for n in found.values() if n.instance_id])
+    instances = then_any(wanted, lambda ids: account.instances(aws("ec2"), ids))
     here = not isinstance(instances, Unknown)
-    group_of = on_any(
+    group_of = then_any(
         wanted,
         lambda ids: account.seen_here(account.group_of(aws("autoscaling"), ids), known=here),
     )
-    groups = on_any(group_of, lambda found: account.every_group(aws("autoscaling"), found.values()))
+    groups = then_any(group_of, lambda held: account.every_group(aws("autoscaling"), held.values()))
     return {
         "instances": instances,
-        "statuses": on_any(instances, lambda found: account.statuses(aws("ec2"), found)),
+        "statuses": then_any(instances, lambda found: account.statuses(aws("ec2"), found)),
         "group_of": group_of,
         "groups": groups,
         **changes_of(aws, groups),
-        "managed_node_groups": on(
+        "managed_node_groups": then(
             groups,
             lambda found: (
                 account.managed_node_groups(aws("eks"), found.values())
@@ -341,12 +341,12 @@ def changes_of(
 ) -> dict[str, Any]:
     """Read what groups start next, and what lowers or exchanges their machines."""
     return {
-        "templates": on_any(
+        "templates": then_any(
             groups,
             lambda found: account.templates(aws("ec2"), aws("autoscaling"), found.values()),
         ),
-        "scale_ins": on_any(groups, lambda found: account.scale_ins(aws("autoscaling"), found)),
-        "refreshes": on_any(groups, lambda found: account.refreshes(aws("autoscaling"), found)),
+        "scale_ins": then_any(groups, lambda found: account.scale_ins(aws("autoscaling"), found)),
+        "refreshes": then_any(groups, lambda found: account.refreshes(aws("autoscaling"), found)),
     }
 
 
@@ -373,11 +373,11 @@ def around(
     named |= {each.subnet for each in held.values() if each.subnet} | set(subnets)
     plane = answer_or_reason(lambda: surroundings.control_plane(aws("eks"), cluster))
     types = {each.type for each in held.values() if each.lifecycle is None}
-    subnets_read = on(instances, lambda _: surroundings.subnets(aws("ec2"), named) if named else {})
+    known = then(instances, lambda _: surroundings.subnets(aws("ec2"), named) if named else {})
     return {
-        "subnets": subnets_read,
-        **_ways(aws, subnets_read),
-        "machine_quotas": on(
+        "subnets": known,
+        **_ways(aws, known),
+        "machine_quotas": then(
             instances,
             lambda _: (
                 surroundings.machine_quotas(aws("service-quotas"), aws("ec2"), types)
@@ -389,19 +389,19 @@ def around(
             lambda: surroundings.disk_quota(aws("service-quotas"), aws("ec2"))
         ),
         "control_plane": plane,
-        "upgrade_insights": on(
+        "upgrade_insights": then(
             plane, lambda found: surroundings.upgrade_insights(aws("eks"), found)
         ),
         "zonal_shifts": answer_or_reason(lambda: surroundings.zonal_shifts(aws("arc-zonal-shift"))),
         "aws_health": answer_or_reason(
-            lambda: surroundings.aws_health(aws("health"), region or _of(plane))
+            lambda: surroundings.aws_health(aws("health"), region or _region_of(plane))
         ),
     }
 
 
 def _ways(aws: Callable[[str], Any], subnets: Mapping[str, Subnet] | Unknown) -> dict[str, Any]:
     """Read how subnets reach AWS; endpoints are asked for where one of them has no other way."""
-    found = on_any(subnets, lambda known: surroundings.ways_out(aws("ec2"), known))
+    found = then_any(subnets, lambda known: surroundings.ways_out(aws("ec2"), known))
 
     def alone(ways: Mapping[str, WayOut]) -> tuple[VpcEndpoint, ...]:
         # A function's way out is no internet gateway.
@@ -412,7 +412,7 @@ def _ways(aws: Callable[[str], Any], subnets: Mapping[str, Subnet] | Unknown) ->
         }
         return surroundings.endpoints(aws("ec2"), mine) if mine else ()
 
-    return {"ways_out": found, "vpc_endpoints": on(found, alone)}
+    return {"ways_out": found, "vpc_endpoints": then(found, alone)}
 
 
 def data_below(
@@ -422,12 +422,12 @@ def data_below(
     plane: ControlPlane | Unknown,
 ) -> dict[str, Any]:
     """Read Kafka's disks as EBS has them, and the keys that they and next machines' disks have."""
-    disks = on(volumes, lambda found: read_disks(aws("ec2"), found))
+    disks = then(volumes, lambda found: read_disks(aws("ec2"), found))
     return {
         "volumes": volumes_at_ebs(volumes, disks),
         "disks": disks,
-        "disk_checks": on_any(disks, lambda found: checks(aws("ec2"), found)),
-        "disk_snapshots": on_any(disks, lambda found: snapshots(aws("ec2"), found)),
+        "disk_checks": then_any(disks, lambda found: checks(aws("ec2"), found)),
+        "disk_snapshots": then_any(disks, lambda found: snapshots(aws("ec2"), found)),
         "encryption_keys": keys_below(aws, disks, templates, plane),
     }
 
@@ -445,13 +445,13 @@ def joining_below(
         named = any(each.profile for each in started)
         return node_roles(aws("iam"), started) if named else {}
 
-    roles = on(templates, read_roles)
+    roles = then(templates, read_roles)
 
     # Without a role to look for nobody is asked which the cluster knows.
     wanted = {role.name for role in mapping_of(roles).values() if role}
     if not wanted:
         return {"node_roles": roles, "admitted_roles": {}}
-    admitted = on(plane, lambda found: admitted_roles(aws("eks"), api, found, wanted))
+    admitted = then(plane, lambda found: admitted_roles(aws("eks"), api, found, wanted))
     return {"node_roles": roles, "admitted_roles": admitted}
 
 
@@ -474,7 +474,7 @@ def keys_below(
             return {}
         return encryption_keys(aws("kms"), found.values(), started, account_id(plane))
 
-    return on(disks, read_keys)
+    return then(disks, read_keys)
 
 
 def account_id(plane: ControlPlane | Unknown) -> str | None:
@@ -482,7 +482,7 @@ def account_id(plane: ControlPlane | Unknown) -> str | None:
     return None if isinstance(plane, Unknown) else plane.arn.split(":")[4]
 
 
-def _of(plane: ControlPlane | Unknown) -> str | None:
+def _region_of(plane: ControlPlane | Unknown) -> str | None:
     """Return the region that a cluster's ARN names."""
     return None if isinstance(plane, Unknown) else plane.arn.split(":")[3]
 

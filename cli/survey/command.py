@@ -12,10 +12,8 @@ from typing import Any
 import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError
-from rich.console import Console
-from rich.text import Text
 
-from cli.answers import answer_or_reason, on, on_any
+from cli.answers import answer_or_reason, then, then_any
 from cli.aws import Clients, sentence
 from cli.survey import balancers, draft, kafka, machines, others, page, tools, webhooks
 from cli.survey.account import fargate_profiles
@@ -29,7 +27,7 @@ from cli.survey.account_parts import (
     queues,
 )
 from cli.survey.tools import served_versions
-from cli.terminal import counted, show_findings, write_page
+from cli.terminal import counted, write_page
 from core.checks.facts import ClusterFacts, every_kafka
 from core.checks.finding import Finding, exit_code
 from core.checks.rights import UNREAD
@@ -123,15 +121,15 @@ def read(
     now = time.time()
     strimzis = answer_or_reason(machines.pods, api, namespace)
     beside = answer_or_reason(others.others, api, namespace)
-    pods = on(
+    pods = then(
         strimzis,
         lambda found: (*found, *(pod for each in known_items(beside) for pod in each.pods)),
     )
-    spaces = on(pods, lambda found: {pod.namespace for pod in found})
-    placed = on(pods, lambda found: machines.nodes(api, found))
+    spaces = then(pods, lambda found: {pod.namespace for pod in found})
+    placed = then(pods, lambda found: machines.nodes(api, found))
     nodes = placed if isinstance(placed, Unknown) else placed[0]
     workloads = answer_or_reason(tools.workloads, api)
-    handlers = on(workloads, tools.handlers)
+    handlers = then(workloads, tools.handlers)
     balanced = answer_or_reason(balancers.read_balanced, api, namespace)
     region = None if isinstance(placed, Unknown) else placed[1]
 
@@ -143,8 +141,8 @@ def read(
     classes = answer_or_reason(machines.node_classes, api)
     more = {name for each in mapping_of(classes).values() for name in each.subnets}
     account = around(aws, machinery, cluster_of(machinery, context), region, more)
-    volumes = on(pods, lambda found: kafka.volumes(api, found))
-    strangers = on(
+    volumes = then(pods, lambda found: kafka.volumes(api, found))
+    strangers = then(
         pods,
         lambda found: others.pods_of_others(api, {(pod.namespace, pod.name) for pod in found}),
     )
@@ -157,9 +155,9 @@ def read(
         kafka_versions=answer_or_reason(served_versions, api, kafka.GROUP),
         pod_set_versions=answer_or_reason(served_versions, api, kafka.POD_SETS),
         topics=answer_or_reason(kafka.topics, api, namespace),
-        other_kafkas=on(beside, lambda found: tuple(each.kafka for each in found)),
+        other_kafkas=then(beside, lambda found: tuple(each.kafka for each in found)),
         pods=pods,
-        lost_images=on(
+        lost_images=then(
             pods,
             lambda found: machines.lost_images(
                 aws("ecr"),
@@ -168,18 +166,18 @@ def read(
                 account_id(account["control_plane"]),
             ),
         ),
-        neighbours=on(
+        neighbours=then(
             strangers,
             lambda found: others.neighbours(found, {p.node for p in known_items(pods) if p.node}),
         ),
-        rivals=on(strangers, others.rivals),
+        rivals=then(strangers, others.rivals),
         zookeepers=answer_or_reason(others.zookeepers, api, namespace),
         nodes=nodes,
         idle_nodes=placed if isinstance(placed, Unknown) else placed[2],
-        slots=on(placed, lambda found: machines.slots(api, {*found[0], *found[2]})),
+        slots=then(placed, lambda found: machines.slots(api, {*found[0], *found[2]})),
         **machinery,
         **account,
-        fargate_profiles=on(
+        fargate_profiles=then(
             account["control_plane"], lambda found: fargate_profiles(aws("eks"), found.name)
         ),
         **joining_below(aws, api, machinery["templates"], account["control_plane"]),
@@ -187,16 +185,16 @@ def read(
         # Of every namespace: on Kafka's nodes stand pods of others too.
         budgets=answer_or_reason(tools.budgets, api, namespace),
         handlers=handlers,
-        queues=on(handlers, lambda found: queues(aws, found)),
-        cleaners=on(workloads, tools.cleaners),
+        queues=then(handlers, lambda found: queues(aws, found)),
+        cleaners=then(workloads, tools.cleaners),
         eviction_webhooks=answer_or_reason(webhooks.eviction_webhooks, api, now),
         admission_policies=answer_or_reason(webhooks.policies, api),
-        operators=on(workloads, tools.operators),
-        pending_releases=on(workloads, lambda found: tools.pending_releases(api, found)),
-        autoscalers=on(workloads, tools.autoscalers),
+        operators=then(workloads, tools.operators),
+        pending_releases=then(workloads, lambda found: tools.pending_releases(api, found)),
+        autoscalers=then(workloads, tools.autoscalers),
         size_scalers=answer_or_reason(balancers.size_scalers, api, namespace),
-        evictors=on(workloads, lambda found: tools.evictors([*found, *tools.cron_jobs(api)])),
-        entitled=on(
+        evictors=then(workloads, lambda found: tools.evictors([*found, *tools.cron_jobs(api)])),
+        entitled=then(
             workloads,
             lambda found: webhooks.evictors(
                 api, [*found, *tools.cron_jobs(api)], known_items(spaces)
@@ -205,22 +203,22 @@ def read(
         node_pools=answer_or_reason(machines.node_pools, api, mapping_of(nodes)),
         node_classes=classes,
         balanced=balanced,
-        target_groups=on_any(
-            on(balanced, lambda found: {b.target_group for b in found if b.target_group}),
+        target_groups=then_any(
+            then(balanced, lambda found: {b.target_group for b in found if b.target_group}),
             lambda named: balancers.target_groups(aws("elbv2"), named),
         ),
         gated_namespaces=answer_or_reason(balancers.gated_namespaces, api),
         ending_namespaces=answer_or_reason(tools.ending_namespaces, api),
         injected_namespaces=answer_or_reason(tools.injected_namespaces, api),
         enforced_levels=answer_or_reason(tools.enforced_levels, api),
-        essentials=on(workloads, balancers.essentials),
-        quotas=on(spaces, lambda found: tools.quotas(api, found)),
-        limit_ranges=on(spaces, lambda found: tools.limit_ranges(api, found)),
+        essentials=then(workloads, balancers.essentials),
+        quotas=then(spaces, lambda found: tools.quotas(api, found)),
+        limit_ranges=then(spaces, lambda found: tools.limit_ranges(api, found)),
         pod_webhooks=answer_or_reason(webhooks.pod_webhooks, api, now),
-        node_provisioners=on(workloads, balancers.node_provisioners),
-        volume_controllers=on(workloads, balancers.volume_controllers),
-        balancer_controllers=on(workloads, balancers.balancer_controllers),
-        ingress_controllers=on(workloads, lambda found: balancers.ingress_controllers(api, found)),
+        node_provisioners=then(workloads, balancers.node_provisioners),
+        volume_controllers=then(workloads, balancers.volume_controllers),
+        balancer_controllers=then(workloads, balancers.balancer_controllers),
+        ingress_controllers=then(workloads, lambda held: balancers.ingress_controllers(api, held)),
         read_at=now,
     )
 
@@ -245,12 +243,6 @@ def write_files(done: Survey, html: Path | None, adopt: Path | None) -> None:
         raise StillwaterError(done.undescribed)
     if adopt is not None:
         write_page(adopt, done.description)
-
-
-def show(done: Survey, console: Console) -> None:
-    """Print each finding with its evidence and remedy, worst first, then a verdict."""
-    show_findings(done.findings, console)
-    console.print(Text(verdict(done)), soft_wrap=True)
 
 
 def verdict(done: Survey) -> str:

@@ -357,11 +357,11 @@ def _volume(
         ),
         ebs_type=_ebs_type(kind),
         gib=None if size is None else float(size / 2**30),
-        handle=(disk.get("csi") or {}).get("volumeHandle") or _in_tree_id(disk),
+        handle=(disk.get("csi") or {}).get("volumeHandle") or _legacy_volume_id(disk),
     )
 
 
-def _in_tree_id(disk: Object) -> str | None:
+def _legacy_volume_id(disk: Object) -> str | None:
     """Return the id of a volume of before there were drivers: aws://ZONE/vol-0a1b, or vol-0a1b."""
     written = str((disk.get("awsElasticBlockStore") or {}).get("volumeID") or "")
     return written.rpartition("/")[2] or None

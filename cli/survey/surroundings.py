@@ -249,7 +249,7 @@ def ways_out(ec2: Any, known: Mapping[str, Subnet]) -> dict[str, WayOut]:
     """Return for each subnet where its default route leads; one without a table is left out."""
     tables = [
         table
-        for table in pages(ec2, "describe_route_tables", "RouteTables", Filters=_of(known))
+        for table in pages(ec2, "describe_route_tables", "RouteTables", Filters=_vpc_filter(known))
         for known_vpc in (str(table.get("VpcId") or ""),)
         if known_vpc
     ]
@@ -260,7 +260,7 @@ def ways_out(ec2: Any, known: Mapping[str, Subnet]) -> dict[str, WayOut]:
     return _nat_checked(ec2, found)
 
 
-def _of(known: Mapping[str, Subnet]) -> list[dict[str, Any]]:
+def _vpc_filter(known: Mapping[str, Subnet]) -> list[dict[str, Any]]:
     return [{"Name": "vpc-id", "Values": sorted({each.vpc for each in known.values()})}]
 
 
@@ -326,6 +326,6 @@ def endpoints(ec2: Any, known: Mapping[str, Subnet]) -> tuple[VpcEndpoint, ...]:
             if each.get("VpcEndpointType") == "Gateway"
             else None,
         )
-        for each in pages(ec2, "describe_vpc_endpoints", "VpcEndpoints", Filters=_of(known))
+        for each in pages(ec2, "describe_vpc_endpoints", "VpcEndpoints", Filters=_vpc_filter(known))
         if (found := SERVICE.fullmatch(str(each.get("ServiceName"))))
     )

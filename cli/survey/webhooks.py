@@ -152,7 +152,7 @@ def _policies(
             if is_asked(rules, each.resource, each.operation, group=each.group, by_name=True)
         ]
         if steps or asked:
-            left = without(api, matching) | without(api, narrowed)
+            left = left_out_namespaces(api, matching) | left_out_namespaces(api, narrowed)
             installs = frozenset(
                 each.words for each in asked if not (each.of_pod and GATES in left)
             )
@@ -169,7 +169,7 @@ def _broken(item: Object) -> str | None:
     return None
 
 
-def without(api: Api, matching: Object) -> frozenset[str]:
+def left_out_namespaces(api: Api, matching: Object) -> frozenset[str]:
     """Return the namespaces that a namespaceSelector leaves out."""
     selector = matching.get("namespaceSelector") or {}
     if not selector:
@@ -215,7 +215,7 @@ def pod_webhooks(api: Api, now: float) -> tuple[PodWebhook, ...]:
             name=f"{webhook['name']} of {item['metadata']['name']}",
             unanswered=why,
             outside=_outside(webhook),
-            leaves_out=without(api, webhook),
+            leaves_out=left_out_namespaces(api, webhook),
             match_labels=(selector := webhook.get("objectSelector") or {}).get("matchLabels") or {},
             expressions=requirements(selector.get("matchExpressions")),
             conditional=bool(webhook.get("matchConditions")),
@@ -244,7 +244,7 @@ def _steps(api: Api, webhook: Object) -> frozenset[str]:
     """Return what beside Kafka's pods waits for a webhook: leases are in a namespace of theirs."""
     found = steps_of(webhook.get("rules"))
     selector = webhook.get("namespaceSelector")
-    leases = selector and LEASES in without(api, webhook)
+    leases = selector and LEASES in left_out_namespaces(api, webhook)
     return steps_of(webhook.get("rules"), leases=False) if leases else found
 
 
@@ -262,7 +262,7 @@ def _left_out(api: Api, webhook: Object) -> frozenset[str] | None:
         each["operator"] in {"In", "Exists"} for each in chosen.get("matchExpressions") or ()
     ):
         return None
-    return without(api, webhook)
+    return left_out_namespaces(api, webhook)
 
 
 def _silence_reason(api: Api, config: Object, now: float) -> str | None:

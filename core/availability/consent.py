@@ -63,7 +63,7 @@ def may_leave_together(
     by refusing while any other broker is out.
     """
     held = _held_partitions(leaving, cluster)
-    at_risk = cluster.at_risk_on(*leaving) if len(leaving) == 1 else held
+    at_risk = cluster.risky_partitions(*leaving) if len(leaving) == 1 else held
     refusal = next(_refusals(leaving, cluster, at_risk, isr_margin, even_last=even_last), None)
     if refusal:
         return Verdict(allowed=False, reason=refusal)
@@ -128,7 +128,7 @@ def _refusals(
 ) -> Iterator[str]:
     """Yield reasons to refuse, the gravest first."""
     may_not = _may(leaving, "may not leave")
-    if cluster.without_quorum:
+    if cluster.lacks_quorum:
         # A broker told to stop without a quorum hangs until one returns (measured: > 48 s).
         yield (f"{may_not}: the controllers have no quorum; bring a majority of them back first.")
         return
@@ -373,7 +373,7 @@ def check_returned(node_id: int, cluster: ClusterView) -> Verdict:
 
 
 def _absences(node_id: int, cluster: ClusterView) -> Iterator[str]:
-    if cluster.without_quorum:
+    if cluster.lacks_quorum:
         yield f"Whether node {node_id} is back cannot be told: the controllers have no quorum."
         return
     if cluster.doubts:

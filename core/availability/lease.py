@@ -71,11 +71,6 @@ def valid_leases(leases: Iterable[Lease], now: float) -> tuple[Lease, ...]:
     return tuple(lease for lease in leases if lease.out_at is not None or now < lease.expires_at)
 
 
-def valid_holder(leases: Iterable[Lease], now: float) -> str | None:
-    """Return who holds the lease, or the first of those who hold it together."""
-    return next((lease.holder for lease in valid_leases(leases, now)), None)
-
-
 def lease_of(leases: Iterable[Lease], holder: str) -> Lease | None:
     return next((lease for lease in leases if lease.holder == holder), None)
 

@@ -64,12 +64,6 @@ class KafkaConditions:
     generation_observed: bool
 
     @property
-    def settled(self) -> bool:
-        """Say whether the operator has carried the spec out, and found the Kafka ready."""
-        ready = self.ready and self.not_ready is None
-        return ready and self.generation_observed and not self.paused
-
-    @property
     def objections(self) -> tuple[Condition, ...]:
         """Return the warnings about a description that is ours: all but advice."""
         return tuple(each for each in self.warnings if each.reason not in ADVICE)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 
-from core.checks.drift import MISSING, PRESENT, Drift
+from core.checks.drift import MISSING, PRESENT, drift
+from core.checks.finding import Finding
 from core.cluster.adopted import operated_kafka
 from core.cluster.adoption import AdoptedKafka, Adoption, Drainer, Level
 from core.ground import naming
@@ -97,7 +98,7 @@ def secrets_named(adopted: Adoption) -> list[str]:
 
 def findings(
     adopted: Adoption, standing: Standing, functions: Mapping[str, str], queues: Mapping[str, str]
-) -> list[Drift]:
+) -> list[Finding]:
     """Return what differs; `functions` and `queues` are the names of ours that are to be there."""
     return [
         *_named_parts_drift(adopted, standing),
@@ -123,15 +124,15 @@ def _there(
     wanted: Mapping[str, str] | list[str] | tuple[str, ...],
     found: Mapping[str, ScalingGroup] | frozenset[str] | Unknown,
     remedy: str,
-) -> Iterator[Drift]:
+) -> Iterator[Finding]:
     if isinstance(found, Unknown):
         return
     for name in wanted:
         if name not in found:
-            yield Drift(f"{member} {name}", PRESENT, MISSING, remedy)
+            yield drift(f"{member} {name}", PRESENT, MISSING, remedy)
 
 
-def _named_parts_drift(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
+def _named_parts_drift(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
     yield from _there("Auto Scaling group", adopted.scaling_groups, standing.groups, RENAMED)
     yield from _there(
         "managed node group", adopted.managed_node_groups, standing.node_groups, RENAMED
@@ -143,7 +144,7 @@ def _named_parts_drift(adopted: Adoption, standing: Standing) -> Iterator[Drift]
     )
 
 
-def _going(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
+def _going(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
     """Find what is named, is there, and is about to be gone."""
     named = (
         *(f"Auto Scaling group {name}" for name in adopted.scaling_groups),
@@ -153,19 +154,19 @@ def _going(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
     for title in named:
         if title in known_items(standing.going):
             remedy = "find out who deletes it; its machines and pods end with it"
-            yield Drift(title, PRESENT, "somebody deletes it", remedy)
+            yield drift(title, PRESENT, "somebody deletes it", remedy)
 
 
-def _pod_sets(standing: Standing) -> Iterator[Drift]:
+def _pod_sets(standing: Standing) -> Iterator[Finding]:
     """Find a Strimzi of before v1, or none: the functions learn from pod sets who must be there."""
     found = standing.pod_set_versions
     if not isinstance(found, Unknown) and POD_SETS not in found:
         remedy = "upgrade Strimzi to 0.49 or newer, with its CRDs: the functions ask for v1"
         served = f"{', '.join(sorted(found))} alone" if found else MISSING
-        yield Drift("API of StrimziPodSets", POD_SETS, served, remedy)
+        yield drift("API of StrimziPodSets", POD_SETS, served, remedy)
 
 
-def _groups(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
+def _groups(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
     ours = {adopted.called(kafka) for kafka in adopted.kafkas}
     for name in adopted.scaling_groups:
         group = mapping_of(standing.groups).get(name)
@@ -175,29 +176,29 @@ def _groups(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
         what = f"tag {naming.CLUSTER_TAG} of Auto Scaling group {name}"
         if owner is not None and owner not in ours:
             remedy = "leave it to that Stillwater, or take it out of scaling_groups"
-            yield Drift(what, "none of another's", owner, remedy)
+            yield drift(what, "none of another's", owner, remedy)
         elif adopted.level is Level.ACT:
             if group.managed_node_group:
-                yield Drift(
+                yield drift(
                     f"owner of Auto Scaling group {name}",
                     "none but yours",
                     f"EKS's node group {group.managed_node_group}",
                     "EKS takes no hooks of others: name it in managed_node_groups instead",
                 )
             if owner is None:
-                yield Drift(what, min(ours), MISSING, UP)
+                yield drift(what, min(ours), MISSING, UP)
             yield from _hooks_drift(adopted, group)
         elif owner is not None:
-            yield Drift(what, "none below act", owner, UP)
+            yield drift(what, "none below act", owner, UP)
         else:
             yield from _namesakes(group)
 
 
-def _namesakes(group: ScalingGroup) -> Iterator[Drift]:
+def _namesakes(group: ScalingGroup) -> Iterator[Finding]:
     """Find hooks of theirs that ours would take the place of: Auto Scaling knows them by name."""
     for hook in group.hooks:
         if hook.name in HOOKS and not group.managed_node_group:
-            yield Drift(
+            yield drift(
                 f"hook {hook.name} of Auto Scaling group {group.name}",
                 "none of this name below act",
                 PRESENT,
@@ -206,21 +207,21 @@ def _namesakes(group: ScalingGroup) -> Iterator[Drift]:
             )
 
 
-def _hooks_drift(adopted: Adoption, group: ScalingGroup) -> Iterator[Drift]:
+def _hooks_drift(adopted: Adoption, group: ScalingGroup) -> Iterator[Finding]:
     standing = {hook.name: hook for hook in group.hooks}
     for name in HOOKS:
         what, hook = f"hook {name} of Auto Scaling group {group.name}", standing.get(name)
         if hook is None:
-            yield Drift(what, PRESENT, MISSING, UP)
+            yield drift(what, PRESENT, MISSING, UP)
             continue
         if hook.default_result != ABANDON:
-            yield Drift(f"default result of {what}", ABANDON, hook.default_result, UP)
+            yield drift(f"default result of {what}", ABANDON, hook.default_result, UP)
         beat = adopted.timings.hook_heartbeat_timeout_seconds
         if hook.heartbeat_seconds != beat:
             found = f"{hook.heartbeat_seconds} s"
-            yield Drift(f"heartbeat timeout of {what}", f"{beat} s", found, UP)
+            yield drift(f"heartbeat timeout of {what}", f"{beat} s", found, UP)
     if not group.retains_on_abandon:
-        yield Drift(
+        yield drift(
             f"lifecycle policy of Auto Scaling group {group.name}",
             "retain on TerminateHookAbandon",
             "terminate",
@@ -228,7 +229,7 @@ def _hooks_drift(adopted: Adoption, group: ScalingGroup) -> Iterator[Drift]:
         )
 
 
-def _handler(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
+def _handler(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
     url = adopted.queue_url
     if adopted.level is Level.ACT:
         yield from _metadata_drainers(standing)
@@ -246,25 +247,25 @@ def _handler(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
     reading = [each for each in standing.handlers if each.queue_mode and each.queue_url == url]
     if not reading:
         remedy = "run it in queue mode on that queue, or name its own as queue_url"
-        yield Drift("termination handler", f"one that reads {url}", "none", remedy)
+        yield drift("termination handler", f"one that reads {url}", "none", remedy)
     for each in reading:
         yield from _their_handler(adopted, each)
 
 
-def _their_handler(adopted: Adoption, found: TerminationHandler) -> Iterator[Drift]:
+def _their_handler(adopted: Adoption, found: TerminationHandler) -> Iterator[Finding]:
     """Find a termination handler of theirs that drains nothing of ours, or waits for longer."""
     if not found.drains:
         remedy = "let it drain: CORDON_ONLY and DRY_RUN off"
-        yield Drift(found.title, "drains", "only cordons, or only says so", remedy)
+        yield drift(found.title, "drains", "only cordons, or only says so", remedy)
     if found.down:
         remedy = "see its pods: what is held is drained by nobody"
-        yield Drift(found.title, "runs", "none of its pods is available", remedy)
+        yield drift(found.title, "runs", "none of its pods is available", remedy)
     if found.refuses:
         remedy = "set these to true: Strimzi's pods have an emptyDir, nodes a DaemonSet's pods"
-        yield Drift(found.title, "drains every pod", f"{', '.join(found.refuses)} false", remedy)
+        yield drift(found.title, "drains every pod", f"{', '.join(found.refuses)} false", remedy)
     given = adopted.timings.nth_drain_timeout_seconds
     if found.drain_timeout_seconds > given:
-        yield Drift(
+        yield drift(
             f"NODE_TERMINATION_GRACE_PERIOD of {found.title}",
             f"{given} s at the most",
             f"{found.drain_timeout_seconds} s",
@@ -273,7 +274,7 @@ def _their_handler(adopted: Adoption, found: TerminationHandler) -> Iterator[Dri
         )
 
 
-def _handler_drift(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
+def _handler_drift(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
     """Find a termination handler of ours that is away, and another that takes its messages."""
     if isinstance(standing.handlers, Unknown):
         return
@@ -285,14 +286,14 @@ def _handler_drift(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
         own = [each for each in reading if each.title.endswith(f"/{name}")]
         if not own or own[0].down:
             found = "none of its pods is available" if own else MISSING
-            yield Drift(f"termination handler {name}", "runs", found, UP)
+            yield drift(f"termination handler {name}", "runs", found, UP)
         for each in reading:
             if each not in own:
                 remedy = "give it a queue of its own: it takes drains that are meant for ours"
-                yield Drift(f"queue {name}", "read by ours alone", each.title, remedy)
+                yield drift(f"queue {name}", "read by ours alone", each.title, remedy)
 
 
-def _rules_that_drain(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
+def _rules_that_drain(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
     """Find rules that tell a termination handler of our hooks beside us: it drains what is held."""
     draining = {
         each.queue_url for each in known_items(standing.handlers) if each.queue_mode and each.drains
@@ -308,7 +309,7 @@ def _rules_that_drain(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
             }
         )
         if told and url in draining:
-            yield Drift(
+            yield drift(
                 f"rules that feed {url}",
                 f"none for the hooks {' and '.join(HOOKS)}",
                 f"those of {', '.join(told)}",
@@ -317,24 +318,24 @@ def _rules_that_drain(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
             )
 
 
-def _metadata_drainers(standing: Standing) -> Iterator[Drift]:
+def _metadata_drainers(standing: Standing) -> Iterator[Finding]:
     """Find a handler that reads of its own machine that it waits in a hook, and drains it then."""
     for each in known_items(standing.handlers):
         if each.sees_hooks and not each.queue_mode and each.drains:
             remedy = "set ENABLE_ASG_LIFECYCLE_DRAINING to false, or keep it off Kafka's nodes"
             found = f"{each.title} drains at once what is held"
-            yield Drift("lifecycle draining by the instance metadata", "none", found, remedy)
+            yield drift("lifecycle draining by the instance metadata", "none", found, remedy)
 
 
-def _second_drainers(standing: Standing) -> Iterator[Drift]:
+def _second_drainers(standing: Standing) -> Iterator[Finding]:
     """Find a termination handler that hears of the same machines where we drain them ourselves."""
     for each in known_items(standing.handlers):
         if each.queue_mode and each.drains:
             remedy = "name its queue as queue_url with drainer: theirs, or take it away"
-            yield Drift("termination handler", "none: drainer is none", each.title, remedy)
+            yield drift("termination handler", "none: drainer is none", each.title, remedy)
 
 
-def _gates(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
+def _gates(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
     if isinstance(standing.gates, Unknown):
         return
     for kafka in adopted.kafkas:
@@ -342,34 +343,34 @@ def _gates(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
         gate = standing.gates.get(name)
         if not adopted.gated:
             if gate is not None:
-                yield Drift(f"eviction gate {name}", "none at this level", PRESENT, UP)
+                yield drift(f"eviction gate {name}", "none at this level", PRESENT, UP)
             continue
         if gate is None:
-            yield Drift(f"eviction gate {name}", PRESENT, MISSING, UP)
+            yield drift(f"eviction gate {name}", PRESENT, MISSING, UP)
             continue
         yield from _gate(adopted, name, gate)
         yield from _operators(adopted, kafka, standing)
 
 
-def _gate(adopted: Adoption, name: str, gate: StandingGate) -> Iterator[Drift]:
+def _gate(adopted: Adoption, name: str, gate: StandingGate) -> Iterator[Finding]:
     wanted = "" if adopted.eviction_gate is None else adopted.eviction_gate.image
     if gate.available < REPLICAS:
         remedy = "see its pods in kube-system; while none answers, nobody is evicted"
         replicas = f"replicas of eviction gate {name} that answer"
-        yield Drift(replicas, str(REPLICAS), str(gate.available), remedy)
+        yield drift(replicas, str(REPLICAS), str(gate.available), remedy)
     if not gate.trusted:
-        yield Drift(f"webhook {name}", "asks the gate, and trusts it", "does not", UP)
+        yield drift(f"webhook {name}", "asks the gate, and trusts it", "does not", UP)
     if gate.image != wanted:
-        yield Drift(f"image of eviction gate {name}", wanted, gate.image, UP)
+        yield drift(f"image of eviction gate {name}", wanted, gate.image, UP)
 
 
-def _operators(adopted: Adoption, kafka: AdoptedKafka, standing: Standing) -> Iterator[Drift]:
+def _operators(adopted: Adoption, kafka: AdoptedKafka, standing: Standing) -> Iterator[Finding]:
     if adopted.eviction_gate is None:
         return
     beside = naming.operator_account(kafka.namespace)
     known = {beside, *adopted.eviction_gate.operators}
     for account in sorted({*known_items(standing.operators)} - known):
-        yield Drift(
+        yield drift(
             f"account of Strimzi's operator for Kafka {kafka.title}",
             "not asked by the gate before it rolls a pod",
             account,

@@ -23,7 +23,7 @@ from core.cluster.spec import ClusterSpec
 from core.ground import instances, naming, regions
 from core.ground.constants import INTERNAL_LISTENER
 from core.ground.instances import InstanceType
-from core.settings.parts import PrometheusWorkspace
+from core.settings.prometheus import PrometheusWorkspace
 
 # Ports of every Kafka pod are called tcp-<name>, and no two ports of a Service have one name.
 TAKEN_PORT_NAMES = frozenset({"ctrlplane", "kafkaagent", "prometheus", "replication"})

@@ -19,19 +19,9 @@ GATES = naming.readiness_gate("")
 OFF_THEM, ASKS = "take it away, or", ": it drains nodes without a question to Kafka"
 
 
-@dataclass(frozen=True, slots=True)
-class Drift:
-    """One thing that is not as its spec says, and the remedy."""
-
-    what: str
-    expected: str
-    found: str
-    remedy: str
-
-    @property
-    def finding(self) -> Finding:
-        evidence = f"expected {self.expected}, found {self.found}"
-        return Finding("drift", Weight.DRIFT, self.what, evidence, self.remedy)
+def drift(subject: str, expected: str, found: str, remedy: str) -> Finding:
+    """Return one thing that is not as its spec says, and the remedy."""
+    return Finding("drift", Weight.DRIFT, subject, f"expected {expected}, found {found}", remedy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +179,7 @@ JUDGED: Mapping[str, str] = {
 TITLES: Mapping[str, str] = {**{name: part.title for name, part in COMPARED.items()}, **JUDGED}
 
 
-def findings(expected: Expectation, found: Snapshot) -> list[Drift]:
+def findings(expected: Expectation, found: Snapshot) -> list[Finding]:
     """Return everything that differs, part by part; a part that was not read says nothing."""
     return [
         *(f for name, part in COMPARED.items() for f in _differences(name, part, expected, found)),
@@ -205,7 +195,7 @@ def findings(expected: Expectation, found: Snapshot) -> list[Drift]:
 
 def _differences(
     name: str, part: SnapshotPart, expectation: Expectation, snapshot: Snapshot
-) -> Iterator[Drift]:
+) -> Iterator[Finding]:
     wanted: Mapping[str, object] | None = getattr(expectation.snapshot, name)
     seen: Mapping[str, object] | None = getattr(snapshot, name)
     if wanted is None or seen is None:
@@ -213,13 +203,13 @@ def _differences(
     for member, expected in wanted.items():
         what, remedy = f"{part.member} {member}", _remedy(part, member, expectation)
         if member not in seen:
-            yield Drift(what, PRESENT, MISSING, remedy)
+            yield drift(what, PRESENT, MISSING, remedy)
             continue
         for field, label in part.labels.items():
             wants, has = getattr(expected, field), getattr(seen[member], field)
             if wants != has:
                 unit = " s" if field.endswith("_seconds") else ""
-                yield Drift(
+                yield drift(
                     f"{label} of {what}", _value_text(wants, unit), _value_text(has, unit), remedy
                 )
 
@@ -247,7 +237,7 @@ def _services(
     expected: Expectation,
     bindings: Mapping[str, Binding],
     services: Mapping[str, frozenset[str]] | None,
-) -> Iterator[Drift]:
+) -> Iterator[Finding]:
     """Find bindings that lead nowhere: the controller then takes every target out of the group."""
     if services is None:
         return
@@ -255,7 +245,7 @@ def _services(
         what = f"Service {binding.service} of TargetGroupBinding {name}"
         if binding.service not in services:
             if binding.service not in expected.spare_services:
-                yield Drift(
+                yield drift(
                     what,
                     PRESENT,
                     MISSING,
@@ -263,7 +253,7 @@ def _services(
                     f"{expected.cluster}`; delete the binding only if its broker is gone for good",
                 )
         elif binding.port not in services[binding.service]:
-            yield Drift(
+            yield drift(
                 f"ports of {what}",
                 binding.port,
                 ", ".join(sorted(services[binding.service])) or "none",
@@ -271,7 +261,7 @@ def _services(
             )
 
 
-def _pods(expected: Expectation, pods: Mapping[str, Pod]) -> Iterator[Drift]:
+def _pods(expected: Expectation, pods: Mapping[str, Pod]) -> Iterator[Finding]:
     """Find pods the load balancer does not hold back, and those it holds back for ever."""
     for name, pod in pods.items():
         bindings = [
@@ -285,14 +275,14 @@ def _pods(expected: Expectation, pods: Mapping[str, Pod]) -> Iterator[Drift]:
             f"strimzi.io/manual-rolling-update=true`: gates come only with a new pod"
         )
         if wanted - gates:
-            yield Drift(
+            yield drift(
                 f"readiness gates of pod {name}",
                 _bindings_text(wanted),
                 _bindings_text(gates),
                 restart,
             )
         elif gates - wanted:
-            yield Drift(
+            yield drift(
                 f"readiness gates of pod {name}",
                 _bindings_text(wanted),
                 _bindings_text(gates),
@@ -305,11 +295,11 @@ def _bindings_text(gates: frozenset[str]) -> str:
     return _value_text(frozenset(gate.removeprefix(GATES) for gate in gates), "")
 
 
-def _drain_cleaners(found: Snapshot) -> Iterator[Drift]:
+def _drain_cleaners(found: Snapshot) -> Iterator[Finding]:
     """Find who denies the evictions of our own drains, which nobody tries again."""
     for name, cleaner in (found.drain_cleaners or {}).items():
         if cleaner.drains_kafka:
-            yield Drift(
+            yield drift(
                 f"STRIMZI_DRAIN_KAFKA of Drain Cleaner {name}",
                 "false",
                 "true",
@@ -318,29 +308,29 @@ def _drain_cleaners(found: Snapshot) -> Iterator[Drift]:
             )
 
 
-def _second_handlers(expected: Expectation, found: Snapshot) -> Iterator[Drift]:
+def _second_handlers(expected: Expectation, found: Snapshot) -> Iterator[Finding]:
     """Find who drains Kafka's nodes beside the one termination handler that we tell when to."""
     ours = expected.snapshot.queues or {}
     for title, handler in (found.second_handlers or {}).items():
         what, queue = f"second node termination handler {title}", handler.queue_name
         if queue is None and handler.wants.tolerates(*TAINT):
             how = "on Kafka's nodes, by the instance metadata"
-            yield Drift(what, MISSING, how, f"{OFF_THEM} let it not tolerate their taint{ASKS}")
+            yield drift(what, MISSING, how, f"{OFF_THEM} let it not tolerate their taint{ASKS}")
         elif queue in ours:
             remedy = "take it away: of the drains that are meant for ours it takes its share"
-            yield Drift(what, MISSING, f"reads our queue {queue}", remedy)
+            yield drift(what, MISSING, f"reads our queue {queue}", remedy)
         elif queue is not None:
             remedy = f"{OFF_THEM} let no rule send its queue events of Kafka's machines{ASKS}"
-            yield Drift(what, MISSING, f"reads queue {queue}", remedy)
+            yield drift(what, MISSING, f"reads queue {queue}", remedy)
 
 
-def _second_budget(expected: Expectation, found: Snapshot) -> Iterator[Drift]:
+def _second_budget(expected: Expectation, found: Snapshot) -> Iterator[Finding]:
     """Find the budget that Strimzi made before there were ours: the operator leaves it behind."""
     strimzis = naming.kafka_component(expected.cluster)
     wanted = expected.snapshot.budgets or {}
     for name, budget in (found.budgets or {}).items():
         if name not in {*wanted, strimzis} and budget.selects(_labels_of_nodes(expected.cluster)):
-            yield Drift(
+            yield drift(
                 f"PodDisruptionBudget {name} over pods of Kafka's",
                 MISSING,
                 PRESENT,
@@ -348,7 +338,7 @@ def _second_budget(expected: Expectation, found: Snapshot) -> Iterator[Drift]:
                 f"of a pod with two budgets the API server evicts none",
             )
     if wanted and strimzis not in wanted and strimzis in (found.budgets or {}):
-        yield Drift(
+        yield drift(
             f"PodDisruptionBudget {strimzis}",
             MISSING,
             PRESENT,
@@ -370,9 +360,9 @@ def _labels_of_nodes(name: str) -> dict[str, str]:
     }
 
 
-def _connect_bindings(expected: Expectation, found: Snapshot) -> Iterator[Drift]:
+def _connect_bindings(expected: Expectation, found: Snapshot) -> Iterator[Finding]:
     for binding in () if expected.connect else found.connect_bindings or ():
-        yield Drift(
+        yield drift(
             f"ClusterRoleBinding {binding}",
             "absent",
             PRESENT,
@@ -381,11 +371,11 @@ def _connect_bindings(expected: Expectation, found: Snapshot) -> Iterator[Drift]
         )
 
 
-def _volumes(found: Snapshot) -> Iterator[Drift]:
+def _volumes(found: Snapshot) -> Iterator[Finding]:
     for name, volume in (found.volumes or {}).items():
         if volume.reclaim != constants.RETAIN_VOLUME:
             patch = f'{{"spec":{{"persistentVolumeReclaimPolicy":"{constants.RETAIN_VOLUME}"}}}}'
-            yield Drift(
+            yield drift(
                 f"reclaim policy of volume {name} ({volume.claim})",
                 constants.RETAIN_VOLUME,
                 _value_text(volume.reclaim, ""),

@@ -76,7 +76,7 @@ def unknown(part: str, unread: Unknown) -> Finding:
     )
 
 
-def in_order(found: Iterable[Finding]) -> list[Finding]:
+def worst_first(found: Iterable[Finding]) -> list[Finding]:
     """Return findings worst first, each once."""
     return sorted(dict.fromkeys(found), key=lambda each: list(Weight).index(each.weight))
 

@@ -361,7 +361,7 @@ def _grace(pool: NodePool, pods: list[Pod]) -> Iterator[Finding]:
 
 
 def _consolidation(pool: NodePool, exposed: list[str]) -> Iterator[Finding]:
-    budget = pool.at_once("Underutilized")
+    budget = pool.strictest_budget("Underutilized")
     # Karpenter consolidates no static pool.
     still = pool.consolidation in HARMLESS or pool.replicas is not None
     if still or not exposed or (budget is not None and budget.written in AT_MOST_ONE):
@@ -381,7 +381,7 @@ def _consolidation(pool: NodePool, exposed: list[str]) -> Iterator[Finding]:
 
 def _drift(pool: NodePool, exposed: list[str]) -> Iterator[Finding]:
     """Find a pool of which a new image, or a change of its template, replaces nodes together."""
-    budget = pool.at_once("Drifted")
+    budget = pool.strictest_budget("Drifted")
     if not exposed or (budget is not None and budget.count(pool.nodes or 0) <= 1):
         return
     many = "all of its nodes" if budget is None else f"{budget.count(pool.nodes or 0)} of its nodes"

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from decimal import Decimal
 
-# Each enters its rules.
-from core.checks import (
+from core.checks import (  # noqa: F401 - importing them enters their rules
     account,
     advice,
     balancing,
@@ -34,9 +33,9 @@ from core.checks.finding import (
     Finding,
     Rule,
     Weight,
-    in_order,
     not_judged,
     unknown,
+    worst_first,
     worth_knowing,
 )
 from core.cluster.kafka_settings import default_config
@@ -49,16 +48,11 @@ from core.ground.fields import Unknown
 from core.model.kafka import Kafka, KafkaListener, KafkaPool, Pod, Topic
 from core.model.nodes import Node
 
-MODULES = (
-    *(account, advice, balancing, coming_back, evictions, groups, handlers, kafka, machines),
-    *(new_cluster, others, placement, pods, room, strimzi),
-)
-
 
 def findings(seen: ClusterFacts) -> list[Finding]:
     """Return everything found, worst first, with what could not be read."""
     found = [each for rule in RULES if rule.is_asked_of(seen) for each in _findings_of(rule, seen)]
-    return in_order([*_unread(seen), *found])
+    return worst_first([*_unread(seen), *found])
 
 
 def _findings_of(rule: Rule, seen: ClusterFacts) -> list[Finding]:
@@ -112,7 +106,7 @@ def described_facts(spec: ClusterSpec) -> ClusterFacts:
 
 def described_kafka(spec: ClusterSpec) -> Kafka:
     """Return the Kafka resource that a description asks for, with the settings it gets."""
-    kafka, config = spec.kafka, {**default_config(spec), **spec.kafka.config}
+    wanted, config = spec.kafka, {**default_config(spec), **spec.kafka.config}
     return Kafka(
         namespace=spec.kubernetes.namespace,
         name=spec.name,
@@ -121,12 +115,12 @@ def described_kafka(spec: ClusterSpec) -> Kafka:
         listeners=tuple(
             KafkaListener(name, AUTHENTICATIONS.get(how := each.authentication, how), tls=each.tls)
             for name, each in (
-                (INTERNAL_LISTENER, kafka.internal_listener),
-                (kafka.listener.name, kafka.listener),
+                (INTERNAL_LISTENER, wanted.internal_listener),
+                (wanted.listener.name, wanted.listener),
             )
         ),
         config={key: str(value) for key, value in config.items()},
-        authorization=kafka.authorization,
+        authorization=wanted.authorization,
     )
 
 

@@ -267,7 +267,7 @@ def _blocks(spec: ClusterSpec) -> Iterator[str]:
     keys = ["network.vpc_cidr", *["network.secondary_cidrs"] * len(spec.network.secondary_cidrs)]
     named = list(zip(keys, map(ipaddress.ip_network, spec.network.blocks), strict=True))
     for key, block in named:
-        yield from _of_nobody(key, block)
+        yield from _reserved_problems(key, block)
     if len(named) > MOST_BLOCKS_OF_A_VPC:
         yield (
             f"network.secondary_cidrs names {len(named) - 1} blocks, and a VPC has "
@@ -286,7 +286,7 @@ def doubts(spec: ClusterSpec) -> Iterator[str]:
 
     The last address gone, no instance can be launched there: no replacement either.
     """
-    yield from _of_others(spec)
+    yield from _vpc_problems(spec)
     if spec.network.existing is not None:
         return
     block = ipaddress.ip_network(spec.network.vpc_cidr)
@@ -301,7 +301,7 @@ def doubts(spec: ClusterSpec) -> Iterator[str]:
         )
 
 
-def _of_others(spec: ClusterSpec) -> Iterator[str]:
+def _vpc_problems(spec: ClusterSpec) -> Iterator[str]:
     blocks = [ipaddress.IPv4Network(block) for block in spec.network.blocks]
     if len(blocks) > BLOCKS_OF_A_VPC:
         yield (
@@ -340,7 +340,7 @@ def _kept_in(spec: ClusterSpec, zone: str) -> int:
     return kept + ADDRESSES_OF_BALANCER + ADDRESSES_OF_CONTROL_PLANE
 
 
-def _of_nobody(key: str, block: _Block) -> Iterator[str]:
+def _reserved_problems(key: str, block: _Block) -> Iterator[str]:
     if any(block.version == 4 and block.overlaps(each) for each in _NOBODYS) and block.prefixlen:
         yield (
             f"{key} names {block}, which is set aside for hosts themselves, links or multicast, "
@@ -363,7 +363,7 @@ def _clients(spec: ClusterSpec) -> Iterator[str]:
                 f"load_balancer.client_cidrs names {written}, which {seen[block]} has already, and "
                 f"EC2 refuses the same rule twice; take it out."
             )
-        yield from _of_nobody("load_balancer.client_cidrs", block)
+        yield from _reserved_problems("load_balancer.client_cidrs", block)
         seen.setdefault(block, "load_balancer.client_cidrs")
 
 

@@ -84,7 +84,7 @@ def unroutable(host: str) -> bool:
         # Resolvers read such a name as an address, of which parts are left out (inet_aton).
         return last.isdigit() or re.fullmatch(r"0x[0-9a-f]*", last) is not None or ":" in name
     return (
-        (address.is_loopback and not _of_a_twin(address))
+        (address.is_loopback and not _is_twins(address))
         or address.is_unspecified
         or address.is_link_local
         or address.is_multicast
@@ -92,7 +92,7 @@ def unroutable(host: str) -> bool:
     )
 
 
-def _of_a_twin(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+def _is_twins(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
     """Say whether it is where a twin's machines listen (127.1.0.0 on); nobody else's Kafka does."""
     return address.version == 4 and address.packed[1] > 0
 

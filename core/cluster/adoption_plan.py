@@ -67,9 +67,9 @@ def next_level(adopted: Adoption) -> AdoptionPlan | None:
     following = ORDER[place + 1]
     changes = {Level.WATCH: _watch, Level.GATE: _gate, Level.ACT: _act}[following]
     before = {
-        Level.WATCH: _before_watching,
-        Level.GATE: _before_answering,
-        Level.ACT: _before_acting,
+        Level.WATCH: _watching_needs,
+        Level.GATE: _answering_needs,
+        Level.ACT: _acting_needs,
     }.get(following)
     missing = [*_missing(adopted), *(before(adopted) if before else ())]
     return AdoptionPlan(adopted.level, following, tuple(changes(adopted)), tuple(missing))
@@ -91,7 +91,7 @@ def _missing(adopted: Adoption) -> Iterator[str]:
         yield "pool_label is not set; name the node label that tells Kafka's nodes from others."
 
 
-def _before_watching(_: Adoption) -> Iterator[str]:
+def _watching_needs(_: Adoption) -> Iterator[str]:
     """Say what the functions ask for and nobody can see in a description."""
     yield (
         "Strimzi must be 0.49 or newer; the functions list StrimziPodSets in v1, and learn from "
@@ -99,7 +99,7 @@ def _before_watching(_: Adoption) -> Iterator[str]:
     )
 
 
-def _before_answering(adopted: Adoption) -> Iterator[str]:
+def _answering_needs(adopted: Adoption) -> Iterator[str]:
     """Say what the gate needs that nobody can see in a description."""
     if adopted.eviction_gate is None:
         yield (
@@ -119,7 +119,7 @@ def _before_answering(adopted: Adoption) -> Iterator[str]:
         )
 
 
-def _before_acting(adopted: Adoption) -> Iterator[str]:
+def _acting_needs(adopted: Adoption) -> Iterator[str]:
     """Say what only the groups' owner can do, before hooks of ours stand on them."""
     if adopted.scaling_groups:
         yield (

@@ -385,7 +385,7 @@ def _running(
     }
 
 
-def _by_node_pool(spec: ClusterSpec) -> dict[str, list[int]]:
+def _ids_of_pools(spec: ClusterSpec) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for node_id, node_pool in _running(spec).items():
         found.setdefault(node_pool, []).append(node_id)
@@ -394,7 +394,7 @@ def _by_node_pool(spec: ClusterSpec) -> dict[str, list[int]]:
 
 def _ids(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
     """Refuse other ids for nodes that run: by their ids they are found behind the load balancer."""
-    was, is_ = _by_node_pool(before), _by_node_pool(after)
+    was, is_ = _ids_of_pools(before), _ids_of_pools(after)
     for node_pool in sorted(was.keys() & is_.keys()):
         kept = min(len(was[node_pool]), len(is_[node_pool]))
         if was[node_pool][:kept] != is_[node_pool][:kept]:

@@ -25,7 +25,7 @@ from core.cluster.fields import (
 )
 from core.cluster.images import Image
 from core.ground.errors import InvalidInput
-from core.settings.parts import Address, parse_prometheus_address
+from core.settings.prometheus import Address, parse_prometheus_address
 
 # It stands in a JAAS configuration between quotes, and a function is told of one.
 HttpsUrl = Annotated[

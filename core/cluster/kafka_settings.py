@@ -67,7 +67,7 @@ def definitions(whose: str) -> Mapping[str, Definition]:
 
 
 @cache
-def _of_workers() -> Mapping[str, Definition]:
+def _worker_keys() -> Mapping[str, Definition]:
     """Return what stands in a worker's own configuration: its topics', its clients' and its own."""
     of_topics = {
         f"{topic}.storage.{name}": said
@@ -100,7 +100,7 @@ def problems(spec: ClusterSpec) -> Iterator[str]:
     yield from _lines("kafka.config", brokers)
     if spec.connect is not None:
         config = spec.connect.config
-        yield from _refused("connect.config sets", config, _of_workers(), "no worker would start")
+        yield from _refused("connect.config sets", config, _worker_keys(), "no worker would start")
         for client in _CLIENTS:
             theirs = {f"{client}.{name}": said for name, said in definitions(client).items()}
             yield from _refused(
@@ -261,14 +261,14 @@ _PRODUCER = {_REQUEST: 30_000, _LINGER: 5}
 
 def pair_problems(spec: ClusterSpec) -> Iterator[str]:
     """Yield a sentence for each two settings that Kafka or Connect would not start with."""
-    yield from _of_brokers(spec)
+    yield from _broker_problems(spec)
     for topic in spec.topics:
-        yield from _of_topic(f"topic {topic.name}", topic.config, spec.kafka.config)
+        yield from _topic_problems(f"topic {topic.name}", topic.config, spec.kafka.config)
     if spec.connect is not None:
-        yield from _of_connect(spec, spec.connect.config)
+        yield from _connect_problems(spec, spec.connect.config)
 
 
-def _of_brokers(spec: ClusterSpec) -> Iterator[str]:
+def _broker_problems(spec: ClusterSpec) -> Iterator[str]:
     config = spec.kafka.config
     told = {**default_config(spec), **config}
     wait = _figure(_FETCH_WAIT, told, 500)
@@ -295,7 +295,7 @@ def _of_brokers(spec: ClusterSpec) -> Iterator[str]:
         yield from _local_retention("kafka.config", "log.local.retention", {}, config)
 
 
-def _of_topic(whose: str, config: Config, brokers: Config) -> Iterator[str]:
+def _topic_problems(whose: str, config: Config, brokers: Config) -> Iterator[str]:
     """Yield for a topic; what it does not set it has of the brokers."""
     if not is_true(config, "remote.storage.enable"):
         return
@@ -335,7 +335,7 @@ def _local_retention(whose: str, prefix: str, config: Config, brokers: Config) -
             )
 
 
-def _of_connect(spec: ClusterSpec, config: Config) -> Iterator[str]:
+def _connect_problems(spec: ClusterSpec, config: Config) -> Iterator[str]:
     for topic in ("config", "offset", "status"):
         setting = f"{topic}.storage.replication.factor"
         factor = _figure(setting, config, -1)

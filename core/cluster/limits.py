@@ -21,7 +21,6 @@ from core.cluster.spec import ClusterSpec
 from core.cost.pricing import GP3_INCLUDED_IOPS, GP3_INCLUDED_MIB_PER_S
 from core.ground import instances, naming
 from core.ground.instances import InstanceType
-from core.settings.parts import NodePlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +78,13 @@ def overhead_mib(instance: InstanceType) -> int:
     return int(instance.memory_mib * KARPENTERS_OVERHEAD)
 
 
-def nodes(spec: ClusterSpec) -> tuple[NodePlace, ...]:
+def nodes(spec: ClusterSpec) -> tuple[naming.NodePlace, ...]:
     """Return every Kafka node.
 
     Strimzi gives a pool's nodes the first ids of those reserved in a zone.
     """
     return tuple(
-        NodePlace(
+        naming.NodePlace(
             node_id=node_id,
             node_pool=naming.kafka_node_pool(pool.name, zone),
             role=pool.role.value,

@@ -173,7 +173,7 @@ class Storage(Frozen):
         return sizing.Gp3(self.size_gib, performance)
 
     @model_validator(mode="after")
-    def _within_gp3(self) -> Self:
+    def _check_gp3(self) -> Self:
         for sentence in sizing.ratios(self.gp3):
             raise ValueError(sentence)
         return self

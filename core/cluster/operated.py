@@ -21,7 +21,7 @@ from core.health import node
 from core.incidents.actions import ACTING, OWN, Level
 from core.incidents.observation import Ownership, Policy
 from core.settings.functions import KafkaIdentity
-from core.settings.parts import Address, NodePlace, ProbeBudget
+from core.settings.prometheus import Address, ProbeBudget
 from core.settings.volumes import PoolSettings, PrometheusSettings, VolumeSettings
 from core.timing import FACTS, drain_life_seconds, eviction_life_seconds
 
@@ -59,7 +59,7 @@ class Operated:
     # Function -> who it is to Kafka, and the Secrets that it may read for that.
     identities: Mapping[str, KafkaIdentity]
     secrets: Mapping[str, tuple[str, ...]]
-    nodes: tuple[NodePlace, ...] = ()
+    nodes: tuple[naming.NodePlace, ...] = ()
     # Kafka's pods that serve metrics, spare ones included; none where metrics are off.
     exporters: tuple[str, ...] = ()
     # Connect's workers, by their pods.

@@ -106,31 +106,31 @@ def section_of(
     found: Any = root
     for part in place:
         if isinstance(part, int):
-            continue  # _within has gone into the list
+            continue  # _section_type has gone into the list
         if isinstance(found, type) and issubclass(found, BaseModel):
             field = found.model_fields.get(str(part))
             if field is None:
                 return None
             found = field.annotation
-        found = _within(found)
+        found = _section_type(found)
     return found if isinstance(found, type) and issubclass(found, BaseModel) else None
 
 
-def _within(annotation: Any) -> Any:
+def _section_type(annotation: Any) -> Any:
     """Return the section inside an Optional, a list, or an Annotated; else the annotation."""
     origin = typing.get_origin(annotation)
     if origin is None:
         return annotation
     inner = [each for each in typing.get_args(annotation) if each not in (type(None), ...)]
     if origin in (typing.Annotated, typing.Union, types.UnionType, tuple, list):
-        return _within(inner[0])
+        return _section_type(inner[0])
     return annotation
 
 
 def _paths(section: type[BaseModel], prefix: str = "") -> Iterator[str]:
     for name, field in section.model_fields.items():
         yield f"{prefix}{name}"
-        inside = _within(field.annotation)
+        inside = _section_type(field.annotation)
         if isinstance(inside, type) and issubclass(inside, BaseModel):
             yield from _paths(inside, f"{prefix}{name}.")
 

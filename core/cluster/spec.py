@@ -21,11 +21,6 @@ from core.cluster.operation import Alerts, FunctionMemory, Maintenance, Slack, T
 from core.ground import naming
 
 
-def placement_problems(spec: ClusterSpec) -> list[str]:
-    """Return what is wrong with zones, pools and ids, a clause each."""
-    return [*_zone_problems(spec), *_pool_problems(spec)]
-
-
 def node_ids(spec: ClusterSpec, pool: NodePool) -> list[int]:
     """Return every node id reserved for a pool."""
     return [node_id for ids in spec.node_ids_of(pool).values() for node_id in ids]
@@ -268,7 +263,8 @@ class ClusterSpec(Frozen):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         problems = [
-            *placement_problems(self),
+            *_zone_problems(self),
+            *_pool_problems(self),
             *self._listener_problems(),
             *self._name_problems(),
             *self._replication_problems(),

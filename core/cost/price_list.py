@@ -364,7 +364,7 @@ def _term_quotes(product: Product, term: dict[str, Any], published: date) -> Ite
 
 
 def _csv_quotes(text: IO[str], first: str, name: str, wants: Wants) -> Iterator[Quoted]:
-    rows = csv.reader(_from(first, text))
+    rows = csv.reader(_lines(first, text))
     facts: dict[str, str] = {}
     try:
         for _ in range(CSV_FACTS):
@@ -400,7 +400,7 @@ def _csv_quotes(text: IO[str], first: str, name: str, wants: Wants) -> Iterator[
         raise InvalidInput([_no_offer(name)]) from None
 
 
-def _from(first: str, text: IO[str]) -> Iterator[str]:
+def _lines(first: str, text: IO[str]) -> Iterator[str]:
     yield first + text.readline()
     yield from text
 

@@ -204,7 +204,7 @@ def take_word(values: dict[str, Any], name: str, words: type[E], instead: E) -> 
     values[UNREAD] = {**values.get(UNREAD, {}), name: word}
 
 
-def without(unread: Mapping[str, Any], *names: str) -> dict[str, Any]:
+def drop_keys(unread: Mapping[str, Any], *names: str) -> dict[str, Any]:
     """Return what is still to be written back once this release has decided some of it."""
     return {key: value for key, value in unread.items() if key not in names}
 

@@ -2,12 +2,14 @@
 
 Strimzi derives names from its resources and offers no way to ask for them, so they are repeated
 here exactly (strimzi-kafka-operator 1.2.0: KafkaResources, ListenersUtils). Plain strings and
-integers in and out: Lambda code imports this module, and never pydantic.
+integers in and out, but for a NodePlace: Lambda code imports this module, and never pydantic.
 """
 
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
+from typing import Literal
 
 # The stacks of one environment, in the order in which each builds on the ones before.
 FOUNDATION, PLATFORM, KAFKA, OPERATIONS, ANALYTICS = LAYERS = (
@@ -79,6 +81,15 @@ TARGET_GROUP_NAME_LIMIT = 32
 def zone_suffix(zone: str) -> str:
     """Return the letter of an availability zone: us-east-1a -> a."""
     return zone[-1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodePlace:
+    """One node of the spec: its pool in its zone, and its role."""
+
+    node_id: int
+    node_pool: str
+    role: Literal["broker", "controller", "combined"]
 
 
 def kafka_node_pool(pool: str, zone: str) -> str:

@@ -58,7 +58,7 @@ def not_whole(what: str, view: ClusterView) -> HealthVerdict:
 
 def quorum_verdict(view: ClusterView) -> HealthVerdict:
     """Say whether the controllers have a leader, and a majority that keeps up with it."""
-    if view.without_quorum:
+    if view.lacks_quorum:
         return unhealthy(
             "The controllers have no quorum: brokers serve from memory, and nothing can change; "
             "bring a majority of the controllers back.",
@@ -80,7 +80,7 @@ def quorum_verdict(view: ClusterView) -> HealthVerdict:
 
 def controller_verdict(node_id: int, view: ClusterView) -> HealthVerdict:
     """Return one controller's verdict as the quorum's leader sees it."""
-    if view.without_quorum:
+    if view.lacks_quorum:
         return silent(f"Controller {node_id}", "The controllers have no quorum.")
     voter = next((v for v in view.voters if v.node_id == node_id), None)
     # Without the leader's own place in the log, nobody's lag is known.
@@ -100,7 +100,7 @@ def controller_verdict(node_id: int, view: ClusterView) -> HealthVerdict:
 
 def broker_verdict(broker_id: int, view: ClusterView) -> HealthVerdict:
     """Return one broker's verdict: registered, unfenced, and in every ISR as the leaders see it."""
-    if view.without_quorum:
+    if view.lacks_quorum:
         return silent(f"Broker {broker_id}", "The controllers have no quorum.")
     if broker_id not in view.brokers:
         return unhealthy(f"Broker {broker_id} is not registered.")
@@ -121,7 +121,7 @@ def broker_verdict(broker_id: int, view: ClusterView) -> HealthVerdict:
 
 def partitions_verdict(view: ClusterView) -> HealthVerdict:
     """Say whether every partition can be read and written, and would survive a broker."""
-    if view.without_quorum:
+    if view.lacks_quorum:
         return silent("Partitions", "The controllers have no quorum.")
     total = len(view.partitions)
     well = healthy(f"All {total} partitions have all replicas in sync.")
@@ -310,8 +310,8 @@ def signs_of(
     registration, heartbeat = None, None
     if active_controller is not None:
         key = str(broker_id)
-        registration = active_controller.by(Metric.REGISTRATION_STATE, "broker").get(key)
-        heartbeat = active_controller.by(Metric.SINCE_HEARTBEAT_MS, "broker").get(key)
+        registration = active_controller.sums_by_label(Metric.REGISTRATION_STATE, "broker").get(key)
+        heartbeat = active_controller.sums_by_label(Metric.SINCE_HEARTBEAT_MS, "broker").get(key)
     return BrokerSigns(
         broker_id=broker_id,
         quorum_answers=quorum_answers,
@@ -512,7 +512,7 @@ def observation(
         now=now,
         process=None if pod is None else pod.running,
         started_at=None if pod is None else pod.started_at,
-        quorum_answers=None if view.quorum_leader is None and not view.without_quorum else answers,
+        quorum_answers=None if view.quorum_leader is None and not view.lacks_quorum else answers,
         fenced=node_id in view.fenced if answers and node_id in view.brokers else None,
         voter_lag_seconds=NEVER if voter is not None and lag is None else lag,
         not_in_sync=away if answers else None,

@@ -117,7 +117,7 @@ class NodeMetrics:
         value = self.value(metric)
         return None if value is None else int(value)
 
-    def by(self, metric: Metric, label: str) -> dict[str, float]:
+    def sums_by_label(self, metric: Metric, label: str) -> dict[str, float]:
         """Return a metric's values by one of its labels, summed over the others."""
         found: dict[str, float] = {}
         for sample in self.samples:
@@ -321,8 +321,8 @@ def add_metrics(observed: NodeObservation, metrics: NodeMetrics | None) -> NodeO
 
 def recovery_of(metrics: NodeMetrics) -> dict[str, Recovery]:
     """Return what each log directory still recovers: all of them, not the one seen last."""
-    logs = metrics.by(Metric.LOGS_TO_RECOVER, "dir")
-    segments = metrics.by(Metric.SEGMENTS_TO_RECOVER, "dir")
+    logs = metrics.sums_by_label(Metric.LOGS_TO_RECOVER, "dir")
+    segments = metrics.sums_by_label(Metric.SEGMENTS_TO_RECOVER, "dir")
     return {
         directory: Recovery(
             logs=None if (left := logs.get(directory)) is None else int(left),

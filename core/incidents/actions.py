@@ -227,7 +227,7 @@ class FreezeZone:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Call a person; once per incident and key."""
+    """Call a person; once per key of an incident, of a zone's, or of a run until it is resumed."""
 
     key: str
     reason: str
@@ -416,7 +416,7 @@ def settle(incident: Incident, decision: Decision, now: float, *, actor: str = "
     for action in decision.actions:
         acted = replace(acted, **_remembered_fields(acted, action, now))
         if acted.in_place is not None and isinstance(action, ReplaceRoot | Uncordon):
-            acted = replace(acted, in_place=_in_place_after(acted.in_place, action, now))
+            acted = replace(acted, in_place=_note_in_place(acted.in_place, action, now))
     if decision.forwarded_at is not None:
         # Sent by an invocation that did not live to record it.
         sent = _forwarding_at(acted.forwarded, decision.forwarded_at)
@@ -482,7 +482,7 @@ def _asked_at(incident: Incident, now: float) -> float:
     return before if kept and before is not None else now
 
 
-def _in_place_after(place: InPlace, action: ReplaceRoot | Uncordon, now: float) -> InPlace:
+def _note_in_place(place: InPlace, action: ReplaceRoot | Uncordon, now: float) -> InPlace:
     if isinstance(action, Uncordon):
         return replace(place, returned_at=place.returned_at or now)
     if action.trial:

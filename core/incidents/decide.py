@@ -97,9 +97,9 @@ def next_action(incident: Incident, seen: Observation, policy: Policy) -> Decisi
     if not incident.open:
         return Decision(state=incident.state, reason=incident.reason)
     if incident.unreadable is not None:
-        return _with_pages_once(_held_unread(incident, policy), incident, seen, policy)
+        return _page_once(_held_unread(incident, policy), incident, seen, policy)
     decision = _blind(incident, seen, policy) if seen.blind else _seeing(incident, seen, policy)
-    return _with_pages_once(decision, incident, seen, policy)
+    return _page_once(decision, incident, seen, policy)
 
 
 def _held_unread(incident: Incident, policy: Policy) -> Decision:
@@ -167,7 +167,7 @@ def _tidying_actions(incident: Incident, seen: Observation, state: State) -> tup
     return (*left, *replacement.room_return(incident, seen, state))
 
 
-def _with_pages_once(
+def _page_once(
     decision: Decision, incident: Incident, seen: Observation, policy: Policy
 ) -> Decision:
     """Call a person once for each reason, and keep the hooks waiting until the next look."""
@@ -388,7 +388,7 @@ class Wait:
     way_out: str
 
 
-def _in_state_since(incident: Incident, seen: Observation, policy: Policy) -> float:
+def _state_began_at(incident: Incident, seen: Observation, policy: Policy) -> float:
     """Return since when it is in its state, its window open, and nobody wanted it kept."""
     opened = 0.0
     if _is_scheduled(incident) and policy.maintenance is not None:
@@ -400,12 +400,12 @@ def _is_scheduled(incident: Incident) -> bool:
     return incident.scheduled_said_at is not None and not incident.is_hooked
 
 
-def _for_its_turn(incident: Incident, seen: Observation, policy: Policy) -> float | None:
+def _turn_wait_began(incident: Incident, seen: Observation, policy: Policy) -> float | None:
     """One for which a run only makes ready is called off by itself, after an hour."""
-    return None if incident.ahead else _in_state_since(incident, seen, policy)
+    return None if incident.ahead else _state_began_at(incident, seen, policy)
 
 
-def _for_the_kubelet(incident: Incident, seen: Observation, policy: Policy) -> float | None:
+def _kubelet_wait_began(incident: Incident, seen: Observation, policy: Policy) -> float | None:
     """Return when the grace of a pod ended that was told to stop, on a machine that runs."""
     del policy
     pod = seen.pod_named(incident.pod_name)
@@ -413,7 +413,7 @@ def _for_the_kubelet(incident: Incident, seen: Observation, policy: Policy) -> f
     return pod.out_since if pod is not None and on_it else None
 
 
-def _for_the_group(incident: Incident, seen: Observation, policy: Policy) -> float | None:
+def _group_wait_began(incident: Incident, seen: Observation, policy: Policy) -> float | None:
     del policy
     accepted = incident.terminate_asked_at is not None and incident.refusal is None
     return incident.terminate_asked_at if accepted and seen.lifecycle_state == "InService" else None
@@ -435,7 +435,7 @@ WAITS: tuple[Wait, ...] = (
         awaits="a first decision: a second look at an idle node, EC2's word on a machine that ends",
         usual="a minute",
         since=lambda incident, seen, policy: (
-            None if _is_scheduled(incident) else _in_state_since(incident, seen, policy)
+            None if _is_scheduled(incident) else _state_began_at(incident, seen, policy)
         ),
         limit=lambda _: ENDING_SECONDS,
         pages=("stands_still", "scheduled", "unknown_instance"),
@@ -445,7 +445,7 @@ WAITS: tuple[Wait, ...] = (
         states=frozenset({State.REPLACING}),
         awaits="another node that can take the pod",
         usual="3 minutes",
-        since=_for_its_turn,
+        since=_turn_wait_began,
         limit=lambda _: LATE_REPLACEMENT_SECONDS,
         pages=("late_replacement", "no_capacity", "no_group", "no_room", "scale_in"),
         way_out="`stillwater release ENV INSTANCE` lets it go without a replacement",
@@ -454,7 +454,7 @@ WAITS: tuple[Wait, ...] = (
         states=frozenset({State.HOLDING}),
         awaits="its turn, Kafka's consent, and Strimzi's operator at rest",
         usual="minutes for each broker that is out before",
-        since=_for_its_turn,
+        since=_turn_wait_began,
         limit=lambda policy: policy.hold_limit_seconds,
         pages=(
             "waits_long",
@@ -470,7 +470,7 @@ WAITS: tuple[Wait, ...] = (
         states=frozenset({State.REPLACING, State.HOLDING, State.GATING}),
         awaits="the group to begin a termination that it has accepted",
         usual="5 seconds",
-        since=_for_the_group,
+        since=_group_wait_began,
         limit=lambda _: GROUP_SECONDS,
         pages=("group_silent", "not_leaving"),
         way_out=(
@@ -483,7 +483,7 @@ WAITS: tuple[Wait, ...] = (
         states=frozenset({State.DRAINING}),
         awaits="the pod to leave its node",
         usual="1 to 6 minutes",
-        since=_in_state_since,
+        since=_state_began_at,
         limit=lambda policy: 3 * policy.forward_again_seconds + SLACK_SECONDS,
         pages=("drain_stuck", "drain_limit", "not_back", "ended_early"),
         way_out=RELEASE,
@@ -492,7 +492,7 @@ WAITS: tuple[Wait, ...] = (
         states=frozenset({State.DRAINING, State.GATING}),
         awaits="the kubelet to end a pod whose grace is over",
         usual="seconds",
-        since=_for_the_kubelet,
+        since=_kubelet_wait_began,
         limit=lambda _: KILLED_SECONDS,
         pages=("pod_stuck",),
         way_out=(
@@ -505,7 +505,7 @@ WAITS: tuple[Wait, ...] = (
         states=frozenset({State.GATING}),
         awaits="free volumes, and the broker back in every ISR elsewhere",
         usual="2 to 10 minutes, longer with much to copy",
-        since=_in_state_since,
+        since=_state_began_at,
         limit=lambda policy: policy.post_condition_wait_seconds + SLACK_SECONDS,
         pages=("not_back", "hook_refuses", "lost", "machine_late", "root_detached", "drain_limit"),
         way_out=RELEASE,

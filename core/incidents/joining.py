@@ -99,7 +99,7 @@ def merge(incident: Incident, interruption: Interruption, now: float) -> Inciden
         drain_event=_drain_event(incident, interruption, newest=newest),
     )
     return _take_over_schedule(
-        _in_hook(joined, interruption, now, newest=newest), interruption, now
+        _join_hook(joined, interruption, now, newest=newest), interruption, now
     )
 
 
@@ -118,7 +118,7 @@ def _newest_of_hook(incident: Incident, interruption: Interruption, now: float) 
     return said > (known_at, token)
 
 
-def _in_hook(
+def _join_hook(
     incident: Incident, interruption: Interruption, now: float, *, newest: bool
 ) -> Incident:
     hook = interruption.hook
@@ -164,7 +164,7 @@ def _take_over_schedule(incident: Incident, interruption: Interruption, now: flo
         # Its turn comes once; what somebody else had begun already waits for no run.
         opened = len(incident.announcements) == 1
         return replace(
-            _in_place(incident, interruption),
+            _join_in_place(incident, interruption),
             called_off=interruption.closed,
             party=party,
             ahead=interruption.ahead and (opened or incident.ahead),
@@ -252,7 +252,7 @@ def scheduled_changes(incident: Incident) -> tuple[ScheduledChange, ...]:
     return (*others, word)
 
 
-def _in_place(incident: Incident, interruption: Interruption) -> Incident:
+def _join_in_place(incident: Incident, interruption: Interruption) -> Incident:
     """Take over that the root volume is to be replaced in place, before anything is begun."""
     image_id = interruption.image_id
     begun = incident.state is not State.OPENED or bool(incident.hooks)

@@ -401,7 +401,7 @@ def _reason(claim: NodeClaim, status: StatusView | None) -> Reason:
     """Name the reason that the claim bears out by itself, else the one that EC2 does."""
     if claim.says("DisruptionReason"):
         return _MARKED.get(claim.conditions["DisruptionReason"].reason, Reason.UNTOLD)
-    if _at_once(claim):
+    if _is_immediate(claim):
         return Reason.REPAIR
     if status is not None and any(not event.over for event in status.events):
         return Reason.INTERRUPTION
@@ -411,7 +411,7 @@ def _reason(claim: NodeClaim, status: StatusView | None) -> Reason:
     return Reason.UNTOLD
 
 
-def _at_once(claim: NodeClaim) -> bool:
+def _is_immediate(claim: NodeClaim) -> bool:
     """Say whether the deadline was set to the deletion itself, as a repair does."""
     if claim.deadline is None or claim.deleted_at is None:
         return False

@@ -99,7 +99,7 @@ def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     late = waited > PAGE_AFTER_SECONDS
     lost = (
         f"Kafka node {incident.node_id} lost instance {incident.instance_id} without a drain."
-        f"{_at_stake(incident, seen)}"
+        f"{_offline_words(incident, seen)}"
     )
     pages: tuple[Action, ...] = (Page("lost", lost),) if late else ()
     if waited > policy.post_condition_wait_seconds and not is_returning(incident, seen, policy):
@@ -113,7 +113,7 @@ def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     return stay(incident, policy, missing, *pages, *freed, *hooks, *lease_renewal(incident))
 
 
-def _at_stake(incident: Incident, seen: Observation) -> str:
+def _offline_words(incident: Incident, seen: Observation) -> str:
     """Return what is offline without the broker, and who else has all of it (KIP-966's ELR)."""
     if seen.kafka is None or seen.kafka.doubts or incident.node_id is None:
         return ""

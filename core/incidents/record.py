@@ -411,7 +411,7 @@ class Incident:
         return self.kind is Kind.EVICTION and not self.is_hooked
 
     @property
-    def at_its_turn(self) -> bool:
+    def awaits_turn(self) -> bool:
         """Say whether the node goes as soon as nobody else is out: it waits for that, or is let go.
 
         One for which a run only makes ready may have a word or a date of others, by which it goes.

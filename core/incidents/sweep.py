@@ -72,7 +72,7 @@ def set_aside(
         and node.instance_id not in claimed
     ]
     if nowhere and not groups:
-        yield _without_groups(nowhere)
+        yield _groupless_concern(nowhere)
         nowhere = []
     for node in running:
         lifecycle = lifecycles.get(node.instance_id or "")
@@ -81,7 +81,7 @@ def set_aside(
             yield _set_aside_concern(node, lifecycle)
 
 
-def _without_groups(nodes: Sequence[NodeView]) -> Concern:
+def _groupless_concern(nodes: Sequence[NodeView]) -> Concern:
     named = ", ".join(f"{node.instance_id}" for node in nodes[:MOST_NAMED])
     more = f" and {len(nodes) - MOST_NAMED} more" if len(nodes) > MOST_NAMED else ""
     return Concern(
@@ -206,7 +206,7 @@ class Announce:
     hooked: bool = False  # the group has it in its hooks, or keeps it
     housed: bool = False  # a Kafka pod is on its node
 
-    def in_round(self, number: int) -> Interruption:
+    def recurrence(self, number: int) -> Interruption:
         """Return the announcement as one of an instance's incident number so-and-so."""
         if not self.recurring:
             return self.interruption

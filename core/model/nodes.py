@@ -310,7 +310,7 @@ class NodePool:
         asked = [each for each in self.requirements if each.key == label]
         return all(each.met_by({label: value}) for each in asked)
 
-    def at_once(self, reason: str) -> NodeBudget | None:
+    def strictest_budget(self, reason: str) -> NodeBudget | None:
         """Return the strictest budget for a reason; None: as many at once as there are."""
         total = self.nodes or 0
         fitting = [each for each in self.budgets if not each.reasons or reason in each.reasons]

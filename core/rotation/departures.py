@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from core.ground.fields import unread_keys, without
+from core.ground.fields import drop_keys, unread_keys
 from core.incidents.record import UNDRAINED, Incident, State
 from core.rotation.preconditions import departure_order
 from core.rotation.run_record import NodeTurn, Run, RunState
@@ -42,7 +42,7 @@ class Absences:
         return cls(
             open_ids=tuple(found.get("open", ())),
             seconds=tuple(found.get("seconds", ())),
-            unread=without(found, "open", "seconds"),
+            unread=drop_keys(found, "open", "seconds"),
         )
 
 
@@ -110,7 +110,7 @@ def rotation_of(set_: VolumeSet, seen: Departures) -> BrokerAbsence | None:
         latest = volume.history.latest
         if latest is not None and latest.kind == DecisionKind.ROTATION.value:
             # Raised once for all nodes of the set, lowered after the last: two slots and no more.
-            return replace(_still(volume), over=not (left or _in_hand(pods, seen)))
+            return replace(_still(volume), over=not (left or _turn_is_open(pods, seen)))
     return None
 
 
@@ -120,8 +120,8 @@ def _begun_count(volume: VolumeView, seen: Departures) -> int:
     return 0 if any(turn.pod == volume.pod for turn in waiting) else 1
 
 
-def _in_hand(pods: frozenset[str], seen: Departures) -> bool:
-    return seen.run is not None and any(turn.pod in pods for turn in seen.run.in_hand)
+def _turn_is_open(pods: frozenset[str], seen: Departures) -> bool:
+    return seen.run is not None and any(turn.pod in pods for turn in seen.run.open_turns)
 
 
 def _ahead(set_: VolumeSet, volume: VolumeView, seen: Departures, nodes: int) -> BrokerAbsence:

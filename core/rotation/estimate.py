@@ -83,7 +83,7 @@ def measured_now(run: Run, kafka: ClusterView | None) -> tuple[int, ...]:
         return ()
     return tuple(
         turn.node_id
-        for turn in run.in_hand
+        for turn in run.open_turns
         if turn.is_broker
         and kafka.online(turn.node_id)
         and (_behind(turn.node_id, kafka) or turn.whole_bytes is None)

@@ -15,6 +15,7 @@ from dataclasses import replace
 from core.availability.consent import check_returned, is_back, outsider_missing
 from core.events import Kind
 from core.health.pods import is_hopeless
+from core.incidents.actions import Page
 from core.incidents.observation import Policy
 from core.incidents.record import Incident, State
 from core.incidents.replacement import causes, joined
@@ -25,7 +26,6 @@ from core.rotation.run_record import (
     CallOff,
     Elect,
     NodeTurn,
-    PersonCall,
     Phase,
     Run,
     RunAction,
@@ -50,14 +50,14 @@ def carry(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
     if broken_off:
         return broken_off
     actions: list[RunAction] = []
-    for turn in run.in_hand:
+    for turn in run.open_turns:
         step = _follow(run, measure_pace(turn, seen), seen, policy)
         run, actions = step.run, [*actions, *step.actions]
         if run.state is not RunState.RUNNING:
             # A run that stops takes nothing further, and its call waits for nothing that may fail.
-            told = (each for each in actions if isinstance(each, PersonCall | CallOff))
+            told = (each for each in actions if isinstance(each, Page | CallOff))
             return replace(step, actions=tuple(told))
-    done = not run.in_hand
+    done = not run.open_turns
     return again(run, policy, *actions, delay=0.0 if done else None)
 
 
@@ -68,22 +68,22 @@ def _broken_off(run: Run, seen: RunObservation) -> RunStep | None:
     off; who has comes back by its own incident, whatever becomes of the run. Once all are back they
     have given the lease back, too, and whoever leaves next is beside nobody.
     """
-    party = frozenset(node_id for turn in run.in_hand for node_id in turn.party)
+    party = frozenset(node_id for turn in run.open_turns for node_id in turn.party)
     if not party or run.abort_asked_by or seen.kafka is None or seen.kafka.stale:
         return None
-    if all(_whole_again(turn, seen, seen.kafka) for turn in run.in_hand):
+    if all(_whole_again(turn, seen, seen.kafka) for turn in run.open_turns):
         return None
     missing = outsider_missing(party, seen.kafka)
     if missing is None:
         return None
-    stays = [t.node_id for t in run.in_hand if _is_unhooked(t, seen)]
-    comes = [t.node_id for t in run.in_hand if t.node_id not in stays]
-    said = f"{missing} Nobody else of {run.in_hand[0].zone} leaves."
+    stays = [t.node_id for t in run.open_turns if _is_unhooked(t, seen)]
+    comes = [t.node_id for t in run.open_turns if t.node_id not in stays]
+    said = f"{missing} Nobody else of {run.open_turns[0].zone} leaves."
     if stays:
         said += f" Called off, and kept: {id_list(stays)}."
     if comes:
         said += f" Coming back by their own incidents: {id_list(comes)}."
-    step = stop_for_person(run, run.in_hand[0], said, seen.now, "outsider")
+    step = stop_for_person(run, run.open_turns[0], said, seen.now, "outsider")
     return replace(step, actions=(*map(CallOff, stays), *step.actions))
 
 
@@ -96,10 +96,10 @@ def _whole_again(turn: NodeTurn, seen: RunObservation, kafka: ClusterView) -> bo
 
 def _is_unhooked(turn: NodeTurn, seen: RunObservation) -> bool:
     incident = seen.incidents.get(turn.node_id)
-    return incident is not None and incident.open and not _on_its_way(incident)
+    return incident is not None and incident.open and not _is_leaving(incident)
 
 
-def _on_its_way(incident: Incident) -> bool:
+def _is_leaving(incident: Incident) -> bool:
     """Say whether a node has left, or its instance stands in hooks."""
     drained = incident.state in {State.DRAINING, State.GATING}
     return incident.is_hooked or (incident.in_place is not None and drained)
@@ -109,7 +109,7 @@ def _follow(run: Run, turn: NodeTurn, seen: RunObservation, policy: Policy) -> R
     incident = seen.incidents.get(turn.node_id)
     if incident is None:
         # Dying between this record and the incident leaves a node that nobody has begun with.
-        step = _within_deadline(run, turn, turn.reason, seen.now)
+        step = _wait_or_stop(run, turn, turn.reason, seen.now)
         return replace(step, actions=(*step.actions, Begin(turn.node_id)))
     found = incident.replacement
     turn = replace(
@@ -127,7 +127,7 @@ def _leaving(run: Run, turn: NodeTurn, incident: Incident, seen: RunObservation)
     if incident.kind is Kind.SCHEDULED_CHANGE:
         # Called off, and AWS takes the instance all the same: its schedule has the incident now.
         return RunStep(run=run.replace_turn(_not_begun(turn)))
-    if run.abort_asked_by and not _on_its_way(incident) and not incident.called_off:
+    if run.abort_asked_by and not _is_leaving(incident) and not incident.called_off:
         return RunStep(run=run.replace_turn(turn), actions=(CallOff(turn.node_id),))
     # Its pod waits for the boot of its own machine, which core.incidents.in_place watches.
     place = incident.in_place
@@ -136,7 +136,7 @@ def _leaving(run: Run, turn: NodeTurn, incident: Incident, seen: RunObservation)
     turn, stuck = _stuck_since(turn, seen, drained=drained)
     if stuck:
         return stop_for_person(run, turn, stuck, now, f"stuck:{turn.node_id}")
-    return _within_deadline(run, turn, incident.reason, now)
+    return _wait_or_stop(run, turn, incident.reason, now)
 
 
 def _over(run: Run, turn: NodeTurn, incident: Incident, now: float) -> RunStep:
@@ -204,7 +204,7 @@ def _stuck_since(turn: NodeTurn, seen: RunObservation, *, drained: bool) -> tupl
     return turn, f"Pod {pod.name} does not start: {why}, for {seen.now - since:.0f} s."
 
 
-def _within_deadline(run: Run, turn: NodeTurn, reason: str, now: float) -> RunStep:
+def _wait_or_stop(run: Run, turn: NodeTurn, reason: str, now: float) -> RunStep:
     since = turn.since or turn.began_at or now
     run = run.replace_turn(replace(turn, reason=reason))
     if now - since <= run.options.deadline_seconds:
@@ -224,11 +224,11 @@ def _returning(run: Run, turn: NodeTurn, seen: RunObservation, policy: Policy) -
         turn = replace(turn, back_since=seen.now)
     missing = next(_missing(turn, seen, policy), None)
     if missing:
-        return _within_deadline(run, turn, missing, seen.now)
+        return _wait_or_stop(run, turn, missing, seen.now)
     idle = () if seen.kafka is None else _idle_preferences(turn.node_id, seen.kafka)
     if seen.kafka is not None and idle:
         reason = f"Broker {turn.node_id} is to lead {len(idle)} partitions again."
-        step = _within_deadline(run, turn, reason, seen.now)
+        step = _wait_or_stop(run, turn, reason, seen.now)
         next_ = idle[: _led_next(turn.node_id, seen.kafka)]
         return replace(step, actions=(*step.actions, Elect(next_)))
     took = seen.now - (turn.began_at or seen.now)

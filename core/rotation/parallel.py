@@ -229,7 +229,7 @@ def add_machines_ahead(step: RunStep, seen: RunObservation, policy: Policy) -> R
     chosen = _next(run, seen, policy)
     if not chosen:
         return step
-    ids, away = ([t.node_id for t in turns] for turns in (chosen, run.in_hand))
+    ids, away = ([t.node_id for t in turns] for turns in (chosen, run.open_turns))
     comes = "comes" if len(away) == 1 else "come"
     said = f"Room for {_node_names(ids)} is made while {_node_names(away)} {comes} back."
     for turn in chosen:
@@ -245,7 +245,7 @@ def _node_names(ids: list[int]) -> str:
 
 def _next(run: Run, seen: RunObservation, policy: Policy) -> list[NodeTurn]:
     """Return those whose turn follows, once nothing keeps back whoever is away; [] before."""
-    begun = run.in_hand and all(_has_begun(turn, seen) for turn in run.in_hand)
+    begun = run.open_turns and all(_has_begun(turn, seen) for turn in run.open_turns)
     asked = seen.ahead or any(turn.ahead for turn in run.waiting)
     if not begun or asked or not machines_come_ahead(run.options, policy):
         return []

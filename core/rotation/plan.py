@@ -126,7 +126,7 @@ def plan(
     batches = batch_numbers(ordered, seen.kafka, options, policy)
     estimate = MoveEstimate(policy, earlier, appended or {})
     ordered = tuple(replace(turn, expected_seconds=estimate.seconds(turn)) for turn in ordered)
-    in_turn = _with_machines_ready(ordered, batches, options, policy)
+    in_turn = _mark_ahead(ordered, batches, options, policy)
     waits = (wait_of(turn, seen.now, options, policy) for turn in ordered)
     nodes = tuple(
         PlannedNode(
@@ -167,7 +167,7 @@ def plan(
     )
 
 
-def _with_machines_ready(
+def _mark_ahead(
     ordered: Sequence[NodeTurn], batches: Sequence[int], options: Options, policy: Policy
 ) -> list[NodeTurn]:
     """Return turns as they would come up: whoever is behind the first finds its machine ready."""
@@ -223,7 +223,7 @@ def _time_and_parties(
     estimate: MoveEstimate,
 ) -> tuple[float, int]:
     """Return how long turns take in these batches, and how many parties there are."""
-    takes = map(estimate.seconds, _with_machines_ready(ordered, batches, options, policy))
+    takes = map(estimate.seconds, _mark_ahead(ordered, batches, options, policy))
     placed = [(batch, turn.image_id) for batch, turn in zip(batches, ordered, strict=True)]
     return _seconds_of_batches(placed, takes, at_once=policy.stops_together), len(set(placed))
 
@@ -483,12 +483,12 @@ class Selection:
     zones: tuple[str, ...] = ()
 
     @property
-    def by_hand(self) -> bool:
+    def is_explicit(self) -> bool:
         return self.everything or bool(self.node_ids or self.pools or self.zones)
 
     def takes(self, node_id: int, pool: str, zone: str) -> bool:
         """Say whether a node is meant: every kind of name that is given must fit."""
-        if not self.by_hand:
+        if not self.is_explicit:
             return False
         return (
             (not self.node_ids or node_id in self.node_ids)
@@ -512,7 +512,7 @@ def turns_of(
         node = seen.node_of(pod.node_id)
         pool, zone = (node.pool or "", node.zone or "") if node else ("", "")
         why = outdated.get(pod.node_id)
-        if not selection.takes(pod.node_id, pool, zone) and (selection.by_hand or why is None):
+        if not selection.takes(pod.node_id, pool, zone) and (selection.is_explicit or why is None):
             continue
         if node is None or node.instance_id is None:
             problems.append(f"Pod {pod.name} {_nowhere(pod, node)}; see to it before a rotation.")

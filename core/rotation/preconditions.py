@@ -337,7 +337,7 @@ def _fenced_objections(node_id: int, kafka: ClusterView) -> Iterator[str]:
 
 def unkeepable(node_id: int, kafka: ClusterView) -> Iterator[PartitionView]:
     """Yield the partitions that nobody can keep writable while a broker is away."""
-    return (p for p in kafka.at_risk_on(node_id) if not p.keepable)
+    return (p for p in kafka.risky_partitions(node_id) if not p.keepable)
 
 
 def unavailable(partition: PartitionView) -> str:

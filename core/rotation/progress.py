@@ -22,6 +22,7 @@ from dataclasses import replace
 from core.ground.window import clock
 from core.ground.words import span
 from core.health.pods import is_hopeless
+from core.incidents.actions import Page
 from core.incidents.observation import PodView, Policy
 from core.incidents.replacement import causes
 from core.rotation.estimate import (
@@ -45,7 +46,6 @@ from core.rotation.run_record import (
     Begin,
     NodeTurn,
     Options,
-    PersonCall,
     Phase,
     Run,
     RunAction,
@@ -121,7 +121,7 @@ def throttle_of(run: Run, seen: RunObservation) -> Throttle | None:
 
 
 def _refilling(run: Run, kafka: ClusterView, now: float) -> Iterator[NodeTurn]:
-    for turn in run.in_hand:
+    for turn in run.open_turns:
         since = now - (turn.behind_at or now)
         behind = any(turn.node_id not in p.isr for p in kafka.held_by(turn.node_id))
         patient = since <= run.options.deadline_seconds * PATIENCE
@@ -143,7 +143,7 @@ def add_throttle(step: RunStep, seen: RunObservation) -> RunStep:
     brokers = () if wanted is None else wanted.brokers
     if brokers == run.throttled:
         return step
-    for turn in run.in_hand:
+    for turn in run.open_turns:
         if turn.node_id in brokers:
             run = run.replace_turn(replace(turn, throttled=True))
     said = _throttle_sentence(run, wanted)
@@ -179,7 +179,7 @@ def next_step(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
         return _unseeing(run, seen, policy)
     pages = tuple(key for key in run.pages if key != BLIND)
     run = count_out_of_sync(replace(run, blind_since=None, pages=pages), seen.kafka)
-    if run.in_hand:
+    if run.open_turns:
         step = add_throttle(carry(run, seen, policy), seen)
     else:
         step = _standing(run, seen) or _pick(run, seen, policy)
@@ -193,7 +193,7 @@ def _unseeing(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
     if seen.now - since <= BLIND_SECONDS or BLIND in run.pages:
         return again(run, policy)
     said = f"Run {run.id} waits since {clock(since)}. {seen.blind}"
-    return again(replace(run, pages=(*run.pages, BLIND)), policy, PersonCall(BLIND, said))
+    return again(replace(run, pages=(*run.pages, BLIND)), policy, Page(BLIND, said))
 
 
 def _standing(run: Run, seen: RunObservation) -> RunStep | None:

@@ -17,7 +17,8 @@ from typing import Any
 
 from core.availability.lease import party_name
 from core.ground.errors import Conflict
-from core.ground.fields import UNREAD, as_document, field_values, take_word, unread_keys, without
+from core.ground.fields import UNREAD, as_document, drop_keys, field_values, take_word, unread_keys
+from core.incidents.actions import Page
 from core.incidents.observation import Policy
 
 # Reasons vary; the document must stay far below DynamoDB's 400 KB.
@@ -181,7 +182,7 @@ class Run:
         return self.state in OVER
 
     @property
-    def in_hand(self) -> tuple[NodeTurn, ...]:
+    def open_turns(self) -> tuple[NodeTurn, ...]:
         """Return the nodes that are away, or about to be."""
         return tuple(t for t in self.turns if t.phase in IN_HAND)
 
@@ -304,7 +305,7 @@ def _turn(stored: Mapping[str, Any]) -> NodeTurn:
 
 def _options(stored: Mapping[str, Any]) -> Options:
     """Read options; before `at_once` a number alone was called otherwise."""
-    given = without({"at_once": stored.get(_EARLIER, 1), **stored}, _EARLIER)
+    given = drop_keys({"at_once": stored.get(_EARLIER, 1), **stored}, _EARLIER)
     return Options(**_tuples(field_values(Options, given)))
 
 
@@ -318,13 +319,13 @@ def pause(run: Run, actor: str, now: float) -> Run:
     _readable(run)
     asked = replace(run, pause_asked_by=actor)
     ready = any(turn.ahead for turn in run.waiting)  # Its next turn calls that off.
-    if run.state is not RunState.RUNNING or not (run.in_hand or ready):
+    if run.state is not RunState.RUNNING or not (run.open_turns or ready):
         asked = replace(asked, state=RunState.PAUSED, next_turn_at=None)
         return note_run(asked, actor, f"{actor} paused the run.", now)
-    if not run.in_hand:
+    if not run.open_turns:
         return note_run(asked, actor, f"{actor} pauses the run at its next turn.", now)
-    away = " and ".join(f"node {t.node_id}" for t in run.in_hand)
-    verb = "is" if len(run.in_hand) == 1 else "are"
+    away = " and ".join(f"node {t.node_id}" for t in run.open_turns)
+    verb = "is" if len(run.open_turns) == 1 else "are"
     return note_run(asked, actor, f"{actor} pauses the run once {away} {verb} back.", now)
 
 
@@ -356,7 +357,7 @@ def resume(
 
 def _changes(before: Options, after: Options) -> Iterator[str]:
     if after.at_once != before.at_once:
-        yield f"{at_once_words(after.at_once)} instead of {at_once_words(before.at_once)}"
+        yield f"{pace_words(after.at_once)} instead of {pace_words(before.at_once)}"
     if after.any_time and not before.any_time:
         yield "at any time"
     if after.even_recovering and not before.even_recovering:
@@ -368,7 +369,7 @@ def _changes(before: Options, after: Options) -> Iterator[str]:
         yield f"though topic {', '.join(topics)} cannot be kept up"
 
 
-def at_once_words(at_once: int | None) -> str:
+def pace_words(at_once: int | None) -> str:
     """Say how many brokers of a zone go together."""
     if at_once is None:
         return "a zone at a time"
@@ -400,7 +401,7 @@ def abort(run: Run, actor: str, now: float) -> Run:
             abort_asked_by=actor,
             ended_at=now,
             next_turn_at=None,
-            unread=without(run.unread, "state"),
+            unread=drop_keys(run.unread, "state"),
         )
         return note_run(ended, actor, said, now)
     asked = replace(run, abort_asked_by=actor, state=RunState.RUNNING, next_turn_at=now)
@@ -457,14 +458,6 @@ class Elect:
     partitions: tuple[tuple[str, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PersonCall:
-    """Call a person; once per key until the run is resumed."""
-
-    key: str
-    reason: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Throttle:
     """What replication may bring in, a broker, while some of them refill."""
@@ -482,7 +475,7 @@ class ThrottleRefill:
     throttle: Throttle | None
 
 
-RunAction = Begin | MakeReady | CallOff | Elect | PersonCall | ThrottleRefill
+RunAction = Begin | MakeReady | CallOff | Elect | Page | ThrottleRefill
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -514,4 +507,4 @@ def stop_for_person(run: Run, turn: NodeTurn, reason: str, now: float, key: str)
     if key in run.pages:
         return RunStep(run=note_run(run, ACTOR, reason, now))
     run = note_run(replace(run, pages=(*run.pages, key)), ACTOR, reason, now)
-    return RunStep(run=run, actions=(PersonCall(key, f"Run {run.id} stopped. {reason}"),))
+    return RunStep(run=run, actions=(Page(key, f"Run {run.id} stopped. {reason}"),))

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from core.ground.naming import NODE_POOL_LABEL
+from core.ground.naming import NODE_POOL_LABEL, NodePlace
 from core.incidents.actions import OWN, Level, Reach
 from core.incidents.observation import Ownership, Policy, cluster_ownership
-from core.settings.parts import NodePlace, ProbeBudget
+from core.settings.prometheus import ProbeBudget
 
 KEPT: Mapping[str, Any] = {"kept": True}
 # A tick takes seconds. One that takes longer than this is taken for dead and its incident carried

@@ -162,15 +162,15 @@ def steps(floor: Performance, ceiling: Performance) -> tuple[Performance, ...]:
     """
     return tuple(
         Performance(iops, throughput)
-        for throughput in _between(
+        for throughput in _steps_between(
             MIB_PER_S_STEPS, floor.throughput_mib_per_s, ceiling.throughput_mib_per_s
         )
-        for iops in _between(IOPS_STEPS, floor.iops, ceiling.iops)
+        for iops in _steps_between(IOPS_STEPS, floor.iops, ceiling.iops)
         if iops >= least_iops(throughput)
     )
 
 
-def _between(known: tuple[int, ...], least: int, most: int) -> list[int]:
+def _steps_between(known: tuple[int, ...], least: int, most: int) -> list[int]:
     return sorted({least, max(least, most), *(step for step in known if least < step < most)})
 
 

@@ -174,7 +174,7 @@ def faster(set_: VolumeSet, book: PriceBook, now: float) -> Speed | None:
     )
     why = f"{volume.claim} was asked for more than {asked} {share:.0%} of the time"
     if better is None:
-        return _at_the_top(set_, volume, why, book)
+        return _reached_limit(set_, volume, why, book)
     return Speed(better, why)
 
 
@@ -222,13 +222,13 @@ def quiet_seconds(set_: VolumeSet, now: float) -> float:
 def _regrets(volume: VolumeView, now: float) -> int:
     kinds = [
         m.kind
-        for m in volume.history.within(now, FLAP_WINDOW_SECONDS)
+        for m in volume.history.started_within(now, FLAP_WINDOW_SECONDS)
         if m.kind in {"raise", "lower"}
     ]
     return sum(1 for a, b in pairwise(kinds) if (a, b) == ("lower", "raise"))
 
 
-def _at_the_top(set_: VolumeSet, volume: VolumeView, why: str, book: PriceBook) -> Speed:
+def _reached_limit(set_: VolumeSet, volume: VolumeView, why: str, book: PriceBook) -> Speed:
     """Say what ends the raising: the instance, the policy, or the volume's size."""
     asked = set_.asked.performance
     bound_by = _instances([volume])

@@ -18,7 +18,7 @@ from enum import StrEnum
 from operator import attrgetter, mul
 from typing import Any
 
-from core.ground.fields import as_document, field_values, take_word, unread_keys, without
+from core.ground.fields import as_document, drop_keys, field_values, take_word, unread_keys
 from core.volumes.sizing import INCLUDED, Gp3, Performance, Policy
 
 MOST_IN_WINDOW = 4
@@ -92,7 +92,7 @@ class History:
         """The modification that AWS lets no other start before, if there is one."""
         return next((m for m in reversed(self.modifications) if not m.state.over), None)
 
-    def within(self, now: float, seconds: float) -> tuple[Modification, ...]:
+    def started_within(self, now: float, seconds: float) -> tuple[Modification, ...]:
         return tuple(m for m in self.modifications if m.started_at > now - seconds)
 
 
@@ -101,7 +101,7 @@ def free_slots(history: History, now: float) -> int:
     if history.known_since is None:
         return 0
     window = WINDOW_SECONDS + CLOCK_SLACK_SECONDS
-    counted = history.within(now, window)
+    counted = history.started_within(now, window)
     before_we_looked = any(m.started_at < history.known_since and not m.ours for m in counted)
     if before_we_looked and history.known_since > now - window:
         # AWS named the latest; how many came before it nobody knows.
@@ -114,7 +114,7 @@ def next_slot_at(history: History, now: float) -> float:
     if history.known_since is None:
         return now + WINDOW_SECONDS
     window = WINDOW_SECONDS + CLOCK_SLACK_SECONDS
-    times = [m.started_at + window for m in history.within(now, window)]
+    times = [m.started_at + window for m in history.started_within(now, window)]
     times += [history.known_since + window] if free_slots(history, now) == 0 else []
     ends = sorted(t for t in times if t > now)
     free = free_slots(history, now)
@@ -153,7 +153,7 @@ def end_modification(history: History, state: ModificationState, at: float) -> H
     if running is None or running.state is ModificationState.REQUESTED or at < running.started_at:
         # An announcement of what we have not seen start: the next look at EC2 tells the rest.
         return history
-    unread = without(running.unread, "state")
+    unread = drop_keys(running.unread, "state")
     done = replace(running, state=state, ended_at=at, unread=unread)
     changed = tuple(done if m is running else m for m in history.modifications)
     return replace(history, modifications=changed)
@@ -189,7 +189,7 @@ def _merge_latest(known: list[Modification], latest: Modification) -> list[Modif
             m,
             state=ModificationState.COMPLETED,
             ended_at=latest.started_at,
-            unread=without(m.unread, "state"),
+            unread=drop_keys(m.unread, "state"),
         )
         if not m.state.over and m.state is not ModificationState.REQUESTED
         else m
@@ -200,7 +200,7 @@ def _merge_latest(known: list[Modification], latest: Modification) -> list[Modif
 
 def _merge_ours(latest: Modification, known: Modification) -> Modification:
     """Return AWS's word of a modification with what only we know of it."""
-    unread = {**without(known.unread, "state"), **latest.unread}
+    unread = {**drop_keys(known.unread, "state"), **latest.unread}
     return replace(latest, reason=known.reason, kind=known.kind, unread=unread)
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from core.availability.consent import HEALTH_ISSUE, LOST_ZONE
 from core.ground.window import clock
+from core.incidents.actions import Page
 from core.incidents.observation import NodeView, StatusView
 from core.zones.incident import AUTOSHIFT, PERSON, ZoneIncident, ZoneState, ends_at, speaker
 
@@ -29,14 +30,6 @@ class ZoneSight:
     zones: frozenset[str] = frozenset()  # names of the zones that the cluster stands in
     # Zone's name -> a sentence of what goes wrong there, and only there.
     evidence: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class ZonePage:
-    """A person to call about a zone; once for each key of an incident."""
-
-    key: str
-    reason: str
 
 
 def evidence_of(
@@ -79,9 +72,9 @@ def _trouble(node: NodeView, status: StatusView | None) -> str:
 
 def judge(
     incidents: Sequence[ZoneIncident], sight: ZoneSight
-) -> tuple[tuple[ZoneIncident, ...], tuple[ZonePage, ...]]:
+) -> tuple[tuple[ZoneIncident, ...], tuple[Page, ...]]:
     """Freeze what is borne out, thaw what is too old, and say whom to call about the rest."""
-    pages: list[ZonePage] = []
+    pages: list[Page] = []
     judged = [_ended_by_age(_told_unread(i, pages), sight.now, pages) for i in incidents]
     for position, incident in enumerate(judged):
         others = [i for n, i in enumerate(judged) if n != position]
@@ -89,7 +82,7 @@ def judge(
     return tuple(judged), tuple(pages)
 
 
-def _told_unread(incident: ZoneIncident, pages: list[ZonePage]) -> ZoneIncident:
+def _told_unread(incident: ZoneIncident, pages: list[Page]) -> ZoneIncident:
     """Call a person where a newer release has decided something that this one cannot read."""
     if incident.unreadable is None:
         return incident
@@ -101,7 +94,7 @@ def _told_unread(incident: ZoneIncident, pages: list[ZonePage]) -> ZoneIncident:
     return _add_page(incident, "unreadable", reason, pages)
 
 
-def _ended_by_age(incident: ZoneIncident, now: float, pages: list[ZonePage]) -> ZoneIncident:
+def _ended_by_age(incident: ZoneIncident, now: float, pages: list[Page]) -> ZoneIncident:
     """End what nobody has said anything about for too long; a person decides about a freeze."""
     if not incident.open or incident.until is None or now < incident.until:
         return incident
@@ -124,7 +117,7 @@ def _judge_evidence(
     incident: ZoneIncident,
     others: Sequence[ZoneIncident],
     sight: ZoneSight,
-    pages: list[ZonePage],
+    pages: list[Page],
 ) -> ZoneIncident:
     if not incident.open or incident.source == LOST_ZONE:
         return incident
@@ -153,7 +146,7 @@ def _still_frozen(
     incident: ZoneIncident,
     others: Sequence[ZoneIncident],
     sight: ZoneSight,
-    pages: list[ZonePage],
+    pages: list[Page],
 ) -> ZoneIncident:
     """Let go of the last zone, and call a person for a zone that AWS has frozen by a shift."""
     zone = sight.names.get(incident.zone_id or "") or incident.zone
@@ -178,7 +171,7 @@ def _one_zone(
     zone_id: str,
     others: Sequence[ZoneIncident],
     sight: ZoneSight,
-    pages: list[ZonePage],
+    pages: list[Page],
 ) -> ZoneIncident:
     zone = sight.names[zone_id]
     elsewhere = _frozen_zones(others, sight)
@@ -236,7 +229,7 @@ def _last_zone_text(zone: str, incident: ZoneIncident) -> str:
 
 
 def _kept_watched(
-    incident: ZoneIncident, key: str, reason: str, sight: ZoneSight, pages: list[ZonePage]
+    incident: ZoneIncident, key: str, reason: str, sight: ZoneSight, pages: list[Page]
 ) -> ZoneIncident:
     watched = incident.move_to(ZoneState.WATCHED, sight.now, ACTOR, reason)
     if incident.source == PERSON:
@@ -244,8 +237,8 @@ def _kept_watched(
     return _add_page(watched, key, reason, pages)
 
 
-def _add_page(incident: ZoneIncident, key: str, reason: str, pages: list[ZonePage]) -> ZoneIncident:
+def _add_page(incident: ZoneIncident, key: str, reason: str, pages: list[Page]) -> ZoneIncident:
     if key in incident.pages:
         return incident
-    pages.append(ZonePage(key, reason))
+    pages.append(Page(key, reason))
     return replace(incident, pages=(*incident.pages, key))

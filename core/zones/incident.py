@@ -19,7 +19,7 @@ from typing import Any
 
 from core.availability.consent import HEALTH_ISSUE, LOST_ZONE, Freeze
 from core.events.announcements import CLOCKS_APART_SECONDS, ZoneNotice
-from core.ground.fields import as_document, field_values, take_word, unread_keys, without
+from core.ground.fields import as_document, drop_keys, field_values, take_word, unread_keys
 from core.ground.window import clock
 
 PERSON = "person"
@@ -123,7 +123,7 @@ class ZoneIncident:
         history = (*self.history, entry)[-MOST_HISTORY:]
         # What a newer release had made of it counts no more once it stands elsewhere.
         decided = self.__dataclass_fields__ if state is not self.state else ()
-        left = without(self.unread, *decided)
+        left = drop_keys(self.unread, *decided)
         return replace(self, state=state, reason=reason, history=history, unread=left)
 
 
@@ -185,13 +185,13 @@ def hear(word: ZoneWord, incidents: Sequence[ZoneIncident], now: float) -> tuple
     if word.source == REHEARSAL:
         return tuple(incidents)
     if word.over:
-        return _without_ended(word, incidents, now)
+        return _apply_end(word, incidents, now)
     if too_old(word, now):
         return tuple(incidents)
     present = next((i for i in incidents if i.key == word.key), None)
     if present is None:
         opened = _opened_incident(word, now)
-        return tuple(incidents) if opened is None else _without_oldest((*incidents, opened))
+        return tuple(incidents) if opened is None else _forget_oldest((*incidents, opened))
     return tuple(_carried_on(i, word, now) if i is present else i for i in incidents)
 
 
@@ -263,7 +263,7 @@ def _watched_incident(incident: ZoneIncident, word: ZoneWord, now: float) -> Zon
     return incident.move_to(ZoneState.WATCHED, now, incident.source, reason)
 
 
-def _without_ended(
+def _apply_end(
     word: ZoneWord, incidents: Sequence[ZoneIncident], now: float
 ) -> tuple[ZoneIncident, ...]:
     """End what a word ends: its own event, or what is kept without an event's name."""
@@ -287,7 +287,7 @@ def _without_ended(
         event_type=word.event_type,
         reason=reason,
     )
-    return _without_oldest((*ended, over))
+    return _forget_oldest((*ended, over))
 
 
 def _means(word: ZoneWord, incident: ZoneIncident, *, known: bool) -> bool:
@@ -345,7 +345,7 @@ def thaw(
     )
 
 
-def _without_oldest(incidents: tuple[ZoneIncident, ...]) -> tuple[ZoneIncident, ...]:
+def _forget_oldest(incidents: tuple[ZoneIncident, ...]) -> tuple[ZoneIncident, ...]:
     """Forget the oldest of those that are over."""
     over = sorted((i for i in incidents if not i.open), key=lambda i: i.said_at)
     forgotten = {i.key for i in over[: max(len(over) - MOST_KEPT, 0)]}
@@ -377,7 +377,7 @@ _TUPLES = frozenset({"zone_ids", "pages"})
 
 def zones_to_document(incidents: Sequence[ZoneIncident], before: object = None) -> dict[str, Any]:
     """Return the document of incidents, in the place of the one they were read in."""
-    added = without(before, "v", "incidents") if isinstance(before, dict) else {}
+    added = drop_keys(before, "v", "incidents") if isinstance(before, dict) else {}
     return {**added, "v": VERSION, "incidents": [as_document(each) for each in incidents]}
 
 
@@ -423,7 +423,7 @@ def _stand_in(stored: Mapping[str, Any]) -> ZoneIncident:
         said_at=max(times, default=0.0),
         zone_id=zone_id if isinstance(zone_id, str) else None,
         pages=tuple(pages) if isinstance(pages, list) else (),
-        unread={"state": "of another shape", **without(stored, "pages")},
+        unread={"state": "of another shape", **drop_keys(stored, "pages")},
     )
     return _bound_freeze(incident)
 

@@ -89,13 +89,6 @@ class Cloud(Protocol):
         """Return this account's name of each zone of the region by the zone's id."""
 
 
-class Queue(Protocol):
-    """One SQS queue to send to."""
-
-    def send(self, body: str, *, delay_seconds: float = 0.0) -> None:
-        """Send a message that becomes visible after a delay."""
-
-
 class AwsCloud:
     """EC2 and Auto Scaling through boto3."""
 
@@ -276,7 +269,7 @@ def _group(found: AutoScalingGroupTypeDef) -> GroupView:
     )
 
 
-class SqsQueue:
+class Queue:
     """One SQS queue through boto3."""
 
     def __init__(self, url: str, region: str) -> None:
@@ -284,6 +277,7 @@ class SqsQueue:
         self._sqs = boto3.client("sqs", region_name=region, config=CLIENT)
 
     def send(self, body: str, *, delay_seconds: float = 0.0) -> None:
+        """Send a message that becomes visible after a delay."""
         delay = min(max(round(delay_seconds), 0), LONGEST_DELAY_SECONDS)
         self._sqs.send_message(QueueUrl=self._url, MessageBody=body, DelaySeconds=delay)
 

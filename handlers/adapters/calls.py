@@ -54,7 +54,7 @@ K = TypeVar("K")
 LOG = logging.getLogger(__name__)
 
 
-def within(seconds: float, questions: Mapping[K, Callable[[], T]]) -> dict[K, T | Unknown]:
+def ask_within(seconds: float, questions: Mapping[K, Callable[[], T]]) -> dict[K, T | Unknown]:
     """Return every answer that came within `seconds`, and of all others why there is none."""
     asked = {key: _ask(question) for key, question in questions.items()}
     came, _ = wait(asked.values(), seconds)

@@ -108,7 +108,7 @@ class PagesOfAReading:
             prepared = found or _Scan(body).prepare()
             page = prepared.page(body, about)
         except (_Unforeseen, IndexError, ValueError, struct.error):
-            return _by_the_library(body, about)
+            return _library_page(body, about)
         self._taken[cursor] = body, prepared
         if page.following is None:
             self._before.replace(self._taken)
@@ -130,7 +130,7 @@ def topic_in(found: Any, about: frozenset[int] | None) -> PageTopic:
     return PageTopic(found.name, found.error_code, len(numbers), max(numbers, default=-1), kept)
 
 
-def _by_the_library(body: bytes, about: frozenset[int] | None) -> Page:
+def _library_page(body: bytes, about: frozenset[int] | None) -> Page:
     try:
         answer = DescribeTopicPartitionsResponse.decode(body, version=0)
     except (IndexError, ValueError, struct.error) as error:

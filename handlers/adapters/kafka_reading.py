@@ -166,14 +166,6 @@ _OPERATIONS = {
 # Nobody waits for a right to throttle: AlterConfigs is found missing where it is used.
 
 
-def quorum_request() -> Any:
-    return DescribeQuorumRequest(topics=[(METADATA_TOPIC, [(0,)])])
-
-
-def topic_names_request() -> Any:
-    return ListConfigResourcesRequest(resource_types=[TOPIC], min_version=1)
-
-
 def brokers_there(wire: WireAdmin) -> list[int]:
     """Return the ids of the brokers that are registered and not fenced."""
     return sorted(b.broker_id for b in brokers_in(wire.ask(cluster_request())) if not b.fenced)
@@ -304,7 +296,7 @@ class Reading:
             self._about = None  # every broker is counted, so every partition must be kept
         self._topics(asked)
         directories = self._directories(counted)
-        self._by_name(asked, names, directories)
+        self._ask_hidden(asked, names, directories)
         settings = self._broker_settings(asked)
         return Answers(
             brokers=tuple(brokers),
@@ -362,7 +354,7 @@ class Reading:
     def _quorum(self, asked: int) -> QuorumAnswer | None:
         """Return the quorum as its leader tells it; None where none answers, or it is refused."""
         try:
-            answer = self._wire.ask(quorum_request(), asked)
+            answer = self._wire.ask(DescribeQuorumRequest(topics=[(METADATA_TOPIC, [(0,)])]), asked)
             raise_for(answer.error_code)
             (partition,) = (p for topic in answer.topics for p in topic.partitions)
             raise_for(partition.error_code)
@@ -384,7 +376,8 @@ class Reading:
 
     def _names(self, other: int) -> frozenset[str] | None:
         try:
-            answer = self._wire.ask(topic_names_request(), other)
+            names = ListConfigResourcesRequest(resource_types=[TOPIC], min_version=1)
+            answer = self._wire.ask(names, other)
         except IncompatibleBrokerVersion:
             return None  # before 4.1; then every broker's log directories count
         raise_for(answer.error_code)
@@ -462,7 +455,7 @@ class Reading:
         """Return one tuple for all partitions on the same brokers."""
         return self._shared.setdefault(found := tuple(ids), found)
 
-    def _by_name(
+    def _ask_hidden(
         self,
         asked: int,
         names: frozenset[str] | None,

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Protocol
 
 import boto3
 from aws_lambda_powertools import Logger
@@ -26,21 +25,15 @@ logger = Logger(service="stillwater", child=True)
 LONGEST_SUBJECT = 100
 
 
-class Topic(Protocol):
-    """Everybody who listens."""
-
-    def publish(self, subject: str, text: str) -> None:
-        """Tell everybody who listens; raises ClientError when that is refused."""
-
-
-class SnsTopic:
-    """One SNS topic through boto3."""
+class Topic:
+    """One SNS topic: everybody who listens."""
 
     def __init__(self, arn: str, region: str) -> None:
         self._arn = arn
         self._sns = boto3.client("sns", region_name=region)
 
     def publish(self, subject: str, text: str) -> None:
+        """Tell everybody who listens; raises ClientError when that is refused."""
         self._sns.publish(TopicArn=self._arn, Subject=subject, Message=text)
 
 

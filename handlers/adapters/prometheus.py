@@ -21,7 +21,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 
 from core.ground.errors import StillwaterError
-from core.settings.parts import Address, PrometheusService, PrometheusWorkspace
+from core.settings.prometheus import Address, PrometheusService, PrometheusWorkspace
 from handlers.adapters.eks import EksApi
 
 logger = Logger(service="stillwater", child=True)
@@ -113,7 +113,7 @@ class Prometheus:
         """Return what a query says at a moment; raises StillwaterError."""
         return self._ask("/api/v1/query", query, {"time": f"{at:.3f}"})
 
-    def over(self, query: str, begin: float, end: float, step: float) -> tuple[Series, ...]:
+    def query_range(self, query: str, begin: float, end: float, step: float) -> tuple[Series, ...]:
         """Return what a query says over a time, a value each step; raises StillwaterError."""
         if (end - begin) / step >= MOST_POINTS:
             raise StillwaterError(

@@ -200,29 +200,15 @@ _PASSING = frozenset(
 _UNDER_WAY = "IncorrectState"
 
 
-class RootVolumes(Protocol):
-    """What replaces root volumes."""
-
-    def task_of(self, instance_id: str, incident_id: str) -> RootTask | None:
-        """Return the newest task that was begun for an incident."""
-
-    def replace(
-        self, instance_id: str, image_id: str, incident_id: str, *, trial: bool
-    ) -> str | None:
-        """Have a root volume replaced, once for an incident; return why it is refused.
-
-        `trial` only asks whether it would be. Raises ClientError for what another attempt may mend.
-        """
-
-
-class Ec2RootVolumes:
-    """EC2's tasks through boto3."""
+class RootVolumes:
+    """EC2's tasks that replace root volumes."""
 
     def __init__(self, region: str) -> None:
         self._ec2 = boto3.client("ec2", region_name=region, config=CLIENT)
 
     @known_shape("EC2")
     def task_of(self, instance_id: str, incident_id: str) -> RootTask | None:
+        """Return the newest task that was begun for an incident."""
         pages = self._ec2.get_paginator("describe_replace_root_volume_tasks").paginate(
             Filters=[{"Name": "instance-id", "Values": [instance_id]}]
         )
@@ -241,6 +227,10 @@ class Ec2RootVolumes:
     def replace(
         self, instance_id: str, image_id: str, incident_id: str, *, trial: bool
     ) -> str | None:
+        """Have a root volume replaced, once for an incident; return why it is refused.
+
+        `trial` only asks whether it would be. Raises ClientError for what another attempt may mend.
+        """
         try:
             self._ec2.create_replace_root_volume_task(
                 InstanceId=instance_id,

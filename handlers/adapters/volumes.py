@@ -229,9 +229,9 @@ def _highest(series: Series, *names: str) -> float | None:
 
 
 def _queries(
-    namespace: str, dimension: str, of: Iterable[str], metrics: Mapping[str, tuple[str, str]]
+    namespace: str, dimension: str, names: Iterable[str], metrics: Mapping[str, tuple[str, str]]
 ) -> Iterator[tuple[tuple[str, str], dict[str, Any]]]:
-    for each in of:
+    for each in names:
         for name, (metric, statistic) in metrics.items():
             yield (
                 (each, name),
@@ -369,7 +369,7 @@ class PrometheusVolumes:
         said = {
             metric: {
                 each.labels.get(CLAIM_LABEL, ""): each.points
-                for each in self._prometheus.over(
+                for each in self._prometheus.query_range(
                     self._room(metric), begin, now - PAST_STEP_SECONDS, PAST_STEP_SECONDS
                 )
             }
@@ -403,5 +403,5 @@ class PrometheusVolumes:
         for first in range(0, len(volumes), VOLUMES_A_QUERY):
             some = volumes[first : first + VOLUMES_A_QUERY]
             query = series.rate(metric, some, self._labels)
-            for each in self._prometheus.over(query, begin, now, series.STEP_SECONDS):
+            for each in self._prometheus.query_range(query, begin, now, series.STEP_SECONDS):
                 yield each.labels.get(VOLUME_LABEL, ""), each.points

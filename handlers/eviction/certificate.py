@@ -22,7 +22,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -31,6 +31,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from core.gate import EVICTIONS, KNOWN, PATH, condition
 from core.ground.errors import Conflict, StillwaterError
+from handlers.adapters.eks import EksApi
 
 VALID = dt.timedelta(days=90)
 # Renewed with a month to go: whatever keeps the gate from renewing is noticed long before the end.
@@ -45,19 +46,6 @@ TOKEN_BYTES = 24
 MANAGER = "stillwater-gate"
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 Json = dict[str, Any]
-
-
-class Objects(Protocol):
-    """An API server's objects."""
-
-    def find(self, path: str) -> Json | None:
-        """Return the object at a path, or None."""
-
-    def merge(self, path: str, body: Json) -> None:
-        """Merge a change into an object; raises Conflict where it has changed since."""
-
-    def apply(self, path: str, body: Json, *, manager: str) -> Json:
-        """Apply an object's fields as their manager."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +106,7 @@ class Keeper:
 
     def __init__(
         self,
-        objects: Objects,
+        objects: EksApi,
         *,
         secret_path: str,
         webhook: str,

@@ -27,13 +27,13 @@ from starlette.routing import Route
 from core.gate import (
     PATH,
     TIMEOUT_SECONDS,
-    Decider,
     GateAnswer,
     RemovalRequest,
     asked_in,
     review_of,
 )
 from core.ground.errors import InvalidInput
+from handlers.eviction.gate import Gate
 
 BOUNDS_SECONDS = (0.01, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 8.0)
 ANSWERS = "stillwater_gate_answers_total"
@@ -92,7 +92,7 @@ BY_NOBODY = 1_000_000
 
 
 def application(
-    gate: Decider,
+    gate: Gate,
     counts: Counts,
     admits: Callable[[str], bool],
     *,
@@ -173,7 +173,7 @@ async def _body(request: Request) -> bytes:
 
 
 async def _answer(
-    gate: Decider, asked: RemovalRequest, limiter: anyio.CapacityLimiter, seconds: float
+    gate: Gate, asked: RemovalRequest, limiter: anyio.CapacityLimiter, seconds: float
 ) -> GateAnswer:
     deadline = time.time() + seconds
     try:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import boto3
 from aws_lambda_powertools import Logger
@@ -58,12 +58,11 @@ from handlers.incidents.shifts import (
     strays,
 )
 from handlers.store import documents
-from handlers.store.documents import Freezes, LedgerRuns, is_left_throttled
+from handlers.store.documents import Freezes, Runs, is_left_throttled
 from handlers.store.ledger import (
     KEPT_DAYS,
     SHIFT_MESSAGE,
     STRAYS_MESSAGE,
-    DynamoLedger,
     Ledger,
     open_stories,
     rotation_message,
@@ -77,21 +76,15 @@ MOST_PER_SWEEP = 25
 _GONE = frozenset({State.RELEASED, State.LOST})
 
 
-class Archive(Protocol):
-    """Where closed incidents go."""
-
-    def store(self, key: str, line: str) -> None:
-        """Write one object; the same key again replaces it."""
-
-
-class S3Archive:
-    """One S3 bucket."""
+class Archive:
+    """The S3 bucket where closed incidents go."""
 
     def __init__(self, bucket: str, region: str) -> None:
         self._bucket = bucket
         self._s3 = boto3.client("s3", region_name=region, config=CLIENT)
 
     def store(self, key: str, line: str) -> None:
+        """Write one object; the same key again replaces it."""
         self._s3.put_object(
             Bucket=self._bucket,
             Key=key,
@@ -163,10 +156,10 @@ class Archivist:
         self.ledger.file(incident, expires_at)
 
 
-def open_archivist(settings: SweepSettings, ledger: DynamoLedger) -> Archivist:
+def open_archivist(settings: SweepSettings, ledger: Ledger) -> Archivist:
     """Return the archivist of the sweep."""
-    archive = S3Archive(settings.archive_bucket, settings.region)
-    return Archivist(ledger, archive, open_stories(settings).of_incident, settings.prefix)
+    archive = Archive(settings.archive_bucket, settings.region)
+    return Archivist(ledger, archive, open_stories(settings).tell_incident, settings.prefix)
 
 
 # λ tick tries every minute; a service that is upgraded is away for minutes.
@@ -293,7 +286,7 @@ class Broom:
             self.reception.ticks.send(SHIFT_MESSAGE)
 
     def _look_after_run(self, found: _Found, now: float) -> None:
-        run = LedgerRuns(self.records, self.cluster).current()
+        run = Runs(self.records, self.cluster).current()
         self._wake_run(run, now)
         left = tuple(self._left(found, run, now))
         if left:
@@ -458,7 +451,7 @@ class Broom:
         number = len(history) if history and history[-1].open else len(history) + 1
         let_go = stands(history, found, now)
         again = let_go or died_again(history, found)
-        if not self.reception.discover(found.in_round(number), now, again=again):
+        if not self.reception.discover(found.recurrence(number), now, again=again):
             return False
         if let_go:
             last = history[-1]

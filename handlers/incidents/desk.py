@@ -44,7 +44,7 @@ from handlers.incidents.reception import Reception
 from handlers.store import documents, volume_records
 from handlers.store.documents import Freezes
 from handlers.store.ledger import SHIFT_MESSAGE
-from handlers.store.table import Records, over_the_newest
+from handlers.store.table import Records, retry_on_newer
 
 logger = Logger(service="stillwater")
 # What ends or begins a wait for a replacement; a refresh goes on by hooks that announce themselves.
@@ -139,7 +139,7 @@ class Notices:
 
     def take_zone(self, notice: ZoneNotice, now: float) -> None:
         """Note what is said of zones; whether one is frozen is decided by a turn (shifts)."""
-        notice = self._by_id(notice)
+        notice = self._zones_by_id(notice)
         refusal = self._no_zone_of_ours(notice, now)
         if refusal is not None:
             self._ignore(notice, refusal, now)
@@ -150,7 +150,7 @@ class Notices:
         said = "It is over." if incident is None else f"{incident.state.value}: {incident.reason}"
         self._record(notice, f"{_zones(notice)}: {said}", now)
 
-    def _by_id(self, notice: ZoneNotice) -> ZoneNotice:
+    def _zones_by_id(self, notice: ZoneNotice) -> ZoneNotice:
         """Return a word with the ids of the zones it calls by our own names."""
         said = (*notice.zone_ids, *notice.healthy_ids)
         if all(zone_id_in(zone) for zone in said):
@@ -228,7 +228,7 @@ class Notices:
 
     def _tell(self, incident: Incident, notice: GroupNotice, now: float) -> None:
         """Note in an incident what its group did, and have the loop look at it."""
-        noted = over_the_newest(lambda: self._note(incident.id, notice, now))
+        noted = retry_on_newer(lambda: self._note(incident.id, notice, now))
         if noted is not None:
             self.reception.wake(noted)
 

@@ -113,10 +113,10 @@ def _observation(
         kafka_silence=silence,
         lease_holder=blocking_holder(leases, incident.id, incident.party, now),
         beside=beside,
-        waiting=tuple(waiting_turns(others, incident)) if incident.at_its_turn else (),
+        waiting=tuple(waiting_turns(others, incident)) if incident.awaits_turn else (),
         drains=_drains(incident, leases, others, sources),
         own_drain_at=None if own is None else own.forwarded_at,
-        on_node=_on_node(incident, sources),
+        on_node=_pods_on_node(incident, sources),
         root_task=_root_task(incident, sources),
         leaving=frozenset(other.instance_id for other in others),
         to_be_placed=frozenset(other.id for other in others if not _has_moved(other, pods)),
@@ -136,7 +136,7 @@ def _drains(
     incident: Incident, leases: tuple[Lease, ...], others: Iterable[Incident], sources: Sources
 ) -> tuple[StandingDrain, ...]:
     """Return what is known of the drains that others have begun, where they decide."""
-    if not incident.at_its_turn:
+    if not incident.awaits_turn:
         return ()
     noted = (
         lease
@@ -181,7 +181,7 @@ def _asks_budgets(incident: Incident) -> bool:
     return in_company or incident.state is State.DRAINING
 
 
-def _on_node(incident: Incident, sources: Sources) -> tuple[PodOnNode, ...]:
+def _pods_on_node(incident: Incident, sources: Sources) -> tuple[PodOnNode, ...]:
     """Return all that is on a node which we empty ourselves."""
     emptied = incident.state in {State.DRAINING, State.GATING}
     if sources.drain is None or incident.node_name is None or not emptied:
@@ -204,7 +204,7 @@ def _tenants(
     pod = seen.pod_named(incident.pod_name)
     if pod is None or not pod.needs.requests:
         return {}
-    return {node.name: _on(node.name, kubernetes) for node in places(incident, seen)}
+    return {node.name: _needs_on(node.name, kubernetes) for node in places(incident, seen)}
 
 
 def _claim_troubles(incident: Incident, seen: Observation, kubernetes: Nodes) -> tuple[str, ...]:
@@ -218,7 +218,7 @@ def _claim_troubles(incident: Incident, seen: Observation, kubernetes: Nodes) ->
         return (f"its claims could not be read ({error})",)
 
 
-def _on(node: str, kubernetes: Nodes) -> tuple[PodNeeds, ...] | Unknown:
+def _needs_on(node: str, kubernetes: Nodes) -> tuple[PodNeeds, ...] | Unknown:
     """Return the pods on a node; where they cannot be read, it takes no other."""
     try:
         return kubernetes.tenants(node)
@@ -289,12 +289,12 @@ def _ask_kafka(
     incident: Incident, beside: frozenset[int], kafka: ReadsKafka, *, whole: bool
 ) -> tuple[ClusterView | None, str]:
     rides = incident.leaders_moved_at is not None
-    asks = incident.state in _ASKS_KAFKA or incident.at_its_turn
+    asks = incident.state in _ASKS_KAFKA or incident.awaits_turn
     if incident.node_id is None or not (rides or asks):
         return None, NOT_ASKED
     try:
         # Its companions are on their way out: that one of them is silent is no news.
         about = None if whole else {incident.node_id, *beside}
-        return kafka.read(about).without(beside), ""
+        return kafka.read(about).drop_doubts(beside), ""
     except StillwaterError as error:
         return None, str(error)

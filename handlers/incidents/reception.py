@@ -21,7 +21,7 @@ from core.incidents.record import Incident
 from handlers.adapters.aws import Cloud, Queue, tick_message
 from handlers.adapters.pages import call
 from handlers.store.ledger import Ledger, rounds
-from handlers.store.table import over_the_newest
+from handlers.store.table import retry_on_newer
 
 logger = Logger(service="stillwater", child=True)
 # Deliveries about one instance meet at its record; more than a few in a row is a fault.
@@ -124,7 +124,7 @@ class Reception:
     def _join(
         self, found: Interruption, now: float, *, actor: str, ours: bool, again: bool = False
     ) -> ReceptionResult:
-        return over_the_newest(
+        return retry_on_newer(
             lambda: self._join_incident(found, now, actor=actor, ours=ours, again=again)
         )
 

@@ -24,7 +24,7 @@ from aws_lambda_powertools import Logger
 from core.availability.consent import LOST_ZONE, LeaderPlan, Order, Partition, plan
 from core.events import Kind
 from core.ground.errors import Conflict, StillwaterError
-from core.ground.fields import unread_keys, without
+from core.ground.fields import drop_keys, unread_keys
 from core.incidents.consenting import wrongly_open
 from core.incidents.observation import GroupView, NodeView, Ownership, PodView, zones_of
 from core.slack import worth_telling
@@ -88,7 +88,7 @@ def _read(records: Records, key: str) -> tuple[Shifted, int]:
         Shifted(
             {cause: frozenset(brokers) for cause, brokers in stored["avoided"].items()},
             {(topic, number): tuple(order) for topic, number, order, *_ in stored["original"]},
-            without(stored, "avoided", "original"),
+            drop_keys(stored, "avoided", "original"),
         ),
         record.version,
     )
@@ -141,7 +141,7 @@ class Leadership:
                 self._write(wanted, version)
             return
         # Who is kept from leading stops or starts: its silence hides nothing of the others.
-        kafka = self._kafka.read().without(before.brokers | wanted.brokers)
+        kafka = self._kafka.read().drop_doubts(before.brokers | wanted.brokers)
         if kafka.doubts:
             # A partition left out would lose the order it had before, and be led by whom it avoids.
             raise StillwaterError(kafka.doubt)

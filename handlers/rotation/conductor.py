@@ -43,9 +43,9 @@ from handlers.adapters.templates import Templates
 from handlers.incidents.act import ErrorSnapshots
 from handlers.incidents.observe import Sources
 from handlers.rotation.turns import add_errors, observe_cluster
-from handlers.store.documents import LedgerRuns
+from handlers.store.documents import Runs
 from handlers.store.ledger import rotation_message
-from handlers.store.table import over_the_newest
+from handlers.store.table import retry_on_newer
 
 NOTHING = "Nothing is outdated: there is nothing to rotate."
 NOTHING_KNOWN = (
@@ -74,7 +74,7 @@ class _Planned:
 class Conductor:
     """Takes a person's word on rotations."""
 
-    runs: LedgerRuns
+    runs: Runs
     sources: Sources
     templates: Templates
     snapshots: ErrorSnapshots
@@ -152,7 +152,7 @@ class Conductor:
         }
         selection = _selection(event)
         turns = turns_of(seen, selection, drifted_nodes(seen) | outdated)
-        unjudged = () if selection.by_hand else tuple(unjudged_nodes(seen, launched))
+        unjudged = () if selection.is_explicit else tuple(unjudged_nodes(seen, launched))
         accepted = _topics(turns, seen) if event.get("accept_unavailable") else ()
         known = seen.errors if event.get("acknowledge_errors") else None
         options = Options(
@@ -161,7 +161,7 @@ class Conductor:
             deadline_seconds=_number(
                 "deadline_seconds", event.get("deadline_seconds") or DEFAULT_DEADLINE_SECONDS
             ),
-            at_once=_at_once(event),
+            at_once=_parse_at_once(event),
             any_time=bool(event.get("any_time")),
             even_recovering=bool(event.get("even_recovering")),
             in_place=bool(event.get("in_place")),
@@ -202,7 +202,7 @@ class Conductor:
         if event.get("even_recovering"):
             options = replace(options, even_recovering=True)
         if event.get("at_once") is not None:
-            options = replace(options, at_once=_at_once(event))
+            options = replace(options, at_once=_parse_at_once(event))
             if problems := list(refusals(options, self.policy)):
                 raise InvalidInput(problems)
         return resume(run, actor, now, skip=bool(event.get("skip")), options=options)
@@ -235,9 +235,7 @@ class Conductor:
         self, event: Mapping[str, Any], now: float, change: Callable[[Run, str, float], Run]
     ) -> dict[str, Any]:
         """Write what a person wants over the newest version, and have the loop look at once."""
-        written = over_the_newest(
-            lambda: self.runs.put(change(self._current(), _actor(event), now))
-        )
+        written = retry_on_newer(lambda: self.runs.put(change(self._current(), _actor(event), now)))
         self._wake(written)
         return self._reply(written)
 
@@ -269,7 +267,7 @@ def _actor(event: Mapping[str, Any]) -> str:
     return str(event.get("actor") or "somebody")
 
 
-def _at_once(event: Mapping[str, Any]) -> int | None:
+def _parse_at_once(event: Mapping[str, Any]) -> int | None:
     """Return how many brokers of a zone go together, None for all that may.
 
     Raises InvalidInput for anything but a whole number from 1 and "zone".

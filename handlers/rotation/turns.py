@@ -18,6 +18,7 @@ from core.availability.budget import Spent
 from core.events import Interruption, Kind
 from core.ground.errors import Conflict, StillwaterError
 from core.ground.window import clock
+from core.incidents.actions import Page
 from core.incidents.observation import Ownership, Policy
 from core.incidents.planned import is_planned
 from core.incidents.record import Incident
@@ -30,7 +31,6 @@ from core.rotation.run_record import (
     Elect,
     MakeReady,
     NodeTurn,
-    PersonCall,
     Run,
     RunAction,
     RunState,
@@ -40,7 +40,7 @@ from core.rotation.run_record import (
     is_unattended,
     note_run,
 )
-from core.settings.parts import ATTEMPTS, FAILED, ProbeBudget, parse_prometheus_address
+from core.settings.prometheus import ATTEMPTS, FAILED, ProbeBudget, parse_prometheus_address
 from handlers.adapters.aws import Queue
 from handlers.adapters.eks import EksApi
 from handlers.adapters.kafka import KafkaCluster
@@ -170,13 +170,13 @@ class Rotations:
         seen = observe_run(claimed, self.sources, self.reception.whose, now)
         seen = self._add_errors(claimed, self._add_log_sizes(claimed, seen))
         seen = self._add_leaders_owed(claimed, seen)
-        if self.budget is not None and not seen.blind and not claimed.in_hand:
+        if self.budget is not None and not seen.blind and not claimed.open_turns:
             seen = replace(seen, spent=self.budget.spending(counting_since(claimed), now))
         step = self._settle_throttle(next_step(claimed, seen, self.policy), now)
         logger.info(step.run.reason, run=claimed.id, state=step.run.state.value)
         try:
             # A call comes last: what fails after it would have it repeated.
-            for action in sorted(step.actions, key=lambda each: isinstance(each, PersonCall)):
+            for action in sorted(step.actions, key=lambda each: isinstance(each, Page)):
                 self._do(step.run, action, now)
         except (StillwaterError, BotoCoreError, ClientError) as error:
             # Not recorded, so decided again: what was done of it is harmless to repeat.
@@ -207,13 +207,13 @@ class Rotations:
 
     def _add_errors(self, run: Run, seen: RunObservation) -> RunObservation:
         """Ask the exporters where the answer decides: before somebody goes."""
-        if run.in_hand or not run.waiting or seen.blind:
+        if run.open_turns or not run.waiting or seen.blind:
             return seen
         return add_errors(self.snapshots, seen)
 
     def _add_leaders_owed(self, run: Run, seen: RunObservation) -> RunObservation:
         """Ask who is to lead again where the answer decides: before several go together."""
-        if run.in_hand or run.options.at_once == 1 or seen.blind:
+        if run.open_turns or run.options.at_once == 1 or seen.blind:
             return seen
         opened = {f"{INCIDENT_CAUSE}{i.id}" for i in (*seen.others, *seen.ahead.values())}
         try:
@@ -294,7 +294,7 @@ class Rotations:
                 self.reception.rotate(replace(said, closed=True, dedupe_key=key), now)
             case Elect(partitions=partitions):
                 self.sources.kafka.elect(partitions)
-            case PersonCall(key=key, reason=reason):
+            case Page(key=key, reason=reason):
                 call(self.ticks, reason, page=key, run=run.id)
 
 
@@ -322,7 +322,7 @@ def observe_run(run: Run, sources: Sources, whose: Ownership, now: float) -> Run
     if seen.blind:
         return seen
     try:
-        own = {t.node_id: found for t in run.in_hand if (found := _incident_of(run, t, sources))}
+        own = {t.node_id: found for t in run.open_turns if (found := _incident_of(run, t, sources))}
     except (StillwaterError, BotoCoreError, ClientError) as error:
         return _blind(error, now)
     ahead = _made_ready(run, seen.others)

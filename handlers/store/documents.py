@@ -11,15 +11,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Protocol
 
 from core.availability.consent import Freeze
 from core.ground.errors import Conflict
 from core.ground.fields import digest
+from core.incidents.actions import Page
 from core.incidents.joining import Pause, pause_from_document, pause_to_document
 from core.rotation.run_record import Run, RunState, run_from_document, run_to_document
 from core.slack import Thread, from_json, to_json
-from core.zones.evidence import ZonePage, ZoneSight, judge
+from core.zones.evidence import ZoneSight, judge
 from core.zones.incident import (
     PERSON,
     LostZone,
@@ -36,7 +36,7 @@ from handlers.adapters.aws import Queue
 from handlers.adapters.calls import known_shape
 from handlers.adapters.pages import call
 from handlers.store.ledger import KEPT_DAYS
-from handlers.store.table import Records, VersionedTable, over_the_newest
+from handlers.store.table import Records, VersionedTable, retry_on_newer
 
 
 def pause_key(cluster: str) -> str:
@@ -57,34 +57,13 @@ class Pauses:
     def write(self, pause: Pause | None) -> None:
         """Pause, or resume with None; the last word stands. Raises Conflict if others keep on."""
         document, read = pause_to_document(pause), self._records.read
-        over_the_newest(lambda: self._records.write(self._key, document, read(self._key).version))
+        retry_on_newer(lambda: self._records.write(self._key, document, read(self._key).version))
 
 
 Incidents = tuple[ZoneIncident, ...]
 
 
-class Freezes(Protocol):
-    """Which zones are left alone."""
-
-    def note(
-        self, word: ZoneWord, now: float, names: Mapping[str, str] | None = None
-    ) -> tuple[Freeze, ...]:
-        """Add what was said and return what is in force; a duplicate changes nothing."""
-
-    def current(self, now: float) -> tuple[Freeze, ...]:
-        """Return the freezes in force."""
-
-    def current_pause(self, now: float) -> Pause | None:
-        """Return the pause of the whole cluster that holds; None: there is none."""
-
-    def incidents(self) -> Incidents:
-        """Return every zone's incident that is remembered."""
-
-    def judge(self, sight: ZoneSight, call: Callable[[ZonePage], None]) -> Incidents:
-        """Freeze what is borne out and thaw what is too old; call whom that concerns."""
-
-
-class LedgerFreezes:
+class Freezes:
     """The zones' incidents of one cluster."""
 
     def __init__(self, records: Records, cluster: str) -> None:
@@ -94,7 +73,10 @@ class LedgerFreezes:
     def note(
         self, word: ZoneWord, now: float, names: Mapping[str, str] | None = None
     ) -> tuple[Freeze, ...]:
-        """Raises Conflict when others keep writing: the message is then delivered again."""
+        """Add what was said and return what is in force; a duplicate changes nothing.
+
+        Raises Conflict when others keep writing: the message is then delivered again.
+        """
         known = dict(names or {})
         if isinstance(word, LostZone) and word.zone is not None:
             known[word.zone_id] = word.zone
@@ -102,15 +84,20 @@ class LedgerFreezes:
         return freezes_in_force(heard, now)
 
     def current(self, now: float) -> tuple[Freeze, ...]:
+        """Return the freezes in force."""
         return freezes_in_force(self.incidents(), now)
 
     def current_pause(self, now: float) -> Pause | None:
+        """Return the pause of the whole cluster that holds; None: there is none."""
         return self._pauses.current(now)
 
     def incidents(self) -> Incidents:
+        """Return every zone's incident that is remembered."""
         return zones_from_document(self._records.read(self._key).document)
 
-    def judge(self, sight: ZoneSight, call: Callable[[ZonePage], None]) -> Incidents:
+    def judge(self, sight: ZoneSight, call: Callable[[Page], None]) -> Incidents:
+        """Freeze what is borne out and thaw what is too old; call whom that concerns."""
+
         def judged(incidents: Incidents) -> Incidents:
             after, pages = judge(name_zones(incidents, sight.names), sight)
             for page in pages:
@@ -135,7 +122,7 @@ class LedgerFreezes:
         return self._change(lambda incidents: thaw(incidents, zone_id, now, actor, because))
 
     def _change(self, change: Callable[[Incidents], Incidents]) -> Incidents:
-        return over_the_newest(lambda: self._changed_once(change))
+        return retry_on_newer(lambda: self._changed_once(change))
 
     def _changed_once(self, change: Callable[[Incidents], Incidents]) -> Incidents:
         record = self._records.read(self._key)
@@ -148,17 +135,7 @@ class LedgerFreezes:
         return after
 
 
-class Runs(Protocol):
-    """Where the run is kept."""
-
-    def current(self) -> Run | None:
-        """Return the run as last written, over or not; None where there never was one."""
-
-    def put(self, run: Run) -> Run:
-        """Write a run over the version it was read at; raises Conflict when that has changed."""
-
-
-class LedgerRuns:
+class Runs:
     """The runs of one cluster; one that cannot be read at all raises StillwaterError."""
 
     def __init__(self, records: Records, cluster: str) -> None:
@@ -166,6 +143,7 @@ class LedgerRuns:
 
     @known_shape("The ledger's document of the rotation run")
     def current(self) -> Run | None:
+        """Return the run as last written, over or not; None where there never was one."""
         record = self._records.read(self._key)
         return (
             None if record.document is None else run_from_document(record.document, record.version)
@@ -185,6 +163,7 @@ class LedgerRuns:
         )
 
     def put(self, run: Run) -> Run:
+        """Write a run over the version it was read at; raises Conflict when that has changed."""
         self._records.write(self._key, run_to_document(run), run.version)
         return replace(run, version=run.version + 1)
 
@@ -207,29 +186,21 @@ class LedgerRuns:
             self._records.write(key, run_to_document(run), kept.version)
 
 
-class Threads(Protocol):
+class Threads:
     """The threads, each written over the version it was read at."""
-
-    def get(self, incident_id: str) -> Thread:
-        """Return a thread as last written; one never written is new, at version 0."""
-
-    def put(self, thread: Thread) -> Thread:
-        """Write a thread; raises Conflict when somebody has written since it was read."""
-
-
-class DynamoThreads:
-    """Threads in DynamoDB."""
 
     def __init__(self, table: VersionedTable) -> None:
         self._table = table
 
     def get(self, incident_id: str) -> Thread:
+        """Return a thread as last written; one never written is new, at version 0."""
         item = self._table.item(f"story#{incident_id}")
         if item is None:
             return Thread(incident_id=incident_id)
         return replace(from_json(item["document"]["S"]), version=int(item["version"]["N"]))
 
     def put(self, thread: Thread) -> Thread:
+        """Write a thread; raises Conflict when somebody has written since it was read."""
         item = {
             "pk": {"S": f"story#{thread.incident_id}"},
             "version": {"N": str(thread.version + 1)},

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
@@ -20,7 +20,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from core.availability.lease import Lease, LeaseDecision, begin, grant, release
 from core.ground.constants import INCIDENTS_LOST, INCIDENTS_OPENED, INCIDENTS_RETAINED
 from core.ground.errors import Conflict
-from core.ground.fields import as_document, digest, field_values, without
+from core.ground.fields import as_document, digest, drop_keys, field_values
 from core.incidents.record import (
     Incident,
     State,
@@ -35,7 +35,7 @@ from core.slack import story_id, visible
 from core.slack import visible_zone as zone_visible
 from core.zones.incident import ZoneIncident
 from handlers.adapters import metrics
-from handlers.adapters.aws import Queue, SqsQueue
+from handlers.adapters.aws import Queue
 from handlers.adapters.calls import known_shape
 from handlers.store.table import VersionedTable
 
@@ -49,76 +49,6 @@ OPEN, CLOSING = "open", "closing"
 KEPT_DAYS = 90
 # A partition key holds 2048 bytes; an announcement may name itself at any length.
 LONGEST_KEY = 512
-
-
-class Ledger(Protocol):
-    """What the handlers remember; see tests for its in-memory twin."""
-
-    def get(self, id_: str) -> Incident | None:
-        """Return an incident as last written."""
-
-    def put(self, incident: Incident) -> Incident:
-        """Write an incident over the version it was read at; return it with its new version.
-
-        Raises Conflict when somebody has written since. Version 0 is one never written.
-        """
-
-    def open_incidents(self) -> tuple[Incident, ...]:
-        """Return every open incident; one written moments ago may be missing."""
-
-    def record_event(self, dedupe_key: str, body: str, outcome: str, now: float) -> None:
-        """Keep an announcement; the first record of one stands."""
-
-    def record_ignored(self, body: str, reason: str, now: float) -> None:
-        """Keep a message that asked for nothing, with its body; the first record stands."""
-
-    def close_event(self, event: str, said_at: float, now: float) -> None:
-        """Remember when AWS said that an event is over; its latest word stands.
-
-        Raises Conflict when somebody has written since.
-        """
-
-    def closed_at(self, event: str) -> float | None:
-        """Return when AWS said that an event is over; None: it has not, or that is long ago."""
-
-    def leases(self) -> tuple[Lease, ...]:
-        """Return who holds the cluster's lease, one or several of a party; some may be expired."""
-
-    def take_lease(
-        self,
-        holder: str,
-        now: float,
-        ttl_seconds: float,
-        *,
-        party: str | None = None,
-        node_id: int | None = None,
-        out: bool = False,
-    ) -> LeaseDecision:
-        """Take or renew the lease; a refusal says who holds it. `out`: its node is out already."""
-
-    def begin_drain(
-        self,
-        holder: str,
-        now: float,
-        ttl_seconds: float,
-        *,
-        party: str | None = None,
-        node_id: int | None = None,
-        forced: bool = False,
-    ) -> LeaseDecision:
-        """Note that a drain is sent now, before it is; a refusal says why it must not be."""
-
-    def drop_lease(self, holder: str, *, ended: bool = False) -> None:
-        """Give the lease back if `holder` has it; one that was used only once that has `ended`."""
-
-    def closing(self, most: int) -> tuple[Incident, ...]:
-        """Return incidents that are over and not yet filed, at most so many."""
-
-    def file(self, incident: Incident, expires_at: float | None) -> None:
-        """Take a closed incident off the index, for good; with a time, let it expire then.
-
-        Raises Conflict when somebody has written since: then it is to be exported again.
-        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +68,11 @@ def rounds(ledger: Ledger, instance_id: str) -> tuple[Incident, ...]:
     return tuple(found)
 
 
-class DynamoLedger:
-    """The ledger in DynamoDB; `written` hears of every incident that was written."""
+class Ledger:
+    """What the handlers remember, in DynamoDB; tests have its twin in memory.
+
+    `written` hears of every incident that was written.
+    """
 
     def __init__(
         self,
@@ -155,10 +88,15 @@ class DynamoLedger:
         self._written = written
 
     def get(self, id_: str) -> Incident | None:
+        """Return an incident as last written."""
         item = self._table.item(f"incident#{id_}")
         return None if item is None else incident_in(item)
 
     def put(self, incident: Incident) -> Incident:
+        """Write an incident over the version it was read at; return it with its new version.
+
+        Raises Conflict when somebody has written since. Version 0 is one never written.
+        """
         item = _item(incident)
         item[OPEN_INDEX] = {"S": OPEN if incident.open else CLOSING}
         written = self._write(item, incident)
@@ -167,28 +105,40 @@ class DynamoLedger:
         return written
 
     def file(self, incident: Incident, expires_at: float | None) -> None:
+        """Take a closed incident off the index, for good; with a time, let it expire then.
+
+        Raises Conflict when somebody has written since: then it is to be exported again.
+        """
         item = _item(incident)
         if expires_at is not None:
             item["expires_at"] = {"N": str(int(expires_at))}
         self._write(item, incident)
 
     def open_incidents(self) -> tuple[Incident, ...]:
+        """Return every open incident; one written moments ago may be missing."""
         return tuple(incident_in(item) for item in self._table.items_of_index(OPEN_INDEX, OPEN))
 
     def closing(self, most: int) -> tuple[Incident, ...]:
+        """Return incidents that are over and not yet filed, at most so many."""
         return tuple(
             incident_in(item) for item in self._table.items_of_index(OPEN_INDEX, CLOSING, most)
         )
 
     def record_event(self, dedupe_key: str, body: str, outcome: str, now: float) -> None:
+        """Keep an announcement; the first record of one stands."""
         key = dedupe_key if len(dedupe_key) <= LONGEST_KEY else digest(dedupe_key)
         self._record(f"event#{key}", body, outcome, now)
 
     def record_ignored(self, body: str, reason: str, now: float) -> None:
+        """Keep a message that asked for nothing, with its body; the first record stands."""
         # One message may be ignored for several instances, each for its own reason.
         self._record(f"ignored#{digest(reason + body)}", body, reason, now)
 
     def close_event(self, event: str, said_at: float, now: float) -> None:
+        """Remember when AWS said that an event is over; its latest word stands.
+
+        Raises Conflict when somebody has written since.
+        """
         key = f"closed#{digest(event)}"
         found = self._table.item(key)
         if found is not None and float(found["said_at"]["N"]) >= said_at:
@@ -203,10 +153,12 @@ class DynamoLedger:
         self._table.write(item, version, f"The end of {event} was noted by another invocation.")
 
     def closed_at(self, event: str) -> float | None:
+        """Return when AWS said that an event is over; None: it has not, or that is long ago."""
         found = self._table.item(f"closed#{digest(event)}")
         return None if found is None else float(found["said_at"]["N"])
 
     def leases(self) -> tuple[Lease, ...]:
+        """Return who holds the cluster's lease, one or several of a party; some may be expired."""
         return self._lease_record().leases
 
     def take_lease(
@@ -219,6 +171,7 @@ class DynamoLedger:
         node_id: int | None = None,
         out: bool = False,
     ) -> LeaseDecision:
+        """Take or renew the lease; a refusal says who holds it. `out`: its node is out already."""
         before = self._lease_record()
         decision = grant(
             before.leases, holder, now, ttl_seconds, party=party, node_id=node_id, out=out
@@ -235,6 +188,7 @@ class DynamoLedger:
         node_id: int | None = None,
         forced: bool = False,
     ) -> LeaseDecision:
+        """Note that a drain is sent now, before it is; a refusal says why it must not be."""
         before = self._lease_record()
         decision = begin(
             before.leases, holder, now, ttl_seconds, party=party, node_id=node_id, forced=forced
@@ -256,6 +210,7 @@ class DynamoLedger:
         return decision
 
     def drop_lease(self, holder: str, *, ended: bool = False) -> None:
+        """Give the lease back if `holder` has it; one that was used only once that has `ended`."""
         before = self._lease_record()
         left = release(before.leases, holder, ended=ended)
         if left != before.leases:
@@ -270,7 +225,7 @@ class DynamoLedger:
             return _LeaseRecord()
         stored = json.loads(item["document"]["S"])
         leases = tuple(Lease(**field_values(Lease, each)) for each in stored.get("leases", ()))
-        return _LeaseRecord(leases, without(stored, "leases"), int(item["version"]["N"]))
+        return _LeaseRecord(leases, drop_keys(stored, "leases"), int(item["version"]["N"]))
 
     def _write_leases(self, leases: tuple[Lease, ...], before: _LeaseRecord) -> None:
         document = {**before.unread, "leases": as_document(leases)}
@@ -356,21 +311,21 @@ class Stories:
         self._queue = queue
         self._told: dict[str, str] = {}
 
-    def of_written(self, incident: Incident) -> None:
+    def count_and_tell(self, incident: Incident) -> None:
         """Count an incident that was written, and queue its story."""
         if incident.version == 1:
             metrics.count(INCIDENTS_OPENED)
         if incident.state in _ENDS:
             metrics.count(_ENDS[incident.state])
-        self.of_incident(incident)
+        self.tell_incident(incident)
 
-    def of_incident(self, incident: Incident) -> None:
+    def tell_incident(self, incident: Incident) -> None:
         self._tell(incident.id, visible(incident))
 
-    def of_run(self, run: Run) -> None:
+    def tell_run(self, run: Run) -> None:
         self._tell(run.id, f"{run.state} {run.reason}")
 
-    def of_zone(self, incident: ZoneIncident) -> None:
+    def tell_zone(self, incident: ZoneIncident) -> None:
         self._tell(story_id(incident), zone_visible(incident))
 
     def _tell(self, id_: str, seen: str) -> None:
@@ -391,17 +346,17 @@ def story_message(incident_id: str, attempt: int = 0) -> str:
     return json.dumps({"incident_id": incident_id, "attempt": attempt})
 
 
-def open_ledger(settings: Writing) -> DynamoLedger:
+def open_ledger(settings: Writing) -> Ledger:
     """Return the ledger of a function, whose every write is told and counted."""
-    return DynamoLedger(
+    return Ledger(
         settings.ledger_table,
         settings.cluster,
         settings.region,
-        written=open_stories(settings).of_written,
+        written=open_stories(settings).count_and_tell,
     )
 
 
 def open_stories(settings: Writing) -> Stories:
     """Return what queues stories where Slack is told."""
     url = settings.stories_queue_url
-    return Stories(SqsQueue(url, settings.region) if url else None)
+    return Stories(Queue(url, settings.region) if url else None)

@@ -13,7 +13,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import boto3
 from botocore.config import Config
@@ -103,27 +103,19 @@ class Record:
     version: int
 
 
-class Records(Protocol):
-    """Documents by key; see tests for the in-memory twin."""
-
-    def read(self, key: str) -> Record:
-        """Return a document as last written; of one never written, None at version 0."""
-
-    def write(self, key: str, document: Any, version: int) -> None:
-        """Write a document over a version; raises Conflict when somebody has written since."""
-
-
-class DynamoRecords:
+class Records:
     """Documents as items of the ledger's table, compressed: an item holds 400 KB."""
 
     def __init__(self, table: str, region: str, *, client: DynamoDBClient | None = None) -> None:
         self._table = VersionedTable(table, region, client=client)
 
     def read(self, key: str) -> Record:
+        """Return a document as last written; of one never written, None at version 0."""
         item = self._table.item(key)
         return Record(None, 0) if item is None else _unpacked(item)
 
     def write(self, key: str, document: Any, version: int) -> None:
+        """Write a document over a version; raises Conflict when somebody has written since."""
         packed = zlib.compress(json.dumps(document, separators=(",", ":")).encode())
         item = {
             "pk": {"S": key},
@@ -202,7 +194,7 @@ def _kept_settings(
 MOST_ATTEMPTS = 5
 
 
-def over_the_newest(change: Callable[[], T]) -> T:
+def retry_on_newer(change: Callable[[], T]) -> T:
     """Return what a change does that reads before it writes; raises Conflict if others keep on."""
     for _ in range(MOST_ATTEMPTS - 1):
         try:

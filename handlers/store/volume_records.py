@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from core.ground.fields import unread_keys, without
+from core.ground.fields import drop_keys, unread_keys
 from core.volumes.views import (
     FillSample,
     History,
@@ -56,7 +56,7 @@ def read(records: Records, volume_id: str) -> Memory:
             for at, iops, rate, exceeded, *_ in document.get("hours", ())
         ),
         version=record.version,
-        unread=without(document, "history", "samples", "hours"),
+        unread=drop_keys(document, "history", "samples", "hours"),
     )
 
 
@@ -72,7 +72,7 @@ def write(records: Records, volume_id: str, memory: Memory) -> Memory:
     return replace(memory, version=memory.version + 1)
 
 
-def with_hour(memory: Memory, used_bytes: float | None, hour: Hour | None, now: float) -> Memory:
+def add_hour(memory: Memory, used_bytes: float | None, hour: Hour | None, now: float) -> Memory:
     """Return a record with this hour's fill and load, unless it has them."""
     this_hour = now - now % HOUR_SECONDS
     samples, hours = memory.samples, memory.hours

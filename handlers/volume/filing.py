@@ -43,7 +43,7 @@ class S3SampleFiles:
         self._bucket = bucket
         self._s3 = boto3.client("s3", region_name=region, config=CLIENT)
 
-    def after(self, name: str) -> Collection[str]:
+    def names_after(self, name: str) -> Collection[str]:
         """Return the names of files that come after a name."""
         folder = f"{SAMPLES_FOLDER}/"
         pages = self._s3.get_paginator("list_objects_v2").paginate(
@@ -91,7 +91,7 @@ class Filing:
         Raises StillwaterError where Prometheus does not answer: what was filed stays, and the next
         turn goes on from there.
         """
-        due = list(hours_due(now, self.files.after(name_before_due(now))))
+        due = list(hours_due(now, self.files.names_after(name_before_due(now))))
         for done, begin in enumerate(due):
             if time.monotonic() > until:
                 logger.warning("Samples are left for the next turn.", hours=len(due) - done)
@@ -120,7 +120,7 @@ class Filing:
         asked = expression(wanted, self.whose)
         count = self._count(wanted, asked, begin + HOUR_SECONDS)
         for start, end in slices(wanted, begin, count):
-            for each in self.prometheus.over(asked, start, end, wanted.step_seconds):
+            for each in self.prometheus.query_range(asked, start, end, wanted.step_seconds):
                 yield {
                     "metric": {**each.labels, "__name__": wanted.metric},
                     "values": [[at, f"{value:.17g}"] for at, value in each.points.items()],

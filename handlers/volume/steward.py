@@ -304,7 +304,7 @@ def _updated_memory(
     fill = readings.fills.get(claim.name)
     used = None if fill is None else float(fill.used_bytes(claim.given_gib * GIB))
     samples = before.samples or _samples_before(claim, readings)
-    return volume_records.with_hour(
+    return volume_records.add_hour(
         replace(before, history=history, samples=samples),
         used,
         _hour(readings.loads.get(claim.volume_id), now),

@@ -199,14 +199,14 @@ def alarms(cluster: Operated) -> list[Alarm]:
     # Whoever only watches or answers keeps no instance.
     left_out = () if cluster.acts else (constants.INCIDENTS_RETAINED,)
     found = [
-        *_on_counters(INCIDENTS, cluster, left_out),
-        *(_on_counters(VOLUMES, cluster) if ours else ()),
-        *_on_counters(LEDGER, cluster),
-        *_on_the_table(naming.ledger_table(cluster.prefix)),
+        *_counter_alarms(INCIDENTS, cluster, left_out),
+        *(_counter_alarms(VOLUMES, cluster) if ours else ()),
+        *_counter_alarms(LEDGER, cluster),
+        *_table_alarms(naming.ledger_table(cluster.prefix)),
         *_ages(cluster),
-        *(_on_counters(WEBHOOK, cluster) if ours else ()),
-        *_on_counters(HEALTH, cluster),
-        *(_on_counters(STORIES, cluster) if cluster.slack is not None else ()),
+        *(_counter_alarms(WEBHOOK, cluster) if ours else ()),
+        *_counter_alarms(HEALTH, cluster),
+        *(_counter_alarms(STORIES, cluster) if cluster.slack is not None else ()),
         *(_dead_letters(queue, cluster.prefix) for queue in queues(cluster)),
     ]
     for role, timeout_seconds in functions(cluster).items():
@@ -215,7 +215,7 @@ def alarms(cluster: Operated) -> list[Alarm]:
     return found
 
 
-def _on_counters(
+def _counter_alarms(
     table: Mapping[str, Alarm], cluster: Operated, left_out: Sequence[str] = ()
 ) -> list[Alarm]:
     dimensions = {constants.CLUSTER_DIMENSION: cluster.prefix}
@@ -250,7 +250,7 @@ def names(cluster: Operated) -> list[str]:
     return [naming.alarm(cluster.prefix, alarm.key) for alarm in alarms(cluster)]
 
 
-def _on_the_table(table: str) -> list[Alarm]:
+def _table_alarms(table: str) -> list[Alarm]:
     named = {"TableName": table}
     failed = [
         AlarmMetric(
@@ -284,7 +284,7 @@ def _dead_letters(queue: str, prefix: str) -> Alarm:
     letters = naming.dead_letter_queue(queue)
     return Alarm(
         key=letters.removeprefix(f"{prefix}-"),
-        metrics=(_of_queue(letters, "ApproximateNumberOfMessagesVisible"),),
+        metrics=(_queue_metric(letters, "ApproximateNumberOfMessagesVisible"),),
         statistic="Maximum",
         period_seconds=MINUTE,
         severity="critical",
@@ -307,7 +307,7 @@ def _ages(cluster: Operated) -> list[Alarm]:
     return [
         Alarm(
             key=f"{role}-age",
-            metrics=(_of_queue(naming.queue(cluster.prefix, role), OLDEST),),
+            metrics=(_queue_metric(naming.queue(cluster.prefix, role), OLDEST),),
             statistic="Maximum",
             period_seconds=MINUTE,
             periods=2,
@@ -326,7 +326,7 @@ def _function(role: str, name: str, timeout_seconds: int) -> list[Alarm]:
     return [
         Alarm(
             key=f"{role}-errors",
-            metrics=(_of_function(name, "Errors"),),
+            metrics=(_function_metric(name, "Errors"),),
             # One that fails is tried again: by its queue, or by the next minute.
             threshold=FAILURES - 1,
             severity="critical",
@@ -335,7 +335,7 @@ def _function(role: str, name: str, timeout_seconds: int) -> list[Alarm]:
         ),
         Alarm(
             key=f"{role}-throttles",
-            metrics=(_of_function(name, "Throttles"),),
+            metrics=(_function_metric(name, "Throttles"),),
             periods=2,
             severity="warning",
             meaning=f"AWS does not let {name} run: its share, or the account's, is used up.",
@@ -343,7 +343,7 @@ def _function(role: str, name: str, timeout_seconds: int) -> list[Alarm]:
         ),
         Alarm(
             key=f"{role}-duration",
-            metrics=(_of_function(name, "Duration"),),
+            metrics=(_function_metric(name, "Duration"),),
             statistic="Maximum",
             periods=2,
             threshold=NEAR_TIMEOUT * timeout_seconds * 1000,
@@ -357,7 +357,7 @@ def _function(role: str, name: str, timeout_seconds: int) -> list[Alarm]:
 def _sweep_silent(name: str) -> Alarm:
     return Alarm(
         key="sweep-silent",
-        metrics=(_of_function(name, "Invocations"),),
+        metrics=(_function_metric(name, "Invocations"),),
         threshold=1,
         below=True,
         periods=2,
@@ -368,9 +368,9 @@ def _sweep_silent(name: str) -> Alarm:
     )
 
 
-def _of_queue(queue: str, name: str) -> AlarmMetric:
+def _queue_metric(queue: str, name: str) -> AlarmMetric:
     return AlarmMetric(namespace="AWS/SQS", name=name, dimensions={"QueueName": queue})
 
 
-def _of_function(function: str, name: str) -> AlarmMetric:
+def _function_metric(function: str, name: str) -> AlarmMetric:
     return AlarmMetric(namespace="AWS/Lambda", name=name, dimensions={"FunctionName": function})

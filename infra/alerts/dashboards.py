@@ -28,7 +28,7 @@ from core.cost import pricing
 from core.cost.pricing import BYTES_PER_GIB, HOURS_PER_MONTH, PriceBook
 from core.ground import naming
 from core.ground.errors import InvalidInput
-from core.settings.parts import ATTEMPTS, FAILED
+from core.settings.prometheus import ATTEMPTS, FAILED
 from infra.alerts.metrics import POD_MONITOR_API
 
 
@@ -218,7 +218,7 @@ def _cost_dashboard(
     """Return the dashboard of costs; raises InvalidInput where the price book lacks a price."""
     nodes = {pool.name: _compute(spec, pool, book) for pool in spec.pools}
     volumes = {pool.name: _storage(spec, pool, book) for pool in spec.pools}
-    between = _between_zones(values, book)
+    between = _zone_traffic(values, book)
     fixed = f"vector({book.price('eks_cluster_hour').usd + book.price('nlb_hour').usd})"
     parts = [*nodes.values(), *volumes.values(), between, fixed]
     instances = {f"{pricing.INSTANCE_HOUR}:{pool.instance_type}" for pool in spec.pools}
@@ -278,7 +278,7 @@ def _volume(
     return f"(({room} + count({asked}) * {_number(speed)}) / {HOURS_PER_MONTH} or vector(0))"
 
 
-def _between_zones(values: Mapping[str, str], book: PriceBook) -> str:
+def _zone_traffic(values: Mapping[str, str], book: PriceBook) -> str:
     price = book.price("inter_zone_gib").usd * SIDES * pricing.SECONDS_PER_HOUR
     fetched = f"sum(rate({REPLICATION}{{{values['kafka']}}}[$__rate_interval]))"
     return f"{fetched} / {BYTES_PER_GIB} * {_number(price)}"

@@ -25,7 +25,7 @@ from core.settings.functions import (
     SweepSettings,
     TickSettings,
 )
-from core.settings.parts import PrometheusService, PrometheusWorkspace
+from core.settings.prometheus import PrometheusService, PrometheusWorkspace
 from core.settings.volumes import SamplesSettings, VolumesSettings
 from infra import buckets, iam
 from infra.functions import definition, function
@@ -34,9 +34,9 @@ from infra.functions.definition import (
     Reads,
     Scope,
     find_open,
+    item_right,
     keep_the_ledger,
     know,
-    on_items,
     read_queue,
     read_settings,
     send,
@@ -76,7 +76,7 @@ def service(
 def _health_may(scope: Scope) -> Sequence[iam.Statement]:
     return [
         # What AWS said about zones; incidents come from the index.
-        on_items(scope, "ReadFreezes", ["GetItem"], f"freezes#{scope.cluster.name}"),
+        item_right(scope, "ReadFreezes", ["GetItem"], f"freezes#{scope.cluster.name}"),
         read_settings(scope),
         find_open(scope),
     ]
@@ -488,10 +488,10 @@ def _volumes_may(scope: Scope) -> Sequence[iam.Statement]:
             "ec2:DescribeVolumes",
             "ec2:DescribeVolumesModifications",
         ),
-        on_items(scope, "RememberVolumes", ["GetItem", "PutItem"], KEYS),
+        item_right(scope, "RememberVolumes", ["GetItem", "PutItem"], KEYS),
         read_settings(scope),
         # Who goes next, and how long those were away who went before.
-        on_items(scope, "ReadDepartures", ["GetItem"], "incident#*", rotation),
+        item_right(scope, "ReadDepartures", ["GetItem"], "incident#*", rotation),
         *workspace(scope),
         find_open(scope),
     ]
@@ -545,7 +545,7 @@ def _slack_may(scope: Scope) -> Sequence[iam.Statement]:
     return [
         read_queue(scope, "stories"),
         send(scope, "TellItLater", "stories"),
-        on_items(
+        item_right(
             scope,
             "ReadIncidents",
             ["GetItem"],
@@ -554,7 +554,7 @@ def _slack_may(scope: Scope) -> Sequence[iam.Statement]:
             "story#*",
             f"freezes#{scope.cluster.name}",
         ),
-        on_items(scope, "KeepThreads", ["PutItem"], "story#*"),
+        item_right(scope, "KeepThreads", ["PutItem"], "story#*"),
         *([] if slack is None else [know(scope.secret(slack.secret_name))]),
     ]
 

@@ -363,7 +363,7 @@ def find_open(scope: Scope) -> iam.Statement:
     )
 
 
-def on_items(scope: Scope, sid: str, calls: Sequence[str], *keys: str) -> iam.Statement:
+def item_right(scope: Scope, sid: str, calls: Sequence[str], *keys: str) -> iam.Statement:
     """Return the right to items of the ledger, by patterns of their partition key."""
     return iam.Statement(
         sid=sid,
@@ -374,7 +374,7 @@ def on_items(scope: Scope, sid: str, calls: Sequence[str], *keys: str) -> iam.St
 
 
 def read_settings(scope: Scope) -> iam.Statement:
-    return on_items(scope, "ReadItsSettings", ["GetItem"], SETTINGS_KEYS)
+    return item_right(scope, "ReadItsSettings", ["GetItem"], SETTINGS_KEYS)
 
 
 def know(secret: pulumi.Input[str], sid: str = "KnowItsToken") -> iam.Statement:

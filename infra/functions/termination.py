@@ -180,7 +180,7 @@ OF_INSTANCES: Mapping[str, Pattern] = {
 def events_rules(groups: Sequence[Group], hooks: Sequence[str] = HOOKS) -> Mapping[str, Pattern]:
     """Return the patterns of the events queue by the rule's short name; no hooks: of any."""
     return {
-        **(_of_scaling(groups, hooks) if groups else {}),
+        **(_scaling_patterns(groups, hooks) if groups else {}),
         **OF_INSTANCES,
         "capacity-block": {"source": ["aws.ec2"], "detail-type": list(instances.BLOCK_EXPIRES)},
         "volume": _ec2(
@@ -197,12 +197,12 @@ def events_rules(groups: Sequence[Group], hooks: Sequence[str] = HOOKS) -> Mappi
     }
 
 
-def _of_scaling(groups: Sequence[Group], hooks: Sequence[str]) -> Mapping[str, Pattern]:
+def _scaling_patterns(groups: Sequence[Group], hooks: Sequence[str]) -> Mapping[str, Pattern]:
     """Return what Auto Scaling says of groups; EventBridge takes no list of none."""
     return {
         "terminate": _terminate(groups, hooks),
-        "activity": _of_groups(groups, ACTIVITIES),
-        "refresh": _of_groups(groups, REFRESHES),
+        "activity": _group_pattern(groups, ACTIVITIES),
+        "refresh": _group_pattern(groups, REFRESHES),
     }
 
 
@@ -225,7 +225,7 @@ def our_groups(prefix: str, pools: Sequence[str]) -> list[Group]:
     return [{"prefix": naming.auto_scaling_group(prefix, pool, " ").rstrip()} for pool in pools]
 
 
-def _of_groups(groups: Sequence[Group], detail_types: Iterable[str]) -> Pattern:
+def _group_pattern(groups: Sequence[Group], detail_types: Iterable[str]) -> Pattern:
     return {
         "source": ["aws.autoscaling"],
         "detail-type": list(detail_types),
@@ -235,7 +235,7 @@ def _of_groups(groups: Sequence[Group], detail_types: Iterable[str]) -> Pattern:
 
 def _terminate(groups: Sequence[Group], hooks: Sequence[str]) -> Pattern:
     """Match a termination that waits in our hooks, which hold no launch; no hooks: in any."""
-    ours = _of_groups(groups, [TERMINATE])
+    ours = _group_pattern(groups, [TERMINATE])
     if not hooks:
         return ours
     return {**ours, "detail": {**ours["detail"], "LifecycleHookName": list(hooks)}}

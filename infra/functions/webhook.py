@@ -23,7 +23,7 @@ from core.ground import naming
 from core.settings.functions import WebhookSettings
 from infra import iam
 from infra.functions import packaging
-from infra.functions.definition import Definition, Scope, know, on_items, send
+from infra.functions.definition import Definition, Scope, item_right, know, send
 from infra.functions.function import LambdaFunction, Shared
 
 TYPE = "stillwater:infra:Webhook"
@@ -38,8 +38,8 @@ RECOVERY_DAYS = 7
 
 def _may(scope: Scope) -> Sequence[iam.Statement]:
     return [
-        on_items(scope, "ReadIncidents", ["GetItem"], "incident#*"),
-        on_items(scope, "NoteReports", ["PutItem"], "incident#*", "ignored#*"),
+        item_right(scope, "ReadIncidents", ["GetItem"], "incident#*"),
+        item_right(scope, "NoteReports", ["PutItem"], "incident#*", "ignored#*"),
         send(scope, "AskForATick", "ticks"),
         know(scope.secret(naming.webhook_secret(scope.cluster.prefix)), "KnowTheToken"),
     ]
@@ -86,7 +86,7 @@ class Webhook(pulumi.ComponentResource):
         self.token_fingerprint = pulumi.Output.unsecret(
             token.apply(lambda known: hashlib.sha256(known.encode()).hexdigest()[:16])
         )
-        self.secret = self._in_cluster(token)
+        self.secret = self._headers_secret(token)
         self.url = self._public_url(self._function(shared))
         self.register_outputs({"url": self.url})
 
@@ -110,7 +110,7 @@ class Webhook(pulumi.ComponentResource):
         )
         return pulumi.Output.secret(version.secret_string.apply(str))
 
-    def _in_cluster(self, token: pulumi.Output[str]) -> k8s.core.v1.Secret:
+    def _headers_secret(self, token: pulumi.Output[str]) -> k8s.core.v1.Secret:
         headers = token.apply(
             lambda known: json.dumps({"Content-type": "application/json", TOKEN_HEADER: known})
         )

@@ -14,7 +14,7 @@ from pulumi_kubernetes.apiextensions import CustomResource
 from core.cluster import ClientProbe, ClusterSpec, limits
 from core.ground import naming
 from core.settings import codec
-from core.settings.parts import AUTHORITY_DIRECTORY, PORT, USER_DIRECTORY, ProbeSettings
+from core.settings.prometheus import AUTHORITY_DIRECTORY, PORT, USER_DIRECTORY, ProbeSettings
 from infra.alerts.metrics import POD_MONITOR_API
 from infra.kafka.cluster import internal_bootstrap
 from infra.pods import FILTERED_CALLS, NO_CAPABILITIES, resources

@@ -155,7 +155,7 @@ def plain_value(value: Any, key: str) -> Any:
     return value
 
 
-def before(opts: pulumi.ResourceOptions | None) -> Sequence[pulumi.Resource]:
+def awaited_resources(opts: pulumi.ResourceOptions | None) -> Sequence[pulumi.Resource]:
     """Return what the program wants made first: an order does not reach a component's children."""
     found = opts.depends_on if opts is not None else None
     return [each for each in (found or []) if isinstance(each, pulumi.Resource)]  # type: ignore[union-attr]
@@ -208,7 +208,7 @@ class Hooks(pulumi.ComponentResource):
                 scaling_groups=names_by_key(args, "scaling_groups"),
                 heartbeat_timeout_seconds=seconds,
                 cluster=text(args, "cluster", CLUSTER, "shop-orders"),
-                answering=before(opts),
+                answering=awaited_resources(opts),
             ),
             opts=pulumi.ResourceOptions(parent=self),
         )

@@ -40,7 +40,7 @@ class Package(ComponentProvider):
     def __init__(self) -> None:
         super().__init__(list(COMPONENTS), NAME, version=_version())
         # Docstrings come as they are indented in the source.
-        described = _without_indents(json.loads(self.schema or "{}"))
+        described = _unindent(json.loads(self.schema or "{}"))
         # Without them the SDK of Go names types that it does not have: those of a plain map.
         described["language"]["go"]["generateExtraInputTypes"] = True
         self.schema = json.dumps(described)
@@ -79,15 +79,15 @@ def main() -> None:
     serve(Package(), sys.argv[1:])
 
 
-def _without_indents(value: Any) -> Any:
+def _unindent(value: Any) -> Any:
     if isinstance(value, list):
-        return [_without_indents(each) for each in value]
+        return [_unindent(each) for each in value]
     if not isinstance(value, dict):
         return value
     return {
         key: inspect.cleandoc(each)
         if key == "description" and isinstance(each, str)
-        else _without_indents(each)
+        else _unindent(each)
         for key, each in value.items()
     }
 

@@ -95,7 +95,7 @@ def adoption_of(args: Mapping[str, Any], region: str, **more: Any) -> tuple[Adop
     try:
         adopted = parse({"adopt": section})
     except InvalidInput as error:
-        raise InvalidInput([_in_arguments(each) for each in error.problems]) from None
+        raise InvalidInput([_argument_words(each) for each in error.problems]) from None
     return adopted, operated_kafka(adopted, adopted.kafkas[0])
 
 
@@ -142,7 +142,7 @@ def _known_values(args: Mapping[str, Any], key: str) -> dict[str, Any]:
     }
 
 
-def _in_arguments(sentence: str) -> str:
+def _argument_words(sentence: str) -> str:
     return _PLACES.sub(lambda found: _CALLED[found[0]], sentence)
 
 

@@ -13,7 +13,7 @@ import urllib3
 from core.ground import naming
 from core.ground.errors import StillwaterError
 from core.incidents.record import Incident
-from handlers.store.ledger import DynamoLedger, rounds
+from handlers.store.ledger import Ledger, rounds
 from local import environment, journal
 from local.demo import costs, load, narration, result, scrape, story, timeline
 from local.demo import spec as demo_spec
@@ -197,7 +197,7 @@ def terminate(twin: Twin, node_id: int = BROKER_ID) -> DemoRotation:
 
 def follow(twin: Twin, table: str, rotation: DemoRotation, narrator: narration.Narrator) -> None:
     """Narrate what happens until the incident is over and the instance gone."""
-    ledger = DynamoLedger(table, demo_spec.CLUSTER, environment.REGION, client=twin.aws("dynamodb"))
+    ledger = Ledger(table, demo_spec.CLUSTER, environment.REGION, client=twin.aws("dynamodb"))
     deadline = time.monotonic() + ROTATION_LIMIT_SECONDS
     told: set[tuple[str, float, str]] = set()
     while time.monotonic() < deadline:
@@ -233,7 +233,7 @@ def _over(twin: Twin, records: Iterable[Mapping[str, Any]], rotation: DemoRotati
     )
 
 
-def _latest_incident(ledger: DynamoLedger, instance_id: str) -> Incident | None:
+def _latest_incident(ledger: Ledger, instance_id: str) -> Incident | None:
     """Return the instance's incident: the demo terminates it once, so the last is the one."""
     found = rounds(ledger, instance_id)
     return found[-1] if found else None

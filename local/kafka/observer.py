@@ -153,8 +153,8 @@ class Observer:
         if active is None or not observed.role.is_broker:
             return observed
         key = str(observed.node_id)
-        state = active.by(Metric.REGISTRATION_STATE, "broker").get(key)
-        heard = active.by(Metric.SINCE_HEARTBEAT_MS, "broker").get(key)
+        state = active.sums_by_label(Metric.REGISTRATION_STATE, "broker").get(key)
+        heard = active.sums_by_label(Metric.SINCE_HEARTBEAT_MS, "broker").get(key)
         return replace(
             observed,
             registration=None if state is None else int(state),

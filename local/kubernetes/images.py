@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.settings.codec import SETTINGS
-from core.settings.parts import AUTHORITY_DIRECTORY, USER_DIRECTORY
+from core.settings.prometheus import AUTHORITY_DIRECTORY, USER_DIRECTORY
 from local import moved_ports
 from local.environment import aws_environment
 from local.kubernetes import dns, kafka_container

@@ -24,7 +24,7 @@ def build(layer: Layer) -> None:
             incidents_bucket=layer.earlier(OPERATIONS).text("incidents_bucket"),
             own_prices=layer.own_prices,
         ),
-        opts=layer.on_aws,
+        opts=layer.aws_opts,
     )
     if layer.spec.metrics.prometheus is not None:
         _samples(layer, analytics)
@@ -55,5 +55,5 @@ def _samples(layer: Layer, analytics: Analytics) -> None:
                 security_group_ids=[operations.text("handlers_security_group_id")],
             ),
         ),
-        opts=layer.on_both,
+        opts=layer.both_opts,
     )

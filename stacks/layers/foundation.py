@@ -11,9 +11,9 @@ from stacks.layer import Layer
 
 def build(layer: Layer) -> None:
     spec = layer.spec
-    network = site(spec, layer.aws, layer.on_aws)
-    Endpoints("endpoints", spec, network, opts=layer.on_aws)
-    cluster = EksCluster("cluster", spec, network, layer.account, opts=layer.on_aws)
+    network = site(spec, layer.aws, layer.aws_opts)
+    Endpoints("endpoints", spec, network, opts=layer.aws_opts)
+    cluster = EksCluster("cluster", spec, network, layer.account, opts=layer.aws_opts)
     pulumi.export("vpc_id", network.vpc_id)
     pulumi.export("private_subnet_ids", dict(network.private_subnet_ids))
     pulumi.export("control_plane_subnet_ids", dict(network.control_plane_subnet_ids))

@@ -21,11 +21,11 @@ def build(layer: Layer) -> None:
     nodes, groups = kafka_nodes.build(layer)
     # After the nodes: on the way down every pod in it ends, orderly, while its node is there.
     called = spec.kubernetes.namespace
-    namespace = KafkaNamespace("kafka", called, GATED, opts=_after(layer, nodes))
+    namespace = KafkaNamespace("kafka", called, GATED, opts=_options_after(layer, nodes))
     before: list[pulumi.Resource] = [nodes, namespace]
     if spec.strimzi.operator == "chart":
-        before.append(StrimziOperator("strimzi", spec, opts=_after(layer, namespace)))
-    kafka = Kafka("kafka", spec, opts=_after(layer, *before))
+        before.append(StrimziOperator("strimzi", spec, opts=_options_after(layer, namespace)))
+    kafka = Kafka("kafka", spec, opts=_options_after(layer, *before))
     balancing = LoadBalancing(
         "balancing",
         LoadBalancingArgs(
@@ -37,21 +37,21 @@ def build(layer: Layer) -> None:
             cluster_security_group_id=foundation.text("cluster_security_group_id"),
             private_subnet_ids=layer.private_subnet_ids(),
         ),
-        opts=layer.on_both,
+        opts=layer.both_opts,
     )
     first: list[pulumi.Resource] = [balancing]
     if spec.strimzi.own_budgets:
         # Before the first pod: there is no time in which anybody may evict them all.
-        first.append(DisruptionBudgets("budgets", spec, opts=_after(layer, namespace)))
+        first.append(DisruptionBudgets("budgets", spec, opts=_options_after(layer, namespace)))
     # Bindings that come after a broker's pod give it no readiness gate, for all its life.
     kafka.run(after=first)
-    topics = Topics("topics", spec, opts=_after(layer, kafka))
+    topics = Topics("topics", spec, opts=_options_after(layer, kafka))
     if spec.probe is not None:
-        ProbeDeployment("probe", spec, spec.probe, opts=_after(layer, kafka, topics))
+        ProbeDeployment("probe", spec, spec.probe, opts=_options_after(layer, kafka, topics))
     if spec.connect is not None:
-        ConnectCluster("connect", spec, spec.connect, opts=_after(layer, kafka))
+        ConnectCluster("connect", spec, spec.connect, opts=_options_after(layer, kafka))
     if spec.metrics.dashboards:
-        after = _after(layer, namespace)
+        after = _options_after(layer, namespace)
         Dashboards("dashboards", spec, opts=after, own_prices=layer.own_prices)
     pulumi.export("auto_scaling_groups", dict(groups))
     pulumi.export("namespace", namespace.name)
@@ -63,7 +63,7 @@ def build(layer: Layer) -> None:
     pulumi.export("spec", spec.model_dump_json())
 
 
-def _after(layer: Layer, *before: pulumi.Resource) -> pulumi.ResourceOptions:
+def _options_after(layer: Layer, *before: pulumi.Resource) -> pulumi.ResourceOptions:
     return pulumi.ResourceOptions.merge(
-        layer.on_both, pulumi.ResourceOptions(depends_on=list(before))
+        layer.both_opts, pulumi.ResourceOptions(depends_on=list(before))
     )

@@ -26,7 +26,7 @@ def build(layer: Layer) -> tuple[pulumi.Resource, Mapping[str, pulumi.Output[str
                 cluster_security_group_id=security_group_id,
                 private_subnet_ids=layer.private_subnet_ids(),
             ),
-            opts=layer.on_both,
+            opts=layer.both_opts,
         )
         return launched, {}
     grouped = BrokerNodes(
@@ -59,6 +59,6 @@ def build(layer: Layer) -> tuple[pulumi.Resource, Mapping[str, pulumi.Output[str
             encryption_key=spec.encryption_key,
             tags=layer.tags,
         ),
-        opts=layer.on_aws,
+        opts=layer.aws_opts,
     )
     return grouped, grouped.group_names

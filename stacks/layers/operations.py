@@ -31,7 +31,7 @@ def build(layer: Layer) -> None:
             ),
             advertised_ports=advertised_ports(spec),
         ),
-        opts=layer.on_aws,
+        opts=layer.aws_opts,
     )
     made = IncidentFunctions(
         "",
@@ -53,12 +53,12 @@ def build(layer: Layer) -> None:
             ),
         ),
         platform.text("events_queue_arn"),
-        on_aws=layer.on_aws,
-        on_both=layer.on_both,
+        aws_opts=layer.aws_opts,
+        both_opts=layer.both_opts,
     )
     if spec.node_provisioner == "asg":
         answering = [made.handlers, made.access["tick"], made.access["sweep"]]
-        DepartureHooks("hooks", spec, answering, opts=layer.on_aws)
+        DepartureHooks("hooks", spec, answering, opts=layer.aws_opts)
     if made.alerts_topic is not None:
         pulumi.export("alerts_topic", made.alerts_topic)
     pulumi.export("ledger_table", made.ledger.table_name)

@@ -31,9 +31,9 @@ def build(layer: Layer) -> None:
             timings=spec.timings,
             drain_route=spec.drain_route,
         ),
-        opts=layer.on_aws,
+        opts=layer.aws_opts,
     )
-    webhook = Webhook("webhook", spec, layer.account, opts=layer.on_both)
+    webhook = Webhook("webhook", spec, layer.account, opts=layer.both_opts)
     handler = NodeTerminationHandler(
         "nth",
         NodeTerminationHandlerArgs(
@@ -48,21 +48,21 @@ def build(layer: Layer) -> None:
             webhook=webhook,
             managed_tag=naming.managed_tag(spec.prefix),
         ),
-        opts=layer.on_both,
+        opts=layer.both_opts,
     )
     controller = LoadBalancerController(
         "lbc",
         spec,
         layer.account,
         layer.earlier(FOUNDATION).text("vpc_id"),
-        opts=layer.on_both,
+        opts=layer.both_opts,
     )
-    KafkaStorage("storage", spec, opts=layer.on_both)
-    SnapshotResources("snapshots", spec, layer.account, opts=layer.on_both)
+    KafkaStorage("storage", spec, opts=layer.both_opts)
+    SnapshotResources("snapshots", spec, layer.account, opts=layer.both_opts)
     if spec.node_provisioner == "asg" and spec.cluster_autoscaler:
-        ClusterAutoscaler("autoscaler", spec, layer.account, opts=layer.on_both)
+        ClusterAutoscaler("autoscaler", spec, layer.account, opts=layer.both_opts)
     if spec.node_provisioner == "karpenter":
-        Karpenter("karpenter", spec, layer.account, opts=layer.on_both)
+        Karpenter("karpenter", spec, layer.account, opts=layer.both_opts)
     pulumi.export("events_queue_url", termination.events_queue.url)
     pulumi.export("events_queue_arn", termination.events_queue.arn)
     pulumi.export("nth_queue_url", termination.handlers_queue.url)

@@ -14,7 +14,7 @@ from typing import Any
 from core.availability.lease import Lease
 from core.ground.errors import Conflict
 from core.incidents.record import Incident
-from handlers.store.table import Record
+from handlers.store.table import Record, Records
 from tests.explorer import releases, rules
 from tests.explorer.world import World
 from tests.unit.handlers.memory_ledger import MemoryLedger
@@ -41,16 +41,16 @@ class ObjectLedger(MemoryLedger):
         return held if held is None or not world.older else releases.as_read(world, held)
 
     def put(self, incident: Incident) -> Incident:
-        written = self._write(incident)
+        written = self._replace(incident)
         self._current().filed -= {incident.id}
         return written
 
     def file(self, incident: Incident, expires_at: float | None) -> None:
         del expires_at
-        self._write(incident)
+        self._replace(incident)
         self._current().filed |= {incident.id}
 
-    def _write(self, incident: Incident) -> Incident:
+    def _replace(self, incident: Incident) -> Incident:
         world = self._current()
         held = world.incidents.get(incident.id)
         if (0 if held is None else held.version) != incident.version:
@@ -86,7 +86,7 @@ class ObjectLedger(MemoryLedger):
         return self._current().closed.get(event)
 
 
-class ObjectRecords:
+class ObjectRecords(Records):
     """Documents of whatever world `current` returns."""
 
     def __init__(self, current: Callable[[], World]) -> None:

@@ -284,7 +284,7 @@ MUTANTS = (
     _M(
         "a quorum without a leader consents",
         "core",
-        "    if cluster.without_quorum:\n        # A broker told to stop",
+        "    if cluster.lacks_quorum:\n        # A broker told to stop",
         "    if False:\n        # A broker told to stop",
     ),
     # What is remembered.

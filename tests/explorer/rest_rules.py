@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 
 from core.events import Kind
 from core.incidents.record import TERMINAL, Incident, State
-from handlers.store.documents import LedgerFreezes
+from handlers.store.documents import Freezes
 from tests.explorer import refills
 from tests.explorer.ledger import ObjectRecords
 from tests.explorer.limits import HOLD_LIMIT
@@ -123,7 +123,7 @@ def _lent(world: World) -> Iterator[tuple[str, str]]:
     for pod in world.pods.values():
         if pod.may_leave not in {None, *open_ids}:
             yield "label_left", f"{pod.name} may leave for {pod.may_leave}, which is over."
-    if open_ids or LedgerFreezes(ObjectRecords(lambda: world), CLUSTER).current(world.now):
+    if open_ids or Freezes(ObjectRecords(lambda: world), CLUSTER).current(world.now):
         return
     moved = {key for key, order in world.orders.items() if order != world.placed[key]}
     if moved:

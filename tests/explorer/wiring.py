@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Literal
+from typing import Any, Literal
 
 from core.incidents.actions import ACTING, OWN, Level, Reach
 from core.incidents.observation import Policy
@@ -19,7 +19,7 @@ from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import Leadership, Shifts
 from handlers.rotation.turns import Rotations, Throttles
-from handlers.store.documents import LedgerFreezes, LedgerRuns
+from handlers.store.documents import Freezes, Runs
 from handlers.store.ledger import Stories
 from handlers.webhook import Door
 from tests.explorer import drainers, karpenter, roots
@@ -90,18 +90,18 @@ class Functions:
 
 def functions(stage: Stage, clock: Callable[[], float]) -> Functions:
     """Return the functions, each adapter of theirs a tap of the stage's."""
-    ledger = Tap(stage, "ledger", "ledger", ObjectLedger(lambda: stage.world))
-    records = Tap(stage, "ledger", "records", ObjectRecords(lambda: stage.world))
+    ledger: Any = Tap(stage, "ledger", "ledger", ObjectLedger(lambda: stage.world))
+    records: Any = Tap(stage, "ledger", "records", ObjectRecords(lambda: stage.world))
     cloud = Tap(stage, "aws", "cloud", ExploredCloud(stage))
     nodes = Tap(stage, "api", "nodes", ExploredNodes(stage))
     kafka = Tap(stage, "kafka", "kafka", RefilledKafka(stage))
-    ticks = Tap(stage, "sqs", "ticks", ExploredQueue(stage, "ticks"))
-    topic = Tap(stage, "sns", "topic", ExploredTopic(stage))
-    nth = Tap(stage, "sqs", "nth", ExploredQueue(stage, "nth"))
-    root_volumes = Tap(stage, "aws", "roots", roots.ExploredRoots(stage))
+    ticks: Any = Tap(stage, "sqs", "ticks", ExploredQueue(stage, "ticks"))
+    topic: Any = Tap(stage, "sns", "topic", ExploredTopic(stage))
+    nth: Any = Tap(stage, "sqs", "nth", ExploredQueue(stage, "nth"))
+    root_volumes: Any = Tap(stage, "aws", "roots", roots.ExploredRoots(stage))
     own = Tap(stage, "api", "drain", ExploredDrain(stage))
     claims = Tap(stage, "api", "claims", karpenter.ExploredClaims(stage))
-    freezes = LedgerFreezes(records, CLUSTER)
+    freezes = Freezes(records, CLUSTER)
     reception = Reception(ledger, cloud, ticks, WHOSE)
     leadership = Leadership(kafka, records, CLUSTER)
     sources = Sources(cloud, nodes, kafka, ledger, freezes, roots=root_volumes)
@@ -149,14 +149,14 @@ def functions(stage: Stage, clock: Callable[[], float]) -> Functions:
             ),
             topic=topic,
             rotations=Rotations(
-                runs=LedgerRuns(records, CLUSTER),
+                runs=Runs(records, CLUSTER),
                 sources=seen,
                 reception=reception,
                 snapshots=snapshots,
                 ticks=ticks,
                 policy=policy,
                 late_seconds=LATE,
-                told=Stories(None).of_run,
+                told=Stories(None).tell_run,
                 throttles=Throttles(kafka, records, CLUSTER),
                 leadership=leadership,
             ),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from core.settings.parts import ATTEMPTS
-from core.settings.parts import FAILED as FAILED_ATTEMPTS
+from core.settings.prometheus import ATTEMPTS
+from core.settings.prometheus import FAILED as FAILED_ATTEMPTS
 from tests.integration.alert_cases import (
     ACTIVE,
     ALWAYS,

@@ -18,7 +18,7 @@ from core.ground.errors import StillwaterError
 from core.incidents.record import Incident
 from core.views import ClusterView
 from handlers.adapters.kafka import Access, KafkaAdmin
-from handlers.store.ledger import DynamoLedger, rounds
+from handlers.store.ledger import Ledger, rounds
 from local import environment, journal
 from local.commands.layers import Provisioned, TwinLayers
 from local.demo import load, narration, result
@@ -81,8 +81,8 @@ class Cluster:
         return f"/api/v1/namespaces/{self.outputs['namespace']}/secrets/{name}"
 
     @property
-    def ledger(self) -> DynamoLedger:
-        return DynamoLedger(
+    def ledger(self) -> Ledger:
+        return Ledger(
             str(self.outputs["ledger_table"]),
             demo_spec.CLUSTER,
             environment.REGION,

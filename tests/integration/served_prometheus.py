@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from core.settings.parts import PrometheusService
+from core.settings.prometheus import PrometheusService
 from infra.functions import definition
 from local.kubernetes.client import ApiError
 from local.kubernetes.images import PROCESS_IMAGE

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from core.settings.parts import ATTEMPTS, FAILED
+from core.settings.prometheus import ATTEMPTS, FAILED
 from local.tools.build import tool_path
 
 GIB, MIB, HOUR, MINUTE = 1024**3, 1024**2, 3600, 60

@@ -13,7 +13,7 @@ import yaml
 from cli.engine.layers import Layers
 from core.ground.naming import CLUSTER_TAG, OPERATIONS
 from core.incidents.actions import WATCHED
-from handlers.store.ledger import DynamoLedger
+from handlers.store.ledger import Ledger
 from local import environment
 from local import twin as twins
 from local.aws.execution_role import TENDING
@@ -296,9 +296,7 @@ def test_at_gate_an_eviction_is_answered_and_recorded(
     refusal = theirs.refused()
     assert refusal.status == 429
     assert f"ready to take {BROKER}: whoever drains it brings one" in str(refusal)
-    ledger = DynamoLedger(
-        f"{PREFIX}-incidents", KAFKA, environment.REGION, client=twin.aws("dynamodb")
-    )
+    ledger = Ledger(f"{PREFIX}-incidents", KAFKA, environment.REGION, client=twin.aws("dynamodb"))
     asked = until(lambda: ledger.get(instance), "the refusal is recorded")
     assert asked.drainer is not None
     assert (asked.kind.value, asked.drainer.name) == ("eviction", "stillwater-admin")

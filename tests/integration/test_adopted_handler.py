@@ -15,7 +15,7 @@ import pytest
 
 from cli.engine.layers import Layers
 from core.ground.naming import OPERATIONS
-from handlers.store.ledger import DynamoLedger
+from handlers.store.ledger import Ledger
 from local import environment
 from local import twin as twins
 from local.iam.switch import ON, SWITCH
@@ -116,7 +116,7 @@ def installed(twin: Twin, theirs: Theirs) -> Iterator[Layers]:
 def drain_of(twin: Twin, instance: str) -> str | None:
     """Return the announcement of `drain`, once the incident knows it: what is forwarded."""
     region = environment.REGION
-    ledger = DynamoLedger(f"{PREFIX}-incidents", KAFKA, region, client=twin.aws("dynamodb"))
+    ledger = Ledger(f"{PREFIX}-incidents", KAFKA, region, client=twin.aws("dynamodb"))
     incident = ledger.get(instance)
     token = None if incident is None else incident.hooks.get("drain")
     if token is None:

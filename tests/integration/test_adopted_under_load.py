@@ -19,7 +19,7 @@ from cli.engine.layers import Layers
 from cli.main import app
 from core.ground.naming import CLUSTER_TAG, OPERATIONS
 from core.incidents.record import Incident, State
-from handlers.store.ledger import DynamoLedger, rounds
+from handlers.store.ledger import Ledger, rounds
 from local import environment, journal
 from local import twin as twins
 from local.demo import result
@@ -132,7 +132,7 @@ def change(path: Path, **changes: Any) -> None:
 
 def ended(twin: Twin, instance_id: str) -> Incident | None:
     table = f"{PREFIX}-incidents"
-    ledger = DynamoLedger(table, KAFKA, environment.REGION, client=twin.aws("dynamodb"))
+    ledger = Ledger(table, KAFKA, environment.REGION, client=twin.aws("dynamodb"))
     found = rounds(ledger, instance_id)
     return found[-1] if found and not found[-1].open else None
 

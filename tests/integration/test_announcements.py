@@ -14,8 +14,8 @@ import pytest
 from core.ground import naming
 from core.incidents.observation import CLAIM_TAG
 from core.zones.incident import ZoneIncident, ZoneState
-from handlers.store.documents import LedgerFreezes
-from handlers.store.table import DynamoRecords
+from handlers.store.documents import Freezes
+from handlers.store.table import Records
 from local import environment
 from local.demo import spec as demo_spec
 from tests.announcements import load
@@ -56,13 +56,13 @@ def zone_id(cluster: Cluster, name: str) -> str:
     return str(zones["AvailabilityZones"][0]["ZoneId"])
 
 
-def freezes(cluster: Cluster) -> LedgerFreezes:
-    records = DynamoRecords(
+def freezes(cluster: Cluster) -> Freezes:
+    records = Records(
         str(cluster.outputs["ledger_table"]),
         environment.REGION,
         client=cluster.twin.aws("dynamodb"),
     )
-    return LedgerFreezes(records, demo_spec.CLUSTER)
+    return Freezes(records, demo_spec.CLUSTER)
 
 
 def test_a_zonal_shift_freezes_the_zone_until_it_is_over(cluster: Cluster) -> None:

@@ -14,7 +14,7 @@ from kafka.admin import KafkaAdminClient
 
 from core.health.node import Role
 from core.settings import codec
-from core.settings.parts import ATTEMPTS, FAILED, SECONDS, ProbeSettings
+from core.settings.prometheus import ATTEMPTS, FAILED, SECONDS, ProbeSettings
 from handlers import probing
 from local.place import Place, claim_place
 from local.processes import Processes

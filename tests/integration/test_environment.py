@@ -117,10 +117,10 @@ def interruptions(halfway: Interrupting, teardown: Teardown) -> int:
     """Destroy as `Layers.destroy` does, each layer stopped once; return how many really were."""
     stopped = 0
     for layer in reversed(LAYERS):
-        teardown.before(layer)
+        teardown.prepare(layer)
         stopped += halfway.destroy(layer, after=CTRL_C_AFTER) is None
         halfway.layers.destroy_one(layer)
-        teardown.after(layer)
+        teardown.clean_up(layer)
     return stopped
 
 

@@ -11,7 +11,7 @@ import yaml
 
 from core.ground import naming
 from core.ground.naming import KAFKA
-from core.settings.parts import FAILED, PORT, SECONDS
+from core.settings.prometheus import FAILED, PORT, SECONDS
 from local.commands.layers import TwinLayers
 from local.demo import spec as demo_spec
 from tests.integration.cluster import BROKERS, Cluster

@@ -158,7 +158,7 @@ class Folder:
     def __init__(self) -> None:
         self.content: dict[str, bytes] = {}
 
-    def after(self, name: str) -> set[str]:
+    def names_after(self, name: str) -> set[str]:
         return {each for each in self.content if each > name}
 
     def store(self, name: str, content: bytes) -> None:

@@ -20,9 +20,9 @@ from cli.rotate import Rotations
 from core.ground.naming import TWIN_ENVIRONMENT
 from core.ground.naming import claim as claim_name
 from core.rotation.run_record import Phase, Run, RunState
-from core.settings.parts import ProbeBudget, PrometheusService, parse_prometheus_address
+from core.settings.prometheus import ProbeBudget, PrometheusService, parse_prometheus_address
 from core.settings.volumes import PrometheusSettings, VolumesSettings
-from handlers.store.table import DynamoRecords, read_settings
+from handlers.store.table import Records, read_settings
 from local import environment
 from local.demo import spec as demo_spec
 from local.place import PLACE_VARIABLE
@@ -90,7 +90,7 @@ def asking(cluster: Cluster, volume_ids: Mapping[str, str]) -> Iterator[None]:
     variables = variables_of(cluster, FUNCTION)
     known = read_settings(VolumesSettings, variables, client=cluster.twin.aws("dynamodb"))
     asked = replace(known.volumes, prometheus=PrometheusSettings(ADDRESS, {}))
-    records = DynamoRecords(
+    records = Records(
         known.ledger_table,
         environment.REGION,
         client=cluster.twin.aws("dynamodb"),

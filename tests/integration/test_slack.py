@@ -121,10 +121,10 @@ def tell(channel: SlackChannel, of: object, thread: Thread) -> Thread:
         head = Posted(thread.channel, thread.ts) if thread.channel and thread.ts else None
         if step.action == "edit" and head is not None:
             channel.edit(head, step.key, step.message)
-            thread = thread.after(step, head.channel, head.ts)
+            thread = thread.advance(step, head.channel, head.ts)
         else:
             posted = channel.post(step.key, step.message, head)
-            thread = thread.after(step, posted.channel, posted.ts)
+            thread = thread.advance(step, posted.channel, posted.ts)
     return thread
 
 

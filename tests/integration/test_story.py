@@ -9,7 +9,7 @@ import pytest
 import urllib3
 
 from core.incidents.record import Incident, State
-from handlers.store.ledger import DynamoLedger
+from handlers.store.ledger import Ledger
 from local import environment
 from local.demo import rotation as demo
 from local.demo import spec as demo_spec
@@ -20,10 +20,10 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 WEBHOOK = "aws-node-termination-handler-webhook"
 
 
-def ledger(cluster: Cluster) -> DynamoLedger:
+def ledger(cluster: Cluster) -> Ledger:
     table = str(cluster.outputs["ledger_table"])
     client = cluster.twin.aws("dynamodb")
-    return DynamoLedger(table, demo_spec.CLUSTER, environment.REGION, client=client)
+    return Ledger(table, demo_spec.CLUSTER, environment.REGION, client=client)
 
 
 @pytest.fixture

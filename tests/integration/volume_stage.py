@@ -28,8 +28,8 @@ from handlers.adapters.claims import EksClaims
 from handlers.adapters.eks import EksApi
 from handlers.adapters.volumes import CloudWatchLoads, Ec2Ebs, FillView, KafkaFills
 from handlers.store import volume_records
-from handlers.store.documents import LedgerRuns
-from handlers.store.table import DynamoRecords, read_settings
+from handlers.store.documents import Runs
+from handlers.store.table import Records, read_settings
 from handlers.volume.steward import Departing, Lookout, Sources, Steward
 from local import environment
 from local.demo import spec as demo_spec
@@ -72,7 +72,7 @@ class Stage:
     broker: int
     volume_id: str
     fill: Scaled
-    runs: LedgerRuns
+    runs: Runs
 
     @property
     def topic(self) -> str:
@@ -245,7 +245,7 @@ def _stage(cluster: Cluster, pool: str, broker: int, policy: Mapping[str, Any]) 
         assumed["AccessKeyId"], assumed["SecretAccessKey"], assumed["SessionToken"]
     )
     region = environment.REGION
-    records = DynamoRecords(told.ledger_table, region)
+    records = Records(told.ledger_table, region)
     api = EksApi(
         endpoint=told.api.endpoint,
         ca_pem=told.api.ca_pem,
@@ -254,7 +254,7 @@ def _stage(cluster: Cluster, pool: str, broker: int, policy: Mapping[str, Any]) 
         session=session,
     )
     fill = Scaled(KafkaFills(cluster.bootstrap.split(","), cluster.access()), broker)
-    runs = LedgerRuns(records, REHEARSAL)
+    runs = Runs(records, REHEARSAL)
     of_pool = told.volumes.pools[pool]
     # What other tests made of the other pools is left alone.
     alone = {pool: replace(of_pool, policy=replace(of_pool.policy, **policy))}

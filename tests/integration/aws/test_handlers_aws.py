@@ -13,8 +13,8 @@ from core.ground.errors import Conflict
 from core.incidents.actions import HookResult
 from core.incidents.joining import open_incident
 from core.incidents.observation import cluster_ownership
-from handlers.adapters.aws import AwsCloud, SqsQueue
-from handlers.store.ledger import DynamoLedger
+from handlers.adapters.aws import AwsCloud, Queue
+from handlers.store.ledger import Ledger
 from local import environment
 from tests.unit.core.incidents.announced_incidents import announcement
 from tests.unit.handlers.tables import make_table
@@ -61,18 +61,18 @@ def test_a_hook_is_kept_waiting_and_completed_once(cloud: Any) -> None:
 
 def test_a_message_arrives_after_its_delay(cloud: Any) -> None:
     url = cloud.queue()
-    SqsQueue(url, environment.REGION).send("tick", delay_seconds=1)
+    Queue(url, environment.REGION).send("tick", delay_seconds=1)
     assert "Messages" not in cloud.sqs.receive_message(QueueUrl=url)
     answer = cloud.sqs.receive_message(QueueUrl=url, WaitTimeSeconds=5)
     assert [message["Body"] for message in answer["Messages"]] == ["tick"]
 
 
 @pytest.fixture
-def ledger(cloud: Any) -> DynamoLedger:
+def ledger(cloud: Any) -> Ledger:
     table = cloud.name("incidents")
     make_table(cloud.dynamodb, table)
     cloud.later(cloud.dynamodb.delete_table, TableName=table)
-    return DynamoLedger(table, "orders", environment.REGION)
+    return Ledger(table, "orders", environment.REGION)
 
 
 def at_once(write: Callable[[int], bool]) -> int:
@@ -81,11 +81,11 @@ def at_once(write: Callable[[int], bool]) -> int:
         return sum(pool.map(write, range(WRITERS)))
 
 
-def test_of_many_who_ask_for_the_lease_at_once_one_gets_it(ledger: DynamoLedger) -> None:
+def test_of_many_who_ask_for_the_lease_at_once_one_gets_it(ledger: Ledger) -> None:
     assert at_once(lambda n: ledger.take_lease(f"i-{n}", 100.0, 60).granted) == 1
 
 
-def test_of_many_who_open_an_incident_at_once_one_does(ledger: DynamoLedger) -> None:
+def test_of_many_who_open_an_incident_at_once_one_does(ledger: Ledger) -> None:
     found = announcement(hook="drain", instance_id="i-0a")
 
     def write(_: int) -> bool:

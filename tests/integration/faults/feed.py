@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from handlers.adapters.aws import SqsQueue
+from handlers.adapters.aws import Queue
 from local import environment
 from tests.integration.aws.cloud import Cloud
 
@@ -45,7 +45,7 @@ class Feed:
             "maxReceiveCount": str(self.most_receives),
         }
         self.url = self.cloud.queue(RedrivePolicy=json.dumps(redrive))
-        self._adapter = SqsQueue(self.url, environment.REGION)
+        self._adapter = Queue(self.url, environment.REGION)
 
     def send(self, body: str, *, delay_seconds: float = 0.0) -> None:
         """Send as the handlers do; the delay passes on the clock of the case."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from handlers import interruption, sweep, tick
-from handlers.adapters.aws import AwsCloud, Ec2Inventory, SqsQueue
+from handlers.adapters.aws import AwsCloud, Ec2Inventory, Queue
 from handlers.incidents.act import Effects, ErrorSnapshots
 from handlers.incidents.broom import Archivist, Broom
 from handlers.incidents.desk import IntakeDesk, Notices
@@ -15,9 +15,9 @@ from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import Leadership, Shifts
 from handlers.rotation.turns import Rotations, Throttles
-from handlers.store.documents import LedgerFreezes, LedgerRuns
-from handlers.store.ledger import DynamoLedger
-from handlers.store.table import DynamoRecords
+from handlers.store.documents import Freezes, Runs
+from handlers.store.ledger import Ledger
+from handlers.store.table import Records
 from local import environment
 from tests.integration.aws.cloud import Cloud
 from tests.unit.handlers import tables
@@ -36,18 +36,18 @@ POLICY = policy_with(
 )
 
 
-def wire(world: World, table: str) -> DynamoLedger:
+def wire(world: World, table: str) -> Ledger:
     """Put the handlers together as their entry points do; return the ledger without its tap."""
     region, on = environment.REGION, world.taps.on
-    untapped = DynamoLedger(table, "orders", region)
+    untapped = Ledger(table, "orders", region)
     ledger = on("ledger", untapped)
-    records = on("records", DynamoRecords(table, region))
+    records = on("records", Records(table, region))
     cloud, inventory = on("cloud", AwsCloud(region)), on("inventory", Ec2Inventory(region))
     nodes, kafka = on("nodes", world.machinery.cluster), on("kafka", world.machinery.cluster)
     ticks = on("ticks", world.ticks)
-    handler = on("nth", SqsQueue(world.handler.url, region))
+    handler = on("nth", Queue(world.handler.url, region))
     reception = Reception(ledger, cloud, ticks, WHOSE)
-    freezes = LedgerFreezes(records, "orders")
+    freezes = Freezes(records, "orders")
     leadership = Leadership(kafka, records, "orders")
     snapshots = ErrorSnapshots(FakeCluster(), nodes, records)
     shifts = Shifts(
@@ -84,7 +84,7 @@ def wire(world: World, table: str) -> DynamoLedger:
         late_seconds=LATE_SECONDS,
         shifts=shifts,
         rotations=Rotations(
-            runs=LedgerRuns(records, "orders"),
+            runs=Runs(records, "orders"),
             sources=sources,
             reception=reception,
             snapshots=snapshots,

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from core.availability.lease import valid_holder
+from core.availability.lease import valid_leases
 from core.ground.naming import GATE_HOOK
 from core.incidents.actions import HookResult
 from core.incidents.record import Incident
@@ -72,9 +72,9 @@ class Witness:
         node, nodes = self.machinery.node(instance_id), self.machinery.cluster.node_views
         if incident.urgent or incident.node_id is None or node is None:
             return
-        holder = valid_holder(self.ledger.leases(), self.clock())
-        if holder != incident.id:
-            self.broken.append(f"{incident.id} is drained while {holder} has the lease.")
+        holders = [each.holder for each in valid_leases(self.ledger.leases(), self.clock())]
+        if holders[:1] != [incident.id]:
+            self.broken.append(f"{incident.id} is drained while {holders} have the lease.")
         busy = {pod.node_name for pod in self.machinery.cluster.pods.values()}
         if node.name in busy and not any(
             n.zone == node.zone and n.ready and n.schedulable and n.name not in busy
@@ -124,10 +124,8 @@ class Witness:
             for node in self.machinery.cluster.node_views.values()
             if node.ready and (node.spare_for or node.out_of_service)
         ]
-        holder = valid_holder(self.ledger.leases(), self.clock())
-        if holder is not None:
-            found.append(f"{holder} still has the lease.")
-        return found
+        held = valid_leases(self.ledger.leases(), self.clock())
+        return [*found, *(f"{each.holder} still has the lease." for each in held[:1])]
 
 
 def _incident(ledger: Ledger, instance_id: str) -> Incident | None:

@@ -9,7 +9,7 @@ from bench.storm.burst import POISON, BurstMessage, Member, Shares, burst, retir
 from core.events import Advisory, Ignored, Interruption, Kind, parse
 
 MEMBERS = [Member(f"i-{n:017x}", "us-east-1a", "group", f"node-{n}") for n in range(200)]
-SHARES = Shares.of(MEMBERS)
+SHARES = Shares.split(MEMBERS)
 HOOKS = {
     m.id: json.dumps(
         {

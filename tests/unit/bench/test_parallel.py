@@ -25,11 +25,11 @@ def test_each_zone_has_its_own_two_brokers(parallel: Any) -> None:
 
     pool = {"first_node_id": 10, "node_ids_per_zone": 10, "nodes_per_zone": 2}
     assert sorted(brokers_of(pool)) == BROKERS
-    assert parallel.by_zone(BROKERS) == [[10, 11], [20, 21], [30, 31]]
+    assert parallel.zones_of(BROKERS) == [[10, 11], [20, 21], [30, 31]]
 
 
 def test_apart_no_two_brokers_of_a_zone_hold_the_same_partition(parallel: Any) -> None:
-    load, placed = parallel.load, parallel.apart(parallel.by_zone(BROKERS))
+    load, placed = parallel.load, parallel.apart(parallel.zones_of(BROKERS))
     assert len(placed) == load.PARTITIONS
     for replicas in placed.values():
         assert len({broker // 10 for broker in replicas}) == load.REPLICATION_FACTOR

@@ -61,8 +61,8 @@ class Stacks:
         self.called.append("destroy")
         for layer in reversed(self.layers):
             if teardown is not None:
-                teardown.before(layer)
-                teardown.after(layer)
+                teardown.prepare(layer)
+                teardown.clean_up(layer)
         return []
 
 

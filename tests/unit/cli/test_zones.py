@@ -18,9 +18,9 @@ from cli.main import app
 from cli.target import Cluster
 from core.ground.errors import InvalidInput
 from core.zones.incident import LostZone
-from handlers.store.documents import LedgerFreezes
+from handlers.store.documents import Freezes
 from handlers.store.ledger import SHIFT_MESSAGE
-from handlers.store.table import DynamoRecords
+from handlers.store.table import Records
 from tests.unit.handlers.tables import REGION, make_table
 from tests.unit.infra.programs import spec
 
@@ -38,10 +38,8 @@ def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
         yield desk
 
 
-def freezes(desk: Cluster) -> LedgerFreezes:
-    return LedgerFreezes(
-        DynamoRecords(desk.table, REGION, client=desk.client("dynamodb")), desk.spec.name
-    )
+def freezes(desk: Cluster) -> Freezes:
+    return Freezes(Records(desk.table, REGION, client=desk.client("dynamodb")), desk.spec.name)
 
 
 def said() -> tuple[Console, io.StringIO]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 
+from handlers.adapters.aws import Queue
 
-class FakeQueue:
+
+class FakeQueue(Queue):
     """Messages in the order they were sent, each with its delay; pages lie beside them."""
 
     def __init__(self) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from core.incidents.observation import RootTask
+from handlers.adapters.templates import RootVolumes
 
 
 @dataclass
-class FakeRoots:
+class FakeRoots(RootVolumes):
     """EC2, as far as root volumes go."""
 
     tasks: dict[str, RootTask] = field(default_factory=dict)  # by incident

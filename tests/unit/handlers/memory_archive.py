@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from handlers.incidents.broom import Archive
 
-class MemoryArchive:
+
+class MemoryArchive(Archive):
     def __init__(self) -> None:
         self.objects: dict[str, str] = {}
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from core.availability.lease import Lease, LeaseDecision, begin, grant, release
 from core.ground.errors import Conflict
 from core.incidents.record import Incident, from_json, to_json
+from handlers.store.ledger import Ledger
 
 
 @functools.lru_cache(maxsize=1024)
@@ -16,7 +17,7 @@ def _read(version: int, document: str) -> Incident:
     return replace(from_json(document), version=version)
 
 
-class MemoryLedger:
+class MemoryLedger(Ledger):
     def __init__(self) -> None:
         self._incidents: dict[str, tuple[int, str]] = {}
         # As the table's index has them: those that are over are not read to find the others.

@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 from core.ground.errors import Conflict
-from handlers.store.table import Record
+from handlers.store.table import Record, Records
 
 
-class MemoryRecords:
+class MemoryRecords(Records):
     def __init__(self) -> None:
         self._kept: dict[str, tuple[int, str]] = {}
         self.writes = 0

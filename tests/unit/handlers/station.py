@@ -17,7 +17,7 @@ from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import Leadership, Shifts
 from handlers.rotation.conductor import Conductor
 from handlers.rotation.turns import Rotations, Throttles
-from handlers.store.documents import LedgerFreezes, LedgerRuns
+from handlers.store.documents import Freezes, Runs
 from handlers.store.ledger import Stories
 from tests.unit.handlers.fake_queue import FakeQueue
 from tests.unit.handlers.fake_roots import FakeRoots
@@ -50,7 +50,7 @@ class Station:
 
     def __post_init__(self) -> None:
         self.reception = Reception(self.ledger, self.cluster, self.ticks, WHOSE)
-        self.freezes = LedgerFreezes(self.records, "orders")
+        self.freezes = Freezes(self.records, "orders")
         self.notices = Notices(self.reception, self.cluster, self.freezes, PREFIX, self.records)
         self.desk = IntakeDesk(self.reception, self.notices)
         self.broom = Broom(
@@ -92,7 +92,7 @@ class Station:
             roots=self.roots,
         )
         snapshots = ErrorSnapshots(self.cluster, self.cluster, self.records)
-        self.runs = LedgerRuns(self.records, "orders")
+        self.runs = Runs(self.records, "orders")
         self.rotations = Rotations(
             runs=self.runs,
             sources=sources,
@@ -101,7 +101,7 @@ class Station:
             ticks=self.ticks,
             policy=self.policy,
             late_seconds=45,
-            told=Stories(self.stories).of_run,
+            told=Stories(self.stories).tell_run,
             throttles=Throttles(self.cluster, self.records, "orders"),
             leadership=self.leadership,
         )

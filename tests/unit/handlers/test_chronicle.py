@@ -20,7 +20,7 @@ from core.ground.constants import (
 )
 from core.incidents.record import State
 from handlers.adapters import metrics
-from handlers.store.ledger import DynamoLedger, Stories
+from handlers.store.ledger import Ledger, Stories
 from tests.unit.handlers.fake_queue import FakeQueue
 from tests.unit.handlers.tables import REGION, TABLE
 from tests.unit.handlers.test_ledger import incident
@@ -35,7 +35,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 def test_a_change_a_reader_would_see_is_queued_once(counted: list[str]) -> None:
     stories = FakeQueue()
-    chronicle = Stories(stories).of_written
+    chronicle = Stories(stories).count_and_tell
     opened = replace(incident(), version=1)
     for written in (opened, replace(opened, version=2, ticked_at=9.0)):
         chronicle(written)
@@ -53,19 +53,19 @@ def test_a_queue_that_fails_holds_nobody_up_and_is_asked_again(counted: list[str
             super().send(body, delay_seconds=delay_seconds)
 
     stories = Down()
-    chronicle = Stories(stories).of_written
+    chronicle = Stories(stories).count_and_tell
     chronicle(incident())
     chronicle(incident())
     assert [json.loads(body)["incident_id"] for body, _ in stories.sent[1:]] == ["i-0a"]
 
 
 def test_without_slack_nothing_is_queued(counted: list[str]) -> None:
-    Stories(None).of_written(replace(incident(), version=1))
+    Stories(None).count_and_tell(replace(incident(), version=1))
     assert counted == [INCIDENTS_OPENED]
 
 
 def test_an_incident_is_counted_when_it_opens_and_when_it_ends_badly(counted: list[str]) -> None:
-    chronicle = Stories(None).of_written
+    chronicle = Stories(None).count_and_tell
     opened = replace(incident(), version=1)
     chronicle(opened)
     chronicle(replace(opened, version=2))
@@ -77,7 +77,7 @@ def test_an_incident_is_counted_when_it_opens_and_when_it_ends_badly(counted: li
 
 def test_a_ledger_tells_of_every_write_that_succeeded(aws: None, counted: list[str]) -> None:
     heard: list[int] = []
-    ledger = DynamoLedger(TABLE, "orders", REGION, written=lambda i: heard.append(i.version))
+    ledger = Ledger(TABLE, "orders", REGION, written=lambda i: heard.append(i.version))
     written = ledger.put(incident())
     with pytest.raises(Exception, match="was changed"):
         ledger.put(incident())
@@ -88,13 +88,13 @@ def test_a_ledger_tells_of_every_write_that_succeeded(aws: None, counted: list[s
 def test_a_refused_call_is_an_error_of_the_ledger_and_a_lost_race_is_none(
     aws: None, counted: list[str]
 ) -> None:
-    ledger = DynamoLedger(TABLE, "orders", REGION)
+    ledger = Ledger(TABLE, "orders", REGION)
     ledger.put(incident())
     with pytest.raises(Exception, match="was changed"):
         ledger.put(incident())
     assert counted == []
     with pytest.raises(Exception, match="ResourceNotFound"):
-        DynamoLedger("no-such-table", "orders", REGION).get("i-0a")
+        Ledger("no-such-table", "orders", REGION).get("i-0a")
     assert counted == [LEDGER_ERRORS]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from core.availability.budget import Spent
 from core.ground.errors import StillwaterError
-from core.settings.parts import FAILED, ProbeBudget
+from core.settings.prometheus import FAILED, ProbeBudget
 from handlers.adapters.prometheus import Prometheus
 from handlers.rotation.turns import ClientsBudget
 from tests.unit.handlers.adapters.test_prometheus import NOW, Said, vector

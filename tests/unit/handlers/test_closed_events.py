@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from core.incidents.record import State
-from handlers.store.ledger import DynamoLedger, Ledger
+from handlers.store.ledger import Ledger
 from tests.unit.handlers.fakes import OLD
 from tests.unit.handlers.health_events import DAY, REBOOT, RETIREMENT, health_event
 from tests.unit.handlers.memory_ledger import MemoryLedger
@@ -110,7 +110,7 @@ def ledger(request: pytest.FixtureRequest) -> Ledger:
     if request.param == "memory":
         return MemoryLedger()
     request.getfixturevalue("aws")
-    return DynamoLedger(TABLE, "orders", REGION)
+    return Ledger(TABLE, "orders", REGION)
 
 
 def test_the_latest_end_of_an_event_stands(ledger: Ledger) -> None:
@@ -122,6 +122,6 @@ def test_the_latest_end_of_an_event_stands(ledger: Ledger) -> None:
 
 
 def test_the_end_of_an_event_is_kept_as_long_as_what_was_announced(aws: None) -> None:
-    DynamoLedger(TABLE, "orders", REGION).close_event("an event", 20.5, 1000.0)
+    Ledger(TABLE, "orders", REGION).close_event("an event", 20.5, 1000.0)
     (item,) = stored_items("closed#")
     assert item["expires_at"] == {"N": str(1000 + 90 * 86_400)}

@@ -10,7 +10,7 @@ import pytest
 
 from core.ground.errors import StillwaterError
 from core.ground.fields import Unknown
-from handlers.adapters.calls import first_of, within
+from handlers.adapters.calls import ask_within, first_of
 
 
 @pytest.fixture
@@ -32,12 +32,12 @@ def raising() -> str:
 
 def test_every_answer_is_returned_as_soon_as_all_are_there() -> None:
     started = time.monotonic()
-    assert within(30, {1: lambda: "one", 2: lambda: "two"}) == {1: "one", 2: "two"}
+    assert ask_within(30, {1: lambda: "one", 2: lambda: "two"}) == {1: "one", 2: "two"}
     assert time.monotonic() - started < 10
 
 
 def test_one_that_hangs_costs_no_other_its_answer(hanging: Callable[[], str]) -> None:
-    answers = within(0.2, {"hangs": hanging, "answers": lambda: "here"})
+    answers = ask_within(0.2, {"hangs": hanging, "answers": lambda: "here"})
     assert answers["answers"] == "here"
     assert answers["hangs"] == Unknown("It did not answer within 0 s.")
 
@@ -46,13 +46,13 @@ def test_one_that_fails_says_why() -> None:
     def broken() -> str:
         raise KeyError
 
-    answers = within(30, {"fails": raising, "breaks": broken})
+    answers = ask_within(30, {"fails": raising, "breaks": broken})
     assert answers == {"fails": Unknown("Nobody is at home."), "breaks": Unknown("KeyError")}
 
 
 def test_questions_run_at_the_same_time() -> None:
     together = threading.Barrier(3, timeout=30)
-    assert len(within(30, dict.fromkeys(range(3), together.wait))) == 3
+    assert len(ask_within(30, dict.fromkeys(range(3), together.wait))) == 3
 
 
 def test_the_next_is_asked_while_the_first_hangs(hanging: Callable[[], str]) -> None:

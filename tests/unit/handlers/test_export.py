@@ -10,7 +10,7 @@ import boto3
 import pytest
 
 from core.incidents.record import Incident, State, Transition
-from handlers.incidents.broom import Archivist, S3Archive, archive_key
+from handlers.incidents.broom import Archive, Archivist, archive_key
 from tests.unit.handlers.memory_archive import MemoryArchive
 from tests.unit.handlers.memory_ledger import MemoryLedger
 from tests.unit.handlers.tables import REGION
@@ -139,7 +139,7 @@ def test_an_incident_that_changes_meanwhile_is_filed_with_the_next_sweep(desk: D
 def test_s3_holds_the_line_as_json_lines(aws: None) -> None:
     s3 = boto3.client("s3", region_name=REGION)
     s3.create_bucket(Bucket="archive")
-    S3Archive("archive", REGION).store("incidents/closed_on=2026-11-20/i-0a.jsonl", '{"id":1}')
+    Archive("archive", REGION).store("incidents/closed_on=2026-11-20/i-0a.jsonl", '{"id":1}')
     found = s3.get_object(Bucket="archive", Key="incidents/closed_on=2026-11-20/i-0a.jsonl")
     assert found["Body"].read() == b'{"id":1}\n'
     assert found["ContentType"] == "application/x-ndjson"

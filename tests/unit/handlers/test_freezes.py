@@ -10,7 +10,7 @@ import pytest
 from core.availability.consent import HEALTH_ISSUE
 from core.ground.errors import Conflict
 from core.zones.incident import LostZone
-from handlers.store.documents import LedgerFreezes
+from handlers.store.documents import Freezes
 from tests.every_case import every_case
 from tests.unit.handlers.memory_records import MemoryRecords
 
@@ -25,15 +25,15 @@ def old_document(**changed: Any) -> list[dict[str, Any]]:
     return [{**known, "source": HEALTH_ISSUE, **changed}]
 
 
-def stored(document: object) -> LedgerFreezes:
+def stored(document: object) -> Freezes:
     records = MemoryRecords()
     records.write("freezes#orders", document, 0)
-    return LedgerFreezes(records, "orders")
+    return Freezes(records, "orders")
 
 
 def test_a_duplicate_is_not_written_again() -> None:
     records = MemoryRecords()
-    freezes = LedgerFreezes(records, "orders")
+    freezes = Freezes(records, "orders")
     assert freezes.note(SHIFT, NOW) == freezes.note(SHIFT, NOW + 5)
     assert records.writes == 1
     assert freezes.current(NOW + 10)[0].since == NOW
@@ -51,19 +51,19 @@ class Contested(MemoryRecords):
             self.times -= 1
             other = replace(SHIFT, zone_id=f"use1-az{self.times + 2}", zone=None)
             records = MemoryRecords()
-            LedgerFreezes(records, "orders").note(other, NOW)
+            Freezes(records, "orders").note(other, NOW)
             super().write(key, records.read(key).document, version)
         super().write(key, document, version)
 
 
 def test_a_notice_is_added_to_what_others_wrote_meanwhile() -> None:
-    freezes = LedgerFreezes(Contested(1), "orders")
+    freezes = Freezes(Contested(1), "orders")
     assert {f.zone_id for f in freezes.note(SHIFT, NOW)} == {"use1-az1", "use1-az2"}
 
 
 def test_a_notice_that_never_gets_in_is_not_lost_silently() -> None:
     with pytest.raises(Conflict):
-        LedgerFreezes(Contested(99), "orders").note(SHIFT, NOW)
+        Freezes(Contested(99), "orders").note(SHIFT, NOW)
 
 
 def test_what_was_stored_before_freezes_had_keys_is_still_a_freeze_and_ends_by_age() -> None:
@@ -102,7 +102,7 @@ def test_what_makes_no_sense_in_the_document_stops_nobody(document: object) -> N
 
 def test_a_field_of_a_later_version_is_left_out() -> None:
     records = MemoryRecords()
-    LedgerFreezes(records, "orders").note(SHIFT, NOW)
+    Freezes(records, "orders").note(SHIFT, NOW)
     document = records.read("freezes#orders").document
     document["incidents"][0]["mood"] = "grim"
     assert len(stored(document).current(NOW)) == 1

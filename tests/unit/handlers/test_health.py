@@ -24,7 +24,7 @@ from handlers import examiner as handlers_examiner
 from handlers.adapters import metrics
 from handlers.adapters.pods import Scrapes
 from handlers.examiner import Examiner
-from handlers.store.documents import LedgerFreezes
+from handlers.store.documents import Freezes
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.memory_ledger import MemoryLedger
 from tests.unit.handlers.memory_records import MemoryRecords
@@ -114,7 +114,7 @@ def examiner() -> Examiner:
         exporters=Exporters(),
         exporting={n: f"orders-{n}" for n in ROLES},
         ledger=MemoryLedger(),
-        freezes=LedgerFreezes(MemoryRecords(), "orders"),
+        freezes=Freezes(MemoryRecords(), "orders"),
         operator=lambda: KafkaConditions(ready=True, generation_observed=True),
         probe_seconds=12.0,
     )

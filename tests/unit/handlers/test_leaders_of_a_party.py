@@ -163,22 +163,22 @@ def test_the_next_party_waits_until_the_last_one_leads_again(station: Station) -
     start(station, at_once="zone")
     station.leadership.avoid("incident:i-of-yesterday", {20, 21})
     run = turn(station)
-    assert not run.in_hand
+    assert not run.open_turns
     assert "(20, 21) are still to lead again" in run.reason
     station.leadership.restore("incident:i-of-yesterday")
-    assert {t.node_id for t in turn(station).in_hand} == PARTY
+    assert {t.node_id for t in turn(station).open_turns} == PARTY
 
 
 def test_leaders_moved_for_a_zone_keep_no_party_back(station: Station) -> None:
     start(station, at_once="zone")
     station.leadership.avoid("zone:us-east-1c", {30, 31})
-    assert turn(station).in_hand
+    assert turn(station).open_turns
 
 
 def test_a_node_alone_waits_for_nobodys_leaders(station: Station) -> None:
     start(station)
     station.leadership.avoid("incident:i-of-yesterday", {20, 21})
-    assert turn(station).in_hand
+    assert turn(station).open_turns
 
 
 def test_an_incident_that_ends_without_its_own_last_turn_is_given_back_by_the_sweep(
@@ -213,7 +213,7 @@ def test_a_run_takes_fewer_where_the_others_would_lead_too_much(station: Station
     start(station, at_once="zone")
     station.cluster.kafka = leaning()
     run = turn(station)
-    assert [t.node_id for t in run.in_hand] == [10]
+    assert [t.node_id for t in run.open_turns] == [10]
     assert any("would lead 6 partitions instead of 0" in note.text for note in run.notes)
 
 

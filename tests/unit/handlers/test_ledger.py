@@ -12,7 +12,7 @@ from core.events import parse
 from core.ground.errors import Conflict, StillwaterError
 from core.incidents.joining import open_incident
 from core.incidents.record import Incident, State
-from handlers.store.ledger import DynamoLedger, Ledger, rounds
+from handlers.store.ledger import Ledger, rounds
 from tests.explorer.ledger import ObjectLedger
 from tests.explorer.world import World
 from tests.unit.handlers.announced import hook_event
@@ -28,7 +28,7 @@ def ledger(request: pytest.FixtureRequest) -> Ledger:
         world = World()
         return ObjectLedger(lambda: world)
     request.getfixturevalue("aws")
-    return DynamoLedger(TABLE, "orders", REGION)
+    return Ledger(TABLE, "orders", REGION)
 
 
 def incident(instance_id: str = "i-0a", round_number: int = 1) -> Incident:
@@ -99,7 +99,7 @@ def test_only_its_holder_gives_the_lease_back(ledger: Ledger) -> None:
 def test_a_lease_asked_for_at_the_same_moment_is_refused(
     aws: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ledger = DynamoLedger(TABLE, "orders", REGION)
+    ledger = Ledger(TABLE, "orders", REGION)
     before = ledger._lease_record()
     assert ledger.take_lease("i-0a", 10.0, 30).granted
     monkeypatch.setattr(ledger, "_lease_record", lambda: before)
@@ -107,7 +107,7 @@ def test_a_lease_asked_for_at_the_same_moment_is_refused(
 
 
 def test_an_ignored_message_is_kept_once_with_its_body(aws: None) -> None:
-    ledger = DynamoLedger(TABLE, "orders", REGION)
+    ledger = Ledger(TABLE, "orders", REGION)
     for _ in range(2):
         ledger.record_ignored("{not json", "It is not readable JSON.", 1000.0)
     (item,) = stored_items("ignored#")
@@ -117,7 +117,7 @@ def test_an_ignored_message_is_kept_once_with_its_body(aws: None) -> None:
 
 
 def test_the_first_record_of_an_announcement_stands(aws: None) -> None:
-    ledger = DynamoLedger(TABLE, "orders", REGION)
+    ledger = Ledger(TABLE, "orders", REGION)
     ledger.record_event("key", "body", "opened", 1.0)
     ledger.record_event("key", "body", "again", 2.0)
     (item,) = stored_items("event#key")
@@ -125,7 +125,7 @@ def test_the_first_record_of_an_announcement_stands(aws: None) -> None:
 
 
 def test_an_announcement_may_name_itself_at_any_length(aws: None) -> None:
-    DynamoLedger(TABLE, "orders", REGION).record_event("k" * 4000, "body", "opened", 1.0)
+    Ledger(TABLE, "orders", REGION).record_event("k" * 4000, "body", "opened", 1.0)
     assert len(stored_items("event#")) == 1
 
 
@@ -155,7 +155,7 @@ def test_at_most_so_many_are_listed_for_filing(ledger: Ledger) -> None:
 
 
 def test_only_what_was_filed_with_a_time_expires(aws: None) -> None:
-    ledger = DynamoLedger(TABLE, "orders", REGION)
+    ledger = Ledger(TABLE, "orders", REGION)
     over = ledger.put(replace(ledger.put(incident()), state=State.RELEASED))
     assert "expires_at" not in stored_items("incident#i-0a")[0]
     ledger.file(over, 5000.4)
@@ -164,7 +164,7 @@ def test_only_what_was_filed_with_a_time_expires(aws: None) -> None:
 
 @pytest.mark.parametrize("text", ["not json", "[]", "{}"])
 def test_an_incident_that_somebody_has_edited_hides_no_other(aws: None, text: str) -> None:
-    ledger = DynamoLedger(TABLE, "orders", REGION)
+    ledger = Ledger(TABLE, "orders", REGION)
     ledger.put(incident("i-0a"))
     ledger.put(incident("i-0b"))
     edited = {"pk": {"S": "incident#i-0a"}, "version": {"N": "1"}, "open": {"S": "open"}}
@@ -188,4 +188,4 @@ def test_a_lease_that_somebody_has_edited_is_refused_in_a_sentence(aws: None, te
     item = {"pk": {"S": "lease#orders"}, "version": {"N": "1"}, "document": {"S": text}}
     boto3.client("dynamodb", region_name=REGION).put_item(TableName=TABLE, Item=item)
     with pytest.raises(StillwaterError, match="cannot read"):
-        DynamoLedger(TABLE, "orders", REGION).leases()
+        Ledger(TABLE, "orders", REGION).leases()

@@ -141,7 +141,7 @@ def test_a_pause_between_two_nodes_gives_the_room_back(station: Station) -> None
     world = second_made_ready(station)
     world.settle(60)
     station.cluster.kafka = replace(healthy_kafka(), reassigning=("orders-1",))
-    while current(station).in_hand:
+    while current(station).open_turns:
         turn(station)
     ask(station, "pause")
     assert turn(station).state is RunState.PAUSED
@@ -325,7 +325,7 @@ def test_of_brokers_that_go_apart_the_first_ones_machine_is_made_ready(
         world._launch()
         world._announce()
     run = turn(six)
-    assert [t.node_id for t in run.in_hand] == [10, 11]
+    assert [t.node_id for t in run.open_turns] == [10, 11]
     assert [t.node_id for t in run.turns if t.ahead] == [20]
 
 

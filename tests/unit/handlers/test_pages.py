@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from core.incidents.actions import Page
-from handlers.adapters.pages import SnsTopic, call
+from handlers.adapters.pages import Topic, call
 from handlers.incidents.act import perform
 from tests.unit.handlers.fake_queue import FakeQueue
 from tests.unit.handlers.station import Station
@@ -97,6 +97,6 @@ def test_sns_is_told() -> None:
     with mock_aws():
         sns = boto3.client("sns", region_name="us-east-1")
         arn = sns.create_topic(Name="local-orders-alerts")["TopicArn"]
-        SnsTopic(arn, "us-east-1").publish("Stillwater: lost", "It is gone.")
+        Topic(arn, "us-east-1").publish("Stillwater: lost", "It is gone.")
         with pytest.raises(ClientError):
-            SnsTopic(f"{arn}-gone", "us-east-1").publish("Stillwater: lost", "It is gone.")
+            Topic(f"{arn}-gone", "us-east-1").publish("Stillwater: lost", "It is gone.")

@@ -63,7 +63,7 @@ def test_two_brokers_of_a_zone_leave_together_and_no_two_zones_do(station: Stati
     run = start(station, at_once=2)
     while run.state is RunState.RUNNING:
         run = turn(station)
-        zones_out.append({t.zone for t in run.in_hand})
+        zones_out.append({t.zone for t in run.open_turns})
         if station.ledger.open_incidents():
             world.settle(200, paces=SLOW_RETURN)
     assert run.state is RunState.DONE, run.reason
@@ -95,21 +95,21 @@ def test_brokers_that_break_a_partition_together_go_apart_and_the_plan_says_why(
         "all): with its replicas in different zones they would go together."
     )
     start(station, at_once="zone")
-    assert [t.node_id for t in turn(station).in_hand] == [10]
+    assert [t.node_id for t in turn(station).open_turns] == [10]
 
 
 def test_a_partition_that_is_shared_since_the_start_parts_them(station: Station) -> None:
     start(station, at_once=2)
     shared_partition(station)
     run = turn(station)
-    assert [t.node_id for t in run.in_hand] == [10]
+    assert [t.node_id for t in run.open_turns] == [10]
     assert any("Partition crowded-7 would not keep" in note.text for note in run.notes)
 
 
 def test_the_whole_zone_goes_at_once_and_the_lease_names_it(station: Station) -> None:
     start(station, at_once="zone")
     run = turn(station)
-    assert [(t.node_id, t.party) for t in run.in_hand] == [(10, (10, 11)), (11, (10, 11))]
+    assert [(t.node_id, t.party) for t in run.open_turns] == [(10, (10, 11)), (11, (10, 11))]
     party = station.incident("i-0a").party
     assert party == f"{run.id}/us-east-1a/10+11"
     station.ledger.take_lease("i-0a", station.now, 900, party=party, node_id=10)
@@ -145,7 +145,7 @@ def test_a_broker_of_another_zone_that_is_lost_stops_the_run_and_calls_off_who_h
     ask(station, "resume")
     for _ in range(4):
         run = turn(station)
-    assert [(t.node_id, t.attempt) for t in run.in_hand] == [(10, 2), (11, 2)]
+    assert [(t.node_id, t.attempt) for t in run.open_turns] == [(10, 2), (11, 2)]
     assert {i.instance_id for i in station.ledger.open_incidents()} == {"i-0a", "i-1a"}
 
 
@@ -165,7 +165,7 @@ def test_whenever_a_broker_of_another_zone_is_lost_nobody_else_goes_and_all_come
                 turn(station)
 
     some(chance.randrange(60))
-    begun = {t.zone for t in current(station).in_hand}
+    begun = {t.zone for t in current(station).open_turns}
     victim = next(b for b, zone in sorted(ZONES.items()) if zone not in begun)
     whole = station.cluster.pods[victim]
     station.cluster.pods[victim] = replace(whole, ready=False)
@@ -284,7 +284,7 @@ def test_a_resume_says_how_many_go_together_from_then_on(station: Station) -> No
     )
     run = turn(station)
     assert run.options.at_once == 2
-    assert [t.node_id for t in run.in_hand] == [10, 11]
+    assert [t.node_id for t in run.open_turns] == [10, 11]
     assert said in [note.text for note in run.notes]
 
 
@@ -308,7 +308,7 @@ def test_nobody_joins_one_that_left_alone(station: Station) -> None:
     station.now += 100
     assert turn(station).state is RunState.STOPPED
     ask(station, "resume", at_once=2)
-    assert [t.node_id for t in turn(station).in_hand] == [10]
+    assert [t.node_id for t in turn(station).open_turns] == [10]
 
 
 def test_a_plan_shows_who_goes_together_and_counts_what_they_share_once(station: Station) -> None:
@@ -386,7 +386,7 @@ def test_who_would_not_be_back_in_time_together_goes_alone(station: Station) -> 
     # Five minutes are left: enough for the 4 min 40 s of one, not for a minute and a half more.
     hours.now += 3600 - 320
     run = turn(hours)
-    assert [t.node_id for t in run.in_hand] == [10]
+    assert [t.node_id for t in run.open_turns] == [10]
     assert any(
         note.text.startswith("Broker 11 does not go together with them. Broker 11 is expected")
         for note in run.notes

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 from core.ground.constants import LEDGER_ERRORS
 from core.ground.errors import Conflict
 from handlers.adapters import metrics
-from handlers.store.table import DynamoRecords
+from handlers.store.table import Records
 from tests.unit.handlers.tables import REGION, TABLE
 
 REFUSED = {"Error": {"Code": "ProvisionedThroughputExceededException", "Message": "slow down"}}
@@ -36,7 +36,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_document_that_cannot_be_read_or_written_counts_as_a_failure_of_the_ledger(
     counted: list[str],
 ) -> None:
-    records = DynamoRecords(TABLE, REGION, client=Throttled())  # type: ignore[arg-type]
+    records = Records(TABLE, REGION, client=Throttled())  # type: ignore[arg-type]
     with pytest.raises(ClientError):
         records.read("freezes#orders")
     with pytest.raises(ClientError):
@@ -45,7 +45,7 @@ def test_a_document_that_cannot_be_read_or_written_counts_as_a_failure_of_the_le
 
 
 def test_a_lost_race_is_no_failure(aws: None, counted: list[str]) -> None:
-    records = DynamoRecords(TABLE, REGION)
+    records = Records(TABLE, REGION)
     records.write("freezes#orders", [1], 0)
     with pytest.raises(Conflict, match=r"freezes#orders was changed"):
         records.write("freezes#orders", [2], 0)

@@ -32,7 +32,7 @@ def test_a_run_waits_for_the_window_and_says_until_when() -> None:
     start(station)
     run = turn(station)
     assert run.reason == ("The maintenance window opens at 2026-11-20 22:00 UTC; 3 nodes wait.")
-    assert (run.state, run.in_hand) == (RunState.RUNNING, ())
+    assert (run.state, run.open_turns) == (RunState.RUNNING, ())
     # SQS carries it for a quarter of an hour, and the sweep does not take it for lost meanwhile.
     assert station.ticks.sent[-1][1] == 900
     sent = len(station.ticks.sent)
@@ -81,7 +81,7 @@ def late_in_the_window(**said: object) -> Station:
 def test_a_node_that_would_not_be_back_before_the_window_closes_waits_for_the_next() -> None:
     station = late_in_the_window()
     run = turn(station)
-    assert run.in_hand == ()
+    assert run.open_turns == ()
     assert run.reason == (
         "Broker 10 is expected to take 4 min 40 s, and the maintenance window closes at "
         "2026-11-20 11:00 UTC: it waits for the one that opens at 2026-11-21 09:00 UTC; 3 nodes "

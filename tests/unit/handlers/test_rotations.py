@@ -17,7 +17,7 @@ from core.rotation.run_record import Phase, Run, RunState
 from core.views import PartitionView
 from handlers.adapters.aws import tick_message
 from handlers.adapters.pods import Scrapes
-from handlers.store.documents import LedgerRuns
+from handlers.store.documents import Runs
 from handlers.store.ledger import rotation_message
 from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.fakes import NEW, OLD, group_of
@@ -27,7 +27,7 @@ from tests.unit.handlers.world import World
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
-PUT = LedgerRuns.put
+PUT = Runs.put
 EVERYTHING = {"selection": {"everything": True}}
 
 
@@ -126,7 +126,7 @@ def test_a_pause_takes_effect_once_who_is_away_is_back(station: Station) -> None
     world = World(station, choose=lambda _: 0)
     start(station)
     turn(station)
-    assert len(current(station).in_hand) == 1
+    assert len(current(station).open_turns) == 1
     assert "once node 10 is back" in str(ask(station, "pause")["said"])
     run = carry(station, world)
     assert run.state is RunState.PAUSED
@@ -352,14 +352,14 @@ def lose_a_record(station: Station) -> None:
     """The next turn dies between its effects and its record; a minute later another is sent."""
     writes = []
 
-    def put(runs: LedgerRuns, run: Run) -> Run:
+    def put(runs: Runs, run: Run) -> Run:
         writes.append(run)
         if len(writes) == 2:
             raise KeyboardInterrupt
         return PUT(runs, run)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(LedgerRuns, "put", put)
+        patched.setattr(Runs, "put", put)
         with pytest.raises(KeyboardInterrupt):
             turn(station)
     station.now += 60

@@ -14,7 +14,7 @@ from core.slack import LONGEST_POST_SECONDS, Thread, head_message, worth_telling
 from core.zones.incident import LostZone
 from handlers import slack
 from handlers.adapters.slack import RateLimited, RefusedBySlack, Unreachable
-from handlers.store.documents import DynamoThreads, LedgerFreezes, LedgerRuns, Threads
+from handlers.store.documents import Freezes, Runs, Threads
 from handlers.store.ledger import Stories
 from handlers.store.table import VersionedTable
 from handlers.stories import MOST_ATTEMPTS, RenewedChannel, Teller
@@ -48,11 +48,11 @@ class Newsroom:
     def teller(self, cluster: str, hold_limit_seconds: float) -> Teller:
         return Teller(
             ledger=self.ledger,
-            runs=LedgerRuns(self.records, "orders"),
+            runs=Runs(self.records, "orders"),
             threads=self.threads,
             channel=self.channel,
             stories=self.stories,
-            freezes=LedgerFreezes(self.records, "orders"),
+            freezes=Freezes(self.records, "orders"),
             cluster=cluster,
             hold_limit_seconds=hold_limit_seconds,
         )
@@ -189,7 +189,7 @@ def test_two_never_tell_one_thread_at_a_time(newsroom: Newsroom) -> None:
 
 
 def test_threads_keep_what_was_told_in_the_ledgers_table(aws: None) -> None:
-    room = Newsroom(threads=DynamoThreads(VersionedTable(TABLE, REGION)))
+    room = Newsroom(threads=Threads(VersionedTable(TABLE, REGION)))
     room.knows(incident(4))
     room.take()
     room.take()
@@ -246,11 +246,11 @@ def test_the_entry_reports_only_the_stories_that_failed(
 
 
 def test_a_zones_incident_is_one_thread_with_its_history(newsroom: Newsroom) -> None:
-    freezes = LedgerFreezes(newsroom.records, "orders")
+    freezes = Freezes(newsroom.records, "orders")
     shift = LostZone("use1-az4", "us-east-1a", source="autoshift", occurred_at=newsroom.now)
     freezes.note(shift, newsroom.now)
     queue = FakeQueue()
-    told = Stories(queue).of_zone
+    told = Stories(queue).tell_zone
     for _ in range(2):
         (found,) = freezes.incidents()
         assert worth_telling(found, newsroom.now)
@@ -272,7 +272,7 @@ def test_a_zones_incident_is_one_thread_with_its_history(newsroom: Newsroom) -> 
 
 
 def test_a_rotation_run_is_one_thread_too(newsroom: Newsroom) -> None:
-    runs = LedgerRuns(newsroom.records, "orders")
+    runs = Runs(newsroom.records, "orders")
     run = runs.put(open_run([turn_of(10), turn_of(20)], Options(), "ada", newsroom.now))
     message = json.dumps({"incident_id": run.id, "attempt": 0})
     newsroom.take(message)
@@ -286,7 +286,7 @@ def test_a_rotation_run_is_one_thread_too(newsroom: Newsroom) -> None:
 
 
 def a_run(newsroom: Newsroom) -> Run:
-    runs = LedgerRuns(newsroom.records, "orders")
+    runs = Runs(newsroom.records, "orders")
     return runs.put(open_run([turn_of(10), turn_of(20)], Options(), "ada", newsroom.now))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from core.availability.lease import valid_holder
+from core.availability.lease import valid_leases
 from core.incidents.actions import HookResult
 from core.incidents.record import State
 from handlers import tick
@@ -118,7 +118,7 @@ def test_a_lease_taken_for_an_incident_that_has_ended_meanwhile_is_given_back(
     monkeypatch.setattr(station.ledger, "take_lease", overtaken)
     while station.incident().open:
         station.tick()
-    assert valid_holder(station.ledger.leases(), station.now) is None
+    assert not valid_leases(station.ledger.leases(), station.now)
 
 
 def test_a_tick_of_an_incident_that_is_over_gives_its_lease_back(station: Station) -> None:
@@ -126,7 +126,7 @@ def test_a_tick_of_an_incident_that_is_over_gives_its_lease_back(station: Statio
     station.ledger.put(replace(station.incident(), state=State.RELEASED))
     station.ledger.take_lease(OLD, station.now, 900)
     station.tick()
-    assert valid_holder(station.ledger.leases(), station.now) is None
+    assert not valid_leases(station.ledger.leases(), station.now)
 
 
 def test_a_warning_that_arrives_during_a_tick_is_looked_at_at_once(

@@ -20,7 +20,7 @@ from core.volumes.sizing import Gp3, Performance, Policy, steps
 from core.volumes.views import Load, Modification, ModificationState
 from handlers.adapters.claims import ClaimView, PoolView
 from handlers.adapters.volumes import EbsView, FillView, PrometheusVolumes
-from handlers.store.documents import LedgerRuns
+from handlers.store.documents import Runs
 from handlers.volume.steward import Departing, Lookout, Sources, Steward
 from local.aws.modifications import RefusedModification, VolumeShape, check
 from tests.unit.handlers.memory_ledger import MemoryLedger
@@ -191,7 +191,7 @@ def desk(
     lookout = Lookout(
         world,
         Sources(world, world, world, world.series),
-        Departing(world.ledger, LedgerRuns(records, "orders"), records),
+        Departing(world.ledger, Runs(records, "orders"), records),
         records,
         settings,
     )

@@ -12,7 +12,7 @@ import pytest
 
 import infra
 from infra.buckets import bucket_name
-from infra.iam import NAMES_NO_ACCOUNT, NAMES_NO_SOURCE
+from infra.iam import NAMES_NO_ACCOUNT
 from tests.unit.infra.recording import ACCOUNT, Recorded, Resource
 from tests.unit.infra.variants import EVERYTHING, VARIANTS
 from tests.unit.infra.variants import recorded as recorded_variant
@@ -230,7 +230,8 @@ def test_a_service_assumes_our_roles_for_what_it_names_alone(layers: dict[str, R
             equal = dict(conditions.get("StringEquals", {}))
             if service not in NAMES_NO_ACCOUNT:
                 assert equal.pop("aws:SourceAccount") == ACCOUNT, role.name
-            if service not in NAMES_NO_SOURCE:
+            # EMR Serverless names the account, and no application.
+            if service not in {*NAMES_NO_ACCOUNT, "emr-serverless.amazonaws.com"}:
                 tags = {key.removeprefix("aws:RequestTag/"): value for key, value in equal.items()}
                 sources = conditions.get("ArnLike", {}).get("aws:SourceArn", tags)
                 assert sources, f"{role.name}: {service} names what it acts for"

@@ -12,7 +12,7 @@ from core.cluster.operated import operated_cluster
 from core.cluster.rights import clients
 from core.ground.errors import InvalidInput
 from core.settings import codec
-from core.settings.parts import ATTEMPTS, ProbeSettings
+from core.settings.prometheus import ATTEMPTS, ProbeSettings
 from infra.functions.catalogue import TICK
 from infra.kafka.probe import pod_spec
 from tests.unit.infra.programs import prometheus_alerts, run_changed, spec

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core.settings.codec import SETTINGS
-from core.settings.parts import AUTHORITY_DIRECTORY
+from core.settings.prometheus import AUTHORITY_DIRECTORY
 from local import moved_ports
 from local.kubernetes import images
 from local.kubernetes.images import ContainerLaunch, ContainerRequest, launch, repository

@@ -82,7 +82,7 @@ def test_before_the_ledger_was_read_nobody_can_tell() -> None:
 def test_what_was_not_read_is_never_calm(source: DeskSource, failed: str) -> None:
     old = replace(reading().answer(source), read_at=NOW - 3600)
     before = replace(reading(), answers={**reading().answers, source: old})
-    seen = before.after(source, LastAnswer(failed=failed)) if failed else before
+    seen = before.update(source, LastAnswer(failed=failed)) if failed else before
     tone, _, said = verdict(seen)
     assert tone == "unknown"
     assert source.capitalize() in said
@@ -90,7 +90,7 @@ def test_what_was_not_read_is_never_calm(source: DeskSource, failed: str) -> Non
 
 
 def test_a_reading_that_fails_keeps_the_one_before_it_and_says_it_is_old() -> None:
-    seen = reading(OUT).after(DeskSource.LEDGER, LastAnswer(failed="The ledger says nothing."))
+    seen = reading(OUT).update(DeskSource.LEDGER, LastAnswer(failed="The ledger says nothing."))
     tone, title, said = verdict(seen)
     assert (tone, title) == ("unknown", "As last read: Broker 10 is out")
     assert "The ledger says nothing." in said
@@ -114,7 +114,7 @@ def test_what_needs_a_person_is_an_alarm(incident: Incident) -> None:
 def test_a_run_that_stopped_and_a_cluster_that_is_ill_are_alarms() -> None:
     run = replace(open_run([], Options(), "ada", NOW), state=RunState.STOPPED, reason="No way.")
     assert verdict(reading(run=run)) == ("alarm", "Nobody is out", "The rotation stopped: No way.")
-    ill = reading().after(DeskSource.HEALTH, LastAnswer({**WELL, "status": "unknown"}, NOW))
+    ill = reading().update(DeskSource.HEALTH, LastAnswer({**WELL, "status": "unknown"}, NOW))
     assert verdict(ill)[0] == "alarm"
 
 
@@ -171,7 +171,7 @@ def test_a_retained_instance_can_be_released_and_not_held() -> None:
 def test_a_volumes_forecast_is_said_or_that_nobody_knows(sizes: dict[str, int], said: str) -> None:
     samples = tuple(FillSample(NOW - 3600 * h, (60 - h / 2) * GIB) for h in range(48, -1, -1))
     seen = VolumesSeen({"sizes_gib": sizes}, {"data-0": Memory(samples=samples)})
-    shown = page_state(reading().after(DeskSource.VOLUMES, LastAnswer(seen, NOW)), NOW)
+    shown = page_state(reading().update(DeskSource.VOLUMES, LastAnswer(seen, NOW)), NOW)
     (claim,) = shown["volumes"]["claims"]
     assert claim["forecast"].startswith(said)
 

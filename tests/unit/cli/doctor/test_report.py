@@ -10,21 +10,22 @@ from rich.console import Console
 
 from cli.doctor import examine
 from cli.doctor.examine import Diagnosis
-from core.checks.drift import Drift, findings
+from cli.terminal import show_findings
+from core.checks.drift import drift, findings
 from core.checks.expected import expectation_of
 from core.checks.facts import hook_of
-from core.checks.finding import in_order, unknown
+from core.checks.finding import unknown, worst_first
 from core.ground.fields import Unknown
 from infra.spec import ROOT, read
 from tests.unit.cli.doctor.test_examine import FINDING, UNREAD, diagnosis
 from tests.unit.core.checks.test_drift import broker, volume
 
-MARKUP = Drift("volume [bold]", "Retain", "[red]Delete", "-p '{\"spec\":{}}'").finding
+MARKUP = drift("volume [bold]", "Retain", "[red]Delete", "-p '{\"spec\":{}}'")
 
 
 def printed(seen: Diagnosis) -> str:
     console = Console(file=io.StringIO(), width=110)
-    examine.show(seen, console)
+    show_findings(seen.findings, console, examine.verdict(seen))
     return str(console.file.getvalue())  # type: ignore[attr-defined]
 
 
@@ -72,9 +73,9 @@ def test_the_guides_sample_is_what_the_doctor_prints() -> None:
         account="111122223333",
         region=spec.region,
         seconds=1.9,
-        findings=in_order(
+        findings=worst_first(
             [
-                *(each.finding for each in findings(wanted, drifted)),
+                *findings(wanted, drifted),
                 unknown("alarms", Unknown(f"{refused}authorized")),
             ]
         ),

@@ -83,8 +83,8 @@ def test_a_second_termination_handler_is_found_however_it_is_called(
 ) -> None:
     parts, _ = read(**{kind: [found]})
     drifts = findings(EXPECTED, Snapshot(second_handlers=parts["second_handlers"]))
-    assert [each.found for each in drifts] == said
-    assert all(each.what.startswith("second node termination handler") for each in drifts)
+    assert [each.evidence for each in drifts] == [f"expected missing, found {s}" for s in said]
+    assert all(each.subject.startswith("second node termination handler") for each in drifts)
 
 
 def test_a_handler_whose_settings_stand_elsewhere_costs_no_other_part() -> None:

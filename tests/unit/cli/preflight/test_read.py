@@ -346,7 +346,7 @@ def test_up_stops_before_the_first_resource_and_names_the_way_round(
 
     target = Target(SPEC, Session())  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="nothing was made"):
-        command.before_up(target, Console(quiet=True))
+        command.stop_refused_up(target, Console(quiet=True))
     done = command.examine(target, Console(quiet=True))
     document = json.loads(command.as_json(done))
     assert document["exit_code"] == done.exit_code == 2

@@ -70,7 +70,7 @@ def test_check_takes_the_name_of_an_environment_for_its_description(
 def test_the_notes_are_those_between_two_releases(
     before: str, now: str, expected: list[str]
 ) -> None:
-    assert [name for name, _ in release.between(CHANGELOG, before, now)] == expected
+    assert [name for name, _ in release.releases_between(CHANGELOG, before, now)] == expected
 
 
 @pytest.fixture

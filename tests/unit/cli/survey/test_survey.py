@@ -14,6 +14,7 @@ from rich.console import Console
 
 from cli import adopt
 from cli.survey import command, draft
+from cli.terminal import show_findings
 from core.checks.finding import CLEAR, NOT_READ
 from core.ground.errors import StillwaterError
 from tests.unit.cli.survey import worlds
@@ -49,7 +50,7 @@ def test_a_healthy_cluster_is_one_line_for_people(monkeypatch: pytest.MonkeyPatc
         instance["Tags"].append({"Key": "kubernetes.io/cluster/shop", "Value": "owned"})
     done = examined(monkeypatch, world)
     console = Console(file=io.StringIO(), width=200)
-    command.show(done, console)
+    show_findings(done.findings, console, command.verdict(done))
     assert isinstance(console.file, io.StringIO)
     assert console.file.getvalue() == "shop (Kafka shop-kafka/orders): nothing was found.\n"
     assert done.exit_code == CLEAR

@@ -30,18 +30,16 @@ def condition(kind: str, status: str = "True", **told: str) -> dict[str, Any]:
 READY = condition("Ready")
 
 
-def test_a_kafka_that_the_operator_has_carried_out_is_settled() -> None:
+def test_a_kafka_that_the_operator_has_carried_out_is_ready() -> None:
     found = kafka_conditions(kafka(READY))
     assert found.ready
-    assert found.settled
     assert (found.not_ready, found.warnings, found.paused) == (None, (), False)
 
 
-def test_ready_with_the_old_generation_is_a_roll_and_not_settled() -> None:
+def test_ready_with_the_old_generation_is_a_roll() -> None:
     found = kafka_conditions(kafka(READY, generation=4))
     assert found.ready
     assert not found.generation_observed
-    assert not found.settled
 
 
 def test_trouble_is_the_condition_not_ready_with_its_reason_and_since_when() -> None:
@@ -52,13 +50,11 @@ def test_trouble_is_the_condition_not_ready_with_its_reason_and_since_when() -> 
     assert str(found.not_ready) == "FatalProblem: Pod is unschedulable"
     assert found.not_ready.since is not None
     assert int(found.not_ready.since) == 1795874313
-    assert not found.settled
 
 
 def test_a_warning_beside_ready_says_what_was_ignored() -> None:
     ignored = condition("Warning", reason="KafkaStorage", message=IGNORED)
     found = kafka_conditions(kafka(ignored, READY))
-    assert found.settled
     assert [each.message for each in found.ignored] == [IGNORED]
     assert found.objections == found.ignored
 
@@ -77,11 +73,9 @@ def test_a_warning_of_another_kind_is_an_objection_and_nothing_that_was_ignored(
     assert found.ignored == ()
 
 
-def test_a_paused_kafka_is_never_settled() -> None:
+def test_a_paused_kafka_says_so_by_its_annotation_or_its_condition() -> None:
     assert kafka_conditions(kafka(READY, pause_reconciliation="TRUE")).paused
-    found = kafka_conditions(kafka(condition("ReconciliationPaused")))
-    assert found.paused
-    assert not found.settled
+    assert kafka_conditions(kafka(condition("ReconciliationPaused"))).paused
 
 
 def test_a_condition_that_does_not_hold_says_nothing() -> None:
@@ -92,4 +86,4 @@ def test_a_condition_that_does_not_hold_says_nothing() -> None:
 
 def test_a_kafka_without_a_status_is_not_observed() -> None:
     found = kafka_conditions({"metadata": {"name": "orders", "generation": 1}})
-    assert (found.ready, found.generation_observed, found.settled) == (False, False, False)
+    assert (found.ready, found.generation_observed) == (False, False)

@@ -97,8 +97,12 @@ def standing(level: str, **changed: Any) -> Standing:
 
 
 def told(level: str, **changed: Any) -> list[str]:
-    found = findings(adopted(level), standing(level, **changed), FUNCTIONS, QUEUES)
-    return [f"{each.what}: {each.expected}, found {each.found}" for each in found]
+    return told_of(adopted(level), standing(level, **changed))
+
+
+def told_of(mine: Adoption, stands: Standing) -> list[str]:
+    found = findings(mine, stands, FUNCTIONS, QUEUES)
+    return [f"{each.subject}: {each.evidence.removeprefix('expected ')}" for each in found]
 
 
 @pytest.mark.parametrize("level", ["watch", "gate", "act"])
@@ -291,8 +295,7 @@ def test_a_termination_handler_of_ours_runs_and_has_its_queue_for_itself(
     handlers: tuple[TerminationHandler, ...], sentences: list[str]
 ) -> None:
     mine = adopted("act", drainer="ours", queue_url=None)
-    found = findings(mine, standing("act", handlers=handlers), FUNCTIONS, QUEUES)
-    assert [f"{each.what}: {each.expected}, found {each.found}" for each in found] == sentences
+    assert told_of(mine, standing("act", handlers=handlers)) == sentences
 
 
 ALL_HOOKS: dict[str, Any] = {"source": ["aws.autoscaling"]}
@@ -317,8 +320,7 @@ def test_a_rule_that_drains_at_once_what_is_held_is_found(
     ours = drainer == "ours"
     mine = adopted("act", drainer=drainer, queue_url=None if ours else QUEUE)
     stands = standing("act", fed={QUEUE: queue}, handlers=(NTH, OURS) if ours else (NTH,))
-    found = findings(mine, stands, FUNCTIONS, QUEUES)
-    assert [f"{each.what}: {each.expected}, found {each.found}" for each in found] == sentences
+    assert told_of(mine, stands) == sentences
 
 
 def test_a_termination_handler_beside_a_drain_of_our_own_is_found() -> None:
@@ -327,4 +329,4 @@ def test_a_termination_handler_beside_a_drain_of_our_own_is_found() -> None:
     idle = replace(NTH, drains=False)
     assert findings(alone, standing("act", handlers=(idle,)), FUNCTIONS, QUEUES) == []
     (found,) = findings(alone, standing("act"), FUNCTIONS, QUEUES)
-    assert (found.expected, found.found) == ("none: drainer is none", NTH.title)
+    assert found.evidence == f"expected none: drainer is none, found {NTH.title}"

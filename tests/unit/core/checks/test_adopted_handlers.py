@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.checks.adopted import findings
-from tests.unit.core.checks.test_adopted_drift import FUNCTIONS, NTH, QUEUES, adopted, standing
+from tests.unit.core.checks.test_adopted_drift import NTH, told
 
 LOCAL = replace(NTH, title="ops/nth-imds", queue_mode=False, queue_url=None)
 
@@ -26,6 +25,5 @@ LOCAL = replace(NTH, title="ops/nth-imds", queue_mode=False, queue_url=None)
 def test_a_handler_that_drains_what_is_held_is_found_where_hooks_are_ours(
     level: str, handler: object, said: int
 ) -> None:
-    stands = standing(level, handlers=(NTH, handler))
-    found = findings(adopted(level), stands, FUNCTIONS, QUEUES)
-    assert [each.found for each in found] == ["ops/nth-imds drains at once what is held"] * said
+    at_once = "by the instance metadata: none, found ops/nth-imds drains at once what is held"
+    assert told(level, handlers=(NTH, handler)) == [f"lifecycle draining {at_once}"] * said

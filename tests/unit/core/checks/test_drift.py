@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from core.checks import facts
-from core.checks.drift import COMPARED, JUDGED, TITLES, Drift, findings, unexamined_parts
+from core.checks.drift import COMPARED, JUDGED, TITLES, findings, unexamined_parts
 from core.checks.expected import expectation_of
 from core.checks.facts import Snapshot
+from core.checks.finding import Finding
 from core.ground import naming
 from core.model.kafka import Pod, Volume
 from core.model.workloads import DisruptionBudget, DrainCleaner
@@ -73,7 +74,7 @@ def live_cluster(**changed: Any) -> Snapshot:
     return replace(whole, **changed)
 
 
-def found(**changed: Any) -> list[Drift]:
+def found(**changed: Any) -> list[Finding]:
     return findings(EXPECTED, live_cluster(**changed))
 
 
@@ -100,7 +101,7 @@ BESIDE = {
 def test_what_is_there_and_stops_or_doubles_it_is_found(
     changed: Mapping[str, Any], what: str
 ) -> None:
-    assert [each.what for each in found(**changed)] == [what]
+    assert [each.subject for each in found(**changed)] == [what]
 
 
 def test_a_cluster_that_is_as_its_spec_says_has_no_findings() -> None:
@@ -117,10 +118,9 @@ def test_a_member_that_is_missing_is_named(part: str) -> None:
     remaining = {key: value for key, value in members(part).items() if key != name}
     finding, *others = found(**{part: remaining})
     assert not others
-    assert (finding.what, finding.expected, finding.found) == (
+    assert (finding.subject, finding.evidence) == (
         f"{COMPARED[part].member} {name}",
-        "present",
-        "missing",
+        "expected present, found missing",
     )
     assert finding.remedy
 
@@ -150,8 +150,9 @@ def test_a_value_that_differs_is_named_with_both_values(part: str, field: str) -
     said = {each: getattr(member, each) for each in COMPARED[part].labels}
     changed = {**members(part), name: SimpleNamespace(**{**said, field: other})}
     # A binding that leads elsewhere breaks more than itself; that has tests of its own.
-    (finding,) = [f for f in found(**{part: changed}) if f.what == what]
-    assert finding.expected != finding.found
+    (finding,) = [f for f in found(**{part: changed}) if f.subject == what]
+    wanted, _, has = finding.evidence.removeprefix("expected ").partition(", found ")
+    assert wanted != has
     assert finding.remedy
 
 
@@ -192,7 +193,7 @@ def test_a_part_that_is_not_of_this_cluster_says_nothing() -> None:
     on_karpenter = expectation_of(spec(node_provisioner="karpenter"), [])
     assert on_karpenter.snapshot.groups is None
     assert on_karpenter.snapshot.hooks is None
-    names = {f.what for f in findings(on_karpenter, Snapshot(groups={}, hooks={}, alarms={}))}
+    names = {f.subject for f in findings(on_karpenter, Snapshot(groups={}, hooks={}, alarms={}))}
     assert names == set()
 
 
@@ -200,7 +201,7 @@ def test_seconds_are_said_as_seconds() -> None:
     name, hook = next(iter(members("hooks").items()))
     cut = {**members("hooks"), name: replace(hook, heartbeat_seconds=60)}
     (finding,) = found(hooks=cut)
-    assert (finding.expected, finding.found) == ("900 s", "60 s")
+    assert finding.evidence == "expected 900 s, found 60 s"
 
 
 @pytest.mark.parametrize(
@@ -222,9 +223,9 @@ def test_a_binding_whose_service_is_gone_is_named_and_a_spare_brokers_is_not() -
     services = dict(live_cluster().services or {})
     assert "orders-broker-a-nlb-11" in EXPECTED.spare_services
     assert "orders-broker-a-nlb-11" not in services
-    del services["orders-broker-a-nlb-10"]
+    del services[gone := "orders-broker-a-nlb-10"]
     (finding,) = found(services=services)
-    assert finding.what == "Service orders-broker-a-nlb-10 of TargetGroupBinding orders-broker-10"
+    assert finding.subject == f"Service {gone} of TargetGroupBinding orders-broker-10"
     assert "describe kafka orders" in finding.remedy
 
 
@@ -232,14 +233,14 @@ def test_a_service_that_lost_the_bindings_port_is_named() -> None:
     name = "orders-broker-a-nlb-10"
     services = {**(live_cluster().services or {}), name: frozenset({"tcp-new"})}
     (finding,) = found(services=services)
-    assert (finding.expected, finding.found) == ("tcp-nlb", "tcp-new")
+    assert finding.evidence == "expected tcp-nlb, found tcp-new"
     assert "every target is deregistered" in finding.remedy
 
 
 def test_somebody_elses_binding_needs_its_service_too() -> None:
     stray = facts.Binding(target_group="x", service="nobody", port="y", target_type="ip")
     (finding,) = found(bindings={**members("bindings"), "stray": stray})
-    assert finding.what == "Service nobody of TargetGroupBinding stray"
+    assert finding.subject == "Service nobody of TargetGroupBinding stray"
 
 
 @pytest.mark.parametrize(
@@ -249,33 +250,33 @@ def test_somebody_elses_binding_needs_its_service_too() -> None:
 )
 def test_a_running_broker_without_its_gates_is_named(gates: frozenset[str]) -> None:
     (finding,) = found(pods={"orders-broker-a-10": broker(readiness_gates=gates)})
-    assert finding.what == "readiness gates of pod orders-broker-a-10"
-    assert finding.expected == "orders-bootstrap, orders-broker-10"
+    assert finding.subject == "readiness gates of pod orders-broker-a-10"
+    assert finding.evidence.startswith("expected orders-bootstrap, orders-broker-10, found ")
     assert "manual-rolling-update=true" in finding.remedy
 
 
 def test_a_controller_behind_the_load_balancer_is_named_since_it_is_never_ready() -> None:
     pod = controller(readiness_gates=frozenset({BOOTSTRAP_GATE}))
     (finding,) = found(pods={"orders-controller-a-0": pod})
-    assert finding.expected == "none"
-    assert finding.found == "orders-bootstrap"
+    assert finding.evidence == "expected none, found orders-bootstrap"
 
 
 def test_a_volume_that_would_go_with_its_claim_is_named_with_the_patch_that_saves_it() -> None:
     (finding,) = found(volumes={"pvc-1": volume("Delete")})
-    assert "data-0-orders-broker-a-10" in finding.what
+    assert "data-0-orders-broker-a-10" in finding.subject
     assert '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}' in finding.remedy
 
 
 def test_a_drain_cleaner_that_denies_our_drains_is_named_with_the_setting() -> None:
     cleaner = DrainCleaner(title="ops/cleaner", denies=True, drains_kafka=True)
     (finding,) = found(drain_cleaners={cleaner.title: cleaner})
-    assert finding.what == "STRIMZI_DRAIN_KAFKA of Drain Cleaner ops/cleaner"
-    assert (finding.expected, finding.found) == ("false", "true")
+    assert finding.subject == "STRIMZI_DRAIN_KAFKA of Drain Cleaner ops/cleaner"
+    assert finding.evidence == "expected false, found true"
     assert found(drain_cleaners={"ops/off": replace(cleaner, drains_kafka=False)}) == []
 
 
 def test_a_budget_of_strimzis_beside_ours_is_named_with_the_command_that_ends_it() -> None:
     (finding,) = found(budgets={**members("budgets"), "orders-kafka": THEIRS})
-    assert (finding.what, finding.found) == ("PodDisruptionBudget orders-kafka", "present")
+    assert finding.subject == "PodDisruptionBudget orders-kafka"
+    assert finding.evidence == "expected missing, found present"
     assert "delete pdb orders-kafka" in finding.remedy

@@ -35,7 +35,7 @@ def test_both_exporters_say_the_same_of_what_does_not_move(role: str) -> None:
     one, other = (told(role, exporter) for exporter in EXPORTERS)
     for metric in (Metric.BROKER_STATE, Metric.RAFT_LEADER, Metric.METADATA_ERRORS, Metric.LEADERS):
         assert one.value(metric) == other.value(metric)
-    assert one.by(Metric.REGISTRATION_STATE, "broker") == other.by(
+    assert one.sums_by_label(Metric.REGISTRATION_STATE, "broker") == other.sums_by_label(
         Metric.REGISTRATION_STATE, "broker"
     )
 
@@ -57,9 +57,9 @@ kafka_raft_state{state="follower",} 1.0
 """
     found = parse(text)
     assert found.count(Metric.BROKER_STATE) == 3
-    assert found.by(Metric.REGISTRATION_STATE, "broker") == {"11": 10.0}
+    assert found.sums_by_label(Metric.REGISTRATION_STATE, "broker") == {"11": 10.0}
     assert found.count(Metric.METADATA_LOAD_ERRORS) == 2
-    assert found.by(Metric.LOGS_TO_RECOVER, "dir") == {"/data-1/kafka-log11": 37.0}
+    assert found.sums_by_label(Metric.LOGS_TO_RECOVER, "dir") == {"/data-1/kafka-log11": 37.0}
     assert found.count(Metric.REPLICATION_BYTES_IN) == 1234
     assert found.raft_state == "follower"
 
@@ -75,7 +75,7 @@ def test_threads_of_one_directory_are_summed_and_directories_kept_apart() -> Non
         f'{segments}{{dir="/a",threadNum="0"}} 3\n{segments}{{dir="/a",threadNum="1"}} 4\n'
         f'{segments}{{dir="/b",threadNum="0"}} 5\n'
     )
-    assert found.by(Metric.SEGMENTS_TO_RECOVER, "dir") == {"/a": 7.0, "/b": 5.0}
+    assert found.sums_by_label(Metric.SEGMENTS_TO_RECOVER, "dir") == {"/a": 7.0, "/b": 5.0}
 
 
 def test_what_an_exporter_does_not_tell_is_none_and_never_zero() -> None:
@@ -83,7 +83,7 @@ def test_what_an_exporter_does_not_tell_is_none_and_never_zero() -> None:
     assert found.value(Metric.FENCED_BROKERS) is None
     assert found.count(Metric.METADATA_ERRORS) is None
     assert found.raft_state is None
-    assert found.by(Metric.REGISTRATION_STATE, "broker") == {}
+    assert found.sums_by_label(Metric.REGISTRATION_STATE, "broker") == {}
 
 
 def test_a_value_that_is_no_number_is_left_out() -> None:

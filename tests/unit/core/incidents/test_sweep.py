@@ -207,7 +207,7 @@ def test_a_state_may_come_back_and_a_planned_event_may_not() -> None:
         (planned, State.RIDDEN_THROUGH, False),
         (planned, State.CANCELLED, True),  # And the event was not called off: it is left to come.
     ):
-        over = replace(open_incident(finding.in_round(1), NOW), state=state)
+        over = replace(open_incident(finding.recurrence(1), NOW), state=state)
         assert is_answered((over,), finding, NOW) is not again
     ignored = replace(over, ignored_by="ann")
     assert is_answered((ignored,), planned, NOW)
@@ -280,7 +280,7 @@ def test_what_was_found_and_taken_in_is_not_found_again(seen: Snapshot) -> None:
     for finding in findings(seen, seen.instance_ids(), LATE):
         if not isinstance(finding, Announce):
             continue  # what a person is told
-        told = finding.in_round(1)
+        told = finding.recurrence(1)
         known = incidents.get(told.instance_id)
         incidents[told.instance_id] = (
             merge(known, told, NOW) if known else replace(open_incident(told, NOW), ticked_at=NOW)
@@ -290,7 +290,7 @@ def test_what_was_found_and_taken_in_is_not_found_again(seen: Snapshot) -> None:
         f
         for f in findings(after, after.instance_ids(), LATE)
         if isinstance(f, Announce)
-        and f.in_round(1).dedupe_key not in incidents[f.interruption.instance_id].announcements
+        and f.recurrence(1).dedupe_key not in incidents[f.interruption.instance_id].announcements
     ]
     # The first look at an instance without an incident leaves out what only an incident can join.
     assert all(f.interruption.closed for f in again)

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from core.availability.budget import PERIOD_SECONDS, Spent
+from core.incidents.actions import Page
 from core.rotation.progress import KEY, counting_since, next_step
-from core.rotation.run_record import PersonCall, Run, RunState, RunStep, resume
+from core.rotation.run_record import Run, RunState, RunStep, resume
 from tests.unit.core.rotation.test_who_is_next import a_run, begun, seen_at
 from tests.unit.policies import policy_with
 
@@ -36,7 +37,7 @@ def test_a_run_that_spent_too_much_stops_for_a_person_and_says_what_failed() -> 
     step = stepped(replace(ALLOWED, failed=1.5 * TENTH))
     assert step.run.state is RunState.STOPPED
     assert begun(step) == []
-    assert [action.key for action in step.actions if isinstance(action, PersonCall)] == [KEY]
+    assert [action.key for action in step.actions if isinstance(action, Page)] == [KEY]
     assert "15.0 % of the clients' error budget" in step.run.reason
 
 

@@ -150,7 +150,7 @@ def test_a_run_begins_with_nobody_who_would_not_be_back_in_the_window(
     ]
     options = Options(accepted_topics=("t",), at_once=most)
     run = open_run(turns, options, "ada", seen.now)
-    begun = next_step(run, seen, policy_with(maintenance=window)).run.in_hand
+    begun = next_step(run, seen, policy_with(maintenance=window)).run.open_turns
     lasts = (
         together([turn.expected_seconds or 0.0 for turn in begun], at_once=False) if begun else 0.0
     )
@@ -158,7 +158,7 @@ def test_a_run_begins_with_nobody_who_would_not_be_back_in_the_window(
     # Whoever may go at any time, and would be back in time, goes.
     at_once = next_step(replace(run, options=replace(options, any_time=True)), seen, policy_with())
     fits = [is_open(window, minute) for minute in range(now, now + 3 * takes + 6)]
-    assert begun == at_once.run.in_hand or not all(fits)
+    assert begun == at_once.run.open_turns or not all(fits)
 
 
 @given(st.integers(1, 119), st.integers(1, 90), st.integers(1, 90))
@@ -175,7 +175,7 @@ def test_two_that_share_nothing_go_together_where_both_would_be_back_in_time(
     seen = around(view, now=at("2026-11-21 05:00") - left * MINUTE)
     turns = [replace(turn_of(n), expected_seconds=m * 60.0) for n, m in ((10, one), (11, other))]
     run = open_run(turns, Options(at_once=2), "ada", seen.now)
-    begun = next_step(run, seen, policy_with(maintenance=WEEKEND)).run.in_hand
+    begun = next_step(run, seen, policy_with(maintenance=WEEKEND)).run.open_turns
     both = together([one * 60.0, other * 60.0], at_once=False) <= left * MINUTE
     assert len(begun) == (2 if both else 1 if min(one, other) <= left else 0)
 

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from core.incidents.actions import Page
 from core.rotation.estimate import RunObservation
 from core.rotation.progress import OVERTAKEN_AFTER_SECONDS, next_step
-from core.rotation.run_record import (
-    Begin,
-    Options,
-    PersonCall,
-    Phase,
-    Run,
-    RunState,
-    RunStep,
-    open_run,
-)
+from core.rotation.run_record import Begin, Options, Phase, Run, RunState, RunStep, open_run
 from core.views import ClusterView, PartitionView, VoterView
 from tests.every_case import every_case
 from tests.unit.core.availability.clusters import around, turn_of
@@ -111,7 +103,7 @@ def test_a_deadline_counts_while_nobody_goes_and_the_first_is_who_it_stopped_at(
     assert [turn.since for turn in run.turns] == [1.0, None, None]
     step = _all_refused(2.0 + DEADLINE)
     assert step.run.state is RunState.STOPPED
-    assert [a.key for a in step.actions if isinstance(a, PersonCall)] == ["blocked:10"]
+    assert [a.key for a in step.actions if isinstance(a, Page)] == ["blocked:10"]
     assert "Node 20 waits." in step.run.reason
 
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from core.ground.errors import InvalidInput
-from core.settings.parts import PrometheusService, PrometheusWorkspace, parse_prometheus_address
+from core.settings.prometheus import (
+    PrometheusService,
+    PrometheusWorkspace,
+    parse_prometheus_address,
+)
 from tests.every_case import every_case
 
 

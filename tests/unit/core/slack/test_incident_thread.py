@@ -61,7 +61,7 @@ def told(of: Incident, thread: Thread) -> tuple[list[ThreadStep], Thread]:
     """Take every step as Slack would, and return them."""
     steps: list[ThreadStep] = []
     while (step := next_step(of, thread, "local-orders", 3600)) is not None:
-        thread = thread.after(step, "C0HARBOUR", thread.ts or "1.000100")
+        thread = thread.advance(step, "C0HARBOUR", thread.ts or "1.000100")
         steps.append(step)
     return steps, thread
 

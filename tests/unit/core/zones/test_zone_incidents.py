@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from core.availability.consent import HEALTH_ISSUE
 from core.events import ZoneNotice, parse
+from core.incidents.actions import Page
 from core.incidents.observation import NodeView
-from core.zones.evidence import ZonePage, ZoneSight, evidence_of, judge
+from core.zones.evidence import ZoneSight, evidence_of, judge
 from core.zones.incident import (
     LONGEST_SILENCE_SECONDS,
     ZoneIncident,
@@ -69,7 +70,7 @@ def heard(incidents: Incidents, body: str, now: float) -> Incidents:
     return incidents
 
 
-def told(body: str, now: float, *troubled: str) -> tuple[Incidents, tuple[ZonePage, ...]]:
+def told(body: str, now: float, *troubled: str) -> tuple[Incidents, tuple[Page, ...]]:
     return judge(heard((), body, now), sight(now, *troubled))
 
 

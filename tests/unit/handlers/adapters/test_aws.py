@@ -13,7 +13,7 @@ from moto import mock_aws
 
 from core.incidents.actions import HookResult
 from core.incidents.observation import GroupView, cluster_ownership
-from handlers.adapters.aws import AwsCloud, SqsQueue, tick_message
+from handlers.adapters.aws import AwsCloud, Queue, tick_message
 from tests.every_case import every_case
 
 REGION = "us-east-1"
@@ -137,7 +137,7 @@ def test_instances_that_launch_or_serve_are_staying() -> None:
 def test_a_delay_is_what_sqs_can_keep(asked: float, sent: int) -> None:
     with mock_aws():
         url = boto3.client("sqs", region_name=REGION).create_queue(QueueName="q")["QueueUrl"]
-        queue = SqsQueue(url, REGION)
+        queue = Queue(url, REGION)
         with Stubber(queue._sqs) as stub:
             stub.add_response(
                 "send_message",

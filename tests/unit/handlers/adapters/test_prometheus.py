@@ -11,7 +11,11 @@ import boto3
 import pytest
 
 from core.ground.errors import StillwaterError
-from core.settings.parts import PrometheusService, PrometheusWorkspace, parse_prometheus_address
+from core.settings.prometheus import (
+    PrometheusService,
+    PrometheusWorkspace,
+    parse_prometheus_address,
+)
 from handlers.adapters.prometheus import Prometheus, Signed, ThroughApiServer, route
 from handlers.adapters.volumes import PrometheusVolumes
 
@@ -55,20 +59,20 @@ def test_an_instant_query_is_a_get_at_a_moment_within_a_bound() -> None:
 
 def test_a_range_has_its_begin_end_and_step() -> None:
     way = Said(lambda _: matrix({}, (NOW - 60, "1"), (NOW, "2")))
-    (series,) = Prometheus(way).over("up", NOW - 60, NOW, 60)
+    (series,) = Prometheus(way).query_range("up", NOW - 60, NOW, 60)
     assert series.points == {NOW - 60: 1.0, NOW: 2.0}
     assert way.asked[0][1]["step"] == "60"
 
 
 def test_a_value_that_is_none_is_left_out() -> None:
     way = Said(lambda _: matrix({}, (NOW - 60, "NaN"), (NOW, "+Inf")))
-    assert Prometheus(way).over("up", NOW - 60, NOW, 60) == ()
+    assert Prometheus(way).query_range("up", NOW - 60, NOW, 60) == ()
 
 
 def test_a_range_of_too_many_values_is_refused_before_it_is_asked() -> None:
     way = Said(lambda _: vector())
     with pytest.raises(StillwaterError, match="make the step longer"):
-        Prometheus(way).over("up", NOW - 1e6, NOW, 60)
+        Prometheus(way).query_range("up", NOW - 1e6, NOW, 60)
     assert way.asked == []
 
 

@@ -13,7 +13,7 @@ from botocore.stub import Stubber
 from core.ground.naming import INCIDENT_TAG
 from core.incidents.observation import RootTask
 from handlers.adapters import templates
-from handlers.adapters.templates import Ec2RootVolumes
+from handlers.adapters.templates import RootVolumes
 
 ASKED = {"InstanceId": "i-0a", "ImageId": "ami-1"}
 CREATE, DESCRIBE = "create_replace_root_volume_task", "describe_replace_root_volume_tasks"
@@ -47,7 +47,7 @@ def test_the_newest_task_of_an_incident_is_found_and_nobody_elses(ec2: Stubber) 
     ]
     about = {"Filters": [{"Name": "instance-id", "Values": ["i-0a"]}]}
     ec2.add_response(DESCRIBE, {"ReplaceRootVolumeTasks": found}, about)
-    assert Ec2RootVolumes("us-east-1").task_of("i-0a", "i-0a") == RootTask(
+    assert RootVolumes("us-east-1").task_of("i-0a", "i-0a") == RootTask(
         "replacevol-2", "in-progress"
     )
 
@@ -62,7 +62,7 @@ def test_a_request_carries_the_incident_as_its_key_and_its_tag(ec2: Stubber) -> 
         "TagSpecifications": [{"ResourceType": "replace-root-volume-task", "Tags": tags}],
     }
     ec2.add_response(CREATE, {"ReplaceRootVolumeTask": {}}, wanted)
-    assert Ec2RootVolumes("us-east-1").replace("i-0a", "ami-1", "i-0a.2", trial=False) is None
+    assert RootVolumes("us-east-1").replace("i-0a", "ami-1", "i-0a.2", trial=False) is None
     ec2.assert_no_pending_responses()
 
 
@@ -77,7 +77,7 @@ def test_a_request_carries_the_incident_as_its_key_and_its_tag(ec2: Stubber) -> 
 )
 def test_a_refusal_is_an_answer(ec2: Stubber, code: str, *, trial: bool, said: str | None) -> None:
     ec2.add_client_error(CREATE, code, "no")
-    assert Ec2RootVolumes("us-east-1").replace("i-0a", "ami-1", "i-0a", trial=trial) == said
+    assert RootVolumes("us-east-1").replace("i-0a", "ami-1", "i-0a", trial=trial) == said
 
 
 @pytest.mark.parametrize("code", ["RequestLimitExceeded", "IncorrectState"])
@@ -86,4 +86,4 @@ def test_what_another_attempt_may_mend_or_is_under_way_is_no_refusal(
 ) -> None:
     ec2.add_client_error(CREATE, code, "later")
     with pytest.raises(ClientError):
-        Ec2RootVolumes("us-east-1").replace("i-0a", "ami-1", "i-0a", trial=False)
+        RootVolumes("us-east-1").replace("i-0a", "ami-1", "i-0a", trial=False)

@@ -11,7 +11,7 @@ from typing import Any
 from core.incidents.observation import cluster_ownership
 from core.volumes.views import ModificationState
 from handlers.adapters.aws import AwsCloud, Ec2Inventory
-from handlers.adapters.templates import Ec2RootVolumes
+from handlers.adapters.templates import RootVolumes
 from handlers.adapters.volumes import Ec2Ebs
 from tests.every_case import every_case
 from tests.unit.handlers.adapters.strange import changed, tracebacks
@@ -114,7 +114,7 @@ class Client:
 def aws(answers: Mapping[str, Any]) -> Mapping[str, Callable[[], Any]]:
     client: Any = Client(answers)
     cloud, inventory = AwsCloud.__new__(AwsCloud), Ec2Inventory.__new__(Ec2Inventory)
-    ebs, roots = Ec2Ebs.__new__(Ec2Ebs), Ec2RootVolumes.__new__(Ec2RootVolumes)
+    ebs, roots = Ec2Ebs.__new__(Ec2Ebs), RootVolumes.__new__(RootVolumes)
     for each in (cloud, inventory, ebs, roots):
         each._ec2 = client
     cloud._groups, cloud._zone_names = client, None

@@ -1,4 +1,4 @@
-"""Defines what the settings of a description and a function share: zones, probe, Prometheus."""
+"""Defines where Prometheus is, and the clients' probe whose series it keeps."""
 
 from __future__ import annotations
 
@@ -8,16 +8,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from core.ground.errors import InvalidInput
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodePlace:
-    """One node of the spec: its pool in its zone, and its role."""
-
-    node_id: int
-    node_pool: str
-    role: Literal["broker", "controller", "combined"]
-
 
 # Where the Secrets of its Deployment are mounted.
 AUTHORITY_DIRECTORY = "/var/run/stillwater/authority"
