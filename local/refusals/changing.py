@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from local.refusals.fields import values
-from local.refusals.limits import Refuser
 from local.refusals.refusal import Refusal, Wanted
 
 
@@ -15,7 +14,9 @@ from local.refusals.refusal import Refusal, Wanted
 class RefusedStep:
     """An input of a type, which steps it cannot take, and how AWS says so."""
 
-    of: Refuser
+    type: str
+    operation: str
+    code: str
     path: str
     wrong: Callable[[str, str], bool]
     # {0} is what it was, {1} what it is to be.
@@ -54,39 +55,45 @@ def _is_another(old: str, new: str) -> bool:
 _EKS = "https://docs.aws.amazon.com/eks/latest/userguide/"
 STEPS: tuple[RefusedStep, ...] = (
     RefusedStep(
-        Refuser("eks/cluster:Cluster", "UpdateClusterVersion", "InvalidParameterException"),
+        "eks/cluster:Cluster",
+        "UpdateClusterVersion",
+        "InvalidParameterException",
         "version",
         _is_no_step,
         "Unsupported Kubernetes minor version update from {0} to {1}",
         f"{_EKS}rollback-cluster.html",
     ),
     RefusedStep(
-        Refuser("eks/cluster:Cluster", "UpdateClusterConfig", "InvalidParameterException"),
+        "eks/cluster:Cluster",
+        "UpdateClusterConfig",
+        "InvalidParameterException",
         "accessConfig.authenticationMode",
         _leaves_the_api,
         "Unsupported authentication mode update from {0} to {1}",
         f"{_EKS}setting-up-access-entries.html",
     ),
     RefusedStep(
-        Refuser("eks/nodeGroup:NodeGroup", "UpdateNodegroupVersion", "InvalidParameterException"),
+        "eks/nodeGroup:NodeGroup",
+        "UpdateNodegroupVersion",
+        "InvalidParameterException",
         "version",
         _is_further_back,
         "Nodegroup Kubernetes version cannot be downgraded from {0} to {1}",
         f"{_EKS}rollback-cluster.html",
     ),
     RefusedStep(
-        Refuser("dynamodb/table:Table", "UpdateTimeToLive", "ValidationException"),
+        "dynamodb/table:Table",
+        "UpdateTimeToLive",
+        "ValidationException",
         "ttl.attributeName",
         _is_another,
         "TimeToLive is active on a different AttributeName: current AttributeName is {0}",
         "https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_UpdateTimeToLive.html",
     ),
     RefusedStep(
-        Refuser(
-            "s3/bucketVersioning:BucketVersioning",
-            "the provider's check",
-            "Invalid Attribute Value",
-        ),
+        "s3/bucketVersioning:BucketVersioning",
+        "the provider's check",
+        "Invalid Attribute Value",
         "versioningConfiguration.status",
         lambda old, new: old in {"Enabled", "Suspended"} and new == "Disabled",
         "versioning_configuration.status cannot be updated from '{0}' to '{1}'",
@@ -98,10 +105,10 @@ STEPS: tuple[RefusedStep, ...] = (
 def refusals(there: Wanted, wanted: Wanted) -> Iterator[Refusal]:
     """Yield which steps AWS would refuse between a resource as it stands and as it is wanted."""
     for step in STEPS:
-        if wanted.type != f"aws:{step.of.token}":
+        if wanted.type != f"aws:{step.type}":
             continue
         old, new = values(there.inputs, step.path), values(wanted.inputs, step.path)
         if old and new and step.wrong(str(old[0]), str(new[0])):
             message, at = step.message.format(old[0], new[0]), step.path.partition(".")[0]
-            found = Refusal(step.of.operation, step.of.code, message, at)
+            found = Refusal(step.operation, step.code, message, at)
             yield replace(found, resource=wanted.name)
