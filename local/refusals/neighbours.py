@@ -31,7 +31,6 @@ Row = Mapping[str, Any]
 CONCURRENCY, UNRESERVED_LEAST = 1000, 100
 # IAM's quota of all inline policies of a role.
 INLINE_POLICY = 10_240
-NAT_GATEWAYS_PER_ZONE = 5
 _EKS = "https://docs.aws.amazon.com/eks/latest/userguide/"
 _VPC = "https://docs.aws.amazon.com/vpc/latest/userguide/"
 TABLE: Mapping[str, list[Row]] = tomllib.loads(
@@ -383,20 +382,6 @@ def services_beside_a_vpc(everything: Sequence[Wanted]) -> Iterator[Refusal]:
             yield about(each, "CreateCluster", "InvalidParameterException", message, at)
 
 
-@limit(f"{_VPC}amazon-vpc-limits.html")
-def nat_gateways_of_a_zone(everything: Sequence[Wanted]) -> Iterator[Refusal]:
-    """Five in an Availability Zone."""
-    subnets = {each.name: each for each in of(everything, "ec2/subnet:Subnet")}
-    counts: Counter[str] = Counter()
-    for each in of(everything, "ec2/natGateway:NatGateway"):
-        zone = next(iter(_zones([each.inputs.get("subnetId")], subnets)), "")
-        counts[zone] += 1
-        if zone and counts[zone] == NAT_GATEWAYS_PER_ZONE + 1:
-            message = f"Performing this operation would exceed the limit of {NAT_GATEWAYS_PER_ZONE}"
-            message += " NAT gateways"
-            yield about(each, "CreateNatGateway", "NatGatewayLimitExceeded", message, "subnetId")
-
-
 @limit(f"{_VPC}nat-gateway-troubleshooting.html")
 def way_out_of_a_nat_gateway(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """A public NAT gateway is made where its VPC has an internet gateway, and fails before."""
@@ -411,72 +396,18 @@ def way_out_of_a_nat_gateway(everything: Sequence[Wanted]) -> Iterator[Refusal]:
             yield about(each, "CreateNatGateway", "Gateway.NotAttached", message, "subnetId")
 
 
-@limit(f"{_VPC}subnet-route-tables.html")
-def routes_beside_the_local_one(everything: Sequence[Wanted]) -> Iterator[Refusal]:
-    """What is inside the VPC goes its own way; a gateway of no VPC is none."""
-    blocks = _inputs_by_id(everything, "ec2/vpc:Vpc", "cidrBlock")
-    tables = _inputs_by_id(everything, "ec2/routeTable:RouteTable", "vpcId")
-    gateways = _inputs_by_id(everything, "ec2/internetGateway:InternetGateway", "vpcId")
-    for each in of(everything, "ec2/route:Route"):
-        vpc, way = tables.get(str(each.inputs.get("routeTableId"))), each.inputs.get("gatewayId")
-        if way in gateways and gateways[way] is None and vpc is not None:
-            message = f"route table {each.inputs.get('routeTableId')} and network gateway {way} "
-            message += "belong to different networks"
-            yield about(each, "CreateRoute", "InvalidParameterValue", message, "gatewayId")
-        # A middlebox may stand in the way to one subnet; a gateway to elsewhere may not.
-        elsewhere = str(way).startswith(("igw-", "vgw-")) or way in gateways
-        block, at = each.inputs.get("destinationCidrBlock"), "destinationCidrBlock"
-        if elsewhere and is_within(network(block), blocks.get(str(vpc))):
-            message = f"The destination CIDR block {block} is equal to or more specific than one "
-            message += "of this VPC's CIDR blocks."
-            yield about(each, "CreateRoute", "InvalidParameterValue", message, at)
-
-
 @limit("https://docs.aws.amazon.com/elasticloadbalancing/latest/network/load-balancer-limits.html")
-def groups_of_listeners(everything: Sequence[Wanted]) -> Iterator[Refusal]:
-    """A target group is of one load balancer, and takes what its listener hands it."""
-    groups = _by_name(of(everything, "lb/targetGroup:TargetGroup"))
+def groups_of_two_balancers(everything: Sequence[Wanted]) -> Iterator[Refusal]:
+    """A target group is of one load balancer."""
     owner: dict[str, str] = {}
     for each in of(everything, "lb/listener:Listener"):
         balancer = str(each.inputs.get("loadBalancerArn"))
-        spoken = str(each.inputs.get("protocol"))
         for arn in map(str, values(each.inputs, "defaultActions.*.targetGroupArn")):
             if owner.setdefault(arn, balancer) != balancer:
                 message = "The following target groups cannot be associated with more than one "
                 message += f"load balancer: {arn}"
                 code = "TargetGroupAssociationLimit"
                 yield about(each, "CreateListener", code, message, "defaultActions")
-            group = _find(arn, groups)
-            taken = str(group.inputs.get("protocol")) if group else spoken
-            if taken != spoken and (spoken, taken) not in _FORWARDED:
-                message = f"Listener protocol '{spoken}' is not supported with a target group with "
-                message += f"the protocol '{taken}'"
-                yield about(each, "CreateListener", "ValidationError", message, "defaultActions")
-
-
-# What a listener of one protocol hands to a group of another.
-_FORWARDED = {
-    *(("TCP", "TCP_UDP"), ("UDP", "TCP_UDP"), ("TLS", "TCP")),
-    *(("HTTP", "HTTPS"), ("HTTPS", "HTTP")),
-}
-
-
-@limit("https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_PutItem.html")
-def keys_of_an_item(everything: Sequence[Wanted]) -> Iterator[Refusal]:
-    """An item's key is of the kind that its table names."""
-    tables = _resources_by_name(everything, "dynamodb/table:Table")
-    for each in of(everything, "dynamodb/tableItem:TableItem"):
-        table = tables.get(str(each.inputs.get("tableName")))
-        kinds = (
-            {a["name"]: a["type"] for a in values(table.inputs, "attributes.*")} if table else {}
-        )
-        for key in filter(None, map(table.inputs.get, ("hashKey", "rangeKey")) if table else ()):
-            value = (parse(each.inputs["item"]) or {}).get(key)
-            found = next(iter(value)) if isinstance(value, dict) and value else None
-            if found is not None and found != kinds.get(key):
-                message = f"One or more parameter values were invalid: Type mismatch for key {key} "
-                message += f"expected: {kinds.get(key)} actual: {found}"
-                yield about(each, "PutItem", "ValidationException", message, "item")
 
 
 @limit("https://docs.aws.amazon.com/Route53/latest/APIReference/API_ChangeResourceRecordSets.html")
@@ -501,8 +432,6 @@ def records_inside_their_zone(everything: Sequence[Wanted]) -> Iterator[Refusal]
 
 # Kubernetes' version skew policy: how much older a kubelet may be than its API server.
 OLDER = 3
-# EKS user guide, "Amazon Linux 2": the last Kubernetes that it has images of it for.
-LAST_OF_AL2 = 32
 
 
 def _minor(version: object) -> int:
@@ -533,21 +462,14 @@ def versions_of_kube_proxy(everything: Sequence[Wanted]) -> Iterator[Refusal]:
 
 @limit(f"{_EKS}launch-templates.html")
 def node_groups_and_their_templates(everything: Sequence[Wanted]) -> Iterator[Refusal]:
-    """The type and the image in one place, and of that Kubernetes and machine."""
-    versions = _versions(everything)
+    """The type and the image in one place, and an image that runs on the machine."""
     templates = of(everything, "ec2/launchTemplate:LaunchTemplate")
     named = {each.name: each for each in templates}
     named |= {str(each.inputs["name"]): each for each in templates if each.inputs.get("name")}
     for each in of(everything, "eks/nodeGroup:NodeGroup"):
         asked = each.inputs.get("launchTemplate") or {}
         template = named.get(str(asked.get("id") or asked.get("name")))
-        version = versions.get(str(each.inputs.get("clusterName")), "")
-        image = str(each.inputs.get("amiType") or "")
         wrong = _wrong_launch(each.inputs, template.inputs) if template else ""
-        # With a version of its own it is refused by itself.
-        own = each.inputs.get("version")
-        if image.startswith("AL2_") and not own and _minor(version) > LAST_OF_AL2:
-            wrong = f"amiType {image} is not supported for Kubernetes version {version}"
         if wrong:
             code = "InvalidParameterException"
             yield about(each, "CreateNodegroup", code, wrong, "launchTemplate")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from local.refusals.calls import Parameters, call, enter
+from local.refusals.calls import Parameters, reads
 from local.refusals.catalogue.parameters import Inputs, pick
 from local.refusals.documents import as_list, parse, text
 from local.refusals.model import input_shape
@@ -33,7 +33,8 @@ def index(wanted: Inputs) -> Parameters:
     }
 
 
-def _table(inputs: Inputs) -> Parameters:
+@reads("attributes", "globalSecondaryIndexes", "hashKey", "localSecondaryIndexes", "rangeKey")
+def table(inputs: Inputs) -> Parameters:
     indexes = [index(each) for each in inputs.get("globalSecondaryIndexes") or ()]
     own = {"hashKey": inputs.get("hashKey")}
     local = [index({**own, **each}) for each in inputs.get("localSecondaryIndexes") or ()]
@@ -48,12 +49,14 @@ def _table(inputs: Inputs) -> Parameters:
     }
 
 
-def _item(inputs: Inputs) -> Parameters:
+@reads("item")
+def item(inputs: Inputs) -> Parameters:
     item = parse(inputs["item"]) or {}
     return {"Item": {key: value for key, value in item.items() if isinstance(value, dict)}}
 
 
-def _export(inputs: Inputs) -> Parameters:
+@reads("export")
+def export(inputs: Inputs) -> Parameters:
     export = inputs["export"]
     query = export["dataQueries"][0]
     destination = export["destinationConfigurations"][0]["s3Destinations"][0]
@@ -87,7 +90,8 @@ def _pairs(tags: Any) -> list[Parameters]:
     return [{"Key": key, "Value": value} for key, value in (tags or {}).items()]
 
 
-def _dlm(inputs: Inputs) -> Parameters:
+@reads("policyDetails")
+def snapshots(inputs: Inputs) -> Parameters:
     details = dict(inputs["policyDetails"])
     targets = _pairs(details.pop("targetTags", None))
     schedules = [
@@ -108,7 +112,8 @@ def _dlm(inputs: Inputs) -> Parameters:
     return {"PolicyDetails": {**given, "TargetTags": targets}}
 
 
-def _lifecycle(inputs: Inputs) -> Parameters:
+@reads("rules")
+def lifecycle(inputs: Inputs) -> Parameters:
     shape = input_shape("s3", "PutBucketLifecycleConfiguration").members["LifecycleConfiguration"]
     rules = [{**rule, "filter": _filter(rule.get("filter") or {})} for rule in inputs["rules"]]
     return {"LifecycleConfiguration": coerce(shape, {"rules": rules})}
@@ -119,7 +124,8 @@ def _filter(chosen: Inputs) -> Inputs:
     return {**chosen, "and": {**joined, "tags": _pairs(joined.get("tags"))}} if joined else chosen
 
 
-def _encryption(inputs: Inputs) -> Parameters:
+@reads("rules")
+def encryption(inputs: Inputs) -> Parameters:
     rules = []
     for rule in inputs["rules"]:
         default = rule.get("applyServerSideEncryptionByDefault") or {}
@@ -144,7 +150,8 @@ _DATABASE = (
 )
 
 
-def _database(inputs: Inputs) -> Parameters:
+@reads(*_DATABASE)
+def database(inputs: Inputs) -> Parameters:
     shape = input_shape("glue", "CreateDatabase").members["DatabaseInput"]
     given = {key: inputs[key] for key in _DATABASE if inputs.get(key) not in (None, "")}
     permissions = given.pop("createTableDefaultPermissions", ())
@@ -152,78 +159,19 @@ def _database(inputs: Inputs) -> Parameters:
     return {"DatabaseInput": coerce(shape, {**given, "createTableDefaultPermissions": renamed})}
 
 
-enter("bcmdata/export:Export", call("bcm-data-exports", "CreateExport", "export", build=_export))
-enter(
-    "dlm/lifecyclePolicy:LifecyclePolicy",
-    call("dlm", "CreateLifecyclePolicy", "policyDetails", build=_dlm),
-)
-enter(
-    "dynamodb/table:Table",
-    call(
-        "dynamodb",
-        "CreateTable",
-        "attributes",
-        "globalSecondaryIndexes",
-        "hashKey",
-        "localSecondaryIndexes",
-        "rangeKey",
-        names={"name": "TableName"},
-        build=_table,
-    ),
-    pointInTimeRecovery="a call of its own with two values, both ours",
-    ttl="a call of its own; the attribute's name has no limit of its own",
-)
-enter(
-    "dynamodb/tableItem:TableItem",
-    call("dynamodb", "PutItem", "item", build=_item),
-    hashKey="names the key of the item for the provider",
-    rangeKey="as hashKey",
-)
-enter(
-    "glue/catalogDatabase:CatalogDatabase",
-    call("glue", "CreateDatabase", *_DATABASE, build=_database),
-)
-enter(
-    "s3/bucket:Bucket",
-    call("s3", "CreateBucket"),
-    forceDestroy="the provider's own: whether it empties the bucket",
-)
-enter(
-    "s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration",
-    call("s3", "PutBucketLifecycleConfiguration", "rules", build=_lifecycle),
-)
-enter(
-    "s3/bucketObjectv2:BucketObjectv2",
-    call("s3", "PutObject", names={}),
-    content="the body",
-    source="the body's file",
-    overrideProvider="the provider's own: which default tags it lays on",
-)
-enter(
-    "s3/bucketPolicy:BucketPolicy",
-    call("s3", "PutBucketPolicy", "policy", build=lambda i: {"Policy": text(i["policy"])}),
-)
-enter(
-    "s3/bucketPublicAccessBlock:BucketPublicAccessBlock",
-    call(
-        "s3",
-        "PutPublicAccessBlock",
-        *_BLOCKED,
-        build=lambda i: {"PublicAccessBlockConfiguration": pick(i, _BLOCKED)},
-    ),
-)
-enter(
-    "s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration",
-    call("s3", "PutBucketEncryption", "rules", build=_encryption),
-)
-enter(
-    "s3/bucketVersioning:BucketVersioning",
-    call(
-        "s3",
-        "PutBucketVersioning",
-        "versioningConfiguration",
-        build=lambda i: {
-            "VersioningConfiguration": coerce(_VERSIONING, i["versioningConfiguration"])
-        },
-    ),
-)
+@reads("policy")
+def bucket_policy(inputs: Inputs) -> Parameters:
+    """Return a bucket's policy as text."""
+    return {"Policy": text(inputs["policy"])}
+
+
+@reads(*_BLOCKED)
+def public_access_block(inputs: Inputs) -> Parameters:
+    """Return what of the public a bucket keeps out."""
+    return {"PublicAccessBlockConfiguration": pick(inputs, _BLOCKED)}
+
+
+@reads("versioningConfiguration")
+def versioning(inputs: Inputs) -> Parameters:
+    """Return whether a bucket keeps versions."""
+    return {"VersioningConfiguration": coerce(_VERSIONING, inputs["versioningConfiguration"])}
