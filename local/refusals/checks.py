@@ -145,9 +145,8 @@ def _item_bytes(value: Any) -> int:
     return len(str(value).encode())
 
 
-# Graviton families, as EC2 names them, and those with accelerators.
+# Graviton families, as EC2 names them.
 _ARM = re.compile(r"([a-z]+\d+g[a-z]*|a1)\.")
-_GPU = re.compile(r"(g\d|gr\d|p\d)[a-z0-9-]*\.")
 
 
 @limit(
@@ -165,12 +164,7 @@ def machines_of_a_node_group(wanted: Wanted) -> Iterator[Refusal]:
 
 def runs(image: str, instance_type: str) -> bool:
     """Say whether nodes of an image can be of a type."""
-    if image == "CUSTOM":
-        return True
-    if ("ARM" in image) != (_ARM.match(instance_type) is not None):
-        return False
-    plain = not re.search("GPU|NVIDIA|NEURON", image) and image.startswith("AL2")
-    return not (plain and _GPU.match(instance_type))
+    return image == "CUSTOM" or ("ARM" in image) == (_ARM.match(instance_type) is not None)
 
 
 _ENDPOINT = re.compile(

@@ -171,12 +171,13 @@ def _place(written: str) -> str:
 def _by_name(everything: Sequence[Wanted]) -> dict[str, Wanted]:
     """Return resources by what others name them by.
 
-    One that stands bears its id or ARN for a name; a target group is also found by its own name.
+    One that stands bears its id or ARN for a name; a cluster and a target group are also found by
+    their own names.
     """
     found = {each.name: each for each in everything}
     for each in of(everything, "lb/targetGroup:TargetGroup", "lb/loadBalancer:LoadBalancer"):
         found.setdefault(f"{each.type}/{each.inputs.get('name')}", each)
-    return found
+    return {**_resources_by_name(everything, "eks/cluster:Cluster"), **found}
 
 
 def _find(reference: str, known: Mapping[str, Wanted]) -> Wanted | None:
@@ -196,7 +197,7 @@ def _vpcs(reference: str, known: Mapping[str, Wanted], depth: int = 3) -> set[st
         return set()
     if there.inputs.get("vpcId"):
         return {str(there.inputs["vpcId"])}
-    paths = ("subnetId", "subnets.*", "subnetMappings.*.subnetId", "vpcSecurityGroupIds.*")
+    paths = ("subnetId", "subnets.*", "vpcConfig.subnetIds.*", "vpcSecurityGroupIds.*")
     inner = [str(each) for path in paths for each in values(there.inputs, path)]
     return set().union(*(_vpcs(each, known, depth - 1) for each in inner))
 
@@ -215,26 +216,6 @@ def one_vpc(everything: Sequence[Wanted]) -> Iterator[Refusal]:
         if len({vpc for _, vpc in claims}) > 1:
             said = ", ".join(f"{path.partition('.')[0]} of {vpc}" for path, vpc in claims)
             yield _refusal(each, row, f"All of these must belong to one VPC: {said}", claims[-1][0])
-
-
-@limit(f"{_EKS}network-reqs.html")
-def nodes_in_the_vpc_of_their_cluster(everything: Sequence[Wanted]) -> Iterator[Refusal]:
-    """A node group's subnets are of the VPC that its cluster is in."""
-    known = _by_name(everything)
-    clusters = _resources_by_name(everything, "eks/cluster:Cluster")
-    for each in of(everything, "eks/nodeGroup:NodeGroup"):
-        cluster = clusters.get(str(each.inputs.get("clusterName")))
-        own, theirs = (
-            {vpc for value in values(inputs, path) for vpc in _vpcs(str(value), known)}
-            for inputs, path in (
-                (each.inputs, "subnetIds.*"),
-                (cluster.inputs if cluster else {}, "vpcConfig.subnetIds.*"),
-            )
-        )
-        if len(own) == len(theirs) == 1 and own != theirs:
-            message = f"Subnets of {min(own)} are not in the cluster's VPC {min(theirs)}"
-            code = "InvalidParameterException"
-            yield about(each, "CreateNodegroup", code, message, "subnetIds")
 
 
 @limit(f"{_VPC}configure-subnets.html")
@@ -417,13 +398,8 @@ def records_inside_their_zone(everything: Sequence[Wanted]) -> Iterator[Refusal]
     # One that stands bears its id for a name; without ids, a zone that is alone has all records.
     alone = next(iter(zones.values())) if len(zones) == 1 else None
     for each in of(everything, "route53/record:Record"):
-        zone, name = (
-            _ALIKE["dns"](str(written or ""))
-            for written in (
-                zones.get(str(each.inputs.get("zoneId")), alone),
-                each.inputs.get("name"),
-            )
-        )
+        zone = _ALIKE["dns"](str(zones.get(str(each.inputs.get("zoneId")), alone) or ""))
+        name = _ALIKE["dns"](str(each.inputs.get("name")))
         if zone and not f".{name}".endswith(f".{zone}"):
             message = f"RRSet with DNS name {name}. is not permitted in zone {zone}."
             code = "InvalidChangeBatch"
@@ -476,34 +452,13 @@ def node_groups_and_their_templates(everything: Sequence[Wanted]) -> Iterator[Re
 
 
 def _wrong_launch(group: Mapping[str, Any], template: Mapping[str, Any]) -> str:
-    image, kind = template.get("imageId"), group.get("amiType")
-    machine = str(template.get("instanceType") or "")
-    problems = (
-        (
-            machine and group.get("instanceTypes"),
-            "Cannot specify instance types in launch template and API request",
-        ),
-        (
-            image and kind not in (None, "", "CUSTOM"),
-            (
-                "You cannot specify an AMI Type other than CUSTOM, when specifying an image id in "
-                "your launch template."
-            ),
-        ),
-        (
-            not image and kind == "CUSTOM",
-            "The launch template must have an image id for the AMI type CUSTOM.",
-        ),
-        (
-            not image and not _may_be_merged(str(template.get("userData") or "")),
-            "User data was not in the MIME multipart format.",
-        ),
-        (
-            machine and kind and not runs(str(kind), machine),
-            f"[{machine}] is not a valid instance type for requested amiType {kind}",
-        ),
-    )
-    return next((said for wrong, said in problems if wrong), "")
+    image, machine = group.get("amiType"), str(template.get("instanceType") or "")
+    if machine and group.get("instanceTypes"):
+        return "Cannot specify instance types in launch template and API request"
+    if machine and image and not runs(str(image), machine):
+        return f"[{machine}] is not a valid instance type for requested amiType {image}"
+    merged = template.get("imageId") or _may_be_merged(str(template.get("userData") or ""))
+    return "" if merged else "User data was not in the MIME multipart format."
 
 
 def _may_be_merged(user_data: str) -> bool:

@@ -9,7 +9,6 @@ import functools
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from moto.iam.aws_managed_policies import aws_managed_policies_data
@@ -18,34 +17,16 @@ from local.iam.conditions import like
 from local.refusals.cidrs import network
 from local.refusals.documents import as_list, parse, text, words
 from local.refusals.limits import KIB, limit
-from local.refusals.neighbours import about, of
+from local.refusals.neighbours import TABLE, Row, about, of
 from local.refusals.neighbours import limit as together
 from local.refusals.principals import actions as actions_of
 from local.refusals.principals import is_service
 from local.refusals.refusal import Refusal, Wanted
 
 _IAM = "https://docs.aws.amazon.com/IAM/latest/UserGuide/"
-_COMPARED = [
-    "Equals",
-    "NotEquals",
-    "LessThan",
-    "LessThanEquals",
-    "GreaterThan",
-    "GreaterThanEquals",
-]
-_OPERATORS = (
-    *("StringEqualsIgnoreCase", "StringNotEqualsIgnoreCase", "StringLike", "StringNotLike"),
-    *("StringEquals", "StringNotEquals", "Bool", "BinaryEquals", "IpAddress", "NotIpAddress"),
-    *("ArnEquals", "ArnLike", "ArnNotEquals", "ArnNotLike", "Null"),
-    *(f"{kind}{each}" for kind in ("Numeric", "Date") for each in _COMPARED),
-)
 _CONDITION = re.compile(
-    rf"(?:ForAllValues:|ForAnyValue:)?(?:{'|'.join(_OPERATORS)})(?:IfExists)?", re.IGNORECASE
-)
-# What a trust policy allows, in lower case.
-_OF_TRUST = (
-    *("assumerole", "assumerolewithsaml", "assumerolewithwebidentity", "assumeroot"),
-    *("setcontext", "setsourceidentity", "tagsession"),
+    rf"(?:ForAllValues:|ForAnyValue:)?(?:{'|'.join(words('condition_operators'))})(?:IfExists)?",
+    re.IGNORECASE,
 )
 _ACTION = re.compile(r"\*|[A-Za-z0-9-]+:[A-Za-z0-9*?]+")
 _PARTS_OF_AN_ARN = 6
@@ -110,21 +91,10 @@ def statements_of_a_policy(wanted: Wanted) -> Iterator[Refusal]:
 
 def _of_sids(statements: Sequence[Mapping[str, Any]]) -> str:
     sids = [str(each["Sid"]) for each in statements if each.get("Sid")]
-    return _first(
-        (
-            (
-                not all(sid.isascii() and sid.isalnum() for sid in sids),
-                (
-                    "Statement IDs (SID) must be alpha-numeric. Check that your input satisfies "
-                    "the regular expression [0-9A-Za-z]*"
-                ),
-            ),
-            (
-                len(sids) != len(set(sids)),
-                "Statement IDs (SID) in a single policy must be unique.",
-            ),
-        )
-    )
+    if not all(re.fullmatch("[0-9A-Za-z]*", sid) for sid in sids):
+        return "Statement IDs (SID) must be alpha-numeric: [0-9A-Za-z]*"
+    twice = len(sids) != len(set(sids))
+    return "Statement IDs (SID) in a single policy must be unique." if twice else ""
 
 
 def _of_parts(statement: Any) -> str:
@@ -166,7 +136,7 @@ def _of_trust(statement: Mapping[str, Any]) -> str:
 
 def _may_be_of_trust(action: str) -> bool:
     vendor, _, name = action.lower().partition(":")
-    return vendor == "sts" and any(like(name, each) for each in _OF_TRUST)
+    return vendor == "sts" and any(like(name, each) for each in words("trust_actions"))
 
 
 def _of_principal(principal: Any) -> str:
@@ -282,40 +252,8 @@ def _may_change(statement: Mapping[str, Any]) -> bool:
     return statement.get("Effect") == "Allow" and changing
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyOwner:
-    """Whose policy it is, how the service refuses it, and which actions it may name."""
-
-    service: str
-    operation: str
-    code: str
-    message: str
-    # None: any of the service's own, also all of them at once.
-    actions: frozenset[str] | None = None
-
-
-_OWNERS: Mapping[str, PolicyOwner] = {
-    "aws:sqs/queuePolicy:QueuePolicy": PolicyOwner(
-        "sqs",
-        "SetQueueAttributes",
-        "InvalidAttributeValue",
-        "Invalid value for the parameter Policy.",
-        words("queue_actions"),
-    ),
-    "aws:sns/topicPolicy:TopicPolicy": PolicyOwner(
-        "sns",
-        "SetTopicAttributes",
-        "InvalidParameter",
-        "Invalid parameter: Policy statement action out of service scope!",
-        words("topic_actions"),
-    ),
-    "aws:s3/bucketPolicy:BucketPolicy": PolicyOwner(
-        "s3",
-        "PutBucketPolicy",
-        "MalformedPolicy",
-        "Policies must be valid JSON and the first byte must be '{'",
-    ),
-}
+# Whose policy it is, how the service refuses it, and which actions it may name.
+_OWNERS = {f"aws:{row['type']}": row for row in TABLE["policies"]}
 # SQS developer guide, "Policy quotas": bytes, statements, and actions of one.
 _QUEUE_BYTES, _QUEUE_STATEMENTS, _QUEUE_ACTIONS = 8 * KIB, 20, 7
 
@@ -329,19 +267,19 @@ def policy_of_a_resource(wanted: Wanted) -> Iterator[Refusal]:
     owner, document = _OWNERS[wanted.type], parse(wanted.inputs["policy"])
     statements, wrong = _statements(document), ""
     if document is None or not statements or set(document) - _TOP or not _has_version(document):
-        wrong = owner.message
+        wrong = owner["says"]
     named = str(wanted.inputs.get("arn") or wanted.inputs.get("queueUrl") or "")
     named = str(wanted.inputs.get("bucket") or re.split("[:/]", named)[-1])
     for each in statements:
         wrong = wrong or _of_a_statement(each if isinstance(each, dict) else {}, owner, named)
     sids = [e["Sid"] for e in statements if isinstance(e, dict) and e.get("Sid")]
     # Of S3 nobody has been told that a Sid must be there once.
-    if owner.service != "s3" and len(set(sids)) < len(sids):
-        wrong = wrong or f"{owner.message} Every policy statement must have a unique ID"
-    if owner.service == "sqs" and _is_too_much(wanted.inputs["policy"], statements):
-        wrong = wrong or owner.message
+    if owner["service"] != "s3" and len(set(sids)) < len(sids):
+        wrong = wrong or f"{owner['says']} Every policy statement must have a unique ID"
+    if owner["service"] == "sqs" and _is_too_much(wanted.inputs["policy"], statements):
+        wrong = wrong or owner["says"]
     if wrong:
-        yield Refusal(owner.operation, owner.code, wrong, "policy")
+        yield Refusal(owner["operation"], owner["code"], wrong, "policy")
 
 
 def _is_too_much(policy: Any, statements: Sequence[Any]) -> bool:
@@ -353,8 +291,8 @@ def _is_too_much(policy: Any, statements: Sequence[Any]) -> bool:
     )
 
 
-def _of_a_statement(statement: Mapping[str, Any], owner: PolicyOwner, named: str) -> str:
-    s3 = owner.service == "s3"
+def _of_a_statement(statement: Mapping[str, Any], owner: Row, named: str) -> str:
+    s3 = owner["service"] == "s3"
     principal = statement.get("Principal", statement.get("NotPrincipal"))
     actions = [each.lower() for each in _texts(statement.get("Action"))]
     resources = _texts(statement.get("Resource", statement.get("NotResource")))
@@ -365,14 +303,14 @@ def _of_a_statement(statement: Mapping[str, Any], owner: PolicyOwner, named: str
                 statement.get("Effect") not in {"Allow", "Deny"}
                 or _of_parts(dict(statement))
                 or ("Action" in statement) == ("NotAction" in statement),
-                owner.message,
+                owner["says"],
             ),
-            (principal is None, "Missing required field Principal" if s3 else owner.message),
+            (principal is None, "Missing required field Principal" if s3 else owner["says"]),
             (
                 not _is_principal(principal),
-                "Invalid principal in policy" if s3 else f"{owner.message} PrincipalNotFound",
+                "Invalid principal in policy" if s3 else f"{owner['says']} PrincipalNotFound",
             ),
-            (strange, "Policy has invalid action" if s3 else owner.message),
+            (strange, "Policy has invalid action" if s3 else owner["says"]),
         )
     ) or (
         _of_a_bucket(statement, actions, resources, named)
@@ -381,27 +319,29 @@ def _of_a_statement(statement: Mapping[str, Any], owner: PolicyOwner, named: str
     )
 
 
-def _is_action(action: str, owner: PolicyOwner) -> bool:
+def _is_action(action: str, owner: Row) -> bool:
     service, _, name = action.partition(":")
     if action == "*":
-        return owner.service != "sns"
-    if service != owner.service:
+        return owner["service"] != "sns"
+    if service != owner["service"]:
         return False
-    if owner.service == "sns":
+    if owner["service"] == "sns":
         # SNS takes no wildcard over all of its actions.
-        return name in (owner.actions or ())
-    known = owner.actions or actions_of("s3") or (name,)
+        return name in words("topic_actions")
+    known = words("queue_actions") if owner["service"] == "sqs" else actions_of("s3") or (name,)
     return any(like(name, each) for each in known)
 
 
-def _of_others(resources: Sequence[str], owner: PolicyOwner, named: str) -> str:
+def _of_others(resources: Sequence[str], owner: Row, named: str) -> str:
     """A queue's policy may say "*", a topic's as well; an ARN must be of the queue or topic."""
     for each in resources:
         parts = each.split(":")
-        own = len(parts) == _PARTS_OF_AN_ARN and parts[2] == owner.service
+        own = len(parts) == _PARTS_OF_AN_ARN and parts[2] == owner["service"]
         if each != "*" and not (own and (not named or like(parts[5], named))):
             return (
-                "Invalid parameter: Policy Error: null" if owner.service == "sns" else owner.message
+                "Invalid parameter: Policy Error: null"
+                if owner["service"] == "sns"
+                else owner["says"]
             )
     return ""
 

@@ -49,6 +49,7 @@ def pairs(attributes: Mapping[str, str]) -> list[Parameters]:
 
 @reads("defaultActions")
 def listener(inputs: Inputs) -> Parameters:
+    """Return what a listener does with what it hears."""
     shape = input_shape("elbv2", "CreateListener").members["DefaultActions"]
     return {"DefaultActions": coerce(shape, list(inputs.get("defaultActions") or ()))}
 
@@ -74,6 +75,7 @@ def health_check(inputs: Inputs) -> Parameters:
 
 @reads("comment", "vpcs")
 def zone(inputs: Inputs) -> Parameters:
+    """Return a zone's VPC and its comment."""
     vpcs = inputs.get("vpcs") or ()
     return {
         "CallerReference": "terraform-20260101000000000000000001",
@@ -82,28 +84,10 @@ def zone(inputs: Inputs) -> Parameters:
     }
 
 
-# A routing policy's block, its key, and the member of the record that it is.
-_ROUTED = (
-    ("failoverRoutingPolicies", "type", "Failover"),
-    ("latencyRoutingPolicies", "region", "Region"),
-    ("weightedRoutingPolicies", "weight", "Weight"),
-)
-
-
 @reads("name", "type", "zoneId", "ttl")
 def record(inputs: Inputs) -> Parameters:
-    record: Parameters = {"Name": inputs["name"], "Type": inputs["type"]}
-    if inputs.get("ttl") is not None:
-        record["TTL"] = inputs["ttl"]
-    for policy, key, member in _ROUTED:
-        for each in inputs.get(policy) or ():
-            if each.get(key) is not None:
-                record[member] = each[key]
-    for each in inputs.get("geolocationRoutingPolicies") or ():
-        names = {"continent": "ContinentCode", "country": "CountryCode"}
-        record["GeoLocation"] = {m: each[key] for key, m in names.items() if each.get(key)}
-    if inputs.get("healthCheckId"):
-        record["HealthCheckId"] = inputs["healthCheckId"]
+    """Return a record as the call that changes several takes it."""
+    record = pick(inputs, {"name": "Name", "type": "Type", "ttl": "TTL"})
     return {
         "HostedZoneId": inputs["zoneId"],
         "ChangeBatch": {"Changes": [{"Action": "CREATE", "ResourceRecordSet": record}]},

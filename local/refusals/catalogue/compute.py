@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from local.refusals.calls import Parameters, reads
 from local.refusals.catalogue.parameters import Inputs
+from local.refusals.documents import words
 from local.refusals.model import input_shape
 from local.shapes import coerce
 
@@ -21,32 +22,7 @@ def _tag_specifications(inputs: Inputs) -> list[Parameters]:
     ]
 
 
-_TEMPLATE = (
-    "blockDeviceMappings",
-    "capacityReservationSpecification",
-    "cpuOptions",
-    "creditSpecification",
-    "disableApiStop",
-    "disableApiTermination",
-    "ebsOptimized",
-    "hibernationOptions",
-    "iamInstanceProfile",
-    "imageId",
-    "instanceInitiatedShutdownBehavior",
-    "instanceMarketOptions",
-    "instanceRequirements",
-    "instanceType",
-    "keyName",
-    "metadataOptions",
-    "monitoring",
-    "networkInterfaces",
-    "placement",
-    "privateDnsNameOptions",
-    "securityGroupNames",
-    "tagSpecifications",
-    "userData",
-    "vpcSecurityGroupIds",
-)
+_TEMPLATE = words("template_inputs")
 
 
 def template_data(inputs: Inputs) -> Parameters:

@@ -61,44 +61,21 @@ def _series(query: Inputs) -> Parameters:
 
 @reads("metricQueries", "dimensions")
 def alarm(inputs: Inputs) -> Parameters:
+    """Return an alarm's series and its dimensions."""
     return {
         "Metrics": [_series(query) for query in inputs.get("metricQueries") or ()] or None,
         "Dimensions": _dimensions(inputs.get("dimensions")) or None,
     }
 
 
-# A target's block -> the member it is, as far as their keys bear the members' names.
-_BLOCKS = {
-    "deadLetterConfig": "deadLetterConfig",
-    "ecsTarget": "ecsParameters",
-    "kinesisTarget": "kinesisParameters",
-    "retryPolicy": "retryPolicy",
-    "sqsTarget": "sqsParameters",
-}
+_TARGET = "arn deadLetterConfig input inputPath retryPolicy roleArn"
 
 
-@reads(
-    *(
-        "arn",
-        "deadLetterConfig",
-        "input",
-        "inputPath",
-        "inputTransformer",
-        "retryPolicy",
-        "roleArn",
-    ),
-    *("rule", "targetId"),
-)
+@reads("rule", "targetId", *_TARGET.split())
 def target(inputs: Inputs) -> Parameters:
+    """Return a rule's target; an id is drawn where it has none."""
     shape = input_shape("events", "PutTargets").members["Targets"].member
-    blocks = {member: inputs[key] for key, member in _BLOCKS.items() if inputs.get(key)}
-    if inputs.get("runCommandTargets"):
-        blocks["RunCommandParameters"] = {"runCommandTargets": inputs["runCommandTargets"]}
-    transformer = inputs.get("inputTransformer")
-    if transformer:
-        paths = transformer.get("inputPaths") or {}
-        blocks["inputTransformer"] = {**transformer, "inputPathsMap": paths}
-    found = coerce(shape, {**inputs, **blocks})
+    found = coerce(shape, inputs)
     found["Id"] = inputs.get("targetId") or "terraform"
     return {"Rule": inputs["rule"], "Targets": [found]}
 

@@ -35,6 +35,7 @@ def index(wanted: Inputs) -> Parameters:
 
 @reads("attributes", "globalSecondaryIndexes", "hashKey", "localSecondaryIndexes", "rangeKey")
 def table(inputs: Inputs) -> Parameters:
+    """Return a table's keys, attributes and indexes."""
     indexes = [index(each) for each in inputs.get("globalSecondaryIndexes") or ()]
     own = {"hashKey": inputs.get("hashKey")}
     local = [index({**own, **each}) for each in inputs.get("localSecondaryIndexes") or ()]
@@ -51,39 +52,33 @@ def table(inputs: Inputs) -> Parameters:
 
 @reads("item")
 def item(inputs: Inputs) -> Parameters:
+    """Return an item; what is no value of DynamoDB's is refused elsewhere."""
     item = parse(inputs["item"]) or {}
     return {"Item": {key: value for key, value in item.items() if isinstance(value, dict)}}
 
 
+# An export's blocks, of which the provider takes a list of one -> the member that each is.
+_SINGLE = {
+    "dataQueries": "dataQuery",
+    "destinationConfigurations": "destinationConfigurations",
+    "refreshCadences": "refreshCadence",
+    "s3Destinations": "s3Destination",
+    "s3OutputConfigurations": "s3OutputConfigurations",
+}
+
+
+def _singled(told: Inputs) -> Inputs:
+    return {
+        _SINGLE.get(key, key): _singled(value[0]) if key in _SINGLE else value
+        for key, value in told.items()
+    }
+
+
 @reads("export")
 def export(inputs: Inputs) -> Parameters:
-    export = inputs["export"]
-    query = export["dataQueries"][0]
-    destination = export["destinationConfigurations"][0]["s3Destinations"][0]
-    output = destination["s3OutputConfigurations"][0]
-    return {
-        "Export": {
-            "Name": export["name"],
-            "DataQuery": {
-                "QueryStatement": query["queryStatement"],
-                "TableConfigurations": query.get("tableConfigurations") or {},
-            },
-            "DestinationConfigurations": {
-                "S3Destination": {
-                    "S3Bucket": destination["s3Bucket"],
-                    "S3Prefix": destination["s3Prefix"],
-                    "S3Region": destination["s3Region"],
-                    "S3OutputConfigurations": {
-                        "OutputType": output["outputType"],
-                        "Format": output["format"],
-                        "Compression": output["compression"],
-                        "Overwrite": output["overwrite"],
-                    },
-                }
-            },
-            "RefreshCadence": {"Frequency": export["refreshCadences"][0]["frequency"]},
-        }
-    }
+    """Return what is exported, and where to."""
+    shape = input_shape("bcm-data-exports", "CreateExport").members["Export"]
+    return {"Export": coerce(shape, _singled(inputs["export"]))}
 
 
 def _pairs(tags: Any) -> list[Parameters]:
@@ -92,14 +87,13 @@ def _pairs(tags: Any) -> list[Parameters]:
 
 @reads("policyDetails")
 def snapshots(inputs: Inputs) -> Parameters:
+    """Return what is snapshotted, when, and for how long."""
     details = dict(inputs["policyDetails"])
     targets = _pairs(details.pop("targetTags", None))
     schedules = [
         {
             **schedule,
             "tagsToAdd": _pairs(schedule.get("tagsToAdd")),
-            "shareRules": as_list(schedule.get("shareRule") or []),
-            "variableTags": _pairs(schedule.get("variableTags")),
             "createRule": {
                 **(schedule.get("createRule") or {}),
                 "times": as_list((schedule.get("createRule") or {}).get("times") or []),
@@ -114,6 +108,7 @@ def snapshots(inputs: Inputs) -> Parameters:
 
 @reads("rules")
 def lifecycle(inputs: Inputs) -> Parameters:
+    """Return a bucket's rules."""
     shape = input_shape("s3", "PutBucketLifecycleConfiguration").members["LifecycleConfiguration"]
     rules = [{**rule, "filter": _filter(rule.get("filter") or {})} for rule in inputs["rules"]]
     return {"LifecycleConfiguration": coerce(shape, {"rules": rules})}
@@ -126,6 +121,7 @@ def _filter(chosen: Inputs) -> Inputs:
 
 @reads("rules")
 def encryption(inputs: Inputs) -> Parameters:
+    """Return how a bucket encrypts what nobody has encrypted."""
     rules = []
     for rule in inputs["rules"]:
         default = rule.get("applyServerSideEncryptionByDefault") or {}
@@ -144,19 +140,14 @@ _BLOCKED = {
     "ignorePublicAcls": "IgnorePublicAcls",
     "restrictPublicBuckets": "RestrictPublicBuckets",
 }
-_DATABASE = (
-    *("createTableDefaultPermissions", "description", "federatedDatabase", "locationUri"),
-    *("name", "parameters", "targetDatabase"),
-)
+_DATABASE = ("description", "locationUri", "name", "parameters")
 
 
 @reads(*_DATABASE)
 def database(inputs: Inputs) -> Parameters:
+    """Return a database of the catalogue."""
     shape = input_shape("glue", "CreateDatabase").members["DatabaseInput"]
-    given = {key: inputs[key] for key in _DATABASE if inputs.get(key) not in (None, "")}
-    permissions = given.pop("createTableDefaultPermissions", ())
-    renamed = [{**each, "principal": each.get("principal") or {}} for each in permissions]
-    return {"DatabaseInput": coerce(shape, {**given, "createTableDefaultPermissions": renamed})}
+    return {"DatabaseInput": coerce(shape, {k: inputs[k] for k in _DATABASE if inputs.get(k)})}
 
 
 @reads("policy")

@@ -5,21 +5,21 @@ The twin's provider asks the same gate, so what is refused here fails `up local`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from local.refusals import afterwards, calls, cloudformation, gate, limits, neighbours, table
+from local.refusals import calls, cloudformation, gate, limits, neighbours, table
 from local.refusals.refusal import Refusal, Wanted
 from tests.every_case import every_case
 
 
 def test_every_limit_says_where_it_stands_written() -> None:
     sources = [each.source for each in limits.LIMITS]
-    sources += [row["source"] for row in neighbours.TABLE["most"]]
-    sources += [each.source for added in afterwards.ADDITIONS.values() for each in added]
+    sources += [row["source"] for row in neighbours.TABLE["most"] + neighbours.TABLE["steps"]]
     assert all(source.startswith("https://") for source in sources)
     assert len(limits.LIMITS) > 40
     assert all(found.source.startswith(("https://", "the source")) for found in neighbours.LIMITS)
@@ -49,7 +49,12 @@ def name_of(row: Mapping[str, Any]) -> str:
 
 
 def example(row: Mapping[str, Any], told: Any) -> Wanted:
-    """Return a resource that gives an example: a value at the row's path, or inputs."""
+    """Return a resource that gives an example: a value at the row's path, or inputs.
+
+    A value such as x*65 stands for so many characters.
+    """
+    if isinstance(told, str) and re.fullmatch(r"\w\*\d+", told):
+        told = told[0] * int(told[2:])
     alone = "at" in row and not {"base", "where", "distinct"} & row.keys()
     for part in reversed(row["at"].split(".") if alone else ()):
         told = [told] if part == "*" else {part: told}

@@ -125,7 +125,6 @@ CASES: Mapping[str, tuple[str, Mapping[str, Any], str, Mapping[str, Any]]] = {
     # The quotes within a text are a byte each, however the JSON around it writes them.
     "an item of 400 KB": (ITEM, item({"pk": {"S": "k"}, "t": {"S": '"' * 409_597}}), VALIDATION, item({"pk": {"S": "k"}, "t": {"S": '"' * 409_596}})),
     "Intel on Graviton's image": (NODE_GROUP, inputs(NODES, amiType=ARM, instanceTypes=["m7i.large"]), EKS, inputs(NODES, amiType=ARM, instanceTypes=["m7g.large"])),
-    "a GPU on the plain image": (NODE_GROUP, inputs(NODES, amiType="AL2023_x86_64_STANDARD", instanceTypes=["g5.xlarge"]), EKS, inputs(NODES, amiType="AL2023_x86_64_NVIDIA", instanceTypes=["g5.xlarge"])),
     "an endpoint of no service": (ENDPOINT, endpoint("autoscale"), "InvalidServiceName", endpoint("autoscaling")),
     "a call of no service": (SCHEDULE, calling("emrless:startJobRun"), VALIDATION, calling("sqs:purgeQueue", QueueUrl="https://q")),
     "a call that only reads": (SCHEDULE, calling("sqs:getQueueUrl", QueueName="q"), VALIDATION, calling("ec2:stopInstances", InstanceIds=["i-0123456789abcdef0"])),
