@@ -322,7 +322,7 @@ def _of_a_statement(statement: Mapping[str, Any], owner: Row, named: str) -> str
 def _is_action(action: str, owner: Row) -> bool:
     service, _, name = action.partition(":")
     if action == "*":
-        return owner["service"] != "sns"
+        return bool(owner["service"] != "sns")
     if service != owner["service"]:
         return False
     if owner["service"] == "sns":

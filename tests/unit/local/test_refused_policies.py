@@ -27,6 +27,7 @@ PERMISSION, TOPIC = (
 )
 BUCKET, OBJECTS = "arn:aws:s3:::bbb", "arn:aws:s3:::bbb/*"
 SERVICE = {"Service": "lambda.amazonaws.com"}
+Elements = Mapping[str, Sequence[Any]]
 # Of each type a statement that is taken, where it stands, and what stands beside it.
 STATEMENTS: Mapping[str, tuple[Mapping[str, Any], str, Mapping[str, Any]]] = {
     INLINE: ({"Action": "s3:GetObject", "Resource": OBJECTS}, "policy", {"role": "r"}),
@@ -73,122 +74,103 @@ def stored(token: str, *changes: Mapping[str, Any], **whole: Any) -> list[str]:
     return codes(token, {**beside, key: policy(*statements, **whole)})
 
 
-def where(key: str, operator: str = "StringEquals") -> dict[str, Any]:
-    return {"Condition": {operator: {key: "x"}}}
+def equal(key: str) -> dict[str, Any]:
+    return {"StringEquals": {key: "x"}}
 
 
-# Of all types: IAM's grammar.
-OF_EVERY: Sequence[Mapping[str, Any]] = (
-    {"Actions": "x"},
-    where("aws:SourceArn", "StringEqual"),
-    {"Condition": {"Bool": {"aws:a": {}}}},
-    where("SourceArn"),
-    {"Condition": [{}]},
-    {"Action": None},
-)
-REFUSED: Mapping[str, list[Mapping[str, Any]]] = {
-    INLINE: [
-        {"Effect": "allow"},
-        {"Action": []},
-        {"Action": "GetObject"},
-        {"Action": "s3:Get Object"},
-        {"Action": "*:Get"},
-        {"Resource": []},
-        {"Resource": "bucket"},
-        {"Resource": "arn:aws:s3"},
-        {"Resource": "arn:amazon:s3:::b"},
-        {"Resource": "arn:aws:s*:::b"},
-        {"Resource": "arn:aws:iam:us-east-1:123456789012:role/x"},
-        {"Resource": "arn:aws:s3:::${aws:username"},
-        {"NotResource": "*"},
-        {"Principal": "*"},
-        {"Sid": "a-b"},
-    ],
-    ROLES: [
-        {"Principal": None},
-        {"Principal": {}},
-        {"Principal": {"Service": []}},
-        {"Principal": {"Service": "lamda.amazonaws.com"}},
-        {"Principal": {"Service": "us-east-1.amazonaws.com"}},
-        {"Principal": {"AWS": "me"}},
-        {"Principal": {"AWS": "arn:aws:iam::123456789012:role/*"}},
-        {"Principal": {"User": "me"}},
-        {"Principal": "lambda.amazonaws.com"},
-        {"Action": "sts:AsumeRole"},
-        {"Action": "s3:GetObject"},
-        {"Resource": "*"},
-    ],
-    KEYS: [
-        {"Principal": {"AWS": "12345"}},
-        {"Principal": {}},
-        {"Action": "kms:Decrypt"},
-        {"Resource": None},
-    ],
-    QUEUE_POLICY: [
-        {"Effect": "allow"},
-        {"Principal": None},
-        {"Principal": {"AWS": "12345"}},
-        {"Action": "sqs:SendMesage"},
-        {"Action": ["sqs:SendMessage"] * 8},
-        {"Resource": f"{QUEUE}2"},
-    ],
-    TOPIC_POLICY: [
-        {"Effect": "allow"},
-        {"Action": "sns:*"},
-        {"Action": "sqs:SendMessage"},
-        {"Resource": f"{TOPIC}2"},
-    ],
-    BUCKET_POLICY: [
-        {"Principal": None},
-        {"Principal": {"AWS": "12345"}},
-        {"Action": "s3:HeadObject"},
-        {"Action": "s3:Fetch*"},
-        {"Action": "s3:ListBucket"},
-        {"Action": ["s3:GetObject", "s3:ListBucket"]},
-        {"Action": "s3:GetBucket*"},
-        {"Resource": BUCKET},
-        {"Resource": "arn:aws:s3:::other/*"},
-        {"Resource": QUEUE},
-        where("s3:prefx"),
-        where("aws:SourceBucket"),
-        where("s3:prefix"),
-    ],
+# Of an element of a statement what is refused in every policy: IAM's grammar.
+OF_EVERY: Elements = {
+    "Actions": ["x"],
+    "Action": [None],
+    "Condition": [{"StringEqual": {"aws:a": "x"}}, {"Bool": {"aws:a": {}}}, {"Bool": {"a": "x"}}, [{}]],
+}  # fmt: skip
+REFUSED: Mapping[str, Elements] = {
+    INLINE: {
+        "Effect": ["allow"],
+        "Action": [[], "GetObject", "s3:Get Object", "*:Get"],
+        "Resource": [
+            *([], "bucket", "arn:aws:s3", "arn:amazon:s3:::b", "arn:aws:s*:::b"),
+            *("arn:aws:iam:us-east-1:123456789012:role/x", "arn:aws:s3:::${aws:username"),
+        ],
+        "NotResource": ["*"],
+        "Principal": ["*"],
+        "Sid": ["a-b"],
+    },
+    ROLES: {
+        "Principal": [
+            *(None, {}, {"Service": []}, {"User": "me"}, "lambda.amazonaws.com"),
+            *({"Service": each} for each in ("lamda.amazonaws.com", "us-east-1.amazonaws.com")),
+            *({"AWS": each} for each in ("me", "arn:aws:iam::123456789012:role/*")),
+        ],
+        "Action": ["sts:AsumeRole", "s3:GetObject"],
+        "Resource": ["*"],
+    },
+    KEYS: {"Principal": [{"AWS": "12345"}, {}], "Action": ["kms:Decrypt"], "Resource": [None]},
+    QUEUE_POLICY: {
+        "Effect": ["allow"],
+        "Principal": [None, {"AWS": "12345"}],
+        "Action": ["sqs:SendMesage", ["sqs:SendMessage"] * 8],
+        "Resource": [f"{QUEUE}2"],
+    },
+    TOPIC_POLICY: {"Effect": ["allow"], "Action": ["sns:*", "sqs:Send"], "Resource": [f"{TOPIC}2"]},
+    BUCKET_POLICY: {
+        "Principal": [None, {"AWS": "12345"}],
+        "Action": ["s3:HeadObject", "s3:Fetch*", "s3:ListBucket", "s3:GetBucket*"],
+        "Resource": [BUCKET, "arn:aws:s3:::other/*", QUEUE],
+        "Condition": [equal("s3:prefx"), equal("aws:SourceBucket"), equal("s3:prefix")],
+    },
 }
-TAKEN: Mapping[str, list[Mapping[str, Any]]] = {
-    INLINE: [
-        {"Condition": {"ForAnyValue:StringLikeIfExists": {"aws:a": ["c*"]}, "Null": {"aws:b": "true"}}},
-        {"Action": None, "NotAction": "s3:*", "Effect": "Deny"},
-        {"Resource": ["*", "arn:aws:s3:::${aws:username}/*"]},
-    ],
-    ROLES: [
-        {"Principal": {"Service": "pods.eks.amazonaws.com"}, "Action": ["sts:AssumeRole", "sts:TagSession"]},
-        {"Principal": {"AWS": ROLE_ARN}},
-    ],
-    KEYS: [{"Action": "kms:Put*"}],
-    QUEUE_POLICY: [{"Resource": "*"}, {"Principal": "*"}, where("aws:SourceArn", "ArnLike")],
-    TOPIC_POLICY: [{"Resource": "*"}],
-    BUCKET_POLICY: [
-        {"Action": "s3:*", "Resource": [BUCKET, OBJECTS], "Effect": "Deny", "Principal": "*"},
-        {"Action": "s3:Get*"},
-        {"Action": "s3:ListBucket?ersions", "Resource": BUCKET},
-        {"Action": "s3:ListBucket", "Resource": BUCKET, **where("s3:prefix")},
-    ],
+TAKEN: Mapping[str, Elements] = {
+    INLINE: {
+        "Condition": [{"ForAnyValue:StringLikeIfExists": {"aws:a": ["c*"]}, "Null": {"aws:b": "true"}}],
+        "Resource": [["*", "arn:aws:s3:::${aws:username}/*"]],
+    },
+    ROLES: {
+        "Principal": [{"Service": "pods.eks.amazonaws.com"}, {"AWS": ROLE_ARN}],
+        "Action": [["sts:AssumeRole", "sts:TagSession"]],
+    },
+    KEYS: {"Action": ["kms:Put*"]},
+    QUEUE_POLICY: {
+        "Resource": ["*"],
+        "Principal": ["*"],
+        "Condition": [{"ArnLike": {"aws:SourceArn": "x"}}],
+    },
+    TOPIC_POLICY: {"Resource": ["*"]},
+    BUCKET_POLICY: {"Action": ["s3:Get*", "s3:*"], "Resource": [[BUCKET, OBJECTS]]},
 }  # fmt: skip
 
 
-@every_case(("token", "change"), [(token, each) for token in STATEMENTS for each in OF_EVERY])
+def changes(elements: Elements) -> list[dict[str, Any]]:
+    return [{element: each} for element, values in elements.items() for each in values]
+
+
+@every_case(("token", "change"), [(t, each) for t in CODES for each in changes(OF_EVERY)])
 def test_what_no_policy_may_say_is_refused(token: str, change: Mapping[str, Any]) -> None:
     assert CODES[token] in stored(token, change)
 
 
-@every_case(("token", "change"), [(t, each) for t in REFUSED for each in REFUSED[t]])
+@every_case(("token", "change"), [(t, each) for t in CODES for each in changes(REFUSED[t])])
 def test_a_statement_that_is_not_stored_is_refused(token: str, change: Mapping[str, Any]) -> None:
     assert CODES[token] in stored(token, change)
 
 
-@every_case(("token", "change"), [(t, each) for t in TAKEN for each in TAKEN[t]])
+@every_case(("token", "change"), [(t, each) for t in CODES for each in changes(TAKEN[t])])
 def test_a_statement_that_is_stored_is_taken(token: str, change: Mapping[str, Any]) -> None:
     assert stored(token, {"Sid": "One"}, {"Sid": "Another", **change}) == []
+
+
+@every_case(
+    ("told", "refused"),
+    [
+        ({"Action": "s3:ListBucket", "Resource": BUCKET, "Condition": equal("s3:prefix")}, False),
+        ({"Action": "s3:ListBucket?ersions", "Resource": BUCKET}, False),
+        ({"Action": ["s3:GetObject", "s3:ListBucket"]}, True),
+    ],
+)
+def test_an_action_of_a_bucket_is_about_its_resource(
+    told: Mapping[str, Any], refused: bool
+) -> None:
+    assert bool(stored(BUCKET_POLICY, told)) == refused
 
 
 @every_case("token", STATEMENTS)
