@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from local.refusals.fields import values
-from local.refusals.neighbours import TABLE, about
+from local.refusals.neighbours import TABLE, Row, about
 from local.refusals.refusal import Refusal, Wanted
-
-Row = Mapping[str, Any]
 
 
 def _minors(old: str, new: str) -> list[int]:

@@ -7,7 +7,8 @@ star stands for every element of a list, and a document in JSON is a block as an
 The kinds of bounds. Of a value: `pattern`, `words` (a list, or a service's shape in botocore's
 model), `range`, `length` in bytes, `network`, and `schema`, a JSON schema of a document or a block.
 Of a list: `count`, and `distinct`, by which keys. Of the inputs of a block: `needs`, `any_of`,
-`excludes`, `forbids`, and `ascending`. `where` says of which blocks a row is.
+`excludes`, `forbids`, and `ascending`. `base` is the path of the blocks that a row is about, and
+`where` says of which of them it is.
 """
 
 from __future__ import annotations

@@ -101,21 +101,10 @@ def nat(number: int, place: int) -> aws.Made:
 
 
 def everybody(operator: str = "", **condition: str) -> aws.Made:
-    told = {
-        "Effect": "Allow",
-        "Principal": "*",
-        "Action": "s3:GetObject",
-        "Resource": "arn:aws:s3:::b/*",
-    }
+    told = {"Effect": "Allow", "Principal": "*", "Action": "s3:GetObject"}
     keys = {key.replace("_", ":"): value for key, value in condition.items()}
-    return (
-        aws.BUCKET_POLICY,
-        "p",
-        {
-            "bucket": "b",
-            "policy": aws.policy({**told, "Condition": {operator: keys} if keys else None}),
-        },
-    )
+    told = {**told, "Resource": "arn:aws:s3:::b/*", "Condition": {operator: keys} if keys else None}
+    return (aws.BUCKET_POLICY, "p", {"bucket": "b", "policy": aws.policy(told)})
 
 
 def block(kept: bool) -> aws.Made:

@@ -32,27 +32,11 @@ Elements = Mapping[str, Sequence[Any]]
 STATEMENTS: Mapping[str, tuple[Mapping[str, Any], str, Mapping[str, Any]]] = {
     INLINE: ({"Action": "s3:GetObject", "Resource": OBJECTS}, "policy", {"role": "r"}),
     ROLES: ({"Principal": SERVICE, "Action": "sts:AssumeRole"}, "assumeRolePolicy", {"name": "r"}),
-    KEYS: (
-        {"Principal": {"AWS": "123456789012"}, "Action": "kms:*", "Resource": "*"},
-        "policy",
-        {},
-    ),
-    QUEUE_POLICY: (
-        {"Principal": SERVICE, "Action": "sqs:SendMessage", "Resource": QUEUE},
-        "policy",
-        {"queueUrl": "https://sqs.us-east-1.amazonaws.com/123456789012/q"},
-    ),
-    TOPIC_POLICY: (
-        {"Principal": SERVICE, "Action": "sns:Publish", "Resource": TOPIC},
-        "policy",
-        {"arn": TOPIC},
-    ),
-    BUCKET_POLICY: (
-        {"Principal": SERVICE, "Action": "s3:GetObject", "Resource": OBJECTS},
-        "policy",
-        {"bucket": "bbb"},
-    ),
-}
+    KEYS: ({"Principal": {"AWS": "123456789012"}, "Action": "kms:*", "Resource": "*"}, "policy", {}),
+    QUEUE_POLICY: ({"Principal": SERVICE, "Action": "sqs:SendMessage", "Resource": QUEUE}, "policy", {"queueUrl": "https://sqs.us-east-1.amazonaws.com/123456789012/q"}),
+    TOPIC_POLICY: ({"Principal": SERVICE, "Action": "sns:Publish", "Resource": TOPIC}, "policy", {"arn": TOPIC}),
+    BUCKET_POLICY: ({"Principal": SERVICE, "Action": "s3:GetObject", "Resource": OBJECTS}, "policy", {"bucket": "bbb"}),
+}  # fmt: skip
 CODES = {
     INLINE: "MalformedPolicyDocument",
     ROLES: "MalformedPolicyDocument",

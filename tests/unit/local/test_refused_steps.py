@@ -1,5 +1,6 @@
 """What AWS refuses of steps between two values, and of deletions beside what is left."""
 
+# ruff: noqa: E501 - a case is a line
 from __future__ import annotations
 
 import contextlib
@@ -83,36 +84,15 @@ LEFT: dict[str, tuple[Wanted, list[Wanted]]] = {
     "a protected table": (one(TABLES, "t", deletionProtectionEnabled=True), []),
     "a VPC with a subnet": (one("ec2/vpc:Vpc", HERE), [subnet()]),
     "a subnet of a balancer": (subnet(), [balancer()]),
-    "a group of a listener": (
-        one(TARGETS, GROUP_ARN),
-        [one(LISTENER, defaultActions=[{"targetGroupArn": GROUP_ARN}])],
-    ),
-    "a rule with a target": (
-        one("cloudwatch/eventRule:EventRule", "r", name="r"),
-        [one("cloudwatch/eventTarget:EventTarget", rule="r")],
-    ),
+    "a group of a listener": (one(TARGETS, GROUP_ARN), [one(LISTENER, defaultActions=[{"targetGroupArn": GROUP_ARN}])]),
+    "a rule with a target": (one("cloudwatch/eventRule:EventRule", "r", name="r"), [one("cloudwatch/eventTarget:EventTarget", rule="r")]),
     "a cluster with nodes": (one(CLUSTER, "c", name="c"), [one(NODES, clusterName="c")]),
-    "a role with a policy of its own": (
-        one(ROLES, "r", name="r"),
-        [one("iam/rolePolicy:RolePolicy", role="r")],
-    ),
-    "a policy that is attached": (
-        one("iam/policy:Policy", POLICY),
-        [one("iam/rolePolicyAttachment:RolePolicyAttachment", policyArn=POLICY)],
-    ),
-    "a gateway before a NAT gateway's address": (
-        one(GATEWAYS, "igw-1", vpcId=HERE),
-        [subnet(), one(NAT, "nat-1", subnetId="subnet-1")],
-    ),
-    "a gateway before a public balancer": (
-        one(GATEWAYS, "igw-1", vpcId=HERE),
-        [subnet(), balancer()],
-    ),
-    "a bucket with an object": (
-        one("s3/bucket:Bucket", "b", bucket="b"),
-        [one("s3/bucketObjectv2:BucketObjectv2", bucket="b", key="k")],
-    ),
-}
+    "a role with a policy of its own": (one(ROLES, "r", name="r"), [one("iam/rolePolicy:RolePolicy", role="r")]),
+    "a policy that is attached": (one("iam/policy:Policy", POLICY), [one("iam/rolePolicyAttachment:RolePolicyAttachment", policyArn=POLICY)]),
+    "a gateway before a NAT gateway's address": (one(GATEWAYS, "igw-1", vpcId=HERE), [subnet(), one(NAT, "nat-1", subnetId="subnet-1")]),
+    "a gateway before a public balancer": (one(GATEWAYS, "igw-1", vpcId=HERE), [subnet(), balancer()]),
+    "a bucket with an object": (one("s3/bucket:Bucket", "b", bucket="b"), [one("s3/bucketObjectv2:BucketObjectv2", bucket="b", key="k")]),
+}  # fmt: skip
 
 
 @every_case("kind", LEFT)
