@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 
 from local.pulumi.provider import Resource
-from local.refusals import calls, gate, together
+from local.refusals import calls, gate, neighbours
 from local.refusals.refusal import Refused, Wanted
 from local.store import ResourceStore, folder
 from local.values import Properties
@@ -31,7 +31,9 @@ class RefusalGate:
         found = gate.refusals(wanted)
         others = self._others(resource.type, identity)
         found += [
-            each for each in together.refusals([*others, wanted]) if each.resource == resource.name
+            each
+            for each in neighbours.refusals([*others, wanted])
+            if each.resource == resource.name
         ]
         if found:
             raise Refused(dict.fromkeys(found))

@@ -9,67 +9,44 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from local.refusals.fields import values
 from local.refusals.refusal import Refusal, Wanted
 
-BILLING_VIEW = "BILLING_VIEW_ARN"
 ACCOUNT = "123456789012"
 Inputs = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Addition:
-    """One thing that AWS adds: the input it shows up in, whether that replaces, who found out."""
-
-    at: str
-    replaces: bool
-    source: str
-    # The inputs as they read after AWS was done.
-    answer: Callable[[Inputs, str], dict[str, Any]]
-
-
 def _billing_view(inputs: Inputs, account: str) -> dict[str, Any]:
+    """https://github.com/hashicorp/terraform-provider-aws/issues/46402."""
     answered = copy.deepcopy(dict(inputs))
-    for query in answered["export"]["dataQueries"]:
-        for settings in (query.get("tableConfigurations") or {}).values():
-            settings.setdefault(BILLING_VIEW, f"arn:aws:billing::{account}:billingview/primary")
+    for tables in values(answered, "export.dataQueries.*.tableConfigurations"):
+        for settings in tables.values():
+            view = f"arn:aws:billing::{account}:billingview/primary"
+            settings.setdefault("BILLING_VIEW_ARN", view)
     return answered
 
 
-ADDITIONS: Mapping[str, tuple[Addition, ...]] = {
-    "aws:bcmdata/export:Export": (
-        Addition(
-            at="export",
-            replaces=True,
-            source="https://github.com/hashicorp/terraform-provider-aws/issues/46402",
-            answer=_billing_view,
-        ),
-    ),
+# Of a type the input that AWS adds to, which cannot be updated, and the inputs as they read after.
+ADDITIONS: Mapping[str, tuple[str, Callable[[Inputs, str], dict[str, Any]]]] = {
+    "aws:bcmdata/export:Export": ("export", _billing_view),
 }
 
 
 def as_answered(type_: str, inputs: Inputs, account: str = ACCOUNT) -> dict[str, Any]:
     """Return a resource's inputs as AWS would give them back."""
-    found = dict(inputs)
-    for addition in ADDITIONS.get(type_, ()):
-        found = addition.answer(found, account)
-    return found
+    return ADDITIONS[type_][1](inputs, account) if type_ in ADDITIONS else dict(inputs)
 
 
 def replacing(type_: str) -> frozenset[str]:
     """Return the inputs of a type that cannot be updated where AWS adds to them."""
-    return frozenset(each.at for each in ADDITIONS.get(type_, ()) if each.replaces)
+    return frozenset({ADDITIONS[type_][0]} if type_ in ADDITIONS else ())
 
 
 def refusals(wanted: Wanted) -> Iterator[Refusal]:
     """Yield what the next `up` would change although nobody has changed anything."""
-    for addition in ADDITIONS.get(wanted.type, ()):
-        if addition.answer(wanted.inputs, ACCOUNT) != dict(wanted.inputs):
-            what = "replaced" if addition.replaces else "changed"
-            message = (
-                f"AWS adds to {addition.at}, so that {wanted.name} is {what} at every later `up`; "
-                f"set what AWS adds."
-            )
-            yield Refusal("the next up", "Drift", message, addition.at)
+    if as_answered(wanted.type, wanted.inputs) != dict(wanted.inputs):
+        at, _ = ADDITIONS[wanted.type]
+        message = f"AWS adds to {at}, so that {wanted.name} is replaced at every later `up`; set "
+        yield Refusal("the next up", "Drift", f"{message}what AWS adds.", at)

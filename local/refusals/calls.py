@@ -36,6 +36,8 @@ class TypeCall:
     where: frozenset[str] = frozenset()
     # What EC2 calls the resource, where it takes tags as those of a kind.
     tagged: str = ""
+    # What is sent where no input says it.
+    given: Mapping[str, Any] = field(default_factory=dict)
 
     def takes(self, inputs: Mapping[str, Any]) -> bool:
         return not self.where or any(inputs.get(name) not in (None, [], {}) for name in self.where)
@@ -51,7 +53,7 @@ class TypeCall:
         rebuilt = self.build(wanted.inputs) if self.build is not None else {}
         # What a build makes of tags stands before the resource's own: a group's tag is one itself.
         tags = _tags(shape, wanted.tags, self.tagged) if wanted.tags else {}
-        parameters = {**coerce(shape, given), **tags, **rebuilt}
+        parameters = {**self.given, **coerce(shape, given), **tags, **rebuilt}
         return {key: value for key, value in parameters.items() if value is not None}
 
     def make(self, client: Any, wanted: Wanted, **more: Any) -> Any:
@@ -101,17 +103,42 @@ def _spelling(tag: Any) -> tuple[str, str]:
     return key, value
 
 
-def call(service: str, operation: str, *built: str, **more: Any) -> TypeCall:
-    """Return a Call; `built` are the inputs its `build` reads."""
-    return TypeCall(service=service, operation=operation, built=frozenset(built), **more)
+# A builder, and which inputs it reads, by its name.
+BUILDERS: dict[str, tuple[Build, frozenset[str]]] = {}
+
+
+def reads(*inputs: str) -> Callable[[Build], Build]:
+    """Enter a builder under its function's name, and say which inputs it has read."""
+
+    def enter_builder(build: Build) -> Build:
+        BUILDERS[build.__name__] = (build, frozenset(inputs))
+        return build
+
+    return enter_builder
 
 
 TYPES: dict[str, TypeCalls] = {}
 
 
-def enter(token: str, *calls: TypeCall, **apart: str) -> None:
-    """Enter a type: `enter("sqs/queue:Queue", call(...), input="why no call has it")`."""
-    TYPES[f"aws:{token}"] = TypeCalls(calls=calls, apart=apart)
+def enter(token: str, told: Mapping[str, Any]) -> None:
+    """Enter a type as the catalogue has it: its calls, and what stands apart."""
+    calls = tuple(map(_call, told["calls"]))
+    TYPES[f"aws:{token}"] = TypeCalls(calls=calls, apart=told.get("apart", {}))
+
+
+def _call(told: Mapping[str, Any]) -> TypeCall:
+    service, _, operation = told["call"].partition(".")
+    build, read = BUILDERS[told["build"]] if "build" in told else (None, frozenset())
+    return TypeCall(
+        service=service,
+        operation=operation,
+        names=told.get("names", {}),
+        built=read | set(told.get("read", ())),
+        build=build,
+        where=frozenset(told.get("where", ())),
+        tagged=told.get("tagged", ""),
+        given=told.get("given", {}),
+    )
 
 
 def refusals(wanted: Wanted) -> Iterator[Refusal]:

@@ -13,11 +13,11 @@ from local.refusals import (
     calls,
     changing,
     cloudformation,
+    deletions,
     drawn,
-    leaving,
     limits,
+    neighbours,
     schema,
-    together,
 )
 from local.refusals.refusal import Refusal, Wanted
 
@@ -57,7 +57,7 @@ def all_refusals(everything: Iterable[Wanted]) -> list[Refusal]:
     """Return what AWS would refuse of an environment: each resource alone, then all together."""
     known = list(everything)
     alone = [refusal for each in known for refusal in refusals(each)]
-    return [*alone, *together.refusals(known)]
+    return [*alone, *neighbours.refusals(known)]
 
 
 def change_refusals(there: Wanted, wanted: Wanted) -> list[Refusal]:
@@ -67,4 +67,4 @@ def change_refusals(there: Wanted, wanted: Wanted) -> list[Refusal]:
 
 def deletion_refusals(leaving_one: Wanted, others: Iterable[Wanted]) -> list[Refusal]:
     """Return why AWS would not delete a resource beside all others; its name here is its id."""
-    return list(leaving.refusals(leaving_one, others))
+    return list(deletions.refusals(leaving_one, others))

@@ -66,13 +66,19 @@ def _of_value(schema: Schema, value: Any) -> Iterator[str]:
             yield f"Member must have {what} greater than or equal to {schema[least]}"
         if size is not None and size > schema.get(most, size):
             yield f"Member must have {what} less than or equal to {schema[most]}"
-    pattern = schema.get("pattern")
-    if pattern and isinstance(value, str) and not expression(pattern).search(value):
-        yield f"Member must satisfy regular expression pattern: {pattern}"
+    yield from _of_form(schema, value)
     if schema.get("uniqueItems") and isinstance(value, list):
         texts = [str(each) for each in value]
         if len(set(texts)) < len(texts):
             yield "Member must have unique items"
+
+
+def _of_form(schema: Schema, value: Any) -> Iterator[str]:
+    step, pattern = schema.get("multipleOf"), schema.get("pattern")
+    if step and _number(value) is not None and value % step:
+        yield f"Member must be a multiple of {step}"
+    if pattern and isinstance(value, str) and not expression(pattern).search(value):
+        yield f"Member must satisfy regular expression pattern: {pattern}"
 
 
 def _is_of(value: Any, kinds: list[str]) -> bool:

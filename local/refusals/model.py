@@ -65,8 +65,21 @@ def service_model(service: str) -> Any:
 
 
 def words_of(service: str, shape: str) -> frozenset[str]:
-    """Return the words that a service's model has for a shape, such as EC2's InstanceType."""
+    """Return the words that a service's model has for a shape, such as EC2's InstanceType.
+
+    >>> "eu-central-1" in words_of("botocore", "regions")
+    True
+    """
+    if (service, shape) == ("botocore", "regions"):
+        return _regions()
     return frozenset(service_model(service).shape_for(shape).enum)
+
+
+@functools.cache
+def _regions() -> frozenset[str]:
+    session = botocore.session.get_session()
+    partitions = session.get_available_partitions()
+    return frozenset(r for p in partitions for r in session.get_available_regions("s3", p))
 
 
 def input_shape(service: str, operation: str) -> Any:

@@ -1,114 +1,190 @@
-"""Checks what resources that name each other must share: a VPC, zones, a role's trust."""
+"""Limits that no resource exceeds alone: names that exist, counts on one parent, sums, pairs.
+
+Each entry looks at all resources of an environment at once, in the order in which they were made,
+and names the one that goes too far. What is a name, a count, a region, a VPC or a role's trust is
+a row of neighbours.toml.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import base64
+import binascii
+import re
+import tomllib
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
-from local.refusals.documents import as_list, parse
-from local.refusals.fields import values
+from local.refusals.checks import runs
+from local.refusals.cidrs import is_within, network
+from local.refusals.documents import as_list, parse, without_whitespace
+from local.refusals.fields import holds, plain_text, values
+from local.refusals.limits import IAM_QUOTAS, LAMBDA_QUOTAS
 from local.refusals.refusal import Refusal, Wanted
-from local.refusals.together import about, limit, of, resources_by_name
 
-_VPC = "https://docs.aws.amazon.com/vpc/latest/userguide/how-it-works.html"
-_IAM = "https://docs.aws.amazon.com/IAM/latest/UserGuide/"
+Finder = Callable[[Sequence[Wanted]], Iterator[Refusal]]
+Row = Mapping[str, Any]
+# Lambda's default limit of functions that run at once, and what must stay unreserved of it. A new
+# account has fewer and may reserve none, which preflight says before anything is made.
+CONCURRENCY, UNRESERVED_LEAST = 1000, 100
+# IAM's quota of all inline policies of a role.
+INLINE_POLICY = 10_240
+_EKS = "https://docs.aws.amazon.com/eks/latest/userguide/"
+_VPC = "https://docs.aws.amazon.com/vpc/latest/userguide/"
+TABLE: Mapping[str, list[Row]] = tomllib.loads(
+    Path(__file__).with_name("neighbours.toml").read_text()
+)
 
 
 @dataclass(frozen=True, slots=True)
-class VpcInputs:
-    """Where a type names what lies in a VPC, and how AWS refuses two of them."""
+class NeighbourLimit:
+    """One limit on several resources: where it stands written, and who looks for it."""
 
-    paths: tuple[str, ...]
-    operation: str
-    code: str
-    # Of these paths each subnet lies in a zone of its own.
-    apart: str = ""
+    name: str
+    source: str
+    find: Finder
 
 
-PLACED: Mapping[str, VpcInputs] = {
-    "autoscaling/group:Group": VpcInputs(
-        ("vpcZoneIdentifiers.*", "launchTemplate.id"), "CreateAutoScalingGroup", "ValidationError"
-    ),
-    "ec2/route:Route": VpcInputs(
-        ("routeTableId", "gatewayId", "natGatewayId"), "CreateRoute", "InvalidParameterValue"
-    ),
-    "ec2/routeTableAssociation:RouteTableAssociation": VpcInputs(
-        ("routeTableId", "subnetId"), "AssociateRouteTable", "InvalidParameterValue"
-    ),
-    "ec2/vpcEndpoint:VpcEndpoint": VpcInputs(
-        ("vpcId", "subnetIds.*", "securityGroupIds.*", "routeTableIds.*"),
-        "CreateVpcEndpoint",
-        "InvalidParameter",
-        "subnetIds.*",
-    ),
-    "ec2/vpcEndpointRouteTableAssociation:VpcEndpointRouteTableAssociation": VpcInputs(
-        ("vpcEndpointId", "routeTableId"), "ModifyVpcEndpoint", "InvalidParameter"
-    ),
-    "eks/cluster:Cluster": VpcInputs(
-        ("vpcConfig.subnetIds.*", "vpcConfig.securityGroupIds.*"),
-        "CreateCluster",
-        "InvalidParameterException",
-    ),
-    "eks/nodeGroup:NodeGroup": VpcInputs(
-        ("subnetIds.*",), "CreateNodegroup", "InvalidParameterException"
-    ),
-    "emrserverless/application:Application": VpcInputs(
-        ("networkConfiguration.subnetIds.*", "networkConfiguration.securityGroupIds.*"),
-        "CreateApplication",
-        "ValidationException",
-    ),
-    "lambda/function:Function": VpcInputs(
-        ("vpcConfig.subnetIds.*", "vpcConfig.securityGroupIds.*"),
-        "CreateFunction",
-        "InvalidParameterValueException",
-    ),
-    "lb/listener:Listener": VpcInputs(
-        (
-            *("loadBalancerArn", "defaultActions.*.targetGroupArn"),
-            "defaultActions.*.forward.targetGroups.*.arn",
-        ),
-        "CreateListener",
-        "ValidationError",
-    ),
-    "lb/loadBalancer:LoadBalancer": VpcInputs(
-        ("subnets.*", "subnetMappings.*.subnetId", "securityGroups.*"),
-        "CreateLoadBalancer",
-        "InvalidConfigurationRequest",
-        "subnets.*",
-    ),
-    "vpc/securityGroupEgressRule:SecurityGroupEgressRule": VpcInputs(
-        ("securityGroupId", "referencedSecurityGroupId"),
-        "AuthorizeSecurityGroupEgress",
-        "InvalidGroup.NotFound",
-    ),
-    "vpc/securityGroupIngressRule:SecurityGroupIngressRule": VpcInputs(
-        ("securityGroupId", "referencedSecurityGroupId"),
-        "AuthorizeSecurityGroupIngress",
-        "InvalidGroup.NotFound",
-    ),
+LIMITS: list[NeighbourLimit] = []
+
+
+def limit(source: str) -> Callable[[Finder], Finder]:
+    """Enter a limit under its function's name."""
+
+    def enter(find: Finder) -> Finder:
+        LIMITS.append(NeighbourLimit(find.__name__.replace("_", "-"), source, find))
+        return find
+
+    return enter
+
+
+def refusals(everything: Iterable[Wanted]) -> Iterator[Refusal]:
+    """Yield what AWS refuses of resources that are each alone in order."""
+    known = list(everything)
+    for each in LIMITS:
+        yield from each.find(known)
+
+
+def of(everything: Sequence[Wanted], *tokens: str) -> list[Wanted]:
+    """Return the resources of some types."""
+    types = {f"aws:{token}" for token in tokens}
+    return [each for each in everything if each.type in types]
+
+
+def about(wanted: Wanted, operation: str, code: str, message: str, at: str = "") -> Refusal:
+    """Return a refusal that names its resource."""
+    return replace(Refusal(operation, code, message, at), resource=wanted.name)
+
+
+def _refusal(wanted: Wanted, row: Row, message: str, path: str) -> Refusal:
+    return about(wanted, row["operation"], row["code"], message, path.partition(".")[0])
+
+
+def _rows_of(kind: str, everything: Sequence[Wanted]) -> Iterator[tuple[Row, Wanted]]:
+    for row in TABLE[kind]:
+        for each in of(everything, row["type"]):
+            yield row, each
+
+
+def _resources_by_name(everything: Sequence[Wanted], token: str) -> dict[str, Wanted]:
+    return {str(each.inputs.get("name")): each for each in of(everything, token)}
+
+
+def _inputs_by_id(everything: Sequence[Wanted], token: str, key: str) -> dict[str, Any]:
+    """Return an input of each resource of a type, by the id that others name it by."""
+    return {each.name: each.inputs.get(key) for each in of(everything, token)}
+
+
+# What a rule may call a protocol by its number, or otherwise: EC2 keeps the name.
+_PROTOCOLS = {"1": "icmp", "6": "tcp", "17": "udp", "58": "icmpv6", "all": "-1"}
+# Which spellings are one name.
+_ALIKE: Mapping[str, Callable[[str], str]] = {
+    "": str,
+    "case": str.lower,
+    "dns": lambda name: name.rstrip(".").lower(),
+    "function": lambda name: name.rpartition(":function:")[2],
+    "protocol": lambda name: _PROTOCOLS.get(name.lower(), name.lower()),
 }
 
 
-def by_name(everything: Sequence[Wanted]) -> dict[str, Wanted]:
+@limit(f"{IAM_QUOTAS}#reference_iam-quotas-names")
+def names_that_exist(everything: Sequence[Wanted]) -> Iterator[Refusal]:
+    """What bears a name is there once."""
+    seen: set[tuple[str, ...]] = set()
+    for row, each in _rows_of("once", everything):
+        given = {name: next(iter(values(each.inputs, name)), "") for name in row["by"]}
+        nameless = any(
+            v in ("", None) for k, v in given.items() if k not in row.get("optional", ())
+        )
+        if nameless or not holds(row.get("where", {}), each.inputs, each.inputs):
+            continue
+        key = tuple(map(plain_text, given.values()))
+        compared = (row["type"], *row["by"], *map(_ALIKE[row.get("alike", "")], key))
+        if compared in seen:
+            yield _refusal(each, row, row["says"].format(*key), row["by"][-1])
+        seen.add(compared)
+
+
+@limit("the source of each row")
+def counts_on_one_parent(everything: Sequence[Wanted]) -> Iterator[Refusal]:
+    """So many rules, listeners, hooks, targets and policies."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for row, each in _rows_of("most", everything):
+        parent = (row["type"], str(each.inputs.get(row["parent"]) or "default"))
+        counts[parent] += 1
+        if counts[parent] == row["most"] + 1:
+            yield _refusal(each, row, row["says"], row["parent"])
+
+
+_REGION = re.compile(r"[a-z]{2}(?:-[a-z]+)+-\d")
+
+
+@limit("https://docs.aws.amazon.com/general/latest/gr/rande.html")
+def one_region(everything: Sequence[Wanted]) -> Iterator[Refusal]:
+    """The region that most of a program's own inputs name; with as many of two, nobody knows."""
+    named = [
+        (row, each, found[0])
+        for row, each in _rows_of("region", everything)
+        # With a region of its own it is made elsewhere on purpose.
+        if not each.inputs.get("region")
+        for value in values(each.inputs, row["at"])
+        if (found := _REGION.search(_place(str(value))))
+    ]
+    most = Counter(region for *_, region in named).most_common(2)
+    if not most or (len(most) == 2 and most[0][1] == most[1][1]):
+        return
+    own = most[0][0]
+    for row, each, region in named:
+        if region != own:
+            yield _refusal(each, row, row["says"].format(region, own), row["at"])
+
+
+def _place(written: str) -> str:
+    """Return the part of an ARN, a service's name or a zone that names its region."""
+    if written.startswith("arn:"):
+        return written.split(":")[3] if written.count(":") > 3 else ""
+    return written
+
+
+def _by_name(everything: Sequence[Wanted]) -> dict[str, Wanted]:
     """Return resources by what others name them by.
 
-    One that stands bears its id or ARN for a name; a target group is also found by its own name.
+    One that stands bears its id or ARN for a name; a cluster and a target group are also found by
+    their own names.
     """
     found = {each.name: each for each in everything}
     for each in of(everything, "lb/targetGroup:TargetGroup", "lb/loadBalancer:LoadBalancer"):
         found.setdefault(f"{each.type}/{each.inputs.get('name')}", each)
-    return found
+    return {**_resources_by_name(everything, "eks/cluster:Cluster"), **found}
 
 
 def _find(reference: str, known: Mapping[str, Wanted]) -> Wanted | None:
-    parts = reference.split("/")
-    if ":targetgroup/" in reference and len(parts) == 3:
-        by_name = known.get(f"aws:lb/targetGroup:TargetGroup/{parts[1]}")
-        return known.get(reference, by_name)
-    if ":loadbalancer/" in reference and len(parts) == 4:
-        by_name = known.get(f"aws:lb/loadBalancer:LoadBalancer/{parts[2]}")
-        return known.get(reference, by_name)
+    parts, balancer = reference.split("/"), ":loadbalancer/" in reference
+    token = "lb/loadBalancer:LoadBalancer" if balancer else "lb/targetGroup:TargetGroup"
+    if len(parts) == (4 if balancer else 3):
+        return known.get(reference, known.get(f"aws:{token}/{parts[-2]}"))
     return known.get(reference)
 
 
@@ -121,144 +197,73 @@ def _vpcs(reference: str, known: Mapping[str, Wanted], depth: int = 3) -> set[st
         return set()
     if there.inputs.get("vpcId"):
         return {str(there.inputs["vpcId"])}
-    paths = ("subnetId", "subnets.*", "subnetMappings.*.subnetId", "vpcSecurityGroupIds.*")
+    paths = ("subnetId", "subnets.*", "vpcConfig.subnetIds.*", "vpcSecurityGroupIds.*")
     inner = [str(each) for path in paths for each in values(there.inputs, path)]
     return set().union(*(_vpcs(each, known, depth - 1) for each in inner))
 
 
-@limit(_VPC)
+@limit(f"{_VPC}how-it-works.html")
 def one_vpc(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """Subnets, groups, tables and gateways that one resource names are of one VPC."""
-    known = by_name(everything)
-    for each in everything:
-        placed = PLACED.get(each.type.removeprefix("aws:"))
-        if placed is None:
-            continue
+    known = _by_name(everything)
+    for row, each in _rows_of("vpc", everything):
         claims = [
             (path, vpc)
-            for path in placed.paths
+            for path in row["at"]
             for value in values(each.inputs, path)
             for vpc in _vpcs(str(value), known)
         ]
         if len({vpc for _, vpc in claims}) > 1:
             said = ", ".join(f"{path.partition('.')[0]} of {vpc}" for path, vpc in claims)
-            message = f"All of these must belong to one VPC: {said}"
-            at = claims[-1][0].partition(".")[0]
-            yield about(each, placed.operation, placed.code, message, at)
+            yield _refusal(each, row, f"All of these must belong to one VPC: {said}", claims[-1][0])
 
 
-@limit("https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html")
-def nodes_in_the_vpc_of_their_cluster(everything: Sequence[Wanted]) -> Iterator[Refusal]:
-    """A node group's subnets are of the VPC that its cluster is in."""
-    known = by_name(everything)
-    clusters = resources_by_name(everything, "eks/cluster:Cluster")
-    for each in of(everything, "eks/nodeGroup:NodeGroup"):
-        cluster = clusters.get(str(each.inputs.get("clusterName")))
-        own, theirs = (
-            {vpc for value in values(inputs, path) for vpc in _vpcs(str(value), known)}
-            for inputs, path in (
-                (each.inputs, "subnetIds.*"),
-                (cluster.inputs if cluster else {}, "vpcConfig.subnetIds.*"),
-            )
-        )
-        if len(own) == len(theirs) == 1 and own != theirs:
-            message = f"Subnets of {min(own)} are not in the cluster's VPC {min(theirs)}"
-            code = "InvalidParameterException"
-            yield about(each, "CreateNodegroup", code, message, "subnetIds")
-
-
-@limit("https://docs.aws.amazon.com/vpc/latest/userguide/configure-subnets.html")
+@limit(f"{_VPC}configure-subnets.html")
 def zones_of_subnets(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """A zone has one subnet of a balancer or an endpoint; a cluster has subnets in two."""
-    known = by_name(everything)
-    for each in everything:
-        placed = PLACED.get(each.type.removeprefix("aws:"))
-        if placed is not None and placed.apart:
-            zones = _zones(values(each.inputs, placed.apart), known)
-            if len(set(zones)) < len(zones):
-                message = "Multiple subnets of one Availability Zone are not supported: "
-                message += ", ".join(zones)
-                at = placed.apart.partition(".")[0]
-                yield about(each, placed.operation, placed.code, message, at)
+    known = _by_name(everything)
+    for row, each in _rows_of("vpc", everything):
+        zones = _zones(values(each.inputs, row["apart"]), known) if "apart" in row else []
+        if len(set(zones)) < len(zones):
+            message = "Multiple subnets of one Availability Zone are not supported: "
+            yield _refusal(each, row, message + ", ".join(zones), row["apart"])
         if each.type == "aws:eks/cluster:Cluster":
             subnets = values(each.inputs, "vpcConfig.subnetIds.*")
             zones = _zones(subnets, known)
             if len(zones) == len(subnets) and len(set(zones)) == 1:
                 message = "Subnets specified must be in at least two different AZs"
-                code = "InvalidParameterException"
-                yield about(each, "CreateCluster", code, message, "vpcConfig")
+                yield _refusal(each, row, message, "vpcConfig")
 
 
 def _zones(subnets: Sequence[Any], known: Mapping[str, Wanted]) -> list[str]:
-    there = [known.get(str(each)) for each in subnets]
-    keys = ("availabilityZone", "availabilityZoneId")
-    found = [next(filter(None, map(e.inputs.get, keys)), None) for e in there if e is not None]
+    there = [known[str(each)].inputs for each in subnets if str(each) in known]
+    found = [each.get("availabilityZone") or each.get("availabilityZoneId") for each in there]
     return [str(each) for each in found if each]
 
 
-@dataclass(frozen=True, slots=True)
-class RoleInput:
-    """Who assumes a role that an input names, by which actions, and how a refusal reads."""
-
-    path: str
-    service: str
-    operation: str
-    code: str
-    actions: tuple[str, ...] = ("sts:AssumeRole",)
-
-
-ASSUMED: Mapping[str, RoleInput] = {
-    "autoscaling/lifecycleHook:LifecycleHook": RoleInput(
-        "roleArn", "autoscaling.amazonaws.com", "PutLifecycleHook", "ValidationError"
-    ),
-    "eks/cluster:Cluster": RoleInput(
-        "roleArn", "eks.amazonaws.com", "CreateCluster", "InvalidParameterException"
-    ),
-    "eks/nodeGroup:NodeGroup": RoleInput(
-        "nodeRoleArn", "ec2.amazonaws.com", "CreateNodegroup", "InvalidParameterException"
-    ),
-    "eks/podIdentityAssociation:PodIdentityAssociation": RoleInput(
-        "roleArn",
-        "pods.eks.amazonaws.com",
-        "CreatePodIdentityAssociation",
-        "InvalidParameterException",
-        ("sts:AssumeRole", "sts:TagSession"),
-    ),
-    "lambda/function:Function": RoleInput(
-        "role", "lambda.amazonaws.com", "CreateFunction", "InvalidParameterValueException"
-    ),
-    "scheduler/schedule:Schedule": RoleInput(
-        "target.roleArn", "scheduler.amazonaws.com", "CreateSchedule", "ValidationException"
-    ),
-}
-
-
-@limit(f"{_IAM}id_roles_terms-and-concepts.html")
+@limit("https://docs.aws.amazon.com/IAM/latest/UserGuide/id_roles_terms-and-concepts.html")
 def roles_that_are_assumed(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """The trust of a role lets in the service that is to assume it."""
-    roles = resources_by_name(everything, "iam/role:Role")
-    for each in everything:
-        assumed = ASSUMED.get(each.type.removeprefix("aws:"))
-        for arn in values(each.inputs, assumed.path) if assumed else ():
+    roles = _resources_by_name(everything, "iam/role:Role")
+    for row, each in _rows_of("trust", everything):
+        for arn in values(each.inputs, row["at"]):
             role = roles.get(str(arn).rpartition("/")[2]) if ":role/" in str(arn) else None
-            if assumed is None or role is None or _trusts(role, assumed):
-                continue
-            message = f"The role {arn} cannot be assumed by {assumed.service}: its trust policy "
-            message += f"does not allow {' and '.join(assumed.actions)}"
-            at = assumed.path.partition(".")[0]
-            yield about(each, assumed.operation, assumed.code, message, at)
+            if role is not None and not _trusts(role, row):
+                message = f"The role {arn} cannot be assumed by {row['service']}: its trust policy "
+                message += f"does not allow {' and '.join(row['actions'])}"
+                yield _refusal(each, row, message, row["at"])
 
 
-def _trusts(role: Wanted, assumed: RoleInput) -> bool:
+def _trusts(role: Wanted, row: Row) -> bool:
     document = parse(role.inputs.get("assumeRolePolicy") or {}) or {}
     allowed: set[str] = set()
     for statement in as_list(document.get("Statement")):
         principal = statement.get("Principal") if isinstance(statement, dict) else None
         services = as_list(principal.get("Service")) if isinstance(principal, dict) else [principal]
-        if statement.get("Effect") == "Allow" and {"*", assumed.service} & set(map(str, services)):
+        if statement.get("Effect") == "Allow" and {"*", row["service"]} & set(map(str, services)):
             allowed |= {str(action).lower() for action in as_list(statement.get("Action"))}
     every = {"*", "sts:*"} & allowed
-    return bool(every) or {action.lower() for action in assumed.actions} <= allowed
+    return bool(every) or {action.lower() for action in row["actions"]} <= allowed
 
 
 @limit("https://docs.aws.amazon.com/vpc/latest/privatelink/interface-endpoints.html")
@@ -273,5 +278,196 @@ def names_inside_a_vpc(everything: Sequence[Wanted]) -> Iterator[Refusal]:
         if not (support and vpc.inputs.get("enableDnsHostnames")):
             message = "Enabling private DNS requires both enableDnsSupport and enableDnsHostnames "
             message += f"VPC attributes set to true for {vpc.name}"
-            at = "privateDnsEnabled"
-            yield about(each, "CreateVpcEndpoint", "InvalidParameter", message, at)
+            yield about(each, "CreateVpcEndpoint", "InvalidParameter", message, "privateDnsEnabled")
+
+
+@limit(IAM_QUOTAS)
+def inline_policies_of_a_role(everything: Sequence[Wanted]) -> Iterator[Refusal]:
+    """10,240 characters of them all."""
+    sizes: dict[str, int] = defaultdict(int)
+    for each in of(everything, "iam/rolePolicy:RolePolicy"):
+        role, size = str(each.inputs["role"]), without_whitespace(each.inputs["policy"])
+        # One that is too large alone is refused by itself.
+        if sizes[role] + size > INLINE_POLICY >= size:
+            message = f"Maximum policy size of {INLINE_POLICY} bytes exceeded for role {role}"
+            yield about(each, "PutRolePolicy", "LimitExceeded", message, "policy")
+        sizes[role] += size
+
+
+@limit(LAMBDA_QUOTAS)
+def reserved_concurrency(everything: Sequence[Wanted]) -> Iterator[Refusal]:
+    """What is reserved leaves a hundred."""
+    left = CONCURRENCY
+    for each in of(everything, "lambda/function:Function"):
+        reserved = int(each.inputs.get("reservedConcurrentExecutions") or 0)
+        left -= max(reserved, 0)
+        if left < UNRESERVED_LEAST and reserved > 0:
+            message = "Specified ReservedConcurrentExecutions for function decreases account's "
+            message += "UnreservedConcurrentExecution below its minimum value of "
+            message += f"[{UNRESERVED_LEAST}]."
+            at, code = "reservedConcurrentExecutions", "InvalidParameterValueException"
+            yield about(each, "PutFunctionConcurrency", code, message, at)
+
+
+@limit("https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html")
+def queues_that_feed_a_function(everything: Sequence[Wanted]) -> Iterator[Refusal]:
+    """A message is invisible for as long as the function may work on it; six times is better."""
+    functions = _resources_by_name(everything, "lambda/function:Function")
+    queues = _resources_by_name(everything, "sqs/queue:Queue")
+    for each in of(everything, "lambda/eventSourceMapping:EventSourceMapping"):
+        function = functions.get(str(each.inputs.get("functionName")).rpartition(":")[2])
+        queue = queues.get(str(each.inputs.get("eventSourceArn")).rpartition(":")[2])
+        if function is None or queue is None:
+            continue
+        visible = int(queue.inputs.get("visibilityTimeoutSeconds") or 30)
+        timeout = int(function.inputs.get("timeout") or 3)
+        if visible < timeout:
+            message = f"Queue visibility timeout: {visible} seconds is less than Function timeout: "
+            message += f"{timeout} seconds"
+            code = "InvalidParameterValueException"
+            yield about(each, "CreateEventSourceMapping", code, message)
+
+
+@limit(f"{_VPC}subnet-sizing.html")
+def subnets_of_a_vpc(everything: Sequence[Wanted]) -> Iterator[Refusal]:
+    """Inside the VPC's block, and beside each other."""
+    blocks = _inputs_by_id(everything, "ec2/vpc:Vpc", "cidrBlock")
+    # One that stands bears its id for a name; without ids, a VPC that is alone has all subnets.
+    alone = next(iter(blocks.values())) if len(blocks) == 1 else None
+    by_vpc: dict[str, list[Any]] = defaultdict(list)
+    for each in of(everything, "ec2/subnet:Subnet"):
+        block, vpc = network(each.inputs.get("cidrBlock")), str(each.inputs.get("vpcId"))
+        around = network(blocks.get(vpc, alone))
+        if block is None:
+            # EC2 draws it from a pool, or it is refused by itself.
+            continue
+        if around and not is_within(block, around):
+            message = f"The CIDR '{block}' is invalid."
+            yield about(each, "CreateSubnet", "InvalidSubnet.Range", message, "cidrBlock")
+        if any(block.overlaps(other) for other in by_vpc[vpc]):
+            message = f"The CIDR '{block}' conflicts with another subnet"
+            yield about(each, "CreateSubnet", "InvalidSubnet.Conflict", message, "cidrBlock")
+        by_vpc[vpc].append(block)
+
+
+@limit(f"{_EKS}network-reqs.html")
+def services_beside_a_vpc(everything: Sequence[Wanted]) -> Iterator[Refusal]:
+    """The addresses of Kubernetes' Services are none of the VPC's."""
+    vpcs = [network(each.inputs.get("cidrBlock")) for each in of(everything, "ec2/vpc:Vpc")]
+    for each in of(everything, "eks/cluster:Cluster"):
+        at = "kubernetesNetworkConfig"
+        services = network(next(iter(values(each.inputs, f"{at}.serviceIpv4Cidr")), None))
+        if len(vpcs) == 1 and vpcs[0] and services and services.overlaps(vpcs[0]):
+            message = f"serviceIpv4Cidr {services} overlaps with the CIDR block {vpcs[0]} of the "
+            message += "VPC"
+            yield about(each, "CreateCluster", "InvalidParameterException", message, at)
+
+
+@limit(f"{_VPC}nat-gateway-troubleshooting.html")
+def way_out_of_a_nat_gateway(everything: Sequence[Wanted]) -> Iterator[Refusal]:
+    """A public NAT gateway is made where its VPC has an internet gateway, and fails before."""
+    known = {each.name for each in of(everything, "ec2/vpc:Vpc")}
+    places = _inputs_by_id(everything, "ec2/subnet:Subnet", "vpcId")
+    ways = _inputs_by_id(everything, "ec2/internetGateway:InternetGateway", "vpcId")
+    for each in of(everything, "ec2/natGateway:NatGateway"):
+        vpc = places.get(str(each.inputs.get("subnetId")))
+        private = each.inputs.get("connectivityType") == "private"
+        if not private and vpc in known and vpc not in ways.values():
+            message = f"Network {vpc} has no Internet gateway attached"
+            yield about(each, "CreateNatGateway", "Gateway.NotAttached", message, "subnetId")
+
+
+@limit("https://docs.aws.amazon.com/elasticloadbalancing/latest/network/load-balancer-limits.html")
+def groups_of_two_balancers(everything: Sequence[Wanted]) -> Iterator[Refusal]:
+    """A target group is of one load balancer."""
+    owner: dict[str, str] = {}
+    for each in of(everything, "lb/listener:Listener"):
+        balancer = str(each.inputs.get("loadBalancerArn"))
+        for arn in map(str, values(each.inputs, "defaultActions.*.targetGroupArn")):
+            if owner.setdefault(arn, balancer) != balancer:
+                message = "The following target groups cannot be associated with more than one "
+                message += f"load balancer: {arn}"
+                code = "TargetGroupAssociationLimit"
+                yield about(each, "CreateListener", code, message, "defaultActions")
+
+
+@limit("https://docs.aws.amazon.com/Route53/latest/APIReference/API_ChangeResourceRecordSets.html")
+def records_inside_their_zone(everything: Sequence[Wanted]) -> Iterator[Refusal]:
+    """A record bears its zone's name, or one below it."""
+    zones = _inputs_by_id(everything, "route53/zone:Zone", "name")
+    # One that stands bears its id for a name; without ids, a zone that is alone has all records.
+    alone = next(iter(zones.values())) if len(zones) == 1 else None
+    for each in of(everything, "route53/record:Record"):
+        zone = _ALIKE["dns"](str(zones.get(str(each.inputs.get("zoneId")), alone) or ""))
+        name = _ALIKE["dns"](str(each.inputs.get("name")))
+        if zone and not f".{name}".endswith(f".{zone}"):
+            message = f"RRSet with DNS name {name}. is not permitted in zone {zone}."
+            code = "InvalidChangeBatch"
+            yield about(each, "ChangeResourceRecordSets", code, message, "name")
+
+
+# Kubernetes' version skew policy: how much older a kubelet may be than its API server.
+OLDER = 3
+
+
+def _minor(version: object) -> int:
+    last = str(version or "").rpartition(".")[2]
+    return int(last) if last.isdecimal() else 0
+
+
+def _versions(everything: Sequence[Wanted]) -> dict[str, str]:
+    """Return each cluster's version of Kubernetes by its name; empty where it says none."""
+    clusters = _resources_by_name(everything, "eks/cluster:Cluster")
+    return {name: str(each.inputs.get("version") or "") for name, each in clusters.items()}
+
+
+@limit(f"{_EKS}managing-kube-proxy.html")
+def versions_of_kube_proxy(everything: Sequence[Wanted]) -> Iterator[Refusal]:
+    """No newer than its cluster, and three minor versions older at most."""
+    versions = _versions(everything)
+    for each in of(everything, "eks/addon:Addon"):
+        own = versions.get(str(each.inputs.get("clusterName")))
+        found = re.match(r"v(1\.\d+)\.", str(each.inputs.get("addonVersion") or ""))
+        if each.inputs.get("addonName") != "kube-proxy" or not own or not found:
+            continue
+        if not 0 <= _minor(own) - _minor(found[1]) <= OLDER:
+            message = f"Addon version specified is not supported: kube-proxy {found[1]} beside "
+            message += f"Kubernetes {own}"
+            yield about(each, "CreateAddon", "InvalidParameterException", message, "addonVersion")
+
+
+@limit(f"{_EKS}launch-templates.html")
+def node_groups_and_their_templates(everything: Sequence[Wanted]) -> Iterator[Refusal]:
+    """The type and the image in one place, and an image that runs on the machine."""
+    templates = of(everything, "ec2/launchTemplate:LaunchTemplate")
+    named = {each.name: each for each in templates}
+    named |= {str(each.inputs["name"]): each for each in templates if each.inputs.get("name")}
+    for each in of(everything, "eks/nodeGroup:NodeGroup"):
+        asked = each.inputs.get("launchTemplate") or {}
+        template = named.get(str(asked.get("id") or asked.get("name")))
+        wrong = _wrong_launch(each.inputs, template.inputs) if template else ""
+        if wrong:
+            code = "InvalidParameterException"
+            yield about(each, "CreateNodegroup", code, wrong, "launchTemplate")
+
+
+def _wrong_launch(group: Mapping[str, Any], template: Mapping[str, Any]) -> str:
+    image, machine = group.get("amiType"), str(template.get("instanceType") or "")
+    if machine and group.get("instanceTypes"):
+        return "Cannot specify instance types in launch template and API request"
+    if machine and image and not runs(str(image), machine):
+        return f"[{machine}] is not a valid instance type for requested amiType {image}"
+    merged = template.get("imageId") or _may_be_merged(str(template.get("userData") or ""))
+    return "" if merged else "User data was not in the MIME multipart format."
+
+
+def _may_be_merged(user_data: str) -> bool:
+    """Say whether EKS can lay its own user data beside a template's: its images take two forms.
+
+    Bottlerocket's is TOML, all others' MIME parts or, of Amazon Linux 2023, a node's configuration.
+    """
+    try:
+        read = base64.b64decode(user_data, validate=True).decode(errors="replace")
+    except (binascii.Error, ValueError):
+        return True
+    return not read.lstrip().startswith(("#!", "#cloud-config"))

@@ -17,28 +17,13 @@ from typing import Any
 
 import botocore.session
 
+from local.refusals.documents import words
+
 _DOMAIN = re.compile(
     r"(?P<names>[a-z0-9.-]+)\.(?:amazonaws\.com(?:\.cn)?|aws\.internal|api\.aws|amazon\.com)"
 )
 _REGION = re.compile(r"[a-z]{2}(?:-[a-z]+)+-\d")
-# Services that act under a name which neither a client nor an action of theirs bears: IAM user
-# guide, "AWS services that work with IAM", and the service-linked roles of each.
-_OTHERWISE = frozenset(
-    {
-        *("assets", "automation", "billing", "billingconsole", "billingreports", "botengine"),
-        *("channels", "chatbot", "cloudtrail", "cloudwatch-crossaccount", "continuousexport"),
-        *("costalerts", "cur", "custom-resource", "delivery", "deprecated", "diode", "ec2fleet"),
-        *("ecs-tasks", "edgelambda", "edge", "eks-connector", "eks-fargate", "eks-fargate-pods"),
-        *("eks-nodegroup", "elasticfilesystem-backup", "exports", "fargate", "hooks"),
-        *("imagebuilder", "infrastructureperformance", "inspector2", "ipam", "jobs", "log"),
-        *("logger", "maintenance", "malware-protection-plan", "managedservices", "member"),
-        *("monitoring", "network", "nodes", "nodegroup", "ops", "orgsdatasync", "pods", "ram"),
-        *("replicator", "reservation", "resources", "scn", "serverlessrepo", "spot", "spotfleet"),
-        *("storage-lens", "streams", "tagpolicies", "transitgateway", "vmie", "vpc-flow-logs"),
-        *("vpcorigin", "workspaces-web", "resource-explorer-2", "cks", "fleet", "mgn-agents"),
-        *("opsdatasync", "cloudwatch", "application-autoscaling", "a4b", "amazonmq", "avatar"),
-    }
-)
+_OTHERWISE = words("principals")
 
 
 def is_service(principal: str) -> bool:

@@ -10,17 +10,9 @@ from local.refusals.limits import EVERY_TYPE, limit
 from local.refusals.refusal import Refusal, Wanted
 
 TAGGING = "https://docs.aws.amazon.com/tag-editor/latest/userguide/best-practices-and-strats.html"
-# Tags a resource may have; what starts with aws: does not count.
-DEFAULT_COUNT = 50
-COUNTS = {"aws:s3/bucketObjectv2:BucketObjectv2": 10}
-WORDS = {
-    "aws:s3/bucketObjectv2:BucketObjectv2": (
-        "PutObjectTagging",
-        "BadRequest",
-        "Object tags cannot be greater than 10",
-    )
-}
-RESERVED = "aws:"
+# Tags a resource may have, and how one more is refused; what starts with aws: does not count.
+MOST = (50, "TagResource", "TooManyTagsException")
+MOST_OF_AN_OBJECT = (10, "PutObjectTagging", "BadRequest")
 _CHARACTERS = re.compile(KEY_CHARACTERS)
 
 
@@ -39,28 +31,22 @@ def _of_what_it_launches(wanted: Wanted) -> Iterator[dict[str, str]]:
 
 
 def _tag_refusals(type_: str, tags: dict[str, str]) -> Iterator[Refusal]:
-    most = COUNTS.get(type_, DEFAULT_COUNT)
+    most, operation, code = MOST_OF_AN_OBJECT if type_.endswith(":BucketObjectv2") else MOST
     if len(tags) > most:
-        usual = ("TagResource", "TooManyTagsException", f"The resource may have {most} tags")
-        yield Refusal(*WORDS.get(type_, usual), "tags")
+        yield Refusal(operation, code, f"A resource of this kind may have {most} tags", "tags")
+    # EC2 takes any character, and what a group hands its instances is EC2's.
+    free = type_.startswith(("aws:ec2/", "aws:vpc/", "aws:autoscaling/"))
     for key, value in tags.items():
-        if key.lower().startswith(RESERVED):
-            message = "aws: prefixed tag key names are not allowed for external use."
-            yield Refusal("TagResource", "InvalidParameterException", message, "tags")
-        if not 1 <= len(key) <= TAG_KEY_LENGTH:
-            message = f"Tag key exceeds the maximum length of {TAG_KEY_LENGTH} characters: {key}"
-            yield Refusal("TagResource", "InvalidParameterException", message, "tags")
-        if len(value) > TAG_VALUE_LENGTH:
-            message = (
-                f"Tag value exceeds the maximum length of {TAG_VALUE_LENGTH} characters: {key}"
-            )
-            yield Refusal("TagResource", "InvalidParameterException", message, "tags")
-        # EC2 takes any character, and what a group hands its instances is EC2's.
-        if not type_.startswith(("aws:ec2/", "aws:vpc/", "aws:autoscaling/")) and not all(
-            _CHARACTERS.fullmatch(each) for each in (key, value)
-        ):
-            message = f"Tag key or value has characters that are not allowed: {key}={value}"
-            yield Refusal("TagResource", "InvalidParameterException", message, "tags")
+        wrong = ""
+        if key.lower().startswith("aws:"):
+            wrong = "aws: prefixed tag key names are not allowed for external use."
+        elif not 1 <= len(key) <= TAG_KEY_LENGTH or len(value) > TAG_VALUE_LENGTH:
+            wrong = f"A tag has {TAG_KEY_LENGTH} characters in its key and {TAG_VALUE_LENGTH} in "
+            wrong += f"its value at most: {key}"
+        elif not free and not all(_CHARACTERS.fullmatch(each) for each in (key, value)):
+            wrong = f"Tag key or value has characters that are not allowed: {key}={value}"
+        if wrong:
+            yield Refusal("TagResource", "InvalidParameterException", wrong, "tags")
 
 
 @limit(

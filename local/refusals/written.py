@@ -14,17 +14,10 @@ from typing import Any
 
 # Read literally these say less than AWS takes, or mean something else: input -> why.
 MISREAD: Mapping[str, str] = {
-    "allowOverwrite": "speaks of its neighbours",
-    "checksumAlgorithm": "S3's model knows more of them",
     "encrypted": "a snapshot may be encrypted at launch",
-    "geoproximityRoutingPolicy.bias": "Route 53 takes -99 to 99",
-    "keyUsage": "KMS's model knows KEY_AGREEMENT as well",
     "operations": "KMS's model knows those of MACs as well",
     "protocol": "a subscription may be by e-mail and HTTP as well",
-    "runCommandTargets.key": "any tag's key",
     "terminationPolicies": "a function's ARN as well",
-    "tumblingWindowInSeconds": "0 stands for none",
-    "ecsTarget.orderedPlacementStrategies.field": "depends on the kind of strategy",
 }
 _SENTENCE = re.compile(r"(?:`[^`]*`|[^.`]|\.(?=\S))+")
 _ANNOUNCED = re.compile(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from local.refusals.calls import Parameters, call, enter
+from local.refusals.calls import Parameters, reads
 from local.refusals.catalogue.parameters import Inputs, attributes, pick
 from local.refusals.documents import as_list
 from local.refusals.model import input_shape
@@ -47,35 +47,14 @@ def pairs(attributes: Mapping[str, str]) -> list[Parameters]:
     return [{"Key": key, "Value": value} for key, value in attributes.items()]
 
 
-# An action's block -> the member it is.
-_ACTIONS = {
-    "authenticateCognito": "AuthenticateCognitoConfig",
-    "authenticateOidc": "AuthenticateOidcConfig",
-    "fixedResponse": "FixedResponseConfig",
-    "redirect": "RedirectConfig",
-}
-
-
-def _action(action: Inputs) -> Parameters:
-    plain = {key: action[key] for key in ("type", "order", "targetGroupArn") if action.get(key)}
-    found = {**plain, **{m: action[key] for key, m in _ACTIONS.items() if action.get(key)}}
-    forward = action.get("forward")
-    if forward:
-        groups = [
-            {"targetGroupArn": each.get("arn"), "weight": each.get("weight")}
-            for each in forward.get("targetGroups") or ()
-        ]
-        sticky = forward.get("stickiness") or {}
-        kept = {"enabled": sticky.get("enabled"), "durationSeconds": sticky.get("duration")}
-        found["forwardConfig"] = {"targetGroups": groups, "targetGroupStickinessConfig": kept}
-    return found
-
-
-def _listener(inputs: Inputs) -> Parameters:
+@reads("defaultActions")
+def listener(inputs: Inputs) -> Parameters:
+    """Return what a listener does with what it hears."""
     shape = input_shape("elbv2", "CreateListener").members["DefaultActions"]
-    return {"DefaultActions": coerce(shape, list(map(_action, inputs.get("defaultActions") or ())))}
+    return {"DefaultActions": coerce(shape, list(inputs.get("defaultActions") or ()))}
 
 
+@reads("healthCheck")
 def health_check(inputs: Inputs) -> Parameters:
     """Return a target group's health check; ELB takes the port as text."""
     check = inputs.get("healthCheck") or {}
@@ -94,7 +73,9 @@ def health_check(inputs: Inputs) -> Parameters:
     return found
 
 
-def _zone(inputs: Inputs) -> Parameters:
+@reads("comment", "vpcs")
+def zone(inputs: Inputs) -> Parameters:
+    """Return a zone's VPC and its comment."""
     vpcs = inputs.get("vpcs") or ()
     return {
         "CallerReference": "terraform-20260101000000000000000001",
@@ -103,27 +84,10 @@ def _zone(inputs: Inputs) -> Parameters:
     }
 
 
-# A routing policy's block, its key, and the member of the record that it is.
-_ROUTED = (
-    ("failoverRoutingPolicies", "type", "Failover"),
-    ("latencyRoutingPolicies", "region", "Region"),
-    ("weightedRoutingPolicies", "weight", "Weight"),
-)
-
-
-def _record(inputs: Inputs) -> Parameters:
-    record: Parameters = {"Name": inputs["name"], "Type": inputs["type"]}
-    if inputs.get("ttl") is not None:
-        record["TTL"] = inputs["ttl"]
-    for policy, key, member in _ROUTED:
-        for each in inputs.get(policy) or ():
-            if each.get(key) is not None:
-                record[member] = each[key]
-    for each in inputs.get("geolocationRoutingPolicies") or ():
-        names = {"continent": "ContinentCode", "country": "CountryCode"}
-        record["GeoLocation"] = {m: each[key] for key, m in names.items() if each.get(key)}
-    if inputs.get("healthCheckId"):
-        record["HealthCheckId"] = inputs["healthCheckId"]
+@reads("name", "type", "zoneId", "ttl")
+def record(inputs: Inputs) -> Parameters:
+    """Return a record as the call that changes several takes it."""
+    record = pick(inputs, {"name": "Name", "type": "Type", "ttl": "TTL"})
     return {
         "HostedZoneId": inputs["zoneId"],
         "ChangeBatch": {"Changes": [{"Action": "CREATE", "ResourceRecordSet": record}]},
@@ -139,46 +103,19 @@ _BALANCER_ARN = (
 _GROUP_ARN = "arn:aws:elasticloadbalancing:us-east-1:123456789012:targetgroup/n/0123456789abcdef"
 
 
-enter(
-    "lb/listener:Listener",
-    call("elbv2", "CreateListener", "defaultActions", build=_listener),
-    tcpIdleTimeoutSeconds="a listener's attribute: see limits",
-)
-enter(
-    "lb/loadBalancer:LoadBalancer",
-    call(
-        "elbv2",
-        "CreateLoadBalancer",
-        "internal",
-        names={"loadBalancerType": "Type"},
-        build=lambda i: {"Scheme": "internal" if i.get("internal") else "internet-facing"},
-    ),
-    call(
-        "elbv2",
-        "ModifyLoadBalancerAttributes",
-        *BALANCER,
-        build=lambda i: {
-            "LoadBalancerArn": _BALANCER_ARN,
-            "Attributes": pairs(attributes(i, BALANCER)),
-        },
-    ),
-    enforceSecurityGroupInboundRulesOnPrivateLinkTraffic="SetSecurityGroups, on or off",
-)
-enter(
-    "lb/targetGroup:TargetGroup",
-    call("elbv2", "CreateTargetGroup", "healthCheck", build=health_check),
-    call(
-        "elbv2",
-        "ModifyTargetGroupAttributes",
-        *_GROUP,
-        "targetGroupHealth",
-        build=lambda i: {"TargetGroupArn": _GROUP_ARN, "Attributes": pairs(group_attributes(i))},
-    ),
-)
-enter(
-    "route53/record:Record",
-    call("route53", "ChangeResourceRecordSets", "name", "type", "zoneId", "ttl", build=_record),
-    aliases="names of AWS's own",
-    records="addresses",
-)
-enter("route53/zone:Zone", call("route53", "CreateHostedZone", "comment", "vpcs", build=_zone))
+@reads("internal")
+def scheme(inputs: Inputs) -> Parameters:
+    """Return where a load balancer is reached from."""
+    return {"Scheme": "internal" if inputs.get("internal") else "internet-facing"}
+
+
+@reads(*BALANCER)
+def balancer_attributes(inputs: Inputs) -> Parameters:
+    """Return a load balancer's attributes as their own call takes them."""
+    return {"LoadBalancerArn": _BALANCER_ARN, "Attributes": pairs(attributes(inputs, BALANCER))}
+
+
+@reads(*_GROUP, "targetGroupHealth")
+def target_group_attributes(inputs: Inputs) -> Parameters:
+    """Return a target group's attributes as their own call takes them."""
+    return {"TargetGroupArn": _GROUP_ARN, "Attributes": pairs(group_attributes(inputs))}

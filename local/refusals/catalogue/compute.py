@@ -1,11 +1,12 @@
-"""Groups of instances, what they are launched from, functions and Spark jobs."""
+"""Groups of instances, what they are launched from, clusters and grants on keys."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from local.refusals.calls import Parameters, call, enter
+from local.refusals.calls import Parameters, reads
 from local.refusals.catalogue.parameters import Inputs
+from local.refusals.documents import words
 from local.refusals.model import input_shape
 from local.shapes import coerce
 
@@ -21,32 +22,7 @@ def _tag_specifications(inputs: Inputs) -> list[Parameters]:
     ]
 
 
-_TEMPLATE = (
-    "blockDeviceMappings",
-    "capacityReservationSpecification",
-    "cpuOptions",
-    "creditSpecification",
-    "disableApiStop",
-    "disableApiTermination",
-    "ebsOptimized",
-    "hibernationOptions",
-    "iamInstanceProfile",
-    "imageId",
-    "instanceInitiatedShutdownBehavior",
-    "instanceMarketOptions",
-    "instanceRequirements",
-    "instanceType",
-    "keyName",
-    "metadataOptions",
-    "monitoring",
-    "networkInterfaces",
-    "placement",
-    "privateDnsNameOptions",
-    "securityGroupNames",
-    "tagSpecifications",
-    "userData",
-    "vpcSecurityGroupIds",
-)
+_TEMPLATE = words("template_inputs")
 
 
 def template_data(inputs: Inputs) -> Parameters:
@@ -80,86 +56,41 @@ def group_tags(group: str, tags: Iterable[Inputs]) -> list[Parameters]:
     ]
 
 
+@reads("tag", "autoscalingGroupName")
 def group_tag(inputs: Inputs) -> Parameters:
     """Return a tag that is a resource of its own as those calls take it."""
     return {"Tags": group_tags(inputs["autoscalingGroupName"], [inputs["tag"]])}
 
 
-enter(
-    "autoscaling/group:Group",
-    call(
-        "autoscaling",
-        "CreateAutoScalingGroup",
-        "vpcZoneIdentifiers",
-        names={"name": "AutoScalingGroupName"},
-        build=lambda i: {"VPCZoneIdentifier": ",".join(i.get("vpcZoneIdentifiers") or ())},
-    ),
-    call(
-        "autoscaling",
-        "SuspendProcesses",
-        names={"name": "AutoScalingGroupName", "suspendedProcesses": "ScalingProcesses"},
-        where=frozenset({"suspendedProcesses"}),
-    ),
-)
-enter(
-    "autoscaling/lifecycleHook:LifecycleHook",
-    call("autoscaling", "PutLifecycleHook", names={"name": "LifecycleHookName"}),
-)
-enter(
-    "autoscaling/tag:Tag",
-    call("autoscaling", "CreateOrUpdateTags", "tag", "autoscalingGroupName", build=group_tag),
-)
-enter(
-    "ec2/launchTemplate:LaunchTemplate",
-    call(
-        "ec2",
-        "CreateLaunchTemplate",
-        *_TEMPLATE,
-        names={"name": "LaunchTemplateName", "description": "VersionDescription"},
-        tagged="launch-template",
-        build=lambda i: {"LaunchTemplateData": template_data(i)},
-    ),
-    updateDefaultVersion="the provider's own: which version becomes the default",
-)
-enter(
-    "emrserverless/application:Application",
-    call(
-        "emr-serverless",
-        "CreateApplication",
-        build=lambda _: {"clientToken": "terraform-20260101000000000000000001"},
-    ),
-)
-enter("lambda/eventSourceMapping:EventSourceMapping", call("lambda", "CreateEventSourceMapping"))
-enter(
-    "lambda/function:Function",
-    call(
-        "lambda",
-        "CreateFunction",
-        "code",
-        names={"name": "FunctionName"},
-        # The zip itself is measured by limits.
-        build=lambda _: {"Code": {}},
-    ),
-    call(
-        "lambda",
-        "PutFunctionConcurrency",
-        names={"name": "FunctionName"},
-        where=frozenset({"reservedConcurrentExecutions"}),
-    ),
-    sourceCodeHash="the provider's own: what it compares the zip by",
-)
-enter(
-    "lambda/functionUrl:FunctionUrl",
-    call("lambda", "CreateFunctionUrlConfig", names={"authorizationType": "AuthType"}),
-)
-enter(
-    "lambda/permission:Permission",
-    call(
-        "lambda",
-        "AddPermission",
-        names={"function": "FunctionName"},
-        build=lambda i: {
-            "StatementId": i.get("statementId") or "terraform-20260101000000000000000001"
-        },
-    ),
-)
+@reads(*_TEMPLATE)
+def launch_template(inputs: Inputs) -> Parameters:
+    """Return a launch template's data as the call that makes it takes it."""
+    return {"LaunchTemplateData": template_data(inputs)}
+
+
+@reads("vpcZoneIdentifiers")
+def group(inputs: Inputs) -> Parameters:
+    """Return a group's subnets, which are one text."""
+    return {"VPCZoneIdentifier": ",".join(inputs.get("vpcZoneIdentifiers") or ())}
+
+
+@reads("encryptionConfig", "enabledClusterLogTypes", "vpcConfig")
+def cluster(inputs: Inputs) -> Parameters:
+    """Return a cluster's network, encryption and logs."""
+    logs = {"types": list(inputs.get("enabledClusterLogTypes") or ()), "enabled": True}
+    encryption = inputs.get("encryptionConfig")
+    return {
+        "resourcesVpcConfig": dict(inputs["vpcConfig"]),
+        "encryptionConfig": [encryption] if encryption else None,
+        "logging": {"clusterLogging": [logs]},
+    }
+
+
+_CONSTRAINTS = input_shape("kms", "CreateGrant").members["Constraints"]
+
+
+@reads("constraints")
+def grant(inputs: Inputs) -> Parameters:
+    """Return a grant's constraints, of which the provider takes a list of one."""
+    told = {key: value for each in inputs.get("constraints") or () for key, value in each.items()}
+    return {"Constraints": coerce(_CONSTRAINTS, told)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from local.refusals.calls import Parameters, call, enter
+from local.refusals.calls import Parameters, reads
 from local.refusals.catalogue.parameters import Inputs, attributes, pick
 from local.refusals.documents import text
 from local.refusals.model import input_shape
@@ -59,124 +59,53 @@ def _series(query: Inputs) -> Parameters:
     return found
 
 
-def _alarm(inputs: Inputs) -> Parameters:
+@reads("metricQueries", "dimensions")
+def alarm(inputs: Inputs) -> Parameters:
+    """Return an alarm's series and its dimensions."""
     return {
         "Metrics": [_series(query) for query in inputs.get("metricQueries") or ()] or None,
         "Dimensions": _dimensions(inputs.get("dimensions")) or None,
     }
 
 
-# A target's block -> the member it is, as far as their keys bear the members' names.
-_BLOCKS = {
-    "deadLetterConfig": "deadLetterConfig",
-    "ecsTarget": "ecsParameters",
-    "kinesisTarget": "kinesisParameters",
-    "retryPolicy": "retryPolicy",
-    "sqsTarget": "sqsParameters",
-}
+_TARGET = "arn deadLetterConfig input inputPath retryPolicy roleArn"
 
 
-def _target(inputs: Inputs) -> Parameters:
+@reads("rule", "targetId", *_TARGET.split())
+def target(inputs: Inputs) -> Parameters:
+    """Return a rule's target; an id is drawn where it has none."""
     shape = input_shape("events", "PutTargets").members["Targets"].member
-    blocks = {member: inputs[key] for key, member in _BLOCKS.items() if inputs.get(key)}
-    if inputs.get("runCommandTargets"):
-        blocks["RunCommandParameters"] = {"runCommandTargets": inputs["runCommandTargets"]}
-    transformer = inputs.get("inputTransformer")
-    if transformer:
-        paths = transformer.get("inputPaths") or {}
-        blocks["inputTransformer"] = {**transformer, "inputPathsMap": paths}
-    target = coerce(shape, {**inputs, **blocks})
-    target["Id"] = inputs.get("targetId") or "terraform"
-    return {"Rule": inputs["rule"], "Targets": [target]}
+    found = coerce(shape, inputs)
+    found["Id"] = inputs.get("targetId") or "terraform"
+    return {"Rule": inputs["rule"], "Targets": [found]}
 
 
-enter("cloudwatch/dashboard:Dashboard", call("cloudwatch", "PutDashboard"))
-enter("cloudwatch/eventRule:EventRule", call("events", "PutRule"))
-enter(
-    "cloudwatch/eventTarget:EventTarget",
-    call(
-        "events",
-        "PutTargets",
-        "arn",
-        "deadLetterConfig",
-        "input",
-        "inputPath",
-        "inputTransformer",
-        "retryPolicy",
-        "roleArn",
-        "rule",
-        "targetId",
-        build=_target,
-    ),
-)
-enter(
-    "cloudwatch/logGroup:LogGroup",
-    call("logs", "CreateLogGroup", names={"name": "logGroupName"}),
-    call(
-        "logs",
-        "PutRetentionPolicy",
-        names={"name": "logGroupName"},
-        where=frozenset({"retentionInDays"}),
-    ),
-)
-enter(
-    "cloudwatch/metricAlarm:MetricAlarm",
-    call(
-        "cloudwatch",
-        "PutMetricAlarm",
-        "metricQueries",
-        "dimensions",
-        names={"name": "AlarmName"},
-        build=_alarm,
-    ),
-)
-enter("scheduler/schedule:Schedule", call("scheduler", "CreateSchedule"))
-enter(
-    "sns/topic:Topic",
-    call("sns", "CreateTopic", *TOPIC, build=lambda i: {"Attributes": attributes(i, TOPIC)}),
-)
-enter(
-    "sns/topicPolicy:TopicPolicy",
-    call(
-        "sns",
-        "SetTopicAttributes",
-        "arn",
-        "policy",
-        build=lambda i: {
-            "TopicArn": i["arn"],
-            "AttributeName": "Policy",
-            "AttributeValue": text(i["policy"]),
-        },
-    ),
-)
-enter(
-    "sns/topicSubscription:TopicSubscription", call("sns", "Subscribe", names={"topic": "TopicArn"})
-)
-enter(
-    "sqs/queue:Queue",
-    call(
-        "sqs",
-        "CreateQueue",
-        *QUEUE,
-        names={"name": "QueueName"},
-        build=lambda i: {"Attributes": queue_attributes(i)},
-    ),
-)
-enter(
-    "sqs/queuePolicy:QueuePolicy",
-    call(
-        "sqs",
-        "SetQueueAttributes",
-        "policy",
-        build=lambda i: {"Attributes": {"Policy": text(i["policy"])}},
-    ),
-)
-enter(
-    "sqs/redriveAllowPolicy:RedriveAllowPolicy",
-    call(
-        "sqs",
-        "SetQueueAttributes",
-        "redriveAllowPolicy",
-        build=lambda i: {"Attributes": {"RedriveAllowPolicy": i["redriveAllowPolicy"]}},
-    ),
-)
+@reads(*TOPIC)
+def topic(inputs: Inputs) -> Parameters:
+    """Return a topic's attributes."""
+    return {"Attributes": attributes(inputs, TOPIC)}
+
+
+@reads("arn", "policy")
+def topic_policy(inputs: Inputs) -> Parameters:
+    """Return a topic's policy, which is one of its attributes."""
+    value = text(inputs["policy"])
+    return {"TopicArn": inputs["arn"], "AttributeName": "Policy", "AttributeValue": value}
+
+
+@reads(*QUEUE)
+def queue(inputs: Inputs) -> Parameters:
+    """Return a queue's attributes."""
+    return {"Attributes": queue_attributes(inputs)}
+
+
+@reads("policy")
+def queue_policy(inputs: Inputs) -> Parameters:
+    """Return a queue's policy, which is one of its attributes."""
+    return {"Attributes": {"Policy": text(inputs["policy"])}}
+
+
+@reads("redriveAllowPolicy")
+def redrive_allow_policy(inputs: Inputs) -> Parameters:
+    """Return who may send a queue what it did not read."""
+    return {"Attributes": {"RedriveAllowPolicy": inputs["redriveAllowPolicy"]}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from local.refusals.calls import Parameters, call, enter
+from local.refusals.calls import Parameters, reads
 from local.refusals.catalogue.parameters import Inputs, pick
 from local.refusals.documents import as_list, parse, text
 from local.refusals.model import input_shape
@@ -33,7 +33,9 @@ def index(wanted: Inputs) -> Parameters:
     }
 
 
-def _table(inputs: Inputs) -> Parameters:
+@reads("attributes", "globalSecondaryIndexes", "hashKey", "localSecondaryIndexes", "rangeKey")
+def table(inputs: Inputs) -> Parameters:
+    """Return a table's keys, attributes and indexes."""
     indexes = [index(each) for each in inputs.get("globalSecondaryIndexes") or ()]
     own = {"hashKey": inputs.get("hashKey")}
     local = [index({**own, **each}) for each in inputs.get("localSecondaryIndexes") or ()]
@@ -48,54 +50,50 @@ def _table(inputs: Inputs) -> Parameters:
     }
 
 
-def _item(inputs: Inputs) -> Parameters:
+@reads("item")
+def item(inputs: Inputs) -> Parameters:
+    """Return an item; what is no value of DynamoDB's is refused elsewhere."""
     item = parse(inputs["item"]) or {}
     return {"Item": {key: value for key, value in item.items() if isinstance(value, dict)}}
 
 
-def _export(inputs: Inputs) -> Parameters:
-    export = inputs["export"]
-    query = export["dataQueries"][0]
-    destination = export["destinationConfigurations"][0]["s3Destinations"][0]
-    output = destination["s3OutputConfigurations"][0]
+# An export's blocks, of which the provider takes a list of one -> the member that each is.
+_SINGLE = {
+    "dataQueries": "dataQuery",
+    "destinationConfigurations": "destinationConfigurations",
+    "refreshCadences": "refreshCadence",
+    "s3Destinations": "s3Destination",
+    "s3OutputConfigurations": "s3OutputConfigurations",
+}
+
+
+def _singled(told: Inputs) -> Inputs:
     return {
-        "Export": {
-            "Name": export["name"],
-            "DataQuery": {
-                "QueryStatement": query["queryStatement"],
-                "TableConfigurations": query.get("tableConfigurations") or {},
-            },
-            "DestinationConfigurations": {
-                "S3Destination": {
-                    "S3Bucket": destination["s3Bucket"],
-                    "S3Prefix": destination["s3Prefix"],
-                    "S3Region": destination["s3Region"],
-                    "S3OutputConfigurations": {
-                        "OutputType": output["outputType"],
-                        "Format": output["format"],
-                        "Compression": output["compression"],
-                        "Overwrite": output["overwrite"],
-                    },
-                }
-            },
-            "RefreshCadence": {"Frequency": export["refreshCadences"][0]["frequency"]},
-        }
+        _SINGLE.get(key, key): _singled(value[0]) if key in _SINGLE else value
+        for key, value in told.items()
     }
+
+
+@reads("export")
+def export(inputs: Inputs) -> Parameters:
+    """Return what is exported, and where to."""
+    shape = input_shape("bcm-data-exports", "CreateExport").members["Export"]
+    return {"Export": coerce(shape, _singled(inputs["export"]))}
 
 
 def _pairs(tags: Any) -> list[Parameters]:
     return [{"Key": key, "Value": value} for key, value in (tags or {}).items()]
 
 
-def _dlm(inputs: Inputs) -> Parameters:
+@reads("policyDetails")
+def snapshots(inputs: Inputs) -> Parameters:
+    """Return what is snapshotted, when, and for how long."""
     details = dict(inputs["policyDetails"])
     targets = _pairs(details.pop("targetTags", None))
     schedules = [
         {
             **schedule,
             "tagsToAdd": _pairs(schedule.get("tagsToAdd")),
-            "shareRules": as_list(schedule.get("shareRule") or []),
-            "variableTags": _pairs(schedule.get("variableTags")),
             "createRule": {
                 **(schedule.get("createRule") or {}),
                 "times": as_list((schedule.get("createRule") or {}).get("times") or []),
@@ -108,7 +106,9 @@ def _dlm(inputs: Inputs) -> Parameters:
     return {"PolicyDetails": {**given, "TargetTags": targets}}
 
 
-def _lifecycle(inputs: Inputs) -> Parameters:
+@reads("rules")
+def lifecycle(inputs: Inputs) -> Parameters:
+    """Return a bucket's rules."""
     shape = input_shape("s3", "PutBucketLifecycleConfiguration").members["LifecycleConfiguration"]
     rules = [{**rule, "filter": _filter(rule.get("filter") or {})} for rule in inputs["rules"]]
     return {"LifecycleConfiguration": coerce(shape, {"rules": rules})}
@@ -119,7 +119,9 @@ def _filter(chosen: Inputs) -> Inputs:
     return {**chosen, "and": {**joined, "tags": _pairs(joined.get("tags"))}} if joined else chosen
 
 
-def _encryption(inputs: Inputs) -> Parameters:
+@reads("rules")
+def encryption(inputs: Inputs) -> Parameters:
+    """Return how a bucket encrypts what nobody has encrypted."""
     rules = []
     for rule in inputs["rules"]:
         default = rule.get("applyServerSideEncryptionByDefault") or {}
@@ -138,92 +140,29 @@ _BLOCKED = {
     "ignorePublicAcls": "IgnorePublicAcls",
     "restrictPublicBuckets": "RestrictPublicBuckets",
 }
-_DATABASE = (
-    *("createTableDefaultPermissions", "description", "federatedDatabase", "locationUri"),
-    *("name", "parameters", "targetDatabase"),
-)
+_DATABASE = ("description", "locationUri", "name", "parameters")
 
 
-def _database(inputs: Inputs) -> Parameters:
+@reads(*_DATABASE)
+def database(inputs: Inputs) -> Parameters:
+    """Return a database of the catalogue."""
     shape = input_shape("glue", "CreateDatabase").members["DatabaseInput"]
-    given = {key: inputs[key] for key in _DATABASE if inputs.get(key) not in (None, "")}
-    permissions = given.pop("createTableDefaultPermissions", ())
-    renamed = [{**each, "principal": each.get("principal") or {}} for each in permissions]
-    return {"DatabaseInput": coerce(shape, {**given, "createTableDefaultPermissions": renamed})}
+    return {"DatabaseInput": coerce(shape, {k: inputs[k] for k in _DATABASE if inputs.get(k)})}
 
 
-enter("bcmdata/export:Export", call("bcm-data-exports", "CreateExport", "export", build=_export))
-enter(
-    "dlm/lifecyclePolicy:LifecyclePolicy",
-    call("dlm", "CreateLifecyclePolicy", "policyDetails", build=_dlm),
-)
-enter(
-    "dynamodb/table:Table",
-    call(
-        "dynamodb",
-        "CreateTable",
-        "attributes",
-        "globalSecondaryIndexes",
-        "hashKey",
-        "localSecondaryIndexes",
-        "rangeKey",
-        names={"name": "TableName"},
-        build=_table,
-    ),
-    pointInTimeRecovery="a call of its own with two values, both ours",
-    ttl="a call of its own; the attribute's name has no limit of its own",
-)
-enter(
-    "dynamodb/tableItem:TableItem",
-    call("dynamodb", "PutItem", "item", build=_item),
-    hashKey="names the key of the item for the provider",
-    rangeKey="as hashKey",
-)
-enter(
-    "glue/catalogDatabase:CatalogDatabase",
-    call("glue", "CreateDatabase", *_DATABASE, build=_database),
-)
-enter(
-    "s3/bucket:Bucket",
-    call("s3", "CreateBucket"),
-    forceDestroy="the provider's own: whether it empties the bucket",
-)
-enter(
-    "s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration",
-    call("s3", "PutBucketLifecycleConfiguration", "rules", build=_lifecycle),
-)
-enter(
-    "s3/bucketObjectv2:BucketObjectv2",
-    call("s3", "PutObject", names={}),
-    content="the body",
-    source="the body's file",
-    overrideProvider="the provider's own: which default tags it lays on",
-)
-enter(
-    "s3/bucketPolicy:BucketPolicy",
-    call("s3", "PutBucketPolicy", "policy", build=lambda i: {"Policy": text(i["policy"])}),
-)
-enter(
-    "s3/bucketPublicAccessBlock:BucketPublicAccessBlock",
-    call(
-        "s3",
-        "PutPublicAccessBlock",
-        *_BLOCKED,
-        build=lambda i: {"PublicAccessBlockConfiguration": pick(i, _BLOCKED)},
-    ),
-)
-enter(
-    "s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration",
-    call("s3", "PutBucketEncryption", "rules", build=_encryption),
-)
-enter(
-    "s3/bucketVersioning:BucketVersioning",
-    call(
-        "s3",
-        "PutBucketVersioning",
-        "versioningConfiguration",
-        build=lambda i: {
-            "VersioningConfiguration": coerce(_VERSIONING, i["versioningConfiguration"])
-        },
-    ),
-)
+@reads("policy")
+def bucket_policy(inputs: Inputs) -> Parameters:
+    """Return a bucket's policy as text."""
+    return {"Policy": text(inputs["policy"])}
+
+
+@reads(*_BLOCKED)
+def public_access_block(inputs: Inputs) -> Parameters:
+    """Return what of the public a bucket keeps out."""
+    return {"PublicAccessBlockConfiguration": pick(inputs, _BLOCKED)}
+
+
+@reads("versioningConfiguration")
+def versioning(inputs: Inputs) -> Parameters:
+    """Return whether a bucket keeps versions."""
+    return {"VersioningConfiguration": coerce(_VERSIONING, inputs["versioningConfiguration"])}

@@ -1,85 +1,96 @@
-"""What AWS takes of each kind, as tests change it: tokens, and inputs that are in order."""
+"""Inputs that AWS takes, of which tests change one thing."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
-from tests.unit.local.seeded_inputs import ALARM, SCALING
-from tests.unit.local.test_refused_parts import BALANCER, NODES, QUEUE, ROLE_ARN, SERIES
+from local.refusals.refusal import Wanted
 
-TOPIC_ARN = "arn:aws:sns:us-east-1:123456789012:alerts"
-CERTIFICATE = "arn:aws:acm:us-east-1:123456789012:certificate/x"
-KEY = "arn:aws:kms:us-east-1:123456789012:key/x"
-FORWARD = "arn:aws:elasticloadbalancing:us-east-1:123456789012:targetgroup/a/b"
-QUEUES, QUEUE_POLICY = "sqs/queue:Queue", "sqs/queuePolicy:QueuePolicy"
-SUBSCRIPTION, TOPIC_POLICY = (
-    "sns/topicSubscription:TopicSubscription",
-    "sns/topicPolicy:TopicPolicy",
+Made = tuple[str, str, Mapping[str, Any]]
+ADDON, ALARM_TYPE = "eks/addon:Addon", "cloudwatch/metricAlarm:MetricAlarm"
+BUCKET_POLICY, CLUSTER = "s3/bucketPolicy:BucketPolicy", "eks/cluster:Cluster"
+ENDPOINT, FUNCTIONS = "ec2/vpcEndpoint:VpcEndpoint", "lambda/function:Function"
+GROUPS, INGRESS = (
+    "autoscaling/group:Group",
+    "vpc/securityGroupIngressRule:SecurityGroupIngressRule",
 )
-ROUTE, TARGETS = "ec2/route:Route", "lb/targetGroup:TargetGroup"
-BUCKET_POLICY, SCHEDULE = "s3/bucketPolicy:BucketPolicy", "scheduler/schedule:Schedule"
-RULE_TARGET = "cloudwatch/eventTarget:EventTarget"
-MAPPING = "lambda/eventSourceMapping:EventSourceMapping"
-TABLES, ITEM = "dynamodb/table:Table", "dynamodb/tableItem:TableItem"
-ADDON = "eks/addon:Addon"
-ASSOCIATION = "eks/accessPolicyAssociation:AccessPolicyAssociation"
-GROUPS, SNAPSHOTS = "autoscaling/group:Group", "dlm/lifecyclePolicy:LifecyclePolicy"
-ENCRYPTION = "s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration"
-SECURITY_GROUP, NAT = "ec2/securityGroup:SecurityGroup", "ec2/natGateway:NatGateway"
-BALANCERS, KEYS = "lb/loadBalancer:LoadBalancer", "kms/key:Key"
-ZONE, RECORD = "route53/zone:Zone", "route53/record:Record"
-ROLES, EXPORTS = "iam/role:Role", "bcmdata/export:Export"
-
-SUBSCRIBED = {"topic": TOPIC_ARN, "protocol": "sqs", "endpoint": QUEUE}
-SCHEDULED = {
+INLINE, ITEM = "iam/rolePolicy:RolePolicy", "dynamodb/tableItem:TableItem"
+LISTENER, NODE_GROUP = "lb/listener:Listener", "eks/nodeGroup:NodeGroup"
+QUEUES, QUEUE_POLICY = "sqs/queue:Queue", "sqs/queuePolicy:QueuePolicy"
+ROLES, RULES = "iam/role:Role", "cloudwatch/eventRule:EventRule"
+SCHEDULE, SUBNET = "scheduler/schedule:Schedule", "ec2/subnet:Subnet"
+TABLES, TARGETS = "dynamodb/table:Table", "lb/targetGroup:TargetGroup"
+TEMPLATE, TOPIC_POLICY = "ec2/launchTemplate:LaunchTemplate", "sns/topicPolicy:TopicPolicy"
+QUEUE = "arn:aws:sqs:us-east-1:123456789012:q"
+ROLE_ARN = "arn:aws:iam::123456789012:role/r"
+GROUP_ARN = (
+    "arn:aws:elasticloadbalancing:us-east-1:123456789012:targetgroup/brokers/0123456789abcdef"
+)
+BALANCER_ARN = (
+    "arn:aws:elasticloadbalancing:us-east-1:123456789012:loadbalancer/net/nlb/0123456789abcdef"
+)
+ALARM: Mapping[str, Any] = {
+    "name": "x",
+    "comparisonOperator": "GreaterThanThreshold",
+    "evaluationPeriods": 3,
+    "threshold": 1,
+    "metricQueries": [{"id": "m1", "expression": "SUM(METRICS())", "returnData": True}],
+}
+FUNCTION: Mapping[str, Any] = {
+    "name": "tick",
+    "role": ROLE_ARN,
+    "runtime": "python3.13",
+    "handler": "handlers.tick.handler",
+    "code": "function.zip",
+}
+NODES: Mapping[str, Any] = {
+    "clusterName": "c",
+    "nodeGroupName": "n",
+    "nodeRoleArn": ROLE_ARN,
+    "subnetIds": ["subnet-1", "subnet-2"],
+    "scalingConfig": {"minSize": 1, "desiredSize": 1, "maxSize": 2},
+}
+RULE: Mapping[str, Any] = {
+    "securityGroupId": "sg-0123456789abcdef0",
+    "ipProtocol": "tcp",
+    "fromPort": 443,
+    "toPort": 443,
+    "cidrIpv4": "10.0.0.0/16",
+}
+SCALING: Mapping[str, Any] = {
+    "name": "g",
+    "minSize": 1,
+    "maxSize": 2,
+    "vpcZoneIdentifiers": ["subnet-1"],
+    "launchTemplate": {"id": "lt-0123456789abcdef0", "version": "1"},
+}
+SCHEDULED: Mapping[str, Any] = {
     "name": "s",
     "scheduleExpression": "rate(1 hour)",
     "flexibleTimeWindow": {"mode": "OFF"},
     "target": {"arn": QUEUE, "roleArn": ROLE_ARN},
 }
-TARGETED = {"rule": "r", "targetId": "t", "arn": QUEUE}
-ADDED = {"clusterName": "c", "addonName": "coredns", "addonVersion": "v1.11.1-eksbuild.1"}
-ASSOCIATED = {
-    "clusterName": "c",
-    "principalArn": ROLE_ARN,
-    "policyArn": "arn:aws:eks::aws:cluster-access-policy/AmazonEKSViewPolicy",
-    "accessScope": {"type": "cluster"},
+TABLE: Mapping[str, Any] = {
+    "name": "incidents",
+    "billingMode": "PAY_PER_REQUEST",
+    "hashKey": "pk",
+    "attributes": [{"name": "pk", "type": "S"}],
 }
-LAUNCHING = {**SCALING, "launchTemplate": {"id": "lt-0123456789abcdef0", "version": "1"}}
-WATCHING = {**ALARM, **SERIES}
-RULE_OF_SNAPSHOTS = {
-    "name": "s",
-    "createRule": {"interval": 24, "times": "03:00"},
-    "retainRule": {"count": 7},
-}
-DETAILS = {
-    "resourceTypes": ["VOLUME"],
-    "targetTags": {"a": "b"},
-    "schedules": [RULE_OF_SNAPSHOTS],
-}
-KEPT = {
-    "description": "d",
-    "executionRoleArn": ROLE_ARN,
-    "state": "ENABLED",
-    "policyDetails": DETAILS,
-}
-RECORDED = {"zoneId": "Z0123456789ABCDEFGHIJ", "name": "kafka.orders.internal", "type": "A"}
-OF_NODES = {**NODES, "amiType": "AL2023_x86_64_STANDARD", "instanceTypes": ["m7i.large"]}
-LISTENING = {
-    "loadBalancerArn": BALANCER,
-    "port": 9094,
-    "protocol": "TCP",
-    "defaultActions": [{"type": "forward", "targetGroupArn": FORWARD}],
-}
-BALANCED = {"name": "a", "loadBalancerType": "network", "subnets": ["subnet-1", "subnet-2"]}
-POLICED = {"queueUrl": "https://sqs.us-east-1.amazonaws.com/123456789012/q"}
 
 
-def policy(statement: Any, **more: Any) -> str:
-    """Return a policy's document."""
-    return json.dumps({"Version": "2012-10-17", "Statement": statement, **more})
+def policy(*statements: Mapping[str, Any], **changed: Any) -> str:
+    """Return a policy's document, in which what is None is left out."""
+    told = {"Version": "2012-10-17", "Statement": list(statements), **changed}
+    told["Statement"] = [{k: v for k, v in e.items() if v is not None} for e in told["Statement"]]
+    return json.dumps({key: value for key, value in told.items() if value is not None})
 
 
-def without(inputs: dict[str, Any], key: str) -> dict[str, Any]:
-    return {name: value for name, value in inputs.items() if name != key}
+def template(**changed: Any) -> dict[str, Any]:
+    return {"name": "nodes", **changed}
+
+
+def made(*resources: Made) -> list[Wanted]:
+    """Return resources: of each its type's token, its name and its inputs."""
+    return [Wanted(f"aws:{token}", name, inputs) for token, name, inputs in resources]

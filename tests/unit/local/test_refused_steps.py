@@ -1,9 +1,9 @@
-"""What AWS refuses of resources beside each other, of steps between two values, of deletions."""
+"""What AWS refuses of steps between two values, and of deletions beside what is left."""
 
+# ruff: noqa: E501 - a case is a line
 from __future__ import annotations
 
 import contextlib
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,172 +14,57 @@ from local.pulumi.aws_adapter import Aws
 from local.pulumi.aws_eks import ClusterAdapter
 from local.pulumi.aws_provider import AwsProvider
 from local.pulumi.provider import Existing, Resource
-from local.refusals import gate, together
+from local.refusals import gate
 from local.refusals.refusal import Refused, Wanted
 from local.store import ResourceStore
+from tests.every_case import every_case
+from tests.unit.local.aws_inputs import CLUSTER, GROUP_ARN, LISTENER, ROLES, SUBNET, TABLES, TARGETS
+from tests.unit.local.aws_inputs import NODE_GROUP as NODES
 
 HERE, THERE = "vpc-0aaaaaaaaaaaaaaa1", "vpc-0bbbbbbbbbbbbbbb1"
-GROUP_ARN = (
-    "arn:aws:elasticloadbalancing:us-east-1:123456789012:targetgroup/brokers/0123456789abcdef"
-)
-ROLE_ARN = "arn:aws:iam::123456789012:role/r"
-LETTERS = "arn:aws:sqs:us-east-1:123456789012:d"
-TARGETS = "lb/targetGroup:TargetGroup"
-SUBNET, BALANCER = "ec2/subnet:Subnet", "lb/loadBalancer:LoadBalancer"
-CLUSTER, NODES = "eks/cluster:Cluster", "eks/nodeGroup:NodeGroup"
-ROLE, QUEUE = "iam/role:Role", "sqs/queue:Queue"
+GATEWAYS, NAT = "ec2/internetGateway:InternetGateway", "ec2/natGateway:NatGateway"
+POLICY = "arn:aws:iam::123456789012:policy/p"
 
 
 def one(token: str, name: str = "x", /, **inputs: Any) -> Wanted:
     return Wanted(f"aws:{token}", name, inputs)
 
 
-def subnet(number: int, vpc: str = HERE, zone: str = "us-east-1a") -> Wanted:
-    block = f"10.0.{number}.0/24"
-    return one(SUBNET, f"subnet-{number}", vpcId=vpc, cidrBlock=block, availabilityZone=zone)
+def subnet() -> Wanted:
+    return one(SUBNET, "subnet-1", vpcId=HERE, cidrBlock="10.0.1.0/24")
 
 
-def balancer(*numbers: int) -> Wanted:
-    return one(BALANCER, "nlb", name="nlb", subnets=[f"subnet-{n}" for n in numbers])
+def balancer(**more: Any) -> Wanted:
+    return one("lb/loadBalancer:LoadBalancer", "nlb", name="nlb", subnets=["subnet-1"], **more)
 
 
-def trusting(service: str, *actions: str) -> Wanted:
-    statement = {
-        "Effect": "Allow",
-        "Principal": {"Service": service},
-        "Action": list(actions or ("sts:AssumeRole",)),
-    }
-    return one(ROLE, name="r", assumeRolePolicy=json.dumps({"Statement": [statement]}))
+def mode(name: str) -> dict[str, str]:
+    return {"authenticationMode": name}
 
 
-def pods(*actions: str) -> list[Wanted]:
-    kind = "eks/podIdentityAssociation:PodIdentityAssociation"
-    return [trusting("pods.eks.amazonaws.com", *actions), one(kind, roleArn=ROLE_ARN)]
+def lasting(name: str, *, enabled: bool = True) -> dict[str, Any]:
+    return {"enabled": enabled, "attributeName": name}
 
 
-def listening(vpc: str) -> list[Wanted]:
-    action = {"type": "forward", "targetGroupArn": GROUP_ARN}
-    arn = (
-        "arn:aws:elasticloadbalancing:us-east-1:123456789012:loadbalancer/net/nlb/0123456789abcdef"
-    )
-    return [
-        subnet(1),
-        balancer(1),
-        one(TARGETS, name="brokers", vpcId=vpc, protocol="TCP"),
-        one("lb/listener:Listener", loadBalancerArn=arn, protocol="TCP", defaultActions=[action]),
-    ]
+VERSIONING, ENABLED = "s3/bucketVersioning:BucketVersioning", {"status": "Enabled"}
 
 
-def redriving(permission: str, *sources: str) -> list[Wanted]:
-    allowed: dict[str, Any] = {"redrivePermission": permission}
-    if sources:
-        allowed["sourceQueueArns"] = list(sources)
-    policy = {"deadLetterTargetArn": LETTERS, "maxReceiveCount": 5}
-    return [
-        one(QUEUE, name="d", redriveAllowPolicy=json.dumps(allowed)),
-        one(QUEUE, name="q", redrivePolicy=json.dumps(policy)),
-    ]
-
-
-REFUSED = {
-    "a group of another VPC than its balancer": (listening(THERE), "ValidationError"),
-    "a balancer twice in a zone": (
-        [subnet(1), subnet(2), balancer(1, 2)],
-        "InvalidConfigurationRequest",
-    ),
-    "a balancer in two VPCs": (
-        [subnet(1), subnet(2, THERE, "us-east-1b"), balancer(1, 2)],
-        "InvalidConfigurationRequest",
-    ),
-    "a cluster in one zone": (
-        [
-            subnet(1),
-            subnet(2),
-            one(CLUSTER, name="c", vpcConfig={"subnetIds": ["subnet-1", "subnet-2"]}),
-        ],
-        "InvalidParameterException",
-    ),
-    "a route table of another VPC": (
-        [
-            subnet(1),
-            one("ec2/routeTable:RouteTable", "rtb-1", vpcId=THERE),
-            one(
-                "ec2/routeTableAssociation:RouteTableAssociation",
-                subnetId="subnet-1",
-                routeTableId="rtb-1",
-            ),
-        ],
-        "InvalidParameterValue",
-    ),
-    "a function's role for machines": (
-        [
-            trusting("ec2.amazonaws.com"),
-            one("lambda/function:Function", name="f", role=ROLE_ARN),
-        ],
-        "InvalidParameterValueException",
-    ),
-    "a pod's role without its tags": (pods("sts:AssumeRole"), "InvalidParameterException"),
-}
-TAKEN = {
-    "a group of its balancer's VPC": listening(HERE),
-    "a balancer in two zones": [subnet(1), subnet(2, zone="us-east-1b"), balancer(1, 2)],
-    "a pod's role": pods("sts:AssumeRole", "sts:TagSession"),
-    "dead letters of this queue": redriving("byQueue", "arn:aws:sqs:us-east-1:123456789012:q"),
-    "a role that nobody here knows": [one("lambda/function:Function", name="f", role=ROLE_ARN)],
-}
-
-
-@pytest.mark.parametrize("kind", REFUSED)
-def test_what_does_not_go_beside_the_others_is_refused(kind: str) -> None:
-    resources, code = REFUSED[kind]
-    assert {refusal.code for refusal in together.refusals(resources)} == {code}
-
-
-@pytest.mark.parametrize("kind", TAKEN)
-def test_what_goes_beside_the_others_is_taken(kind: str) -> None:
-    assert list(together.refusals(TAKEN[kind])) == []
-
-
-@pytest.mark.parametrize(
+@every_case(
     ("token", "key", "old", "new", "refused"),
     [
         (CLUSTER, "version", "1.35", "1.33", True),
         (CLUSTER, "version", "1.35", "1.34", False),
         (CLUSTER, "version", "1.33", "1.35", True),
         (CLUSTER, "version", "1.34", "1.35", False),
-        (
-            CLUSTER,
-            "accessConfig",
-            {"authenticationMode": "API"},
-            {"authenticationMode": "CONFIG_MAP"},
-            True,
-        ),
-        (
-            CLUSTER,
-            "accessConfig",
-            {"authenticationMode": "CONFIG_MAP"},
-            {"authenticationMode": "API"},
-            False,
-        ),
+        (CLUSTER, "accessConfig", mode("API"), mode("CONFIG_MAP"), True),
+        (CLUSTER, "accessConfig", mode("CONFIG_MAP"), mode("API"), False),
         (NODES, "version", "1.35", "1.33", True),
         (NODES, "version", "1.35", "1.34", False),
         (NODES, "version", "1.33", "1.35", False),
+        (TABLES, "ttl", lasting("expires"), lasting("gone_at"), True),
+        (TABLES, "ttl", lasting("expires"), lasting("expires", enabled=False), False),
         (
-            "dynamodb/table:Table",
-            "ttl",
-            {"enabled": True, "attributeName": "expires"},
-            {"enabled": True, "attributeName": "gone_at"},
-            True,
-        ),
-        (
-            "dynamodb/table:Table",
-            "ttl",
-            {"enabled": True, "attributeName": "expires"},
-            {"enabled": False, "attributeName": "expires"},
-            False,
-        ),
-        (
-            "s3/bucketVersioning:BucketVersioning",
+            VERSIONING,
             "versioningConfiguration",
             {"status": "Enabled"},
             {"status": "Disabled"},
@@ -194,54 +79,29 @@ def test_a_step_that_aws_does_not_take_is_refused(
     assert bool(found) == refused, found
 
 
-LEFT = {
-    "a protected table": (one("dynamodb/table:Table", "t", deletionProtectionEnabled=True), []),
-    "a VPC with a subnet": (one("ec2/vpc:Vpc", HERE), [subnet(1)]),
-    "a subnet of a balancer": (subnet(1), [balancer(1)]),
-    "a group of a listener": (
-        one(TARGETS, GROUP_ARN),
-        [one("lb/listener:Listener", defaultActions=[{"targetGroupArn": GROUP_ARN}])],
-    ),
-    "a rule with a target": (
-        one("cloudwatch/eventRule:EventRule", "r", name="r"),
-        [one("cloudwatch/eventTarget:EventTarget", rule="r")],
-    ),
+# What is left beside: nothing, where the resource protects itself.
+LEFT: dict[str, tuple[Wanted, list[Wanted]]] = {
+    "a protected table": (one(TABLES, "t", deletionProtectionEnabled=True), []),
+    "a VPC with a subnet": (one("ec2/vpc:Vpc", HERE), [subnet()]),
+    "a subnet of a balancer": (subnet(), [balancer()]),
+    "a group of a listener": (one(TARGETS, GROUP_ARN), [one(LISTENER, defaultActions=[{"targetGroupArn": GROUP_ARN}])]),
+    "a rule with a target": (one("cloudwatch/eventRule:EventRule", "r", name="r"), [one("cloudwatch/eventTarget:EventTarget", rule="r")]),
     "a cluster with nodes": (one(CLUSTER, "c", name="c"), [one(NODES, clusterName="c")]),
-    "a role with a policy of its own": (
-        one(ROLE, "r", name="r"),
-        [one("iam/rolePolicy:RolePolicy", role="r")],
-    ),
-    "a policy that is attached": (
-        one("iam/policy:Policy", "arn:aws:iam::123456789012:policy/p"),
-        [
-            one(
-                "iam/rolePolicyAttachment:RolePolicyAttachment",
-                policyArn="arn:aws:iam::123456789012:policy/p",
-            )
-        ],
-    ),
-    "a gateway before a NAT gateway's address": (
-        one("ec2/internetGateway:InternetGateway", "igw-1", vpcId=HERE),
-        [subnet(1), one("ec2/natGateway:NatGateway", "nat-1", subnetId="subnet-1")],
-    ),
-    "a gateway before a public balancer": (
-        one("ec2/internetGateway:InternetGateway", "igw-1", vpcId=HERE),
-        [subnet(1), balancer(1)],
-    ),
-    "a bucket with an object": (
-        one("s3/bucket:Bucket", "b", bucket="b"),
-        [one("s3/bucketObjectv2:BucketObjectv2", bucket="b", key="k")],
-    ),
-}
+    "a role with a policy of its own": (one(ROLES, "r", name="r"), [one("iam/rolePolicy:RolePolicy", role="r")]),
+    "a policy that is attached": (one("iam/policy:Policy", POLICY), [one("iam/rolePolicyAttachment:RolePolicyAttachment", policyArn=POLICY)]),
+    "a gateway before a NAT gateway's address": (one(GATEWAYS, "igw-1", vpcId=HERE), [subnet(), one(NAT, "nat-1", subnetId="subnet-1")]),
+    "a gateway before a public balancer": (one(GATEWAYS, "igw-1", vpcId=HERE), [subnet(), balancer()]),
+    "a bucket with an object": (one("s3/bucket:Bucket", "b", bucket="b"), [one("s3/bucketObjectv2:BucketObjectv2", bucket="b", key="k")]),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", LEFT)
+@every_case("kind", LEFT)
 def test_what_is_protected_or_held_is_not_deleted(kind: str) -> None:
     leaving, others = LEFT[kind]
     assert gate.deletion_refusals(leaving, others)
 
 
-@pytest.mark.parametrize("kind", list(LEFT)[1:])
+@every_case("kind", list(LEFT)[1:])
 def test_what_nothing_holds_is_deleted(kind: str) -> None:
     leaving, _ = LEFT[kind]
     assert gate.deletion_refusals(leaving, [one("ec2/vpc:Vpc", THERE)]) == []
@@ -249,21 +109,21 @@ def test_what_nothing_holds_is_deleted(kind: str) -> None:
 
 def test_a_gateway_that_nothing_public_needs_is_detached() -> None:
     gateway, _ = LEFT["a gateway before a public balancer"]
-    inside = replace(balancer(1), inputs={**balancer(1).inputs, "internal": True})
-    private = one("ec2/natGateway:NatGateway", subnetId="subnet-1", connectivityType="private")
-    assert gate.deletion_refusals(gateway, [subnet(1), inside, private]) == []
+    private = one(NAT, subnetId="subnet-1", connectivityType="private")
+    assert gate.deletion_refusals(gateway, [subnet(), balancer(internal=True), private]) == []
 
 
 def test_a_bucket_that_is_emptied_first_is_deleted() -> None:
-    bucket = one("s3/bucket:Bucket", "b", bucket="b", forceDestroy=True)
-    assert gate.deletion_refusals(bucket, LEFT["a bucket with an object"][1]) == []
+    bucket, held = LEFT["a bucket with an object"]
+    emptied = replace(bucket, inputs={**bucket.inputs, "forceDestroy": True})
+    assert gate.deletion_refusals(emptied, held) == []
 
 
 def test_the_provider_keeps_what_others_hold(tmp_path: Path) -> None:
     provider = AwsProvider(Aws(), ResourceStore(tmp_path))
     vpc, inner = "aws:ec2/vpc:Vpc", f"aws:{SUBNET}"
     provider.store.put(vpc, HERE, {"cidrBlock": "10.0.0.0/16"})
-    provider.store.put(inner, "subnet-1", dict(subnet(1).inputs))
+    provider.store.put(inner, "subnet-1", dict(subnet().inputs))
     resource = Resource(f"urn:pulumi:local-kafka::stillwater::{vpc}::net")
     with pytest.raises(Refused, match="DependencyViolation"):
         provider.delete(Existing(resource, HERE, {"cidrBlock": "10.0.0.0/16"}, {}))
