@@ -66,7 +66,7 @@ def test_a_broken_line_is_kept_whole_and_none_of_its_numbers_is_trusted(tmp_path
         sink.write(f'"us-east-1a","9.0"\n{good},"surplus"\n"never closed,1,2\n{good}\n')
     delivery = bill.read(None, path)
     bad = here.quarantine(path)
-    assert [row["line"] for row in bad][0] == '"us-east-1a","9.0"'
+    assert next(row["line"] for row in bad) == '"us-east-1a","9.0"'
     assert {(row["billing_period"], row["billed_cost"]) for row in bad} == {("unknown", None)}
     broken, whole = sorted(delivery.usage_here(), key=lambda row: row.billing_period)[::-1]
     assert (broken.charges, broken.zone, broken.account, broken.billed_cost) == (3, None, None, 0)
