@@ -1,7 +1,4 @@
-"""Reads and writes small tables as Parquet on this machine's disk, without a JVM.
-
-Apart from the other rooms, since it needs pyarrow, which a cluster may not have.
-"""
+"""Reads and writes tables as Parquet on this machine's disk, without Java."""
 
 from __future__ import annotations
 

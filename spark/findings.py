@@ -1,6 +1,6 @@
 """Names what is read beside the bill, and what the jobs find in both, with their shapes.
 
-SAMPLES and ROTATIONS are inputs, read anew by every run. The others are tables, made from USAGE,
+ROTATIONS are an input, read anew by every run. The others are tables, made from USAGE,
 COST and the inputs, and all that the report reads.
 """
 
@@ -8,20 +8,6 @@ from __future__ import annotations
 
 from spark.schemas import BOOLEAN, DATE, DOUBLE, INTEGER, LONG, MOMENT, MONEY, STRING, struct
 from spark.tables import Table
-
-# One sample of one series of Prometheus, its labels read as far as a job looks.
-SAMPLES = struct(
-    name=STRING,  # without the ending _total
-    series=STRING,  # the labels, in order: what tells one series from another
-    cluster=STRING,
-    pool=STRING,  # KafkaNodePool
-    node_id=INTEGER,  # Kafka's
-    claim=STRING,
-    volume_id=STRING,
-    topic=STRING,
-    at=MOMENT,
-    value=DOUBLE,
-)
 
 # One incident of a Kafka node, from the ledger's archive.
 ROTATIONS = struct(

@@ -1,4 +1,4 @@
-"""Small frames made of what the driver knows, frames kept while used, the first rows of groups."""
+"""Small frames made of what the driver knows, frames kept while used."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructType
-from pyspark.sql.window import Window
 from pyspark.storagelevel import StorageLevel
+
+from spark import arrow_rows
 
 
 def empty(session: SparkSession, schema: StructType) -> DataFrame:
@@ -23,10 +24,6 @@ def of_rows(session: SparkSession, rows: Sequence[Sequence[Any]], schema: Struct
     """Return a frame of rows that the driver knows; times without a zone are UTC."""
     if not rows:
         return empty(session, schema)
-    try:
-        from spark import arrow_rows  # noqa: PLC0415 - a cluster may have no pyarrow
-    except ImportError:
-        return session.createDataFrame([tuple(row) for row in rows], schema)
     return session.createDataFrame(arrow_rows.table_of(rows, schema), schema)
 
 
@@ -38,14 +35,6 @@ def cached(frame: DataFrame) -> Iterator[DataFrame]:
         yield frame
     finally:
         frame.unpersist()
-
-
-def first_of(
-    frame: DataFrame, group: Sequence[str], *order: Column | str, rows: int = 1
-) -> DataFrame:
-    """Return the first rows of each group, in this order."""
-    rank = F.row_number().over(Window.partitionBy(*group).orderBy(*order))
-    return frame.withColumn("_rank", rank).where(F.col("_rank") <= rows).drop("_rank")
 
 
 def _cell(value: Any, kind: DataType) -> Column:

@@ -1,16 +1,12 @@
-"""Starts Spark's Java by itself, before anything of PySpark is imported, and ends it.
+"""Starts Spark's Java by itself, without PySpark's scripts, and ends it.
 
 PySpark starts Java by two shell scripts and a Java of their own that writes the command: seconds in
-which nothing else happens. Here the command is written by us and Java boots while Python imports.
-A Java that is asked to records the classes that it loads, and every later session maps them: a
-tenth of a small report, for half a minute when the record is written. Without one a session starts
-as it always did.
+which nothing else happens. Here the command is written by us.
 The settings of a local session stand here as well, since they are Java's system properties.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import signal
@@ -19,9 +15,9 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import metadata, util
+from importlib import util
 from pathlib import Path
 
 from core.ground.errors import MissingPrerequisite, StillwaterError, passed_on
@@ -29,8 +25,6 @@ from core.ground.errors import MissingPrerequisite, StillwaterError, passed_on
 LOCAL_CORES = 2
 LOOPBACK = "127.0.0.1"
 EXIT_SECONDS = 10
-# Java writes the record of its classes when it ends.
-RECORD_SECONDS = 180
 START_SECONDS = 120
 POLL_SECONDS = 0.02
 JARS = "spark.jars"
@@ -150,16 +144,12 @@ class Java:
 
 
 @contextmanager
-def started(
-    settings: Mapping[str, str] | None = None, *, records_classes: bool = False
-) -> Iterator[Java]:
+def started(settings: Mapping[str, str] | None = None) -> Iterator[Java]:
     """Start Java with a local session's settings; it is gone when the block ends.
 
-    `settings` stand before the session's own. With `records_classes` a Java that has no record of
-    its classes leaves one. Raises MissingPrerequisite without a Java.
+    `settings` stand before the session's own. Raises MissingPrerequisite without a Java.
     """
     java = program()
-    record = class_record(java)
     prefix = "stillwater-spark-"
     with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder:
         scratch = Path(folder)
@@ -168,10 +158,6 @@ def started(
             "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
         }
         chosen = {**SETTINGS, **own, **(settings or {})}
-        fresh = scratch / "classes.jsa"
-        records = records_classes and not record.exists()
-        about_classes = f"-XX:ArchiveClassesAtExit={fresh}" if records else mapping_option(record)
-        chosen[JAVA_OPTIONS] = f"{chosen[JAVA_OPTIONS]} {about_classes}"
         environment = {
             **os.environ,
             "_PYSPARK_DRIVER_CONN_INFO_PATH": str(_told(scratch)),
@@ -194,35 +180,7 @@ def started(
         try:
             yield Java(process, chosen, scratch)
         finally:
-            _end(process, RECORD_SECONDS if records else EXIT_SECONDS)
-            if records and process.returncode == 0 and fresh.exists():
-                _keep(fresh, record)
-
-
-def class_record(java: str) -> Path:
-    """Return where the record of one Java's and one Spark's classes is, whether or not it is."""
-    home = os.environ.get("STILLWATER_CACHE")
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stillwater"
-    # The record knows its jars by their paths.
-    built = Path(java).stat().st_mtime_ns
-    known = f"{metadata.version('pyspark')} {_spark_home()} {os.path.realpath(java)} {built}"
-    name = f"{hashlib.sha256(known.encode()).hexdigest()[:12]}.jsa"
-    return (Path(home) if home else cache).resolve() / "spark-classes" / name
-
-
-def mapping_option(record: Path) -> str:
-    """Return what tells Java to map a record; nothing where there is none."""
-    # Java would complain of a record that does not fit on stdout; it starts without it.
-    return f"-XX:SharedArchiveFile={record} -Xshare:auto -Xlog:disable" if record.exists() else ""
-
-
-def _keep(fresh: Path, record: Path) -> None:
-    """Put a record in its place; where nothing can be written, the next report makes it again."""
-    with suppress(OSError):
-        record.parent.mkdir(parents=True, exist_ok=True)
-        beside = record.with_suffix(f".{os.getpid()}")
-        shutil.copyfile(fresh, beside)
-        beside.replace(record)
+            _end(process)
 
 
 def command(java: str, settings: Mapping[str, str]) -> list[str]:
@@ -268,12 +226,12 @@ def _ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _end(process: subprocess.Popen[bytes], seconds: int) -> None:
+def _end(process: subprocess.Popen[bytes]) -> None:
     """End Java, which ends by itself when nobody holds its standard input."""
     if process.stdin is not None:
         process.stdin.close()
     try:
-        process.wait(seconds)
+        process.wait(EXIT_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

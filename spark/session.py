@@ -13,7 +13,6 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, cast
 
 from py4j.java_gateway import JavaGateway
 from pyspark import SparkConf, SparkContext
@@ -22,9 +21,6 @@ from pyspark.sql import SparkSession
 
 from spark import java
 from spark.java import LOCAL_CORES, Java
-
-# What pyspark asks its JVM for whenever it makes a column.
-EVERY_EXPRESSION = ("functions", "org.apache.spark.sql.functions", "PythonUtils")
 
 
 @contextmanager
@@ -54,7 +50,6 @@ def session_of(started: Java, cores: int = LOCAL_CORES) -> Iterator[SparkSession
     with _without_tracebacks():
         try:
             gateway, context = _connected(started, cores)
-            remember_java_names(context)
             yield SparkSession(context)
             context.stop()
             gateway.shutdown()
@@ -67,29 +62,6 @@ def session_of(started: Java, cores: int = LOCAL_CORES) -> Iterator[SparkSession
         finally:
             # pyspark remembers the gateway of its first context and offers no way to forget it.
             SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
-
-
-class _JavaClass:
-    """A Java class whose static methods are looked up once."""
-
-    def __init__(self, java_class: object) -> None:
-        self._java_class = java_class
-
-    def __getattr__(self, name: str) -> object:
-        found: object = getattr(self._java_class, name)
-        setattr(self, name, found)
-        return found
-
-
-def remember_java_names(context: SparkContext) -> None:
-    """Look up once what every expression begins with; py4j would ask Java anew each time.
-
-    Java looks for `functions` in every package it might stand in, and so in all jars, a thousand
-    times for a report: a fifteenth of what a small one takes once Java is warm.
-    """
-    jvm = cast("Any", context)._jvm  # noqa: SLF001 - pyspark keeps it nowhere else
-    for name in EVERY_EXPRESSION:
-        setattr(jvm, name, _JavaClass(getattr(jvm, name)))
 
 
 def _connected(started: Java, cores: int) -> tuple[JavaGateway, SparkContext]:

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from core.ground.errors import InvalidInput, StillwaterError
-from spark import frames, schemas
+from spark import arrow_rows, frames, schemas
 from spark.rows import Found, grouped
 from spark.schemas import require_schema
 
@@ -58,11 +58,6 @@ Rows = DataFrame | Sequence[Any]
 def literal_address(address: str) -> str:
     """Return a path or URI as Spark must be told it: with nothing in it to be taken for a glob."""
     return re.sub(r"([\\*?\[\]{}])", r"\\\1", address)
-
-
-def quoted_name(name: str) -> str:
-    """Return a column's name as Spark must be told it, whatever letters it holds."""
-    return f"`{name.replace('`', '``')}`"
 
 
 class Store(Protocol):
@@ -134,18 +129,18 @@ class _SparkStore:
 class ParquetStore(_SparkStore):
     """Tables as folders of Parquet, one folder per month below each.
 
-    On this machine's disk rows are read and written without Spark, where pyarrow is.
+    On this machine's disk rows are read and written without Spark.
     """
 
     def __init__(self, session: SparkSession | None, root: str) -> None:
         super().__init__(session)
         self._root = root.rstrip("/")
-        self._local = _local_files() if self._root.startswith("/") else None
+        self._is_local = self._root.startswith("/")
 
     def rows(
         self, table: Table, periods: Collection[str] | None = None, **equal: str
     ) -> list[Found]:
-        if self._local is None:
+        if not self._is_local:
             return super().rows(table, periods, **equal)
         folders = sorted(Path(self._address(table)).glob(f"{PARTITION}=*"))
         found: list[Found] = []
@@ -154,7 +149,7 @@ class ParquetStore(_SparkStore):
             if periods is not None and period not in periods:
                 continue
             files = [path for path in sorted(folder.iterdir()) if path.name[0] not in "._"]
-            found += self._local.read(files, table.schema, {PARTITION: period}, equal)
+            found += arrow_rows.read(files, table.schema, {PARTITION: period}, equal)
         return found
 
     def read(self, table: Table) -> DataFrame:
@@ -171,11 +166,11 @@ class ParquetStore(_SparkStore):
         return self.rows(table, periods) if self._known is None else super().some(table, periods)
 
     def replace(self, table: Table, rows: Rows, periods: Collection[str]) -> None:
-        if self._local is not None and not isinstance(rows, DataFrame):
+        if self._is_local and not isinstance(rows, DataFrame):
             months = grouped(rows, lambda row: row[0])
             for period in periods:
                 own = [row[1:] for row in months.get(period, [])]
-                self._local.replace(
+                arrow_rows.replace(
                     Path(self._month(table, period)), own, StructType(table.schema.fields[1:])
                 )
             return
@@ -188,7 +183,7 @@ class ParquetStore(_SparkStore):
         self.clear(table, [p for p, files in before.items() if files == self._files(table, p)])
 
     def clear(self, table: Table, periods: Collection[str]) -> None:
-        if self._local is not None:
+        if self._is_local:
             self.replace(table, [], periods)
             return
         for period in periods:
@@ -200,7 +195,7 @@ class ParquetStore(_SparkStore):
 
     def _files(self, table: Table, period: str) -> list[str]:
         address = self._month(table, period)
-        if self._local is not None:
+        if self._is_local:
             return sorted(path.name for path in Path(address).glob("*"))
         if not self._exists(address):
             return []
@@ -225,15 +220,6 @@ class ParquetStore(_SparkStore):
     def _configuration(self) -> Any:
         context: Any = self._session._jsc  # noqa: SLF001 - the same
         return context.hadoopConfiguration()
-
-
-def _local_files() -> Any:
-    """Return how small tables are read and written here, or None without pyarrow."""
-    try:
-        from spark import arrow_rows  # noqa: PLC0415 - a cluster may have no pyarrow
-    except ImportError:
-        return None
-    return arrow_rows
 
 
 class IcebergStore(_SparkStore):

@@ -15,7 +15,7 @@ from core.ground.errors import InvalidInput
 from core.ground.naming import TWIN_ENVIRONMENT
 from local import twin
 from local.commands.layers import TwinLayers, provision
-from local.commands.setup import prepare_tools, record_classes
+from local.commands.setup import prepare_tools
 from local.demo import narration, recording
 from local.demo import rotation as story
 from local.demo import spec as demo_spec
@@ -32,19 +32,9 @@ app = typer.Typer(
 
 
 @app.command()
-def setup(
-    *,
-    reports: Annotated[
-        bool,
-        typer.Option(
-            "--reports", help="Record the classes of Spark, too: a report starts sooner on them."
-        ),
-    ] = False,
-) -> None:
+def setup() -> None:
     """Build the twin's tools into the per-user cache; quick when they are there."""
     prepare_tools(console)
-    if reports:
-        record_classes(console)
 
 
 @app.command()

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
@@ -18,9 +15,6 @@ from local.kafka import jars
 from local.place import make_cache
 from local.tools import build, prerequisites
 from local.tools.catalogue import TOOLS
-
-if TYPE_CHECKING:
-    from spark.java import Java
 
 Show = Callable[[build.Progress], None]
 
@@ -50,35 +44,6 @@ def prepare_tools(console: Console) -> None:
         build.build_all(show)
         jars.fetch(show)
     console.print(f"Tools ready after {time.monotonic() - started:.0f} s.", highlight=False)
-
-
-def record_classes(console: Console) -> None:
-    """Record the classes that a report's Java loads, by a report of a small bill, unless it is."""
-    from spark import java  # noqa: PLC0415 - the twin builds without PySpark
-
-    if java.class_record(java.program()).exists():
-        return
-    console.print("Recording the classes that a report's Java loads, once: about 60 s.")
-    with (
-        tempfile.TemporaryDirectory(prefix="stillwater-classes-") as scratch,
-        java.started(records_classes=True) as started,
-    ):
-        _report_of_a_small_bill(started, Path(scratch))
-
-
-def _report_of_a_small_bill(started: Java, folder: Path) -> None:
-    from local.bills import cluster, export  # noqa: PLC0415 - starts Spark's imports
-    from spark.jobs import report  # noqa: PLC0415 - the same
-    from spark.session import session_of  # noqa: PLC0415 - the same
-    from spark.tables import ParquetStore  # noqa: PLC0415 - the same
-
-    bill = export.write(folder / "bill", cluster.lines(cluster.ClusterBill()))
-    with session_of(started) as session:
-        report.run(
-            lambda _: session,
-            ParquetStore(session, str(folder / "tables")),
-            report.Inputs(bill=bill),
-        )
 
 
 def absent() -> list[int]:

@@ -6,7 +6,7 @@ is read by itself, and what its columns say is the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -150,8 +150,3 @@ def groups_of(number: Any) -> tuple[Any, Any]:
     ordered = number[order]
     is_new = np.append(True, ordered[1:] != ordered[:-1])
     return order, np.flatnonzero(is_new)
-
-
-def record_batch(columns: Sequence[tuple[str, pa.Array]]) -> pa.RecordBatch:
-    """Return columns as a batch."""
-    return pa.RecordBatch.from_arrays([each for _, each in columns], names=[n for n, _ in columns])

@@ -7,7 +7,6 @@ Nothing of the bill's size comes to the driver.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -48,18 +47,6 @@ LINES_OF_A_SHARE = 8 << 20
 PIECES_AT_ONCE = 4
 # Of fewer lines one worker has added them up before two have started.
 LINES_OF_ONE_SHARE = 300_000
-NO_CODEC = re.compile(r"ClassNotFoundException: org\.apache\.hadoop\.io\.compress\.(\w+)Codec")
-MISTYPED = re.compile(
-    r'IS NULL\) THEN (\S+) END AS (?:DATE|TIMESTAMP).*?cannot cast "(\w+)"', re.DOTALL
-)
-TWICE = re.compile(r"\[COLUMN_ALREADY_EXISTS\] The column `([^`]+)`")
-# What Java says of a file that is not whole -> what it means.
-DAMAGE = {
-    "EOFException": "it ends before its data does; copy it again",
-    "Relative path in absolute URI": "a name has a colon, which Spark cannot list; rename it",
-    "No module named 'pyarrow'": f"its workers lack pyarrow: {REMEDY}",
-    "encrypted ZIP entry": "its archive needs a password; pack it again without one",
-}
 OWN, CAUSED = f"{InvalidInput.__module__}.{InvalidInput.__name__}: ", "Caused by: "
 
 
@@ -340,18 +327,8 @@ def complaint(what: str, theirs: str) -> str:
 
 def _cause(theirs: str) -> str | None:
     """Return what a complaint of Spark's means and what to do, or None where that is not known."""
-    codec = NO_CODEC.search(theirs)
-    if codec:
-        return f"it is compressed by {codec[1]}, which Spark has no codec for; export with Snappy"
-    mistyped = MISTYPED.search(theirs)
-    if mistyped:
-        return f"its column {mistyped[1]} holds {mistyped[2]}, which are no times; export it again"
-    twice = TWICE.search(theirs)
-    if twice:
-        return f"it names column {twice[1]} twice, whatever the case of its letters; export it once"
-    known = next((said for words, said in DAMAGE.items() if words in theirs), None)
-    if known is not None:
-        return known
-    # A worker in Python says why in a sentence of ours, which stands below its stack.
+    if "No module named 'pyarrow'" in theirs:
+        return f"its workers lack pyarrow: {REMEDY}"
+    # A worker says why in a sentence of ours, which stands below its stack.
     said = [line.strip() for line in theirs.splitlines() if line.strip().startswith(OWN)]
     return said[-1].removeprefix(OWN) if said else None

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import IO
 
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
-import pyarrow.parquet as pq  # type: ignore[import-untyped] # the same
 
 from core.ground.errors import InvalidInput, passed_on
 from spark.ingest import lines
@@ -152,13 +151,3 @@ def footer(address: str) -> tuple[list[str], list[int]]:
     with parquet(address) as file:
         groups = [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)]
         return list(file.schema_arrow.names), groups
-
-
-def column_of(piece: Piece, name: str) -> pa.Array:
-    """Return one column of a piece of Parquet whole, or nothing of one that it lacks."""
-    if name not in piece.places:
-        return pa.nulls(piece.lines)
-    place = piece.places[name]
-    with readable_piece(piece), parquet(piece.address) as file:
-        table: pq.Table = file.read_row_group(piece.row_group, [place], use_threads=False)
-        return table[place].combine_chunks()
