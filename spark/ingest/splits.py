@@ -175,7 +175,7 @@ def _pod(line: Mapping[str, Any], maps: Sequence[Any]) -> tuple[str | None, ...]
     tags |= {name: line[name] for name in EKS_TAG_COLUMNS if line[name] is not None}
     found = _POD.search(line[_RESOURCE] or "")
     in_arn = dict(zip(("eks_cluster", "namespace"), found.groups() if found else (), strict=False))
-    said = (_tag(tags, key) or in_arn.get(name) for name, key in EKS_TAGS.items())
+    said = (_tag(tags, name) or in_arn.get(name) for name in EKS_TAGS)
     return (*said, found[3] if found else None)
 
 
@@ -198,7 +198,13 @@ def _amount(value: Any) -> float:
     return found if abs(found) < LARGEST else 0.0
 
 
-def _tag(tags: Mapping[str, str | None], key: str) -> str | None:
-    places = (*(name for name, of in EKS_TAG_COLUMNS.items() if of == key), *spellings(key))
-    values = (text_or_none(tags.get(place)) for place in places)
+# Where a pod's own tags stand: in a column, or in a map.
+_PLACES = {
+    name: (*(column for column, of in EKS_TAG_COLUMNS.items() if of == key), *spellings(key))
+    for name, key in EKS_TAGS.items()
+}
+
+
+def _tag(tags: Mapping[str, str | None], name: str) -> str | None:
+    values = (text_or_none(tags.get(place)) for place in _PLACES[name])
     return next((value for value in values if value is not None), None)
