@@ -159,8 +159,6 @@ def make_locally(asked: ReportOptions, console: Console) -> Document:
 
 def _make_document(asked: ReportOptions, console: Console, scratch: Path | None = None) -> Document:
     """Make the report; a bill in S3 is copied into `scratch`, as far as it is to be read."""
-    from spark import java  # noqa: PLC0415 - imports nothing of PySpark
-
     facts = _facts(asked)
     book = None if facts is None else stack_settings.prices(facts.region, asked.prices)
     settings = asked.warehouse.settings() if asked.warehouse else {}
@@ -171,9 +169,9 @@ def _make_document(asked: ReportOptions, console: Console, scratch: Path | None 
         from spark.report import formats  # noqa: PLC0415
 
         def started() -> SparkSession:
-            from spark.session import session_of  # noqa: PLC0415 - starts Spark's imports
+            from spark.session import local_session  # noqa: PLC0415 - starts Spark's imports
 
-            return stack.enter_context(session_of(stack.enter_context(java.started(settings))))
+            return stack.enter_context(local_session(settings=settings))
 
         inputs = job.Inputs(
             bill=asked.bill,

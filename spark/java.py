@@ -39,21 +39,9 @@ CONVENTIONS = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # A number too large for its type is an error, never another number.
     "spark.sql.ansi.enabled": "true",
-    # What Java compiles of a method by itself. A stage of which Spark would make a longer one is
-    # made of shorter ones instead: what a line says was read six times slower as one of 35,000.
-    "spark.sql.codegen.hugeMethodLimit": "8000",
 }
-# For every driver of ours. A run of all jobs compiles some 100 stages, which is also how many Spark
-# keeps: every run would compile most of them again, and Java would warm up to each anew. Noting the
-# line of Python that made an expression takes several calls to Java for every one.
-QUICK = {
-    "spark.sql.codegen.cache.maxEntries": "400",
-    "spark.python.sql.dataFrameDebugging.enabled": "false",
-}
-# Measured on two cores: AQE cannot mend 200 shuffle partitions on a small bill (3.5 times slower),
-# and with two it only plans again what needs no better plan (a seventh of a small bill's run); the
-# parallel collector costs less CPU than G1, and the first compiler alone (C1) makes the best
-# one-shot run of a small bill, which is what a command is.
+# Measured on two cores: with two partitions adaptive execution plans nothing better, and the
+# parallel collector and the first compiler alone (C1) cost a single run least.
 SETTINGS = {
     **CONVENTIONS,
     "spark.ui.enabled": "false",
@@ -63,16 +51,9 @@ SETTINGS = {
     "spark.driver.host": LOOPBACK,
     "spark.driver.bindAddress": LOOPBACK,
     MEMORY: "1g",
-    # Spark makes one method of a whole stage, which Java would leave uncompiled for its length. All
-    # that is kept compiled needs room: C1 alone has 48 MB of it by default, and a JVM whose code
-    # cache is full compiles nothing any more, or ends.
-    JAVA_OPTIONS: (
-        "-XX:+UseParallelGC -XX:TieredStopAtLevel=1 -XX:-DontCompileHugeMethods "
-        "-XX:ReservedCodeCacheSize=240m"
-    ),
+    JAVA_OPTIONS: "-XX:+UseParallelGC -XX:TieredStopAtLevel=1",
     "spark.sql.shuffle.partitions": str(LOCAL_CORES),
     "spark.sql.adaptive.enabled": "false",
-    **QUICK,
     # What is kept for a minute costs more to compress than to hold.
     "spark.sql.inMemoryColumnarStorage.compressed": "false",
     # What has no room goes to disk by Java's own serializer. Read back, all of it stays in memory

@@ -168,18 +168,11 @@ def require_schema(frame: DataFrame, expected: StructType, what: str) -> DataFra
     """
     found = {field.name: field.dataType for field in frame.schema.fields}
     wanted = {field.name: field.dataType for field in expected.fields}
-    _refuse(
-        what,
-        [
-            f"column {name} is missing" if name not in found else f"column {name} is {found[name]}"
-            for name, kind in wanted.items()
-            if found.get(name) != kind
-        ]
-        + [f"column {name} is unexpected" for name in found if name not in wanted],
-    )
-    return frame.select(*wanted)
-
-
-def _refuse(what: str, problems: list[str]) -> None:
+    problems = [
+        f"column {name} is missing" if name not in found else f"column {name} is {found[name]}"
+        for name, kind in wanted.items()
+        if found.get(name) != kind
+    ] + [f"column {name} is unexpected" for name in found if name not in wanted]
     if problems:
         raise StillwaterError(f"{what} has not the shape it must have: {'; '.join(problems)}.")
+    return frame.select(*wanted)

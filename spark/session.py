@@ -35,17 +35,13 @@ def local_session(
     if active is not None:
         yield active
         return
-    with java.started(settings) as started, session_of(started, cores) as session:
+    with java.started(settings) as started, _session_of(started, cores) as session:
         yield session
 
 
 @contextmanager
-def session_of(started: Java, cores: int = LOCAL_CORES) -> Iterator[SparkSession]:
-    """Yield the active session, or one of a Java that is starting; the Java itself goes on."""
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        yield active
-        return
+def _session_of(started: Java, cores: int) -> Iterator[SparkSession]:
+    """Yield a session of a Java that is starting; the Java itself goes on."""
     gateway = None
     with _without_tracebacks():
         try:

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from core.ground.errors import InvalidInput, StillwaterError
-from spark import arrow_rows, frames, schemas
+from spark import arrow_rows, schemas
 from spark.rows import Found, grouped
 from spark.schemas import require_schema
 
@@ -38,12 +38,10 @@ class Table:
 
     name: str
     schema: StructType
-    # Of the bill's own size: every task writes what it has. Others are one small file a month.
-    is_large: bool = False
 
 
-USAGE = Table("usage", schemas.USAGE, is_large=True)
-COST = Table("cost", schemas.COST, is_large=True)
+USAGE = Table("usage", schemas.USAGE)
+COST = Table("cost", schemas.COST)
 TRANSFER = Table("transfer", schemas.TRANSFER)
 NODE_SHARES = Table("node_shares", schemas.NODE_SHARES)
 QUARANTINE = Table("quarantine", schemas.QUARANTINE)
@@ -60,38 +58,8 @@ def literal_address(address: str) -> str:
     return re.sub(r"([\\*?\[\]{}])", r"\\\1", address)
 
 
-class Store(Protocol):
+class Store:
     """Reads tables and replaces months of them."""
-
-    def read(self, table: Table) -> DataFrame:
-        """Return a table; one that was never written is empty."""
-        ...
-
-    def rows(
-        self, table: Table, periods: Collection[str] | None = None, **equal: str
-    ) -> list[Found]:
-        """Return the rows of some months, or of all, in which these columns are so."""
-        ...
-
-    def some(self, table: Table, periods: Collection[str]) -> Rows:
-        """Return the rows of some months where they are: in Spark, where there is one."""
-        ...
-
-    def replace(self, table: Table, rows: Rows, periods: Collection[str]) -> None:
-        """Make these months of the table hold these rows and no others; other months stay."""
-        ...
-
-    def clear(self, table: Table, periods: Collection[str]) -> None:
-        """Make these months of the table hold nothing; other months stay."""
-        ...
-
-    def tidy(self, now: datetime) -> None:
-        """Let go of what is kept for audit and is too old for that."""
-        ...
-
-
-class _SparkStore:
-    """What every store does the same way."""
 
     def __init__(self, session: SparkSession | None) -> None:
         self._known = session
@@ -103,11 +71,17 @@ class _SparkStore:
         return self._known
 
     def read(self, table: Table) -> DataFrame:
+        """Return a table; one that was never written is empty."""
         raise NotImplementedError
+
+    def some(self, table: Table, periods: Collection[str]) -> Rows:
+        """Return the rows of some months where they are: in Spark, where there is one."""
+        return self.read(table).where(F.col(PARTITION).isin(*periods))
 
     def rows(
         self, table: Table, periods: Collection[str] | None = None, **equal: str
     ) -> list[Found]:
+        """Return the rows of some months, or of all, in which these columns are so."""
         frame = self.read(table)
         if periods is not None:
             frame = frame.where(F.col(PARTITION).isin(*periods))
@@ -115,18 +89,23 @@ class _SparkStore:
             frame = frame.where(F.col(name) == value)
         return frame.collect()
 
-    def some(self, table: Table, periods: Collection[str]) -> Rows:
-        return self.read(table).where(F.col(PARTITION).isin(*periods))
+    def replace(self, table: Table, rows: Rows, periods: Collection[str]) -> None:
+        """Make these months of the table hold these rows and no others; other months stay."""
+        raise NotImplementedError
+
+    def tidy(self, now: datetime) -> None:
+        """Let go of what is kept for audit and is too old for that; of most tables nothing is."""
 
     def _frame(self, table: Table, rows: Rows, periods: Collection[str]) -> DataFrame:
         """Return what is to be written: rows of these months, of the table's shape."""
         if not isinstance(rows, DataFrame):
-            rows = frames.of_rows(self._session, rows, table.schema)
+            known = arrow_rows.table_of(rows, table.schema)
+            rows = self._session.createDataFrame(known, table.schema)
         frame = require_schema(rows, table.schema, f"The table {table.name}")
         return frame.where(F.col(PARTITION).isin(*periods))
 
 
-class ParquetStore(_SparkStore):
+class ParquetStore(Store):
     """Tables as folders of Parquet, one folder per month below each.
 
     On this machine's disk rows are read and written without Spark.
@@ -154,7 +133,7 @@ class ParquetStore(_SparkStore):
 
     def read(self, table: Table) -> DataFrame:
         if not self._exists(self._address(table)):
-            return frames.empty(self._session, table.schema)
+            return self._session.createDataFrame([], table.schema)
         # Not by inference: a column that is null in every row would have no type, and a partition
         # would become a date or a number.
         read = self._session.read.schema(table.schema).parquet(
@@ -176,22 +155,15 @@ class ParquetStore(_SparkStore):
             return
         chosen = self._frame(table, rows, periods)
         before = {period: self._files(table, period) for period in periods}
-        pieces = chosen if table.is_large else chosen.coalesce(1)
-        writer = pieces.write.mode("overwrite").partitionBy(PARTITION)
+        writer = chosen.write.mode("overwrite").partitionBy(PARTITION)
         writer.option("partitionOverwriteMode", "dynamic").parquet(self._address(table))
         # An overwrite leaves a month that it has no rows for as it was: it is empty now.
-        self.clear(table, [p for p, files in before.items() if files == self._files(table, p)])
-
-    def clear(self, table: Table, periods: Collection[str]) -> None:
+        emptied = [p for p, files in before.items() if files == self._files(table, p)]
         if self._is_local:
-            self.replace(table, [], periods)
+            self.replace(table, [], emptied)
             return
-        for period in periods:
-            path = self._path(self._month(table, period))
+        for path in (self._path(self._month(table, period)) for period in emptied):
             path.getFileSystem(self._configuration()).delete(path, True)  # noqa: FBT003 - Java's
-
-    def tidy(self, now: datetime) -> None:
-        """Do nothing: of a month that was replaced nothing is kept."""
 
     def _files(self, table: Table, period: str) -> list[str]:
         address = self._month(table, period)
@@ -222,7 +194,7 @@ class ParquetStore(_SparkStore):
         return context.hadoopConfiguration()
 
 
-class IcebergStore(_SparkStore):
+class IcebergStore(Store):
     """Tables of an Iceberg catalog: every refresh is a snapshot, kept for audit."""
 
     def __init__(self, session: SparkSession, namespace: str) -> None:
@@ -234,7 +206,7 @@ class IcebergStore(_SparkStore):
 
     def read(self, table: Table) -> DataFrame:
         if not self._session.catalog.tableExists(self._name(table)):
-            return frames.empty(self._session, table.schema)
+            return self._session.createDataFrame([], table.schema)
         there = self._session.table(self._name(table))
         # A column that this version added is null in a table not written since.
         new = [field for field in table.schema.fields if field.name not in there.columns]
@@ -248,13 +220,6 @@ class IcebergStore(_SparkStore):
         self._written.add(table.name)
         # The condition also empties a month that has no rows any more, in the same commit.
         chosen.writeTo(self._name(table)).overwrite(F.col(PARTITION).isin(*periods))
-
-    def clear(self, table: Table, periods: Collection[str]) -> None:
-        if not self._session.catalog.tableExists(self._name(table)):
-            return
-        self._written.add(table.name)
-        months = ", ".join(f"'{period}'" for period in periods)
-        self._session.sql(f"DELETE FROM {self._name(table)} WHERE {PARTITION} IN ({months})")  # noqa: S608 - months as a bill's reader made them
 
     def tidy(self, now: datetime) -> None:
         """Expire old snapshots of what was written, and with them the files only they named."""

@@ -81,14 +81,14 @@ _GLIBC = ("2_34", "2_28", "2_27", "2_17")
 _MACHINE = {"ARM64": "aarch64", "X86_64": "x86_64"}[EMR_ARCHITECTURE]
 FETCH_SECONDS = 300
 WITHOUT = (
-    "Reports on EMR read bills line by line, several times slower, until `stillwater up` runs "
-    "where pip finds them."
+    "No report runs on EMR without them: run `stillwater up` on a machine whose pip finds them, "
+    "or make reports on a machine of your own."
 )
 REASON_CHARACTERS = 300
 
 
 class WheelsNotFetched(StillwaterError):
-    """Says why there are no wheels; the job runs without them, by the slower reader."""
+    """Says why there are no wheels, without which no report runs on EMR."""
 
 
 def fetch_wheels(directory: Path | None = None) -> Mapping[str, Path]:
@@ -189,7 +189,6 @@ def application(
 
 # Folders of the billing bucket, beside the one the export is delivered to and SAMPLES_FOLDER.
 CODE, FACTS, TABLES, LOGS = "code", "facts", "tables", "logs"
-SCRATCH = f"{TABLES}/.scratch"
 TIMEOUT_MINUTES = 120
 # The jar that EMR's Spark brings; the catalog is Glue's.
 ICEBERG_JAR = "/usr/share/aws/iceberg/lib/iceberg-spark3-runtime.jar"
@@ -295,14 +294,10 @@ def _settings(made: JobParts) -> dict[str, str]:
         **(ROOM_FOR_PYTHON if made.packages else {}),
         "spark.submit.pyFiles": f"{made.root}/{made.jobs}",
         "spark.jars": ICEBERG_JAR,
-        "spark.stillwater.scratch": f"{made.root}/{SCRATCH}",
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         catalog: "org.apache.iceberg.spark.SparkCatalog",
         f"{catalog}.catalog-impl": "org.apache.iceberg.aws.glue.GlueCatalog",
         f"{catalog}.warehouse": f"{made.root}/{TABLES}",
-        # All jobs on several months compile more stages than Spark keeps by itself (100).
-        "spark.sql.codegen.cache.maxEntries": "400",
-        "spark.python.sql.dataFrameDebugging.enabled": "false",
     }
 
 

@@ -21,7 +21,7 @@ from core.ground import naming
 from core.settings import facts
 from core.volumes import series
 from infra import buckets
-from infra.analytics.report_job import LOGS, SCRATCH, ReportJob, ReportJobArgs, application
+from infra.analytics.report_job import LOGS, ReportJob, ReportJobArgs, application
 from infra.iam import Account
 from infra.tags import cluster_tags
 
@@ -204,12 +204,10 @@ def _delivery(bucket: aws.s3.Bucket, account: Account) -> dict[str, Any]:
 
 TYPE = "stillwater:infra:Analytics"
 OLD_VERSION_DAYS = 90
-# What stays in the bucket for whoever asks why: a run by hand is fetched when it ends, and what was
-# unzipped for a job is of no use after it.
+# What stays in the bucket for whoever asks why: a run by hand is fetched when it ends.
 EXPIRING = {
     "tables-of-runs": (f"{naming.REPORT_RUNS}/", 30),
     "logs-of-jobs": (f"{LOGS}/", 90),
-    "unzipped": (f"{SCRATCH}/", 7),
     # A month is final two weeks after it closed; the one before is compared with.
     "samples": (f"{naming.SAMPLES_FOLDER}/{series.KEY_PREFIX}", 120),
 }

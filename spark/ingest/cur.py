@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 import numpy as np
 
 from core.ground.errors import InvalidInput
-from spark.ingest import split_columns
+from spark.ingest import cur_names
 from spark.ingest.amounts import Amounts, Numbers
 from spark.ingest.cur_names import (
     ENTITY,
@@ -188,14 +188,14 @@ def opened(columns: Sequence[str], what: str, kafka: KafkaTags, *, is_data_expor
             _said_of_kinds, known, what, own, LEGACY_REMEDY if legacy else _LISTED
         ),
         spread=_spread_tags,
-        has_splits=set(split_columns.COLUMNS) <= known,
+        has_splits=set(cur_names.SPLIT_COLUMNS) <= known,
     )
 
 
 def _places(columns: Sequence[str], layout: CurLayout) -> dict[str, str]:
     """Return where a file's columns are that are wanted."""
     called = {new: old for old, new in modern_names(columns, layout.kafka).items()}
-    split = (*split_columns.COLUMNS, *split_columns.NET.values(), *split_columns.EKS_TAG_COLUMNS)
+    split = (*cur_names.SPLIT_COLUMNS, *cur_names.SPLIT_NET.values(), *cur_names.EKS_TAG_COLUMNS)
     wanted = [name for name in (*layout.wanted, *split) if name not in layout.own]
     found = {name: called[place] for name, place in places(wanted, called).items()}
     own = _own_tags(columns, layout.kafka)

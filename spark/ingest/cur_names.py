@@ -9,12 +9,34 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from spark.ingest import split_columns
 from spark.ingest.layout import letters
 from spark.ingest.lines import APART
 from spark.rules import amortise
-from spark.tag_keys import OURS, KafkaTags, export_key
+from spark.tag_keys import OURS, KafkaTags, column_spellings, export_key
 
+# Split cost allocation data: what a pod had of its node.
+PARENT = "split_line_item_parent_resource_id"
+SPLIT, UNUSED = "split_line_item_split_cost", "split_line_item_unused_cost"
+SPLIT_NET = {SPLIT: "split_line_item_net_split_cost", UNUSED: "split_line_item_net_unused_cost"}
+SPLIT_COLUMNS = (PARENT, SPLIT, UNUSED)
+# AWS's own tags of a pod, which need no activation to be in the export's map.
+EKS_TAGS = {
+    "eks_cluster": "aws:eks:cluster-name",
+    "namespace": "aws:eks:namespace",
+    "workload_type": "aws:eks:workload-type",
+    "workload": "aws:eks:workload-name",
+}
+OF_LINE = (
+    "bill_billing_period_start_date",
+    "line_item_usage_start_date",
+    "line_item_resource_id",
+    "line_item_line_item_type",
+    "line_item_operation",
+    "line_item_usage_type",
+    "line_item_usage_amount",
+)
+# The columns that such a tag may have for itself, and its key.
+EKS_TAG_COLUMNS = {name: key for key in EKS_TAGS.values() for name in column_spellings(key)}
 NEEDED = (
     amortise.UNBLENDED,
     "bill_billing_period_start_date",
@@ -52,8 +74,8 @@ KNOWN = {
         *NEEDED,
         "line_item_resource_id",
         *OPTIONAL,
-        *split_columns.COLUMNS,
-        *split_columns.NET.values(),
+        *SPLIT_COLUMNS,
+        *SPLIT_NET.values(),
         TAG_MAPS[0],
     )
 }

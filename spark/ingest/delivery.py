@@ -23,13 +23,13 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from core.cost.pricing import total
 from core.ground.errors import InvalidInput, StillwaterError, passed_on
 from spark.ingest import unread_lines
 from spark.ingest.amounts import PARTS, decimal_of, decimal_read
-from spark.ingest.control import Control
 from spark.ingest.layout import Format, Layout
 from spark.ingest.pieces import Piece, batches, readable_piece
-from spark.ingest.share import SUMS, TOTALS, USAGE_KEYS, USAGE_ROWS, Share, UsageJob
+from spark.ingest.share import SUMS, TOTALS, USAGE_KEYS, USAGE_ROWS, Share, UsageJob, asked_shares
 from spark.ingest.splits import AMOUNTS as SPLIT_AMOUNTS
 from spark.ingest.splits import HOUR_ROWS, POD_ROWS, HourJob, Parts, PodJob
 from spark.months import Refresh
@@ -48,6 +48,22 @@ PIECES_AT_ONCE = 4
 # Of fewer lines one worker has added them up before two have started.
 LINES_OF_ONE_SHARE = 300_000
 OWN, CAUSED = f"{InvalidInput.__module__}.{InvalidInput.__name__}: ", "Caused by: "
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """Lines, how many of them have no cost that can be added up, and what the others come to."""
+
+    lines: int
+    lines_without_cost: int
+    billed: Decimal
+
+    def __add__(self, other: Control) -> Control:
+        return Control(
+            self.lines + other.lines,
+            self.lines_without_cost + other.lines_without_cost,
+            total([self.billed, other.billed]),
+        )
 
 
 # Returns the session that adds up a bill of about so many lines, or None for this process.
@@ -271,8 +287,8 @@ class _SurveyJob:
     layout: Layout
 
     def __call__(self, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for number in (each for batch in numbers for each in batch.column(0).to_pylist()):
-            for piece in self.shares[number]:
+        for pieces in asked_shares(numbers, self.shares):
+            for piece in pieces:
                 months, kinds = _survey(piece, self.layout)
                 rows = [
                     dict(zip(_SURVEY_ROWS.names, (month, *found, kinds), strict=True))

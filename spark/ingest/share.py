@@ -27,7 +27,7 @@ from spark.rules.meters import SPECIAL
 
 UNKNOWN_PERIOD = "unknown"
 # What a described line is known by; what a table does not hold comes last.
-KEYS = Described._fields[:-2]
+KEYS = Described._fields[:-1]
 USAGE_KEYS = ("billing_period", "day", *KEYS)
 TOTALS = ("quantity", "billed_cost", "amortised_cost", "net_cost")
 SUMS = tuple(f"{name}_{part}" for name in TOTALS for part in PARTS)
@@ -294,6 +294,13 @@ class _Heads:
             yield names, (*of_own, *(value for _, value in tags)), of_text
 
 
+def asked_shares(
+    numbers: Iterable[pa.RecordBatch], shares: Sequence[Sequence[Piece]]
+) -> Iterator[Sequence[Piece]]:
+    """Yield the shares that Spark asks a worker for, by their numbers."""
+    return (shares[each] for batch in numbers for each in batch.column(0).to_pylist())
+
+
 @dataclass(frozen=True)
 class UsageJob:
     """What a worker does: adds its shares up."""
@@ -302,8 +309,8 @@ class UsageJob:
     layout: Layout
 
     def __call__(self, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for number in (each for batch in numbers for each in batch.column(0).to_pylist()):
+        for pieces in asked_shares(numbers, self.shares):
             share = Share(self.layout)
-            for piece in self.shares[number]:
+            for piece in pieces:
                 share.add(piece)
             yield from share.rows()

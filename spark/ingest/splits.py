@@ -19,19 +19,19 @@ import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 from spark.ingest import times
 from spark.ingest.amounts import LARGEST, PARTS, amounts_of, decimal_read
 from spark.ingest.columns import groups_of, tags_of, texts_of
-from spark.ingest.layout import Layout, text_or_none
-from spark.ingest.pieces import CORRUPT, Piece, batches
-from spark.ingest.share import UNKNOWN_PERIOD, month_name
-from spark.ingest.split_columns import (
-    COLUMNS,
+from spark.ingest.cur_names import (
     EKS_TAG_COLUMNS,
     EKS_TAGS,
-    NET,
     OF_LINE,
     PARENT,
     SPLIT,
+    SPLIT_COLUMNS,
+    SPLIT_NET,
     UNUSED,
 )
+from spark.ingest.layout import Layout, text_or_none
+from spark.ingest.pieces import CORRUPT, Piece, batches
+from spark.ingest.share import UNKNOWN_PERIOD, asked_shares, month_name
 from spark.tag_keys import spellings
 
 # arn:aws:eks:REGION:ACCOUNT:pod/CLUSTER/NAMESPACE/POD/UID
@@ -71,8 +71,8 @@ class HourJob:
     instances: frozenset[str]
 
     def __call__(self, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for number in (each for batch in numbers for each in batch.column(0).to_pylist()):
-            for piece in self.shares[number]:
+        for pieces in asked_shares(numbers, self.shares):
+            for piece in pieces:
                 for batch in batches(piece, OF_LINE):
                     rows = list(self._hours(batch, piece.period))
                     yield from pa.Table.from_pylist(rows, HOUR_ROWS).to_batches()
@@ -103,10 +103,10 @@ class PodJob:
     parts: Parts
 
     def __call__(self, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for number in (each for batch in numbers for each in batch.column(0).to_pylist()):
+        for pieces in asked_shares(numbers, self.shares):
             keys: list[tuple[Any, ...]] = []
             amounts: list[tuple[float, ...]] = []
-            for piece in self.shares[number]:
+            for piece in pieces:
                 for batch in batches(piece, self._wanted):
                     for key, found in self._scaled(batch, piece.period):
                         keys.append(key)
@@ -116,8 +116,8 @@ class PodJob:
 
     @property
     def _wanted(self) -> tuple[str, ...]:
-        columns = (*COLUMNS, *NET.values(), *OF_LINE, *self.layout.maps, *EKS_TAG_COLUMNS)
-        return tuple(dict.fromkeys(columns))
+        split = (*SPLIT_COLUMNS, *SPLIT_NET.values(), *OF_LINE)
+        return tuple(dict.fromkeys((*split, *self.layout.maps, *EKS_TAG_COLUMNS)))
 
     def _scaled(
         self, batch: pa.RecordBatch, period: str | None
@@ -134,7 +134,10 @@ class PodJob:
             pod = _pod(line, [each[number] for each in maps])
             split, unused = _amount(line[SPLIT]), _amount(line[UNUSED])
             # An account without private discounts has nothing there, or 0.
-            net = (_amount(line[NET[SPLIT]]) or split, _amount(line[NET[UNUSED]]) or unused)
+            net = (
+                _amount(line[SPLIT_NET[SPLIT]]) or split,
+                _amount(line[SPLIT_NET[UNUSED]]) or unused,
+            )
             for paid_by, part in self.parts.get(
                 (month, line[PARENT], int(at.timestamp())), {}
             ).items():

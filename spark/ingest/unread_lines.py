@@ -18,7 +18,7 @@ from spark.ingest.amounts import BILLION, Amounts, amounts_of, decimal_of
 from spark.ingest.columns import groups_of, tags_of, texts_of
 from spark.ingest.layout import BROKEN_LINE, LINE_CHARACTERS, Layout
 from spark.ingest.pieces import CORRUPT, Piece, batches
-from spark.ingest.share import NO_DAY, UNKNOWN_PERIOD, Lines, month_name
+from spark.ingest.share import NO_DAY, UNKNOWN_PERIOD, Lines, asked_shares, month_name
 from spark.rules.line import EMPTY
 
 ROWS = pa.schema([(n, pa.string()) for n in ("billing_period", "reason", "line", "billed_cost")])
@@ -84,8 +84,8 @@ class UnreadJob:
     columns: frozenset[str]
 
     def __call__(self, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for number in (each for batch in numbers for each in batch.column(0).to_pylist()):
-            for piece in self.shares[number]:
+        for pieces in asked_shares(numbers, self.shares):
+            for piece in pieces:
                 for batch in batches(piece, self.layout.wanted):
                     yield from pa.Table.from_pylist(
                         list(self._unread(batch, piece.period)), ROWS
@@ -140,8 +140,8 @@ class TagsJob:
 
     def __call__(self, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         sums: dict[tuple[str, str, str], tuple[int, Any]] = {}
-        for number in (each for batch in numbers for each in batch.column(0).to_pylist()):
-            for piece in self.shares[number]:
+        for pieces in asked_shares(numbers, self.shares):
+            for piece in pieces:
                 self._add(piece, sums)
         rows = [
             {

@@ -46,7 +46,7 @@ from spark.rows import Found
 from spark.tables import Store
 from spark.tag_keys import OURS, KafkaTags
 from spark.transforms import rates
-from spark.transforms.traffic import traffic
+from spark.transforms.transfer import traffic
 
 NO_METRICS = "Without Prometheus's samples (--metrics) no volume and no flow is judged."
 NO_HISTORY = "Without the ledger's archive (--history) there are no rotations in this report."
@@ -156,7 +156,8 @@ def _run_month(store: Store, inputs: Inputs, read: Beside, ingested: _Ingested) 
     month, grain = chosen.month, ingested.grain
     if month not in ingested.months:
         # What the ledger and the samples say of it may be new.
-        grain = made_again(store, [month], read)
+        grain = table_grain(store.some(tables.USAGE, [month]))
+        ingest.write_costs(store, grain, [month], read)
     paid = store.rows(tables.COST, chosen.compared)
     report = _report(store, inputs, chosen, paid)
     evidence = replace(
@@ -179,17 +180,6 @@ def _run_month(store: Store, inputs: Inputs, read: Beside, ingested: _Ingested) 
     return Known(evidence, chosen.note.billed_cost, ingested.kept)
 
 
-def made_again(store: Store, periods: Sequence[str], beside: Beside) -> list[Found]:
-    """Replace these months of the tables that are made of USAGE, and return their cost grain."""
-    grain = _grain(store, periods)
-    ingest.write_costs(store, grain, periods, beside)
-    return grain
-
-
-def _grain(store: Store, periods: Sequence[str]) -> list[Found]:
-    return table_grain(store.some(tables.USAGE, periods))
-
-
 def finished_month(store: Store, inputs: Inputs) -> Known:
     """Return what tables that every job has made say of one month; nothing is made again."""
     chosen = Chosen.of(store, inputs.month, inputs.today)
@@ -197,7 +187,7 @@ def finished_month(store: Store, inputs: Inputs) -> Known:
     paid = store.rows(tables.COST, recent)
     report = _report(store, inputs, chosen, paid)
     evidence = replace(
-        evidence_of(store, report, chosen.month, paid, _grain(store, own)),
+        evidence_of(store, report, chosen.month, paid, table_grain(store.some(tables.USAGE, own))),
         unit=store.rows(UNIT_TABLE, recent),
         anomalies=store.rows(ANOMALIES_TABLE, own),
         resync=store.rows(RESYNC_TABLE, own),

@@ -15,7 +15,7 @@ from core.cost.pricing import total
 from spark.rows import Found, grouped, row_type, summed
 from spark.rules.names import Attribution, Component
 from spark.samples import Series
-from spark.transforms.traffic import DailyTraffic
+from spark.transforms.transfer import DailyTraffic
 
 COSTS = ("billed_cost", "amortised_cost", "net_cost")
 KEYS = (

@@ -18,8 +18,7 @@ from decimal import Decimal
 from core.cost.pricing import plain, total
 from core.ground.errors import InvalidInput, StillwaterError
 from spark import tables
-from spark.ingest.control import Control
-from spark.ingest.delivery import Delivery, readable
+from spark.ingest.delivery import Control, Delivery, readable
 from spark.jobs import guards
 from spark.jobs.found_tags import found_tags
 from spark.jobs.grain import Beside, Placed, cost_rows, placed_by_month
@@ -144,14 +143,11 @@ def _write_what_is_unsaid(
     store: Store, delivery: Delivery, periods: Sequence[str], placed: Mapping[str, Placed]
 ) -> None:
     """Replace these months' unread lines and, of a bill without any Kafka, its tags."""
-    if any(row.quarantined for row in placed.values()):
-        store.replace(tables.QUARANTINE, delivery.unread_lines(), periods)
-    else:
-        store.clear(tables.QUARANTINE, periods)
-    if not any(row.has_kafka for row in placed.values()):
-        store.replace(tables.TAGS_FOUND, found_tags(delivery.tags_found()), periods)
-    else:
-        store.clear(tables.TAGS_FOUND, periods)
+    is_whole = not any(month.quarantined for month in placed.values())
+    has_kafka = any(month.has_kafka for month in placed.values())
+    store.replace(tables.QUARANTINE, [] if is_whole else delivery.unread_lines(), periods)
+    tags = [] if has_kafka else found_tags(delivery.tags_found())
+    store.replace(tables.TAGS_FOUND, tags, periods)
 
 
 def reconcile(control: Mapping[str, Control], placed: Mapping[str, Placed]) -> None:
@@ -181,7 +177,7 @@ def _forget_monthless(store: Store) -> None:
         *(tables.USAGE, tables.COST, tables.TRANSFER),
         *(tables.QUARANTINE, tables.TAGS_FOUND, tables.DELIVERIES),
     ):
-        store.clear(table, [UNKNOWN_PERIOD])
+        store.replace(table, [], [UNKNOWN_PERIOD])
 
 
 def _note(

@@ -10,15 +10,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
+from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from core.cost.pricing import total
-from spark import frames
 from spark.ingest.delivery import Delivery
 from spark.jobs.grain import COSTS, KEYS, Grain
 from spark.rows import Found, grouped, row_type
@@ -30,35 +30,17 @@ _BYTES = ("GB", "GiB")
 _Usage = row_type(USAGE)
 
 
-class SummedBill(Protocol):
-    """USAGE in the making."""
-
-    @property
-    def usage(self) -> Rows:
-        """Return the table's rows."""
-        ...
-
-    def grain(self) -> list[Found]:
-        """Return the rows of the cost grain."""
-        ...
-
-    def net_of_discounts(self) -> SummedBill:
-        """Return the bill without the discounts that net columns already hold.
-
-        An export of the compatible kind writes them as lines and leaves the net columns empty; one
-        that has both would otherwise count them twice.
-        """
-        ...
-
-
 @contextmanager
-def summed_bill(delivery: Delivery) -> Iterator[SummedBill]:
+def summed_bill(delivery: Delivery) -> Iterator[SummedHere | SummedBySpark]:
     """Yield a bill summed once, however often it is read until the block ends."""
     if delivery.session is None:
         yield SummedHere(delivery.usage_here())
         return
-    with frames.cached(delivery.usage()) as rows:
+    rows = delivery.usage().persist(StorageLevel.MEMORY_AND_DISK)
+    try:
         yield SummedBySpark(rows)
+    finally:
+        rows.unpersist()
 
 
 @dataclass(frozen=True)
@@ -72,6 +54,7 @@ class SummedHere:
         return [_Usage(*(getattr(row, name) for name in USAGE.names)) for row in self.rows]
 
     def grain(self) -> list[Found]:
+        """Return the rows of the cost grain."""
         keys = [name for name in KEYS if name != "instance_id"]
         place = KEYS.index("instance_id")
 
@@ -92,6 +75,11 @@ class SummedHere:
         ]
 
     def net_of_discounts(self) -> SummedHere:
+        """Return the bill without the discounts that net columns already hold.
+
+        An export of the compatible kind writes them as lines and leaves the net columns empty; one
+        that has both would otherwise count them twice.
+        """
         has_net = {(row.billing_period, row.account) for row in self.rows if row.has_net}
         return SummedHere(
             [

@@ -21,7 +21,7 @@ from spark.findings import UNIT
 from spark.months import is_of_its_month
 from spark.rows import Found, grouped, row_type, summed
 from spark.samples import LOG_SIZE, PARTITIONS, Series, day_of
-from spark.transforms.traffic import DailyTraffic
+from spark.transforms.transfer import DailyTraffic
 
 _Row = row_type(UNIT)
 

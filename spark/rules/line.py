@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from spark.rules import meters
 from spark.rules.meters import REMEMBERED, SPECIAL, Meter, is_found, pattern, search
-from spark.rules.names import Attribution, Component, Easy, Flow, VolumePart
+from spark.rules.names import Attribution, Component, Easy, Flow
 from spark.tag_keys import OURS, KafkaTags, column_spellings, spellings
 
 # What exports write for "nothing", and what databases (\\N), Python and pandas do.
@@ -100,7 +100,6 @@ class Described(NamedTuple):
     easy: str | None
     is_unreadable: bool
     is_discount: bool
-    volume_part: str | None  # of a resource or of none
 
 
 class _Texts(NamedTuple):
@@ -183,17 +182,6 @@ def _flow(component: str | None, texts: _Texts, resource_id: str | None) -> str 
     if flow is Flow.UNEXPLAINED:
         flow = meters.moved_between_zones(texts.usage_type, texts.operation, resource_id)
     return flow and flow.value
-
-
-def is_kafkas(
-    tag_names: tuple[str, ...],
-    tag_values: tuple[str | None, ...],
-    resource_id: str | None,
-    kafka: KafkaTags,
-) -> bool:
-    """Say whether anything makes a line Kafka's, from its tags as delivered and its resource."""
-    written = _written(tag_names, tag_values, kafka)
-    return _is_told(written, kafka, is_known_resource=resource_id in kafka.resources)
 
 
 def _is_told(written: _Written, kafka: KafkaTags, *, is_known_resource: bool) -> bool:
@@ -289,8 +277,7 @@ def _described(
         component = Component.OTHER
     else:
         component = _bought(meter, texts, owner)
-    own = meter if meter is not None and meter.component is component else None
-    easy, part = _easy(texts), _volume_part(texts, own)
+    easy = _easy(texts)
     return Described(
         *texts,
         resource_id=None,
@@ -304,7 +291,6 @@ def _described(
         easy=easy and easy.value,
         is_unreadable=is_unreadable,
         is_discount=is_discount(texts.category),
-        volume_part=part and part.value,
     )
 
 
@@ -331,13 +317,6 @@ def _bought(meter: Meter, texts: _Texts, owner: _Owner) -> Component:
     if is_nobodys:
         return Component.INSTANCES
     return Component.OTHER if owner.is_system_node else component
-
-
-def _volume_part(texts: _Texts, meter: Meter | None) -> VolumePart | None:
-    """Return the part of a volume that a usage type counts or, without any, FOCUS's texts say."""
-    if texts.usage_type is not None:
-        return meters.billed_part(texts.usage_type)
-    return meter.volume_part if meter is not None else None
 
 
 def _easy(texts: _Texts) -> Easy | None:

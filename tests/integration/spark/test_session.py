@@ -14,10 +14,10 @@ from spark import java
 
 pytestmark = pytest.mark.integration
 SCRIPT = """
-from spark.frames import cached
 from spark.session import local_session
 
-with local_session() as session, cached(session.range(9)) as frame:
+with local_session() as session:
+    frame = session.range(9).cache()
     session.sparkContext._gateway.proc.kill()
     session.sparkContext._gateway.proc.wait()
     frame.count()

@@ -155,11 +155,8 @@ class Tables:
     def __init__(self, *noted: Row) -> None:
         self._noted = noted
 
-    def read(self, table: Table) -> Tables:
+    def rows(self, table: Table) -> list[Row]:
         assert table is tables.DELIVERIES
-        return self
-
-    def collect(self) -> list[Row]:
         return list(self._noted)
 
 

@@ -14,7 +14,8 @@ from moto import mock_aws
 from cli import emr
 from cli.emr import JobRun
 from core.ground.errors import InvalidInput, StillwaterError
-from spark import entry, findings, tables
+from spark import findings, tables
+from spark.jobs import scheduled
 from spark.tables import Table
 
 REGION = "us-east-1"
@@ -160,7 +161,7 @@ def test_what_a_user_names_takes_the_place_of_what_the_schedule_reads(aws: None)
     run = emr.submit(client, job, token="token", instead=instead)
     found = client.get_job_run(applicationId=run.application_id, jobRunId=run.run_id)["jobRun"]
     given = found["jobDriver"]["sparkSubmit"]["entryPointArguments"]
-    known = entry.parser().parse_args(given)
+    known = scheduled.parser().parse_args(given)
     assert (known.bill, known.metrics) == ("s3://a/focus.csv.gz", "s3://b/metrics")
     assert known.history == "s3://incidents/incidents"
 

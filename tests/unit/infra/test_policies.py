@@ -186,7 +186,6 @@ def test_what_runs_leave_behind_expires_and_the_tables_do_not(layers: dict[str, 
     assert {rule["filter"]["prefix"]: rule["expiration"]["days"] for rule in rules} == {
         "tables/runs/": 30,
         "logs/": 90,
-        "tables/.scratch/": 7,
         "metrics/hour-": 120,
     }
     assert all(rule["noncurrentVersionExpiration"] == {"noncurrentDays": 1} for rule in rules)

@@ -14,8 +14,8 @@ from core.cluster.report_facts import report_facts
 from core.settings import facts
 from infra.analytics import report_job, workspace
 from infra.iam import Account
-from spark import entry
-from spark.ingest import cur, splits
+from spark.ingest import cur, cur_names
+from spark.jobs import scheduled
 from tests.unit.infra import programs
 from tests.unit.infra.recording import Recorded
 
@@ -32,7 +32,7 @@ def told(layers: dict[str, Recorded]) -> list[str]:
 
 def test_the_export_selects_every_column_that_the_reader_asks_for() -> None:
     selected = set(workspace.columns(split=False))
-    assert set(cur.REQUIRED) | set(cur.OPTIONAL) | {"resource_tags"} <= selected
+    assert set(cur.REQUIRED) | set(cur_names.OPTIONAL) | {"resource_tags"} <= selected
     configuration = workspace.configuration(ACCOUNT, split=False)[workspace.TABLE]
     assert configuration["INCLUDE_RESOURCES"] == "TRUE"
 
@@ -41,9 +41,9 @@ def test_the_export_has_what_pods_cost_where_the_spec_asks_for_it() -> None:
     table = workspace.TABLE
     setting = "INCLUDE_SPLIT_COST_ALLOCATION_DATA"
     # AWS refuses a column that the table, made without such lines, does not have.
-    assert not set(workspace.columns(split=False)) & set(splits.COLUMNS)
+    assert not set(workspace.columns(split=False)) & set(cur_names.SPLIT_COLUMNS)
     assert workspace.configuration(ACCOUNT, split=False)[table][setting] == "FALSE"
-    wanted = {*splits.COLUMNS, *splits.NET.values()}
+    wanted = {*cur_names.SPLIT_COLUMNS, *cur_names.SPLIT_NET.values()}
     assert wanted <= set(workspace.columns(split=True))
     assert workspace.configuration(ACCOUNT, split=True)[table][setting] == "TRUE"
 
@@ -77,7 +77,7 @@ def test_the_schedule_starts_the_job_that_the_stack_hands_out(layers: dict[str, 
     assert submitted["EntryPoint"].removeprefix(bucket) in keys
     assert f"spark.submit.pyFiles={bucket}" in submitted["SparkSubmitParameters"]
     export = analytics.one("bcmdata/export:Export").inputs["export"]
-    known = entry.parser().parse_args(told(layers))
+    known = scheduled.parser().parse_args(told(layers))
     assert known.bill == f"{bucket}export/{export['name']}"
 
 
@@ -98,7 +98,7 @@ def test_the_job_is_told_which_tags_mean_kafka_where_they_are_not_ours() -> None
         tags = {"--cluster-tag": cluster_tag, "--pool-tag": pool_tag}
         made = report_job.JobParts(**parts, bill_tags=tags)
         submitted = report_job.start(made)["JobDriver"]["SparkSubmit"]
-        chosen = entry.parser().parse_args(submitted["EntryPointArguments"])
+        chosen = scheduled.parser().parse_args(submitted["EntryPointArguments"])
         return chosen.cluster_tag, chosen.pool_tag
 
     assert known("team=streaming", "pool") == ("team=streaming", "pool")
@@ -108,7 +108,7 @@ def test_the_job_is_told_which_tags_mean_kafka_where_they_are_not_ours() -> None
 def test_the_job_makes_every_table_of_the_months_that_are_not_final(
     layers: dict[str, Recorded],
 ) -> None:
-    known = entry.parser().parse_args(told(layers))
+    known = scheduled.parser().parse_args(told(layers))
     assert known.all_jobs
     assert known.unsettled
     assert known.month == []
@@ -117,7 +117,7 @@ def test_the_job_makes_every_table_of_the_months_that_are_not_final(
 
 
 def test_the_job_is_told_what_the_spec_says_of_the_cluster(layers: dict[str, Recorded]) -> None:
-    known = entry.parser().parse_args(told(layers))
+    known = scheduled.parser().parse_args(told(layers))
     objects = layers["analytics"].of("s3/bucketObjectv2:BucketObjectv2")
     (written,) = [each for each in objects if each.inputs["key"].startswith("facts/")]
     assert known.facts == f"s3://{BUCKET}/{written.inputs['key']}"
@@ -181,7 +181,7 @@ def test_the_same_sources_make_the_same_zip_which_workers_find_as_well(tmp_path:
     assert first.suffix in SparkContext.PACKAGE_EXTENSIONS
     with zipfile.ZipFile(first) as jobs:
         names = set(jobs.namelist())
-    assert {"spark/entry.py", "core/prices.json"} <= names
+    assert {"spark/entry.py", "spark/rules/meters.toml", "core/prices.json"} <= names
     assert not [name for name in names if name.startswith(("core/cluster/", "infra/"))]
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from core.ground.errors import InvalidInput
 from spark.ingest import bill
-from spark.ingest.control import Control
+from spark.ingest.delivery import Control
 from tests.unit.spark import bills, here
 
 

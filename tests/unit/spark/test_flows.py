@@ -12,9 +12,8 @@ import pytest
 from spark.jobs.grain import Grain
 from spark.rules.names import Flow
 from spark.samples import BYTES_OUT, Series, seconds_of
-from spark.transforms.traffic import Traffic
-from spark.transforms.traffic import traffic as daily_traffic
-from spark.transforms.transfer import BYTES_PER_GB, transfer_rows
+from spark.transforms.transfer import BYTES_PER_GB, Traffic, transfer_rows
+from spark.transforms.transfer import traffic as daily_traffic
 
 DAY = date(2026, 10, 3)
 GB = BYTES_PER_GB

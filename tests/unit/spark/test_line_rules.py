@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from spark.rules.line import Described, Raw, describe, is_kafkas
+from spark.rules.line import Described, Raw, describe
 from spark.rules.names import Attribution, Component, Easy, Flow
 from spark.schemas import USAGE
 from spark.tag_keys import OURS, KafkaTags
@@ -314,7 +314,6 @@ def test_lines_of_nobody_are_one_whatever_their_resource_zone_and_tags() -> None
 def test_a_tag_or_cost_category_of_the_users_own_means_kafka(
     tags: Mapping[str, str], *, is_kafka: bool
 ) -> None:
-    assert is_kafkas(tuple(tags), tuple(tags.values()), None, STREAMING) is is_kafka
     line = described(tags, STREAMING)
     assert (line.attribution != Attribution.NOBODY) is is_kafka
     # Nothing says pools: its instances are brokers'.
@@ -431,30 +430,3 @@ def test_what_is_easily_saved_is_known_by_its_meter(
 )
 def test_a_discount_is_a_line_of_its_own(category: str | None, *, is_discount: bool) -> None:
     assert described(category=category).is_discount is is_discount
-
-
-@pytest.mark.parametrize(
-    ("texts", "part"),
-    [
-        ({"usage_type": "USE1-EBS:VolumeUsage.gp2"}, "storage"),
-        ({"usage_type": "EBS:SnapshotUsage", "category": "Tax"}, "snapshot"),
-        ({"usage_type": "BoxUsage:r7g.large"}, None),
-        ({"description": "General Purpose (gp3) provisioned storage", "unit": "GB-Mo"}, "storage"),
-        ({"description": "provisioned IOPS-month of gp3", "unit": "IOPS-Mo"}, "iops"),
-        ({"description": "provisioned MiBps-month of gp3", "unit": "GiBps-mo"}, "throughput"),
-        # FOCUS names no part of other volumes, nor what is no component.
-        ({"description": "General Purpose (gp2) provisioned storage", "unit": "GB-Mo"}, None),
-        (
-            {
-                "description": "General Purpose (gp3) provisioned storage",
-                "unit": "GB-Mo",
-                "category": "Tax",
-            },
-            None,
-        ),
-    ],
-)
-def test_a_part_of_a_volume_is_known_by_its_meter(
-    texts: Mapping[str, Any], part: str | None
-) -> None:
-    assert described(BROKERS, **{**FOCUS, **texts}).volume_part == part
