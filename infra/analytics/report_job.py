@@ -66,7 +66,7 @@ def _contents(own_prices: Path | None) -> dict[str, bytes]:
         path.relative_to(ROOT).as_posix(): path.read_bytes()
         for package in SOURCES
         for path in (ROOT / package).rglob("*")
-        if path.suffix in SUFFIXES
+        if path.suffix in (*SUFFIXES, ".toml")
     }
     files = {name: data for name, data in files.items() if not name.startswith(LEFT_OUT)}
     return {**files, **own_price_file(own_prices)}

@@ -344,7 +344,7 @@ def complaint(what: str, theirs: str) -> str:
 def _cause(theirs: str) -> str | None:
     """Return what a complaint of Spark's means and what to do, or None where that is not known."""
     if "No module named 'pyarrow'" in theirs:
-        return f"its workers lack pyarrow: {REMEDY}"
+        return f"its workers lack pyarrow; {REMEDY}"
     # A worker says why in a sentence of ours, which stands below its stack.
     said = [line.strip() for line in theirs.splitlines() if line.strip().startswith(OWN)]
     return said[-1].removeprefix(OWN) if said else None

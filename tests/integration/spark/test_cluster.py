@@ -117,8 +117,8 @@ def test_a_job_without_packages_for_its_python_says_so_and_what_to_do(
         master, python, jobs, launcher, arguments, tmp_path, packages=of_another_machine
     )
     assert done.returncode == 1
-    assert f"Python {HERE} lacks pyarrow, numpy or pandas" in done.stderr
-    assert "`stillwater up` brings them" in done.stderr
+    assert f"Python {HERE} lacks pyarrow, numpy or pandas" in done.stdout
+    assert "`stillwater up` brings them" in done.stdout
     assert not (tmp_path / "there").exists()
 
 
@@ -134,7 +134,7 @@ def test_workers_that_alone_lack_arrow_are_told_of(
     own = Path(sys.executable)
     done = standalone.submit(master, python, jobs, launcher, asked, tmp_path, driver_python=own)
     assert done.returncode == 1
-    assert "its workers lack pyarrow" in done.stderr
+    assert "its workers lack pyarrow" in done.stdout
 
 
 @pytest.mark.long

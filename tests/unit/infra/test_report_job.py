@@ -228,7 +228,7 @@ def test_python_packages_stand_beside_the_code_and_are_unpacked_for_emrs_python(
     assert int(java.removesuffix("g")) + int(beside.removesuffix("g")) == 16
 
 
-def test_a_job_whose_packages_cannot_be_fetched_runs_without_them_and_up_says_so(
+def test_up_goes_on_without_packages_that_cannot_be_fetched_and_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def not_fetched() -> dict[str, Path]:
@@ -241,4 +241,4 @@ def test_a_job_whose_packages_cannot_be_fetched_runs_without_them_and_up_says_so
     assert "spark.submit.pyFiles" in settings
     assert not [name for name in settings if "archives" in name or "executor.memory" in name]
     (sentence,) = warned
-    assert sentence.startswith("pip found no pyarrow. Reports on EMR read bills line by line")
+    assert sentence.startswith("pip found no pyarrow. No report runs on EMR without them")
