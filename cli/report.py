@@ -185,7 +185,7 @@ def _make_document(asked: ReportOptions, console: Console, scratch: Path | None 
         )
         session = started() if asked.warehouse else None
         store = _store(session, asked)
-        if scratch is not None and asked.bill is not None:
+        if scratch is not None and (asked.bill or "").startswith("s3"):
             inputs = _copied_inputs(store, inputs, asked, scratch)
 
         def engine(lines: int) -> SparkSession | None:

@@ -107,10 +107,10 @@ class PodJob:
             keys: list[tuple[Any, ...]] = []
             amounts: list[tuple[float, ...]] = []
             for piece in pieces:
-                for batch in batches(piece, self._wanted):
-                    for key, found in self._scaled(batch, piece.period):
-                        keys.append(key)
-                        amounts.append(found)
+                found = (self._scaled(each, piece.period) for each in batches(piece, self._wanted))
+                for key, costs in (scaled for each in found for scaled in each):
+                    keys.append(key)
+                    amounts.append(costs)
             if keys:
                 yield from _summed(keys, amounts).to_batches()
 
@@ -126,12 +126,16 @@ class PodJob:
         own = _lines_of(batch, PARENT, instances)
         maps = [tags_of(own[name]).to_pylist() for name in self.layout.maps]
         columns = own.select([n for n in own.schema.names if n not in self.layout.maps])
+        # A pod's tags are the same hour after hour.
+        pods: dict[Any, tuple[str | None, ...]] = {}
         for number, line in enumerate(columns.to_pylist()):
             at = times.moment_of(line[_START])
             month = period or month_name(line[_MONTH]) or UNKNOWN_PERIOD
             if line[SPLIT] is None or at is None:
                 continue
-            pod = _pod(line, [each[number] for each in maps])
+            tags = tuple(tuple(each[number] or ()) for each in maps)
+            said = (line[_RESOURCE], tags, *(line[name] for name in EKS_TAG_COLUMNS))
+            pod = pods.get(said) or pods.setdefault(said, _pod(line, tags))
             split, unused = _amount(line[SPLIT]), _amount(line[UNUSED])
             # An account without private discounts has nothing there, or 0.
             net = (
