@@ -2,8 +2,7 @@
 
     spark-submit --py-files stillwater.whl launcher.py --bill s3://... --tables s3://...
 
-The launcher is two lines (`from spark.entry import main; main()`). What reads a bill needs pyarrow,
-which comes with the job (spark.packages): nothing of it is imported before it is there.
+What reads a bill needs pyarrow, which comes with the job (spark.packages): it is imported then.
 """
 
 from __future__ import annotations

@@ -54,10 +54,7 @@ SETTINGS = {
     JAVA_OPTIONS: "-XX:+UseParallelGC -XX:TieredStopAtLevel=1",
     "spark.sql.shuffle.partitions": str(LOCAL_CORES),
     "spark.sql.adaptive.enabled": "false",
-    # What is kept for a minute costs more to compress than to hold.
-    "spark.sql.inMemoryColumnarStorage.compressed": "false",
-    # What has no room goes to disk by Java's own serializer. Read back, all of it stays in memory
-    # until that is reset: by default a hundred batches of ten thousand rows, more than the heap.
+    # What went to disk by Java's serializer stays in memory, once it is read back, until this.
     "spark.serializer.objectStreamReset": "1",
 }
 # What Spark opens to itself in a Java of 17 or newer; a test holds it against Spark's own launcher.

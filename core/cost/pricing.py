@@ -15,7 +15,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from decimal import Decimal, InvalidOperation, localcontext
+from decimal import Context, Decimal, InvalidOperation
+from functools import reduce
 from importlib import resources
 from pathlib import Path
 
@@ -77,7 +78,7 @@ SECONDS_PER_HOUR = 3600
 HOURS_PER_MONTH = 730
 BYTES_PER_GIB = 1024**3
 # More than Spark's widest decimal (38) summed over any bill can need; Python's own default is 28.
-EXACT_DIGITS = 77
+_EXACT = Context(prec=77)
 
 INSTANCE_HOUR = "instance_hour"
 ITEMS = (
@@ -321,8 +322,7 @@ def billed_gib_per_s(throughput_mib_per_s: int) -> Decimal:
 
 def total(amounts: Iterable[Decimal]) -> Decimal:
     """Add amounts up exactly, however many digits that takes."""
-    with localcontext(prec=EXACT_DIGITS):
-        return sum(amounts, Decimal(0))
+    return reduce(_EXACT.add, amounts, Decimal(0))
 
 
 def plain(amount: Decimal) -> Decimal:

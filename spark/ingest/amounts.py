@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal, localcontext
+from decimal import ROUND_HALF_UP, Context, Decimal, localcontext
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ _STEPS = np.power(10.0, np.arange(len(_LARGE) + 1))
 # What fits an integer of 64 bits, with room to carry.
 _LARGEST_SUM = 1 << 62
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-_EXACT = 60
+_EXACT = Context(prec=60)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +91,7 @@ def nothing(length: int) -> Amounts:
 
 def decimal_of(whole: int, billionths: int, rest: int) -> Decimal:
     """Return the amount that three parts make."""
-    with localcontext(prec=_EXACT):
-        return Decimal((whole * BILLION + billionths) * BILLION + rest).scaleb(-PLACES)
+    return _EXACT.scaleb(Decimal((whole * BILLION + billionths) * BILLION + rest), -PLACES)
 
 
 def amounts_of(column: pa.Array) -> Amounts:
@@ -119,7 +118,7 @@ def decimal_read(written: str | None) -> Decimal | None:
     text = (written or "").strip()
     if not _NUMBER.fullmatch(text):
         return None
-    with localcontext(prec=_EXACT):
+    with localcontext(_EXACT):
         value = Decimal(text)
         if abs(value) >= LARGEST:
             return None
@@ -133,7 +132,7 @@ def _is_text(kind: pa.DataType) -> bool:
 def _of_decimals(values: Iterable[Decimal | None]) -> Amounts:
     known = list(values)
     parts: Sequence[list[int]] = ([], [], [])
-    with localcontext(prec=_EXACT):
+    with localcontext(_EXACT):
         for value in known:
             dollars, below = divmod(int((value or Decimal(0)).scaleb(PLACES)), BILLION * BILLION)
             for part, count in zip(

@@ -111,10 +111,6 @@ class Delivery:
     notes: Sequence[str] = ()
 
     @property
-    def format(self) -> Format:
-        return self.opened.format
-
-    @property
     def layout(self) -> Layout:
         return self.opened.layout
 

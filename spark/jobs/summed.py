@@ -123,7 +123,8 @@ def cost_grain(usage: DataFrame) -> list[Found]:
         *(_sum(F.col(name)) for name in COSTS),
         F.max(F.coalesce(F.col("category").endswith(DISCOUNT), F.lit(False))),  # noqa: FBT003 - a literal
     )
-    return [Grain(*row) for row in summed_rows.collect()]
+    columns = (column.to_pylist() for column in summed_rows.toArrow().columns)
+    return [Grain(*row) for row in zip(*columns, strict=True)]
 
 
 def with_meanings(usage: DataFrame) -> DataFrame:
