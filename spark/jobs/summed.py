@@ -1,7 +1,6 @@
 """A bill summed to USAGE: by Spark, however large it is, or by this process alone.
 
-Both come of the same worker (spark.ingest.share). Spark adds shares up and keeps what it made; here
-there is one share. Nothing that was just written is read back.
+Both come of the same worker (spark.ingest.share): Spark adds shares up, here there is one.
 """
 
 from __future__ import annotations
