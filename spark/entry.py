@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from core.ground.errors import StillwaterError
 from spark import packages
-from spark.java import CONVENTIONS
+from spark.session import CONVENTIONS
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

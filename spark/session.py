@@ -1,88 +1,161 @@
 """Opens a small local Spark session: quiet, on loopback, in UTC, and gone when its work is done.
 
-Jobs and transforms never import a local session's settings (spark.java): a cluster brings its own,
-so that the same wheel runs under spark-submit (spark.entry).
+Jobs and transforms never import a local session's settings: a cluster brings its own, so that the
+same wheel runs under spark-submit (spark.entry), which takes the conventions alone from here.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import shutil
 import signal
+import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
+import pyspark
 from py4j.java_gateway import JavaGateway
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from spark import java
-from spark.java import LOCAL_CORES, Java
+from core.ground.errors import MissingPrerequisite, StillwaterError, passed_on
+
+LOCAL_CORES = 2
+LOOPBACK = "127.0.0.1"
+EXIT_SECONDS = 10
+MEMORY = "spark.driver.memory"
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+
+# What the jobs rely on wherever they run; a local session has them from the start.
+CONVENTIONS = {
+    "spark.sql.session.timeZone": "UTC",
+    # Java's own INT96 timestamps are read as local time by other engines.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # A number too large for its type is an error, never another number.
+    "spark.sql.ansi.enabled": "true",
+}
+# Measured on two cores: with two partitions adaptive execution plans nothing better, and the
+# parallel collector and the first compiler alone (C1) cost a single run least.
+SETTINGS = {
+    **CONVENTIONS,
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    # A cluster's Hadoop settings, if the user has any, must not send local paths to HDFS.
+    "spark.hadoop.fs.defaultFS": "file:///",
+    "spark.driver.host": LOOPBACK,
+    "spark.driver.bindAddress": LOOPBACK,
+    MEMORY: "1g",
+    JAVA_OPTIONS: "-XX:+UseParallelGC -XX:TieredStopAtLevel=1",
+    "spark.sql.shuffle.partitions": str(LOCAL_CORES),
+    "spark.sql.adaptive.enabled": "false",
+    # What went to disk by Java's serializer stays in memory, once it is read back, until this.
+    "spark.serializer.objectStreamReset": "1",
+}
 
 
 @contextmanager
 def local_session(
     cores: int = LOCAL_CORES, settings: Mapping[str, str] | None = None
 ) -> Iterator[SparkSession]:
-    """Yield the active session, or a local one that ends, with its JVM, when the block does.
+    """Yield the active session, or a local one that ends, with its Java, when the block does.
 
-    `settings` stand beside and before the session's own: an Iceberg catalog and its jar.
+    `settings` stand beside and before the session's own: an Iceberg catalog and its jar. Raises
+    MissingPrerequisite without a Java, StillwaterError where it does not start or ends too early.
     """
     active = SparkSession.getActiveSession()
     if active is not None:
         yield active
         return
-    with java.started(settings) as started, _session_of(started, cores) as session:
-        yield session
+    if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
+        raise MissingPrerequisite(
+            "Java 17 or newer is needed to run Spark and no java is on the PATH; install a JDK "
+            "(for example: apt-get install openjdk-17-jre-headless) or set JAVA_HOME."
+        )
+    prefix = "stillwater-spark-"
+    with (
+        tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as scratch,
+        _without_tracebacks(),
+        _context(_conf(cores, Path(scratch), settings or {}), Path(scratch)) as context,
+    ):
+        yield SparkSession(context)
+
+
+def _conf(cores: int, scratch: Path, settings: Mapping[str, str]) -> SparkConf:
+    conf = SparkConf().setMaster(f"local[{cores}]").setAppName("stillwater")
+    conf.set("spark.local.dir", str(scratch))
+    conf.set("spark.sql.warehouse.dir", (scratch / "warehouse").as_uri())
+    for key, value in {**SETTINGS, **settings}.items():
+        conf.set(key, value)
+    return conf
 
 
 @contextmanager
-def _session_of(started: Java, cores: int) -> Iterator[SparkSession]:
-    """Yield a session of a Java that is starting; the Java itself goes on."""
-    gateway = None
-    with _without_tracebacks():
-        try:
-            gateway, context = _connected(started, cores)
-            yield SparkSession(context)
-            context.stop()
-            gateway.shutdown()
-        except Exception as error:
-            # Whatever the first call to a Java that is gone raised, this is why.
-            ended = started.ended() if gateway is not None else None
-            if ended is None:
-                raise
-            raise ended from error
-        finally:
-            # pyspark remembers the gateway of its first context and offers no way to forget it.
-            SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+def _context(conf: SparkConf, scratch: Path) -> Iterator[SparkContext]:
+    gateway, context = _start(conf, scratch / "java.log")
+    try:
+        yield context
+        context.stop()
+        gateway.shutdown()
+    except Exception as error:
+        # Whatever the first call to a Java that is gone raised, this is why.
+        code = gateway.proc.poll()
+        if code is None:
+            raise
+        raise StillwaterError(
+            f"Spark's Java ended in the middle of its work (exit code {code}), as it does when "
+            f"{conf.get(MEMORY)} of memory are too little for what was read. "
+            f"Read fewer months at a time (--month), or use a cluster (--on emr)."
+        ) from error
+    finally:
+        # After Ctrl-C in the middle of a call nothing polite gets through to Java any more.
+        _end(gateway)
 
 
-def _connected(started: Java, cores: int) -> tuple[JavaGateway, SparkContext]:
-    """Return PySpark's own gateway to a Java that listens, and a context in it."""
-    port, secret = started.connection()
+def _start(conf: SparkConf, log: Path) -> tuple[JavaGateway, SparkContext]:
     environment = {
-        # What PySpark takes for a Java that somebody else has started.
-        "PYSPARK_GATEWAY_PORT": str(port),
-        "PYSPARK_GATEWAY_SECRET": secret,
+        # Whatever other Spark the user's environment names, this package's own is meant.
+        "SPARK_HOME": str(Path(pyspark.__file__).parent),
+        "SPARK_LOCAL_IP": LOOPBACK,
         # Workers would otherwise take the first python3 on the PATH, which lacks our packages.
         "PYSPARK_PYTHON": sys.executable,
     }
-    with _set(environment), _own_interrupt_handler():
+    gateway = None
+    with log.open("wb") as sink, _set(environment), _own_interrupt_handler():
         try:
-            gateway = launch_gateway()  # type: ignore[no-untyped-call] # pyspark
-            gateway.proc = started.process
-            conf = SparkConf(loadDefaults=False, _jvm=gateway.jvm)
-            conf.setMaster(f"local[{cores}]").setAppName("stillwater")
-            for key, value in started.settings.items():
-                conf.set(key, value)
+            # Java's start-up warnings go to a file that is shown only when the start fails.
+            gateway = launch_gateway(conf, {"stderr": sink})  # type: ignore[no-untyped-call] # pyspark
             context = SparkContext(conf=conf, gateway=gateway)
-        except Exception as error:
-            raise started.not_started(error) from error
+        except BaseException as error:
+            if gateway is not None:
+                _end(gateway)
+            if not isinstance(error, Exception):
+                raise
+            ours = (
+                "Spark did not start. See that `java -version` says 17 or newer and that "
+                f"{conf.get(MEMORY)} of memory are free, and run it again."
+            )
+            last = "; ".join(log.read_text(errors="replace").splitlines()[-2:])
+            raise StillwaterError(passed_on(ours, last or error)) from error
     context.setLogLevel("ERROR")
     return gateway, context
+
+
+def _end(gateway: JavaGateway) -> None:
+    """End Java, which pyspark would keep, with its memory, until Python itself ends."""
+    gateway.proc.stdin.close()
+    try:
+        gateway.proc.wait(EXIT_SECONDS)
+    except subprocess.TimeoutExpired:
+        gateway.proc.kill()
+        gateway.proc.wait()
+    # pyspark remembers the gateway of its first context and offers no way to forget it.
+    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
 
 
 @contextmanager

@@ -8,8 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from local.spark import iceberg
-from spark import java
-from spark.session import local_session
+from spark.session import JAVA_OPTIONS, local_session
 
 CATALOG = "here"
 # Java written and compiled for each plan costs a test a third of its time and a bill of ten lines
@@ -20,7 +19,7 @@ INTERPRETED = {
 }
 # Hundreds of small bills are one long run, which Java's second compiler repays: by the tenth bill
 # each takes a third less.
-BOTH_COMPILERS = {java.JAVA_OPTIONS: "-XX:+UseParallelGC"}
+BOTH_COMPILERS = {JAVA_OPTIONS: "-XX:+UseParallelGC"}
 
 
 @pytest.fixture(scope="session")
