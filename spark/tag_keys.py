@@ -53,7 +53,7 @@ class KafkaTags:
     pool: str = POOL_TAG
     name: str | None = None
     resources: frozenset[str] = field(default=frozenset())
-    # No expression depends on it (spark.expressions).
+    # It says nothing of what a line is: descriptions are remembered without it.
     learnt_on: tuple[date, ...] = field(default=(), compare=False)
 
     @property

@@ -12,11 +12,11 @@ A party leaves together, in this order:
     lease -> leaders away from all of the party -> label -> another reading -> drain
 
 All of its leaders move at once: one broker at a time, a leader could go to one that stops next.
-Two budgets divide Kafka's pods by the label (infra.kafka.budgets): whoever carries it is under one
-that lets all of them go, everybody else under one that allows one pod fewer than there are. The
-other reading matters: a budget that a pod has left is not counted anew for it, and would let
-somebody else go until it is (handlers.adapters.kubernetes has it counted). Label and leaders come
-back with the lease's end, and Strimzi makes a pod anew without the label.
+Two budgets divide Kafka's pods by the label (infra.kafka.cluster.budgets): whoever carries it is
+under one that lets all of them go, everybody else under one that allows one pod fewer than there
+are. The other reading matters: a budget that a pod has left is not counted anew for it, and would
+let somebody else go until it is (handlers.adapters.kubernetes has it counted). Label and leaders
+come back with the lease's end, and Strimzi makes a pod anew without the label.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Opens files in Arrow: on this machine's disk, or in S3 with whatever rights its process has.
 
-A driver lists an export with it where Spark's Hadoop knows no S3, and every worker reads its row
-groups through it (spark.ingest.arrow). Apart from the other files, since it needs pyarrow.
+Commands and drivers list an export with it, and every worker reads its share through it. Apart
+from the other files, since it needs pyarrow.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO
 from urllib.parse import unquote, urlsplit
 
-import pyarrow.fs as pf  # type: ignore[import-untyped] # the same
+import pyarrow.fs as pf  # type: ignore[import-untyped] # ships no types
 import pyarrow.parquet as pq  # type: ignore[import-untyped] # the same
 
 from spark.ingest.files import version

@@ -21,7 +21,7 @@ pytestmark = [
 ]
 TODAY = date(2026, 11, 20)
 # FOCUS has no usage types: what a line bought is in its service, its unit and its text. Written
-# once more by hand, from the sample's own lines, and not from spark.transforms.classify.
+# once more by hand, from the sample's own lines, and not from spark.rules.line.
 ORACLE = r"""
     WITH lines AS (
         SELECT
