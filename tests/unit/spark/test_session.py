@@ -34,4 +34,4 @@ def test_a_java_that_ends_at_once_is_said_with_its_last_words(
         pass
     assert not list(tmp_path.glob("stillwater-spark-*"))
     assert dict(os.environ) == before
-    assert SparkContext._gateway is None  # noqa: SLF001 - a next session must not find a dead one
+    assert SparkContext._gateway is None
