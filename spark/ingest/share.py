@@ -26,8 +26,8 @@ from spark.rules.line import EMPTY, REGION_PREFIX, Described, Raw, describe
 from spark.rules.meters import SPECIAL
 
 UNKNOWN_PERIOD = "unknown"
-# What a described line is known by; what a table does not hold comes last.
-KEYS = Described._fields[:-1]
+# What a described line is known by.
+KEYS = Described._fields
 USAGE_KEYS = ("billing_period", "day", *KEYS)
 TOTALS = ("quantity", "billed_cost", "amortised_cost", "net_cost")
 SUMS = tuple(f"{name}_{part}" for name in TOTALS for part in PARTS)

@@ -58,7 +58,7 @@ BOUGHT = frozenset(("Usage", "DiscountedUsage", "SavingsPlanCoveredUsage", "Savi
 
 
 class Raw(NamedTuple):
-    """A different line as a reader leaves it (spark.schemas.LINE_KEYS), whatever its days."""
+    """A different line as a reader leaves it, whatever its days."""
 
     provider: str | None
     account: str | None
@@ -99,7 +99,6 @@ class Described(NamedTuple):
     flow: str | None  # of bytes between zones, load balancers and PrivateLink
     easy: str | None
     is_unreadable: bool
-    is_discount: bool
 
 
 class _Texts(NamedTuple):
@@ -290,7 +289,6 @@ def _described(
         flow=_flow(component.value, texts, None),
         easy=easy and easy.value,
         is_unreadable=is_unreadable,
-        is_discount=is_discount(texts.category),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from spark.rules.line import Described, Raw, describe
+from spark.rules.line import Described, Raw, describe, is_discount
 from spark.rules.names import Attribution, Component, Easy, Flow
 from spark.schemas import USAGE
 from spark.tag_keys import OURS, KafkaTags
@@ -422,11 +422,11 @@ def test_what_is_easily_saved_is_known_by_its_meter(
 
 
 @pytest.mark.parametrize(
-    ("category", "is_discount"),
+    ("category", "expected"),
     [
         *((kind, True) for kind in ("EdpDiscount", "PrivateRateDiscount", " BundledDiscount ")),
         *((kind, False) for kind in ("Usage", "Credit", "DiscountedUsage", None)),
     ],
 )
-def test_a_discount_is_a_line_of_its_own(category: str | None, *, is_discount: bool) -> None:
-    assert described(category=category).is_discount is is_discount
+def test_a_discount_is_a_line_of_its_own(category: str | None, *, expected: bool) -> None:
+    assert is_discount(described(category=category).category) is expected
