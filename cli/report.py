@@ -334,7 +334,7 @@ def _copied_options(asked: ReportOptions, scratch: Path, console: Console) -> Re
     from cli import emr  # noqa: PLC0415 - the same
 
     if asked.bill is not None and emr.is_in_s3(asked.bill):
-        # A bill that cannot be had is refused before anybody waits for Java.
+        # A bill that cannot be had is refused before anything is copied.
         emr.months(_s3(asked), asked.bill, asked.month)
     names = [n for n in ("metrics", "history") if emr.is_in_s3(getattr(asked, n))]
     copies: dict[str, Any] = {}
