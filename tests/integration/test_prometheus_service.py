@@ -130,7 +130,9 @@ def test_the_deployed_function_asks_a_service_as_far_as_its_role_lets_it(
 
     with allow_functions(cluster, service, "volumes"):
         shown = cluster.until(
-            lambda: (found := plan(cluster)) and "403" not in str(found["unknown"]) and found,
+            lambda: (
+                (found := plan(cluster)) and "answered 403" not in str(found["unknown"]) and found
+            ),
             "the role is in force",
         )
     assert "did not answer" not in " ".join(shown["unknown"])

@@ -1,4 +1,4 @@
-"""core.events.parsing.parse against any bytes, any JSON and damaged announcements: it never raises."""
+"""core.events.parsing.parse against any bytes, any JSON and damaged announcements: no error."""
 
 from __future__ import annotations
 
