@@ -64,7 +64,7 @@ def test_a_final_month_is_read_once_and_again_where_aws_restates_it(tmp_path: Pa
         row for row in was.splitlines() if said not in row
     ]
     # By another tag Kafka is something else in every month.
-    with pytest.raises(InvalidInput, match="cannot be read"):
+    with pytest.raises(InvalidInput, match="is damaged"):
         reported(kafka=KafkaTags("team"))
     write(bill, month(FINAL, 3), execution="restated")
     restated = reported()
