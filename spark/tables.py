@@ -7,6 +7,7 @@ comes again changes nothing, one that was corrected leaves no row of the old one
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -58,7 +59,7 @@ def literal_address(address: str) -> str:
     return re.sub(r"([\\*?\[\]{}])", r"\\\1", address)
 
 
-class Store:
+class Store(ABC):
     """Reads tables and replaces months of them."""
 
     def __init__(self, session: SparkSession | None) -> None:
@@ -70,9 +71,9 @@ class Store:
             raise StillwaterError("Without Spark tables are folders of Parquet on this machine.")
         return self._known
 
+    @abstractmethod
     def read(self, table: Table) -> DataFrame:
         """Return a table; one that was never written is empty."""
-        raise NotImplementedError
 
     def some(self, table: Table, periods: Collection[str]) -> Rows:
         """Return the rows of some months where they are: in Spark, where there is one."""
@@ -89,11 +90,11 @@ class Store:
             frame = frame.where(F.col(name) == value)
         return frame.collect()
 
+    @abstractmethod
     def replace(self, table: Table, rows: Rows, periods: Collection[str]) -> None:
         """Make these months of the table hold these rows and no others; other months stay."""
-        raise NotImplementedError
 
-    def tidy(self, now: datetime) -> None:
+    def tidy(self, now: datetime) -> None:  # noqa: B027 - most stores have nothing to let go of
         """Let go of what is kept for audit and is too old for that; of most tables nothing is."""
 
     def _frame(self, table: Table, rows: Rows, periods: Collection[str]) -> DataFrame:

@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
+from spark.ingest import parquet_copies
 from spark.ingest.files import CHUNK_BYTES, Files
 from spark.ingest.lines import BYTE_ORDER_MARK
 from spark.ingest.manifest import PARQUET, ZIP
@@ -50,23 +51,12 @@ def _among(files: Files, paths: Sequence[str]) -> str:
             other = held.setdefault(_digest(files, path), path)
             if other != path:
                 return _said(other, path)
-    return _compressed_twice([path for path in paths if path.endswith(PARQUET)])
+    found = parquet_copies.same_lines([path for path in paths if path.endswith(PARQUET)])
+    return _said(*found) if found else ""
 
 
 def _said(one: str, other: str) -> str:
     return f"{one} and {other} hold the same; take one of them out."
-
-
-def _compressed_twice(paths: Sequence[str]) -> str:
-    """Name two Parquet files of the same lines, where this Python can look into them."""
-    if len(paths) < 2:
-        return ""
-    try:
-        from spark.ingest import parquet_copies  # noqa: PLC0415 - needs pyarrow
-    except ImportError:
-        return ""
-    found = parquet_copies.same_lines(paths)
-    return _said(*found) if found else ""
 
 
 def _beginning(files: Files, path: str) -> bytes:

@@ -5,7 +5,7 @@ Stands between the manifest, which says what was delivered, and the reader of ea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
@@ -110,11 +110,10 @@ def _pieces(files: Files, addresses: Sequence[tuple[str | None, str]], what: str
                 f"{what}: workers cannot open {address}; name a folder of this machine, or S3."
             )
             raise InvalidInput([problem])
-    made: Callable[[tuple[str | None, str]], list[Piece]]
     if addresses[0][1].endswith(manifest.PARQUET):
-        made = lambda each: _of_parquet(*each[::-1])  # noqa: E731
         with ThreadPoolExecutor(FOOTERS_AT_ONCE) as pool:
-            return [piece for found in pool.map(made, addresses) for piece in found]
+            made = pool.map(_of_parquet, *zip(*addresses, strict=True))
+            return [piece for found in made for piece in found]
     count = len(addresses)
     found = [
         piece
@@ -127,7 +126,7 @@ def _pieces(files: Files, addresses: Sequence[tuple[str | None, str]], what: str
     return found
 
 
-def _of_parquet(address: str, period: str | None) -> list[Piece]:
+def _of_parquet(period: str | None, address: str) -> list[Piece]:
     try:
         columns, groups = footer(address)
     except (pa.ArrowException, OSError) as error:

@@ -86,11 +86,11 @@ def _of_text(text: str) -> datetime | None:
 def _of_epoch(number: int) -> datetime | None:
     """Return the time that a number counts to from 1970, in the unit that its size tells."""
     units = ((_NANOS, 1000), (_MICROS, 1), (_MILLIS, -1000), (_SECONDS, -1_000_000))
-    for least, size in units:
-        if number >= least:
-            micros = number // size if size > 0 else number * -size
-            return _made(lambda: _START + timedelta(microseconds=micros))  # noqa: B023 - called here
-    return None
+    size = next((size for least, size in units if number >= least), None)
+    if size is None:
+        return None
+    micros = number // size if size > 0 else number * -size
+    return _made(lambda: _START + timedelta(microseconds=micros))
 
 
 def _made(make: Callable[[], T]) -> T | None:
