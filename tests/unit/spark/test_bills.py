@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 from collections.abc import Mapping
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -140,13 +140,14 @@ def test_a_cur_export_reads_alike_from_parquet_and_from_csv(tmp_path: Path) -> N
     assert "EBS:VolumeUsage.gp3" in {row.usage_type for row in found}
 
 
-def test_a_cur_row_without_a_finite_cost_or_a_period_is_quarantined(tmp_path: Path) -> None:
+def test_a_cur_row_without_a_finite_cost_or_its_own_month_is_quarantined(tmp_path: Path) -> None:
     export = bills.cur_export(
         tmp_path,
         [
             {"line_item_unblended_cost": float("nan")},
             {"line_item_unblended_cost": None},
             {"bill_billing_period_start_date": None},
+            {"bill_billing_period_start_date": datetime(2026, 10, 1)},  # noqa: DTZ001 - CUR writes no zone
             {},
         ],
     )
@@ -154,7 +155,10 @@ def test_a_cur_row_without_a_finite_cost_or_a_period_is_quarantined(tmp_path: Pa
         "line_item_unblended_cost 'NaN' is not a number",
         "line_item_unblended_cost is empty",
         "bill_billing_period_start_date is empty",
+        "the line is of another month than the delivery it came in",
     ]
+    unread = [row for row in bill.read(None, export).usage_here() if row.is_unreadable]
+    assert sum(row.charges for row in unread) == 4
     assert here.quarantine(export)[2]["billed_cost"] == "1.000000000000000000"
 
 
