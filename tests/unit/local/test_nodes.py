@@ -1,9 +1,10 @@
-"""What a node registers itself as, and how a container's runs are told."""
+"""What a node registers itself as, how long it boots, and how a container's runs are told."""
 
 import pytest
 
 from local.kubernetes.cloud import NodeCapacity, RunningInstance, instance_id_of
 from local.kubernetes.containers import back_off_seconds, exit_code
+from local.kubernetes.kubelet import BOOT_SECONDS, boot_seconds
 from local.kubernetes.node_config import NodeConfig, Taint
 from local.kubernetes.node_object import (
     csi_node_object,
@@ -88,3 +89,10 @@ def test_an_end_by_signal_is_told_as_a_container_runtime_tells_it(
     returncode: int, code: int
 ) -> None:
     assert exit_code(returncode) == code
+
+
+def test_a_root_volume_in_place_costs_what_a_launch_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STILLWATER_BOOT_SECONDS", "20")
+    assert boot_seconds(None, rebooted=False) == BOOT_SECONDS
+    assert boot_seconds({"metadata": {}}, rebooted=True) == 20 + BOOT_SECONDS
+    assert boot_seconds({"metadata": {}}, rebooted=False) == 0

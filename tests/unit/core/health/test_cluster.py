@@ -12,6 +12,7 @@ from core.health.verdict import (
     NEEDED,
     REDUNDANT,
     SEVERITY,
+    STATUS_CODES,
     Health,
     HealthVerdict,
     Part,
@@ -149,3 +150,7 @@ def test_the_order_in_which_sources_answer_changes_nothing(parts: list[Part], se
     shuffled = list(parts)
     seed.shuffle(shuffled)  # type: ignore[attr-defined]
     assert cluster_health(parts).verdict.health is cluster_health(shuffled).verdict.health
+
+
+def test_every_health_has_its_severity_and_its_status() -> None:
+    assert set(SEVERITY) == set(STATUS_CODES) == set(Health)
