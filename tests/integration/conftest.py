@@ -25,7 +25,7 @@ from local.commands.setup import prepare_tools
 from local.demo import spec as demo_spec
 from local.tools import tool_path
 from local.twin import Twin
-from tests import failures
+from tests import alone
 from tests.integration import denials
 from tests.integration.cluster import Cluster
 from tests.integration.interrupting import Interrupting
@@ -82,13 +82,13 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 def pytest_sessionstart() -> None:
     """Begin with an empty list of failures, in the process that collects them."""
     if COLLECTS:
-        failures.forget()
+        alone.forget()
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Keep what failed, for `python -m tests.alone`; the worker's own process keeps nothing."""
     if report.failed and COLLECTS:
-        failures.add(report.nodeid.partition("@")[0])
+        alone.add(report.nodeid.partition("@")[0])
 
 
 def _group(item: pytest.Item) -> str:
