@@ -98,11 +98,8 @@ def main() -> None:
             print(json.dumps(row), flush=True)
     rows.append({"engine": "report", **_report()})
     summary = _summary(rows)
-    path = record.write(
-        "analytics", {"cores": CORES, "warm_runs": chosen.warm, "limits": LIMITS}, rows, summary
-    )
-    print(json.dumps(summary, indent=2))
-    print(path)
+    parameters = {"cores": CORES, "warm_runs": chosen.warm, "limits": LIMITS}
+    record.write("analytics", parameters, rows, summary)
 
 
 def measure(engine: str, bill: Path, warm_runs: int = WARM_RUNS) -> dict[str, Any]:

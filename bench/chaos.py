@@ -50,9 +50,7 @@ def main(arguments: Sequence[str]) -> None:
             ground, draw(seed, given.disruptions), given.minutes, console
         )
     summary["seed"] = seed
-    path = write(rows, summary, samples)
-    console.print(summary)
-    print(path)
+    write(rows, summary, samples)
     failures = judge(summary)
     if failures:
         sys.exit("\n".join([*failures, f"Again: python -m bench.chaos --seed {seed}"]))
@@ -140,12 +138,11 @@ def write(
     rows: Sequence[Mapping[str, Any]],
     summary: Mapping[str, Any],
     samples: Sequence[Mapping[str, Any]],
-) -> Path:
+) -> None:
     """Write the figures and the plot."""
     parameters = {"faults": sorted(FAULTS), **measured.parameters()}
     path = record.write("chaos", parameters, rows, summary)
     _draw(rows, samples, path.with_suffix(".png"))
-    return path
 
 
 def _draw(

@@ -206,7 +206,7 @@ def main(arguments: Sequence[str]) -> None:
         "lagging": f"broker {LAGGING} is Ready and out of sync, broker {LEAVING} goes",
     }
     summary = {f"{row['way']}_{key}": row[key] for row in rows for key in rotation.SUMMARY}
-    print(record.write("drainers", parameters, rows, summary))
+    record.write("drainers", parameters, rows, summary)
     missed = [row for row in rows if "alone" not in row["way"] and row["below_min_isr_s"]]
     if missed:
         sys.exit(f"Below min.insync beside the gate: {[row['way'] for row in missed]}")

@@ -127,9 +127,7 @@ def main(arguments: Sequence[str]) -> None:
         "coverage": coverage(rows),
     }
     kept = [{k: v for k, v in row.items() if k != "coverage"} for row in rows]
-    path = record.write("explore", parameters, [*kept, *mutants], figures)
-    print(json.dumps(figures, indent=2))
-    print(path)
+    record.write("explore", parameters, [*kept, *mutants], figures)
     for story in (story for row in rows for story in row["violations"]):
         print(f"\n{story}")
     alive = [row["mutant"] for row in mutants if not row["killed_by"]]

@@ -102,7 +102,7 @@ def main(arguments: Sequence[str]) -> None:
         f"{row['way']}_{key}_{row['brokers']}": row[key] for row in rows for key in ("p50", "p99")
     }
     parameters = {"replicas_per_broker": REPLICAS_PER_BROKER, "reading_age_s": AGE_SECONDS}
-    print(record.write("gate", parameters, rows, summary))
+    record.write("gate", parameters, rows, summary)
 
 
 def _rows(brokers: int, address: str) -> Iterator[dict[str, Any]]:

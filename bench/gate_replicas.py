@@ -138,7 +138,7 @@ def main(arguments: Sequence[str]) -> None:
             print(json.dumps(rows[-1]))
     summary = {f"{key}_{row['brokers']}": row[key] for row in rows for key in ("p50", "p99", "max")}
     parameters = {"rounds": ROUNDS, "replicas": REPLICAS, "api_server_timeout_s": TIMEOUT_SECONDS}
-    print(record.write("gate_replicas", parameters, rows, summary))
+    record.write("gate_replicas", parameters, rows, summary)
 
 
 def _row(brokers: int, stage: _Stage) -> dict[str, Any]:

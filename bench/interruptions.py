@@ -70,8 +70,7 @@ def main() -> None:
         figures,
     )
     draw(warm, cold, ours, nth, path.with_suffix(".png"))
-    show(figures, ours, nth)
-    print(f"{path}: {time.monotonic() - began:.0f} s")
+    show(ours, nth)
 
 
 def _sample(ground: StormTwin, number: int, start: str) -> dict[str, Any]:

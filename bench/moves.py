@@ -57,7 +57,7 @@ def main() -> None:
         for row in rows
         for name in PRODUCERS
     }
-    print(record.write("moves", parameters, rows, summary))
+    record.write("moves", parameters, rows, summary)
     _show(rows)
     missed = [
         f"{row['by']}, {name}: {row[name]['errors'][0]}"

@@ -63,7 +63,7 @@ def main() -> None:
         moved = [broker for zone in zones[:chosen] for broker in zone]
         rows = [_one(ground, name, apart(zones), moved, console) for name in WAYS]
     missed = judge(rows)
-    print(write(rows, chosen))
+    write(rows, chosen)
     _show(rows)
     if missed:
         sys.exit("\n".join(missed))
@@ -165,7 +165,7 @@ def judge(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def write(rows: Sequence[Mapping[str, Any]], zones_moved: int) -> Path:
+def write(rows: Sequence[Mapping[str, Any]], zones_moved: int) -> None:
     """Write the figures down; the time is a ratio, since both runs had the same machine."""
     parameters = {
         **measured.parameters(),
@@ -178,7 +178,7 @@ def write(rows: Sequence[Mapping[str, Any]], zones_moved: int) -> Path:
         **{f"{row['way']}_{key}": row[key] for row in rows for key in SUMMARY},
         **{f"{name}_time_ratio": ratio for name, ratio in time_ratios(rows).items()},
     }
-    return record.write("parallel", parameters, rows, summary)
+    record.write("parallel", parameters, rows, summary)
 
 
 def time_ratios(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:

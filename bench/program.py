@@ -41,11 +41,7 @@ def main(arguments: Sequence[str]) -> None:
         print(json.dumps(_evaluate(int(arguments[1]))))
         return
     rows = [_measure_in_child(brokers) for brokers in BROKERS]
-    for row in rows:
-        print(
-            f"{row['brokers']:>3} brokers: {row['resources']} resources in {row['seconds']:.2f} s, "
-            f"{row['peak_mib']:.0f} MiB"
-        )
+    print(*map(json.dumps, rows), sep="\n")
     if "--without-engine" not in arguments:
         _add_engine(rows)
     first, last = rows[0], rows[-1]
@@ -62,7 +58,6 @@ def main(arguments: Sequence[str]) -> None:
     parameters = {"brokers": list(BROKERS), "repeats": REPEATS, "preview_layer": LAYER}
     path = record.write("program", parameters, rows, summary)
     _draw(rows, path.with_suffix(".png"))
-    print(json.dumps(summary))
 
 
 def _measure_in_child(brokers: int) -> dict[str, Any]:

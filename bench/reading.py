@@ -53,7 +53,6 @@ def main(arguments: Sequence[str]) -> None:
             "tick_mib_200": largest["tick"]["mib"],
         }
     record.write("reading", {"replicas_per_broker": REPLICAS_PER_BROKER}, rows, summary)
-    print(json.dumps(summary))
 
 
 @contextlib.contextmanager

@@ -93,8 +93,7 @@ def main(arguments: Sequence[str]) -> None:
     }
     path = record.write("resync", parameters, rows, figures)
     report.draw(rows, rate, [path.with_suffix(".png"), path.with_suffix(".svg")])
-    report.show(rows, figures)
-    print(f"{path}: {parameters['run_s']} s, load average {parameters['load_average']}")
+    report.show(rows)
     missed = [
         f"{name} is below {least}" for name, least in TARGETS.items() if figures[name] < least
     ]

@@ -90,7 +90,6 @@ def write(found: Sequence[tuple[dict[str, Any], Sequence[Mapping[str, Any]]]]) -
     path = record.write("rotation", parameters, rows, summary)
     _draw(found, path.with_suffix(".png"))
     _show(rows)
-    print(path)
 
 
 def judge(rows: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -84,7 +84,6 @@ def main() -> None:
     parameters = {"hours": HOURS, "repeats": REPEATS, "raced": RACED, "days": race.DAYS}
     path = record.write("volumes", parameters, [*rows, *fills], summary)
     draw(rows, raced, path.with_suffix(".png"))
-    print(f"{summary} in {path}")
 
 
 def _race() -> dict[str, list[race.Ran]]:

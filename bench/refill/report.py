@@ -62,7 +62,7 @@ def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def show(rows: Sequence[dict[str, Any]], figures: dict[str, Any]) -> None:
+def show(rows: Sequence[dict[str, Any]]) -> None:
     """Print the ways back side by side."""
     table = Table(
         *("directory", "stop", "disk MB/s", "held MB", "away s"),
@@ -76,9 +76,7 @@ def show(rows: Sequence[dict[str, Any]], figures: dict[str, Any]) -> None:
             f"{each['seconds_error']:+.0%}",
             *(f"{each['mb']:.1f}", f"{each['model_mb']:.1f}", f"{each['mb_error']:+.0%}"),
         )
-    console = Console(width=120)
-    console.print(table)
-    console.print(figures)
+    Console(width=120).print(table)
 
 
 def draw(

@@ -96,18 +96,8 @@ def rows(ours: BurstOutcome, nth: BurstOutcome) -> list[dict[str, object]]:
     ]
 
 
-def show(summary: dict[str, Any], ours: BurstOutcome, nth: BurstOutcome) -> None:
-    """Print the figures side by side."""
-    console = Console()
-    times = Table("one announcement", "decided, ms", "replacement asked for, ms")
-    times.add_row("warm, p50", str(summary["decision_warm_p50_ms"]), "")
-    times.add_row(
-        "warm, p99", str(summary["decision_warm_p99_ms"]), str(summary["replacement_p99_ms"])
-    )
-    times.add_row(
-        "cold, p99", str(summary["decision_cold_p99_ms"]), str(summary["replacement_cold_p99_ms"])
-    )
-    console.print(times)
+def show(ours: BurstOutcome, nth: BurstOutcome) -> None:
+    """Print the burst both ways, side by side."""
     both = Table(f"{EVENTS} messages, {INSTANCES} instances", "stillwater", "NTH alone", "ratio")
     for what, mine, theirs in (
         ("distinct messages answered or recorded", ours.handled, nth.handled),
@@ -120,7 +110,7 @@ def show(summary: dict[str, Any], ours: BurstOutcome, nth: BurstOutcome) -> None
     ):
         ratio = f"{theirs / mine:.1f}" if mine else "-"
         both.add_row(what, str(mine), str(theirs), ratio)
-    console.print(both)
+    Console().print(both)
 
 
 def draw(
