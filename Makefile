@@ -55,6 +55,11 @@ test-long: $(STAMP) ## The integration tests that take minutes; builds what they
 	@export STILLWATER_BUILD=never; $(INTEGRATION) -m long || $(BIN)/python -m tests.alone
 	@STILLWATER_EFFORT=20 $(UNIT) --hypothesis-profile many tests/unit/test_event_fuzz.py tests/unit/explorer tests/unit/handlers tests/unit/core/availability tests/unit/core/rotation tests/unit/stacks/test_any_description.py
 
+.PHONY: test-long-slice
+test-long-slice: $(STAMP) ## Today's share of them, some 12 minutes (DAY=2: slice 2; KEEP=1 keeps the seconds)
+	@STILLWATER_BUILD=now $(BIN)/python -m tests.tools --long
+	@export STILLWATER_BUILD=never; $(INTEGRATION) -p tests.slices -m long || $(BIN)/python -m tests.alone
+
 .PHONY: test-components
 test-components: $(STAMP) ## The components from programs in YAML, Go and TypeScript (npm's packages are fetched)
 	@STILLWATER_BUILD=now $(BIN)/python -m tests.tools pulumi-language-yaml
@@ -98,7 +103,7 @@ spec: $(STAMP) ## Check the specification of incidents, lease and hooks with All
 
 BENCHES := $(patsubst bench/%.py,%,$(filter-out bench/__init__.py bench/record.py,$(wildcard bench/*.py)))
 .PHONY: bench
-bench: $(addprefix bench-,$(BENCHES)) ## Measure; writes out/bench/*.json (one alone: make bench-NAME)
+bench: $(addprefix bench-,$(BENCHES)) ## Measure beside the kept figures (one alone: make bench-NAME; KEEP=1 keeps)
 
 bench-%: setup
 	@$(BIN)/python -m bench.$*
