@@ -148,7 +148,7 @@ def apply(world: World, choice: Choice) -> Faults:
         return {EVERY_WRITE: arguments[0]}
     # A walk that was made shorter may have no such machine.
     with contextlib.suppress(KeyError):
-        _CHOICES[kind](world, *arguments)
+        CHOICES[kind](world, *arguments)
     return {}
 
 
@@ -253,7 +253,7 @@ def _paused(world: World) -> None:
     hands.paused_until(world, world.now + PAST_HOLD)
 
 
-_CHOICES: Mapping[str, Callable[..., None]] = {
+CHOICES: Mapping[str, Callable[..., None]] = {
     "lose": _lose,
     "double": _double,
     "late": _late,

@@ -23,7 +23,7 @@ UNIT_TESTS = (
         for name in (
             *("act", "held", "never_two_out", "blind_readings", "pause"),
             *("in_place", "in_place_together", "in_place_uncordoned"),
-            *("reboots", "announced_again", "machines_ahead", "idle_nodes", "histories"),
+            *("reboots", "announced_again", "machines_ahead", "idle_nodes"),
             *(
                 "groups_that_refuse",
                 "hooks_that_refuse",
@@ -47,6 +47,7 @@ UNIT_TESTS = (
         )
     ),
     f"{_HANDLERS}/adapters/test_kubernetes.py",
+    "tests/unit/explorer/test_fault_histories.py",
 )
 # Properties of many examples, which the explorer's walks stand for here.
 SLOW = (

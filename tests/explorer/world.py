@@ -7,7 +7,7 @@ and a search can go back to any moment. tests.explorer.nature moves it, the adap
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -181,6 +181,10 @@ class World:
     operator_paused: bool = False
     two_hands: int = 0  # times that the operator and we took a broker each
     foreign: bool = False  # another environment's events come to the same queue
+    # What readings of Kafka show otherwise, by name, each over the last.
+    shown: Mapping[str, Callable[[ClusterView], ClusterView]] = field(default_factory=dict)
+    missing: Mapping[int, PodView] = field(default_factory=dict)  # nobody makes them again
+    backup: World | None = None  # of the ledger's table
     broken: tuple[str, ...] = ()  # rules that did not hold
 
     def __post_init__(self) -> None:
@@ -230,6 +234,8 @@ class World:
         apart = tuple(each for each in statuses if each[0] in CONTROLLERS)
         voting = brokers if self.combined else apart
         view = _view(brokers, partitions, voting, whole=whole)
+        for change in self.shown.values():
+            view = change(view)
         return replace(view, stale=True, quorum_leader=None) if self.is_down("quorum") else view
 
 

@@ -9,10 +9,11 @@ from botocore.exceptions import ClientError
 
 from core.incidents.joining import ask_release
 from core.incidents.record import State
+from core.incidents.replacement import own_refusal
 from tests.unit.handlers.fakes import NEW, OLD
 from tests.unit.handlers.health_events import DAY, health_event
 from tests.unit.handlers.station import POLICY, START, Station
-from tests.unit.handlers.walks import announce
+from tests.unit.handlers.walks import announce, replace_machine
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -140,3 +141,29 @@ def test_a_refusal_is_told_though_hooks_of_an_earlier_round_were_announced() -> 
         station.reception.wake(station.incident(again.id))
         station.loop.turn(station.ticks.sent[-1][0], station.now)
     assert station.incident(again.id).pages == ("group_refuses",)
+
+
+@pytest.mark.parametrize(
+    "words", ["violates the group's min size constraint", "Instance Id not found", None]
+)
+def test_a_group_that_keeps_an_idle_machine_for_good_is_asked_once(words: str | None) -> None:
+    assert own_refusal(announce(Station()).incident(), "i-idle", words) is None
+
+
+def test_two_brokers_on_one_machine_are_not_drained_together() -> None:
+    shared = Station()
+    shared.cluster.place_pod(20, OLD)
+    replace_machine(shared)
+    assert shared.forwarded == []
+    assert [page["page"] for page in shared.ticks.pages] == ["shared_node"]
+
+
+def test_who_is_called_for_a_machine_that_is_kept_hears_when_aws_takes_it_all_the_same() -> None:
+    kept = announce(Station())
+    kept.announce(health_event(due=START + 7 * DAY))
+    kept.cluster.set_lifecycle(OLD, "Terminating:Retained")
+    kept.cluster.waiting_hooks.clear()
+    ticks(kept, 60)
+    (page,) = kept.ticks.pages
+    assert page["page"] == "retained"
+    assert "AWS takes it at 2026-11-27" in page["reason"]
