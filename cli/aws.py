@@ -78,7 +78,10 @@ class Clients:
 
 
 def pages(client: Any, operation: str, key: str, **given: Any) -> Iterator[Any]:
-    """Yield what a listing holds, over all of its pages."""
+    """Yield what a listing holds, over all of its pages, where it comes in pages."""
+    if not client.can_paginate(operation):
+        yield from getattr(client, operation)(**given)[key]
+        return
     for page in client.get_paginator(operation).paginate(**given):
         yield from page.get(key) or ()
 

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 from botocore.exceptions import ClientError
 from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError
 
-from cli.answers import answer_or_reason
+from cli.answers import answer_or_reason, then
+from cli.aws import pages
 from cli.survey import account_parts, surroundings
 from core.checks.new_cluster import QUOTAS
 from core.cluster.addresses import STANDARD
@@ -22,7 +23,16 @@ from core.ground import naming
 from core.ground.errors import StillwaterError, passed_on
 from core.ground.fields import Unknown
 from core.ground.instances import STANDARD_QUOTA
-from core.model.account import Concurrency, Needs, StandingVpc, Subnet, VolumesKey, Zone
+from core.model.account import (
+    AccountQuota,
+    Concurrency,
+    EncryptionKey,
+    Needs,
+    QuotaName,
+    StandingVpc,
+    Subnet,
+    Zone,
+)
 
 # In the answer's spelling and in the program's.
 _ATTRIBUTES = {"EnableDnsSupport": "enableDnsSupport", "EnableDnsHostnames": "enableDnsHostnames"}
@@ -44,18 +54,6 @@ def vpc(asked: AccountClients) -> StandingVpc | None:
     found = ec2.describe_vpcs(Filters=[{"Name": "vpc-id", "Values": [wanted.vpc]}])["Vpcs"]
     if not found:
         return None
-    endpoints = list(
-        asked.pages(
-            "ec2",
-            "describe_vpc_endpoints",
-            "VpcEndpoints",
-            Filters=[{"Name": "vpc-id", "Values": [wanted.vpc]}],
-        )
-    )
-    gateways: dict[str, frozenset[str]] = {}
-    for each in endpoints:
-        tables = frozenset(each.get("RouteTableIds") or ())
-        gateways[each["ServiceName"]] = gateways.get(each["ServiceName"], frozenset()) | tables
     return StandingVpc(
         blocks=_blocks(found[0]),
         attributes_off=tuple(
@@ -65,12 +63,7 @@ def vpc(asked: AccountClients) -> StandingVpc | None:
                 "Value"
             ]
         ),
-        gateways=gateways,
-        private_names=frozenset(
-            each["ServiceName"]
-            for each in endpoints
-            if each.get("VpcEndpointType") == "Interface" and each.get("PrivateDnsEnabled")
-        ),
+        endpoints=surroundings.endpoints(ec2, [wanted.vpc]),
         hosted_zones=_hosted_zones(asked, wanted.vpc) if wanted.private_zone else frozenset(),
     )
 
@@ -99,20 +92,17 @@ GLOBAL_REGION = "us-east-1"
 DENIED = ("UnauthorizedOperation", "AccessDenied", "AccessDeniedException")
 
 
+@dataclass(frozen=True, slots=True)
 class AccountClients:
-    """One account, one caller, and the clients to ask it with (`clients(service, region=...)`)."""
+    """One account, one caller, and the clients to ask it with (`client(service, region=...)`)."""
 
-    def __init__(self, needs: Needs, caller: str, number: str, clients: Callable[..., Any]) -> None:
-        self.needs, self.caller, self.number, self.client = needs, caller, number, clients
+    needs: Needs
+    caller: str
+    client: Callable[..., Any]
 
     def pages(self, service: str, operation: str, key: str, **given: Any) -> Iterator[Any]:
         """Yield what a listing holds, over all of its pages."""
-        client = self.client(service)
-        if not client.can_paginate(operation):
-            yield from getattr(client, operation)(**given)[key]
-            return
-        for page in client.get_paginator(operation).paginate(**given):
-            yield from page[key]
+        return pages(self.client(service), operation, key, **given)
 
 
 def region_status(asked: AccountClients) -> str:
@@ -152,34 +142,33 @@ def offerings(asked: AccountClients) -> dict[str, frozenset[str]]:
     return {name: frozenset(where) for name, where in found.items()}
 
 
-def quotas(asked: AccountClients) -> dict[str, float | Unknown]:
-    services = {quota.service for quota in QUOTAS.values()}
-    listed = partial(asked.pages, "service-quotas")
-    found = {
-        service: answer_or_reason(surroundings.quota_values, listed, service)
-        for service in services
-    }
-    return {
-        key: limits
-        if isinstance(limits := found[quota.service], Unknown)
-        else limits.get(quota.name, Unknown(f"Service Quotas lists no {quota.name!r}"))
-        for key, quota in QUOTAS.items()
+def quotas(asked: AccountClients) -> dict[str, AccountQuota | Unknown]:
+    """Read each quota; one that is not listed, or not counted, is unknown, and no other for it."""
+    limits = {
+        service: answer_or_reason(
+            surroundings.quota_values, asked.client("service-quotas"), service
+        )
+        for service in {name.service for name in QUOTAS.values()}
     }
 
+    def counted(key: str, name: QuotaName) -> AccountQuota | Unknown:
+        count = _COUNTS.get(key)
+        return then(
+            limits[name.service],
+            lambda known: surroundings.quota_of(name, known, count(asked) if count else 0),
+        )
 
-def quota_usage(asked: AccountClients) -> dict[str, float | Unknown]:
-    """Count what is there; what cannot be counted is unknown, and nothing else for it."""
-    counted = {key: answer_or_reason(count, asked) for key, count in _COUNTS.items()}
-    return {"listeners_per_nlb": 0.0, **counted}
+    return {key: counted(key, name) for key, name in QUOTAS.items()}
 
 
 def _counting(service: str, operation: str, key: str) -> Callable[[AccountClients], float]:
     return lambda asked: sum(1 for _ in asked.pages(service, operation, key))
 
 
+# How much of each is taken; a load balancer that is to be made has no listener yet.
 _COUNTS: Mapping[str, Callable[[AccountClients], float]] = {
-    STANDARD: lambda asked: surroundings.used_vcpus(partial(asked.pages, "ec2"))[STANDARD_QUOTA],
-    "gp3_tib": lambda asked: surroundings.used_gp3_tib(partial(asked.pages, "ec2")),
+    STANDARD: lambda asked: surroundings.used_vcpus(asked.client("ec2"))[STANDARD_QUOTA],
+    "gp3_tib": lambda asked: surroundings.used_gp3_tib(asked.client("ec2")),
     "elastic_ips": _counting("ec2", "describe_addresses", "Addresses"),
     "vpcs": _counting("ec2", "describe_vpcs", "Vpcs"),
     "nlbs": lambda asked: sum(
@@ -244,16 +233,11 @@ def _schema(asked: AccountClients, addon: str) -> dict[str, object]:
     return dict(json.loads(answer["configurationSchema"]))
 
 
-def volumes_key(asked: AccountClients) -> VolumesKey:
+def volumes_key(asked: AccountClients) -> EncryptionKey:
     name = asked.needs.encryption_key or str(
         asked.client("ec2").get_ebs_default_kms_key_id()["KmsKeyId"]
     )
-    kms = asked.client("kms")
-    key = kms.describe_key(KeyId=name)["KeyMetadata"]
-    ours = key.get("KeyManager") == "CUSTOMER"
-    grants = asked.pages("kms", "list_grants", "Grants", KeyId=name)
-    users = answer_or_reason(account_parts.users, kms, name, grants) if ours else frozenset[str]()
-    return VolumesKey(name, ours, bool(key.get("Enabled")), users)
+    return account_parts.encryption_key(asked.client("kms"), name, None)
 
 
 def taken_names(asked: AccountClients) -> dict[str, tuple[str, ...] | Unknown]:
@@ -402,7 +386,6 @@ PARTS: Mapping[str, Callable[[AccountClients], Any]] = {
     "subnets": subnets,
     "vpc": vpc,
     "quotas": quotas,
-    "used": quota_usage,
     "concurrency": concurrency,
     "kubernetes": kubernetes,
     "addons": addons,

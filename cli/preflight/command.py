@@ -68,17 +68,14 @@ def _network_of(spec: ClusterSpec) -> NeededNetwork | None:
     if existing is None:
         return None
     addresses, zones = subnets_of(spec), {s: z for z, s in existing.private_subnet_ids.items()}
-    service = f"com.amazonaws.{spec.region}.{{}}"
     return NeededNetwork(
         vpc=existing.vpc_id,
         blocks=spec.network.blocks,
         services=service_cidr(spec.network.blocks),
         subnets={subnet: (zones[subnet], least) for subnet, least in addresses.items()},
         route_tables=existing.private_route_table_ids,
-        gateways=tuple(map(service.format, network.GATEWAYS)),
-        interfaces=tuple(map(service.format, network.INTERFACES))
-        if spec.network.interface_endpoints
-        else (),
+        gateways=network.GATEWAYS,
+        interfaces=tuple(network.INTERFACES) if spec.network.interface_endpoints else (),
         private_zone=None if zone is None else zone.lower(),
     )
 
@@ -106,7 +103,7 @@ class Reader:
             identity = self._clients("sts").get_caller_identity()
         caller, number = str(identity["Arn"]), str(identity["Account"])
         needs = self._needs_of(number)
-        asked = AccountClients(needs, caller, number, self._clients)
+        asked = AccountClients(needs, caller, self._clients)
         found: dict[str, Any] = {}
         with ThreadPoolExecutor(THREADS) as pool:
             futures = {

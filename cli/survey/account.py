@@ -37,8 +37,6 @@ LISTED = {
 }
 # Images that are no longer recommended start machines all the same; disabled ones do not.
 ALSO = {"image": {"IncludeDeprecated": True, "IncludeDisabled": True}}
-# EC2 has no pages of these.
-IN_ONE_PIECE = ("key pair",)
 AVAILABLE = "available"
 
 
@@ -89,8 +87,7 @@ def _there(ec2: Any, kind: str, wanted: Iterable[str]) -> Iterator[str]:
     call, answer, chosen, key = LISTED[kind]
     for portion in portions(sorted(wanted), FILTER_VALUES):
         asked = {"Filters": [{"Name": chosen, "Values": portion}], **ALSO.get(kind, {})}
-        whole = kind in IN_ONE_PIECE
-        found = getattr(ec2, call)(**asked)[answer] if whole else pages(ec2, call, answer, **asked)
+        found = pages(ec2, call, answer, **asked)
         # Only images have a state.
         yield from (str(e[key]) for e in found if e.get("State", AVAILABLE) == AVAILABLE)
 

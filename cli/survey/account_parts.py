@@ -20,12 +20,12 @@ from cli.aws import filtered_pages, pages
 from cli.survey import account, surroundings
 from cli.survey.draft import eks_cluster
 from cli.survey.tools import one
-from core.checks.facts import ControlPlane, Disk, EncryptionKey, VpcEndpoint, WayOut
+from core.checks.facts import ControlPlane, Disk, WayOut
 from core.checks.room import EBS_IDS
 from core.ground.errors import StillwaterError
 from core.ground.fields import Unknown, mapping_of
 from core.ground.instances import vcpu_quota
-from core.model.account import Subnet
+from core.model.account import ENABLED, EncryptionKey, Subnet, VpcEndpoint
 from core.model.kafka import Volume
 from core.model.nodes import MachineTemplate, Node, NodeRole, ScalingGroup
 from core.model.workloads import TerminationHandler, TerminationQueue
@@ -178,7 +178,7 @@ def _mapped(api: Api) -> Iterator[str]:
 
 
 KEY_GONE, DENIED = "NotFoundException", "AccessDeniedException"
-ENABLED, CUSTOMER = "Enabled", "CUSTOMER"
+CUSTOMER = "CUSTOMER"
 
 
 def encryption_keys(
@@ -187,35 +187,42 @@ def encryption_keys(
     """Return keys by what disks and templates call them; another account's may not be told."""
     started = {key for template in templates for key in template.keys}
     wanted = started | {disk.key for disk in disks if disk.key}
-    found = {name: _key(kms, name, account, started=name in started) for name in sorted(wanted)}
-    return {name: key for name, key in found.items() if key is not None}
+    found = {}
+    for name in sorted(wanted):
+        owners = (account, None) if name in started else ()
+        try:
+            found[name] = encryption_key(kms, name, owners)
+        except ClientError as error:
+            code = error.response["Error"]["Code"]
+            if code == KEY_GONE:
+                found[name] = EncryptionKey(name=name, state="gone")
+            # That it is another account's is said of the disks.
+            elif code != DENIED or not account or name.split(":")[4:5] in ([account], []):
+                raise
+    return found
 
 
-def _key(kms: Any, name: str, account: str | None, *, started: bool) -> EncryptionKey | None:
-    try:
-        said = kms.describe_key(KeyId=name)["KeyMetadata"]
-    except ClientError as error:
-        code = error.response["Error"]["Code"]
-        if code == KEY_GONE:
-            return EncryptionKey(state="gone")
-        # That it is another account's is said of the disks.
-        if code == DENIED and account and name.split(":")[4:5] not in ([account], []):
-            return None
-        raise
-    own = said.get("KeyManager") == CUSTOMER and said.get("AWSAccountId") in (account, None)
-    day = said.get("DeletionDate")
-    state = str(said.get("KeyState") or ENABLED)
+def encryption_key(kms: Any, name: str, owners: Collection[str | None] | None) -> EncryptionKey:
+    """Return a key; of a customer's that one of `owners` has, or anybody at None, with its users.
+
+    An owner of None is one that KMS does not say.
+    """
+    said = kms.describe_key(KeyId=name)["KeyMetadata"]
+    day, state = said.get("DeletionDate"), str(said.get("KeyState") or ENABLED)
+    asked = owners is None or said.get("AWSAccountId") in owners
     return EncryptionKey(
+        name=name,
         state=state,
         deleted_on=f"{day:%F}" if isinstance(day, datetime) else None,
-        users=users(kms, name, pages(kms, "list_grants", "Grants", KeyId=name))
-        if started and own and state == ENABLED
+        users=_users(kms, name)
+        if asked and said.get("KeyManager") == CUSTOMER and state == ENABLED
         else None,
     )
 
 
-def users(kms: Any, name: str, grants: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+def _users(kms: Any, name: str) -> frozenset[str]:
     """Return whom a key's grants and its policy name: a role, or a whole account."""
+    grants = pages(kms, "list_grants", "Grants", KeyId=name)
     found = {str(grant.get("GranteePrincipal")) for grant in grants}
     policy = json.loads(kms.get_key_policy(KeyId=name, PolicyName="default")["Policy"])
     statements = policy.get("Statement") or ()
@@ -406,7 +413,7 @@ def _ways(aws: Callable[[str], Any], subnets: Mapping[str, Subnet] | Unknown) ->
     def alone(ways: Mapping[str, WayOut]) -> tuple[VpcEndpoint, ...]:
         # A function's way out is no internet gateway.
         mine = {
-            name: subnet
+            subnet.vpc
             for name, subnet in mapping_of(subnets).items()
             if name in ways and (ways[name].target or "igw-").startswith("igw-")
         }

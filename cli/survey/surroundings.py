@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -14,25 +13,21 @@ from botocore.exceptions import ClientError
 from cli.aws import filtered_pages, pages
 from cli.survey.account import health_issues, vcpus
 from core.checks.facts import (
-    AccountQuota,
     AwsHealth,
     ControlPlane,
     HealthEvent,
     Insight,
     Shiftable,
-    VpcEndpoint,
     WayOut,
 )
 from core.checks.new_cluster import QUOTAS
 from core.ground.errors import StillwaterError
 from core.ground.instances import vcpu_quota
 from core.ground.placement import GIB_PER_TIB
-from core.model.account import Subnet
+from core.model.account import AccountQuota, QuotaName, Subnet, VpcEndpoint
 from handlers.adapters.calls import portions
 
-# Lists what a service holds: operation, key of the answer, what is asked.
-Listed = Callable[..., Iterator[Any]]
-DISKS = QUOTAS["gp3_tib"].name
+DISKS = QUOTAS["gp3_tib"]
 RUNNING = [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
 # Without one of the dearer plans of Support, AWS Health's API answers nobody.
 WITHOUT_PLAN = "SubscriptionRequiredException"
@@ -59,23 +54,28 @@ def subnets(client: Any, wanted: Iterable[str]) -> dict[str, Subnet]:
 def machine_quotas(quotas: Any, ec2: Any, types: Iterable[str]) -> dict[str, AccountQuota]:
     """Return what the account may have of the families that some types are of, and has."""
     names = {name for each in types if (name := vcpu_quota(each))}
-    limits = _limits(quotas, "ec2", names)
-    used = used_vcpus(partial(pages, ec2))
+    limits, used = quota_values(quotas, "ec2"), used_vcpus(ec2)
     return {
-        name: AccountQuota(name=name, service="ec2", limit=limits[name], used=used[name])
+        name: quota_of(QuotaName("ec2", name, "vCPUs"), limits, used[name])
         for name in sorted(names)
     }
 
 
 def disk_quota(quotas: Any, ec2: Any) -> AccountQuota:
-    limits, used = _limits(quotas, "ebs", {DISKS}), used_gp3_tib(partial(pages, ec2))
-    return AccountQuota(name=DISKS, service="ebs", limit=limits[DISKS], used=used)
+    return quota_of(DISKS, quota_values(quotas, DISKS.service), used_gp3_tib(ec2))
 
 
-def used_vcpus(listed: Listed) -> Counter[str]:
+def quota_of(name: QuotaName, limits: Mapping[str, float], used: float) -> AccountQuota:
+    """Return a quota out of those of its service; raise where it is not among them."""
+    if name.name not in limits:
+        raise StillwaterError(f"Service Quotas lists no {name.name!r}")
+    return AccountQuota(name, limits[name.name], used)
+
+
+def used_vcpus(ec2: Any) -> Counter[str]:
     """Return by Service Quotas' name how many vCPUs run on demand."""
     found: Counter[str] = Counter()
-    for reservation in listed("describe_instances", "Reservations", Filters=RUNNING):
+    for reservation in pages(ec2, "describe_instances", "Reservations", Filters=RUNNING):
         for instance in reservation["Instances"]:
             name = vcpu_quota(str(instance.get("InstanceType") or ""))
             # Spot, and what is sold as capacity blocks, have quotas of their own.
@@ -84,28 +84,21 @@ def used_vcpus(listed: Listed) -> Counter[str]:
     return found
 
 
-def used_gp3_tib(listed: Listed) -> float:
+def used_gp3_tib(ec2: Any) -> float:
     """Return how many TiB of gp3 an account has in a region."""
     gp3 = [{"Name": "volume-type", "Values": ["gp3"]}]
-    volumes = listed("describe_volumes", "Volumes", Filters=gp3)
+    volumes = pages(ec2, "describe_volumes", "Volumes", Filters=gp3)
     return sum(int(volume["Size"]) for volume in volumes) / GIB_PER_TIB
 
 
-def quota_values(listed: Listed, service: str) -> dict[str, float]:
+def quota_values(quotas: Any, service: str) -> dict[str, float]:
     """Return a service's quotas by Service Quotas' names of them."""
     # What was never raised stands among the defaults alone.
     return {
         str(each["QuotaName"]): float(each["Value"])
         for operation in ("list_aws_default_service_quotas", "list_service_quotas")
-        for each in listed(operation, "Quotas", ServiceCode=service)
+        for each in pages(quotas, operation, "Quotas", ServiceCode=service)
     }
-
-
-def _limits(client: Any, service: str, names: set[str]) -> dict[str, float]:
-    found = quota_values(partial(pages, client), service)
-    if missing := sorted(names - set(found)):
-        raise StillwaterError(f"Service Quotas lists no {', '.join(map(repr, missing))}")
-    return found
 
 
 def control_plane(client: Any, name: str | None) -> ControlPlane:
@@ -247,11 +240,11 @@ GONE = {"failed", "deleting", "deleted"}
 
 def ways_out(ec2: Any, known: Mapping[str, Subnet]) -> dict[str, WayOut]:
     """Return for each subnet where its default route leads; one without a table is left out."""
+    vpcs = {each.vpc for each in known.values()}
     tables = [
         table
-        for table in pages(ec2, "describe_route_tables", "RouteTables", Filters=_vpc_filter(known))
-        for known_vpc in (str(table.get("VpcId") or ""),)
-        if known_vpc
+        for table in pages(ec2, "describe_route_tables", "RouteTables", Filters=_in_vpcs(vpcs))
+        if table.get("VpcId")
     ]
     found = {}
     for name, subnet in known.items():
@@ -260,8 +253,8 @@ def ways_out(ec2: Any, known: Mapping[str, Subnet]) -> dict[str, WayOut]:
     return _nat_checked(ec2, found)
 
 
-def _vpc_filter(known: Mapping[str, Subnet]) -> list[dict[str, Any]]:
-    return [{"Name": "vpc-id", "Values": sorted({each.vpc for each in known.values()})}]
+def _in_vpcs(names: Iterable[str]) -> list[dict[str, Any]]:
+    return [{"Name": "vpc-id", "Values": sorted(names)}]
 
 
 def _table_of(name: str, subnet: Subnet, tables: Iterable[Mapping[str, Any]]) -> Any:
@@ -315,8 +308,8 @@ def _nat_way(way: WayOut, nats: Mapping[str, Any], zones: Mapping[str, str]) -> 
     )
 
 
-def endpoints(ec2: Any, known: Mapping[str, Subnet]) -> tuple[VpcEndpoint, ...]:
-    """Return the ways to AWS's services of the VPCs that some subnets are in."""
+def endpoints(ec2: Any, vpcs: Iterable[str]) -> tuple[VpcEndpoint, ...]:
+    """Return the ways from some VPCs to AWS's services."""
     return tuple(
         VpcEndpoint(
             vpc=str(each["VpcId"]),
@@ -325,7 +318,9 @@ def endpoints(ec2: Any, known: Mapping[str, Subnet]) -> tuple[VpcEndpoint, ...]:
             tables=frozenset(each.get("RouteTableIds") or ())
             if each.get("VpcEndpointType") == "Gateway"
             else None,
+            private_name=each.get("VpcEndpointType") == "Interface"
+            and bool(each.get("PrivateDnsEnabled")),
         )
-        for each in pages(ec2, "describe_vpc_endpoints", "VpcEndpoints", Filters=_vpc_filter(known))
+        for each in pages(ec2, "describe_vpc_endpoints", "VpcEndpoints", Filters=_in_vpcs(vpcs))
         if (found := SERVICE.fullmatch(str(each.get("ServiceName"))))
     )

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
-from core.checks.facts import ClusterFacts, ControlPlane, EncryptionKey, HealthEvent, Shiftable
+from core.checks.facts import ClusterFacts, ControlPlane, HealthEvent, Shiftable
 from core.checks.finding import (
     Finding,
     Weight,
@@ -23,6 +23,7 @@ from core.checks.finding import (
     worth_knowing,
 )
 from core.ground.fields import Unknown, known_items, mapping_of
+from core.model.account import ENABLED, SCALING_ROLE, EncryptionKey
 from core.model.nodes import ScalingGroup
 
 TROUBLE = ("issue", "investigation")
@@ -282,11 +283,9 @@ def insights(seen: ClusterFacts) -> Iterator[Finding]:
 
 # In which a key decrypts, or is about to.
 USABLE, DELETED = (
-    ("Enabled", "Creating", "Updating"),
+    (ENABLED, "Creating", "Updating"),
     ("PendingDeletion", "PendingReplicaDeletion", "gone"),
 )
-# Who starts the machines of a group that names no role of its own.
-SERVICE_ROLE = "AWSServiceRoleForAutoScaling"
 
 
 @rule("encryption_keys")
@@ -298,7 +297,7 @@ def keys(seen: ClusterFacts) -> Iterator[Finding]:
     for volume in known_items(seen.volumes):
         disk = disks.get(volume.handle or "")
         key = None if disk is None else disk.key
-        if key and known.get(key, EncryptionKey()).state not in USABLE:
+        if key and key in known and known[key].state not in USABLE:
             held.setdefault(key, []).append(volume.title)
     for name, claims in sorted(held.items()):
         found = known[name]
@@ -325,6 +324,7 @@ def _group_key_findings(
 ) -> Iterator[Finding]:
     templates = mapping_of(seen.templates).get(group.name, ())
     named = {key for template in templates for key in template.keys}
+    role = (group.service_role or SCALING_ROLE).rpartition("/")[2]
     for name in sorted(named & set(known)):
         key = known[name]
         if key.state not in USABLE:
@@ -335,23 +335,15 @@ def _group_key_findings(
                 f"{key.state}: no replacement starts",
                 "enable that key, or name another in its template, before any node leaves",
             )
-        elif key.users is not None and not _is_named(group, key.users):
+        elif key.bars(role):
             yield producer_may_stall(
                 "key-grant",
                 group.title,
                 f"disks of machines that it starts are encrypted under {_short(name)}, and "
-                f"neither the key's policy nor a grant names {_role(group)}: its machines end at "
+                f"neither the key's policy nor a grant names {role}: its machines end at "
                 f"once (Client.InternalError)",
                 "allow that role to use the key, and to make grants for AWS resources",
             )
-
-
-def _role(group: ScalingGroup) -> str:
-    return (group.service_role or SERVICE_ROLE).rpartition("/")[2]
-
-
-def _is_named(group: ScalingGroup, users: frozenset[str]) -> bool:
-    return "*" in users or any(each.rpartition("/")[2] == _role(group) for each in users)
 
 
 def _short(key: str) -> str:

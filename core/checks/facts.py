@@ -11,7 +11,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from core.ground.fields import Unknown, known_items, mapping_of
-from core.model.account import Account, Needs, Subnet
+from core.model.account import (
+    Account,
+    AccountQuota,
+    EncryptionKey,
+    Needs,
+    Subnet,
+    VpcEndpoint,
+)
 from core.model.kafka import (
     Kafka,
     KafkaPool,
@@ -81,32 +88,6 @@ class WayOut:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VpcEndpoint:
-    """A way from a VPC to one of AWS's services: ec2, ecr.api, s3."""
-
-    vpc: str
-    service: str
-    available: bool = True
-    # Of one that is a route: the tables that have it; None: every subnet of the VPC reaches it.
-    tables: frozenset[str] | None = None
-
-    def reached_from(self, subnet: Subnet, way: WayOut) -> bool:
-        inside = self.available and self.vpc == subnet.vpc
-        return inside and (self.tables is None or way.table in self.tables)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EncryptionKey:
-    """A key of KMS's under which Kafka's disks, or root volumes of its machines, are encrypted."""
-
-    # Enabled, or why it decrypts nothing: Disabled, PendingDeletion, Unavailable; gone.
-    state: str = "Enabled"
-    deleted_on: str | None = None
-    # Whom its policy and its grants name; None: not asked, as of AWS's own key.
-    users: frozenset[str] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Disk:
     """A volume as EBS describes it."""
 
@@ -120,21 +101,6 @@ class Disk:
     attached: Mapping[str, str] = field(default_factory=dict)
     # How far its last modification is, where that is not over: modifying, optimizing, failed.
     change: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccountQuota:
-    """How much of something the account may have in this region, and has."""
-
-    # Service Quotas' name of it.
-    name: str
-    service: str
-    limit: float
-    used: float
-
-    @property
-    def left(self) -> float:
-        return self.limit - self.used
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
@@ -21,7 +20,16 @@ from core.ground.fields import Unknown, entry, known_items
 from core.ground.instances import STANDARD_QUOTA
 from core.ground.regions import WITHOUT_EKS, refusal
 from core.ground.words import listing
-from core.model.account import Account, NeededNetwork, Needs, StandingVpc, Subnet
+from core.model.account import (
+    ENABLED,
+    SCALING_ROLE,
+    Account,
+    NeededNetwork,
+    Needs,
+    QuotaName,
+    StandingVpc,
+    Subnet,
+)
 
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "object": (dict,),
@@ -74,15 +82,6 @@ def _resolved_schema(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapp
             found = found.get(part, {}) if isinstance(found, Mapping) else {}
         schema = found
     return schema
-
-
-@dataclass(frozen=True, slots=True)
-class QuotaName:
-    """One quota: its service's code and its name in Service Quotas, and its name in a sentence."""
-
-    service: str
-    name: str
-    what: str
 
 
 QUOTAS = {
@@ -160,9 +159,9 @@ def subnets(wanted: NeededNetwork, found: Mapping[str, Subnet], missing: str) ->
             )
 
 
-def refused(wanted: NeededNetwork, found: StandingVpc) -> Iterator[Finding]:
+def refused(wanted: NeededNetwork, found: StandingVpc, region: str) -> Iterator[Finding]:
     """Yield what AWS would not make in a VPC, or nodes not join from."""
-    vpc = wanted.vpc
+    vpc, called = wanted.vpc, f"com.amazonaws.{region}.{{}}".format
     for attribute in found.attributes_off:
         yield _no(
             "network",
@@ -181,21 +180,23 @@ def refused(wanted: NeededNetwork, found: StandingVpc) -> Iterator[Finding]:
                 "Services would be",
                 "name it in network.secondary_cidrs, and another is chosen",
             )
-    for service in wanted.gateways:
-        for table in sorted(found.gateways.get(service, frozenset()) & set(wanted.route_tables)):
+    for endpoint in found.endpoints:
+        entered = (endpoint.tables or frozenset()) & set(wanted.route_tables)
+        for table in sorted(entered) if endpoint.service in wanted.gateways else ():
             yield _no(
                 "network",
                 "the VPC",
-                f"{table} has a route to an endpoint of {service} already, and AWS enters none "
-                "twice",
+                f"{table} has a route to an endpoint of {called(endpoint.service)} already, and "
+                "AWS enters none twice",
                 "leave it out of network.existing.private_route_table_ids",
             )
-    if taken := sorted(set(wanted.interfaces) & found.private_names):
+    answering = {each.service for each in found.endpoints if each.private_name}
+    if taken := sorted(set(wanted.interfaces) & answering):
         yield _no(
             "network",
             "the VPC",
-            f"{vpc} has endpoints with private DNS of {', '.join(taken)}, and AWS takes no "
-            "second of a name",
+            f"{vpc} has endpoints with private DNS of {', '.join(map(called, taken))}, and AWS "
+            "takes no second of a name",
             "set network.interface_endpoints to false and make those that are missing, or "
             "delete these",
         )
@@ -225,9 +226,7 @@ def noticed(wanted: NeededNetwork, found: StandingVpc) -> Iterator[Finding]:
 # Lambda: reserving may not leave fewer than this unreserved, or than all of a smaller limit: an
 # account with 10 or 50 in all is refused every reservation.
 LEAST_UNRESERVED = 100
-# Who must be able to use a customer's key for volumes: Auto Scaling's service-linked role, by which
-# instances start.
-AUTO_SCALING = "AWSServiceRoleForAutoScaling"
+CONCURRENCY = QuotaName("lambda", "Concurrent executions", "executions at a time")
 
 
 def account_rule(judge: Callable[[Needs, Account], Iterator[Finding]]) -> Judge:
@@ -342,7 +341,7 @@ def network(needs: Needs, account: Account) -> Iterator[Finding]:
             "name one of `aws ec2 describe-vpcs` in network.existing",
         )
     else:
-        yield from refused(wanted, account.vpc)
+        yield from refused(wanted, account.vpc, needs.region)
         yield from noticed(wanted, account.vpc)
 
 
@@ -356,20 +355,17 @@ def quotas(needs: Needs, account: Account) -> Iterator[Finding]:
 
 
 def _quota(key: str, wanted: float, account: Account) -> Iterator[Finding]:
-    quota = QUOTAS[key]
-    part = f"quota of {quota.what}"
-    limit, used = entry(account.quotas, key), entry(account.used, key)
-    if isinstance(limit, Unknown):
-        yield unknown(part, limit)
-    elif isinstance(used, Unknown):
-        yield unknown(f"how much of the {part} is used", used)
-    elif used + wanted > limit:
+    name = QUOTAS[key]
+    quota, part = entry(account.quotas, key), f"quota of {name.what}"
+    if isinstance(quota, Unknown):
+        yield unknown(part, quota)
+    elif wanted > quota.left:
         yield _no(
             "quotas",
             part,
-            f"{used:g} of {limit:g} {quota.what} are used and this cluster takes {wanted:g}, "
-            f"{used + wanted - limit:g} too many",
-            f"ask for more of {quota.name!r} ({quota.service}) in Service Quotas",
+            f"{quota.used:g} of {quota.limit:g} {name.what} are used and this cluster takes "
+            f"{wanted:g}, {wanted - quota.left:g} too many",
+            name.remedy,
         )
 
 
@@ -387,7 +383,7 @@ def concurrency(needs: Needs, account: Account) -> Iterator[Finding]:
         f"strangers who call the webhook's public URL can take all {found.unreserved} and stop the "
         f"functions that hold nodes"
     )
-    more = "ask for more of 'Concurrent executions' (lambda) in Service Quotas"
+    more = CONCURRENCY.remedy
     if reserved > room:
         remedy = f"set it to {room} or less" if room else f"set it to 0, with which {risk}"
         yield _no(
@@ -470,24 +466,20 @@ def volumes_key(_needs: Needs, account: Account) -> Iterator[Finding]:
     if isinstance(found, Unknown):
         yield unknown(part, found)
         return
-    if not found.of_customer:
-        return
-    if not found.enabled:
+    if found.state != ENABLED:
         yield _no(
             "volumes-key",
             part,
-            f"the key of volumes {found.key} is not enabled, so that no volume can be made or "
+            f"the key of volumes {found.name} is not enabled, so that no volume can be made or "
             "attached",
             "enable it, or name another: encryption_key, or EBS's default key",
         )
-    elif isinstance(found.usable_by, Unknown):
-        yield unknown(f"who may use {found.key}", found.usable_by)
-    elif not any(AUTO_SCALING in grantee for grantee in found.usable_by):
+    elif found.bars(SCALING_ROLE):
         yield _no(
             "volumes-key",
             part,
-            f"the key of volumes {found.key} is your own and no grant or policy lets "
-            f"{AUTO_SCALING} use it: instances would end with Client.InternalError as they start",
+            f"the key of volumes {found.name} is your own and no grant or policy lets "
+            f"{SCALING_ROLE} use it: instances would end with Client.InternalError as they start",
             "grant it, or name another: encryption_key, or EBS's default key aws/ebs",
         )
 

@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from core.checks.facts import (
-    AccountQuota,
     ClusterFacts,
     Disk,
-    VpcEndpoint,
     WayOut,
     machine_of,
     node_of,
@@ -32,7 +30,7 @@ from core.checks.finding import (
 from core.ground.fields import Unknown, known_items, mapping_of
 from core.ground.instances import vcpu_quota
 from core.ground.placement import GIB_PER_TIB
-from core.model.account import Subnet
+from core.model.account import Subnet, VpcEndpoint
 from core.model.nodes import Instance, Node
 
 # The VPC CNI's image by what it is for (cli.survey.balancers).
@@ -198,7 +196,7 @@ def machines(seen: ClusterFacts) -> Iterator[Finding]:
                 f"{quota.used:g} of {quota.limit:g} vCPUs are used, which leaves room for 0 "
                 f"machines of type {instance.type} ({instance.vcpus} vCPUs): no replacement starts "
                 f"before an old one has gone",
-                _quota_remedy(quota),
+                f"{quota.of.remedy}, which takes days",
             )
 
 
@@ -209,15 +207,11 @@ def disks(seen: ClusterFacts) -> Iterator[Finding]:
     if not isinstance(quota, Unknown) and quota.left * GIB_PER_TIB < ROOT_GIB:
         yield producer_may_stall(
             "quota-disks",
-            f"quota {quota.name}",
+            f"quota {quota.of.name}",
             f"{quota.used:.2f} of {quota.limit:g} TiB are used: a replacement gets no root volume "
             f"of gp3, and no volume of Kafka's grows",
-            _quota_remedy(quota),
+            f"{quota.of.remedy}, which takes days",
         )
-
-
-def _quota_remedy(quota: AccountQuota) -> str:
-    return f"ask for more of {quota.name!r} ({quota.service}) in Service Quotas, which takes days"
 
 
 # What a node asks before it runs a broker: itself, its images, who its pods are.
@@ -308,7 +302,13 @@ def lacking(
     subnet: Subnet, way: WayOut, found: tuple[VpcEndpoint, ...], wanted: tuple[str, ...]
 ) -> list[str]:
     """Return the services that nobody reaches from a subnet, of those that are wanted."""
-    have = {each.service for each in found if each.reached_from(subnet, way)}
+    have = {
+        each.service
+        for each in found
+        if each.available
+        and each.vpc == subnet.vpc
+        and (each.tables is None or way.table in each.tables)
+    }
     return [service for service in wanted if service not in have]
 
 

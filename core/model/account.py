@@ -6,7 +6,7 @@ What could not be asked is an Unknown, never a guess.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from core.ground.fields import Unknown
 
@@ -34,7 +34,8 @@ class NeededNetwork:
     # A subnet -> the zone it is named for, and the addresses it must have free.
     subnets: Mapping[str, tuple[str, int]]
     route_tables: tuple[str, ...] = ()
-    # What endpoints are made of: gateways in the tables, interfaces under the API's public name.
+    # What endpoints are made of: gateways in the tables, interfaces under the API's public name:
+    # s3, ecr.api.
     gateways: tuple[str, ...] = ()
     interfaces: tuple[str, ...] = ()
     private_zone: str | None = None
@@ -88,16 +89,26 @@ class Subnet:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class VpcEndpoint:
+    """A way from a VPC to one of AWS's services: ec2, ecr.api, s3."""
+
+    vpc: str
+    service: str
+    available: bool = True
+    # Of one that is a route: the tables that have it; None: every subnet of the VPC reaches it.
+    tables: frozenset[str] | None = None
+    # It answers to the public name of the service.
+    private_name: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StandingVpc:
-    """A VPC that is there already; services are as EC2 calls them: com.amazonaws.REGION.s3."""
+    """A VPC that is there already."""
 
     blocks: frozenset[str]
     # Of enableDnsSupport and enableDnsHostnames, those that are off.
     attributes_off: tuple[str, ...] = ()
-    # Service -> the route tables in which its gateway stands.
-    gateways: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    # Services whose public name an endpoint answers to.
-    private_names: frozenset[str] = frozenset()
+    endpoints: tuple[VpcEndpoint, ...] = ()
     hosted_zones: frozenset[str] = frozenset()
 
 
@@ -111,14 +122,55 @@ class Concurrency:
     reserved: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class VolumesKey:
-    """The account's default key of EBS volumes; `usable_by` are the ends of its grantees' ARNs."""
+# Of a key of KMS's that decrypts.
+ENABLED = "Enabled"
+# Who starts the machines of a group that names no role of its own.
+SCALING_ROLE = "AWSServiceRoleForAutoScaling"
 
-    key: str
-    of_customer: bool
-    enabled: bool = True
-    usable_by: frozenset[str] | Unknown = frozenset()
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncryptionKey:
+    """A key of KMS's under which Kafka's disks, or root volumes of its machines, are encrypted."""
+
+    # As whoever uses it calls it: an ARN, an id or an alias.
+    name: str
+    # Enabled, or why it decrypts nothing: Disabled, PendingDeletion, Unavailable; gone.
+    state: str = ENABLED
+    deleted_on: str | None = None
+    # Whom its policy and its grants name; None: not asked, as of AWS's own key.
+    users: frozenset[str] | None = None
+
+    def bars(self, role: str) -> bool:
+        """Say whether nobody lets a role use it."""
+        if self.users is None or "*" in self.users:
+            return False
+        return not any(each.rpartition("/")[2] == role for each in self.users)
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaName:
+    """One quota: its service's code and its name in Service Quotas, and its name in a sentence."""
+
+    service: str
+    name: str
+    what: str
+
+    @property
+    def remedy(self) -> str:
+        return f"ask for more of {self.name!r} ({self.service}) in Service Quotas"
+
+
+@dataclass(frozen=True, slots=True)
+class AccountQuota:
+    """How much of something the account may have in this region, and has."""
+
+    of: QuotaName
+    limit: float
+    used: float
+
+    @property
+    def left(self) -> float:
+        return self.limit - self.used
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,15 +189,14 @@ class Account:
     # Of those that a spec names; None: there is no such VPC, or none is named.
     subnets: Mapping[str, Subnet] | Unknown
     vpc: StandingVpc | Unknown | None
-    quotas: Mapping[str, float | Unknown] | Unknown
-    used: Mapping[str, float | Unknown] | Unknown
+    quotas: Mapping[str, AccountQuota | Unknown] | Unknown
     concurrency: Concurrency | Unknown
     # Version -> STANDARD_SUPPORT, EXTENDED_SUPPORT, UNSUPPORTED.
     kubernetes: Mapping[str, str] | Unknown
     addons: Mapping[str, frozenset[str] | Unknown] | Unknown
     # The JSON schema an add-on's version publishes.
     addon_schemas: Mapping[str, Mapping[str, object] | Unknown] | Unknown
-    volumes_key: VolumesKey | Unknown
+    volumes_key: EncryptionKey | Unknown
     # Names that are taken and not tagged as this environment's: roles, buckets, ...
     taken: Mapping[str, tuple[str, ...] | Unknown] | Unknown
     # Secrets scheduled for deletion: their names are free only after that.

@@ -66,6 +66,9 @@ class Service:
     def get_caller_identity(self) -> dict[str, str]:
         return {"Account": "111122223333"}
 
+    def can_paginate(self, _call: str) -> bool:
+        return True
+
     def get_paginator(self, _call: str) -> Service:
         return self
 

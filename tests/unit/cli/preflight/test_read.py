@@ -23,11 +23,14 @@ from core.checks.new_cluster import QUOTAS
 from core.cluster import parse
 from core.ground.errors import InvalidInput, StillwaterError
 from core.ground.fields import Unknown
+from core.ground.instances import STANDARD_QUOTA
 from core.model.account import (
     Account,
+    AccountQuota,
     Concurrency,
     Needs,
     StandingVpc,
+    VpcEndpoint,
 )
 from tests.unit.core.checks.test_new_cluster import findings
 from tests.unit.infra.programs import description
@@ -68,14 +71,10 @@ def test_a_session_makes_each_client_once_though_every_part_is_asked_at_the_same
 
 
 def test_what_moto_serves_is_read_and_what_it_does_not_is_said(aws: Callable[..., Any]) -> None:
-    ec2 = aws("ec2")
-    for _ in range(4):
-        ec2.allocate_address(Domain="vpc")
     needs, account = read(aws)
     assert account.number == "123456789012"
     assert isinstance(account.zones, dict)
     assert account.zones["us-east-1e"].zone_id == "use1-az3"
-    assert account.used["elastic_ips"] == 4
     assert isinstance(account.offerings, dict)
     assert account.stands is False
     unknown = [each for each in findings(needs, account) if each.weight is Weight.UNKNOWN]
@@ -95,9 +94,14 @@ def test_a_machine_of_another_family_uses_nothing_of_the_standard_quota() -> Non
             ("m7g.xlarge", {"InstanceLifecycle": "capacity-block"}),
         )
     ]
-    said = {"ec2.describe_instances": {"Reservations": [{"Instances": running}]}}
+    said = {
+        "ec2.describe_instances": {"Reservations": [{"Instances": running}]},
+        "service-quotas.list_service_quotas": {
+            "Quotas": [{"QuotaName": STANDARD_QUOTA, "Value": 5.0}]
+        },
+    }
     _, account = read(FakeAws(ANSWERS | said))
-    assert account.used["vcpus_standard"] == 4
+    assert account.quotas["vcpus_standard"].used == 4
 
 
 def test_a_version_whose_support_is_said_in_the_older_field_is_read_alike() -> None:
@@ -170,7 +174,9 @@ def test_a_vpc_that_is_there_is_asked_for_what_stands_in_the_way(aws: Callable[.
     tables = ec2.describe_route_tables(Filters=[{"Name": "vpc-id", "Values": [vpc]}])["RouteTables"]
     table = tables[0]["RouteTableId"]
     service = "com.amazonaws.us-east-1.s3"
-    ec2.create_vpc_endpoint(VpcId=vpc, ServiceName=service, RouteTableIds=[table])
+    ec2.create_vpc_endpoint(
+        VpcId=vpc, ServiceName=service, VpcEndpointType="Gateway", RouteTableIds=[table]
+    )
     aws("route53").create_hosted_zone(
         Name="Orders.internal",
         VPC={"VPCRegion": REGION, "VPCId": vpc},
@@ -186,7 +192,7 @@ def test_a_vpc_that_is_there_is_asked_for_what_stands_in_the_way(aws: Callable[.
     assert account.vpc == StandingVpc(
         blocks=frozenset({"10.40.0.0/16", "10.41.0.0/16"}),
         attributes_off=("enableDnsHostnames",),
-        gateways={service: frozenset({table})},
+        endpoints=(VpcEndpoint(vpc=vpc, service="s3", tables=frozenset({table})),),
         hosted_zones=frozenset({"orders.internal"}),
     )
 
@@ -229,6 +235,7 @@ ANSWERS: dict[str, Any] = {
         "AccountLimit": {"ConcurrentExecutions": 105, "UnreservedConcurrentExecutions": 100}
     },
     "lambda.get_function_concurrency": {"ReservedConcurrentExecutions": 5},
+    "ec2.describe_vpcs": {"Vpcs": [{}, {}]},
     "eks.describe_cluster_versions": {
         "clusterVersions": [{"clusterVersion": "1.35", "versionStatus": "STANDARD_SUPPORT"}]
     },
@@ -271,7 +278,7 @@ def test_what_an_account_says_is_read_as_aws_documents_it() -> None:
     gone = {"lambda.get_function_concurrency": refusal("ResourceNotFoundException")}
     assert read(FakeAws({**ANSWERS, **gone}))[1].concurrency == Concurrency(105, 100, 0)
     assert account.kubernetes == {"1.35": "STANDARD_SUPPORT"}
-    assert account.quotas["vpcs"] == 8.0
+    assert account.quotas["vpcs"] == AccountQuota(QUOTAS["vpcs"], limit=8.0, used=2)
     assert isinstance(account.quotas["nlbs"], Unknown)
     assert account.denied == {
         "sqs:CreateQueue": "no policy of the caller's allows it",
@@ -279,14 +286,14 @@ def test_what_an_account_says_is_read_as_aws_documents_it() -> None:
         "ec2:AllocateAddress": "EC2 refuses a dry run of it",
     }
     assert account.bill == "bcm-data-exports:ListExports is refused"
-    assert account.volumes_key.usable_by == {"arn:role/one", "two"}  # type: ignore[union-attr]
+    assert account.volumes_key.users == {"arn:role/one", "two"}  # type: ignore[union-attr]
 
 
 def test_the_key_that_the_spec_names_is_judged_in_place_of_the_default() -> None:
     named = "arn:aws:kms:us-east-1:111122223333:key/0a1b"
     needs = replace(needs_of(SPEC, "111122223333"), encryption_key=named)
     _, account = read(FakeAws(ANSWERS), needs)
-    assert account.volumes_key.key == named  # type: ignore[union-attr]
+    assert account.volumes_key.name == named  # type: ignore[union-attr]
 
 
 def test_our_own_configuration_is_held_to_the_published_schema() -> None:

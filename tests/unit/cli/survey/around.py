@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from cli.survey.surroundings import DISKS
+from cli.survey.surroundings import DISKS as DISKS_QUOTA
 from core.ground.instances import QUOTA_OF_FAMILY, STANDARD_QUOTA
 from tests.unit.cli.survey.manifests import Item
 
 if TYPE_CHECKING:
     from tests.unit.cli.survey.worlds import World
 
+DISKS = DISKS_QUOTA.name
 CLUSTER = "arn:aws:eks:eu-north-1:111122223333:cluster/shop"
 BALANCER = "arn:aws:elasticloadbalancing:eu-north-1:111122223333:loadbalancer/net/shop/0a1b"
 TARGET_GROUP = "arn:aws:elasticloadbalancing:eu-north-1:111122223333:targetgroup/boot/0a1b"

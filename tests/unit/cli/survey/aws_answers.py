@@ -71,6 +71,9 @@ class AwsAnswers:
     def describe_lifecycle_hooks(self, *, AutoScalingGroupName: str) -> Item:  # noqa: N803
         return {"LifecycleHooks": self.hooks.get(AutoScalingGroupName, [])}
 
+    def can_paginate(self, call: str) -> bool:
+        return call != "describe_key_pairs"
+
     def get_paginator(self, call: str) -> Any:
         world = self
 

@@ -49,6 +49,9 @@ class Asked:
 
         return refuse
 
+    def can_paginate(self, call: str) -> bool:
+        return self.world.can_paginate(call)
+
     def get_paginator(self, call: str) -> Any:
         self.calls.add(call)
         if call == self.refused:

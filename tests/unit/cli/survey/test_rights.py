@@ -40,6 +40,9 @@ class Recorded:
     def __getattr__(self, call: str) -> Callable[..., Any]:
         return self._checked(call, getattr(self._world, call))
 
+    def can_paginate(self, call: str) -> bool:
+        return self._world.can_paginate(call)
+
     def get_paginator(self, call: str) -> Any:
         paginate = self._checked(call, self._world.get_paginator(call).paginate)
         return type("Pages", (), {"paginate": staticmethod(paginate)})

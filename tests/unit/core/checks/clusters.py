@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from core.checks.balancing import GATE_LABEL
 from core.checks.facts import (
-    AccountQuota,
     AwsHealth,
     ClusterFacts,
     ControlPlane,
@@ -12,7 +11,7 @@ from core.checks.facts import (
     WayOut,
 )
 from core.ground.instances import STANDARD_QUOTA
-from core.model.account import Subnet
+from core.model.account import AccountQuota, QuotaName, Subnet
 from core.model.kafka import Kafka, KafkaListener, KafkaPool, Pod, Volume
 from core.model.nodes import Instance, LifecycleHook, Node, ScalingGroup, VolumeSlots
 from core.model.workloads import (
@@ -188,9 +187,9 @@ GOOD = ClusterFacts(
     vpc_endpoints=(),
     encryption_keys={},
     machine_quotas={
-        STANDARD_QUOTA: AccountQuota(name=STANDARD_QUOTA, service="ec2", limit=500, used=6)
+        STANDARD_QUOTA: AccountQuota(QuotaName("ec2", STANDARD_QUOTA, "vCPUs"), limit=500, used=6)
     },
-    disk_quota=AccountQuota(name="gp3", service="ebs", limit=50, used=1),
+    disk_quota=AccountQuota(QuotaName("ebs", "gp3", "TiB"), limit=50, used=1),
     control_plane=ControlPlane(name="shop", arn="arn:shop", version="1.34"),
     fargate_profiles=(),
     upgrade_insights=(),

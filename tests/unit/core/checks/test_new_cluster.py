@@ -10,15 +10,17 @@ import pytest
 from core.checks import table
 from core.checks.facts import ClusterFacts
 from core.checks.finding import CLEAR, FOUND, NOT_READ, Finding, Weight, exit_code
-from core.checks.new_cluster import refused_keys
+from core.checks.new_cluster import QUOTAS, refused_keys
 from core.ground.fields import Unknown
 from core.model.account import (
     Account,
+    AccountQuota,
     Concurrency,
+    EncryptionKey,
     Needs,
     StandingVpc,
     Subnet,
-    VolumesKey,
+    VpcEndpoint,
     Zone,
 )
 from tests.every_case import every_case
@@ -26,9 +28,18 @@ from tests.unit.core.checks.accounts import GOOD, NEEDS, SCHEMA, changed_account
 
 KEY = "arn:aws:kms:us-east-1:111122223333:key/k"
 STRICT = {**SCHEMA, "properties": {"controller": {"type": "object"}}}
-API = "com.amazonaws.us-east-1"
 SUBNET = Subnet(zone="us-east-1a", vpc="vpc-0a", free_addresses=4000)
 VPC = StandingVpc(blocks=frozenset({"10.40.0.0/16"}))
+
+
+def standing(*endpoints: VpcEndpoint) -> StandingVpc:
+    return replace(VPC, endpoints=endpoints)
+
+
+def quota(key: str, *, limit: float = 10, used: float = 1) -> dict[str, AccountQuota]:
+    return {key: AccountQuota(QUOTAS[key], limit, used)}
+
+
 SABOTAGES: dict[str, tuple[dict[str, Any], str, str]] = {
     "region not enabled": ({"region_status": "not-opted-in"}, "is not enabled", "enable-region"),
     "session elsewhere": ({"region": "eu-west-1"}, "session is in eu-west-1", "set aws:region"),
@@ -84,12 +95,20 @@ SABOTAGES: dict[str, tuple[dict[str, Any], str, str]] = {
         "name it in network.secondary_cidrs",
     ),
     "a gateway that is entered": (
-        {"vpc": replace(VPC, gateways={f"{API}.s3": frozenset({"rtb-0a", "rtb-0b"})})},
+        {
+            "vpc": standing(
+                VpcEndpoint(vpc="vpc-0a", service="s3", tables=frozenset({"rtb-0a", "rtb-0b"}))
+            )
+        },
         "rtb-0a has a route to an endpoint of com.amazonaws.us-east-1.s3",
         "leave it out of network.existing.private_route_table_ids",
     ),
     "an endpoint of the name": (
-        {"vpc": replace(VPC, private_names=frozenset({f"{API}.ec2", f"{API}.ssm"}))},
+        {
+            "vpc": standing(
+                *(VpcEndpoint(vpc="vpc-0a", service=s, private_name=True) for s in ("ec2", "ssm"))
+            )
+        },
         "endpoints with private DNS of com.amazonaws.us-east-1.ec2,",
         "set network.interface_endpoints to false",
     ),
@@ -99,26 +118,38 @@ SABOTAGES: dict[str, tuple[dict[str, Any], str, str]] = {
         "leave load_balancer.private_zone out",
     ),
     "no vCPUs": (
-        {"quotas": {"vcpus_standard": 3.0}},
+        {"quotas": quota("vcpus_standard", limit=3)},
         "1 of 3 vCPUs of standard on-demand instances are used and this cluster takes 3",
         "'Running On-Demand Standard",
     ),
     "no addresses": (
-        {"quotas": {"elastic_ips": 5.0}, "used": {"elastic_ips": 4.0}},
+        {"quotas": quota("elastic_ips", limit=5, used=4)},
         "4 of 5 Elastic IP addresses are used and this cluster takes 3, 2 too many",
         "in Service Quotas",
     ),
-    "no VPC": ({"used": {"vpcs": 10.0}}, "10 of 10 VPCs", "'VPCs per Region' (vpc)"),
-    "no balancer": ({"used": {"nlbs": 8.0}}, "8 of 10 network load balancers", "Service Quotas"),
+    "no VPC": ({"quotas": quota("vpcs", used=10)}, "10 of 10 VPCs", "'VPCs per Region' (vpc)"),
+    "no balancer": (
+        {"quotas": quota("nlbs", used=8)},
+        "8 of 10 network load balancers",
+        "Service Quotas",
+    ),
     "no listeners": (
-        {"quotas": {"listeners_per_nlb": 2.0}},
+        {"quotas": quota("listeners_per_nlb", limit=2)},
         "listeners of a network load balancer",
         "Service Quotas",
     ),
-    "no target groups": ({"used": {"target_groups": 9.0}}, "9 of 10 target groups", "Quotas"),
-    "no rules": ({"used": {"rules": 9.0}}, "EventBridge rules", "'Rules' (events)"),
-    "no keys": ({"used": {"kms_keys": 9.0}}, "9 of 10 KMS keys", "Service Quotas"),
-    "no room for volumes": ({"used": {"gp3_tib": 9.5}}, "9.5 of 10 TiB of gp3", "Quotas"),
+    "no target groups": (
+        {"quotas": quota("target_groups", used=9)},
+        "9 of 10 target groups",
+        "Quotas",
+    ),
+    "no rules": ({"quotas": quota("rules", used=9)}, "EventBridge rules", "'Rules' (events)"),
+    "no keys": ({"quotas": quota("kms_keys", used=9)}, "9 of 10 KMS keys", "Service Quotas"),
+    "no room for volumes": (
+        {"quotas": quota("gp3_tib", used=9.5)},
+        "9.5 of 10 TiB of gp3",
+        "Quotas",
+    ),
     "no concurrency": (
         {"concurrency": Concurrency(10, 4)},
         "4 of Lambda's 10 concurrent executions are unreserved",
@@ -140,12 +171,12 @@ SABOTAGES: dict[str, tuple[dict[str, Any], str, str]] = {
         "kubernetes.addon_versions",
     ),
     "a default key nobody granted": (
-        {"volumes_key": VolumesKey(KEY, of_customer=True)},
+        {"volumes_key": EncryptionKey(name=KEY, users=frozenset())},
         "AWSServiceRoleForAutoScaling",
         "aws/ebs",
     ),
     "a default key that is disabled": (
-        {"volumes_key": VolumesKey(KEY, of_customer=True, enabled=False)},
+        {"volumes_key": EncryptionKey(name=KEY, state="Disabled")},
         "is not enabled",
         "enable it",
     ),
@@ -227,7 +258,7 @@ def test_a_zone_that_the_account_does_not_have_is_refused() -> None:
 ASKED = [
     each.name
     for each in fields(Account)
-    if each.name not in {"caller", "number", "region", "quotas", "used"}
+    if each.name not in {"caller", "number", "region", "quotas"}
 ]
 
 
@@ -243,16 +274,17 @@ def test_what_could_not_be_asked_is_said_and_never_taken_for_good(part: str) -> 
     assert exit_code(found) == NOT_READ
 
 
-@pytest.mark.parametrize("part", ["quotas", "used"])
-def test_a_quota_of_which_nothing_is_known_is_not_enough(part: str) -> None:
-    (found,) = findings(NEEDS, changed_account(**{part: {"vpcs": Unknown("Throttled")}}))
+def test_a_quota_of_which_nothing_is_known_is_not_enough() -> None:
+    (found,) = findings(NEEDS, changed_account(quotas={"vpcs": Unknown("Throttled")}))
     assert found.weight is Weight.UNKNOWN
-    empty = findings(NEEDS, replace(GOOD, **{part: {}}))
+    empty = findings(NEEDS, replace(GOOD, quotas={}))
     assert len(empty) == len(NEEDS.quotas)
 
 
 def test_an_environment_that_stands_has_its_names_and_its_share_already() -> None:
-    full = changed_account(stands=True, taken={"roles": ("prod-orders-tick",)}, used={"vpcs": 10.0})
+    full = changed_account(
+        stands=True, taken={"roles": ("prod-orders-tick",)}, quotas=quota("vpcs", used=10)
+    )
     assert findings(NEEDS, full) == []
 
 
@@ -300,7 +332,7 @@ def test_what_the_webhook_reserves_leaves_what_aws_keeps(
 
 def test_a_customers_key_with_a_grant_is_as_good() -> None:
     role = "arn:aws:iam::111122223333:role/aws-service-role/a/AWSServiceRoleForAutoScaling"
-    key = VolumesKey(KEY, of_customer=True, usable_by=frozenset({role}))
+    key = EncryptionKey(name=KEY, users=frozenset({role}))
     assert findings(NEEDS, changed_account(volumes_key=key)) == []
 
 
