@@ -11,6 +11,7 @@ import re
 
 from tests.explorer import agenda
 from tests.explorer.choices import CHOICES, take_step
+from tests.explorer.rules import run_of
 from tests.explorer.scenarios import Scenario
 from tests.explorer.search import rest
 from tests.explorer.stage import Stage, remember
@@ -19,7 +20,7 @@ from tests.explorer.world import World, group_of
 
 CALM = Scenario("nothing happens", lambda _: None)
 SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
-BROKERS = {"a": "10", "b": "20", "c": "30"}
+BROKERS = {"a": "10", "b": "20", "c": "30", "1a": "11", "1b": "21", "1c": "31"}
 # What a letter names; of every other word it is the machine.
 OF_GROUPS = frozenset(
     {
@@ -59,11 +60,14 @@ def played(stage: Stage, line: str, scenario: Scenario = CALM) -> World:
 def ending(world: World) -> str:
     """Return how a world has ended: `a a.2 released, b lost; not_back`, and what people heard.
 
-    Each rule that has been broken is said before that.
+    What a run came to is said among the incidents; each rule that has been broken, before them.
     """
     states: dict[str, list[str]] = {}
     for id_, state in sorted((_short(i.id), i.state.value) for i in world.incidents.values()):
         states.setdefault(state, []).append(id_)
+    run = run_of(world)
+    if run is not None:
+        states[run["state"]] = [*states.get(run["state"], []), "run"]
     said = ", ".join(f"{' '.join(ids)} {state}" for state, ids in states.items())
     called = " ".join(sorted({key for _, key in world.paged}))
     return "; ".join([*world.broken, said, *filter(None, [called])])

@@ -33,6 +33,7 @@ from tests.explorer.scenarios import (
 from tests.explorer.search import Exhaustion, Found, Tally, play, random_walk, shrink
 from tests.explorer.stage import Stage, explored
 from tests.explorer.story import told
+from tests.explorer.world import START, ZONES
 
 # A quick run tries a few of each; a long one has the time.
 WALKS = EFFORT if EFFORT == 1 else 5 * EFFORT
@@ -153,6 +154,26 @@ def test_a_run_of_parties_breaks_no_rule(stage: Stage, scenario: Scenario) -> No
     for seed in range(WALKS):
         random_walk(stage, scenario, seed, tally)
     assert stories(stage, tally) == ""
+
+
+@pytest.mark.parametrize(
+    ("scenario", "out", "stopped"),
+    [(ONE, 1, 1), *zip(PARTIES, (1, 2, 2, 2, 2, 2), (1, 1, 2, 2, 2, 2), strict=True)],
+    ids=lambda each: getattr(each, "name", ""),
+)
+def test_a_party_is_out_together_and_stops_together_where_the_budgets_know_it(
+    stage: Stage, scenario: Scenario, out: int, stopped: int
+) -> None:
+    """Its brokers are of one zone, for as long as any of them is out."""
+    world, most_out, most_stopped = scenario.world(), 0, 0
+    while world.now < START + 10_000:
+        world, _ = take_step(stage, world, ())
+        gone = [*world.out()]
+        assert len({ZONES[b] for b in gone}) <= 1
+        most_out = max(most_out, len(gone))
+        unready = sum(not pod.ready for pod in world.pods.values())
+        most_stopped = max(most_stopped, unready)
+    assert (most_out, most_stopped) == (out, stopped)
 
 
 def test_one_change_by_hand_or_by_aws_of_what_is_scheduled_breaks_no_rule(stage: Stage) -> None:

@@ -340,21 +340,33 @@ retire in ten minutes a, groups refuse, 20 min, groups do as asked, release a
 1 s, clock ticks 30, clock events -30, clock sweep -30 => a b released
 140 s, newer state a => a b released; unreadable
 [a rotation and a leaver]
+=> a b c released, run done
+60 s, run pause, 40 min, run resume => a b c released, run done
+1 s, armed records.write error, 2 min, armed records.write error, 4 min,
+    armed records.write error, 4 min, armed records.write error => a b c released, run done
+1 s, armed records.write death, 2 min, armed records.write death, 4 min,
+    armed records.write death, 4 min, armed records.write death => a b c released, run done
+60 s, run pause => a c released, run paused
+60 s, run abort => 1a c released, a cancelled, run aborted
+60 s, ignore a => 1a c released, a cancelled, run stopped; failed:10:1
+200 s, disk fails b => 1b a b.2 released, b cancelled, c retained, run done; hold_limit
 70 s, node for good a, 1 s, refuse a
-    => 1b c released, a retained, b cancelled; failed:10:1 group_refuses
-100 s, refreshed a => 1a 3a a b c released
+    => 1b c released, a retained, b cancelled, run stopped; failed:10:1 group_refuses
+100 s, refreshed a => 1a 3a a b c released, run done
 [a zone whose brokers share a partition]
-5 s, away shortly ledger, 745 s, balanced a => 1a 1b a b c released
+5 s, away shortly ledger, 745 s, balanced a => 1a 1b a b c released, run done
 [a rotation in place and a leaver that we drain]
-400 s, leave a => a b ridden_through, a.2 c released
-486 s, leave a, 156 s, away shortly ledger => a b ridden_through, a.2 c released
+400 s, leave a => a b ridden_through, a.2 c released, run done
+486 s, leave a, 156 s, away shortly ledger => a b ridden_through, a.2 c released, run done
 [hooks near their end and a leaver]
 => a b released
 20 min, away kafka 4300 => a retained, b released; hold_limit kafka_silent
 50 min, pause => a retained, b released; hold_limit
 50 min, away aws 4000 => a b retained; action_fails blind hold_limit retained
 [one by one of six, machines ahead]
-60 s, rolled back all ahead, 640 s, rolled forward => 1a 1b a b c released
+=> 1a 1b a b c released, run done
+100 s, run abort => 2a c released, a cancelled, run aborted
+60 s, rolled back all ahead, 640 s, rolled forward => 1a 1b a b c released, run done
 [two leavers that the handler hears of]
 => a b released
 20 s, terminated by hand a => a b released; ended_early
@@ -365,13 +377,33 @@ retire in ten minutes a, groups refuse, 20 min, groups do as asked, release a
 [a retirement that the handler hears]
 => a b released
 [a rotation of local disks and a leaver]
-=> a b c released
-1 s, armed kafka.throttle death => a b c released
-1 s, armed kafka.unthrottle death => a b c released
-400 s, away kafka 4300 => 1b released, a c retained, b cancelled;
+=> a b c released, run done
+1 s, armed kafka.throttle death => a b c released, run done
+1 s, armed kafka.unthrottle death => a b c released, run done
+400 s, away kafka 4300 => 1b released, a c retained, b cancelled, run stopped;
     drain_standing failed:10:1 hold_limit kafka_silent not_back not_given_back
-400 s, run abort => 1b a c released, b cancelled
-1 s, throttled by others => a b c released
+400 s, run abort => 1b a c released, b cancelled, run aborted
+1 s, throttled by others => a b c released, run done
+[a zone at a time]
+=> 1a 1b a b c released, run done
+100 s, die c => 1a a cancelled, 2a 3a released, c lost, run stopped; lost outsider
+200 s, disk fails c => 1a 2b 3b a c released, 1b b cancelled, run stopped; outsider
+400 s, disk fails c => 1a 2b 3b a c released, 1b b cancelled, run stopped; outsider
+[a zone that stops together]
+=> 1a 1b a b c released, run done
+150 s, die c => 1a a released, c lost, run stopped; lost outsider
+400 s, disk fails 1c => 1a 2b 3b a c released, 1b b cancelled, run stopped; outsider
+[a zone that we drain]
+=> 1a 1b a b c released, run done
+[a rotation in place and a leaver]
+=> a b ridden_through, c released, run done
+200 s, disk fails b => a b ridden_through, c retained, run done; hold_limit
+[a zone in place]
+=> 1a 1b a b ridden_through, c released, run done
+root fails 1a => 1a 1b a b ridden_through, 1a.2 c released, run done
+100 s, disk fails c => 1a a ridden_through, c released, run stopped; outsider
+150 s, disk fails c => 1a a ridden_through, c released, run stopped; outsider
+200 s, die c => 1a a ridden_through, c lost, run stopped; lost outsider
 """
 
 

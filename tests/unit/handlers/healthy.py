@@ -8,12 +8,13 @@ from core.views import ClusterView, PartitionView, VoterView
 ZONES = {10: "us-east-1a", 20: "us-east-1b", 30: "us-east-1c"}
 
 
-def healthy_kafka(*, out: int | None = None) -> ClusterView:
-    """Return three brokers and three controllers; `out` is fenced and in no ISR."""
-    alive = tuple(b for b in ZONES if b != out)
+def healthy_kafka(*, out: int | tuple[int, ...] = ()) -> ClusterView:
+    """Return three brokers and three controllers; who is `out` is fenced and in no ISR."""
+    gone = frozenset({out} if isinstance(out, int) else out)
+    alive = tuple(b for b in ZONES if b not in gone)
     return ClusterView(
         brokers=frozenset(ZONES),
-        fenced=frozenset() if out is None else frozenset({out}),
+        fenced=gone,
         voters=tuple(VoterView(n, 0.1) for n in (0, 1, 2)),
         quorum_leader=1,
         partitions=tuple(

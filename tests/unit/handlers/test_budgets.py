@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -11,24 +10,19 @@ import pytest
 from core.availability.lease import party_name
 from core.ground.errors import Conflict
 from core.incidents.consenting import wrongly_open
-from core.incidents.observation import BudgetView, PodView
+from core.incidents.observation import BudgetView
 from core.incidents.record import State
-from core.rotation.run_record import RunState
 from core.views import Doubt
 from handlers.adapters.aws import tick_message
 from handlers.incidents.shifts import restore_labels
 from handlers.store.ledger import STRAYS_MESSAGE
-from tests.effort import EFFORT
 from tests.unit.handlers.fakes import FakeCluster, six_brokers
 from tests.unit.handlers.healthy import ZONES
 from tests.unit.handlers.station import Station
-from tests.unit.handlers.test_rotations import carry, current, start, turn
-from tests.unit.handlers.world import World
+from tests.unit.handlers.test_rotations import current, start, turn
+from tests.unit.handlers.walks import announce_hooks, launch
 
 pytestmark = pytest.mark.usefixtures("quiet")
-
-# The world's ninth step is a broker's return to its ISRs.
-SLOW_RETURN = (1, 1, 1, 1, 1, 1, 1, 1, 4, 1)
 
 
 def budgets(cluster: FakeCluster) -> tuple[BudgetView, ...]:
@@ -66,82 +60,8 @@ def station(monkeypatch: pytest.MonkeyPatch) -> Station:
     return station_of_six(monkeypatch)
 
 
-class BudgetedWorld(World):
-    """A termination handler whose evictions the budgets answer; Strimzi makes pods anew."""
-
-    most_labelled: int = 0
-    refused: int = 0
-
-    def _drain(self) -> None:
-        cluster = self.station.cluster
-        labelled = [pod for pod in cluster.pods.values() if pod.may_leave]
-        self.most_labelled = max(self.most_labelled, len(labelled))
-        super()._drain()
-
-    def _stop(self, node_id: int, pod: PodView) -> None:
-        allowed = {
-            name
-            for budget in self.station.cluster.budgets()
-            for name in budget.pods
-            if budget.disruptions_allowed > 0
-        }
-        if pod.name not in allowed:
-            self.refused += 1
-            self._drained -= 1  # it tries again
-            return
-        super()._stop(node_id, replace(pod, may_leave=None))
-
-
 def labels(station: Station) -> dict[int, str]:
     return {id_: pod.may_leave for id_, pod in station.cluster.pods.items() if pod.may_leave}
-
-
-def test_a_party_is_out_together_where_the_budgets_know_its_label(station: Station) -> None:
-    world = BudgetedWorld(station, choose=lambda _: 0)
-    start(station, at_once="zone")
-    run = current(station)
-    while run.state is RunState.RUNNING:
-        run = turn(station)
-        if station.ledger.open_incidents():
-            world.settle(200, paces=SLOW_RETURN)
-    assert run.state is RunState.DONE, run.reason
-    assert (world.most_out, world.most_labelled) == (2, 2)
-    assert labels(station) == {}
-    assert world.refused == 0
-
-
-def test_one_that_leaves_alone_needs_no_label(station: Station) -> None:
-    world = BudgetedWorld(station, choose=lambda _: 0)
-    start(station)
-    assert carry(station, world, most=100).state is RunState.DONE
-    assert (world.most_out, world.most_labelled) == (1, 0)
-
-
-@pytest.mark.parametrize("seed", range(2 * EFFORT))
-def test_in_any_order_nobody_of_another_zone_may_be_evicted_while_a_party_is_open(
-    station: Station, seed: int
-) -> None:
-    chance = random.Random(seed)  # noqa: S311 - a seed repeats it
-    world = BudgetedWorld(station, choose=chance.randrange)
-    start(station, at_once="zone")
-    for _ in range(250):
-        chance.choice(world._steps)()
-        if chance.random() < 0.3:
-            turn(station)
-        if chance.random() < 0.02:
-            # Strimzi, or a person, restarts a labelled pod: the new one has no label.
-            for node_id, pod in station.cluster.pods.items():
-                station.cluster.pods[node_id] = replace(pod, may_leave=None)
-        evictable = {
-            node_id
-            for node_id, pod in station.cluster.pods.items()
-            for budget in station.cluster.budgets()
-            if pod.name in budget.pods and pod.ready and budget.disruptions_allowed > 0
-        }
-        if labels(station):
-            assert {ZONES[id_] for id_ in evictable} <= {ZONES[id_] for id_ in labels(station)}
-        assert len({ZONES[id_] for id_ in world.out}) <= 1
-    assert world.bare == []
 
 
 def once(station: Station, id_: str) -> None:
@@ -151,20 +71,19 @@ def once(station: Station, id_: str) -> None:
     station.loop.turn(tick_message(incident.id, incident.version), station.now)
 
 
-def opened(station: Station) -> World:
+def opened(station: Station) -> None:
     """Carry both of a zone to where the first one's pod is labelled and nothing is sent yet."""
-    world = BudgetedWorld(station, choose=lambda _: 0)
     start(station, at_once="zone")
     turn(station)
     for _ in range(40):
         if labels(station):
-            return world
+            return
         for id_ in ("i-0a", "i-1a"):
             once(station, id_)
             if labels(station):
-                return world
-        world._launch()
-        world._announce()
+                return
+        launch(station)
+        announce_hooks(station)
     raise AssertionError([i.reason for i in station.ledger.open_incidents()])
 
 
@@ -277,12 +196,14 @@ def test_below_the_level_of_our_own_stacks_no_pod_is_touched(
     adopted = Station(cluster=station.cluster, level="act")
     touched: list[str] = []
     monkeypatch.setattr(adopted.cluster, "let_leave", lambda pod, _: touched.append(pod))
-    world = World(adopted, choose=lambda _: 0)
     start(adopted, at_once="zone")
     turn(adopted)
-    for _ in range(60):
-        for step in world._steps:
-            step()
+    for _ in range(20):
+        launch(adopted)
+        announce_hooks(adopted)
+        for id_ in ("i-0a", "i-1a"):
+            once(adopted, id_)
+    assert adopted.incident().state is State.HOLDING
     assert touched == []
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
 
 import pytest
@@ -18,7 +17,7 @@ from tests.unit.handlers.health_events import health_event
 from tests.unit.handlers.healthy import ZONES, healthy_kafka
 from tests.unit.handlers.station import POLICY, Station
 from tests.unit.handlers.test_rotations import ask, carry, current, look, start, turn
-from tests.unit.handlers.world import World
+from tests.unit.handlers.walks import announce_hooks, come_back, launch
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -31,32 +30,29 @@ def station() -> Station:
     return Station()
 
 
-def first_is_leaving(station: Station, **said: object) -> World:
+def first_is_leaving(station: Station, **said: object) -> None:
     """Start a run, and let its first node come as far as its drain."""
-    world = World(station, choose=lambda _: 0)
     start(station, **said)
     turn(station)
-    first_drains(station, world)
-    return world
+    first_drains(station)
 
 
-def first_drains(station: Station, world: World) -> None:
+def first_drains(station: Station) -> None:
     for _ in range(20):
         if station.incident("i-0a").state is State.DRAINING:
             return
         look(station, "i-0a")
-        world._launch()
-        world._announce()
+        launch(station)
+        announce_hooks(station)
     raise AssertionError(station.incident("i-0a").reason)
 
 
-def second_made_ready(station: Station) -> World:
-    world = first_is_leaving(station)
+def second_made_ready(station: Station) -> None:
+    first_is_leaving(station)
     turn(station)
     look(station, "i-0b")
-    world._launch()
+    launch(station)
     look(station, "i-0b")
-    return world
 
 
 def desired(station: Station, zone: str) -> int:
@@ -64,12 +60,11 @@ def desired(station: Station, zone: str) -> int:
 
 
 def test_the_next_machine_is_asked_for_once_the_first_has_begun_to_leave(station: Station) -> None:
-    world = World(station, choose=lambda _: 0)
     start(station)
     turn(station)
     turn(station)
     assert [t.ahead for t in current(station).turns] == [False] * 3  # It may wait for long.
-    first_drains(station, world)
+    first_drains(station)
     run = turn(station)
     assert [t.ahead for t in run.turns] == [False, True, False]
     assert run.reason == "Room for node 20 is made while node 10 comes back."
@@ -94,8 +89,8 @@ def test_nothing_of_it_leaves_before_the_run_has_come_to_it(station: Station) ->
 
 
 def test_at_its_turn_it_goes_with_the_machine_that_waits(station: Station) -> None:
-    world = second_made_ready(station)
-    world.settle(60)
+    second_made_ready(station)
+    come_back(station, OLD)
     while current(station).turn_of(20).phase is Phase.WAITING:
         turn(station)
     assert current(station).turn_of(10).phase is Phase.DONE
@@ -108,13 +103,13 @@ def test_at_its_turn_it_goes_with_the_machine_that_waits(station: Station) -> No
 
 @pytest.mark.parametrize("word", ["pause", "abort"])
 def test_what_a_person_ends_gives_the_room_back(station: Station, word: str) -> None:
-    world = second_made_ready(station)
+    second_made_ready(station)
     ask(station, word)
     turn(station)
     look(station, "i-0b")
     assert station.incident("i-0b").state is State.CANCELLED
-    world.settle(60)
-    run = carry(station, world)
+    come_back(station, OLD)
+    run = carry(station)
     assert run.state is (RunState.PAUSED if word == "pause" else RunState.ABORTED)
     assert desired(station, ZONE_B) == 1
     assert station.cluster.groups[group_of(ZONE_B)].instances["i-0b"] == "InService"
@@ -138,8 +133,8 @@ def test_a_machine_that_has_not_joined_is_given_back_too(station: Station, state
 
 
 def test_a_pause_between_two_nodes_gives_the_room_back(station: Station) -> None:
-    world = second_made_ready(station)
-    world.settle(60)
+    second_made_ready(station)
+    come_back(station, OLD)
     station.cluster.kafka = replace(healthy_kafka(), reassigning=("orders-1",))
     while current(station).open_turns:
         turn(station)
@@ -150,19 +145,18 @@ def test_a_pause_between_two_nodes_gives_the_room_back(station: Station) -> None
 
 
 def test_a_run_that_stops_gives_the_room_back_and_goes_on_without(station: Station) -> None:
-    world = second_made_ready(station)
+    second_made_ready(station)
     station.now += 2 * AN_HOUR
     run = turn(station)
     assert run.state is RunState.STOPPED
     look(station, "i-0b")
     assert station.incident("i-0b").state is State.CANCELLED
-    world.settle(60)
+    come_back(station, OLD)
     ask(station, "resume")
-    run = carry(station, world)
+    run = carry(station)
     assert run.state is RunState.DONE
     assert station.incident("i-0b.2").state is State.RELEASED
-    # It began without its machine, and is measured so.
-    assert [t.ahead for t in run.turns] == [False, False, True]
+    assert not run.turn_of(20).ahead  # It began without its machine, and is measured so.
 
 
 def test_a_run_that_died_keeps_no_machine_for_ever(station: Station) -> None:
@@ -178,40 +172,39 @@ def test_a_run_that_died_keeps_no_machine_for_ever(station: Station) -> None:
 def test_without_room_it_is_replaced_at_its_turn_as_ever(station: Station) -> None:
     group = station.cluster.groups[group_of(ZONE_B)]
     station.cluster.groups[group.name] = replace(group, maximum=1)
-    world = first_is_leaving(station)
+    first_is_leaving(station)
     assert not any(t.ahead for t in turn(station).turns)
     station.cluster.groups[group.name] = group
-    world.settle(60)
-    assert carry(station, world).state is RunState.DONE
+    come_back(station, OLD)
+    assert carry(station).state is RunState.DONE
 
 
 def test_its_own_room_does_not_keep_it_from_its_turn(station: Station) -> None:
     """The group is at its maximum because of the very machine that waits."""
-    world = second_made_ready(station)
+    second_made_ready(station)
     group = station.cluster.groups[group_of(ZONE_B)]
     assert (group.desired, group.maximum) == (2, 2)
-    world.settle(60)
-    assert carry(station, world).state is RunState.DONE
+    come_back(station, OLD)
+    assert carry(station).state is RunState.DONE
 
 
 def test_what_aws_terminates_goes_without_the_run(station: Station) -> None:
-    world = second_made_ready(station)
-    world.settle(60)  # The first is home.
+    second_made_ready(station)
+    come_back(station, OLD)
     station.cluster.terminate("i-0b")
     for hook in ("drain", "gate"):
         station.announce(hook_event(hook, instance_id="i-0b", zone=ZONE_B))
-    world.settle(60)
-    assert station.incident("i-0b").state is State.RELEASED
-    run = carry(station, world)
+    look(station, "i-0b")
+    come_back(station, "i-0b")
+    run = carry(station)
     assert run.state is RunState.DONE
     assert run.turn_of(20).phase is Phase.SKIPPED
-    assert world.most_out == 1
 
 
 def test_what_aws_takes_before_its_turn_goes_with_kafkas_consent(station: Station) -> None:
     """AWS's own date comes before the run does: it is not waited for."""
-    world = second_made_ready(station)
-    world.settle(60)
+    second_made_ready(station)
+    come_back(station, OLD)
     due = station.now + POLICY.planned_margin_seconds / 2
     station.announce(health_event(said_at=station.now, due=due).replace(OLD, "i-0b"))
     look(station, "i-0b")
@@ -252,8 +245,8 @@ def test_nobody_looks_at_kafka_for_one_that_is_only_made_ready(station: Station)
 
 
 def test_a_person_lets_it_go_before_its_turn(station: Station) -> None:
-    world = second_made_ready(station)
-    world.settle(60)
+    second_made_ready(station)
+    come_back(station, OLD)
     station.ledger.put(ask_release(station.incident("i-0b"), "ada", station.now))
     look(station, "i-0b")
     assert station.cluster.groups[group_of(ZONE_B)].instances["i-0b"].startswith("Terminating")
@@ -262,12 +255,11 @@ def test_a_person_lets_it_go_before_its_turn(station: Station) -> None:
 def test_a_node_whose_pod_has_gone_is_not_taken_for_empty_before_its_turn(
     station: Station,
 ) -> None:
-    world = first_is_leaving(station)
+    first_is_leaving(station)
     station.cluster.pods.pop(20)
     turn(station)  # Its home is not known: no machine is asked for.
     assert not current(station).turn_of(20).ahead
     assert station.cluster.groups[group_of(ZONE_B)].instances["i-0b"] == "InService"
-    assert world.bare == []
 
 
 @pytest.mark.parametrize("said", [{"in_place": True}, {}], ids=["in place", "Karpenter"])
@@ -292,7 +284,6 @@ def six(monkeypatch: pytest.MonkeyPatch) -> Station:
 
 
 def test_of_the_next_party_every_machine_is_made_ready(six: Station) -> None:
-    world = World(six, choose=lambda _: 0)
     start(six, at_once="zone")
     turn(six)
     for _ in range(40):
@@ -300,8 +291,8 @@ def test_of_the_next_party_every_machine_is_made_ready(six: Station) -> None:
             break
         for id_ in ("i-0a", "i-1a"):
             look(six, id_)
-        world._launch()
-        world._announce()
+        launch(six)
+        announce_hooks(six)
     run = turn(six)
     assert [t.node_id for t in run.turns if t.ahead] == [20, 21]
     for id_ in ("i-0b", "i-1b"):
@@ -316,43 +307,13 @@ def test_of_brokers_that_go_apart_the_first_ones_machine_is_made_ready(
     topics = healthy._topics()
     monkeypatch.setattr(healthy, "_topics", lambda: {**topics, "shared": (20, 21, 30)})
     six.cluster.kafka = healthy_kafka()
-    world = World(six, choose=lambda _: 0)
     start(six, at_once="zone")
     turn(six)
     for _ in range(40):
         for id_ in ("i-0a", "i-1a"):
             look(six, id_)
-        world._launch()
-        world._announce()
+        launch(six)
+        announce_hooks(six)
     run = turn(six)
     assert [t.node_id for t in run.open_turns] == [10, 11]
     assert [t.node_id for t in run.turns if t.ahead] == [20]
-
-
-@pytest.mark.parametrize("seed", [4, 10, 28])
-@pytest.mark.parametrize("at_once", [1, "zone"])
-def test_whatever_the_order_one_party_is_out_at_a_time(
-    six: Station, seed: int, at_once: int | str
-) -> None:
-    """Ticks, turns and the world in any order: never two zones out, never bare, always an end."""
-    chance = random.Random(seed)  # noqa: S311 - to be had again, not to be secret
-    world = World(six, choose=chance.randrange)
-    start(six, at_once=at_once, deadline_seconds=100_000)
-    zones_out: set[frozenset[str]] = set()
-    for _ in range(4000):
-        if current(six).state is not RunState.RUNNING:
-            break
-        if chance.random() < 0.2:
-            six.now += 5
-            six.rotations.turn(current(six).version, six.now)
-        else:
-            steps = world._steps
-            # What the world does comes before a limit of ours, however long it waits.
-            chance.choice((*steps, *steps[4:], *steps[4:]))()
-        zones_out.add(frozenset(ZONES[broker] for broker in world.out))
-    assert current(six).state is RunState.DONE, current(six).reason
-    assert max(map(len, zones_out)) == 1
-    assert world.most_out <= (1 if at_once == 1 else 2)
-    assert world.bare == []
-    assert {group.desired for group in six.cluster.groups.values()} == {2}
-    assert not six.ledger.open_incidents()

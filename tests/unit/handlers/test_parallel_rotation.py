@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
 
 import pytest
@@ -11,14 +10,13 @@ from core.availability.lease import party_name
 from core.ground.window import DAYS, Window
 from core.incidents.observation import BudgetView
 from core.incidents.record import Incident, State
-from core.rotation.run_record import Phase, RunState
+from core.rotation.run_record import RunState
 from core.views import ClusterView, PartitionView
-from tests.effort import EFFORT
-from tests.unit.handlers.fakes import group_of, node_named, six_brokers
+from tests.unit.handlers.fakes import group_of, six_brokers
 from tests.unit.handlers.healthy import ZONES
 from tests.unit.handlers.station import POLICY, Station
-from tests.unit.handlers.test_rotations import ask, carry, current, look, start, turn
-from tests.unit.handlers.world import World
+from tests.unit.handlers.test_rotations import ask, current, look, start, turn
+from tests.unit.handlers.walks import launch
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -28,10 +26,6 @@ def station(monkeypatch: pytest.MonkeyPatch) -> Station:
     for node_id, zone in ((11, "us-east-1a"), (21, "us-east-1b"), (31, "us-east-1c")):
         monkeypatch.setitem(ZONES, node_id, zone)
     return Station(cluster=six_brokers())
-
-
-# The world's ninth step is a broker's return to its ISRs.
-SLOW_RETURN = (1, 1, 1, 1, 1, 1, 1, 1, 4, 1)
 
 
 def shared_partition(station: Station) -> None:
@@ -47,41 +41,14 @@ def first_leaves(station: Station) -> None:
     station.ledger.take_lease("i-0a", station.now, 900, party=party, node_id=10)
 
 
-def held_back(station: Station, world: World) -> Incident:
+def held_back(station: Station) -> Incident:
     """Carry the second one's incident to where it waits for the other, and return it."""
     for _ in range(3):
         look(station, "i-1a")
-        world._launch()
+        launch(station)
     second = station.incident("i-1a")
     assert second.state is State.HOLDING
     return second
-
-
-def test_two_brokers_of_a_zone_leave_together_and_no_two_zones_do(station: Station) -> None:
-    world = World(station, choose=lambda _: 0)
-    zones_out = []
-    run = start(station, at_once=2)
-    while run.state is RunState.RUNNING:
-        run = turn(station)
-        zones_out.append({t.zone for t in run.open_turns})
-        if station.ledger.open_incidents():
-            world.settle(200, paces=SLOW_RETURN)
-    assert run.state is RunState.DONE, run.reason
-    assert world.most_out == 2
-    assert max(len(zones) for zones in zones_out) == 1
-    assert world.bare == []
-    assert {t.phase for t in run.turns} == {Phase.DONE}
-    # Room was made for both, and taken back for both.
-    assert {group.desired for group in station.cluster.groups.values()} == {2}
-    assert station.ledger.leases() == ()
-
-
-def test_without_the_option_one_goes_at_a_time(station: Station) -> None:
-    world = World(station, choose=lambda _: 0)
-    start(station)
-    assert carry(station, world, most=100).state is RunState.DONE
-    assert world.most_out == 1
-    assert max(desired for _, desired in station.cluster.desired_calls) == 3
 
 
 def test_brokers_that_break_a_partition_together_go_apart_and_the_plan_says_why(
@@ -149,51 +116,6 @@ def test_a_broker_of_another_zone_that_is_lost_stops_the_run_and_calls_off_who_h
     assert {i.instance_id for i in station.ledger.open_incidents()} == {"i-0a", "i-1a"}
 
 
-@pytest.mark.parametrize("seed", range(2 * EFFORT))
-def test_whenever_a_broker_of_another_zone_is_lost_nobody_else_goes_and_all_come_back(
-    station: Station, seed: int
-) -> None:
-    chance = random.Random(seed)  # noqa: S311 - a seed repeats it
-    world = World(station, choose=chance.randrange)
-    start(station, at_once="zone")
-    turn(station)
-
-    def some(steps: int) -> None:
-        for _ in range(steps):
-            chance.choice(world._steps)()
-            if chance.random() < 0.2:
-                turn(station)
-
-    some(chance.randrange(60))
-    begun = {t.zone for t in current(station).open_turns}
-    victim = next(b for b, zone in sorted(ZONES.items()) if zone not in begun)
-    whole = station.cluster.pods[victim]
-    station.cluster.pods[victim] = replace(whole, ready=False)
-    world.out.add(victim)
-    world._show_kafka()
-    carrying = {pod.node_name for pod in station.cluster.pods.values()}
-
-    def drained() -> set[str]:
-        """Return the instances with a broker whose drain was ever forwarded."""
-        sent = " ".join(body for body, _ in station.termination_handler.sent)
-        ids = station.cluster.instances
-        return {id_ for id_ in ids if f'"{id_}"' in sent and node_named(id_) in carrying}
-
-    before = drained()
-    some(60)
-    turn(station)
-    assert drained() == before
-    run = current(station)
-    assert run.state is RunState.STOPPED or not begun
-    if begun:
-        assert f"Broker {victim} is not in the ISR of" in run.reason
-    station.cluster.pods[victim] = whole
-    world.settle(200)
-    assert world.out == set()
-    assert all(pod.ready for pod in station.cluster.pods.values())
-    assert world.bare == []
-
-
 def healed(station: Station) -> ClusterView:
     view = station.cluster.read()
     partitions = tuple(replace(p, isr=p.replicas) for p in view.partitions)
@@ -203,38 +125,12 @@ def healed(station: Station) -> ClusterView:
 def test_one_that_shares_a_partition_by_now_waits_with_its_hooks_until_the_other_is_back(
     station: Station,
 ) -> None:
-    world = World(station, choose=lambda _: 0)
     start(station, at_once=2)
     turn(station)
     shared_partition(station)
     first_leaves(station)
-    second = held_back(station, world)
+    second = held_back(station)
     assert "Nodes 10, 11 may not leave together: partition crowded-7 would keep" in second.reason
-
-
-def test_a_disruption_budget_lets_them_stop_one_after_another(station: Station) -> None:
-    """Replacements come together; an eviction that a budget refuses is not even asked for."""
-    world = World(station, choose=lambda _: 0)
-    pods = frozenset(pod.name for pod in station.cluster.pods.values())
-
-    def budget() -> tuple[BudgetView, ...]:
-        allowed = 1 - sum(not pod.ready for pod in station.cluster.pods.values())
-        return (BudgetView(name="orders-kafka", pods=pods, disruptions_allowed=allowed),)
-
-    station.cluster.budgets = budget  # type: ignore[method-assign]
-    start(station, at_once=2)
-    unready = []
-    drain = world._drain
-
-    def drained() -> None:
-        drain()
-        unready.append(sum(not pod.ready for pod in station.cluster.pods.values()))
-
-    world._drain = drained  # type: ignore[method-assign]
-    run = carry(station, world, most=100)
-    assert run.state is RunState.DONE, run.reason
-    assert max(unready) == 1
-    assert {page for i in map(station.incident, ("i-0a", "i-1a")) for page in i.pages} == set()
 
 
 def test_the_deadline_of_each_counts_for_itself(station: Station) -> None:
@@ -346,7 +242,6 @@ def test_where_the_budgets_open_a_plan_counts_what_they_share_and_no_second_stop
 def test_one_whose_eviction_a_budget_would_refuse_holds_while_its_companion_is_out(
     station: Station,
 ) -> None:
-    world = World(station, choose=lambda _: 0)
     start(station, at_once=2)
     turn(station)
     first_leaves(station)
@@ -354,7 +249,7 @@ def test_one_whose_eviction_a_budget_would_refuse_holds_while_its_companion_is_o
     station.cluster.disruption_budgets = (
         BudgetView(name="orders-kafka", pods=frozenset({name}), disruptions_allowed=0),
     )
-    second = held_back(station, world)
+    second = held_back(station)
     assert "orders-kafka lets no other pod go until one is Ready again" in second.reason
 
 

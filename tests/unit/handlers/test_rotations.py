@@ -23,7 +23,7 @@ from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.fakes import NEW, OLD, group_of
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, Station
-from tests.unit.handlers.world import World
+from tests.unit.handlers.walks import come_back, replace_machine
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -54,14 +54,15 @@ def ask(station: Station, command: str, **said: object) -> dict[str, object]:
     return station.conductor.take({"command": command, "actor": "ada", **said}, station.now)
 
 
-def carry(station: Station, world: World, most: int = 60) -> Run:
-    """Let the world turn, and the run with it, until the run stands still."""
-    for _ in range(most):
+def carry(station: Station) -> Run:
+    """Let the run turn, and whoever leaves come back at once, until the run stands still."""
+    for _ in range(60):
         if current(station).state is not RunState.RUNNING:
             return current(station)
         turn(station)
-        if station.ledger.open_incidents():
-            world.settle(60)
+        for incident in station.ledger.open_incidents():
+            if not incident.ahead:
+                come_back(station, incident.instance_id)
     raise AssertionError(current(station).reason)
 
 
@@ -82,11 +83,10 @@ def test_a_broker_that_is_back_leads_one_partition_first_and_then_ever_more(
         elect(partitions)
 
     monkeypatch.setattr(station.cluster, "elect", counted)
-    world = World(station, choose=lambda _: 0)
     start(station, selection={"node_ids": [10]})
-    while current(station).turn_of(10).phase is not Phase.RETURNING:
-        turn(station)
-        world.settle(60)
+    turn(station)
+    come_back(station, OLD)
+    assert turn(station).turn_of(10).phase is Phase.RETURNING
     view = station.cluster.read()
     row = replace(view.partitions[0], replicas=(10, 20, 30), isr=(10, 20, 30), leader=20)
     rows = tuple(replace(row, topic="many", partition=n) for n in range(40))
@@ -106,33 +106,16 @@ def look(station: Station, id_: str = "i-0a") -> None:
         station.loop.turn(tick_message(incident.id, incident.version), station.now)
 
 
-def test_a_run_replaces_every_instance_one_after_another(station: Station) -> None:
-    world = World(station, choose=lambda _: 0)
-    before = {id_: pod.node_name for id_, pod in station.cluster.pods.items()}
-    run = start(station)
-    assert [t.node_id for t in run.turns] == [10, 20, 30]
-    run = carry(station, world)
-    assert run.state is RunState.DONE, run.reason
-    assert {t.phase for t in run.turns} == {Phase.DONE}
-    after = {id_: pod.node_name for id_, pod in station.cluster.pods.items()}
-    assert not set(before.values()) & set(after.values())
-    assert world.most_out == 1
-    assert world.bare == []
-    incidents = [station.incident(t.instance_id) for t in run.turns]
-    assert {i.state for i in incidents} == {State.RELEASED}
-
-
 def test_a_pause_takes_effect_once_who_is_away_is_back(station: Station) -> None:
-    world = World(station, choose=lambda _: 0)
     start(station)
     turn(station)
     assert len(current(station).open_turns) == 1
     assert "once node 10 is back" in str(ask(station, "pause")["said"])
-    run = carry(station, world)
+    run = carry(station)
     assert run.state is RunState.PAUSED
     assert [t.phase for t in run.turns] == [Phase.DONE, Phase.WAITING, Phase.WAITING]
     ask(station, "resume")
-    assert carry(station, world).state is RunState.DONE
+    assert carry(station).state is RunState.DONE
 
 
 def test_an_abort_keeps_who_has_not_left_and_takes_the_spare_back(station: Station) -> None:
@@ -186,14 +169,13 @@ def test_an_incident_that_ends_otherwise_stops_the_run_until_it_is_tried_again(
 
 
 def test_a_skipped_node_keeps_its_instance(station: Station) -> None:
-    world = World(station, choose=lambda _: 0)
     start(station)
     turn(station)
     station.ledger.put(ignore(station.incident(), "bob", "not today", station.now))
     look(station)
     turn(station)
     ask(station, "resume", skip=True)
-    run = carry(station, world)
+    run = carry(station)
     assert run.state is RunState.DONE
     assert [t.phase for t in run.turns] == [Phase.SKIPPED, Phase.DONE, Phase.DONE]
 
@@ -222,9 +204,7 @@ def test_metadata_errors_veto_until_they_are_acknowledged(station: Station) -> N
 def test_metadata_errors_are_in_the_ledger_before_a_drain(station: Station) -> None:
     errors = parse("kafka_controller_kafkacontroller_metadataerrorcount 3\n")
     station.cluster.scrapes = Scrapes({20: errors})
-    station.cluster.terminate(OLD)
-    station.announce(hook_event("drain"))
-    World(station, choose=lambda _: 0).settle(60)
+    replace_machine(station)
     kept = station.records.read(f"errors#{OLD}").document
     assert snapshot_from_dict(kept).nodes[20].controller == 3
 
@@ -327,39 +307,3 @@ def test_the_sweep_wakes_a_run_that_nobody_carries(station: Station) -> None:
     station.now += 120
     station.broom.sweep(station.now)
     assert [body for body, _ in station.ticks.sent] == [rotation_message(1)]
-
-
-@pytest.mark.parametrize("dies_after", range(1, 12))
-def test_a_run_ends_the_same_whoever_dies_on_the_way(station: Station, dies_after: int) -> None:
-    """A turn whose record is lost after its effects is taken again by another."""
-    world = World(station, choose=lambda _: 0)
-    start(station)
-    for number in range(1, dies_after + 1):
-        if current(station).state is not RunState.RUNNING:
-            break
-        if number == dies_after:
-            lose_a_record(station)
-        turn(station)
-        if station.ledger.open_incidents():
-            world.settle(60)
-    run = carry(station, world)
-    assert run.state is RunState.DONE, run.reason
-    assert world.most_out == 1
-    assert len(station.cluster.terminated) == 3
-
-
-def lose_a_record(station: Station) -> None:
-    """The next turn dies between its effects and its record; a minute later another is sent."""
-    writes = []
-
-    def put(runs: Runs, run: Run) -> Run:
-        writes.append(run)
-        if len(writes) == 2:
-            raise KeyboardInterrupt
-        return PUT(runs, run)
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Runs, "put", put)
-        with pytest.raises(KeyboardInterrupt):
-            turn(station)
-    station.now += 60

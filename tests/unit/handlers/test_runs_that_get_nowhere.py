@@ -10,12 +10,12 @@ import pytest
 from core.ground.errors import StillwaterError
 from core.incidents.record import State
 from core.rotation.run_record import Phase, RunState
-from tests.unit.handlers.fakes import six_brokers
+from tests.unit.handlers.fakes import OLD, six_brokers
 from tests.unit.handlers.healthy import ZONES
 from tests.unit.handlers.station import Station
-from tests.unit.handlers.test_parallel_rotation import SLOW_RETURN, outsider_lost
+from tests.unit.handlers.test_parallel_rotation import outsider_lost
 from tests.unit.handlers.test_rotations import ask, current, start, turn
-from tests.unit.handlers.world import World
+from tests.unit.handlers.walks import come_back
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_an_election_that_is_refused_stops_the_run_at_its_deadline_and_calls_onc
     monkeypatch.setattr(station.cluster, "elect", refused)
     start(station)
     turn(station)
-    World(station, choose=lambda _: 0).settle(100)
+    come_back(station, OLD)
     view = station.cluster.read()
     led = tuple(replace(p, leader=20) for p in view.partitions)
     station.cluster.kafka = replace(view, partitions=led)
@@ -91,10 +91,10 @@ def test_a_party_that_is_back_has_nobody_beside_it_who_leaves_next(
     for node_id, zone in ((11, "us-east-1a"), (21, "us-east-1b"), (31, "us-east-1c")):
         monkeypatch.setitem(ZONES, node_id, zone)
     station = Station(cluster=six_brokers())
-    world = World(station, choose=lambda _: 0)
     start(station, at_once="zone")
     turn(station)
-    world.settle(200, paces=SLOW_RETURN)
+    for id_ in ("i-0a", "i-1a"):
+        come_back(station, id_)
     assert {station.incident(id_).state for id_ in ("i-0a", "i-1a")} == {State.RELEASED}
     outsider_lost(station)
     for _ in range(6):
