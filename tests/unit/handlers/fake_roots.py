@@ -16,7 +16,6 @@ class FakeRoots(RootVolumes):
     asked: list[tuple[str, str, bool]] = field(default_factory=list)
     refuses_trial: str = ""  # its words
     refuses: str = ""
-    dies: bool = False  # the function that asked, after EC2 has taken it
 
     def task_of(self, instance_id: str, incident_id: str) -> RootTask | None:
         return self.tasks.get(incident_id)
@@ -30,9 +29,6 @@ class FakeRoots(RootVolumes):
         if self.refuses:
             return self.refuses
         self.tasks.setdefault(incident_id, RootTask(f"replacevol-{len(self.tasks)}", "pending"))
-        if self.dies:
-            self.dies = False
-            raise KeyboardInterrupt
         return None
 
     def go(self, incident_id: str, state: str) -> None:

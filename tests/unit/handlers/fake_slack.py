@@ -1,8 +1,7 @@
-"""A channel in memory that posts, edits and refuses as a test says."""
+"""A channel in memory that posts and edits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from core.ground.errors import Conflict
@@ -16,22 +15,15 @@ class FakeChannel:
 
     messages: list[tuple[str, str | None, Message]] = field(default_factory=list)
     edits: int = 0
-    # Called before each call; raises what Slack would answer. After: the message stands already.
-    before: Callable[[str], None] = lambda _: None
-    after: Callable[[str], None] = lambda _: None
 
     def post(self, key: str, message: Message, thread: Posted | None) -> Posted:
-        self.before(key)
         self.messages.append((key, thread.ts if thread else None, message))
-        self.after(key)
         return Posted("C0HARBOUR", f"{len(self.messages)}.000")
 
     def edit(self, where: Posted, key: str, message: Message) -> None:
-        self.before(key)
         position = int(float(where.ts)) - 1
         self.messages[position] = (*self.messages[position][:2], message)
         self.edits += 1
-        self.after(key)
 
     def find(self, key: str, since: float, thread: Posted | None) -> Posted | None:
         for number, (known, _, _) in enumerate(self.messages, start=1):

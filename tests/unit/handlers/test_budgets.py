@@ -16,6 +16,7 @@ from core.views import Doubt
 from handlers.adapters.aws import tick_message
 from handlers.incidents.shifts import restore_labels
 from handlers.store.ledger import STRAYS_MESSAGE
+from tests.unit.handlers.failing import fail
 from tests.unit.handlers.fakes import FakeCluster, six_brokers
 from tests.unit.handlers.healthy import ZONES
 from tests.unit.handlers.station import Station
@@ -165,16 +166,10 @@ def test_the_sweep_finds_a_label_that_no_lease_stands_for_and_the_loop_takes_it_
     assert labels(station) == {}
 
 
-def test_a_pod_that_changes_at_this_moment_is_left_to_the_next_look(
-    station: Station, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pod_that_changes_at_this_moment_is_left_to_the_next_look(station: Station) -> None:
     opened(station)
     lapse(station)
-
-    def changed(pod: str, incident_id: str) -> None:
-        raise Conflict(f"{pod} of {incident_id} has changed.")
-
-    monkeypatch.setattr(station.cluster, "keep", changed)
+    fail(station.cluster, "keep", Conflict("It has changed."))
     restore_labels(station.cluster, station.ledger, station.now)
     assert labels(station)
 

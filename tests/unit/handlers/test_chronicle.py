@@ -21,6 +21,7 @@ from core.ground.constants import (
 from core.incidents.record import State
 from handlers.adapters import metrics
 from handlers.store.ledger import Ledger, Stories
+from tests.unit.handlers.failing import fail
 from tests.unit.handlers.fake_queue import FakeQueue
 from tests.unit.handlers.tables import REGION, TABLE
 from tests.unit.handlers.test_ledger import incident
@@ -45,18 +46,12 @@ def test_a_change_a_reader_would_see_is_queued_once(counted: list[str]) -> None:
 
 
 def test_a_queue_that_fails_holds_nobody_up_and_is_asked_again(counted: list[str]) -> None:
-    class Down(FakeQueue):
-        def send(self, body: str, *, delay_seconds: float = 0.0) -> None:
-            if not self.sent:
-                self.sent.append(("refused", 0.0))
-                raise EndpointConnectionError(endpoint_url="https://sqs")
-            super().send(body, delay_seconds=delay_seconds)
-
-    stories = Down()
+    stories = FakeQueue()
+    fail(stories, "send", EndpointConnectionError(endpoint_url="https://sqs"), times=1)
     chronicle = Stories(stories).count_and_tell
     chronicle(incident())
     chronicle(incident())
-    assert [json.loads(body)["incident_id"] for body, _ in stories.sent[1:]] == ["i-0a"]
+    assert [json.loads(body)["incident_id"] for body, _ in stories.sent] == ["i-0a"]
 
 
 def test_without_slack_nothing_is_queued(counted: list[str]) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from core.incidents.record import Incident, State, Transition
 from handlers.incidents.broom import Archive, Archivist, archive_key
+from tests.unit.handlers.failing import fail
 from tests.unit.handlers.memory_archive import MemoryArchive
 from tests.unit.handlers.memory_ledger import MemoryLedger
 from tests.unit.handlers.tables import REGION
@@ -92,13 +93,9 @@ def test_dying_between_archive_and_index_files_it_again_to_the_same_key(desk: De
 
 def test_nothing_expires_before_the_archive_has_it(desk: Desk) -> None:
     desk.has(over())
-
-    class Full:
-        def store(self, key: str, line: str) -> None:
-            raise OSError("no space")
-
+    fail(desk.archive, "store", OSError("no space"))
     with pytest.raises(OSError, match="no space"):
-        replace(desk.archivist, archive=Full()).file_closed()
+        desk.archivist.file_closed()
     assert desk.ledger.filed == {}
 
 

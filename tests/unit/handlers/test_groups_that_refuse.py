@@ -10,6 +10,7 @@ from botocore.exceptions import ClientError
 from core.incidents.joining import ask_release
 from core.incidents.record import State
 from core.incidents.replacement import own_refusal
+from tests.unit.handlers.failing import fail
 from tests.unit.handlers.fakes import NEW, OLD
 from tests.unit.handlers.health_events import DAY, health_event
 from tests.unit.handlers.station import POLICY, START, Station
@@ -106,11 +107,7 @@ def test_before_awss_date_the_node_is_drained_without_its_group(station: Station
 
 def test_what_fails_at_every_turn_is_told(station: Station) -> None:
     denied = ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, "Terminate")
-
-    def refuse(*_: object, **__: object) -> None:
-        raise denied
-
-    station.cluster.terminate_in_group = refuse  # type: ignore[method-assign,assignment]
+    fail(station.cluster, "terminate_in_group", denied)
     ticks(station, 200)
     assert station.incident().pages == ("action_fails",)
     assert station.incident().failing_since is not None

@@ -14,6 +14,7 @@ from core.rotation.plan import Build, Launched
 from core.rotation.run_record import Phase, Run, RunState
 from handlers.adapters.aws import tick_message
 from tests.unit.handlers.announced import hook_event
+from tests.unit.handlers.failing import Killed, kill
 from tests.unit.handlers.fakes import NEW, OLD
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import Station
@@ -273,8 +274,8 @@ def test_a_machine_that_never_booted_after_a_failed_task_is_waited_for_no_longer
 
 
 def test_a_function_that_dies_over_the_request_asks_for_no_second_task(station: Station) -> None:
-    station.roots.dies = True
-    with pytest.raises(KeyboardInterrupt):
+    kill(2, [(station.roots, "replace")], after=True)  # The first only tries.
+    with pytest.raises(Killed):
         away(station)
     station.now += 60  # The sweep finds the late tick.
     incident = look(station)
@@ -287,8 +288,8 @@ def test_a_function_that_dies_over_the_request_asks_for_no_second_task(station: 
 def test_a_machine_that_has_booted_before_the_request_was_recorded_is_known_to_have(
     station: Station,
 ) -> None:
-    station.roots.dies = True
-    with pytest.raises(KeyboardInterrupt):
+    kill(2, [(station.roots, "replace")], after=True)  # The first only tries.
+    with pytest.raises(Killed):
         away(station)
     joins_again(station)
     station.now += 60

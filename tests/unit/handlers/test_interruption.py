@@ -14,8 +14,8 @@ from handlers.incidents.desk import IntakeDesk
 from tests.announcements import load
 from tests.every_case import every_case
 from tests.unit.handlers.announced import ec2_event, hook_event
+from tests.unit.handlers.failing import Killed, fail, kill, noted
 from tests.unit.handlers.fakes import NEW, OLD, PREFIX, TAG
-from tests.unit.handlers.memory_ledger import MemoryLedger
 from tests.unit.handlers.station import START, Station
 
 
@@ -101,70 +101,31 @@ def _ended(incident: Incident, state: State) -> Incident:
     return replace(incident, state=state)
 
 
-class Dying(Exception):
-    """The function is killed here."""
-
-
-class DyingLedger(MemoryLedger):
-    """Dies before or after its n-th write."""
-
-    def __init__(self, at: int, *, after: bool) -> None:
-        super().__init__()
-        self._left = at
-        self._after = after
-
-    def put(self, incident: Incident) -> Incident:
-        return self._write(lambda: super(DyingLedger, self).put(incident))
-
-    def record_event(self, dedupe_key: str, body: str, outcome: str, now: float) -> None:
-        self._write(lambda: super(DyingLedger, self).record_event(dedupe_key, body, outcome, now))
-
-    def _write(self, write):  # type: ignore[no-untyped-def]
-        self._left -= 1
-        if self._left == 0 and not self._after:
-            raise Dying
-        done = write()
-        if self._left == 0:
-            raise Dying
-        return done
-
-
 @every_case("after", [False, True])
 @every_case("at", [1, 2, 3, 4])
 def test_dying_at_any_write_loses_nothing_once_delivered_again(at: int, *, after: bool) -> None:
-    station = Station(ledger=DyingLedger(at, after=after))
+    station = Station()
+    kill(at, [(station.ledger, "put"), (station.ledger, "record_event")], after=after)
     for body in (hook_event("drain"), hook_event("gate")):
         try:
             station.announce(body)
-        except Dying:
+        except Killed:
             station.announce(body)
     assert station.incident().hooks == {"drain": "token-drain", "gate": "token-gate"}
     assert sent(station)[-1] == {"incident_id": OLD, "version": 2}
     assert len(station.ledger.events) == 2
 
 
-class BusyLedger(MemoryLedger):
-    """Somebody else writes first, a given number of times."""
-
-    def __init__(self, times: int) -> None:
-        super().__init__()
-        self.times = times
-
-    def put(self, incident: Incident) -> Incident:
-        if self.times:
-            self.times -= 1
-            raise Conflict("Somebody else was first.")
-        return super().put(incident)
-
-
 def test_an_announcement_that_meets_another_tries_again() -> None:
-    station = Station(ledger=BusyLedger(4))
+    station = Station()
+    fail(station.ledger, "put", Conflict("Somebody else was first."), times=4)
     station.announce(hook_event("drain"))
     assert station.incident().state is State.OPENED
 
 
 def test_an_announcement_that_never_gets_through_is_delivered_again() -> None:
-    station = Station(ledger=BusyLedger(5))
+    station = Station()
+    fail(station.ledger, "put", Conflict("Somebody else was first."), times=5)
     with pytest.raises(Conflict):
         station.announce(hook_event("drain"))
 
@@ -193,21 +154,14 @@ def test_a_batch_reports_only_the_messages_that_failed(
 
 
 def test_one_event_about_hundreds_of_others_instances_is_asked_about_once(
-    station: Station, monkeypatch: pytest.MonkeyPatch
+    station: Station,
 ) -> None:
     event = load("health-retirement")
     named = [OLD, *(f"i-0{number:07x}" for number in range(300))]
     event["detail"]["affectedEntities"] = [{"entityValue": id_} for id_ in named]
-    asked: list[str] = []
-    original = station.cluster.instance
-
-    def counting(instance_id: str):  # type: ignore[no-untyped-def]
-        asked.append(instance_id)
-        return original(instance_id)
-
-    monkeypatch.setattr(station.cluster, "instance", counting)
+    asked = noted(station.cluster, "instance")
     station.announce(json.dumps(event))
-    assert asked == [OLD]
+    assert asked == [(OLD,)]
     assert station.incident().kind is Kind.SCHEDULED_CHANGE
     ((_, reason),) = station.ledger.ignored
     assert reason.startswith("300 of the 301 instances it names are another's")

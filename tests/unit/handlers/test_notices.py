@@ -14,14 +14,14 @@ from core.ground.constants import PAGES_SENT
 from core.ground.errors import Conflict
 from core.ground.naming import CLUSTER_TAG, ENVIRONMENT_TAG
 from core.incidents.observation import EbsVolume
-from core.incidents.record import Incident, State
+from core.incidents.record import State
 from core.volumes.sizing import Gp3
 from core.volumes.views import History, Modification, ModificationState
 from handlers.store import volume_records
 from tests.announcements import BODIES, load
 from tests.unit.handlers.announced import hook_event
+from tests.unit.handlers.failing import fail
 from tests.unit.handlers.fakes import OLD, group_of
-from tests.unit.handlers.memory_ledger import MemoryLedger
 from tests.unit.handlers.station import Station
 
 VOLUME = "vol-03a55cf56513fa1b6"
@@ -227,26 +227,13 @@ def test_a_refresh_is_kept_on_record_and_wakes_nobody(waiting: Station) -> None:
     assert f"{group_of('us-east-1a')}: refresh_started." in outcomes(waiting)[-1]
 
 
-class BusyLedger(MemoryLedger):
-    """Somebody else writes first, a given number of times."""
-
-    busy = 0
-
-    def put(self, incident: Incident) -> Incident:
-        if self.busy:
-            self.busy -= 1
-            raise Conflict("Somebody else was first.")
-        return super().put(incident)
-
-
 @pytest.mark.parametrize(("times", "noted"), [(4, True), (5, False)])
 def test_a_note_that_meets_a_tick_tries_again_and_then_lets_sqs_deliver_again(
     times: int, *, noted: bool
 ) -> None:
-    ledger = BusyLedger()
-    station = Station(ledger=ledger)
+    station = Station()
     station.announce(hook_event("drain"))
-    ledger.busy = times
+    fail(station.ledger, "put", Conflict("Somebody else was first."), times=times)
     try:
         station.announce(in_our_group("group-launch-failed"))
     except Conflict:

@@ -13,6 +13,7 @@ from moto import mock_aws
 from core.incidents.actions import Page
 from handlers.adapters.pages import Topic, call
 from handlers.incidents.act import perform
+from tests.unit.handlers.failing import fail
 from tests.unit.handlers.fake_queue import FakeQueue
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.walks import announce
@@ -21,11 +22,8 @@ from tests.unit.handlers.walks import announce
 @dataclass
 class FakeTopic:
     told: list[tuple[str, str]] = field(default_factory=list)
-    fails: bool = False
 
     def publish(self, subject: str, text: str) -> None:
-        if self.fails:
-            raise ClientError({"Error": {"Code": "AuthorizationError"}}, "Publish")
         self.told.append((subject, text))
 
 
@@ -58,23 +56,20 @@ def test_every_page_of_every_incident_is_published(station: Station) -> None:
 
 def test_a_page_that_cannot_be_published_is_delivered_again(station: Station) -> None:
     call(station.ticks, "It waits.", page="late_replacement")
+    topic = FakeTopic()
+    fail(topic, "publish", ClientError({"Error": {"Code": "AuthorizationError"}}, "Publish"))
     with pytest.raises(ClientError):
-        published(station, FakeTopic(fails=True))
+        published(station, topic)
 
 
 def test_a_page_that_nobody_took_is_not_recorded(station: Station) -> None:
     """The queue refuses it: the decision is made again, and calls again."""
-
-    class Refusing(FakeQueue):
-        def send(self, body: str, *, delay_seconds: float = 0.0) -> None:
-            raise ClientError({"Error": {"Code": "ServiceUnavailable"}}, "SendMessage")
-
     announce(station)
     body, _ = station.ticks.sent[-1]
     station.now += station.policy.hold_limit_seconds + 60
-    effects = replace(station.loop.effects, ticks=Refusing())
+    fail(station.ticks, "send", ClientError({"Error": {"Code": "Unavailable"}}, "SendMessage"))
     with pytest.raises(ClientError):
-        replace(station.loop, effects=effects).turn(body, station.now)
+        station.loop.turn(body, station.now)
     assert station.incident().pages == ()
 
 

@@ -12,6 +12,7 @@ from core.incidents.joining import ask_release, hold, ignore, note_group
 from core.incidents.record import State
 from core.zones.incident import LostZone
 from tests.unit.handlers.announced import hook_event
+from tests.unit.handlers.failing import Killed, kill
 from tests.unit.handlers.fakes import NEW, OLD, group_of
 from tests.unit.handlers.health_events import DAY, RETIREMENT, health_event
 from tests.unit.handlers.healthy import healthy_kafka
@@ -83,20 +84,11 @@ def test_a_retirement_makes_room_then_moves_the_broker_then_ends_the_instance(
 
 def test_capacity_is_raised_once_however_often_the_invocation_dies(station: Station) -> None:
     station.announce(health_event())
-    put, crashes = station.ledger.put, [True]
-    original = station.cluster.set_desired
-
-    def raised_and_killed(group: str, desired: int) -> None:
-        original(group, desired)
-        if crashes.pop() if crashes else False:
-            raise KeyboardInterrupt  # the Lambda dies right after the call
-
-    station.cluster.set_desired = raised_and_killed  # type: ignore[method-assign]
+    kill(1, [(station.cluster, "set_desired")], after=True)
     station.tick()
     station.tick()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(Killed):
         station.tick()
-    assert put is not None
     station.now += 60
     station.broom.sweep(station.now)
     station.tick()

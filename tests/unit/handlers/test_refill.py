@@ -18,6 +18,7 @@ from core.rotation.run_record import (
 )
 from handlers.store.documents import is_left_throttled
 from handlers.store.ledger import STRAYS_MESSAGE
+from tests.unit.handlers.failing import Killed, fail
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.test_rotations import current, start, turn
@@ -227,16 +228,12 @@ def test_nothing_is_decided_on_a_reading_without_a_quorum(station: Station) -> N
 
 
 def test_a_crash_between_ledger_and_kafka_leaves_a_document_that_names_the_topics(
-    station: Station, monkeypatch: pytest.MonkeyPatch
+    station: Station,
 ) -> None:
     left(station)
     behind(station, 1 * GIB)
-
-    def dies(_: Throttle) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(station.cluster, "throttle", dies)
-    with pytest.raises(KeyboardInterrupt):
+    fail(station.cluster, "throttle", Killed())
+    with pytest.raises(Killed):
         turn(station)
     assert is_left_throttled(station.records, "orders", current(station))
     station.loop.turn(STRAYS_MESSAGE, station.now)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from core.ground.errors import StillwaterError
 from core.incidents.record import State
 from core.rotation.run_record import Phase, RunState
+from tests.unit.handlers.failing import fail
 from tests.unit.handlers.fakes import OLD, six_brokers
 from tests.unit.handlers.healthy import ZONES
 from tests.unit.handlers.station import Station
@@ -21,10 +21,6 @@ from tests.unit.handlers.walks import come_back
 @pytest.fixture
 def station() -> Station:
     return Station()
-
-
-def refused(*_: Any, **__: Any) -> None:
-    raise StillwaterError("The functions' user may not do that.")
 
 
 def called(station: Station) -> list[str]:
@@ -39,9 +35,9 @@ def turns(station: Station, seconds: float) -> None:
 
 
 def test_an_election_that_is_refused_stops_the_run_at_its_deadline_and_calls_once(
-    station: Station, monkeypatch: pytest.MonkeyPatch
+    station: Station,
 ) -> None:
-    monkeypatch.setattr(station.cluster, "elect", refused)
+    fail(station.cluster, "elect", StillwaterError("The functions' user may not do that."))
     start(station)
     turn(station)
     come_back(station, OLD)

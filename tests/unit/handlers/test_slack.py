@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,7 @@ from handlers.store.table import VersionedTable
 from handlers.stories import MOST_ATTEMPTS, RenewedChannel, Teller
 from tests.unit.core.availability.clusters import turn_of
 from tests.unit.core.slack.test_incident_thread import incident
+from tests.unit.handlers.failing import Killed, fail, kill
 from tests.unit.handlers.fake_queue import FakeQueue
 from tests.unit.handlers.fake_slack import FakeChannel, MemoryThreads
 from tests.unit.handlers.memory_ledger import MemoryLedger
@@ -27,10 +29,6 @@ from tests.unit.handlers.memory_records import MemoryRecords
 from tests.unit.handlers.tables import REGION, TABLE
 
 MESSAGE = json.dumps({"incident_id": "i-0a", "attempt": 0})
-
-
-class Killed(BaseException):
-    """The function's environment dies at this line."""
 
 
 @dataclass
@@ -73,18 +71,6 @@ def newsroom() -> Newsroom:
     return room
 
 
-def refusing(error: BaseException, times: int = 1) -> object:
-    """Return a hook that raises so many times and then lets everything pass."""
-    left = [times]
-
-    def hook(key: str) -> None:
-        if left[0]:
-            left[0] -= 1
-            raise error
-
-    return hook
-
-
 def test_a_story_is_one_thread(newsroom: Newsroom) -> None:
     newsroom.take()
     heads = [ts for _, ts, _ in newsroom.channel.messages]
@@ -105,7 +91,7 @@ def test_an_incident_that_is_gone_is_not_told(newsroom: Newsroom) -> None:
 
 
 def test_a_limit_is_respected_without_waiting(newsroom: Newsroom) -> None:
-    newsroom.channel.before = refusing(RateLimited("no more", 17.0))  # type: ignore[assignment]
+    fail(newsroom.channel, "post", RateLimited("no more", 17.0), times=1)
     newsroom.take()
     assert newsroom.channel.messages == []
     assert newsroom.put_back == [({"incident_id": "i-0a", "attempt": 1}, 17.0)]
@@ -114,7 +100,7 @@ def test_a_limit_is_respected_without_waiting(newsroom: Newsroom) -> None:
 
 
 def test_slack_out_of_reach_is_asked_less_and_less_often(newsroom: Newsroom) -> None:
-    newsroom.channel.before = refusing(Unreachable("down"), times=100)  # type: ignore[assignment]
+    fail(newsroom.channel, "post", Unreachable("down"))
     message = MESSAGE
     for _ in range(4):
         newsroom.take(message)
@@ -124,15 +110,14 @@ def test_slack_out_of_reach_is_asked_less_and_less_often(newsroom: Newsroom) -> 
 
 
 def test_a_story_is_given_up_in_the_end(newsroom: Newsroom) -> None:
-    newsroom.channel.before = refusing(RateLimited("no", 1), times=100)  # type: ignore[assignment]
+    fail(newsroom.channel, "post", RateLimited("no", 1))
     newsroom.take(json.dumps({"incident_id": "i-0a", "attempt": MOST_ATTEMPTS}))
     assert newsroom.put_back == []
 
 
 def test_what_slack_refuses_for_good_fails_the_message(newsroom: Newsroom) -> None:
-    newsroom.channel.before = refusing(  # type: ignore[assignment]
-        RefusedBySlack("Slack refused: channel_not_found.", "channel_not_found")
-    )
+    refused = RefusedBySlack("Slack refused: channel_not_found.", "channel_not_found")
+    fail(newsroom.channel, "post", refused, times=1)
     with pytest.raises(StillwaterError, match="channel_not_found"):
         newsroom.take()
     newsroom.take()
@@ -146,19 +131,12 @@ def test_dying_at_any_call_says_nothing_twice_and_leaves_nothing_out(
 ) -> None:
     newsroom.take()
     newsroom.ledger.put(_moved_on(newsroom))
-    calls = [0]
-
-    def die(key: str) -> None:
-        calls[0] += 1
-        if calls[0] == call:
-            raise Killed
-
-    setattr(newsroom.channel, side, die)
+    channel = newsroom.channel
+    kill(call, [(channel, "post"), (channel, "edit")], after=side == "after")
     try:
         newsroom.take()
     except Killed:
         newsroom.now += LONGEST_POST_SECONDS + 1
-        setattr(newsroom.channel, side, lambda _: None)
         newsroom.take()
     keys = newsroom.channel.keys
     assert len(keys) == len(set(keys)) == 6
@@ -172,7 +150,7 @@ def _moved_on(newsroom: Newsroom) -> Incident:
 
 
 def test_a_post_whose_answer_got_lost_is_found_and_not_repeated(newsroom: Newsroom) -> None:
-    newsroom.channel.after = refusing(Unreachable("answer lost"))  # type: ignore[assignment]
+    fail(newsroom.channel, "post", Unreachable("answer lost"), times=1, after=True)
     newsroom.take()
     assert newsroom.channel.keys == ["i-0a/head"]
     newsroom.now += LONGEST_POST_SECONDS + 1
@@ -213,13 +191,15 @@ def test_a_token_that_slack_refuses_is_read_again_once() -> None:
 
     def connect(token: str) -> FakeChannel:
         channel = FakeChannel()
+        if token != "new":
+            fail(channel, "post", RefusedBySlack("no", "token_revoked"))
+        post = channel.post
 
-        def check(key: str) -> None:
+        def noting(*arguments: Any) -> Any:
             tried.append(token)
-            if token != "new":
-                raise RefusedBySlack("no", "token_revoked")
+            return post(*arguments)
 
-        channel.before = check
+        channel.post = noting  # type: ignore[method-assign]
         return channel
 
     channel = RenewedChannel(Vault("old", "new"), connect)  # type: ignore[arg-type]
@@ -342,14 +322,16 @@ def test_a_death_between_a_post_and_its_record_doubles_nothing_in_a_runs_thread(
     newsroom: Newsroom, dies_at: str
 ) -> None:
     newsroom.ledger.put(joined(a_run(newsroom), incident(4)))
-    deaths = []
+    post, deaths = newsroom.channel.post, []
 
-    def dying(key: str) -> None:
+    def dying(key: str, *arguments: Any) -> Any:
+        done = post(key, *arguments)
         if key.startswith(dies_at) and not deaths:
             deaths.append(key)
             raise Killed
+        return done
 
-    newsroom.channel.after = dying
+    newsroom.channel.post = dying  # type: ignore[method-assign]
     with pytest.raises(Killed):
         newsroom.take()
     newsroom.now += LONGEST_POST_SECONDS + 1

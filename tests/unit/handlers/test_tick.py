@@ -13,6 +13,7 @@ from core.incidents.record import State
 from handlers import tick
 from tests.every_case import every_case
 from tests.unit.handlers.announced import ec2_event, hook_event
+from tests.unit.handlers.failing import Killed, kill
 from tests.unit.handlers.fakes import NEW, OLD
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.walks import announce, drain_node, replace_machine
@@ -179,49 +180,11 @@ def test_a_lost_drain_announcement_is_replaced_by_one_like_it(station: Station) 
     assert forwarded["LifecycleTransition"] == "autoscaling:EC2_INSTANCE_TERMINATING"
 
 
-class Dying(Exception):
-    """The function is killed here."""
-
-
-class Deaths:
-    """Dies at the n-th write, send or hook call, before or after it took effect."""
-
-    def __init__(self, at: int, *, after: bool) -> None:
-        self.left = at
-        self.after = after
-
-    def around(self, effect):  # type: ignore[no-untyped-def]
-        def mortal(*arguments, **named):  # type: ignore[no-untyped-def]
-            self.left -= 1
-            if self.left == 0 and not self.after:
-                raise Dying
-            done = effect(*arguments, **named)
-            if self.left == 0:
-                raise Dying
-            return done
-
-        return mortal
-
-
-def mortal_station(at: int, *, after: bool) -> Station:
-    station = Station()
-    deaths = Deaths(at, after=after)
-    for target, names in (
-        (station.ledger, ("put", "take_lease", "drop_lease")),
-        (station.ticks, ("send",)),
-        (station.termination_handler, ("send",)),
-        (station.cluster, ("heartbeat", "complete_hook")),
-    ):
-        for name in names:
-            setattr(target, name, deaths.around(getattr(target, name)))
-    return station
-
-
 def surviving(station: Station, step) -> None:  # type: ignore[no-untyped-def]
     """Run a step; a death is followed, a minute later, by the sweep and what it sends."""
     try:
         step()
-    except Dying:
+    except Killed:
         station.now += 60
         station.broom.sweep(station.now)
 
@@ -229,7 +192,12 @@ def surviving(station: Station, step) -> None:  # type: ignore[no-untyped-def]
 @every_case("after", [False, True])
 @every_case("at", range(1, 37))
 def test_dying_at_any_effect_is_survived(at: int, *, after: bool) -> None:
-    station = mortal_station(at, after=after)
+    station = Station()
+    ledger, cluster = station.ledger, station.cluster
+    calls = [(ledger, name) for name in ("put", "take_lease", "drop_lease")]
+    calls += [(queue, "send") for queue in (station.ticks, station.termination_handler)]
+    calls += [(cluster, name) for name in ("heartbeat", "complete_hook")]
+    kill(at, calls, after=after)
     station.cluster.terminate(OLD)
     for body in (hook_event("drain"), hook_event("gate")):
         surviving(station, lambda body=body: station.announce(body))

@@ -12,6 +12,7 @@ from core.ground.errors import StillwaterError
 from core.volumes.views import Load
 from handlers.adapters.volumes import FillView, SeriesResult
 from handlers.store import volume_records
+from tests.unit.handlers.failing import fail, noted
 from tests.unit.handlers.volume_world import GIB, HOUR, IDLE, LOOK, NOW, World, desk
 
 CLAIM, VOLUME = "data-0-orders-broker-a-10", "vol-0a"
@@ -24,12 +25,9 @@ class Watching:
     fill: FillView | None = None
     load: Load | None = None
     before: Mapping[float, float] = field(default_factory=dict)
-    fails: bool = False
     asked_past: list[Sequence[str]] = field(default_factory=list)
 
     def fills(self, claims: Sequence[str], now: float) -> SeriesResult[FillView]:
-        if self.fails:
-            raise StillwaterError("The Kubernetes API answered 503 to GET")
         if self.fill is None:
             return SeriesResult(
                 {}, ("Prometheus has no kubelet_volume_stats_capacity_bytes of any",)
@@ -44,52 +42,39 @@ class Watching:
         return SeriesResult({} if self.load is None else dict.fromkeys(volumes, self.load))
 
 
-class Counting(World):
-    """A world that counts who is asked."""
-
-    brokers_asked = cloudwatch_asked = 0
-
-    def fills(self) -> Mapping[tuple[int, int], FillView]:
-        self.brokers_asked += 1
-        return super().fills()
-
-    def loads(self, volumes: Mapping[str, str | None], now: float) -> Mapping[str, Load]:
-        self.cloudwatch_asked += 1
-        return super().loads(volumes, now)
-
-
 def room(used_gib: float) -> FillView:
     return FillView(int(used_gib * GIB), 100 * GIB, int((100 - used_gib) * GIB))
 
 
 def test_where_prometheus_knows_all_nobody_else_is_asked() -> None:
-    world = Counting(series=Watching(room(95), IDLE))
+    world = World(series=Watching(room(95), IDLE))
+    brokers, cloudwatch = noted(world, "fills"), noted(world, "loads")
     assert desk(world).first()["kind"] == "grow"
-    assert (world.brokers_asked, world.cloudwatch_asked) == (0, 0)
+    assert (len(brokers), len(cloudwatch)) == (0, 0)
 
 
 def test_what_prometheus_lacks_the_brokers_and_cloudwatch_are_asked() -> None:
     lacking = replace(IDLE, iops_p999=None)
-    world = Counting(used=95.0 * GIB, load=IDLE, series=Watching(None, lacking))
+    world = World(used=95.0 * GIB, load=IDLE, series=Watching(None, lacking))
+    brokers, cloudwatch = noted(world, "fills"), noted(world, "loads")
     shown = desk(world).look()
     assert shown["decisions"][0]["kind"] == "grow"
-    assert (world.brokers_asked, world.cloudwatch_asked) == (1, 1)
+    assert (len(brokers), len(cloudwatch)) == (1, 1)
     assert shown["unknown"] == ["Prometheus has no kubelet_volume_stats_capacity_bytes of any"]
 
 
 def test_a_prometheus_that_does_not_answer_is_said_and_the_others_are_asked() -> None:
-    world = Counting(used=95.0 * GIB, load=IDLE, series=Watching(fails=True))
+    world = World(used=95.0 * GIB, load=IDLE, series=Watching())
+    fail(world.series, "fills", StillwaterError("The Kubernetes API answered 503 to GET"))
     shown = desk(world).look()
     assert shown["decisions"][0]["kind"] == "grow"
     assert "Prometheus did not answer" in shown["unknown"][0]
 
 
 def test_a_volume_whose_fill_nobody_knows_is_named_and_not_taken_for_empty() -> None:
-    class Silent(World):
-        def fills(self) -> Mapping[tuple[int, int], FillView]:
-            raise StillwaterError("No broker answers.")
-
-    at = desk(Silent())
+    world = World()
+    fail(world, "fills", StillwaterError("No broker answers."))
+    at = desk(world)
     shown = at.look()
     (verdict,) = shown["decisions"]
     assert verdict["kind"] == "unknown"

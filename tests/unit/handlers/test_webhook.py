@@ -14,6 +14,7 @@ from core.incidents.record import Incident
 from handlers import webhook
 from handlers.webhook import LARGEST_BODY_BYTES, TOKEN_HEADER, Door
 from tests.unit.core.incidents.test_nth_report import draining, posted
+from tests.unit.handlers.failing import fail
 from tests.unit.handlers.fake_queue import FakeQueue
 from tests.unit.handlers.memory_ledger import MemoryLedger
 
@@ -156,13 +157,8 @@ def test_a_report_that_loses_a_race_is_noted_over_the_newer_version(
     assert len(entrance.incident.notes) == 1
 
 
-def test_an_incident_that_keeps_changing_is_said_to_be_busy(
-    entrance: Entrance, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(incident: Incident) -> Incident:
-        raise Conflict("changed")
-
-    monkeypatch.setattr(entrance.ledger, "put", refuse)
+def test_an_incident_that_keeps_changing_is_said_to_be_busy(entrance: Entrance) -> None:
+    fail(entrance.ledger, "put", Conflict("changed"))
     assert entrance.call(request()) == 503
 
 
