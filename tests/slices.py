@@ -89,11 +89,9 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
     """Say what each test took, and keep it if asked."""
     stats = terminalreporter.stats
-    failed = {
-        each.nodeid.partition("@")[0]
-        for kind in ("failed", "error")
-        for each in stats.get(kind, [])
-    }
+    bad = [*stats.get("failed", []), *stats.get("error", [])]
+    # Nor is it known what the group of such a test takes to begin.
+    failed = {part for each in bad for part in each.nodeid.split("@")}
     took = {name: round(seconds) for name, seconds in sorted(_took.items()) if name not in failed}
     for name, seconds in took.items():
         terminalreporter.write_line(f"{seconds:>5} s  {name}")
