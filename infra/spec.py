@@ -196,7 +196,7 @@ class SpecFile:
         words = list(dict.fromkeys(_WORD.findall(sentence)))
         pool = self._pool(sentence)
         # A setting of Kafka's that a key of its own decides is written there.
-        keys = (OWN_KEYS[word][0] if word in OWN_KEYS else word for word in words)
+        keys = (OWN_KEYS.get(word, word) for word in words)
         compound = [key for key in keys if "_" in key or "." in key]
         for word in compound:
             found = self._key_path(word, pool)

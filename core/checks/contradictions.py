@@ -12,7 +12,7 @@ import difflib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from core.cluster import addresses, kafka_settings, limits, tagging
@@ -374,27 +374,12 @@ def _join_pods(pods: list[_Pods]) -> str:
 # EKS: "Subnets specified must be in at least two different AZs".
 LEAST_ZONES = 2
 # Settings of Kafka's that keys of their own decide; what else is decided by them goes by the key.
-OWN_KEYS: dict[str, tuple[str, Callable[[ClusterSpec], int]]] = {
-    "default.replication.factor": (
-        "kafka.default_replication_factor",
-        lambda spec: spec.kafka.default_replication_factor,
-    ),
-    "min.insync.replicas": (
-        "kafka.min_insync_replicas",
-        lambda spec: spec.kafka.min_insync_replicas,
-    ),
-    "broker.session.timeout.ms": (
-        "timings.broker_session_timeout_seconds",
-        lambda spec: spec.timings.broker_session_timeout_seconds * 1000,
-    ),
-    "broker.heartbeat.interval.ms": (
-        "timings.broker_heartbeat_interval_seconds",
-        lambda spec: spec.timings.broker_heartbeat_interval_seconds * 1000,
-    ),
-    "connections.max.idle.ms": (
-        "timings.broker_connections_max_idle_seconds",
-        lambda spec: spec.timings.broker_connections_max_idle_seconds * 1000,
-    ),
+OWN_KEYS = {
+    "default.replication.factor": "kafka.default_replication_factor",
+    "min.insync.replicas": "kafka.min_insync_replicas",
+    "broker.session.timeout.ms": "timings.broker_session_timeout_seconds",
+    "broker.heartbeat.interval.ms": "timings.broker_heartbeat_interval_seconds",
+    "connections.max.idle.ms": "timings.broker_connections_max_idle_seconds",
 }
 
 
@@ -453,11 +438,13 @@ def _zones(spec: ClusterSpec) -> Iterator[str]:
 
 
 def _own_keys(spec: ClusterSpec) -> Iterator[str]:
-    for setting, (key, value) in OWN_KEYS.items():
-        if setting in spec.kafka.config and str(spec.kafka.config[setting]) != str(value(spec)):
+    ours = kafka_settings.default_config(spec)
+    for setting, key in OWN_KEYS.items():
+        written = spec.kafka.config.get(setting)
+        if written is not None and str(written) != str(ours[setting]):
             yield (
-                f"kafka.config sets {setting} to {spec.kafka.config[setting]} and {key} makes it "
-                f"{value(spec)}, which is what everything else here goes by; set {key} alone."
+                f"kafka.config sets {setting} to {written} and {key} makes it {ours[setting]}, "
+                f"which is what everything else here goes by; set {key} alone."
             )
 
 

@@ -5,8 +5,10 @@ core.checks.expected says what should be there, cli.doctor reads what is. Nothin
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from core.checks.facts import Binding, Snapshot
 from core.checks.finding import Finding, Weight, worth_knowing
@@ -55,118 +57,25 @@ class SnapshotPart:
     # Field -> what a reader calls it.
     labels: Mapping[str, str]
     # The layer that makes it; None: somebody else does, and the remedy says who.
-    layer: str | None
+    layer: str | None = None
     remedy: str = ""
 
 
-COMPARED: Mapping[str, SnapshotPart] = {
-    "groups": SnapshotPart(
-        "Auto Scaling groups",
-        "Auto Scaling group",
-        {
-            "minimum": "minimum size",
-            "maximum": "maximum size",
-            "zones": "zones of its subnets",
-            "zone_tag": "zone in its node template's tag",
-            "on_abandon": "what becomes of an instance whose hook is abandoned",
-            "healthy_percent": "healthy percentages while an instance is replaced",
-            "suspended": "suspended processes",
-        },
-        naming.KAFKA,
-    ),
-    "hooks": SnapshotPart(
-        "lifecycle hooks",
-        "lifecycle hook",
-        {
-            "transition": "transition",
-            "default_result": "default result",
-            "heartbeat_seconds": "heartbeat timeout",
-        },
-        naming.KAFKA,
-    ),
-    "balancers": SnapshotPart("load balancer", "load balancer", {"zones": "zones"}, naming.KAFKA),
-    "target_groups": SnapshotPart(
-        "target groups",
-        "target group",
-        {
-            "interval_seconds": "health check interval",
-            "timeout_seconds": "health check timeout",
-            "healthy_threshold": "checks until healthy",
-            "unhealthy_threshold": "checks until unhealthy",
-            "deregistration_seconds": "deregistration delay",
-            "connection_termination": "end of connections after deregistration",
-            "cross_zone": "cross-zone load balancing",
-            "dns_failover": "healthy targets a zone needs to stay in the name",
-        },
-        naming.KAFKA,
-    ),
-    "listeners": SnapshotPart(
-        "listeners",
-        "listener on port",
-        {"target_group": "target group", "idle_timeout_seconds": "idle timeout"},
-        naming.KAFKA,
-    ),
-    "queues": SnapshotPart(
-        "queues",
-        "queue",
-        {
-            "retention_seconds": "retention",
-            "visibility_seconds": "visibility timeout",
-            "dead_letters": "dead-letter queue",
-            "max_receive_count": "receives before a message is a dead letter",
-        },
-        naming.PLATFORM,
-    ),
-    "alarms": SnapshotPart("alarms", "alarm", {"acts": "whether it notifies"}, naming.OPERATIONS),
-    "namespaces": SnapshotPart(
-        "namespace",
-        "namespace",
-        {"gate_label": f"label {naming.READINESS_GATE_LABEL}"},
-        naming.KAFKA,
-    ),
-    "bindings": SnapshotPart(
-        "TargetGroupBindings",
-        "TargetGroupBinding",
-        {
-            "target_group": "target group",
-            "service": "Service",
-            "port": "port of the Service",
-            "target_type": "target type",
-        },
-        naming.KAFKA,
-    ),
-    "budgets": SnapshotPart(
-        "disruption budget",
-        "PodDisruptionBudget",
-        {"least_available": "minAvailable", "most_unavailable": "maxUnavailable"},
-        None,
-        "`stillwater up` writes it again; where Strimzi makes it, look at the status of the Kafka "
-        "and its pools, and at who else changed the number of nodes",
-    ),
-    "termination_handlers": SnapshotPart(
-        "node termination handler",
-        "node termination handler",
-        {
-            "drain_timeout_seconds": "drain timeout (NODE_TERMINATION_GRACE_PERIOD)",
-            "grace_seconds": "grace of its own pod",
-            "runs": "whether a pod is available",
-        },
-        None,
-        f"`helm -n {constants.NTH_NAMESPACE} rollback {constants.NTH_RELEASE}`, or "
-        f"`helm upgrade` with --reuse-values: the engine does not look inside a release",
-    ),
-    "kafkas": SnapshotPart(
-        "Kafka's listeners and authorization",
-        "Kafka",
-        {
-            "doors": "what each listener asks of its clients",
-            "authorization": "authorization",
-            "super_users": "super users beside Strimzi's own",
-            "everyone_may": "rights of everybody to what no ACL names (allow.everyone)",
-        },
-        naming.KAFKA,
-    ),
+_NAMES = {
+    "gate_label": naming.READINESS_GATE_LABEL,
+    "nth_namespace": constants.NTH_NAMESPACE,
+    "nth_release": constants.NTH_RELEASE,
 }
+
+
+def _compared_parts() -> dict[str, SnapshotPart]:
+    written = Path(__file__).with_name("drift.toml").read_text("utf-8")
+    for name, value in _NAMES.items():
+        written = written.replace(f"@{{{name}}}", value)
+    return {name: SnapshotPart(**part) for name, part in tomllib.loads(written).items()}
+
+
+COMPARED: Mapping[str, SnapshotPart] = _compared_parts()
 # Parts whose members nobody can list beforehand: what they say of themselves is looked at.
 JUDGED: Mapping[str, str] = {
     "services": "Services",

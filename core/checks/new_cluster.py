@@ -1,34 +1,37 @@
 """Decides what an account would refuse of a cluster that is to be made, part by part.
 
 Sources: EKS's subnet requirements and CreateCluster, Lambda's reserved concurrency, EBS's default
-key and its grants, Service Quotas (a quota is found by its name, since codes say nothing), Secrets
-Manager's recovery window, CreateVpcEndpoint, CreateHostedZone (docs/how-to/preflight.md). Of the
-JSON schema of an EKS add-on only what EKS refuses in practice is read: unknown keys and wrong
-types.
+key and its grants, Service Quotas, Secrets Manager's recovery window, CreateVpcEndpoint,
+CreateHostedZone (docs/how-to/preflight.md). Of the JSON schema of an EKS add-on only what EKS
+refuses in practice is read: unknown keys and wrong types.
 """
 
 from __future__ import annotations
 
 import ipaddress
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 from core.checks.facts import ClusterFacts
 from core.checks.finding import Finding, Judge, Weight, rule, unknown, worth_knowing
 from core.ground.fields import Unknown, entry, known_items
-from core.ground.instances import STANDARD_QUOTA
 from core.ground.regions import WITHOUT_EKS, refusal
 from core.ground.words import listing
 from core.model.account import (
     ENABLED,
     SCALING_ROLE,
     Account,
+    Concurrency,
+    EncryptionKey,
     NeededNetwork,
     Needs,
     QuotaName,
     StandingVpc,
     Subnet,
+    Zone,
 )
 
 _TYPES: Mapping[str, tuple[type, ...]] = {
@@ -85,33 +88,10 @@ def _resolved_schema(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapp
 
 
 QUOTAS = {
-    "vcpus_standard": QuotaName(
-        "ec2",
-        STANDARD_QUOTA,
-        "vCPUs of standard on-demand instances",
-    ),
-    "gp3_tib": QuotaName(
-        "ebs",
-        "Storage for General Purpose SSD (gp3) volumes, in TiB",
-        "TiB of gp3 volumes",
-    ),
-    "elastic_ips": QuotaName("ec2", "EC2-VPC Elastic IPs", "Elastic IP addresses"),
-    "vpcs": QuotaName("vpc", "VPCs per Region", "VPCs"),
-    "nlbs": QuotaName(
-        "elasticloadbalancing", "Network Load Balancers per Region", "network load balancers"
-    ),
-    "listeners_per_nlb": QuotaName(
-        "elasticloadbalancing",
-        "Listeners per Network Load Balancer",
-        "listeners of a network load balancer",
-    ),
-    "target_groups": QuotaName("elasticloadbalancing", "Target Groups per Region", "target groups"),
-    "auto_scaling_groups": QuotaName(
-        "autoscaling", "Auto Scaling groups per region", "Auto Scaling groups"
-    ),
-    "eks_clusters": QuotaName("eks", "Clusters", "EKS clusters"),
-    "kms_keys": QuotaName("kms", "Customer Master Keys (CMKs)", "KMS keys"),
-    "rules": QuotaName("events", "Rules", "EventBridge rules of the default bus"),
+    key: QuotaName(**named)
+    for key, named in tomllib.loads(
+        Path(__file__).with_name("quotas.toml").read_text("utf-8")
+    ).items()
 }
 
 
@@ -229,24 +209,40 @@ LEAST_UNRESERVED = 100
 CONCURRENCY = QuotaName("lambda", "Concurrent executions", "executions at a time")
 
 
-def account_rule(judge: Callable[[Needs, Account], Iterator[Finding]]) -> Judge:
-    """Enter a judge of what a cluster needs of an account in the table of rules."""
+AccountJudge = Callable[[Needs, Account, Any], Iterator[Finding]]
 
-    @rule("needs", "account")
-    @wraps(judge)
-    def asked(seen: ClusterFacts) -> Iterator[Finding]:
-        if not isinstance(seen.needs, Unknown) and not isinstance(seen.account, Unknown):
-            yield from judge(seen.needs, seen.account)
 
-    return asked
+def account_rule(part: str | None = None, title: str = "") -> Callable[[AccountJudge], Judge]:
+    """Enter a judge of what a cluster needs of an account in the table of rules.
+
+    It is given what is known of a part of the account. Where that could not be read, the title says
+    of what nothing is known, and the judge is not asked.
+    """
+
+    def enter(judge: AccountJudge) -> Judge:
+        @rule("needs", "account")
+        @wraps(judge)
+        def asked(seen: ClusterFacts) -> Iterator[Finding]:
+            needs, account = seen.needs, seen.account
+            if isinstance(needs, Unknown) or isinstance(account, Unknown):
+                return
+            found = None if part is None else getattr(account, part)
+            if isinstance(found, Unknown):
+                yield unknown(title, found)
+            else:
+                yield from judge(needs, account, found)
+
+        return asked
+
+    return enter
 
 
 def _no(check: str, part: str, evidence: str, remedy: str) -> Finding:
     return Finding(f"account-{check}", Weight.REFUSED, part, evidence, remedy)
 
 
-@account_rule
-def region(needs: Needs, account: Account) -> Iterator[Finding]:
+@account_rule()
+def region(needs: Needs, account: Account, _: None) -> Iterator[Finding]:
     part = "region"
     other = refusal(needs.region)
     if other is not None:
@@ -270,59 +266,54 @@ def region(needs: Needs, account: Account) -> Iterator[Finding]:
         )
 
 
-@account_rule
-def zones(needs: Needs, account: Account) -> Iterator[Finding]:
-    part = "zones"
-    if isinstance(account.zones, Unknown):
-        yield unknown(part, account.zones)
-        return
+@account_rule("zones", "zones")
+def zones(needs: Needs, account: Account, found: Mapping[str, Zone]) -> Iterator[Finding]:
     fit = sorted(
-        name
-        for name, zone in account.zones.items()
-        if zone.available and zone.zone_id not in WITHOUT_EKS
+        name for name, zone in found.items() if zone.available and zone.zone_id not in WITHOUT_EKS
     )
     instead = f"choose among {', '.join(fit) or 'other zones'}"
     for name in needs.zones:
-        zone = account.zones.get(name)
+        zone = found.get(name)
         if zone is None:
-            yield _no("zones", part, f"account {account.number} has no zone {name}", instead)
+            yield _no("zones", "zones", f"account {account.number} has no zone {name}", instead)
         # A control plane that stands is in none, and nodes may be in any.
         elif zone.zone_id in WITHOUT_EKS and account.stands is not True:
             yield _no(
                 "zones",
-                part,
+                "zones",
                 f"zone {name} of account {account.number} is {zone.zone_id}, where EKS places no "
                 "control plane: CreateCluster refuses its subnet",
                 instead,
             )
         elif not zone.available:
             yield _no(
-                "zones", part, f"zone {name} is not available at the moment", f"{instead}, or wait"
+                "zones",
+                "zones",
+                f"zone {name} is not available at the moment",
+                f"{instead}, or wait",
             )
 
 
-@account_rule
-def offerings(needs: Needs, account: Account) -> Iterator[Finding]:
-    part = "instance types"
-    if isinstance(account.offerings, Unknown):
-        yield unknown(part, account.offerings)
-        return
+@account_rule("offerings", "instance types")
+def offerings(
+    needs: Needs, _account: Account, found: Mapping[str, frozenset[str]]
+) -> Iterator[Finding]:
     for name, zones in needs.instance_types.items():
-        offered = account.offerings.get(name, frozenset())
+        offered = found.get(name, frozenset())
         missing = sorted(zones - offered)
         if missing:
             where = f"only in {', '.join(sorted(offered))}" if offered else "nowhere in the region"
             yield _no(
                 "offerings",
-                part,
+                "instance types",
                 f"instance type {name} is not offered in {', '.join(missing)}, {where}: the groups "
                 "there would never start a node",
                 "choose another type or other zones",
             )
 
 
-@account_rule
-def network(needs: Needs, account: Account) -> Iterator[Finding]:
+@account_rule()
+def network(needs: Needs, account: Account, _: None) -> Iterator[Finding]:
     wanted = needs.network
     if wanted is None or account.stands is True:
         return
@@ -345,8 +336,8 @@ def network(needs: Needs, account: Account) -> Iterator[Finding]:
         yield from noticed(wanted, account.vpc)
 
 
-@account_rule
-def quotas(needs: Needs, account: Account) -> Iterator[Finding]:
+@account_rule()
+def quotas(needs: Needs, account: Account, _: None) -> Iterator[Finding]:
     if account.stands is True:
         return
     for key, wanted in needs.quotas.items():
@@ -369,13 +360,9 @@ def _quota(key: str, wanted: float, account: Account) -> Iterator[Finding]:
         )
 
 
-@account_rule
-def concurrency(needs: Needs, account: Account) -> Iterator[Finding]:
-    part = "Lambda's concurrency"
-    found, reserved = account.concurrency, needs.reserved_concurrency
-    if isinstance(found, Unknown):
-        yield unknown(part, found)
-        return
+@account_rule("concurrency", "Lambda's concurrency")
+def concurrency(needs: Needs, _account: Account, found: Concurrency) -> Iterator[Finding]:
+    part, reserved = "Lambda's concurrency", needs.reserved_concurrency
     left = min(LEAST_UNRESERVED, found.limit)
     room = max(0, found.unreserved + found.reserved - left)
     counted = f"{found.unreserved} of Lambda's {found.limit} concurrent executions are unreserved"
@@ -403,13 +390,9 @@ def concurrency(needs: Needs, account: Account) -> Iterator[Finding]:
         )
 
 
-@account_rule
-def kubernetes(needs: Needs, account: Account) -> Iterator[Finding]:
+@account_rule("kubernetes", "Kubernetes version")
+def kubernetes(needs: Needs, _account: Account, found: Mapping[str, str]) -> Iterator[Finding]:
     part = "Kubernetes version"
-    found = account.kubernetes
-    if isinstance(found, Unknown):
-        yield unknown(part, found)
-        return
     status = found.get(needs.kubernetes)
     standard = sorted(version for version, s in found.items() if s == "STANDARD_SUPPORT")
     if status in (None, "UNSUPPORTED"):
@@ -429,8 +412,8 @@ def kubernetes(needs: Needs, account: Account) -> Iterator[Finding]:
         )
 
 
-@account_rule
-def addons(needs: Needs, account: Account) -> Iterator[Finding]:
+@account_rule()
+def addons(needs: Needs, account: Account, _: None) -> Iterator[Finding]:
     for addon, version in needs.addons.items():
         part = f"add-on {addon}"
         offered = entry(account.addons, addon)
@@ -459,13 +442,9 @@ def addons(needs: Needs, account: Account) -> Iterator[Finding]:
             )
 
 
-@account_rule
-def volumes_key(_needs: Needs, account: Account) -> Iterator[Finding]:
+@account_rule("volumes_key", "the key of volumes")
+def volumes_key(_needs: Needs, _account: Account, found: EncryptionKey) -> Iterator[Finding]:
     part = "the key of volumes"
-    found = account.volumes_key
-    if isinstance(found, Unknown):
-        yield unknown(part, found)
-        return
     if found.state != ENABLED:
         yield _no(
             "volumes-key",
@@ -484,8 +463,8 @@ def volumes_key(_needs: Needs, account: Account) -> Iterator[Finding]:
         )
 
 
-@account_rule
-def names(needs: Needs, account: Account) -> Iterator[Finding]:
+@account_rule()
+def names(needs: Needs, account: Account, _: None) -> Iterator[Finding]:
     if account.stands is True:
         return
     if isinstance(account.stands, Unknown):
@@ -514,47 +493,38 @@ def names(needs: Needs, account: Account) -> Iterator[Finding]:
         )
 
 
-@account_rule
-def permissions(_needs: Needs, account: Account) -> Iterator[Finding]:
-    part = "permissions"
-    if isinstance(account.denied, Unknown):
-        yield unknown(part, account.denied)
-        return
+@account_rule("denied", "permissions")
+def permissions(_needs: Needs, account: Account, found: Mapping[str, str]) -> Iterator[Finding]:
     by: dict[str, list[str]] = {}
-    for action, who in account.denied.items():
+    for action, who in found.items():
         by.setdefault(who, []).append(action)
     for who, actions in by.items():
         yield _no(
             "permissions",
-            part,
+            "permissions",
             f"{account.caller} may not {', '.join(sorted(actions))}: {who}",
             "have it allowed, or run `up` as somebody who may",
         )
 
 
-@account_rule
-def bill(_needs: Needs, account: Account) -> Iterator[Finding]:
-    if isinstance(account.bill, Unknown):
-        yield unknown("the bill", account.bill)
-    elif account.bill:
+@account_rule("bill", "the bill")
+def bill(_needs: Needs, account: Account, found: str) -> Iterator[Finding]:
+    if found:
         yield _no(
             "bill",
             "the bill",
-            f"{account.caller} may not see the bill ({account.bill}), so that its export is "
-            "refused",
+            f"{account.caller} may not see the bill ({found}), so that its export is refused",
             "activate IAM access to billing as the root user, or have the management account "
             "allow it",
         )
 
 
-@account_rule
-def slack(needs: Needs, account: Account) -> Iterator[Finding]:
-    if isinstance(account.slack, Unknown):
-        yield unknown("Slack", account.slack)
-    elif account.slack:
+@account_rule("slack", "Slack")
+def slack(needs: Needs, _account: Account, found: str | None) -> Iterator[Finding]:
+    if found:
         yield _no(
             "slack",
             "Slack",
-            f"Slack does not take the token of secret {needs.slack_secret} ({account.slack})",
+            f"Slack does not take the token of secret {needs.slack_secret} ({found})",
             "store the bot token of the installed app in it",
         )

@@ -33,7 +33,7 @@ from core.ground.placement import GIB_PER_TIB
 from core.model.account import Subnet, VpcEndpoint
 from core.model.nodes import Instance, Node
 
-# The VPC CNI's image by what it is for (cli.survey.balancers).
+# The VPC CNI, as cli/survey/known.toml calls what its image is for.
 VPC_CNI = "the VPC CNI"
 # A machine takes an address of its own and, by the VPC CNI, one per pod; more, as it takes them
 # before they are asked for, and a prefix of 16 where it is told to.

@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -34,19 +35,9 @@ _NUMBER = re.compile(r"[-+]?([0-9]+\.?|[0-9]*\.[0-9]+)([eE][-+]?[0-9]+)?")
 # written twice, and one at the end takes the next line in.
 _ESCAPED = re.compile(r"\\\\|\\u[0-9a-fA-F]{4}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]")
-# Settings that Kafka 4 has no more; a broker that is told one of them starts without it.
-GONE = {
-    "zookeeper.": "Kafka 4 has no ZooKeeper",
-    "inter.broker.protocol.version": "Kafka 4 goes by kafka.metadata_version",
-    "log.message.format.version": "Kafka 4 has one message format",
-    "log.message.downconversion.enable": "Kafka 4 converts no messages",
-    "delegation.token.master.key": "Kafka 4 calls it delegation.token.secret.key",
-    "log.message.timestamp.difference.max.ms": "Kafka 4 has log.message.timestamp.before.max.ms "
-    "and log.message.timestamp.after.max.ms in its place",
-    "offsets.commit.required.acks": "Kafka 4 always waits for all replicas",
-    "reserved.broker.max.id": "Kafka 4 gives no ids of its own",
-    "control.plane.listener.name": "Kafka 4 has controllers in its place",
-}
+_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+# How settings begin that Kafka 4 has no more -> why.
+GONE: Mapping[str, str] = _TABLE["gone"]
 # Of a setting that is nearly one of Kafka's; a plugin's are less alike.
 ALIKE = 0.88
 _CLIENTS = ("producer", "consumer", "admin")
@@ -397,72 +388,11 @@ def _said(setting: str, number: int, config: Config) -> str:
     return f"{setting} is {number}" + ("" if setting in config else " where nothing is said")
 
 
-# What begins so is the operator's, but for the exceptions.
-OF_KAFKA = (
-    "advertised.",
-    "authorizer.",
-    "broker.",
-    "controller.",
-    "cruise.control.metrics.reporter.bootstrap.servers",
-    "cruise.control.metrics.topic",
-    "host.name",
-    "inter.broker.listener.name",
-    "listener.",
-    "listeners",
-    "log.dir",
-    "metadata.log.dir",
-    "node.id",
-    "password.",
-    "port",
-    "process.roles",
-    "sasl.",
-    "security.",
-    "ssl.",
-    "super.user",
-)
-OF_CONNECT = (
-    "bootstrap.servers",
-    "config.storage.topic",
-    "consumer.interceptor.classes",
-    "group.id",
-    "listeners",
-    "offset.storage.topic",
-    "plugin.path",
-    "producer.interceptor.classes",
-    "prometheus.metrics.reporter.",
-    "rest.",
-    "sasl.",
-    "security.",
-    "ssl.",
-    "status.storage.topic",
-)
-_OF_TLS = frozenset({"ssl.cipher.suites", "ssl.enabled.protocols", "ssl.protocol"})
-FREE_OF_KAFKA = _OF_TLS | {
-    "broker.heartbeat.interval.ms",
-    "broker.session.timeout.ms",
-    "controller.quorum.election.backoff.max.ms",
-    "controller.quorum.election.timeout.ms",
-    "controller.quorum.fetch.timeout.ms",
-    "controller.socket.timeout.ms",
-    "cruise.control.metrics.topic.auto.create.retries",
-    "cruise.control.metrics.topic.auto.create.timeout.ms",
-    "cruise.control.metrics.topic.min.insync.replicas",
-    "cruise.control.metrics.topic.num.partitions",
-    "cruise.control.metrics.topic.replication.factor",
-    "cruise.control.metrics.topic.retention.ms",
-    "sasl.server.max.receive.size",
-    "ssl.secure.random.implementation",
-}
-FREE_OF_CONNECT = _OF_TLS | {"ssl.endpoint.identification.algorithm"}
-
-
 def operator_problems(spec: ClusterSpec) -> Iterator[str]:
     """Yield a sentence for each setting or port that the operator would drop or refuse."""
-    yield from _operators_own_keys("kafka.config", spec.kafka.config, OF_KAFKA, FREE_OF_KAFKA)
+    yield from _operators_own_keys("kafka", spec.kafka.config)
     if spec.connect is not None:
-        yield from _operators_own_keys(
-            "connect.config", spec.connect.config, OF_CONNECT, FREE_OF_CONNECT
-        )
+        yield from _operators_own_keys("connect", spec.connect.config)
     ports = {
         "kafka.listener.port": spec.kafka.listener.port,
         "kafka.internal_listener.port": spec.kafka.internal_listener.port,
@@ -480,14 +410,13 @@ def operator_problems(spec: ClusterSpec) -> Iterator[str]:
         )
 
 
-def _operators_own_keys(
-    key: str, config: dict[str, str | int | bool], kept: tuple[str, ...], free: frozenset[str]
-) -> Iterator[str]:
+def _operators_own_keys(of: str, config: Mapping[str, Value]) -> Iterator[str]:
+    operator = _TABLE["operator"][of]
     for setting in config:
-        begins = next((each for each in kept if setting.lower().startswith(each)), None)
-        if begins is not None and setting not in free:
+        begins = next((e for e in operator["keeps"] if setting.lower().startswith(e)), None)
+        if begins is not None and setting not in operator["free"]:
             yield (
-                f"{key} sets {setting}, and the operator keeps what begins with {begins} to "
+                f"{of}.config sets {setting}, and the operator keeps what begins with {begins} to "
                 f"itself and drops it; take it out."
             )
 
