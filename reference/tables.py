@@ -11,13 +11,13 @@ from core.cluster.rights import FUNCTION_CALLS
 from core.ground.words import span
 from core.health.node import Limits
 from core.health.rules import (
-    CASES,
-    RULES,
     HealthCase,
     RuleSet,
+    cases,
     is_alive,
     is_ready,
     liveness,
+    probe_rules,
     readiness,
 )
 from core.incidents.decide import WAITS, Wait
@@ -130,9 +130,9 @@ def health_rules() -> str:
         start=f"{Limits().start_seconds:g}",
         rules="\n".join(
             f"| `{rule.rules.value}` | {rule.role.value} | {rule.liveness} | {rule.readiness} |"
-            for rule in RULES
+            for rule in probe_rules()
         ),
-        cases="\n".join(_case_row(case) for case in CASES),
+        cases="\n".join(_case_row(case) for case in cases()),
     )
 
 

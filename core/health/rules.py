@@ -5,16 +5,19 @@ what this project asks. The strict rules hold what a node says of itself against
 the active controller and the leaders say, because the first alone stays green when a broker is
 fenced again, when it refills from nothing, or when one of its directories still recovers; the
 gravest answer is the verdict. Who probes, how often, and how many answers in a row count is the
-kubelet's affair. `CASES` are observations in which the sets differ, such as real nodes give
-(tests/integration/test_node_health.py); docs/reference/health-rules.md is made from them and from
-`RULES`.
+kubelet's affair. rules.toml has observations in which the sets differ, of which
+docs/reference/health-rules.md is made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 from core.health.node import (
     CONTROL_PLANE_PORT,
@@ -271,38 +274,18 @@ class ProbeRule:
     readiness: str
 
 
-_JAVA, _ALWAYS = "a Java process runs", "nothing: the shipped script has no failing path"
-_STATE = "`BrokerState` is 3 or more, and not 127"
-_LISTENS = "port {} is listened on"
-_RULES_BROKER = (
-    "state 3, no directory in recovery, not fenced as the quorum says, applies metadata, in every "
-    "ISR once since its start"
-)
-_RULES_CONTROLLER = "port 9090, leader or follower of a known leader, caught up, applies metadata"
-RULES = (
-    ProbeRule(RuleSet.PROPOSAL, Role.CONTROLLER, _JAVA, _LISTENS.format(CONTROL_PLANE_PORT)),
-    ProbeRule(RuleSet.PROPOSAL, Role.BROKER, _LISTENS.format(REPLICATION_PORT), _STATE),
-    ProbeRule(RuleSet.PROPOSAL, Role.COMBINED, _JAVA, _STATE),
-    ProbeRule(RuleSet.SHIPPED, Role.CONTROLLER, _ALWAYS, _LISTENS.format(CONTROL_PLANE_PORT)),
-    ProbeRule(RuleSet.SHIPPED, Role.BROKER, _ALWAYS, _STATE),
-    ProbeRule(RuleSet.SHIPPED, Role.COMBINED, _ALWAYS, _STATE),
-    ProbeRule(
-        RuleSet.STRICT,
-        Role.CONTROLLER,
-        f"{_JAVA}; {_LISTENS.format(CONTROL_PLANE_PORT)} once it had its time to start",
-        _RULES_CONTROLLER,
-    ),
-    ProbeRule(
-        RuleSet.STRICT,
-        Role.BROKER,
-        f"{_JAVA}; {_LISTENS.format(REPLICATION_PORT)} once it is in state 3; it is not hung "
-        f"(exporter silent and last heartbeat older than the session)",
-        _RULES_BROKER,
-    ),
-    ProbeRule(
-        RuleSet.STRICT, Role.COMBINED, "both of the above", f"{_RULES_BROKER}; {_RULES_CONTROLLER}"
-    ),
-)
+@cache
+def _table() -> Mapping[str, Any]:
+    """Return what only the page of rules and tests ask for; no function's zip has it."""
+    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+
+
+def probe_rules() -> list[ProbeRule]:
+    """Return what each set of rules asks of each role."""
+    return [
+        ProbeRule(**{**row, "rules": RuleSet(row["rules"]), "role": Role(row["role"])})
+        for row in _table()["rule"]
+    ]
 
 
 def liveness(
@@ -391,23 +374,6 @@ WELL = {
     )
     for role in Role
 }
-_CASES_BROKER, _CASES_CONTROLLER, _COMBINED = (
-    WELL[role] for role in (Role.BROKER, Role.CONTROLLER, Role.COMBINED)
-)
-_FIRST_OF_MANY = replace(
-    _COMBINED,
-    started_at=NOW - 3,
-    broker_state=1,
-    raft_state="prospective",
-    raft_leader=-1,
-    listening={9090: True, 9091: False},
-    quorum_answers=False,
-    fenced=None,
-    not_in_sync=None,
-    was_in_sync=False,
-    apply_lag_seconds=None,
-    voter_lag_seconds=None,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -425,104 +391,21 @@ class HealthCase:
     serves: bool = False
 
 
-def _silent(observed: NodeObservation, heard_seconds: float, *, fenced: bool) -> NodeObservation:
-    return replace(
-        observed,
-        scraped=False,
-        broker_state=None,
-        raft_state=None,
-        apply_lag_seconds=None,
-        since_heartbeat_seconds=heard_seconds,
-        fenced=fenced,
-    )
+def _case(
+    *,
+    role: str,
+    observed: Mapping[str, Any] | None = None,
+    gone: Sequence[str] = (),
+    **said: Any,
+) -> HealthCase:
+    otherwise = {**dict.fromkeys(gone), **(observed or {})}
+    if "listening" in otherwise:
+        otherwise["listening"] = {int(p): open_ for p, open_ in otherwise["listening"].items()}
+    if "recovery" in otherwise:
+        otherwise["recovery"] = {d: Recovery(*left) for d, left in otherwise["recovery"].items()}
+    return HealthCase(observed=replace(WELL[Role(role)], **otherwise), **said)
 
 
-CASES = (
-    *(HealthCase(f"a {role.value} node that is well", WELL[role], well=True) for role in Role),
-    HealthCase(
-        "a broker in a long log recovery, an hour old",
-        replace(
-            _CASES_BROKER,
-            now=3600.0,
-            broker_state=2,
-            fenced=True,
-            listening={9090: False, 9091: False},
-            recovery={"/data-0": Recovery(12, 340)},
-            recovery_moved_at=3590.0,
-            apply_lag_seconds=3500.0,
-            not_in_sync=40,
-            was_in_sync=False,
-        ),
-        well=True,
-    ),
-    HealthCase(
-        "no java left",
-        replace(_silent(_CASES_BROKER, 3.0, fenced=False), process=False, listening={9091: False}),
-        shipped_green=False,
-    ),
-    HealthCase(
-        "a controller without its majority",
-        replace(_CASES_CONTROLLER, raft_state="prospective", raft_leader=-1, quorum_answers=False),
-    ),
-    HealthCase(
-        "a combined node without its majority",
-        replace(_COMBINED, raft_state="prospective", raft_leader=-1, quorum_answers=False),
-    ),
-    HealthCase(
-        "a broker while the controllers have no majority",
-        replace(_CASES_BROKER, quorum_answers=False, fenced=None, apply_lag_seconds=60.0),
-        serves=True,
-    ),
-    HealthCase(
-        "a controller that never joined", replace(_CASES_CONTROLLER, voter_lag_seconds=NEVER)
-    ),
-    HealthCase("a broker fenced again, and running again", replace(_CASES_BROKER, fenced=True)),
-    HealthCase(
-        "a broker that hangs past its session",
-        _silent(_CASES_BROKER, 30.0, fenced=True),
-        shipped_green=False,
-    ),
-    HealthCase(
-        "one of two directories still in recovery",
-        replace(
-            _CASES_BROKER,
-            broker_state=1,
-            fenced=True,
-            listening={9090: False, 9091: False},
-            recovery={"/data-0": Recovery(0, 0), "/data-1": Recovery(3, 12)},
-            apply_lag_seconds=300.0,
-            not_in_sync=40,
-            was_in_sync=False,
-        ),
-        well=True,
-    ),
-    HealthCase(
-        "state 3 while a directory still recovers, which 4.2 never tells",
-        replace(_CASES_BROKER, recovery={"/data-0": Recovery(0, 0), "/data-1": Recovery(3, 12)}),
-    ),
-    HealthCase(
-        "a broker that refills from empty",
-        replace(_CASES_BROKER, not_in_sync=12, was_in_sync=False),
-    ),
-    HealthCase("a broker that fell behind", replace(_CASES_BROKER, not_in_sync=2), serves=True),
-    HealthCase(
-        "one log directory lost", replace(_CASES_BROKER, offline_log_directories=1), serves=True
-    ),
-    HealthCase("a dead listener", replace(_CASES_BROKER, listening={9091: False})),
-    HealthCase("metadata applied no more", replace(_CASES_BROKER, apply_lag_seconds=300.0)),
-    HealthCase("a broker in controlled shutdown", replace(_CASES_BROKER, broker_state=6)),
-    HealthCase(
-        "gauges gone from the exporter",
-        replace(_CASES_BROKER, broker_state=None),
-        shipped_green=False,
-    ),
-    HealthCase(
-        "raft gauges gone from a controller's exporter", replace(_CASES_CONTROLLER, raft_state=None)
-    ),
-    HealthCase("one missed scrape", _silent(_CASES_BROKER, 0.5, fenced=False), shipped_green=False),
-    HealthCase(
-        "the first node of a combined cluster whose others are pending",
-        _FIRST_OF_MANY,
-        shipped_green=False,
-    ),
-)
+def cases() -> list[HealthCase]:
+    """Return observations in which the sets of rules differ, such as real nodes give."""
+    return [_case(**row) for row in _table()["case"]]

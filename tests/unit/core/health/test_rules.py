@@ -22,15 +22,15 @@ from core.health.node import (
     parse,
 )
 from core.health.rules import (
-    CASES,
     NOW,
-    RULES,
     WELL,
     HealthCase,
     RuleSet,
+    cases,
     is_alive,
     is_ready,
     liveness,
+    probe_rules,
     readiness,
 )
 from core.health.verdict import Health
@@ -57,20 +57,20 @@ def test_a_node_that_is_well_is_alive_and_ready(role: Role, rules: RuleSet) -> N
     assert passes(WELL[role], rules) == (True, True)
 
 
-@every_case("case", [c for c in CASES if c.well], ids=lambda c: c.what)
+@every_case("case", [c for c in cases() if c.well], ids=lambda c: c.what)
 def test_what_is_well_by_intent_is_well_by_the_strict_rules(case: HealthCase) -> None:
     assert is_alive(liveness(case.observed))
     if not case.observed.recovering:
         assert is_ready(readiness(case.observed))
 
 
-@every_case("case", [c for c in CASES if not c.well], ids=lambda c: c.what)
+@every_case("case", [c for c in cases() if not c.well], ids=lambda c: c.what)
 def test_strict_fails_what_is_not_well(case: HealthCase) -> None:
     assert not readiness(case.observed).healthy
     assert not all(passes(case.observed, RuleSet.STRICT)) or case.serves
 
 
-@every_case("case", [c for c in CASES if c.shipped_green and not c.well], ids=lambda c: c.what)
+@every_case("case", [c for c in cases() if c.shipped_green and not c.well], ids=lambda c: c.what)
 def test_the_shipped_rules_stay_green_where_strict_is_not(case: HealthCase) -> None:
     assert passes(case.observed, RuleSet.SHIPPED) == (True, True)
     assert not readiness(case.observed).healthy
@@ -271,4 +271,6 @@ def test_time_alone_never_turns_starting_into_healthy(
 
 
 def test_every_role_has_its_rules_in_every_set() -> None:
-    assert {(r.rules, r.role) for r in RULES} == {(r, role) for r in RuleSet for role in Role}
+    assert {(r.rules, r.role) for r in probe_rules()} == {
+        (r, role) for r in RuleSet for role in Role
+    }
