@@ -199,7 +199,7 @@ def prices_fetch(
         list[Path] | None,
         typer.Option(
             "--from",
-            help="An offer file of AWS's price list (index.json or index.csv, also .gz) "
+            help="An offer file of AWS's price list (index.json, also .gz) "
             "instead of asking AWS; may be given several times.",
         ),
     ] = None,

@@ -3,14 +3,13 @@
 A row of the book is a product's usage type and operation with one on-demand price dimension, out of
 an offer file or of GetProducts; the meters are the usage types of AWS's bills and price list, as
 the FOCUS and CUR samples have them. EC2's offer file of one region is hundreds of MB, so it is read
-in bounded memory: JSON one product and one term at a time, CSV line by line (AWS Billing user
-guide, "Reading the service price list file for an AWS service"). A bill's own rate is its money
+in bounded memory, one product and one term at a time (AWS Billing user guide, "Reading the service
+price list file for an AWS service"). A bill's own rate is its money
 over its quantity, of plain usage alone; where it differs, a price has moved or is a private one.
 """
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -268,8 +267,6 @@ def outdated_prices(book: PriceBook, today: date, days: int = OLD_DAYS) -> list[
 
 
 CHUNK = 1 << 16
-# Lines of facts about the file before a CSV's header.
-CSV_FACTS = 5
 Wants = Callable[[Product], bool]
 
 
@@ -278,16 +275,10 @@ def read_quotes(text: IO[str], name: str, wants: Wants) -> Iterator[Quoted]:
 
     `text` is open at its beginning. Raises InvalidInput for a file that is no offer file.
     """
-    first = text.read(1).lstrip("\ufeff")
-    while first.isspace():
-        first = text.read(1)
-    if first == "{":
-        try:
-            yield from _json_quotes(_Characters(text, first), name, wants)
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise InvalidInput([_no_offer(name)]) from None
-        return
-    yield from _csv_quotes(text, first, name, wants)
+    try:
+        yield from _json_quotes(_Characters(text), name, wants)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise InvalidInput([_no_offer(name)]) from None
 
 
 def product_quotes(entry: dict[str, Any], today: date) -> Iterator[Quoted]:
@@ -300,8 +291,8 @@ def product_quotes(entry: dict[str, Any], today: date) -> Iterator[Quoted]:
 
 def _no_offer(name: str) -> str:
     return (
-        f"{name} is no offer file of AWS's price list, or ends early; download index.json or "
-        f"index.csv of the service and region again."
+        f"{name} is no offer file of AWS's price list, or ends early; download index.json of the "
+        f"service and region again."
     )
 
 
@@ -363,48 +354,6 @@ def _term_quotes(product: Product, term: dict[str, Any], published: date) -> Ite
             )
 
 
-def _csv_quotes(text: IO[str], first: str, name: str, wants: Wants) -> Iterator[Quoted]:
-    rows = csv.reader(_lines(first, text))
-    facts: dict[str, str] = {}
-    try:
-        for _ in range(CSV_FACTS):
-            row = next(rows)
-            facts[row[0]] = row[1]
-        header = next(rows)
-    except (StopIteration, IndexError, csv.Error):
-        raise InvalidInput([_no_offer(name)]) from None
-    published = _day(facts.get("Publication Date"))
-    needed = {"TermType", "PricePerUnit", "Currency", "usageType", "operation"}
-    if published is None or not needed <= set(header):
-        raise InvalidInput([_no_offer(name)])
-    try:
-        for row in rows:
-            found = dict(zip(header, row, strict=False))
-            if found.get("TermType") != "OnDemand":
-                continue
-            product = Product(
-                service=found.get("serviceCode") or facts.get("OfferCode", ""),
-                region=found.get("Region Code", ""),
-                usage_type=found.get("usageType", ""),
-                operation=found.get("operation", ""),
-            )
-            if wants(product):
-                yield Quoted(
-                    product=product,
-                    currency=found.get("Currency", ""),
-                    price=found.get("PricePerUnit", ""),
-                    begins_at=found.get("StartingRange") or "0",
-                    published=published,
-                )
-    except csv.Error:
-        raise InvalidInput([_no_offer(name)]) from None
-
-
-def _lines(first: str, text: IO[str]) -> Iterator[str]:
-    yield first + text.readline()
-    yield from text
-
-
 def _day(written: object) -> date | None:
     try:
         return date.fromisoformat(str(written)[:10])
@@ -415,8 +364,8 @@ def _day(written: object) -> date | None:
 class _Characters:
     """A JSON document read from its beginning: an object's keys, or one whole value, at a time."""
 
-    def __init__(self, text: IO[str], read: str) -> None:
-        self._text, self._read, self._at = text, read, 0
+    def __init__(self, text: IO[str]) -> None:
+        self._text, self._read, self._at = text, "", 0
         self._decoder = json.JSONDecoder()
 
     def members(self) -> Iterator[str]:

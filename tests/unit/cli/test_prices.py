@@ -19,7 +19,7 @@ from cli.prices import fetch
 from cli.stack_settings import Project
 from core.cost import pricing
 from core.ground.errors import InvalidInput
-from tests.unit.core.cost.offers import as_csv, as_json
+from tests.unit.core.cost.offers import as_json
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "stacks" / "config" / "clusters" / "example.yaml"
 
@@ -29,9 +29,9 @@ def run(*arguments: str) -> Result:
 
 
 def test_files_become_prices_that_estimate_uses(tmp_path: Path) -> None:
-    offer, other, book = tmp_path / "ec2.json.gz", tmp_path / "ec2.csv", tmp_path / "prices.json"
+    offer, other, book = tmp_path / "ec2.json.gz", tmp_path / "ec2.json", tmp_path / "prices.json"
     offer.write_bytes(gzip.compress(as_json().encode()))
-    other.write_text(as_csv())
+    other.write_text(as_json())
     done = run(
         "--region", "eu-west-1", "--from", str(offer), "--from", str(other), "--output", str(book)
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from typing import Any
 
@@ -20,8 +18,6 @@ IRELAND = (
     ("AmazonEC2", "EU-DataTransfer-Regional-Bytes", "", "0.0100000000"),
     ("AWSELB", "EU-LoadBalancerUsage", "LoadBalancing:Application", "0.0252000000"),
 )
-
-HEADER = "SKU TermType StartingRange PricePerUnit Currency serviceCode"
 
 
 def as_json(
@@ -66,23 +62,3 @@ def _term(sku: str, tiers: list[tuple[str, str]], currency: str) -> dict[str, An
             for at, usd in tiers
         },
     }
-
-
-def as_csv(rows: tuple[tuple[str, str, str, str], ...] = IRELAND) -> str:
-    text = io.StringIO()
-    out = csv.writer(text, quoting=csv.QUOTE_ALL)
-    out.writerows(
-        [
-            ["FormatVersion", "v1.0"],
-            ["Disclaimer", "This pricing list is for informational purposes only."],
-            ["Publication Date", "2026-11-01T00:00:00Z"],
-            ["Version", "20261101000000"],
-            ["OfferCode", "AmazonEC2"],
-            [*HEADER.split(), "Region Code", "usageType", "operation"],
-        ]
-    )
-    for number, (service, usage_type, operation, usd) in enumerate(rows):
-        tail = [service, "eu-west-1", usage_type, operation]
-        out.writerow([f"SKU{number}", "OnDemand", "0", usd, "USD", *tail])
-        out.writerow([f"SKU{number}", "Reserved", "", "0.01", "USD", *tail])
-    return text.getvalue()
