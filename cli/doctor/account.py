@@ -99,17 +99,8 @@ class LiveAccount:
         ]
 
     def _groups(self) -> Iterator[Found]:
-        groups = [
-            group
-            for names in portions(self._expected.groups or (), NAMES_PER_CALL)
-            for group in pages(
-                self._scaling,
-                "describe_auto_scaling_groups",
-                "AutoScalingGroups",
-                AutoScalingGroupNames=names,
-            )
-        ]
-        found = [account.scaling_group(group) for group in groups]
+        described = account.described_groups(self._scaling, self._expected.groups or ())
+        found = [account.scaling_group(each) for each in described]
         subnets = surroundings.subnets(self._ec2, {s for group in found for s in group.subnets})
         zones = {name: subnet.zone for name, subnet in subnets.items()}
         # Where its nodes will really be.

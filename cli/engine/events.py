@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 from pulumi.automation import EngineEvent, OpType
@@ -23,50 +25,9 @@ UNKNOWN = "not known yet"
 _UNKNOWN_SENTINEL = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 # Kinds whose every value is somebody's secret, whatever the program marked.
 _SECRET_TYPES = ("kubernetes:core/v1:Secret", "aws:secretsmanager/secretVersion:")
-# What AWS calls a thing where the class's own words say less.
-_KINDS = {
-    "aws:autoscaling/group:Group": "Auto Scaling group",
-    "aws:autoscaling/lifecycleHook:LifecycleHook": "lifecycle hook",
-    "aws:cloudwatch/eventRule:EventRule": "EventBridge rule",
-    "aws:cloudwatch/eventTarget:EventTarget": "EventBridge target",
-    "aws:cloudwatch/metricAlarm:MetricAlarm": "alarm",
-    "aws:dynamodb/table:Table": "DynamoDB table",
-    "aws:ec2/vpc:Vpc": "VPC",
-    "aws:ec2/eip:Eip": "elastic IP",
-    "aws:ec2/natGateway:NatGateway": "NAT gateway",
-    "aws:eks/addon:Addon": "EKS add-on",
-    "aws:eks/cluster:Cluster": "EKS cluster",
-    "aws:kms/key:Key": "KMS key",
-    "aws:lambda/function:Function": "Lambda function",
-    "aws:lb/loadBalancer:LoadBalancer": "load balancer",
-    "aws:s3/bucket:Bucket": "S3 bucket",
-    "aws:sns/topic:Topic": "SNS topic",
-    "aws:sqs/queue:Queue": "SQS queue",
-    "kubernetes:helm.sh/v3:Release": "Helm release",
-}
-# What stands before the class's words; EC2's own are known without it.
-_SERVICES = {
-    "autoscaling": "Auto Scaling",
-    "bcmdata": "billing",
-    "cloudwatch": "CloudWatch",
-    "dlm": "Data Lifecycle Manager",
-    "dynamodb": "DynamoDB",
-    "ec2": "",
-    "eks": "EKS",
-    "emrserverless": "EMR Serverless",
-    "glue": "Glue",
-    "iam": "IAM",
-    "kms": "KMS",
-    "lambda": "Lambda",
-    "lb": "load balancer",
-    "route53": "Route 53",
-    "s3": "S3",
-    "scheduler": "EventBridge Scheduler",
-    "secretsmanager": "Secrets Manager",
-    "sns": "SNS",
-    "sqs": "SQS",
-}
-_ACRONYMS = {"acl": "ACL", "ip": "IP", "nat": "NAT", "vpc": "VPC"}
+_WORDS: Mapping[str, Mapping[str, str]] = tomllib.loads(
+    Path(__file__).with_suffix(".toml").read_text("utf-8")
+)
 _MISSING = object()
 # Of a value; policies and user data are longer than a screen.
 _LONGEST = 160
@@ -74,36 +35,6 @@ UNTOLD = (
     "The engine said something that this release cannot read, so what it did is not all shown: see "
     "`pulumi stack history`, and whether a newer release can."
 )
-# What another program says -> what to do about it; the first that is found counts.
-REMEDIES = {
-    r"another operation \(install/upgrade/rollback\) is in progress|pending-(inst|upgr|roll)": (
-        "A run of Helm was ended in the middle and its release is still pending. Find it by `helm "
-        "list --all --pending -A`, go back by `helm rollback RELEASE -n NAMESPACE` (one that was "
-        "never installed: `helm uninstall`), and run this again."
-    ),
-    r"cannot re-use a name that is still in use": (
-        "A Helm release of that name is there and not in the engine's state. Take it away by `helm "
-        "uninstall RELEASE -n NAMESPACE`, or bring it into the state by `pulumi import`."
-    ),
-    r"pending operations|interrupted while": (
-        "An earlier run was ended in the middle. `pulumi refresh` of the stack finds out what it "
-        "did; then run this again."
-    ),
-    r"timed out waiting|context deadline exceeded": (
-        "It was not ready in time. See its pods and events (`kubectl -n NAMESPACE get pods,events`)"
-        ", mend what keeps them, and run this again: it goes on where it ended."
-    ),
-    r"AccessDenied|UnauthorizedOperation|not authorized to perform|is forbidden": (
-        "The caller lacks a right. Have it granted, and run this again: it goes on where it ended."
-    ),
-    r"(?i)passphrase": (
-        "The state's secrets need their passphrase: set PULUMI_CONFIG_PASSPHRASE or "
-        "PULUMI_CONFIG_PASSPHRASE_FILE, and run this again."
-    ),
-    r"ExpiredToken|InvalidClientTokenId|no valid credential": (
-        "The credentials are not valid any more. Log in again, and run this again."
-    ),
-}
 OTHERWISE = "Mend what it names, and run this again: it goes on where it ended."
 _CREATED = (OpType.CREATE, OpType.IMPORT)
 _REPLACED = (OpType.CREATE_REPLACEMENT, OpType.REPLACE, OpType.IMPORT_REPLACEMENT)
@@ -171,16 +102,16 @@ class ResourceChange:
 
 def kind_of(resource_type: str) -> str:
     """Say in words what a type is; a Kubernetes kind is its own word."""
-    if resource_type in _KINDS:
-        return _KINDS[resource_type]
+    if resource_type in _WORDS["kinds"]:
+        return _WORDS["kinds"][resource_type]
     package, _, rest = resource_type.partition(":")
     own = rest.rpartition(":")[2]
     if package == "kubernetes":
         return own
     service = rest.partition("/")[0]
     words = [w.lower() for w in re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z0-9]*", own)]
-    said = " ".join(_ACRONYMS.get(word, word) for word in words)
-    before = "" if service in words else _SERVICES.get(service, service)
+    said = " ".join(_WORDS["acronyms"].get(word, word) for word in words)
+    before = "" if service in words else _WORDS["services"].get(service, service)
     return f"{before} {said}".strip()
 
 
@@ -393,5 +324,5 @@ def _keep(kept: list[str], urn: str | None, message: str) -> None:
 
 def failure_sentence(what: str, theirs: str) -> str:
     """Return what failed, what to do about what another program says of it, and its words."""
-    known = (todo for pattern, todo in REMEDIES.items() if re.search(pattern, theirs))
+    known = (todo for pattern, todo in _WORDS["remedies"].items() if re.search(pattern, theirs))
     return passed_on(f"{what}. {next(known, OTHERWISE)}", theirs)

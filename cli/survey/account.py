@@ -311,14 +311,20 @@ def seen_here(found: Mapping[str, str], *, known: bool) -> Mapping[str, str]:
     return found
 
 
-def groups(client: Any, names: Iterable[str]) -> dict[str, ScalingGroup]:
-    return {
-        str(each["AutoScalingGroupName"]): _group(client, each)
+def described_groups(client: Any, names: Iterable[str]) -> list[Mapping[str, Any]]:
+    """Return some groups as EC2 Auto Scaling describes them; one that is gone is left out."""
+    return [
+        each
         for portion in portions(sorted(set(names)), AT_ONCE)
         for each in client.describe_auto_scaling_groups(
             AutoScalingGroupNames=portion, MaxRecords=AT_ONCE
         )["AutoScalingGroups"]
-    }
+    ]
+
+
+def groups(client: Any, names: Iterable[str]) -> dict[str, ScalingGroup]:
+    found = described_groups(client, names)
+    return {str(each["AutoScalingGroupName"]): _group(client, each) for each in found}
 
 
 def every_group(client: Any, wanted: Iterable[str]) -> dict[str, ScalingGroup]:

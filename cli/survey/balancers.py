@@ -10,6 +10,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from cli.survey.tools import (
+    KNOWN_IMAGES,
     custom,
     down,
     flag,
@@ -24,7 +25,6 @@ from cli.survey.tools import (
 )
 from core.checks.balancing import AUTO_MODE_LABEL, GATE_LABEL
 from core.checks.facts import UNSET, TargetGroup
-from core.checks.room import VPC_CNI
 from core.ground.errors import StillwaterError
 from core.model.workloads import (
     Balanced,
@@ -111,17 +111,6 @@ def gated_namespaces(api: Api) -> dict[str, frozenset[str]]:
     return {name: given for name, given in found.items() if given}
 
 
-# By image; of those that hand TLS on only if they are told to, the argument that tells them.
-CONTROLLERS = {
-    r"(^|/)ingress-nginx/controller|nginx-ingress-controller": "enable-ssl-passthrough",
-    r"(^|/)nginx(-plus)?-ingress([:@]|$)": "enable-tls-passthrough",
-    r"haproxytech/kubernetes-ingress|haproxy-ingress([:@]|$)": None,
-    r"(^|/)traefik([:@]|$)": None,
-    r"(^|/)kong([:@]|$)|kong/kong-gateway": None,
-    r"(^|/)projectcontour/contour": None,
-}
-
-
 # Arguments that name a ConfigMap of ports: 9094 -> shop-kafka/orders-kafka-external:9094.
 STREAMS = ("tcp-services-configmap", "configmap-tcp-services")
 OWN_NAMESPACE = "$(POD_NAMESPACE)"
@@ -134,10 +123,10 @@ def ingress_controllers(api: Api, found: Iterable[Object]) -> tuple[IngressContr
             title=title_of(item),
             replicas=_pod_count(item),
             down=down(item),
-            passes_tls=None if argument is None else flag(container, argument) == "true",
+            passes_tls=flag(container, argument) == "true" if argument else None,
             streams=_streams(api, item, container),
         )
-        for image, argument in CONTROLLERS.items()
+        for image, argument in KNOWN_IMAGES["ingress_controllers"].items()
         for item, container in running(workloads, re.compile(image))
     )
 
@@ -245,16 +234,6 @@ def _cross_zone(client: Any, group: TargetGroup) -> str:
 
 # Karpenter's own image, and the one of its first provider for AWS.
 KARPENTER = re.compile(r"karpenter(-aws|/controller|-controller)?([:@]|$)")
-# What no pod starts, or finds another, without.
-ESSENTIALS = {
-    "coredns": "the cluster's DNS",
-    "amazon-k8s-cni": VPC_CNI,
-    "kube-proxy": "kube-proxy",
-    "cilium": "Cilium",
-    "calico/node": "Calico",
-    "k8s-dns-node-cache": "the node-local cache of the cluster's DNS",
-}
-
 # The VPC CNI's word for giving pods addresses of the subnets that ENIConfigs name.
 CUSTOM_NETWORKING = "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG"
 # And for taking them by blocks of 16.
@@ -282,7 +261,7 @@ def essentials(found: Iterable[Object]) -> tuple[Essential, ...]:
             elsewhere=variable(container, CUSTOM_NETWORKING).lower() == "true",
             by_prefix=variable(container, PREFIXES).lower() == "true",
         )
-        for image, what in ESSENTIALS.items()
+        for image, what in KNOWN_IMAGES["essentials"].items()
         for item, container in running(found, rf"(^|/){image}([:@]|$)")
     )
 

@@ -8,7 +8,9 @@ prefers; GET alone.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from core.cluster.adopted_names import queue_url
@@ -182,34 +184,9 @@ ENFORCED, LEVELS = "pod-security.kubernetes.io/enforce", {"baseline", "restricte
 # How Istio's and Linkerd's webhooks for new pods are called, whatever the revision.
 INJECTOR = re.compile(r"sidecar-injector|proxy-injector")
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
-EVICTORS = {
-    "descheduler": "the descheduler",
-    "kured": "kured",
-    "bottlerocket-update-operator": "Bottlerocket's update operator",
-    "draino": "draino",
-    "vpa-updater": "the Vertical Pod Autoscaler's updater",
-    "evictor": "CAST AI's evictor",
-    "spotinst-kubernetes-cluster-controller": "Spot Ocean's controller",
-    "ocean-kubernetes-controller": "Spot Ocean's controller",
-    "k8s-spot-rescheduler": "the spot rescheduler",
-    "system-upgrade-controller": "the system upgrade controller",
-    "keikoproj/lifecycle-manager": "keiko's lifecycle-manager",
-    "rolling-upgrade-controller": "keiko's upgrade-manager",
-    "aws-eks-asg-rolling-update-handler": "a rolling updater of groups",
-    "flatcar-linux-update-operator": "Flatcar's update operator",
-    "kube-downscaler": "the downscaler",
-    "py-kube-downscaler": "the downscaler",
-    "cluster-turndown": "Kubecost's turndown",
-    "kubeturbo": "Turbonomic",
-    "eks-rolling-update": "a rolling updater of groups",
-    "kube-spot-termination-notice-handler": "a handler of spot's notices",
-    "node-maintenance-operator": "the node maintenance operator",
-    "self-node-remediation-operator": "the operator that reboots sick nodes",
-    "fence-agents-remediation-operator": "the operator that fences sick nodes",
-    "chaos-mesh": "Chaos Mesh",
-    "chaos-operator": "Litmus",
-    "chaoskube": "chaoskube",
-}
+KNOWN_IMAGES: Mapping[str, Mapping[str, str]] = tomllib.loads(
+    Path(__file__).with_name("known.toml").read_text("utf-8")
+)
 # Of these, who takes the part of a termination handler.
 HEARING = {"keikoproj/lifecycle-manager"}
 
@@ -500,7 +477,7 @@ def autoscalers(found: Iterable[Object]) -> tuple[Autoscaler, ...]:
 def evictors(found: list[Object]) -> tuple[Evictor, ...]:
     return tuple(
         Evictor(title=title_of(item), tool=tool, hears_hooks=image in HEARING)
-        for image, tool in EVICTORS.items()
+        for image, tool in KNOWN_IMAGES["evictors"].items()
         for item, _ in running(found, rf"(^|/){image}([:@]|$)")
     )
 
