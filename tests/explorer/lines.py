@@ -18,7 +18,7 @@ from tests.explorer.stage import Stage, remember
 from tests.explorer.words import WORDS
 from tests.explorer.world import World, group_of
 
-CALM = Scenario("nothing happens", lambda _: None)
+CALM = Scenario("", lambda _: None)
 SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 BROKERS = {"a": "10", "b": "20", "c": "30", "1a": "11", "1b": "21", "1c": "31"}
 # What a letter names; of every other word it is the machine.

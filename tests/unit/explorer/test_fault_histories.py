@@ -16,8 +16,9 @@ import pytest
 
 from tests.every_case import every_case
 from tests.explorer.lines import CALM, ending, played
-from tests.explorer.scenarios import SCENARIOS, Scenario
+from tests.explorer.scenarios import SCENARIOS
 from tests.explorer.stage import Stage, explored
+from tests.history_rows import rows_of_sections
 
 HISTORIES = """
 # Who leaves together.
@@ -407,15 +408,7 @@ root fails 1a => 1a 1b a b ridden_through, 1a.2 c released, run done
 """
 
 
-def rows() -> Iterator[tuple[Scenario, str, str]]:
-    """Yield the scenario, the line and the ending of each history."""
-    named, scenario = {each.name: each for each in SCENARIOS}, CALM
-    for row in HISTORIES.replace("\n    ", " ").splitlines():
-        if row.startswith("["):
-            scenario = named[row.strip("[]")]
-        elif row and not row.startswith("#"):
-            line, ends = row.split("=>")
-            yield scenario, line.strip(), ends.strip()
+NAMED = {each.name: each for each in (CALM, *SCENARIOS)}
 
 
 @pytest.fixture(scope="module")
@@ -424,8 +417,6 @@ def stage() -> Iterator[Stage]:
         yield wired
 
 
-@every_case(("scenario", "line", "ends"), rows, ids=lambda each: getattr(each, "name", each))
-def test_a_history_ends_as_it_should(
-    stage: Stage, scenario: Scenario, line: str, ends: str
-) -> None:
-    assert ending(played(stage, line, scenario)) == ends
+@every_case(("scenario", "line", "ends"), rows_of_sections(HISTORIES))
+def test_a_history_ends_as_it_should(stage: Stage, scenario: str, line: str, ends: str) -> None:
+    assert ending(played(stage, line, NAMED[scenario])) == ends

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
@@ -24,6 +24,7 @@ from core.zones.incident import (
     hear,
 )
 from tests.every_case import every_case
+from tests.history_rows import rows
 
 NOW = 1_795_168_800.0
 A, B, C = "use1-az4", "use1-az6", "use1-az1"
@@ -52,109 +53,73 @@ class Word:
         return NOW + self.at
 
 
-def began(
-    zone: str, at: float, *, key: str = "1", source: str = MANUAL_SHIFT, **of: object
-) -> Word:
-    return Word(source, f"{source}:{zone}:{key}", (zone,), at, **of)  # type: ignore[arg-type]
-
-
-def ended(
-    zone: str, at: float, *, key: str = "1", source: str = MANUAL_SHIFT, **of: object
-) -> Word:
-    return Word(source, f"{source}:{zone}:{key}", (zone,), at, over=True, **of)  # type: ignore[arg-type]
-
-
-def shifted(zone: str, at: float, *, over: bool = False, **of: object) -> Word:
-    return Word(AUTOSHIFT, f"{AUTOSHIFT}:{zone}", (zone,), at, over=over, **of)  # type: ignore[arg-type]
-
-
-HISTORIES: dict[str, tuple[Sequence[Word], set[str]]] = {
-    "a shift begins and ends": ([began(A, 0), ended(A, 60)], set()),
-    "a shift begins, ends and begins": ([began(A, 0), ended(A, 60), began(A, 120)], {A}),
-    "the end of another resource's shift": (
-        [began(A, 0, key="one"), ended(A, 60, key="two")],
-        {A},
-    ),
-    "two resources' shifts, one of them ended": (
-        [began(A, 0, key="one"), began(A, 30, key="two"), ended(A, 60, key="two")],
-        {A},
-    ),
-    "two resources' shifts, both ended": (
-        [
-            began(A, 0, key="one"),
-            began(A, 30, key="two"),
-            ended(A, 60, key="two"),
-            ended(A, 90, key="one"),
-        ],
-        set(),
-    ),
-    "two zones at once by AWS": ([shifted(A, 0), shifted(B, 1)], {A, B}),
-    "two zones at once, one of them over": (
-        [shifted(A, 0), shifted(B, 1), shifted(A, 60, over=True)],
-        {B},
-    ),
-    "AWS's shift ends, and somebody's own goes on": (
-        [shifted(A, 0), began(A, 30), shifted(A, 60, over=True)],
-        {A},
-    ),
-    "a rehearsal beside a shift ends": (
-        [shifted(A, 0), Word(REHEARSAL, f"{REHEARSAL}:{A}", (A,), 60, over=True)],
-        {A},
-    ),
-    "a rehearsal alone": ([Word(REHEARSAL, f"{REHEARSAL}:{A}", (A,), 0)], set()),
-    "a person's freeze outlasts AWS's end": (
-        [began(A, 0, source=PERSON, key=""), shifted(A, 10), shifted(A, 60, over=True)],
-        {A},
-    ),
-    "Health alone freezes nothing": ([Word(HEALTH_ISSUE, "arn:1", (A,), 0)], set()),
-    "Health ends what ARC goes on with": (
-        [
-            shifted(A, 0),
-            Word(HEALTH_ISSUE, "arn:1", (A,), 10),
-            Word(HEALTH_ISSUE, "arn:1", (A,), 60, over=True),
-        ],
-        {A},
-    ),
-    "a lost zone is ended by nobody but our own sight": (
-        [Word(LOST_ZONE, f"{LOST_ZONE}:{A}", (A,), 0), shifted(A, 60, over=True)],
-        {A},
-    ),
-    "the two words of one moment": ([shifted(A, 60), shifted(A, 60, over=True)], set()),
+SOURCES = {
+    "shift": AUTOSHIFT,
+    "own": MANUAL_SHIFT,
+    "rehearsal": REHEARSAL,
+    "person": PERSON,
+    "health": HEALTH_ISSUE,
+    "lost": LOST_ZONE,
 }
-SKEWED: dict[str, tuple[Sequence[Word], set[str]]] = {
-    "AWS's clock is a minute ahead of ours": (
-        [shifted(A, 60, heard=0.0), shifted(A, 90, over=True, heard=30.0)],
-        set(),
-    ),
-    "the end is heard by a function whose clock is behind": (
-        [shifted(A, 60, heard=0.0), shifted(A, 90, over=True, heard=-20.0)],
-        set(),
-    ),
-    "the beginning comes late to a function whose clock is behind": (
-        [shifted(A, 90, over=True, heard=0.0), shifted(A, 60, heard=-30.0)],
-        set(),
-    ),
-    "the next shift is heard by a function whose clock is behind": (
-        [
-            shifted(A, 60, heard=0.0),
-            shifted(A, 90, over=True, heard=30.0),
-            shifted(A, 120, heard=-10.0),
-        ],
-        {A},
-    ),
-    "a word from the next century is corrected by the next": (
-        [shifted(A, 3e9, heard=0.0), shifted(A, 900, over=True, heard=900.0)],
-        set(),
-    ),
-    "an end from the next century hides no later shift": (
-        [shifted(A, 3e9, over=True, heard=0.0), shifted(A, 900, heard=900.0)],
-        {A},
-    ),
-    "our clocks are behind by an hour": (
-        [shifted(A, 0, heard=-3600.0), shifted(A, 10, over=True, heard=-3590.0)],
-        set(),
-    ),
-}
+ZONES = {"a": A, "b": B, "c": C}
+
+
+def words_of(line: str) -> list[Word]:
+    """Return the words of a line: who says what of a zone, when, of which resource, heard when."""
+    words = []
+    for step in line.split(", "):
+        source, letter, at, *more = step.split()
+        named = [each for each in more if each != "over"]
+        told = dict(zip(named[::2], named[1::2], strict=True))
+        zone, heard = ZONES[letter], told.get("heard")
+        words.append(
+            Word(
+                SOURCES[source],
+                f"{source}:{zone}:{told.get('of')}",
+                (zone,),
+                float(at),
+                over="over" in more,
+                heard=None if heard is None else float(heard),
+            )
+        )
+    return words
+
+
+# Words by AWS's seconds => the zones that are frozen after them, in whatever order they come.
+HISTORIES = """
+own a 0, own a 60 over =>
+own a 0, own a 60 over, own a 120 => a
+own a 0 of one, own a 60 over of two => a
+own a 0 of one, own a 30 of two, own a 60 over of two => a
+own a 0 of one, own a 30 of two, own a 60 over of two, own a 90 over of one =>
+shift a 0, shift b 1 => a b
+shift a 0, shift b 1, shift a 60 over => b
+shift a 0, own a 30, shift a 60 over => a
+shift a 0, rehearsal a 60 over => a
+rehearsal a 0 =>
+person a 0, shift a 10, shift a 60 over => a
+health a 0 =>
+shift a 0, health a 10, health a 60 over => a
+lost a 0, shift a 60 over => a
+shift a 60, shift a 60 over =>
+"""
+# And where they come in this order, by clocks of ours that differ.
+SKEWED = """
+# AWS's clock is a minute ahead of ours.
+shift a 60 heard 0, shift a 90 over heard 30 =>
+# The end is heard by a function whose clock is behind.
+shift a 60 heard 0, shift a 90 over heard -20 =>
+# The beginning comes late to a function whose clock is behind.
+shift a 90 over heard 0, shift a 60 heard -30 =>
+# The next shift is heard by a function whose clock is behind.
+shift a 60 heard 0, shift a 90 over heard 30, shift a 120 heard -10 => a
+# A word from the next century is corrected by the next.
+shift a 3e9 heard 0, shift a 900 over heard 900 =>
+# An end from the next century hides no later shift.
+shift a 3e9 over heard 0, shift a 900 heard 900 => a
+# Our clocks are behind by an hour.
+shift a 0 heard -3600, shift a 10 over heard -3590 =>
+"""
 
 
 def after(words: Sequence[Word], *, late: float = 600.0) -> tuple[ZoneIncident, ...]:
@@ -167,37 +132,35 @@ def after(words: Sequence[Word], *, late: float = 600.0) -> tuple[ZoneIncident, 
     return incidents
 
 
-def frozen_in(words: Sequence[Word], now: float = NOW + 1000) -> set[str]:
-    return {freeze.zone_id for freeze in freezes_in_force(after(words), now)}
+def frozen_in(words: Sequence[Word]) -> str:
+    """Return the letters of the zones that are frozen after these words."""
+    frozen = {freeze.zone_id for freeze in freezes_in_force(after(words), NOW + 1000)}
+    return " ".join(letter for letter, zone in ZONES.items() if zone in frozen)
 
 
-@every_case(
-    ("words", "zones"),
-    [
-        pytest.param(order, zones, id=f"{name}, order {number}")
-        for name, (words, zones) in HISTORIES.items()
-        for number, order in enumerate(permutations(words))
-    ],
-)
+def orders() -> Iterator[tuple[Sequence[Word], str]]:
+    for line, zones in rows(HISTORIES):
+        yield from ((order, zones) for order in permutations(words_of(line)))
+
+
+@every_case(("words", "zones"), orders)
 def test_what_is_frozen_is_the_same_in_whatever_order_words_come(
-    words: Sequence[Word], zones: set[str]
+    words: Sequence[Word], zones: str
 ) -> None:
     assert frozen_in(words) == zones
 
 
-@every_case(("words", "zones"), SKEWED.values(), ids=SKEWED)
-def test_aws_orders_its_own_words_whatever_our_clocks_say(
-    words: Sequence[Word], zones: set[str]
-) -> None:
-    assert frozen_in(words) == zones
+@every_case(("line", "zones"), rows(SKEWED))
+def test_aws_orders_its_own_words_whatever_our_clocks_say(line: str, zones: str) -> None:
+    assert frozen_in(words_of(line)) == zones
 
 
 @pytest.mark.parametrize("source", [AUTOSHIFT, MANUAL_SHIFT])
 def test_a_clock_that_is_ahead_makes_no_freeze_longer(source: str) -> None:
-    (incident,) = after([began(A, 3e9, source=source, heard=0.0)])
+    (incident,) = after([Word(source, "one", (A,), 3e9, heard=0.0)])
     assert incident.until == NOW + LONGEST_SILENCE_SECONDS[source]
 
 
 def test_all_three_zones_at_once_leave_the_last_one_alone() -> None:
-    for order in permutations([shifted(A, 0), shifted(B, 1), shifted(C, 2)]):
-        assert len(frozen_in(order)) == 2
+    for order in permutations(words_of("shift a 0, shift b 1, shift c 2")):
+        assert len(frozen_in(order).split()) == 2
