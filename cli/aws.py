@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import boto3
+from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from core.ground.errors import StillwaterError, one_line, passed_on
@@ -23,6 +24,13 @@ NO_SUCH_CALL = {"404", "501", "InternalFailure", "UnknownOperationException"}
 IN_REACH = (
     "Is the environment up in this account and region (`stillwater preview ENV` shows what is "
     "missing), and may you do this?"
+)
+# Of whoever asks an account many questions at once.
+PATIENCE = Config(
+    connect_timeout=5,
+    read_timeout=20,
+    retries={"mode": "standard", "total_max_attempts": 3},
+    max_pool_connections=16,
 )
 # A filter takes no more values.
 FILTER_VALUES = 200

@@ -39,6 +39,8 @@ from infra.eks.api import Api, Object
 
 T = TypeVar("T")
 Found = tuple[str, Mapping[str, Any]]
+# The parts that a reader yields, as it gets them, and the reader.
+Reader = tuple[tuple[str, ...], Callable[..., Iterator[Found]]]
 
 # Load balancers answer questions about attributes one group and one listener at a time.
 CONNECTIONS = 8
@@ -59,6 +61,15 @@ def eks_api(session: boto3.Session, eks: Any, name: str, region: str) -> Api:
         lambda: eks_token(name, region, session),
         ca_pem=base64.b64decode(found["certificateAuthority"]["data"]).decode(),
     )
+
+
+def _reader_of(part: str, read: Callable[..., Mapping[str, Any]]) -> Reader:
+    """Return a reader of one part alone."""
+
+    def reader(*given: Any) -> Iterator[Found]:
+        yield part, read(*given)
+
+    return (part,), reader
 
 
 class LiveAccount:
@@ -87,42 +98,35 @@ class LiveAccount:
         spec = self._target.spec
         return eks_api(self._target.session, self._eks, spec.prefix, spec.region)
 
-    def readers(self) -> list[tuple[tuple[str, ...], Callable[[], Iterator[Found]]]]:
+    def readers(self) -> list[Reader]:
         """Return each reader with the parts it yields."""
         return [
-            (("groups",), self._groups),
-            (("hooks",), self._hooks),
+            _reader_of("groups", self._groups),
+            _reader_of("hooks", self._hooks),
             (("balancers", "listeners"), self._balancer),
-            (("target_groups",), self._target_groups),
-            (("queues",), self._queues),
-            (("alarms",), self._metric_alarms),
+            _reader_of("target_groups", self._target_groups),
+            _reader_of("queues", self._queues),
+            _reader_of("alarms", self._metric_alarms),
         ]
 
-    def _groups(self) -> Iterator[Found]:
+    def _groups(self) -> Mapping[str, Any]:
         described = account.described_groups(self._scaling, self._expected.groups or ())
         found = [account.scaling_group(each) for each in described]
         subnets = surroundings.subnets(self._ec2, {s for group in found for s in group.subnets})
         zones = {name: subnet.zone for name, subnet in subnets.items()}
         # Where its nodes will really be.
-        yield (
-            "groups",
-            {
-                g.name: replace(g, zones=frozenset(zones.get(s, s) for s in g.subnets))
-                for g in found
-            },
-        )
+        return {
+            g.name: replace(g, zones=frozenset(zones.get(s, s) for s in g.subnets)) for g in found
+        }
 
-    def _hooks(self) -> Iterator[Found]:
+    def _hooks(self) -> Mapping[str, Any]:
         groups = list(self._expected.groups or ())
-        yield (
-            "hooks",
-            {
-                facts.hook_of(hook.name, group): hook
-                for group, hooks in zip(groups, _map_parallel(self._hooks_of, groups), strict=True)
-                for hook in hooks
-                if hook.name in HOOKS
-            },
-        )
+        return {
+            facts.hook_of(hook.name, group): hook
+            for group, hooks in zip(groups, _map_parallel(self._hooks_of, groups), strict=True)
+            for hook in hooks
+            if hook.name in HOOKS
+        }
 
     def _hooks_of(self, group: str) -> list[LifecycleHook]:
         try:
@@ -170,12 +174,12 @@ class LiveAccount:
             idle_timeout_seconds=None if idle is None else int(idle),
         )
 
-    def _target_groups(self) -> Iterator[Found]:
+    def _target_groups(self) -> Mapping[str, Any]:
         # All of the region's: naming one that is gone would refuse the whole call.
         every = pages(self._balancing, "describe_target_groups", "TargetGroups")
         wanted = self._expected.target_groups or {}
         groups = [group for group in every if group["TargetGroupName"] in wanted]
-        yield "target_groups", {g.name: g for g in _map_parallel(self._target_group, groups)}
+        return {g.name: g for g in _map_parallel(self._target_group, groups)}
 
     def _target_group(self, group: Mapping[str, Any]) -> TargetGroup:
         return replace(
@@ -186,10 +190,10 @@ class LiveAccount:
             unhealthy_threshold=group["UnhealthyThresholdCount"],
         )
 
-    def _queues(self) -> Iterator[Found]:
+    def _queues(self) -> Mapping[str, Any]:
         names = list(self._expected.queues or ())
         read = zip(names, _map_parallel(self._queue, names), strict=True)
-        yield "queues", {name: queue for name, queue in read if queue is not None}
+        return {name: queue for name, queue in read if queue is not None}
 
     def _queue(self, name: str) -> facts.Queue | None:
         try:
@@ -212,19 +216,14 @@ class LiveAccount:
             max_receive_count=int(redrive["maxReceiveCount"]) if redrive else None,
         )
 
-    def _metric_alarms(self) -> Iterator[Found]:
-        yield (
-            "alarms",
-            {
-                alarm["AlarmName"]: facts.Alarm(
-                    acts=bool(alarm["ActionsEnabled"] and alarm["AlarmActions"])
-                )
-                for names in portions(self._expected.alarms or (), NAMES_PER_CALL)
-                for alarm in pages(
-                    self._alarms, "describe_alarms", "MetricAlarms", AlarmNames=names
-                )
-            },
-        )
+    def _metric_alarms(self) -> Mapping[str, Any]:
+        return {
+            alarm["AlarmName"]: facts.Alarm(
+                acts=bool(alarm["ActionsEnabled"] and alarm["AlarmActions"])
+            )
+            for names in portions(self._expected.alarms or (), NAMES_PER_CALL)
+            for alarm in pages(self._alarms, "describe_alarms", "MetricAlarms", AlarmNames=names)
+        }
 
 
 def _absent(error: ClientError, code: str, instead: T) -> T:
@@ -254,70 +253,64 @@ class KubernetesCluster:
         self._expected, self.api = expected, api
         self._kafka = quote(expected.namespace)
 
-    def readers(self) -> list[tuple[tuple[str, ...], Callable[[Api], Iterator[Found]]]]:
+    def readers(self) -> list[Reader]:
         """Return each reader with the part it yields."""
         return [
-            (("namespaces",), self._namespaces),
-            (("bindings",), self._bindings),
-            (("services",), self._services),
-            (("pods",), self._pods),
-            (("volumes",), self._volumes),
-            (("budgets",), self._budgets),
+            _reader_of("namespaces", self._namespaces),
+            _reader_of("bindings", self._bindings),
+            _reader_of("services", self._services),
+            _reader_of("pods", self._pods),
+            _reader_of("volumes", self._volumes),
+            _reader_of("budgets", self._budgets),
             (
                 ("termination_handlers", "drain_cleaners", "second_handlers"),
                 self._workloads,
             ),
-            (("kafkas",), self._kafkas),
-            (("connect_bindings",), self._connect_bindings),
+            _reader_of("kafkas", self._kafkas),
+            _reader_of("connect_bindings", self._connect_bindings),
         ]
 
-    def _namespaces(self, api: Api) -> Iterator[Found]:
+    def _namespaces(self, api: Api) -> Mapping[str, Any]:
         listed = _listed(
             api, "/api/v1/namespaces", fieldSelector=f"metadata.name={self._expected.namespace}"
         )
-        yield (
-            "namespaces",
-            {
-                name_of(item): facts.Namespace(
-                    gate_label=labels(item).get(naming.READINESS_GATE_LABEL),
-                )
-                for item in listed
-            },
-        )
+        return {
+            name_of(item): facts.Namespace(
+                gate_label=labels(item).get(naming.READINESS_GATE_LABEL),
+            )
+            for item in listed
+        }
 
-    def _bindings(self, api: Api) -> Iterator[Found]:
+    def _bindings(self, api: Api) -> Mapping[str, Any]:
         path = f"/apis/elbv2.k8s.aws/v1beta1/namespaces/{self._kafka}/targetgroupbindings"
-        yield "bindings", {name_of(item): _binding(item["spec"]) for item in _listed(api, path)}
+        return {name_of(item): _binding(item["spec"]) for item in _listed(api, path)}
 
-    def _services(self, api: Api) -> Iterator[Found]:
-        yield (
-            "services",
-            {
-                name_of(item): frozenset(
-                    str(port.get("name", port["port"])) for port in item["spec"].get("ports") or ()
-                )
-                for item in _listed(api, f"/api/v1/namespaces/{self._kafka}/services")
-            },
-        )
+    def _services(self, api: Api) -> Mapping[str, Any]:
+        return {
+            name_of(item): frozenset(
+                str(port.get("name", port["port"])) for port in item["spec"].get("ports") or ()
+            )
+            for item in _listed(api, f"/api/v1/namespaces/{self._kafka}/services")
+        }
 
-    def _pods(self, api: Api) -> Iterator[Found]:
+    def _pods(self, api: Api) -> Mapping[str, Any]:
         listed = _listed(
             api,
             f"/api/v1/namespaces/{self._kafka}/pods",
             labelSelector=f"{naming.CLUSTER_LABEL}={self._expected.cluster}",
         )
-        yield "pods", {name_of(item): strimzis_pod(item) for item in listed if _runs_kafka(item)}
+        return {name_of(item): strimzis_pod(item) for item in listed if _runs_kafka(item)}
 
-    def _connect_bindings(self, api: Api) -> Iterator[Found]:
+    def _connect_bindings(self, api: Api) -> Mapping[str, Any]:
         name = naming.connect_init_binding(self._expected.namespace, self._expected.cluster)
         listed = _listed(
             api,
             "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
             fieldSelector=f"metadata.name={name}",
         )
-        yield "connect_bindings", {name_of(item): True for item in listed}
+        return {name_of(item): True for item in listed}
 
-    def _volumes(self, api: Api) -> Iterator[Found]:
+    def _volumes(self, api: Api) -> Mapping[str, Any]:
         ours = re.compile(rf"data-\d+-{re.escape(self._expected.cluster)}-.+-\d+")
         found = {}
         for item in _listed(api, "/api/v1/persistentvolumes"):
@@ -326,11 +319,11 @@ class KubernetesCluster:
             if space == self._expected.namespace and ours.fullmatch(name):
                 reclaim = str(item["spec"].get("persistentVolumeReclaimPolicy"))
                 found[name_of(item)] = Volume(namespace=space, claim=name, reclaim=reclaim)
-        yield "volumes", found
+        return found
 
-    def _budgets(self, api: Api) -> Iterator[Found]:
+    def _budgets(self, api: Api) -> Mapping[str, Any]:
         found = tools.budgets_in(api, self._expected.namespace)
-        yield "budgets", {each.name: each for each in found}
+        return {each.name: each for each in found}
 
     def _workloads(self, api: Api) -> Iterator[Found]:
         """Read what drains or rolls beside us, wherever it was installed."""
@@ -360,9 +353,9 @@ class KubernetesCluster:
         found = tools.handlers(filter(_is_wanted, beside))
         yield "second_handlers", {each.title: each for each in found}
 
-    def _kafkas(self, api: Api) -> Iterator[Found]:
+    def _kafkas(self, api: Api) -> Mapping[str, Any]:
         found = kafka.kafkas(api, self._expected.namespace)
-        yield "kafkas", {each.name: each for each in found if each.name == self._expected.cluster}
+        return {each.name: each for each in found if each.name == self._expected.cluster}
 
 
 def _binding(spec: Item) -> facts.Binding:

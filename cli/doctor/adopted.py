@@ -20,7 +20,6 @@ from cli.doctor.account import eks_api
 from cli.doctor.examine import Diagnosis, Machines, surroundings_findings
 from cli.survey import account, kafka, machines, tools
 from cli.survey.account_parts import queues as queues_of
-from cli.survey.command import CLIENT
 from cli.survey.kafka import lapsed_trust
 from cli.survey.tools import NOT_FOUND, items, labels, one, served_versions
 from core.checks.adopted import Standing, StandingGate, findings, secrets_named, unread_parts
@@ -105,7 +104,7 @@ def _called_services(adopted: Adoption, number: str) -> frozenset[str]:
 
 def _client(session: boto3.Session, service: str) -> Any:
     made: Any = session
-    return made.client(service, config=CLIENT)
+    return made.client(service, config=aws.PATIENCE)
 
 
 def _ours(adopted: Adoption) -> tuple[dict[str, str], dict[str, str]]:

@@ -18,11 +18,11 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from cli.answers import answer_or_reason, then, then_any
-from cli.aws import Clients, pages, require_login, sentence
+from cli.aws import PATIENCE, Clients, pages, require_login, sentence
 from cli.doctor.account import Found, KubernetesCluster, LiveAccount
 from cli.survey import account, kafka, tools
 from cli.survey.account_parts import around, changes_of, keys_below
-from cli.survey.command import CLIENT, region_of
+from cli.survey.command import region_of
 from cli.survey.surroundings import RUNNING
 from cli.target import Target
 from cli.terminal import counted
@@ -77,7 +77,7 @@ def surroundings_findings(session: Any, wanted: Machines) -> list[Finding]:
     @Clients
     def aws(service: str) -> Any:
         where = region_of(service, wanted.region)
-        return session.client(service, region_name=where, config=CLIENT)
+        return session.client(service, region_name=where, config=PATIENCE)
 
     def found() -> list[Finding]:
         asked = AWS.search(str(aws("ec2").meta.endpoint_url))

@@ -14,11 +14,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from botocore.config import Config
 from rich.console import Console
 
 from cli.answers import answer_or_reason
-from cli.aws import Clients, require_login
+from cli.aws import PATIENCE, Clients, require_login
 from cli.preflight.asked import PARTS, AccountClients
 from cli.target import Target
 from cli.terminal import counted, show_findings
@@ -80,39 +79,32 @@ def _network_of(spec: ClusterSpec) -> NeededNetwork | None:
     )
 
 
-CLIENT = Config(
-    connect_timeout=5,
-    read_timeout=20,
-    retries={"mode": "standard", "total_max_attempts": 3},
-    max_pool_connections=16,
-)
 THREADS = 12
 
 
-class Reader:
-    """Asks one account in one region, through the clients of a session."""
+def read(
+    needs_of: Callable[[str], Needs],
+    clients: Callable[..., Any],
+    region: str,
+    show: Callable[[str], None],
+) -> tuple[Needs, Account]:
+    """Return what is needed and what an account says; raise without an identity.
 
-    def __init__(
-        self, needs_of: Callable[[str], Needs], clients: Callable[..., Any], region: str
-    ) -> None:
-        self._needs_of, self._clients, self._region = needs_of, Clients(clients), region
-
-    def read(self, show: Callable[[str], None]) -> tuple[Needs, Account]:
-        """Return what is needed and what the account says; raise without an identity."""
-        with require_login("the account"):
-            identity = self._clients("sts").get_caller_identity()
-        caller, number = str(identity["Arn"]), str(identity["Account"])
-        needs = self._needs_of(number)
-        asked = AccountClients(needs, caller, self._clients)
-        found: dict[str, Any] = {}
-        with ThreadPoolExecutor(THREADS) as pool:
-            futures = {
-                part: pool.submit(answer_or_reason, ask, asked) for part, ask in PARTS.items()
-            }
-            for done, (part, future) in enumerate(futures.items(), 1):
-                found[part] = future.result()
-                show(f"{done} of {len(PARTS)} parts of account {number} asked")
-        return needs, Account(caller=caller, number=number, region=self._region, **found)
+    `needs_of` is told the account's number, and `clients` makes a client of a service.
+    """
+    made = Clients(clients)
+    with require_login("the account"):
+        identity = made("sts").get_caller_identity()
+    caller, number = str(identity["Arn"]), str(identity["Account"])
+    needs = needs_of(number)
+    asked = AccountClients(needs, caller, made)
+    found: dict[str, Any] = {}
+    with ThreadPoolExecutor(THREADS) as pool:
+        futures = {part: pool.submit(answer_or_reason, ask, asked) for part, ask in PARTS.items()}
+        for done, (part, future) in enumerate(futures.items(), 1):
+            found[part] = future.result()
+            show(f"{done} of {len(PARTS)} parts of account {number} asked")
+    return needs, Account(caller=caller, number=number, region=region, **found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,16 +137,12 @@ def examine(target: Target, console: Console) -> Preflight:
             service,
             region_name=region or spec.region,
             endpoint_url=target.endpoint_url,
-            config=CLIENT,
+            config=PATIENCE,
         )
 
-    reader = Reader(
-        lambda account: needs_of(spec, account),
-        clients,
-        target.session.region_name or spec.region,
-    )
+    region = target.session.region_name or spec.region
     with console.status("Asking the account") as status:
-        needs, account = reader.read(status.update)
+        needs, account = read(lambda number: needs_of(spec, number), clients, region, status.update)
     found = findings(ClusterFacts(needs=needs, account=account, read_at=time.time()))
     return Preflight(spec.prefix, account.number, account.caller, account.region, found)
 

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import boto3
-from botocore.config import Config
 from botocore.exceptions import BotoCoreError
 
 from cli.answers import answer_or_reason, then, then_any
-from cli.aws import Clients, sentence
+from cli.aws import PATIENCE, Clients, sentence
 from cli.survey import balancers, draft, kafka, machines, others, page, tools, webhooks
 from cli.survey.account import fargate_profiles
 from cli.survey.account_parts import (
@@ -39,9 +38,6 @@ from infra.eks.api import Api
 
 # Services that answer in one region of a partition for all of it, by how its regions begin.
 GLOBAL = {"health": {"": "us-east-1", "us-gov-": "us-gov-west-1", "cn-": "cn-northwest-1"}}
-CLIENT = Config(
-    connect_timeout=5, read_timeout=20, retries={"mode": "standard", "total_max_attempts": 3}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +78,7 @@ def examine(
 
     def client(service: str, nodes_region: str | None) -> Any:
         where = region_of(service, region or nodes_region or session.region_name)
-        return session.client(service, region_name=where, config=CLIENT)
+        return session.client(service, region_name=where, config=PATIENCE)
 
     seen = read(api, client, namespace, name)
     if seen.kafkas == () and not known_items(seen.other_kafkas):

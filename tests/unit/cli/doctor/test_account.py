@@ -181,7 +181,7 @@ def test_a_refusal_is_not_taken_for_absence(
 
     monkeypatch.setattr(account._sqs, "get_queue_url", refuse)
     with pytest.raises(ClientError):
-        list(account._queues())
+        account._queues()
 
 
 def test_a_target_groups_name_is_in_its_arn() -> None:

@@ -16,7 +16,7 @@ from rich.console import Console
 from cli.aws import Clients, one_line
 from cli.preflight import command
 from cli.preflight.asked import principal_of
-from cli.preflight.command import Reader, needs_of
+from cli.preflight.command import needs_of
 from cli.target import Target
 from core.checks.finding import Weight
 from core.checks.new_cluster import QUOTAS
@@ -48,8 +48,9 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
 
 
 def read(clients: Callable[..., Any], needs: Needs | None = None) -> tuple[Needs, Account]:
-    reader = Reader(lambda number: needs or needs_of(SPEC, number), clients, REGION)
-    return reader.read(lambda _: None)
+    return command.read(
+        lambda number: needs or needs_of(SPEC, number), clients, REGION, lambda _: None
+    )
 
 
 class Silent:
