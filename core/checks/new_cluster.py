@@ -206,7 +206,6 @@ def noticed(wanted: NeededNetwork, found: StandingVpc) -> Iterator[Finding]:
 # Lambda: reserving may not leave fewer than this unreserved, or than all of a smaller limit: an
 # account with 10 or 50 in all is refused every reservation.
 LEAST_UNRESERVED = 100
-CONCURRENCY = QuotaName("lambda", "Concurrent executions", "executions at a time")
 
 
 AccountJudge = Callable[[Needs, Account, Any], Iterator[Finding]]
@@ -356,7 +355,7 @@ def _quota(key: str, wanted: float, account: Account) -> Iterator[Finding]:
             part,
             f"{quota.used:g} of {quota.limit:g} {name.what} are used and this cluster takes "
             f"{wanted:g}, {wanted - quota.left:g} too many",
-            name.remedy,
+            f"ask for more of {name.name!r} ({name.service}) in Service Quotas",
         )
 
 
@@ -370,7 +369,7 @@ def concurrency(needs: Needs, _account: Account, found: Concurrency) -> Iterator
         f"strangers who call the webhook's public URL can take all {found.unreserved} and stop the "
         f"functions that hold nodes"
     )
-    more = CONCURRENCY.remedy
+    more = "ask for more of 'Concurrent executions' (lambda) in Service Quotas"
     if reserved > room:
         remedy = f"set it to {room} or less" if room else f"set it to 0, with which {risk}"
         yield _no(

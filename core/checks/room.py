@@ -196,7 +196,8 @@ def machines(seen: ClusterFacts) -> Iterator[Finding]:
                 f"{quota.used:g} of {quota.limit:g} vCPUs are used, which leaves room for 0 "
                 f"machines of type {instance.type} ({instance.vcpus} vCPUs): no replacement starts "
                 f"before an old one has gone",
-                f"{quota.of.remedy}, which takes days",
+                f"ask for more of {quota.of.name!r} ({quota.of.service}) in Service Quotas, which "
+                f"takes days",
             )
 
 
@@ -210,7 +211,8 @@ def disks(seen: ClusterFacts) -> Iterator[Finding]:
             f"quota {quota.of.name}",
             f"{quota.used:.2f} of {quota.limit:g} TiB are used: a replacement gets no root volume "
             f"of gp3, and no volume of Kafka's grows",
-            f"{quota.of.remedy}, which takes days",
+            f"ask for more of {quota.of.name!r} ({quota.of.service}) in Service Quotas, which "
+            f"takes days",
         )
 
 

@@ -155,10 +155,6 @@ class QuotaName:
     name: str
     what: str
 
-    @property
-    def remedy(self) -> str:
-        return f"ask for more of {self.name!r} ({self.service}) in Service Quotas"
-
 
 @dataclass(frozen=True, slots=True)
 class AccountQuota:
