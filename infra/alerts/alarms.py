@@ -1,15 +1,20 @@
 """Lists CloudWatch's alarms: they watch the toolkit itself, which Prometheus does not see.
 
-Pure: a description in, alarms out; infra.alerts makes them. Each says what no data means, because
-AWS's counters fall silent when nothing happens, and for one alarm that silence is the fault. The
-names of what is watched are the layers' own, so that an alarm needs no other stack's output.
+Pure: a description and alarms.yaml in, alarms out; infra.alerts makes them. Each says what no data
+means, because AWS's counters fall silent when nothing happens, and for one alarm that silence is
+the fault. The names of what is watched are the layers' own, so that an alarm needs no other stack's
+output.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
 
 from core.cluster.operated import Operated
 from core.ground import constants, naming
@@ -20,7 +25,7 @@ OLDEST = "ApproximateAgeOfOldestMessage"
 FIVE_MINUTES = 300
 # Of the time a function has; what comes nearer is killed on a bad day.
 NEAR_TIMEOUT = 0.8
-FAILURES = 3
+LAMBDA, RETAINED = "AWS/Lambda", "incidents-retained"
 # The interruption function reads within seconds, and a spot warning is given two minutes ahead.
 EVENTS_AGE_SECONDS = 300
 LEDGER_CALLS = ("GetItem", "PutItem", "Query")
@@ -67,7 +72,7 @@ class Alarm:
     meaning: str
     runbook: str
     missing: Missing = NOTHING_HAPPENED
-    # A count of what happened is over when nothing more happens, which does not mean it is well.
+    # Whether its end is told as well.
     announces_end: bool = True
 
     def description(self, runbooks_url: str) -> str:
@@ -78,154 +83,60 @@ class Alarm:
         )
 
 
-# Alarms on what the functions count, by the counter.
-INCIDENTS: Mapping[str, Alarm] = {
-    constants.INCIDENTS_RETAINED: Alarm(
-        key="incidents-retained",
-        severity="critical",
-        meaning="An instance was kept because its broker could not leave; it waits for you.",
-        runbook="held-or-retained",
-        announces_end=False,
-    ),
-    constants.INCIDENTS_LOST: Alarm(
-        key="incidents-lost",
-        severity="critical",
-        meaning="An instance ended before its broker could leave it.",
-        runbook="instance-lost",
-        announces_end=False,
-    ),
-    constants.PAGES_SENT: Alarm(
-        key="pages-sent",
-        severity="warning",
-        meaning="An incident asked for somebody; this is the second way to hear of it.",
-        runbook="held-or-retained",
-        announces_end=False,
-    ),
-}
-VOLUMES: Mapping[str, Alarm] = {
-    constants.VOLUMES_OUT_OF_SLOTS: Alarm(
-        key="volumes-out-of-slots",
-        severity="warning",
-        meaning="A volume must change and has used its four modifications of 24 hours.",
-        runbook="volume-out-of-modifications",
-    ),
-    constants.VOLUMES_INSTANCE_BOUND: Alarm(
-        key="volumes-instance-bound",
-        severity="warning",
-        # Six looks in a row: the shape of an hour, not of a moment.
-        periods=6,
-        meaning="An instance is asked for more than it gives its volumes.",
-        runbook="volume-instance-bound",
-    ),
-    constants.VOLUMES_REFUSED: Alarm(
-        key="volumes-refused",
-        severity="warning",
-        meaning="A volume must change, and the budget or its policy forbids it.",
-        runbook="volume-change-refused",
-    ),
-    constants.VOLUMES_DRIFTED: Alarm(
-        key="volumes-drifted",
-        severity="warning",
-        periods=3,
-        meaning="A volume is not what its claim and its class say: somebody changed it in EC2.",
-        runbook="volume-drifted",
-    ),
-    constants.VOLUMES_STUCK: Alarm(
-        key="volumes-stuck",
-        severity="critical",
-        periods=3,
-        meaning="A volume's change was asked for and does not come about.",
-        runbook="volume-change-stuck",
-    ),
-    constants.VOLUMES_UNKNOWN: Alarm(
-        key="volumes-unknown",
-        severity="warning",
-        # A broker that is away for a rotation tells nothing either.
-        periods=6,
-        meaning="How full volumes are, or what is asked of them, nobody says.",
-        runbook="volume-figures-unknown",
-    ),
-}
-LEDGER: Mapping[str, Alarm] = {
-    # DynamoDB counts what callers did wrong for a whole account, whoever they are; what the ledger
-    # refused us is counted by us.
-    constants.LEDGER_ERRORS: Alarm(
-        key="ledger-errors",
-        severity="critical",
-        meaning="The ledger refused the functions, or did not answer.",
-        runbook="ledger-failing",
-    ),
-}
-WEBHOOK: Mapping[str, Alarm] = {
-    constants.WEBHOOKS_REFUSED: Alarm(
-        key="webhooks-refused",
-        severity="warning",
-        periods=2,
-        # The address is public, and now and then somebody knocks.
-        threshold=10,
-        meaning="The webhook turns callers away: strangers, or a handler with an old token.",
-        runbook="webhooks-refused",
-    ),
-}
-HEALTH: Mapping[str, Alarm] = {
-    constants.CLUSTER_HEALTH: Alarm(
-        key="cluster-unhealthy",
-        severity="critical",
-        statistic="Maximum",
-        threshold=1,
-        # One silent source is no alarm yet, nor is an examination that falls into the next period.
-        periods=3,
-        meaning="Somebody is not served, or nobody can tell: λ health says 500.",
-        runbook="cluster-unhealthy",
-        missing=NOBODY_ASKED,
-    ),
-}
-STORIES: Mapping[str, Alarm] = {
-    constants.STORIES_DELAYED: Alarm(
-        key="stories-delayed",
-        severity="warning",
-        periods=3,
-        # Slack takes about one message a second, and a busy minute puts a few back.
-        threshold=10,
-        meaning="Slack cannot be told: what happens to nodes is in no thread.",
-        runbook="slack-silent",
-    ),
-}
+# How the table calls what it makes of no data, where it is not the usual.
+_MISSING = {"nobody asked": NOBODY_ASKED, "silence is the fault": SILENCE_IS_THE_FAULT}
+
+
+@cache
+def _table() -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
+    found: Mapping[str, Any] = yaml.safe_load(
+        Path(__file__).with_name("alarms.yaml").read_text("utf-8")
+    )
+    return found
+
+
+def _of_table(
+    group: str, namespace: str, dimensions: Mapping[str, str], **words: object
+) -> list[Alarm]:
+    """Return a group of the table's alarms, each on its metric in a namespace."""
+    return [
+        Alarm(
+            **{
+                **row,
+                "key": row["key"].format(**words),
+                "meaning": row["meaning"].format(**words),
+                "missing": _MISSING.get(row.get("missing", ""), NOTHING_HAPPENED),
+            },
+            metrics=(AlarmMetric(namespace=namespace, name=name, dimensions=dimensions),),
+        )
+        for name, row in _table()[group].items()
+    ]
 
 
 def alarms(cluster: Operated) -> list[Alarm]:
     """Return every alarm of a cluster; limits come from the description's own timeouts."""
-    ours = cluster.level == OWN
-    # Whoever only watches or answers keeps no instance.
-    left_out = () if cluster.acts else (constants.INCIDENTS_RETAINED,)
-    found = [
-        *_counter_alarms(INCIDENTS, cluster, left_out),
-        *(_counter_alarms(VOLUMES, cluster) if ours else ()),
-        *_counter_alarms(LEDGER, cluster),
-        *_table_alarms(naming.ledger_table(cluster.prefix)),
-        *_ages(cluster),
-        *(_counter_alarms(WEBHOOK, cluster) if ours else ()),
-        *_counter_alarms(HEALTH, cluster),
-        *(_counter_alarms(STORIES, cluster) if cluster.slack is not None else ()),
-        *(_dead_letters(queue, cluster.prefix) for queue in queues(cluster)),
-    ]
-    for role, timeout_seconds in functions(cluster).items():
-        found += _function(role, naming.function(cluster.prefix, role), timeout_seconds)
-    found.append(_sweep_silent(naming.function(cluster.prefix, "sweep")))
-    return found
+    ours, dimensions = cluster.level == OWN, {constants.CLUSTER_DIMENSION: cluster.prefix}
 
+    def counted(group: str) -> list[Alarm]:
+        return _of_table(group, constants.NAMESPACE, dimensions)
 
-def _counter_alarms(
-    table: Mapping[str, Alarm], cluster: Operated, left_out: Sequence[str] = ()
-) -> list[Alarm]:
-    dimensions = {constants.CLUSTER_DIMENSION: cluster.prefix}
     return [
-        replace(
-            alarm,
-            metrics=(AlarmMetric(namespace=constants.NAMESPACE, name=name, dimensions=dimensions),),
-        )
-        for name, alarm in table.items()
-        if name not in left_out
+        # Whoever only watches or answers keeps no instance.
+        *(each for each in counted("incidents") if cluster.acts or each.key != RETAINED),
+        *(counted("volumes") if ours else ()),
+        *counted("ledger"),
+        *_ledger_alarms(naming.ledger_table(cluster.prefix)),
+        *_ages(cluster),
+        *(counted("webhook") if ours else ()),
+        *counted("health"),
+        *(counted("stories") if cluster.slack is not None else ()),
+        *(_dead_letters(queue, cluster.prefix) for queue in queues(cluster)),
+        *(
+            alarm
+            for role, timeout_seconds in functions(cluster).items()
+            for alarm in _function_alarms(cluster, role, timeout_seconds)
+        ),
+        *_of_table("sweep", LAMBDA, {"FunctionName": naming.function(cluster.prefix, "sweep")}),
     ]
 
 
@@ -250,7 +161,7 @@ def names(cluster: Operated) -> list[str]:
     return [naming.alarm(cluster.prefix, alarm.key) for alarm in alarms(cluster)]
 
 
-def _table_alarms(table: str) -> list[Alarm]:
+def _ledger_alarms(table: str) -> list[Alarm]:
     named = {"TableName": table}
     failed = [
         AlarmMetric(
@@ -322,55 +233,17 @@ def _ages(cluster: Operated) -> list[Alarm]:
     ]
 
 
-def _function(role: str, name: str, timeout_seconds: int) -> list[Alarm]:
-    return [
-        Alarm(
-            key=f"{role}-errors",
-            metrics=(_function_metric(name, "Errors"),),
-            # One that fails is tried again: by its queue, or by the next minute.
-            threshold=FAILURES - 1,
-            severity="critical",
-            meaning=f"The function {name} fails again and again.",
-            runbook="function-failing",
-        ),
-        Alarm(
-            key=f"{role}-throttles",
-            metrics=(_function_metric(name, "Throttles"),),
-            periods=2,
-            severity="warning",
-            meaning=f"AWS does not let {name} run: its share, or the account's, is used up.",
-            runbook="function-failing",
-        ),
-        Alarm(
-            key=f"{role}-duration",
-            metrics=(_function_metric(name, "Duration"),),
-            statistic="Maximum",
-            periods=2,
-            threshold=NEAR_TIMEOUT * timeout_seconds * 1000,
-            severity="warning",
-            meaning=f"{name} takes nearly all of the {timeout_seconds} s it has.",
-            runbook="function-failing",
-        ),
-    ]
-
-
-def _sweep_silent(name: str) -> Alarm:
-    return Alarm(
-        key="sweep-silent",
-        metrics=(_function_metric(name, "Invocations"),),
-        threshold=1,
-        below=True,
-        periods=2,
-        severity="critical",
-        meaning="The sweep does not run: an announcement that is lost stays lost.",
-        runbook="sweep-silent",
-        missing=SILENCE_IS_THE_FAULT,
+def _function_alarms(cluster: Operated, role: str, timeout_seconds: int) -> list[Alarm]:
+    name = naming.function(cluster.prefix, role)
+    found = _of_table(
+        "function", LAMBDA, {"FunctionName": name}, role=role, name=name, seconds=timeout_seconds
     )
+    slow = NEAR_TIMEOUT * timeout_seconds * 1000
+    return [
+        replace(each, threshold=slow) if each.metrics[0].name == "Duration" else each
+        for each in found
+    ]
 
 
 def _queue_metric(queue: str, name: str) -> AlarmMetric:
     return AlarmMetric(namespace="AWS/SQS", name=name, dimensions={"QueueName": queue})
-
-
-def _function_metric(function: str, name: str) -> AlarmMetric:
-    return AlarmMetric(namespace="AWS/Lambda", name=name, dimensions={"FunctionName": function})

@@ -1,7 +1,7 @@
 """Lists the metrics Kafka and Connect expose to Prometheus: no default has what counts.
 
 Strimzi's own list leaves out both metadata error counters of brokers (KIP-859), replication lag and
-offline log directories (strimzi-kafka-operator 1.2.0, DEFAULT_METRICS_ALLOW_LIST). Entries are
+offline log directories (strimzi-kafka-operator 1.2.0, DEFAULT_METRICS_ALLOW_LIST). metrics.yaml has
 regular expressions over the names of the Strimzi Metrics Reporter. It compares them with a name
 before Prometheus's own ending is put on (seen with reporter 0.2.0 and Kafka 4.2.0), so an entry
 that insists on `_total` or `_info` lets nothing through: both forms are written. What it tells of
@@ -10,9 +10,11 @@ its own process (jvm_*, process_*) is always there.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pulumi
+import yaml
 from pulumi_kubernetes.apiextensions import CustomResource
 
 from core.cluster import ClusterSpec, Metrics
@@ -23,47 +25,8 @@ REPORTER = "strimziMetricsReporter"
 PORT_NAME = "tcp-prometheus"
 POD_MONITOR_API = "monitoring.coreos.com/v1"
 
-KAFKA_ALLOW = (
-    # Is this node well? State, log recovery (gone once done), directories lost with a volume.
-    "kafka_server_kafkaserver_brokerstate",
-    "kafka_log_logmanager_(offlinelogdirectorycount|remaining(logs|segments)torecover)",
-    # KIP-859: a node that could not load or apply metadata. All are 0, or somebody is called.
-    "kafka_server_broker_metadata_metrics_.*",
-    "kafka_controller_kafkacontroller_metadataerrorcount",
-    # Who is registered, fenced, stopping; a rotation's gate and its timeline.
-    "kafka_controller_kafkacontroller_(active|fenced|controlledshutdown)brokercount",
-    "kafka_controller_kafkacontroller_(activecontroller|offlinepartitions|globalpartition)count",
-    "kafka_controller_kafkacontroller_(brokerregistrationstate|timesincelastheartbeatreceivedms)",
-    "kafka_controller_kafkacontroller_preferredreplicaimbalancecount",
-    "kafka_controller_kafkacontroller_last(applied|committed)record(offset|lagms|timestamp)",
-    "kafka_controller_kafkacontroller_(newactivecontrollerscount|eventqueueoperationstimedoutcount)",
-    "kafka_controller_controllerstats_uncleanleaderelectionspersec(_total)?",
-    # The quorum.
-    "kafka_server_raft_metrics_(current_(leader|epoch|vote|state(_info)?)|high_watermark)",
-    "kafka_server_raft_metrics_(log_end_offset|election_latency_(avg|max)|number_unknown_.*)",
-    # Replication, seen from the leaders, and how far a returning broker is behind.
-    "kafka_server_replicamanager_.*",
-    "kafka_cluster_partition_(underreplicated|underminisr|atminisr|insyncreplicascount)",
-    "kafka_server_replicafetchermanager_(maxlag|minfetchrate|failedpartitionscount)",
-    # What a resync moves and what it costs.
-    "kafka_server_brokertopicmetrics_(bytes|replicationbytes|reassignmentbytes)(in|out)persec(_total)?",
-    "kafka_server_brokertopicmetrics_(messagesin|failed(produce|fetch)requests)persec(_total)?",
-    "kafka_log_log_size",
-    # Clients: latency, idle threads, connections.
-    "kafka_network_requestmetrics_(requests|errors)persec(_total)?",
-    "kafka_network_requestmetrics_totaltimems.*",
-    "kafka_network_socketserver_networkprocessoravgidlepercent",
-    "kafka_server_kafkarequesthandlerpool_requesthandleravgidlepercent.*",
-    "kafka_server_socket_server_metrics_connection_count",
-)
-CONNECT_ALLOW = (
-    "kafka_connect_connect_worker_metrics_.*",
-    "kafka_connect_connect_worker_rebalance_metrics_.*",
-    "kafka_connect_connect_coordinator_metrics_(assigned_.*|last_.*|failed_rebalance)",
-    "kafka_connect_connector_(task_)?metrics_status(_info)?",
-    "kafka_connect_(source|sink)_task_metrics_.*",
-    "kafka_connect_task_error_metrics_.*",
-)
+_ALLOWED = yaml.safe_load(Path(__file__).with_name("metrics.yaml").read_text("utf-8"))
+KAFKA_ALLOW, CONNECT_ALLOW = tuple(_ALLOWED["kafka"]), tuple(_ALLOWED["connect"])
 
 
 def metrics_config(metrics: Metrics, allow: tuple[str, ...]) -> dict[str, Any]:

@@ -27,57 +27,16 @@ from infra.tags import cluster_tags
 
 EXPORT_TYPE = "stillwater:infra:BillExport"
 PREFIX = "export"
-# Data Exports refuse `SELECT *`: what the readers need, and nothing that only makes files larger.
-COLUMNS = (
-    "bill_bill_type",
-    "bill_billing_entity",
-    "bill_billing_period_end_date",
-    "bill_billing_period_start_date",
-    "bill_invoice_id",
-    "bill_payer_account_id",
-    "line_item_availability_zone",
-    "line_item_currency_code",
-    "line_item_line_item_description",
-    "line_item_line_item_type",
-    "line_item_net_unblended_cost",
-    "line_item_operation",
-    "line_item_product_code",
-    "line_item_resource_id",
-    "line_item_unblended_cost",
-    "line_item_usage_account_id",
-    "line_item_usage_amount",
-    "line_item_usage_end_date",
-    "line_item_usage_start_date",
-    "line_item_usage_type",
-    "pricing_public_on_demand_cost",
-    "pricing_unit",
-    "reservation_effective_cost",
-    "reservation_net_effective_cost",
-    "reservation_net_unused_amortized_upfront_fee_for_billing_period",
-    "reservation_net_unused_recurring_fee",
-    "reservation_reservation_a_r_n",
-    "reservation_unused_amortized_upfront_fee_for_billing_period",
-    "reservation_unused_recurring_fee",
-    "resource_tags",
-    "savings_plan_net_savings_plan_effective_cost",
-    "savings_plan_savings_plan_effective_cost",
-    "savings_plan_total_commitment_to_date",
-    "savings_plan_used_commitment",
-)
-# What each pod had of its node. The table has them only where it includes such lines.
-SPLIT_COLUMNS = (
-    "split_line_item_net_split_cost",
-    "split_line_item_net_unused_cost",
-    "split_line_item_parent_resource_id",
-    "split_line_item_split_cost",
-    "split_line_item_unused_cost",
-)
+COLUMNS = Path(__file__).with_name("export-columns.txt")
+# How those begin that the table has only where split cost allocation is on.
+SPLIT = "split_"
 TABLE = "COST_AND_USAGE_REPORT"
 
 
 def columns(*, split: bool) -> tuple[str, ...]:
     """Return what is selected, with split cost allocation's columns or without."""
-    return (*COLUMNS, *SPLIT_COLUMNS) if split else COLUMNS
+    named = [line for line in COLUMNS.read_text("utf-8").splitlines() if not line.startswith("#")]
+    return tuple(each for each in named if split or not each.startswith(SPLIT))
 
 
 def configuration(account: Account, *, split: bool) -> dict[str, dict[str, str]]:

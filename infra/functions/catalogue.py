@@ -159,11 +159,7 @@ def _rotate_may(scope: Scope) -> Sequence[iam.Statement]:
 def _rotate_rights(cluster: Operated) -> definition.Rights:
     return definition.Rights(
         group="stillwater:rotate",
-        everywhere=[
-            definition.may("", ["nodes"], ["list"]),
-            definition.may("storage.k8s.io", ["csinodes"], ["list"]),
-            *definition.may_read_node_claims(cluster),
-        ],
+        everywhere=definition.may_read_machines(cluster),
         inside=[
             definition.may("", ["pods"], ["list"]),
             *definition.may_read_operator(cluster),
@@ -241,11 +237,7 @@ def _sweep_may(scope: Scope) -> Sequence[iam.Statement]:
 def _sweep_rights(cluster: Operated) -> definition.Rights:
     return definition.Rights(
         group="stillwater:sweep",
-        everywhere=[
-            definition.may("", ["nodes"], ["list"]),
-            definition.may("storage.k8s.io", ["csinodes"], ["list"]),
-            *definition.may_read_node_claims(cluster),
-        ],
+        everywhere=definition.may_read_machines(cluster),
         inside=[definition.may("", ["pods"], ["list"])],
     )
 

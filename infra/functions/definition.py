@@ -215,6 +215,15 @@ def may(api_group: str, resources: Sequence[str], verbs: Sequence[str]) -> Polic
     return PolicyRule(api_group=api_group, resources=resources, verbs=verbs)
 
 
+def may_read_machines(cluster: Operated) -> list[PolicyRule]:
+    """Allow to see nodes, the drivers on them, and what Karpenter does to them."""
+    return [
+        may("", ["nodes"], ["list"]),
+        may("storage.k8s.io", ["csinodes"], ["list"]),
+        *may_read_node_claims(cluster),
+    ]
+
+
 def may_read_node_claims(cluster: Operated) -> list[PolicyRule]:
     """Allow to see what Karpenter does to its nodes, where it launches any."""
     return [may("karpenter.sh", ["nodeclaims"], ["list"])] if cluster.node_claims else []

@@ -140,20 +140,16 @@ class Webhook(pulumi.ComponentResource):
             opts=self._child,
         )
         # Both are asked for since October 2025; the second is bound to calls through a URL.
-        aws.lambda_.Permission(
-            f"{self._name}-url-permission",
-            action="lambda:InvokeFunctionUrl",
-            function=function.name,
-            principal="*",
-            function_url_auth_type="NONE",
-            opts=self._child,
-        )
-        aws.lambda_.Permission(
-            f"{self._name}-url-invoke-permission",
-            action="lambda:InvokeFunction",
-            function=function.name,
-            principal="*",
-            invoked_via_function_url=True,
-            opts=self._child,
-        )
+        for role, action, bound in (
+            ("url", "lambda:InvokeFunctionUrl", {"function_url_auth_type": "NONE"}),
+            ("url-invoke", "lambda:InvokeFunction", {"invoked_via_function_url": True}),
+        ):
+            aws.lambda_.Permission(
+                f"{self._name}-{role}-permission",
+                action=action,
+                function=function.name,
+                principal="*",
+                opts=self._child,
+                **bound,
+            )
         return url.function_url

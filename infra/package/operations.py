@@ -112,20 +112,10 @@ def gate_section(
     }
 
 
-def slack_section(args: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return its section of Slack, where there is a channel or a secret."""
-    given = {
-        "channel": broker_nodes.plain_value(args.get("slack_channel"), "slack_channel"),
-        "secret_name": broker_nodes.plain_value(args.get("slack_secret_name"), "slack_secret_name"),
-    }
-    section = {key: value for key, value in given.items() if value is not None}
-    return section or None
-
-
-def alerts_section(args: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return its section of alerts, where there is a topic."""
-    topic = broker_nodes.plain_value(args.get("alerts_topic_arn"), "alerts_topic_arn")
-    return None if topic is None else {"sns_topic_arn": topic}
+def section_of(args: Mapping[str, Any], keys: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return a section of the description, whose keys are these arguments; None: it is empty."""
+    given = {name: broker_nodes.plain_value(args.get(key), key) for name, key in keys.items()}
+    return {name: value for name, value in given.items() if value is not None} or None
 
 
 def known_ids(given: Sequence[pulumi.Input[str]], late: str) -> list[str]:
@@ -148,6 +138,7 @@ def _argument_words(sentence: str) -> str:
 
 OPERATIONS_TYPE = "stillwater:index:Operations"
 LEVELS = ("watch", "gate", "act")
+SLACK = {"channel": "slack_channel", "secret_name": "slack_secret_name"}
 
 
 class OperationsArgs(TypedDict):
@@ -223,8 +214,8 @@ class Operations(pulumi.ComponentResource):
             drainer=args.get("drainer"),
             queue_url=args.get("queue_url"),
             eviction_gate=gate_section(args, "gate_image"),
-            slack=slack_section(args),
-            alerts=alerts_section(args),
+            slack=section_of(args, SLACK),
+            alerts=section_of(args, {"sns_topic_arn": "alerts_topic_arn"}),
         )
         if level != "watch":
             refuse_others(
