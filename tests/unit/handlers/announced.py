@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
-from tests.unit.handlers.fakes import OLD, group_of
+from tests.explorer.world import FIRST, group_of
 
 
 def hook_event(
-    hook: str, *, instance_id: str = OLD, zone: str = "us-east-1a", token: str | None = None
+    hook: str, *, instance_id: str = FIRST[10], zone: str = "us-east-1a", token: str | None = None
 ) -> str:
     """Return the EventBridge event of one lifecycle hook, as AWS sends it."""
     return json.dumps(

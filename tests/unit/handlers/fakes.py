@@ -1,7 +1,7 @@
-"""A small cluster in memory: the handlers' Cloud, Nodes and KafkaCluster, moved by hand.
+"""The explored world of one cluster, moved by hand, as the handlers' Cloud, Nodes and KafkaCluster.
 
 Three zones with one broker node each, ids 10, 20, 30; a test says what AWS, Kubernetes and Kafka do
-between two ticks.
+between two ticks, and what they answer otherwise than the world would.
 """
 
 from __future__ import annotations
@@ -13,53 +13,50 @@ from typing import Any
 from core.availability.consent import Order, Partition
 from core.availability.operator import KafkaConditions, OperatorView
 from core.ground.errors import StillwaterError
-from core.ground.naming import managed_tag
 from core.ground.placement import PodNeeds
 from core.incidents.actions import HookResult
 from core.incidents.observation import (
     BudgetView,
     EbsVolume,
     GroupView,
-    InstanceView,
     NodeClaim,
     NodeView,
     Ownership,
     PodOnNode,
     PodView,
     StatusView,
-    cluster_ownership,
 )
 from core.rotation.plan import Launched
 from core.rotation.run_record import Throttle
 from core.views import ClusterView
 from handlers.adapters.pods import Scrapes
+from tests.explorer import world as explored
+from tests.explorer.adapters import ExploredCloud, ExploredNodes
+from tests.explorer.own_drain import ExploredDrain
+from tests.explorer.rules import Invocation
+from tests.explorer.world import FIRST, PREFIX, TAG, WHOSE, World, group_of, node_named
 from tests.unit.handlers.healthy import ZONES, healthy_kafka
 from tests.unit.operator_at_work import FINISHED, operator_view
 
-PREFIX = "local-orders"
-TAG = managed_tag(PREFIX)
-WHOSE = cluster_ownership(PREFIX)
-OLD = "i-0a"
-NEW = "i-0d"
+__all__ = ["NEW", "OLD", "PREFIX", "TAG", "WHOSE", "FakeCluster", "group_of", "node_named"]
+
+OLD, NEW = FIRST[10], "i-0d"
 
 
-def group_of(zone: str) -> str:
-    return f"{PREFIX}-broker-{zone[-1]}"
-
-
-def node_named(instance_id: str) -> str:
-    return f"ip-{instance_id}.ec2.internal"
+def _held_by_the_world(name: str) -> Any:
+    """Return an attribute that is the world's own."""
+    return property(
+        lambda cluster: getattr(cluster.world, name),
+        lambda cluster, value: setattr(cluster.world, name, value),
+    )
 
 
 @dataclass
-class FakeCluster:
+class FakeCluster(ExploredCloud, ExploredNodes, ExploredDrain):
     """AWS, Kubernetes and Kafka of one cluster."""
 
-    instances: dict[str, InstanceView] = field(default_factory=dict)
-    groups: dict[str, GroupView] = field(default_factory=dict)
-    node_views: dict[str, NodeView] = field(default_factory=dict)
-    pods: dict[int, PodView] = field(default_factory=dict)
-    attached: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    world: World = field(default_factory=World)
+    invocation: Invocation = field(default_factory=lambda: Invocation("a test's", 0.0))
     kafka: ClusterView | None = field(default_factory=healthy_kafka)
     kubernetes_answers: bool = True
     beats: list[tuple[str, str, str | None]] = field(default_factory=list)
@@ -97,7 +94,16 @@ class FakeCluster:
     evicted: list[str] = field(default_factory=list)
     # Pod -> what the API server says to whoever evicts it.
     refusals: dict[str, str] = field(default_factory=dict)
-    cordons: dict[str, str] = field(default_factory=dict)  # node -> for which incident
+
+    instances = _held_by_the_world("instances")
+    groups = _held_by_the_world("groups")
+    node_views = _held_by_the_world("nodes")
+    pods = _held_by_the_world("pods")
+    attached = _held_by_the_world("attached")
+    cordons = _held_by_the_world("cordons")
+
+    def __post_init__(self) -> None:
+        self._stage: Any = self
 
     # What the handlers ask.
     def launched_instances(self, whose: Ownership) -> Mapping[str, Launched]:
@@ -105,15 +111,6 @@ class FakeCluster:
 
     def scrape(self, pods: Iterable[str]) -> Scrapes:
         return self.scrapes
-
-    def instance(self, instance_id: str) -> InstanceView | None:
-        return self.instances.get(instance_id)
-
-    def group(self, name: str) -> GroupView | None:
-        return self.groups.get(name)
-
-    def groups_of(self, whose: Ownership) -> tuple[GroupView, ...]:
-        return tuple(self.groups.values()) if whose == WHOSE else ()
 
     def heartbeat(self, group: str, hook: str, instance_id: str, token: str | None) -> bool:
         self.beats.append((instance_id, hook, token))
@@ -152,11 +149,6 @@ class FakeCluster:
         self.terminate(instance_id)
         return None
 
-    def protect(self, group: str, instance_ids: Iterable[str], *, protected: bool) -> None:
-        held, changed = self.groups[group].protected, frozenset(instance_ids)
-        after = held | changed if protected else held - changed
-        self.groups[group] = replace(self.groups[group], protected=after)
-
     def volumes_on(self, instance_id: str) -> tuple[str, ...]:
         return self.on_instance.get(instance_id, ())
 
@@ -176,35 +168,15 @@ class FakeCluster:
             raise StillwaterError("The Kubernetes API answered 403.")
         return operator_view(self.pods.values(), self.revisions, self.kafka_conditions)
 
-    def let_leave(self, pod: str, incident_id: str) -> None:
-        self._change_pod(pod, may_leave=incident_id)
-
-    def keep(self, pod: str, incident_id: str) -> None:
-        found = self.kafka_pod(pod)
-        if found is not None and found.may_leave == incident_id:
-            self._change_pod(pod, may_leave=None)
-
     def _change_pod(self, name: str, **changed: Any) -> None:
         for node_id, pod in self.pods.items():
             if pod.name == name:
                 self.pods[node_id] = replace(pod, **changed)
 
-    def mark_spare(self, node: str, incident_id: str | None) -> None:
-        self._change_node(node, spare_for=incident_id)
-
-    def set_out_of_service(self, node: str, instance_id: str, *, tainted: bool) -> None:
-        assert self.node_views[instance_id].name == node
-        self._change_node(node, out_of_service=tainted)
-
     def release_attachments(self, node: str) -> None:
         assert all(view.name != node for view in self.node_views.values())
         self.released.append(node)
         self.attached.pop(node, None)
-
-    def _change_node(self, name: str, **changed: Any) -> None:
-        for instance_id, node in self.node_views.items():
-            if node.name == name:
-                self.node_views[instance_id] = replace(node, **changed)
 
     def reorder(self, orders: Mapping[Partition, Order]) -> None:
         view = self.read()
@@ -245,22 +217,7 @@ class FakeCluster:
         self.unthrottled.append(tuple(topics))
 
     def pods_on(self, node: str) -> tuple[PodOnNode, ...]:
-        kafkas = [
-            PodOnNode(namespace="kafka", name=p.name, uid=p.name, stopping=p.stopping, kafka=True)
-            for p in self.pods.values()
-            if p.node_name == node
-        ]
-        return (*self.beside.get(node, ()), *kafkas)
-
-    def cordon(self, node: str, incident_id: str) -> None:
-        if any(view.name == node and view.schedulable for view in self.node_views.values()):
-            self.cordons[node] = incident_id
-            self._change_node(node, schedulable=False, cordoned_for=incident_id)
-
-    def uncordon(self, node: str, incident_id: str) -> None:
-        if self.cordons.get(node) == incident_id:
-            del self.cordons[node]
-            self._change_node(node, schedulable=True, cordoned_for=None)
+        return (*self.beside.get(node, ()), *super().pods_on(node))
 
     def evict(self, namespace: str, name: str, uid: str) -> str | None:
         refusal = self.refusals.get(name)
@@ -277,12 +234,6 @@ class FakeCluster:
             raise StillwaterError("The Kubernetes API did not answer.")
         return tuple(self.node_views.values())
 
-    def kafka_pods(self) -> tuple[PodView, ...]:
-        return tuple(self.pods.values())
-
-    def kafka_pod(self, name: str) -> PodView | None:
-        return next((p for p in self.pods.values() if p.name == name), None)
-
     def claims(self) -> tuple[NodeClaim, ...]:
         if self.node_claims is None:
             raise StillwaterError("The Kubernetes API answered 403.")
@@ -296,13 +247,7 @@ class FakeCluster:
         )
         for each in self.claims():
             if each.name == name and each.node_name is not None:
-                self._change_node(each.node_name, schedulable=False)
-
-    def server_version(self) -> str:
-        return "1.36"
-
-    def attachments(self) -> dict[str, tuple[str, ...]]:
-        return self.attached
+                self._change(each.node_name, schedulable=False)
 
     def log_bytes(self, brokers: Iterable[int] | None = None) -> dict[int, int]:
         wanted = self.held.keys() if brokers is None else set(brokers)
@@ -317,9 +262,6 @@ class FakeCluster:
     def volume(self, volume_id: str) -> EbsVolume | None:
         return self.volumes.get(volume_id)
 
-    def zone_names(self) -> dict[str, str]:
-        return {"use1-az4": "us-east-1a", "use1-az6": "us-east-1b", "use1-az1": "us-east-1c"}
-
     def instance_states(self, whose: Ownership) -> Mapping[str, str]:
         return {i.instance_id: i.state for i in self.instances.values() if whose.owns(i.tags)}
 
@@ -329,14 +271,7 @@ class FakeCluster:
     # What happens to the cluster.
     def add_instance(self, instance_id: str, zone: str, lifecycle: str = "InService") -> None:
         name = group_of(zone)
-        self.instances[instance_id] = InstanceView(
-            instance_id=instance_id,
-            state="running",
-            zone=zone,
-            private_dns_name=node_named(instance_id),
-            group=name,
-            tags={TAG: ""},
-        )
+        explored.add_instance(self.world, instance_id, zone)
         group = self.groups.get(name) or GroupView(
             name=name, desired=1, maximum=2, instances={}, zones=(zone,)
         )

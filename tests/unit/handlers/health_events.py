@@ -6,8 +6,7 @@ import json
 from datetime import UTC, datetime
 from email.utils import format_datetime
 
-from tests.unit.handlers.fakes import OLD
-from tests.unit.handlers.station import START
+from tests.explorer.world import FIRST, START
 
 DAY = 86_400.0
 RETIREMENT = "AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED"
@@ -45,7 +44,7 @@ def health_event(
                 "startTime": written(due),
                 "lastUpdatedTime": written(said_at),
                 "statusCode": status,
-                "affectedEntities": [{"entityValue": OLD}],
+                "affectedEntities": [{"entityValue": FIRST[10]}],
             },
         }
     )

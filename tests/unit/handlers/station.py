@@ -19,6 +19,7 @@ from handlers.rotation.conductor import Conductor
 from handlers.rotation.turns import Rotations, Throttles
 from handlers.store.documents import Freezes, Runs
 from handlers.store.ledger import Stories
+from tests.explorer.world import START
 from tests.unit.handlers.fake_queue import FakeQueue
 from tests.unit.handlers.fake_roots import FakeRoots
 from tests.unit.handlers.fakes import PREFIX, WHOSE, FakeCluster, three_brokers
@@ -27,8 +28,6 @@ from tests.unit.handlers.memory_ledger import MemoryLedger
 from tests.unit.handlers.memory_records import MemoryRecords
 from tests.unit.policies import policy_with
 
-# 2026-11-20T10:00:00Z, when the fakes' events say they happened.
-START = 1_795_168_800.0
 POLICY = policy_with(tick_interval_seconds=5, post_condition_hold_seconds=10)
 
 

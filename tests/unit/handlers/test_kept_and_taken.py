@@ -77,7 +77,7 @@ def test_a_replacement_that_somebody_has_cordoned_is_called_so() -> None:
     station = announce(Station())
     station.cluster.add_instance(NEW, "us-east-1a")
     station.cluster.add_node(NEW)
-    station.cluster._change_node(f"ip-{NEW}.ec2.internal", schedulable=False)
+    station.cluster._change(f"ip-{NEW}.ec2.internal", schedulable=False)
     station.tick()
     assert station.incident().reason.endswith("is cordoned, and takes no pods.")
 

@@ -9,7 +9,6 @@ import pytest
 from core.ground.errors import Conflict, StillwaterError
 from core.incidents.actions import RestoreLeaders
 from core.incidents.record import State
-from core.rotation.run_record import RunState
 from core.views import ClusterView, Doubt
 from handlers.incidents.act import perform
 from handlers.incidents.shifts import Leadership, shift_in_force
@@ -18,14 +17,14 @@ from tests.unit.handlers.fakes import FakeCluster
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.test_budgets import (
-    BudgetedWorld,
     labels,
     lapse,
     once,
     opened,
     station_of_six,
 )
-from tests.unit.handlers.test_rotations import ask, current, start, turn
+from tests.unit.handlers.test_rotations import ask, start, turn
+from tests.unit.handlers.walks import announce_hooks, launch
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -64,21 +63,6 @@ def test_nobody_of_a_party_is_opened_to_leave_before_others_lead_what_all_of_it_
     assert set(moved.avoided.values()) == {frozenset(PARTY)}
 
 
-def test_a_run_at_once_leaves_no_order_changed_and_nobody_avoided(station: Station) -> None:
-    before = {p.name: p.replicas for p in station.cluster.read().partitions}
-    world = BudgetedWorld(station, choose=lambda _: 0)
-    start(station, at_once="zone")
-    run = current(station)
-    while run.state is RunState.RUNNING:
-        run = turn(station)
-        if station.ledger.open_incidents():
-            world.settle(200, paces=(1, 1, 1, 1, 1, 1, 1, 1, 4, 1))
-    assert run.state is RunState.DONE, run.reason
-    assert shift_in_force(station.records, "orders").nothing
-    assert {p.name: p.replicas for p in station.cluster.read().partitions} == before
-    assert world.most_out == 2
-
-
 def test_a_run_has_its_party_elected_itself(
     station: Station, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,11 +75,21 @@ def test_a_run_has_its_party_elected_itself(
         restore(leadership, cause, elect=elect)
 
     monkeypatch.setattr(Leadership, "restore", noted)
-    world = BudgetedWorld(station, choose=lambda _: 0)
-    start(station, at_once="zone", selection={"zones": ["us-east-1a"]})
-    while current(station).state is RunState.RUNNING:
-        turn(station)
-        world.settle(200, paces=(1, 1, 1, 1, 1, 1, 1, 1, 4, 1))
+    opened(station)
+    ids = ("i-0a", "i-1a")
+    for _ in range(6):
+        launch(station)
+        announce_hooks(station)
+        for id_ in ids:
+            once(station, id_)
+    for node_id, id_, new in zip(sorted(PARTY), ids, ("i-new1", "i-new2"), strict=True):
+        assert station.incident(id_).state is State.DRAINING
+        station.cluster.waiting_hooks.discard((id_, "drain"))
+        station.cluster.place_pod(node_id, new)
+    for _ in range(24):
+        for id_ in ids:
+            once(station, id_)
+    assert {station.incident(id_).state for id_ in ids} == {State.RELEASED}
     assert elected == [False, False]
 
 
@@ -228,15 +222,14 @@ def test_a_plan_says_that_a_party_is_more_than_the_others_can_stand_in_for(
 
 
 def test_a_party_is_not_opened_once_the_others_would_lead_too_much(station: Station) -> None:
-    world = BudgetedWorld(station, choose=lambda _: 0)
     start(station, at_once="zone")
     turn(station)
     station.cluster.kafka = leaning()
     for _ in range(12):
         for id_ in ("i-0a", "i-1a"):
             once(station, id_)
-        world._launch()
-        world._announce()
+        launch(station)
+        announce_hooks(station)
         station.cluster.kafka = leaning()
     assert labels(station) == {}
     assert station.termination_handler.sent == []
