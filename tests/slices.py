@@ -90,9 +90,12 @@ def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
     """Say what each test took, and keep it if asked."""
     stats = terminalreporter.stats
     bad = [*stats.get("failed", []), *stats.get("error", [])]
-    # Nor is it known what the group of such a test takes to begin.
-    failed = {part for each in bad for part in each.nodeid.split("@")}
-    took = {name: round(seconds) for name, seconds in sorted(_took.items()) if name not in failed}
+    # A group whose test failed may not have begun whole; a test that was interrupted did not end.
+    passed, failed = (
+        {part for each in some for part in each.nodeid.split("@")}
+        for some in (stats.get("passed", []), bad)
+    )
+    took = {name: round(_took[name]) for name in sorted(passed - failed)}
     for name, seconds in took.items():
         terminalreporter.write_line(f"{seconds:>5} s  {name}")
     if os.environ.get("KEEP"):
