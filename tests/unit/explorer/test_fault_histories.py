@@ -405,6 +405,10 @@ root fails 1a => 1a 1b a b ridden_through, 1a.2 c released, run done
 100 s, disk fails c => 1a a ridden_through, c released, run stopped; outsider
 150 s, disk fails c => 1a a ridden_through, c released, run stopped; outsider
 200 s, die c => 1a a ridden_through, c lost, run stopped; lost outsider
+[a rotation of Karpenter's nodes]
+=> a b released, run done
+60 s, run abort => a cancelled, a.2 ridden_through, run aborted
+200 s, pause => a b released, run done
 """
 
 

@@ -6,22 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from cli.incidents import breaks
 from core.events import Kind
 from core.incidents.joining import Pause
 from core.incidents.observation import Condition
 from core.incidents.record import NodeDisruption, State
-from core.rotation.run_record import Phase, Run, RunState
+from core.rotation.run_record import Run, RunState
 from handlers.adapters.aws import tick_message
 from handlers.store.documents import Pauses
 from tests.unit.handlers.asking import Door
 from tests.unit.handlers.fakes import OLD
-from tests.unit.handlers.healthy import ZONES, healthy_kafka
 from tests.unit.handlers.karpenter_machines import (
-    HOMES,
     INITIALIZED,
     KARPENTER,
-    bring_node,
     claim_of,
     end,
     of_karpenter,
@@ -58,69 +54,6 @@ def turn(door: Door) -> Run:
             station.now += 1
             station.loop.turn(tick_message(incident.id, incident.version), station.now)
     return current(door)
-
-
-class Karpenter:
-    """Ends the nodes of deleted claims: a node first, then it asks, then the pod moves."""
-
-    def __init__(self, door: Door) -> None:
-        self.door, self.moved, self.most_out = door, 0, 0
-        self.out: int | None = None
-
-    def work(self) -> None:
-        station = self.door.station
-        if self.out is not None:
-            station.cluster.kafka = healthy_kafka()
-            self.door.station.cluster.pods[self.out] = replace(
-                station.cluster.pods[self.out], ready=True
-            )
-            self.out = None
-            return
-        for broker, instance_id in zip(ZONES, HOMES, strict=True):
-            claims = (c for c in station.cluster.claims() if c.instance_id == instance_id)
-            claim = next(claims, None)
-            new = f"i-9{instance_id[-1]}"
-            if (
-                claim is None
-                or not claim.deleted
-                or station.cluster.pods[broker].node_name != claim.node_name
-            ):
-                continue
-            if new not in station.cluster.instances:
-                assert not self.door.ask(broker, user=KARPENTER).allowed, "before its successor"
-                bring_node(self.door, new, HOMES[instance_id])
-            elif self.door.ask(broker, user=KARPENTER).allowed:
-                station.cluster.kafka = healthy_kafka(out=broker)
-                station.cluster.attached.clear()
-                station.cluster.place_pod(broker, new, ready=False)
-                self.out, self.moved = broker, self.moved + 1
-                # An empty node ends in a minute or two; a broker may catch up for hours.
-                kept = (c for c in station.cluster.claims() if c.name != claim.name)
-                station.cluster.node_claims = tuple(kept)
-                del station.cluster.node_views[instance_id]
-                station.cluster.set_state(instance_id, "terminated")
-
-
-def test_a_run_ends_one_claim_after_another_each_with_its_successor_first(door: Door) -> None:
-    answer = ask(door, "start", **EVERYTHING)
-    assert "problems" not in answer, answer
-    karpenter, ended = Karpenter(door), door.station.cluster.ended_claims
-    for _ in range(60):
-        if turn(door).state is not RunState.RUNNING:
-            break
-        karpenter.work()
-        # Nobody's claim is ended while another's broker is on its way.
-        assert len(set(ended)) <= karpenter.moved + 1
-    run = current(door)
-    assert run.state is RunState.DONE, run.reason
-    assert {t.phase for t in run.turns} == {Phase.DONE}
-    assert (set(ended), karpenter.moved) == ({f"broker-{id_}" for id_ in HOMES}, 3)
-    incidents = [door.station.incident(id_) for id_ in HOMES]
-    assert {(i.kind, i.state, i.disruption) for i in incidents} == {
-        (Kind.ROTATION, State.RELEASED, NodeDisruption(reason="rotation"))
-    }
-    assert list(breaks(incidents)) == []
-    assert door.station.ledger.leases() == ()
 
 
 def test_the_sweep_finds_nothing_new_in_a_claim_that_a_run_ends(door: Door) -> None:

@@ -13,7 +13,7 @@ from core.volumes.views import Load
 from handlers.adapters.volumes import FillView, SeriesResult
 from handlers.store import volume_records
 from tests.unit.handlers.failing import fail, noted
-from tests.unit.handlers.volume_world import GIB, HOUR, IDLE, LOOK, NOW, World, desk
+from tests.unit.handlers.one_volume import GIB, HOUR, IDLE, LOOK, NOW, OneVolume, desk
 
 CLAIM, VOLUME = "data-0-orders-broker-a-10", "vol-0a"
 
@@ -47,7 +47,7 @@ def room(used_gib: float) -> FillView:
 
 
 def test_where_prometheus_knows_all_nobody_else_is_asked() -> None:
-    world = World(series=Watching(room(95), IDLE))
+    world = OneVolume(series=Watching(room(95), IDLE))
     brokers, cloudwatch = noted(world, "fills"), noted(world, "loads")
     assert desk(world).first()["kind"] == "grow"
     assert (len(brokers), len(cloudwatch)) == (0, 0)
@@ -55,7 +55,7 @@ def test_where_prometheus_knows_all_nobody_else_is_asked() -> None:
 
 def test_what_prometheus_lacks_the_brokers_and_cloudwatch_are_asked() -> None:
     lacking = replace(IDLE, iops_p999=None)
-    world = World(used=95.0 * GIB, load=IDLE, series=Watching(None, lacking))
+    world = OneVolume(used=95.0 * GIB, load=IDLE, series=Watching(None, lacking))
     brokers, cloudwatch = noted(world, "fills"), noted(world, "loads")
     shown = desk(world).look()
     assert shown["decisions"][0]["kind"] == "grow"
@@ -64,7 +64,7 @@ def test_what_prometheus_lacks_the_brokers_and_cloudwatch_are_asked() -> None:
 
 
 def test_a_prometheus_that_does_not_answer_is_said_and_the_others_are_asked() -> None:
-    world = World(used=95.0 * GIB, load=IDLE, series=Watching())
+    world = OneVolume(used=95.0 * GIB, load=IDLE, series=Watching())
     fail(world.series, "fills", StillwaterError("The Kubernetes API answered 503 to GET"))
     shown = desk(world).look()
     assert shown["decisions"][0]["kind"] == "grow"
@@ -72,7 +72,7 @@ def test_a_prometheus_that_does_not_answer_is_said_and_the_others_are_asked() ->
 
 
 def test_a_volume_whose_fill_nobody_knows_is_named_and_not_taken_for_empty() -> None:
-    world = World()
+    world = OneVolume()
     fail(world, "fills", StillwaterError("No broker answers."))
     at = desk(world)
     shown = at.look()
@@ -90,7 +90,7 @@ def test_what_is_unknown_is_counted_once_the_cluster_is_made(
     monkeypatch.setattr(
         "handlers.volume.steward.metrics.count", lambda name, _=1: counts.append(name)
     )
-    at = desk(World(load=Load()))
+    at = desk(OneVolume(load=Load()))
     at.look()
     at.world.now += HOUR - LOOK
     at.look()
@@ -104,7 +104,7 @@ def test_what_prometheus_saw_before_is_a_trend_at_the_first_look_and_asked_once(
     # 30 GiB two days ago, 70 now: 20 a day.
     before = {NOW - h * HOUR: (70 - 20 * h / 24) * GIB for h in range(1, 49)}
     watching = Watching(room(70), IDLE, before)
-    at = desk(World(series=watching))
+    at = desk(OneVolume(series=watching))
     decision = at.first()
     assert (decision["kind"], decision["emergency"]) == ("grow", False)
     assert "+20.0 GiB a day" in decision["reason"]

@@ -15,14 +15,14 @@ from handlers.store import volume_records
 from handlers.store.table import Record
 from handlers.store.volume_records import PLAN
 from handlers.volume.steward import Lookout
-from tests.unit.handlers.volume_world import (
+from tests.unit.handlers.one_volume import (
     DAY,
     GIB,
     HOUR,
     LOOK,
     MIB,
     MINUTE,
-    World,
+    OneVolume,
     desk,
 )
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("quiet")
 
 
 def test_a_filling_volume_is_grown_through_its_pool_alone() -> None:
-    at = desk(World(used=95.0 * GIB))
+    at = desk(OneVolume(used=95.0 * GIB))
     decision = at.first()
     assert (decision["kind"], decision["applied"]) == ("grow", True)
     assert at.world.asked.size_gib == decision["target"][0] > 100
@@ -40,27 +40,27 @@ def test_a_filling_volume_is_grown_through_its_pool_alone() -> None:
 
 
 def test_advice_changes_nothing() -> None:
-    at = desk(World(used=95.0 * GIB), applies=False)
+    at = desk(OneVolume(used=95.0 * GIB), applies=False)
     decision = at.first()
     assert (decision["kind"], decision["applied"]) == ("grow", False)
     assert at.world.writes == 0
 
 
 def test_a_dry_run_changes_nothing_and_keeps_no_plan() -> None:
-    at = desk(World(used=95.0 * GIB))
+    at = desk(OneVolume(used=95.0 * GIB))
     assert at.first(dry_run=True)["kind"] == "grow"
     assert at.world.writes == 0
     assert at.records.read(PLAN).document is None
 
 
 def test_the_plan_is_kept_for_people() -> None:
-    at = desk(World())
+    at = desk(OneVolume())
     shown = at.look()
     assert at.records.read(PLAN).document == shown
 
 
 def test_a_pool_changed_meanwhile_gets_its_slot_back() -> None:
-    at = desk(World(used=95.0 * GIB, conflicts=1))
+    at = desk(OneVolume(used=95.0 * GIB, conflicts=1))
     assert at.first()["applied"] is False
     assert volume_records.read(at.records, "vol-0a").history.modifications == ()
     at.world.now += LOOK
@@ -68,7 +68,7 @@ def test_a_pool_changed_meanwhile_gets_its_slot_back() -> None:
 
 
 def test_two_functions_at_once_use_one_slot() -> None:
-    at = desk(World(used=95.0 * GIB))
+    at = desk(OneVolume(used=95.0 * GIB))
     seen = at.steward.lookout.look(at.world.now)
     other = volume_records.read(at.records, "vol-0a")
     volume_records.write(at.records, "vol-0a", other)
@@ -93,18 +93,18 @@ class _Stale:
 
 
 def test_a_frozen_pool_waits() -> None:
-    at = desk(World(used=95.0 * GIB, frozen="audit"))
+    at = desk(OneVolume(used=95.0 * GIB, frozen="audit"))
     assert at.first()["refused_by"] == "frozen"
 
 
 def test_a_budget_is_kept() -> None:
-    at = desk(World(used=95.0 * GIB), budget=Decimal(1))
+    at = desk(OneVolume(used=95.0 * GIB), budget=Decimal(1))
     assert at.first()["refused_by"] == "budget"
     assert at.world.writes == 0
 
 
 def test_an_announced_end_closes_the_ledgers_entry() -> None:
-    world = World(used=95.0 * GIB, optimizing_seconds=5 * HOUR)
+    world = OneVolume(used=95.0 * GIB, optimizing_seconds=5 * HOUR)
     at = desk(world)
     at.run(LOOK)
     at.look()
@@ -115,7 +115,7 @@ def test_an_announced_end_closes_the_ledgers_entry() -> None:
 
 
 def test_a_throttled_volume_is_raised_and_lowered_after_a_quiet_day() -> None:
-    world = World(
+    world = OneVolume(
         load=Load(
             volume_exceeded_share=0.5,
             instance_exceeded_share=0.0,
@@ -142,7 +142,7 @@ def test_a_throttled_volume_is_raised_and_lowered_after_a_quiet_day() -> None:
 @pytest.mark.parametrize("optimizing", [10 * MINUTE, 7 * HOUR])
 def test_a_fifth_modification_in_24_hours_is_never_sent(optimizing: float) -> None:
     """Four days in which ten modifications a day are wanted: room for hours only, load in waves."""
-    world = World(optimizing_seconds=optimizing)
+    world = OneVolume(optimizing_seconds=optimizing)
     at = desk(world, act_days=0.05, headroom_days=0.1, step_gib=1)
     wild = Load(
         volume_exceeded_share=0.9,
@@ -162,7 +162,7 @@ def test_a_fifth_modification_in_24_hours_is_never_sent(optimizing: float) -> No
 
 
 def test_an_end_that_aws_announces_during_a_look_stays_closed() -> None:
-    world = World(used=95.0 * GIB, optimizing_seconds=5 * HOUR)
+    world = OneVolume(used=95.0 * GIB, optimizing_seconds=5 * HOUR)
     at = desk(world)
     at.run(LOOK)
     at.look()
@@ -184,7 +184,7 @@ def test_an_end_that_aws_announces_during_a_look_stays_closed() -> None:
 
 
 def test_where_no_price_is_known_disks_are_watched_all_the_same() -> None:
-    at = desk(World(used=95.0 * GIB))
+    at = desk(OneVolume(used=95.0 * GIB))
     unpriced = replace(at.steward, book=PriceBook("eu-west-1", "The shipped price file"))
     shown = unpriced.turn(at.world.now)
     assert shown["decisions"][0]["applied"] is True

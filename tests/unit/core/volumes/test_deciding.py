@@ -41,8 +41,93 @@ def first(of: VolumeSet) -> VolumeDecision:
     return decide(of, BOOK, NOW)[0]
 
 
-def test_a_volume_with_room_and_speed_is_kept() -> None:
-    assert first(volume_set()).kind is DecisionKind.KEEP
+FULL = view(forecast=fill_forecast(0.99))
+QUIET = view(FAST, load=Load(hours=quiet_hours(26)))
+THROTTLED = view(load=throttled_load())
+FASTEST = Gp3(100, Performance(12_000, 298))
+USED = history(*(ended_modification(h * HOUR) for h in (23, 10, 5, 2)))
+SHORT = replace(THROTTLED, load=throttled_load(0.5, instance=0.5), instance_type="r7g.xlarge")
+JUST_RAISED = history(ended_modification(HOUR / 2, FAST, kind="raise", original=Gp3(100)))
+# A set => what becomes of it, what refuses more, and the words that say so.
+VERDICTS: dict[str, tuple[VolumeSet, DecisionKind, str, tuple[str, ...]]] = {
+    "room and speed": (volume_set(), DecisionKind.KEEP, "", ()),
+    "full in a fortnight": (
+        volume_set(view(forecast=fill_forecast(0.4, per_day_gib=3))),
+        *(DecisionKind.KEEP, "", ()),
+    ),
+    "a fifth modification in 24 hours": (
+        volume_set(replace(FULL, history=USED)),
+        *(DecisionKind.WAIT, "slots", ("shorten the retention",)),
+    ),
+    "a history that is not known": (
+        volume_set(replace(FULL, history=History())),
+        *(DecisionKind.WAIT, "slots", ()),
+    ),
+    "the worst volume of a set": (
+        volume_set(FULL, view(history=USED)),
+        *(DecisionKind.WAIT, "slots", ()),
+    ),
+    "frozen": (
+        volume_set(FULL, frozen="audit until Friday"),
+        *(DecisionKind.WAIT, "frozen", ("audit until Friday",)),
+    ),
+    "the policy's largest": (
+        volume_set(FULL, policy=Policy(apply=True, largest_gib=100)),
+        *(DecisionKind.ADVISE, "ceiling", ("add a volume, or add a broker",)),
+    ),
+    "an instance that is throttled": (
+        volume_set(SHORT),
+        *(DecisionKind.REFUSE, "instance"),
+        (
+            "r7g.xlarge sustains 6000 IOPS and 149 MiB/s",
+            "m7g.2xlarge sustains 12000 and 298",
+        ),
+    ),
+    "as fast as its instance": (
+        volume_set(view(FASTEST, load=throttled_load()), asked=FASTEST),
+        *(DecisionKind.REFUSE, "instance", ()),
+    ),
+    "others of its node take their share": (
+        volume_set(THROTTLED, beside=(Performance(9000, 173),)),
+        *(DecisionKind.REFUSE, "instance", ()),
+    ),
+    "the policy's fastest": (
+        volume_set(THROTTLED, policy=Policy(apply=True, ceiling=Performance(3000, 125))),
+        *(DecisionKind.REFUSE, "ceiling", ("max_throughput_mib_per_s",)),
+    ),
+    "a class that does not exist": (
+        volume_set(THROTTLED, classes=frozenset({Performance()})),
+        *(DecisionKind.WAIT, "class-missing", ("run `stillwater up`",)),
+    ),
+    "quiet at its spec": (
+        volume_set(QUIET, asked=FAST, spec=FAST),
+        *(DecisionKind.KEEP, "", ()),
+    ),
+    "hours that nobody measured": (
+        volume_set(view(FAST, load=Load(hours=quiet_hours(20))), asked=FAST),
+        *(DecisionKind.KEEP, "", ()),
+    ),
+    "quiet with one slot left": (
+        volume_set(
+            replace(QUIET, history=history(*(ended_modification(h * HOUR) for h in (23, 10, 5)))),
+            asked=FAST,
+        ),
+        *(DecisionKind.WAIT, "slots", ()),
+    ),
+    "raised just now": (
+        volume_set(view(FAST, load=throttled_load(), history=JUST_RAISED), asked=FAST),
+        *(DecisionKind.KEEP, "", ()),
+    ),
+}
+
+
+@every_case(("of", "kind", "refused_by", "words"), VERDICTS.values(), ids=VERDICTS)
+def test_a_set_is_judged_and_its_refusal_named(
+    of: VolumeSet, kind: DecisionKind, refused_by: str, words: tuple[str, ...]
+) -> None:
+    found = first(of)
+    assert (found.kind, found.refused_by) == (kind, refused_by)
+    assert [each for each in words if each not in found.reason] == []
 
 
 def test_a_volume_that_fills_within_days_grows_for_two_weeks() -> None:
@@ -53,13 +138,6 @@ def test_a_volume_that_fills_within_days_grows_for_two_weeks() -> None:
     assert found.monthly_usd_change == Decimal("9.60")
     assert not found.emergency
     assert "in 45 h and is full in 4 days (70.0 GiB used, +8.0 GiB a day)" in found.reason
-
-
-def test_a_volume_that_fills_in_a_fortnight_is_left_alone() -> None:
-    assert (
-        first(volume_set(view(forecast=fill_forecast(0.4, per_day_gib=3)))).kind
-        is DecisionKind.KEEP
-    )
 
 
 def test_every_volume_of_a_set_is_paid_for() -> None:
@@ -85,24 +163,7 @@ def test_the_last_slot_is_kept_for_an_emergency() -> None:
     assert "1 of 4 modifications in 24 hours are left" in found.reason
     urgent = first(volume_set(view(forecast=fill_forecast(0.95), history=used)))
     assert urgent.kind is DecisionKind.GROW
-
-
-def test_a_fifth_modification_in_24_hours_is_not_even_an_emergencys() -> None:
-    used = history(*(ended_modification(h * HOUR) for h in (23, 10, 5, 2)))
-    found = first(volume_set(view(forecast=fill_forecast(0.99), history=used)))
-    assert (found.kind, found.refused_by, found.emergency) == (DecisionKind.WAIT, "slots", True)
-    assert "shorten the retention" in found.reason
-
-
-def test_an_unknown_history_counts_as_used() -> None:
-    found = first(volume_set(view(forecast=fill_forecast(0.99), history=History())))
-    assert found.refused_by == "slots"
-
-
-def test_the_worst_volume_of_a_set_speaks_for_its_slots() -> None:
-    used = view(history=history(*(ended_modification(h * HOUR) for h in (23, 10, 5, 2))))
-    found = first(volume_set(view(forecast=fill_forecast(0.99)), used))
-    assert found.refused_by == "slots"
+    assert first(volume_set(replace(FULL, history=USED))).emergency
 
 
 @pytest.mark.parametrize(
@@ -120,19 +181,6 @@ def test_nothing_starts_while_a_modification_is_under_way(state: ModificationSta
     )
     assert found.kind is DecisionKind.WAIT
     assert found.refused_by in {"under-way", "not-applied"}
-
-
-def test_a_frozen_set_waits_and_says_for_whom() -> None:
-    found = first(volume_set(view(forecast=fill_forecast(0.99)), frozen="audit until Friday"))
-    assert (found.kind, found.refused_by) == (DecisionKind.WAIT, "frozen")
-    assert "audit until Friday" in found.reason
-
-
-def test_a_volume_at_the_policys_largest_is_for_a_person() -> None:
-    policy = Policy(apply=True, largest_gib=100)
-    found = first(volume_set(view(forecast=fill_forecast(0.99)), policy=policy))
-    assert (found.kind, found.refused_by) == (DecisionKind.ADVISE, "ceiling")
-    assert "add a volume, or add a broker" in found.reason
 
 
 def test_a_spec_that_asks_for_more_is_followed() -> None:
@@ -164,61 +212,12 @@ def test_growing_and_raising_is_one_modification() -> None:
     assert found.target.performance != Performance()
 
 
-def test_a_throttled_instance_is_named_with_the_type_that_helps() -> None:
-    bound = view(load=throttled_load(0.5, instance=0.5), instance_type="r7g.xlarge")
-    found = first(volume_set(bound))
-    assert (found.kind, found.refused_by) == (DecisionKind.REFUSE, "instance")
-    assert "r7g.xlarge sustains 6000 IOPS and 149 MiB/s" in found.reason
-    assert "m7g.2xlarge sustains 12000 and 298" in found.reason
-
-
-def test_a_volume_as_fast_as_its_instance_is_not_raised() -> None:
-    asked = Gp3(100, Performance(12_000, 298))
-    found = first(volume_set(view(asked, load=throttled_load()), asked=asked))
-    assert (found.kind, found.refused_by) == (DecisionKind.REFUSE, "instance")
-
-
-def test_the_other_volumes_of_a_node_take_their_share_of_the_instance() -> None:
-    crowded = volume_set(view(load=throttled_load()), beside=(Performance(9000, 173),))
-    assert first(crowded).refused_by == "instance"
-
-
-def test_a_policys_ceiling_is_not_exceeded() -> None:
-    policy = Policy(apply=True, ceiling=Performance(3000, 125))
-    found = first(volume_set(view(load=throttled_load()), policy=policy))
-    assert (found.kind, found.refused_by) == (DecisionKind.REFUSE, "ceiling")
-    assert "max_throughput_mib_per_s" in found.reason
-
-
-def test_a_class_that_does_not_exist_is_named_with_the_remedy() -> None:
-    found = first(volume_set(view(load=throttled_load()), classes=frozenset({Performance()})))
-    assert found.refused_by == "class-missing"
-    assert "run `stillwater up`" in found.reason
-
-
 def test_a_quiet_volume_is_lowered_to_what_suffices() -> None:
     quiet = view(FAST, load=Load(hours=quiet_hours(26)))
     found = first(volume_set(quiet, asked=FAST))
     assert found.kind is DecisionKind.LOWER
     assert found.target == Gp3(100)
     assert found.monthly_usd_change == Decimal("-5.00")
-
-
-def test_a_volume_is_not_lowered_below_the_spec() -> None:
-    quiet = view(FAST, load=Load(hours=quiet_hours(26)))
-    assert first(volume_set(quiet, asked=FAST, spec=FAST)).kind is DecisionKind.KEEP
-
-
-def test_hours_that_nobody_measured_are_not_quiet() -> None:
-    few = view(FAST, load=Load(hours=quiet_hours(20)))
-    assert first(volume_set(few, asked=FAST)).kind is DecisionKind.KEEP
-
-
-def test_a_lowering_leaves_the_reserved_slot() -> None:
-    used = history(*(ended_modification(h * HOUR) for h in (23, 10, 5)))
-    quiet = view(FAST, load=Load(hours=quiet_hours(26)), history=used)
-    found = first(volume_set(quiet, asked=FAST))
-    assert (found.kind, found.refused_by) == (DecisionKind.WAIT, "slots")
 
 
 def test_a_lowering_that_was_regretted_waits_twice_as_long() -> None:
@@ -300,12 +299,6 @@ def test_a_stuck_resize_holds_back_the_next_change_and_a_drift_does_not() -> Non
     assert first(volume_set(stuck)).refused_by == "resize-stuck"
     drifted = view(forecast=fill_forecast(0.99), actual=Gp3(100, Performance(5000, 125)))
     assert first(volume_set(drifted)).kind is DecisionKind.GROW
-
-
-def test_a_volume_just_raised_is_not_raised_for_what_was_measured_before() -> None:
-    raised = history(ended_modification(HOUR / 2, FAST, kind="raise", original=Gp3(100)))
-    just = view(FAST, load=throttled_load(), history=raised)
-    assert first(volume_set(just, asked=FAST)).kind is DecisionKind.KEEP
 
 
 BEYOND = (

@@ -36,7 +36,7 @@ IDLE = Load(
 
 
 @dataclass
-class World:
+class OneVolume:
     """One broker's volume from the KafkaNodePool down to EC2, and what it holds."""
 
     asked: Gp3 = SPEC
@@ -156,7 +156,7 @@ class World:
 
 @dataclass
 class Desk:
-    world: World
+    world: OneVolume
     records: MemoryRecords
     steward: Steward
 
@@ -178,7 +178,7 @@ class Desk:
 
 
 def desk(
-    world: World, *, applies: bool = True, budget: Decimal | None = None, **policies: Any
+    world: OneVolume, *, applies: bool = True, budget: Decimal | None = None, **policies: Any
 ) -> Desk:
     records = MemoryRecords()
     policy = Policy(apply=applies, **policies)
