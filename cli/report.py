@@ -1,23 +1,19 @@
 """Makes `stillwater report`: from a bill, and what is known beside it, to a page, text or message.
 
 Runs on this machine unless told otherwise: RUNNERS holds every place a report is made, each with
-one call from what was asked to where it was written. The tables are Parquet, or Iceberg in a folder
-of this machine: every run is then a snapshot, so that earlier figures can be asked for again.
+one call from what was asked to where it was written.
 """
 
 from __future__ import annotations
 
-import re
 import tempfile
 import uuid
-import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
@@ -38,89 +34,7 @@ if TYPE_CHECKING:
     from spark.report.document import Document
     from spark.tables import Store
 
-# As spark.entry names it: a catalog, and the namespace in it.
-NAMESPACE = "stillwater.report"
-_NAMESPACE = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*$")
-_CLASS = "org/apache/iceberg/spark/SparkCatalog.class"
 NOT_READ = "Final, unchanged since they were read, and not read again: {}."
-
-
-@dataclass(frozen=True, kw_only=True)
-class Warehouse:
-    """A folder of Iceberg tables, what they are called in SQL, and whose jar reads them."""
-
-    folder: Path
-    namespace: str
-    jar: Path
-
-    @property
-    def catalog(self) -> str:
-        return self.namespace.partition(".")[0]
-
-    def settings(self) -> dict[str, str]:
-        """Return what a Spark session is started with."""
-        from local.spark import iceberg  # noqa: PLC0415 - of the twin
-
-        return iceberg.settings(self.jar, self.folder.resolve().as_uri(), self.catalog)
-
-    def catalog_settings(self) -> dict[str, str]:
-        """Return those of them that may be set at any time: all but the jar."""
-        from local.spark import iceberg  # noqa: PLC0415 - of the twin
-
-        return {key: value for key, value in self.settings().items() if key != iceberg.JARS}
-
-
-def chosen_warehouse(folder: str | None, namespace: str, jar: Path | None) -> Warehouse | None:
-    """Return the warehouse that a command line names, or None for plain Parquet.
-
-    Raises InvalidInput for a name, a place or a jar that is none, StillwaterError where no jar is
-    at hand.
-    """
-    if folder is None:
-        if jar is not None or namespace != NAMESPACE:
-            problem = "--namespace and --iceberg-jar belong to --warehouse FOLDER; name it as well."
-            raise InvalidInput([problem])
-        return None
-    if urlsplit(folder).scheme:
-        problem = (
-            f"--warehouse {folder} is no folder of this machine, which is where this Spark writes; "
-            f"the job on EMR keeps Iceberg tables in S3 and Glue."
-        )
-        raise InvalidInput([problem])
-    if not _NAMESPACE.match(namespace):
-        problem = f"--namespace {namespace} is not CATALOG.NAMESPACE, such as {NAMESPACE}."
-        raise InvalidInput([problem])
-    return Warehouse(folder=Path(folder), namespace=namespace, jar=_jar(jar))
-
-
-def _jar(named: Path | None) -> Path:
-    # Maven's way to a jar is the twin's; a report into Parquet does without it.
-    from local.spark import iceberg  # noqa: PLC0415
-
-    if named is not None:
-        if not _holds_iceberg(named):
-            problem = (
-                f"--iceberg-jar {named} is not Iceberg's jar for Spark; name the file "
-                f"{iceberg.JAR}, or leave the option out, and Maven fetches it."
-            )
-            raise InvalidInput([problem])
-        return named.resolve()
-    try:
-        return iceberg.jar()
-    except StillwaterError as error:
-        raise StillwaterError(
-            f"Iceberg's jar for Spark is not at hand, and could not be fetched: {error}\nName it "
-            f"with --iceberg-jar FILE ({iceberg.JAR}), or leave --warehouse out: the tables are "
-            f"Parquet then."
-        ) from None
-
-
-def _holds_iceberg(jar: Path) -> bool:
-    try:
-        with zipfile.ZipFile(jar) as archive:
-            return _CLASS in archive.namelist()
-    except (OSError, zipfile.BadZipFile):
-        return False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,8 +53,6 @@ class ReportOptions:
     today: date | None = None
     # Whose stacks: for the job on EMR, the AWS profile, and the spec where none is named.
     environment: str | None = None
-    # Where the tables are kept as Iceberg, instead of Parquet in `tables`.
-    warehouse: Warehouse | None = None
     # The tags that mean Kafka and its pools; ours where none is named.
     cluster_tag: str | None = None
     pool_tag: str | None = None
@@ -161,17 +73,17 @@ def _make_document(asked: ReportOptions, console: Console, scratch: Path | None 
     """Make the report; a bill in S3 is copied into `scratch`, as far as it is to be read."""
     facts = _facts(asked)
     book = None if facts is None else stack_settings.prices(facts.region, asked.prices)
-    settings = asked.warehouse.settings() if asked.warehouse else {}
     with console.status("Stillwater makes the report"), ExitStack() as stack:
         from spark import tag_keys  # noqa: PLC0415 - starts the imports of the jobs
         from spark.ingest.delivery import LINES_HERE  # noqa: PLC0415 - the same
         from spark.jobs import report as job  # noqa: PLC0415 - the same
         from spark.report import formats  # noqa: PLC0415
+        from spark.tables import ParquetStore  # noqa: PLC0415 - the same
 
         def started() -> SparkSession:
             from spark.session import local_session  # noqa: PLC0415 - starts Spark's imports
 
-            return stack.enter_context(local_session(settings=settings))
+            return stack.enter_context(local_session())
 
         inputs = job.Inputs(
             bill=asked.bill,
@@ -183,13 +95,12 @@ def _make_document(asked: ReportOptions, console: Console, scratch: Path | None 
             today=asked.today,
             kafka=tag_keys.parse_tags(asked.cluster_tag, asked.pool_tag),
         )
-        session = started() if asked.warehouse else None
-        store = _store(session, asked)
+        store = ParquetStore(None, str(asked.tables.resolve()))
         if scratch is not None and (asked.bill or "").startswith("s3"):
             inputs = _copied_inputs(store, inputs, asked, scratch)
 
         def engine(lines: int) -> SparkSession | None:
-            return session if session or lines < LINES_HERE else started()
+            return None if lines < LINES_HERE else started()
 
         made = job.run(engine, store, inputs, finished=asked.finished)
         store.tidy(datetime.now(UTC))
@@ -215,20 +126,6 @@ def _copied_inputs(store: Store, inputs: Inputs, asked: ReportOptions, scratch: 
     return replace(inputs, bill=str(copy), kept=kept)
 
 
-def _store(session: SparkSession | None, asked: ReportOptions) -> Store:
-    from spark.ingest.delivery import readable  # noqa: PLC0415 - starts Spark's imports
-    from spark.tables import IcebergStore, ParquetStore  # noqa: PLC0415
-
-    if asked.warehouse is None or session is None:
-        return ParquetStore(session, str(asked.tables.resolve()))
-    # A session that was there before knows nothing of this catalog.
-    for key, value in asked.warehouse.catalog_settings().items():
-        session.conf.set(key, value)
-    with readable(f"The warehouse {asked.warehouse.folder}, with {asked.warehouse.jar.name},"):
-        session.sql(f"SHOW NAMESPACES IN {asked.warehouse.catalog}")
-    return IcebergStore(session, asked.warehouse.namespace)
-
-
 def make_on_emr(asked: ReportOptions, console: Console) -> Document:
     """Make the tables on EMR Serverless, as the schedule does, and the report of them here.
 
@@ -243,12 +140,6 @@ def make_on_emr(asked: ReportOptions, console: Console) -> Document:
         problem = (
             f"EMR does not see {asked.bill}; name a bill below s3://, or none, for the export "
             f"of the environment's own stacks."
-        )
-        raise InvalidInput([problem])
-    if asked.warehouse is not None:
-        problem = (
-            "A run on EMR is fetched as Parquet, into --tables; leave --warehouse out. The "
-            "schedule's own runs keep Iceberg tables in Glue."
         )
         raise InvalidInput([problem])
     _made_folders(asked)
@@ -376,8 +267,7 @@ def _text(path: Path) -> str:
 
 
 def _made_folders(asked: ReportOptions) -> None:
-    tables = asked.warehouse.folder if asked.warehouse else asked.tables
-    for folder in (asked.output, tables):
+    for folder in (asked.output, asked.tables):
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:

@@ -102,19 +102,6 @@ def report(  # noqa: PLR0917 - the report's inputs
         Path | None, typer.Option("--prices", help="A price file shaped like core/prices.json.")
     ] = None,
     tables: Annotated[Path, typer.Option(help="Where the tables are kept.")] = OUTPUT / "tables",
-    warehouse_folder: Annotated[
-        str | None,
-        typer.Option(
-            "--warehouse",
-            help="A folder for the tables as Iceberg, every run a snapshot, instead of Parquet.",
-        ),
-    ] = None,
-    namespace: Annotated[
-        str, typer.Option(help="What they are called in SQL: CATALOG.NAMESPACE.")
-    ] = "stillwater.report",
-    iceberg_jar: Annotated[
-        Path | None, typer.Option(help="Iceberg's jar for Spark; without it Maven fetches it.")
-    ] = None,
     output: Annotated[Path, typer.Option(help="Where the report goes.")] = OUTPUT,
     on: Annotated[
         str, typer.Option(help="Where the bill is read: `local` is here; `emr`, EMR Serverless.")
@@ -143,7 +130,6 @@ def report(  # noqa: PLR0917 - the report's inputs
         tables=tables,
         output=output,
         environment=environment,
-        warehouse=command.chosen_warehouse(warehouse_folder, namespace, iceberg_jar),
         cluster_tag=cluster_tag,
         pool_tag=pool_tag,
     )
