@@ -36,7 +36,6 @@ SERVICES = (
     "sns",
     "gate",
 )
-SKEW = 120.0
 
 # What the bench alone follows one by one to the end; walks choose of it as of everything.
 SELDOM = outages.KINDS | mishaps.KINDS | operator.KINDS | {"twin", "late_race"}

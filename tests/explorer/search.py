@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from core.incidents.sweep import LEFT_OUT_SECONDS
@@ -266,7 +266,3 @@ def _choices_before(stage: Stage, world: World, key: Key) -> Iterator[Choice]:
         with stage.traced() as trace:
             take_step(stage, world, ())
         yield from call_faults(trace)
-
-
-def by_rule(found: Mapping[str, Found]) -> list[Found]:
-    return [found[rule] for rule in sorted(found)]

@@ -128,7 +128,6 @@ class Stage:
         most = TICK_RECEIVES if message.queue == "ticks" else EVENT_RECEIVES
         if message.receives >= most:
             agenda.delete(world, number)
-            world.wasted += 1
             # The dead letters have an alarm of their own.
             rules.called(world, message.body)
             return

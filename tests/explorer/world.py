@@ -135,7 +135,6 @@ class World:
     incidents: dict[str, Incident] = None  # type: ignore[assignment]
     filed: frozenset[str] = frozenset()
     leases: tuple[Lease, ...] = ()
-    lease_version: int = 0
     closed: dict[str, float] = None  # type: ignore[assignment]
     records: dict[str, tuple[int, Any]] = None  # type: ignore[assignment]
     agenda: dict[Key, float] = None  # type: ignore[assignment]
@@ -144,7 +143,6 @@ class World:
     refusing: frozenset[str] = frozenset()  # groups that terminate nothing when asked
     skew: float = 0.0  # of the next invocation's clock
     past: tuple[World, ...] = ()  # the moments just before, for reads that are late
-    wasted: int = 0  # spent on dead letters
     serial: int = 0
     cordons: dict[str, str] = None  # type: ignore[assignment]
     claims: dict[str, NodeClaim] = None  # type: ignore[assignment]

@@ -17,7 +17,6 @@ from core.rotation.run_record import Phase, Run, RunState
 from core.views import PartitionView
 from handlers.adapters.aws import tick_message
 from handlers.adapters.pods import Scrapes
-from handlers.store.documents import Runs
 from handlers.store.ledger import rotation_message
 from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.fakes import NEW, OLD, group_of
@@ -27,7 +26,6 @@ from tests.unit.handlers.walks import come_back, replace_machine
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
-PUT = Runs.put
 EVERYTHING = {"selection": {"everything": True}}
 
 

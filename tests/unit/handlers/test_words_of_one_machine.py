@@ -1,11 +1,10 @@
-"""What holds whatever happens, in whatever order: the invariants of the whole loop."""
+"""Whatever AWS says of one machine, in any order and however often, is one incident."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.events import Interruption, parse
@@ -14,20 +13,7 @@ from core.incidents.record import Incident
 from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.fakes import OLD
 from tests.unit.handlers.health_events import health_event
-from tests.unit.handlers.station import POLICY, START
-
-pytestmark = pytest.mark.usefixtures("quiet")
-
-BROKERS = (OLD, "i-0b", "i-0c")
-# The slowest pace below brings a broker back within it.
-PATIENT = replace(POLICY, post_condition_wait_seconds=4 * 3600.0)
-MOST_ROUNDS = 250
-PACES = st.lists(st.integers(1, 9), min_size=6, max_size=6).map(lambda paces: [1] * 4 + paces)
-quick = settings(
-    max_examples=12,
-    # A failing walk of hundreds of steps is read, not shrunk: that takes minutes.
-    phases=(Phase.explicit, Phase.reuse, Phase.generate),
-)
+from tests.unit.handlers.station import START
 
 
 def messages() -> list[str]:
