@@ -33,19 +33,36 @@ def table_of(rows: Sequence[Sequence[Any]], schema: StructType) -> pa.Table:
     return pa.Table.from_arrays(made, schema=shape)
 
 
-def replace(folder: Path, rows: Sequence[Sequence[Any]], schema: StructType) -> None:
+def rows_of(table: pa.Table) -> list[Any]:
+    """Return a table's rows as named tuples; times are of UTC, without a zone."""
+    columns = (column.cast(NAIVE) if column.type == MOMENT else column for column in table.columns)
+    values = zip(*(column.to_pylist() for column in columns), strict=True)
+    return [*map(row_type(table.column_names)._make, values)]
+
+
+def added_up(table: pa.Table, keys: Sequence[str], sums: Sequence[str], flag: str) -> pa.Table:
+    """Return the exact sums of rows whose keys are the same, in the order first seen.
+
+    `flag` is set where it is of any of them; other columns are left out.
+    """
+    chosen = [*((name, "sum") for name in sums), (flag, "any")]
+    made = table.group_by(list(keys), use_threads=False).aggregate(chosen)
+    return made.rename_columns([*keys, *sums, flag])
+
+
+def replace(folder: Path, table: pa.Table) -> None:
     """Make a folder hold these rows in one file; the old ones go once the new file is whole.
 
     Of no rows nothing is left of the folder.
     """
     before = list(folder.iterdir()) if folder.is_dir() else []
-    if not rows:
+    if not table.num_rows:
         shutil.rmtree(folder, ignore_errors=True)
         return
     folder.mkdir(parents=True, exist_ok=True)
     name = f"part-{uuid.uuid4().hex}.parquet"
     # A name that begins with a dot is no part of the table yet.
-    pq.write_table(table_of(rows, schema), folder / f".{name}", store_schema=False)
+    pq.write_table(table, folder / f".{name}", store_schema=False)
     (folder / f".{name}").rename(folder / name)
     for old in before:
         shutil.rmtree(old) if old.is_dir() else old.unlink()
@@ -56,13 +73,13 @@ def read(
     schema: StructType,
     constant: Mapping[str, str],
     equal: Mapping[str, str],
-) -> list[Any]:
-    """Return the rows of files, as named tuples; a column that a file lacks is null in them.
+) -> pa.Table:
+    """Return the rows of files as one table; a column that a file lacks is null in them.
 
     `constant` holds the columns that folders are named for, `equal` what others must be.
     """
-    shape, named = _shape(schema), row_type(schema)
-    found: list[Any] = []
+    shape = _shape(schema)
+    found = []
     for path in files:
         with pq.ParquetFile(path) as file:
             there = [name for name in shape.names if name in file.schema_arrow.names]
@@ -71,18 +88,18 @@ def read(
             if name in there:
                 table = table.filter(pc.equal(table[name], value))
         columns = [_column(table, field, constant) for field in shape]
-        found += map(named._make, zip(*columns, strict=True))
-    return found
+        found.append(pa.Table.from_arrays(columns, schema=shape))
+    return pa.concat_tables(found) if found else shape.empty_table()
 
 
-def _column(table: pa.Table, field: pa.Field, constant: Mapping[str, str]) -> list[Any]:
+def _column(table: pa.Table, field: pa.Field, constant: Mapping[str, str]) -> Any:
     if field.name not in table.column_names:
-        return [constant.get(field.name)] * table.num_rows
+        return pa.repeat(pa.scalar(constant.get(field.name), field.type), table.num_rows)
     column = table[field.name]
     if field.type == MOMENT:
         # Spark may have written nanoseconds without a zone; they are UTC.
-        column = column.cast(pa.timestamp("us", column.type.tz), safe=False).cast(NAIVE)
-    return list(column.to_pylist())
+        column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
+    return column.cast(field.type)
 
 
 def _shape(schema: StructType) -> pa.Schema:

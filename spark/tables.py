@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, TypeAlias
 
+import pyarrow as pa  # type: ignore[import-untyped] # ships no types
+import pyarrow.compute as pc  # type: ignore[import-untyped] # the same
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from core.ground.errors import InvalidInput, StillwaterError
 from spark import arrow_rows, schemas
-from spark.rows import Found, grouped
+from spark.rows import Found
 from spark.schemas import require_schema
 
 PARTITION = "billing_period"
@@ -51,7 +53,11 @@ DELIVERIES = Table("deliveries", schemas.DELIVERIES)
 
 
 # Rows as Spark has them, or as the driver does: in the order of the table's columns.
-Rows = DataFrame | Sequence[Any]
+Rows: TypeAlias = "DataFrame | pa.Table | Sequence[Any]"
+
+
+def _known(table: Table, rows: pa.Table | Sequence[Any]) -> pa.Table:
+    return rows if isinstance(rows, pa.Table) else arrow_rows.table_of(rows, table.schema)
 
 
 def literal_address(address: str) -> str:
@@ -75,7 +81,7 @@ class Store(ABC):
     def read(self, table: Table) -> DataFrame:
         """Return a table; one that was never written is empty."""
 
-    def some(self, table: Table, periods: Collection[str]) -> Rows:
+    def some(self, table: Table, periods: Collection[str]) -> DataFrame | pa.Table:
         """Return the rows of some months where they are: in Spark, where there is one."""
         return self.read(table).where(F.col(PARTITION).isin(*periods))
 
@@ -100,8 +106,7 @@ class Store(ABC):
     def _frame(self, table: Table, rows: Rows, periods: Collection[str]) -> DataFrame:
         """Return what is to be written: rows of these months, of the table's shape."""
         if not isinstance(rows, DataFrame):
-            known = arrow_rows.table_of(rows, table.schema)
-            rows = self._session.createDataFrame(known, table.schema)
+            rows = self._session.createDataFrame(_known(table, rows), table.schema)
         frame = require_schema(rows, table.schema, f"The table {table.name}")
         return frame.where(F.col(PARTITION).isin(*periods))
 
@@ -122,15 +127,20 @@ class ParquetStore(Store):
     ) -> list[Found]:
         if not self._is_local:
             return super().rows(table, periods, **equal)
+        return arrow_rows.rows_of(self._table(table, periods, equal))
+
+    def _table(
+        self, table: Table, periods: Collection[str] | None, equal: Mapping[str, str]
+    ) -> pa.Table:
         folders = sorted(Path(self._address(table)).glob(f"{PARTITION}=*"))
-        found: list[Found] = []
+        found = [arrow_rows.table_of([], table.schema)]
         for folder in folders:
             period = folder.name.partition("=")[2]
             if periods is not None and period not in periods:
                 continue
             files = [path for path in sorted(folder.iterdir()) if path.name[0] not in "._"]
-            found += arrow_rows.read(files, table.schema, {PARTITION: period}, equal)
-        return found
+            found.append(arrow_rows.read(files, table.schema, {PARTITION: period}, equal))
+        return pa.concat_tables(found)
 
     def read(self, table: Table) -> DataFrame:
         if not self._exists(self._address(table)):
@@ -142,17 +152,18 @@ class ParquetStore(Store):
         )
         return require_schema(read, table.schema, f"The table {table.name}")
 
-    def some(self, table: Table, periods: Collection[str]) -> Rows:
-        return self.rows(table, periods) if self._known is None else super().some(table, periods)
+    def some(self, table: Table, periods: Collection[str]) -> DataFrame | pa.Table:
+        if self._known is None:
+            return self._table(table, periods, {})
+        return super().some(table, periods)
 
     def replace(self, table: Table, rows: Rows, periods: Collection[str]) -> None:
         if self._is_local and not isinstance(rows, DataFrame):
-            months = grouped(rows, lambda row: row[0])
+            known = _known(table, rows)
             for period in periods:
-                own = [row[1:] for row in months.get(period, [])]
-                arrow_rows.replace(
-                    Path(self._month(table, period)), own, StructType(table.schema.fields[1:])
-                )
+                own = known.filter(pc.equal(known[PARTITION], period))
+                path = Path(self._month(table, period))
+                arrow_rows.replace(path, own.drop_columns([PARTITION]))
             return
         chosen = self._frame(table, rows, periods)
         before = {period: self._files(table, period) for period in periods}

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
+import pyarrow.compute as pc  # type: ignore[import-untyped] # the same
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
 
@@ -35,6 +36,8 @@ _STEPS = np.power(10.0, np.arange(len(_LARGE) + 1))
 _LARGEST_SUM = 1 << 62
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _EXACT = Context(prec=60)
+# Of two of these the sum has 38 digits, which is what a decimal of 128 bits holds.
+_ADDEND = pa.decimal128(37, PLACES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,8 @@ class Amounts:
 
     def grouped(self, order: Numbers, starts: Numbers) -> Amounts:
         """Return the sums of groups; `order` brings each together, `starts` is where it begins."""
+        if not self.known.any():
+            return nothing(len(starts))
         whole, billionths, rest = (part[order] for part in self.parts)
         if len(whole) and int(np.abs(whole).max()) * len(whole) >= _LARGEST_SUM:
             raise OverflowError("a sum of its amounts has no place as one of 64 bits")
@@ -76,6 +81,15 @@ class Amounts:
         carried = sums[1] + sums[2] // BILLION
         parts = (sums[0] + carried // BILLION, carried % BILLION, sums[2] % BILLION)
         return Amounts(parts, np.logical_or.reduceat(self.known[order], starts))
+
+    def decimals(self) -> pa.Array:
+        """Return these as decimals of eighteen places; they come of grouped()."""
+        whole, billionths, rest = self.parts
+        dollars = pa.array(whole).cast(pa.decimal128(19, 0)).cast(_ADDEND)
+        below = pa.array(billionths * BILLION + rest).cast(pa.decimal128(19, 0))
+        # The same integer counts parts of a dollar from here on.
+        fractions = pa.Array.from_buffers(_ADDEND, len(below), below.buffers())
+        return pc.add(dollars, fractions)
 
     def total(self) -> tuple[int, Decimal]:
         """Return how many amounts are known, and their exact sum."""

@@ -7,6 +7,7 @@ Nothing of the bill's size comes to the driver.
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,17 +20,18 @@ from typing import Any
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from core.cost.pricing import total
 from core.ground.errors import InvalidInput, StillwaterError, passed_on
+from spark.arrow_rows import added_up
 from spark.ingest import unread_lines
 from spark.ingest.amounts import PARTS, decimal_of, decimal_read
 from spark.ingest.layout import Format, Layout
 from spark.ingest.pieces import Piece, batches, readable_piece
-from spark.ingest.share import SUMS, TOTALS, USAGE_KEYS, USAGE_ROWS, Share, UsageJob, asked_shares
+from spark.ingest.share import SUMS, USAGE_KEYS, USAGE_ROWS, Share, UsageJob, asked_shares
 from spark.ingest.splits import AMOUNTS as SPLIT_AMOUNTS
 from spark.ingest.splits import HOUR_ROWS, POD_ROWS, HourJob, Parts, PodJob
 from spark.months import Refresh
@@ -43,6 +45,8 @@ from spark.tag_keys import KafkaTags
 PARTS_PER_CORE = 2
 # A share that a worker lost is read again.
 LINES_OF_A_SHARE = 8 << 20
+# Threads that add a bill up here: most of it is done by libraries that let others run meanwhile.
+THREADS = min(4, os.cpu_count() or 1)
 # Threads that read columns for the control totals.
 PIECES_AT_ONCE = 4
 # Of fewer lines one worker has added them up before two have started.
@@ -127,26 +131,18 @@ class Delivery:
     def usage(self) -> DataFrame:
         """Return the bill as USAGE, and `flow`, `easy`, is_unreadable and has_net beside it."""
         rows = self._made(UsageJob, USAGE_ROWS)
-        sums = [F.sum(name).alias(name) for name in ("charges", *SUMS)]
-        if len(self._shares) > 1:
-            rows = rows.groupBy(*USAGE_KEYS).agg(*sums, F.max("has_net").alias("has_net"))
-        totals = {name: _money(name) for name in TOTALS}
-        return rows.withColumns(totals).select(*USAGE_KEYS, "charges", *TOTALS, "has_net")
+        if len(self._shares) == 1:
+            return rows
+        sums = [F.sum(name).cast(rows.schema[name].dataType).alias(name) for name in SUMS]
+        return rows.groupBy(*USAGE_KEYS).agg(*sums, F.max("has_net").alias("has_net"))
 
-    def usage_here(self) -> list[Found]:
-        """Return the same rows, added up by this process."""
-        share = Share(self.layout)
-        for piece in self.pieces:
-            share.add(piece)
-        named = row_type([*USAGE_KEYS, "charges", *TOTALS, "has_net"])
-        found = []
-        for row in (
-            row for batch in share.rows() for row in zip(*batch.to_pydict().values(), strict=True)
-        ):
-            keys, (charges, has_net, *parts) = row[: len(USAGE_KEYS)], row[len(USAGE_KEYS) :]
-            sums = zip(*[iter(parts)] * len(PARTS), strict=True)
-            found.append(named(*keys, charges, *(decimal_of(*each) for each in sums), has_net))
-        return found
+    def usage_here(self) -> pa.Table:
+        """Return the same rows, added up by threads of this process."""
+        shares = shares_of(self.pieces, THREADS)
+        with ThreadPoolExecutor(THREADS) as pool:
+            parts = list(pool.map(partial(_usage_of, layout=self.layout), shares))
+        whole = pa.concat_tables(parts)
+        return whole if len(parts) == 1 else added_up(whole, USAGE_KEYS, SUMS, "has_net")
 
     def unread_lines(self) -> Rows:
         """Return the lines that cannot be read, each with its reason: QUARANTINE."""
@@ -215,6 +211,13 @@ class Delivery:
         return [named(**row) for batch in rows for row in batch.to_pylist()]
 
 
+def _usage_of(pieces: Sequence[Piece], layout: Layout) -> pa.Table:
+    share = Share(layout)
+    for piece in pieces:
+        share.add(piece)
+    return pa.Table.from_batches(share.rows(), USAGE_ROWS)
+
+
 def shares_of(pieces: Sequence[Piece], cores: int) -> list[list[Piece]]:
     """Share pieces out evenly by their lines, the largest first."""
     lines = sum(piece.lines for piece in pieces)
@@ -228,13 +231,6 @@ def shares_of(pieces: Sequence[Piece], cores: int) -> list[list[Piece]]:
         shares[least].append(piece)
         sizes[least] += piece.lines or 1
     return shares
-
-
-def _money(name: str) -> Column:
-    """Return the amount that a sum's parts make."""
-    whole, billionths, rest = (F.col(f"{name}_{part}").cast("decimal(19,0)") for part in PARTS)
-    below = F.lit(Decimal(1).scaleb(-9)), F.lit(Decimal(1).scaleb(-18))
-    return (whole + billionths * below[0] + rest * below[1]).cast(MONEY)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 
 from spark.ingest import times
-from spark.ingest.amounts import PARTS, Amounts, amounts_of
+from spark.ingest.amounts import PLACES, Amounts, amounts_of
 from spark.ingest.columns import Alike, groups_of, tags_of, texts_of
 from spark.ingest.layout import BROKEN_LINE, Layout
 from spark.ingest.pieces import CORRUPT, Piece, batches, readable_piece
@@ -30,7 +30,7 @@ UNKNOWN_PERIOD = "unknown"
 KEYS = Described._fields
 USAGE_KEYS = ("billing_period", "day", *KEYS)
 TOTALS = ("quantity", "billed_cost", "amortised_cost", "net_cost")
-SUMS = tuple(f"{name}_{part}" for name in TOTALS for part in PARTS)
+SUMS = ("charges", *TOTALS)
 ACCOUNT_DIGITS = 12
 _KINDS = {"node_id": pa.int32(), "is_unreadable": pa.bool_()}
 USAGE_ROWS = pa.schema(
@@ -39,8 +39,8 @@ USAGE_ROWS = pa.schema(
         ("day", pa.date32()),
         *((name, _KINDS.get(name, pa.string())) for name in KEYS),
         ("charges", pa.int64()),
+        *((name, pa.decimal128(38, PLACES)) for name in TOTALS),
         ("has_net", pa.bool_()),
-        *((name, pa.int64()) for name in SUMS),
     ]
 )
 _EPOCH = date(1970, 1, 1).toordinal()
@@ -207,21 +207,27 @@ class Share:
         return found
 
     def _sum(self, lines: Lines, number: Any, kind: Any) -> None:
-        """Sum lines to a day of each described line, what is added to what by their formulas."""
+        """Sum lines to a day of each described line, and spread the sums by their formulas.
+
+        What formulas ask of a line is whether an amount is known: sums are of lines alike in that.
+        """
         day, amounts = lines.days, lines.amounts
         if lines.broken.any():
             amounts = {name: each.where(~lines.broken) for name, each in amounts.items()}
-        costs = self._layout.costs(kind, amounts)
-        made = [costs.quantity, costs.billed, costs.amortised, costs.net]
         alike = Alike(len(number))
         alike.tell(number, int(number.max()) + 1)
         alike.tell(day - day.min(), int(day.max() - day.min()) + 1)
+        alike.tell(kind, int(kind.max()) + 1)
+        for each in amounts.values():
+            if each.known.any() and not each.known.all():
+                alike.tell(each.known.astype(np.int64), 2)
         order, starts = groups_of(alike.numbers()[0])
         head = order[starts]
         counts = np.diff(np.append(starts, len(number)))
-        has_net = np.logical_or.reduceat(costs.has_net[order], starts)
-        sums = [each.grouped(order, starts) for each in made]
-        self._parts.append((number[head], day[head], counts, has_net, sums))
+        sums = {name: each.grouped(order, starts) for name, each in amounts.items()}
+        costs = self._layout.costs(kind[head], sums)
+        made = [costs.quantity, costs.billed, costs.amortised, costs.net]
+        self._parts.append((number[head], day[head], counts, costs.has_net, made))
 
     def rows(self) -> Iterator[pa.RecordBatch]:
         """Yield what the share came to, as USAGE_ROWS."""
@@ -259,10 +265,9 @@ class Share:
                 for name in KEYS
             ),
             pa.array(np.add.reduceat(counts[order], starts)),
+            *(each.grouped(order, starts).decimals() for each in sums),
             pa.array(np.logical_or.reduceat(has_net[order], starts)),
         ]
-        for each in sums:
-            columns += map(pa.array, each.grouped(order, starts).parts)
         yield from pa.Table.from_arrays(columns, schema=USAGE_ROWS).to_batches(1 << 16)
 
 

@@ -15,6 +15,8 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa  # type: ignore[import-untyped] # ships no types
+
 from core.cost import pricing
 from core.cost.pricing import PriceBook
 from core.ground.errors import InvalidInput
@@ -33,7 +35,7 @@ from spark.ingest.files import address_of, files_of
 from spark.jobs import economics, ingest, nodes, restated, storage, unread
 from spark.jobs.anomaly import anomaly_rows
 from spark.jobs.chosen_month import Chosen
-from spark.jobs.grain import Beside
+from spark.jobs.ingest import Beside
 from spark.jobs.month_tables import evidence_of, last_complete, report_of
 from spark.jobs.resync import resync_rows
 from spark.jobs.summed import table_grain
@@ -108,7 +110,7 @@ class _Ingested:
 
     months: Sequence[str] = ()
     kept: Sequence[str] = ()
-    grain: Sequence[Found] = ()
+    grain: pa.Table | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +156,7 @@ def _run_month(store: Store, inputs: Inputs, read: Beside, ingested: _Ingested) 
     """Run the other jobs on one month, and return what all tables say of it."""
     chosen = Chosen.of(store, inputs.month, inputs.today)
     month, grain = chosen.month, ingested.grain
-    if month not in ingested.months:
+    if grain is None or month not in ingested.months:
         # What the ledger and the samples say of it may be new.
         grain = table_grain(store.some(tables.USAGE, [month]))
         ingest.write_costs(store, grain, [month], read)

@@ -8,10 +8,10 @@ from core.ground.errors import InvalidInput
 from spark import tables
 from spark.ingest.delivery import Delivery
 from spark.ingest.layout import SECOND_HEADER
-from spark.jobs.grain import Placed
 from spark.rows import Found
 from spark.tables import UNKNOWN_PERIOD, Store
 from spark.tag_keys import spellings
+from spark.transforms.grain import Placed
 
 CLUSTERS_SHOWN = 10
 NOT_NAMED = (

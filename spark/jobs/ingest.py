@@ -11,9 +11,11 @@ added up to is kept while it is written: nothing that was just written is read b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+
+import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 
 from core.cost.pricing import plain, total
 from core.ground.errors import InvalidInput, StillwaterError
@@ -21,13 +23,23 @@ from spark import tables
 from spark.ingest.delivery import Control, Delivery, readable
 from spark.jobs import guards
 from spark.jobs.found_tags import found_tags
-from spark.jobs.grain import Beside, Placed, cost_rows, placed_by_month
 from spark.jobs.restated import reading_of
 from spark.jobs.summed import summed_bill
 from spark.months import Refresh, final_of, settled_on
 from spark.rows import Found
+from spark.samples import Series
 from spark.tables import UNKNOWN_PERIOD, Store
-from spark.transforms.transfer import transfer_rows
+from spark.transforms.grain import Placed, cost_rows, placed_by_month
+from spark.transforms.transfer import DailyTraffic, transfer_rows
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What is known beside a bill: what was sampled, whose an instance was, why bytes moved."""
+
+    samples: Sequence[Series] = ()
+    rotations: Sequence[Found] = ()
+    traffic: DailyTraffic = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +52,7 @@ class Ingested:
     simulated: bool
     notes: Sequence[str] = ()
     # What the bill came to (spark.jobs.grain).
-    grain: Sequence[Found] = ()
+    grain: pa.Table | None = None
 
     @property
     def lines(self) -> int:
@@ -110,9 +122,7 @@ def run(
     return Ingested(delivery.label, months, found, delivery.simulated, said, grain)
 
 
-def write_costs(
-    store: Store, grain: Sequence[Found], periods: Sequence[str], beside: Beside
-) -> None:
+def write_costs(store: Store, grain: pa.Table, periods: Sequence[str], beside: Beside) -> None:
     """Replace these months of COST and TRANSFER, which are made of the cost grain."""
     store.replace(tables.COST, cost_rows(grain, beside.rotations), periods)
     store.replace(tables.TRANSFER, transfer_rows(grain, beside.traffic), periods)

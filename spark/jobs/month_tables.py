@@ -6,9 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from operator import attrgetter
 
+import pyarrow as pa  # type: ignore[import-untyped] # ships no types
+import pyarrow.compute as pc  # type: ignore[import-untyped] # the same
 from pyspark.sql import DataFrame
 
 from spark import tables
+from spark.arrow_rows import rows_of
 from spark.jobs import nodes
 from spark.months import is_of_its_month, last_complete_day
 from spark.report.evidence import DayCost, Evidence
@@ -65,8 +68,12 @@ def bad_rows(store: Store, periods: Sequence[str]) -> tuple[BadRow, ...]:
     if not periods:
         return ()
     bad = store.some(tables.QUARANTINE, periods)
-    bad = bad.head(BAD_ROWS_SHOWN) if isinstance(bad, DataFrame) else bad[:BAD_ROWS_SHOWN]
-    return tuple(BadRow(row.reason, row.line, row.billed_cost) for row in bad)
+    first = (
+        bad.limit(BAD_ROWS_SHOWN).toArrow()
+        if isinstance(bad, DataFrame)
+        else bad.slice(0, BAD_ROWS_SHOWN)
+    )
+    return tuple(BadRow(row.reason, row.line, row.billed_cost) for row in rows_of(first))
 
 
 def report_lines(paid: Iterable[Found]) -> tuple[str, list[Line]]:
@@ -93,7 +100,7 @@ def report_lines(paid: Iterable[Found]) -> tuple[str, list[Line]]:
 
 
 def evidence_of(
-    store: Store, report: Report, month: str, paid: Iterable[Found], grain: Iterable[Found]
+    store: Store, report: Report, month: str, paid: Iterable[Found], grain: pa.Table
 ) -> Evidence:
     """Return what the bill's own tables say.
 
@@ -106,7 +113,7 @@ def evidence_of(
         month=month,
         all_days=_days(paid),
         tags=() if report.has_kafka else store.rows(tables.TAGS_FOUND, own),
-        easy=easy_savings(row for row in grain if row.billing_period == month),
+        easy=easy_savings(grain.filter(pc.equal(grain["billing_period"], month))),
         transfer=_flows(store.rows(tables.TRANSFER, own)),
         nodes=nodes.workload_totals(store.rows(tables.NODE_SHARES, own)),
     )

@@ -21,7 +21,7 @@ from spark.ingest import bill
 from spark.ingest.delivery import readable
 from spark.ingest.files import address_of, files_of
 from spark.jobs import every, ingest, nodes, restated, unread
-from spark.jobs.grain import Beside
+from spark.jobs.ingest import Beside
 from spark.tables import DELIVERIES, UNKNOWN_PERIOD, IcebergStore, ParquetStore, Store
 
 

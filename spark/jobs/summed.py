@@ -1,155 +1,115 @@
 """A bill summed to USAGE: by Spark, however large it is, or by this process alone.
 
-Both come of the same worker (spark.ingest.share): Spark adds shares up, here there is one.
+Both come of the same worker (spark.ingest.share), and both are changed by the same functions: Spark
+hands them batches of its rows, this process all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
+import pyarrow.compute as pc  # type: ignore[import-untyped] # the same
 from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.pandas.types import from_arrow_schema
 
-from core.cost.pricing import total
+from spark.arrow_rows import rows_of
 from spark.ingest.delivery import Delivery
-from spark.jobs.grain import COSTS, KEYS, Grain
-from spark.rows import Found, grouped, row_type
-from spark.rules.line import DISCOUNT, MEANING_OF, is_discount, meaning_of
-from spark.schemas import MONEY, USAGE
+from spark.rules.line import DISCOUNT, MEANING_OF, meaning_of
+from spark.schemas import USAGE
 from spark.tables import Rows
+from spark.transforms.grain import KEYS, SUMS, grain_of, replaced
 
-_BYTES = ("GB", "GiB")
-_Usage = row_type(USAGE)
+_MONTH = ["billing_period", "account"]
 
 
 @contextmanager
-def summed_bill(delivery: Delivery) -> Iterator[SummedHere | SummedBySpark]:
+def summed_bill(delivery: Delivery) -> Iterator[Summed]:
     """Yield a bill summed once, however often it is read until the block ends."""
     if delivery.session is None:
-        yield SummedHere(delivery.usage_here())
+        yield Summed(delivery.usage_here())
         return
     rows = delivery.usage().persist(StorageLevel.MEMORY_AND_DISK)
     try:
-        yield SummedBySpark(rows)
+        yield Summed(rows)
     finally:
         rows.unpersist()
 
 
 @dataclass(frozen=True)
-class SummedHere:
-    """A bill that this process added up."""
+class Summed:
+    """The rows of USAGE, with `flow`, `easy` and has_net beside them, where they are."""
 
-    rows: Sequence[Found]
+    rows: pa.Table | DataFrame
 
     @property
     def usage(self) -> Rows:
-        return [_Usage(*(getattr(row, name) for name in USAGE.names)) for row in self.rows]
+        """Return the table as it is written."""
+        return self.rows.select(USAGE.names)
 
-    def grain(self) -> list[Found]:
-        """Return the rows of the cost grain."""
-        keys = [name for name in KEYS if name != "instance_id"]
-        place = KEYS.index("instance_id")
+    def grain(self) -> pa.Table:
+        """Return the cost grain, here."""
+        if not isinstance(self.rows, DataFrame):
+            return grain_of(self.rows)
+        parts = _changed(self.rows, grain_of)
+        sums = [F.sum(name).cast(parts.schema[name].dataType).alias(name) for name in SUMS]
+        flag = F.max("is_discounted").alias("is_discounted")
+        return parts.groupBy(*KEYS).agg(*sums, flag).toArrow()
 
-        def key(row: Found) -> tuple[Any, ...]:
-            is_instance = row.node_id is None and (row.resource_id or "").startswith("i-")
-            known = [getattr(row, name) for name in keys]
-            return (*known[:place], row.resource_id if is_instance else None, *known[place:])
-
-        return [
-            Grain(
-                *known,
-                sum(row.charges for row in rows),
-                total(r.quantity for r in rows if r.flow is not None and r.unit in _BYTES),
-                *(total(getattr(row, name) for row in rows) for name in COSTS),
-                any(is_discount(row.category) for row in rows),
-            )
-            for known, rows in grouped(self.rows, key).items()
-        ]
-
-    def net_of_discounts(self) -> SummedHere:
+    def net_of_discounts(self) -> Summed:
         """Return the bill without the discounts that net columns already hold.
 
         An export of the compatible kind writes them as lines and leaves the net columns empty; one
         that has both would otherwise count them twice.
         """
-        has_net = {(row.billing_period, row.account) for row in self.rows if row.has_net}
-        return SummedHere(
-            [
-                row._replace(net_cost=Decimal(0))
-                if is_discount(row.category) and (row.billing_period, row.account) in has_net
-                else row
-                for row in self.rows
-            ]
-        )
+        if isinstance(self.rows, DataFrame):
+            known = self.rows.where("has_net").select(*_MONTH).distinct().toArrow()
+        else:
+            known = self.rows.filter(self.rows["has_net"]).select(_MONTH)
+        has_net = set(rows_of(known))
+
+        def net(usage: pa.Table) -> pa.Table:
+            is_discount = pc.fill_null(pc.ends_with(usage["category"], DISCOUNT), False)  # noqa: FBT003 - a value
+            rows = rows_of(usage.filter(is_discount).select([*_MONTH, "net_cost"]))
+            found = [Decimal(0) if row[:2] in has_net else row.net_cost for row in rows]
+            place = usage.column_names.index("net_cost")
+            column = replaced(usage["net_cost"], is_discount, found)
+            return usage.set_column(place, usage.field(place), column)
+
+        return Summed(_changed(self.rows, net))
 
 
-@dataclass(frozen=True)
-class SummedBySpark:
-    """A bill that Spark adds up."""
-
-    rows: DataFrame
-
-    @property
-    def usage(self) -> Rows:
-        return self.rows.select(*USAGE.names)
-
-    def grain(self) -> list[Found]:
-        return cost_grain(self.rows)
-
-    def net_of_discounts(self) -> SummedBySpark:
-        month = Window.partitionBy("billing_period", "account")
-        already = F.max("has_net").over(month) & F.col("category").endswith(DISCOUNT)
-        nothing = F.lit(0).cast(MONEY)
-        net = F.when(already, nothing).otherwise(F.col("net_cost"))
-        return SummedBySpark(self.rows.withColumn("net_cost", net))
+def table_grain(rows: pa.Table | DataFrame) -> pa.Table:
+    """Return a USAGE table, which keeps neither `flow` nor `easy`, in the cost grain."""
+    return Summed(_changed(rows, _with_meanings)).grain()
 
 
-def cost_grain(usage: DataFrame) -> list[Found]:
-    """Return USAGE, with `flow` and `easy` beside it, as rows of the cost grain."""
-    is_instance = F.col("resource_id").startswith("i-") & F.col("node_id").isNull()
-    rows = usage.withColumn("instance_id", F.when(is_instance, F.col("resource_id")))
-    is_moved = F.col("flow").isNotNull() & F.col("unit").isin(*_BYTES)
-    summed_rows = rows.groupBy(*KEYS).agg(
-        F.sum("charges"),
-        _sum(F.when(is_moved, F.col("quantity"))),
-        *(_sum(F.col(name)) for name in COSTS),
-        F.max(F.coalesce(F.col("category").endswith(DISCOUNT), F.lit(False))),  # noqa: FBT003 - a literal
-    )
-    columns = (column.to_pylist() for column in summed_rows.toArrow().columns)
-    return [Grain(*row) for row in zip(*columns, strict=True)]
+def _with_meanings(usage: pa.Table) -> pa.Table:
+    columns = (usage[name].to_pylist() for name in MEANING_OF)
+    meanings = [*map(cache(meaning_of), *columns)]
+    for place, name in enumerate(("flow", "easy")):
+        texts = pa.array([each[place] for each in meanings], pa.string())
+        usage = usage.append_column(name, texts)
+    return usage
 
 
-def with_meanings(usage: DataFrame) -> DataFrame:
-    """Return a USAGE table with `flow` and `easy`, which it does not keep."""
-    added = [StructField(name, StringType()) for name in ("flow", "easy")]
-    return usage.mapInArrow(_with_meanings, StructType([*usage.schema.fields, *added]))
+def _changed(
+    rows: pa.Table | DataFrame, change: Callable[[pa.Table], pa.Table]
+) -> pa.Table | DataFrame:
+    """Return rows as a function changes them: all at once here, batch by batch in Spark."""
+    if not isinstance(rows, DataFrame):
+        return change(rows)
 
+    def batches(told: Any) -> Iterator[Any]:
+        for batch in told:
+            yield from change(pa.Table.from_batches([batch])).to_batches()
 
-def _with_meanings(batches: Iterable[Any]) -> Iterator[Any]:
-    for batch in batches:
-        columns = (batch[name].to_pylist() for name in MEANING_OF)
-        said = [meaning_of(*each) for each in zip(*columns, strict=True)]
-        for place, name in enumerate(("flow", "easy")):
-            texts = [each[place] for each in said]
-            batch = batch.append_column(name, pa.array(texts, pa.string()))  # noqa: PLW2901 - one more column
-        yield batch
-
-
-def _sum(amount: Column) -> Column:
-    return F.coalesce(F.sum(amount), F.lit(0)).cast(MONEY)
-
-
-def table_grain(rows: Rows) -> list[Found]:
-    """Return the rows of a USAGE table as rows of the cost grain."""
-    if isinstance(rows, DataFrame):
-        return cost_grain(with_meanings(rows))
-    named = row_type([*USAGE.names, "flow", "easy"])
-    said = (meaning_of(*(getattr(row, name) for name in MEANING_OF)) for row in rows)
-    return SummedHere([named(*row, *each) for row, each in zip(rows, said, strict=True)]).grain()
+    shape = change(rows.limit(0).toArrow()).schema
+    return rows.mapInArrow(batches, from_arrow_schema(shape))

@@ -6,12 +6,16 @@ costs where nothing is lost by it, and at most that where somebody has to look f
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from spark.rows import Found, grouped, summed
+import pyarrow as pa  # type: ignore[import-untyped] # ships no types
+import pyarrow.compute as pc  # type: ignore[import-untyped] # the same
+
+from spark.arrow_rows import rows_of
+from spark.rows import grouped, summed
 from spark.rules.names import Attribution, Easy
+from spark.transforms.grain import added_up
 
 # What to do about each finding.
 HOW = {
@@ -68,9 +72,9 @@ class EasySaving:
         return self.easy not in SURE
 
 
-def easy_savings(grain: Iterable[Found]) -> list[EasySaving]:
-    """Return what the easy findings of these rows cost, net and amortised; a handful."""
-    found = (row for row in grain if row.easy is not None)
+def easy_savings(grain: pa.Table) -> list[EasySaving]:
+    """Return what the easy findings of a cost grain cost, net and amortised; a handful."""
+    found = rows_of(added_up(grain.filter(pc.is_valid(grain["easy"])), ("easy", "attribution")))
     keyed = grouped(found, lambda row: (row.easy, row.attribution != Attribution.NOBODY.value))
     costs = ((*key, summed(rows, "net_cost")) for key, rows in keyed.items())
     saved = [EasySaving(Easy(easy), is_kafkas, cost) for easy, is_kafkas, cost in costs if cost > 0]

@@ -19,8 +19,12 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 
+import pyarrow as pa  # type: ignore[import-untyped] # ships no types
+import pyarrow.compute as pc  # type: ignore[import-untyped] # the same
+
 from core.cost.pricing import total
-from spark.rows import NOTHING, Found, grouped, row_type, summed
+from spark.arrow_rows import rows_of
+from spark.rows import NOTHING, Found, row_type
 from spark.rules.names import Certainty, Flow
 from spark.samples import (
     BYTES_IN,
@@ -32,10 +36,10 @@ from spark.samples import (
     of_all_topics,
 )
 from spark.schemas import TRANSFER
+from spark.transforms.grain import added_up
 
 # AWS writes GB and bills GiB.
 BYTES_PER_GB = 1 << 30
-COSTS = ("billed_cost", "amortised_cost", "net_cost")
 # Of a share, and of the money that it is a share of.
 _SHARE_PLACES, _COST_PLACES = Decimal("1e-12"), Decimal("1e-12")
 _MONEY_PLACES = Decimal("1e-18")
@@ -87,21 +91,20 @@ def traffic(
     }
 
 
-def transfer_rows(grain: Iterable[Found], traffic: DailyTraffic) -> list[Found]:
+def transfer_rows(grain: pa.Table, traffic: DailyTraffic) -> list[Found]:
     """Return the TRANSFER table: what transfer cost, shared out among flows by counters.
 
     A cluster and day without counters keeps one row, whose flow is not known. What the rows of a
     cluster and day hold adds up to what was billed.
     """
-    moved = (row for row in grain if row.flow is not None)
+    moved = grain.filter(pc.is_valid(grain["flow"]))
     keys = ("billing_period", "day", "cluster", "flow", "currency")
     found: list[Found] = []
-    for key, rows in grouped(moved, lambda row: tuple(getattr(row, name) for name in keys)).items():
-        period, day, cluster, flow, currency = key
-        gigabytes = summed(rows, "gigabytes")
+    for period, day, cluster, flow, currency, _, gigabytes, *costs, _ in rows_of(
+        added_up(moved, keys)
+    ):
         with localcontext(prec=_DIGITS):
             size = int((gigabytes * BYTES_PER_GB).to_integral_value(ROUND_HALF_UP))
-        costs = [summed(rows, name) for name in COSTS]
         known = traffic.get((day, cluster)) if flow == Flow.UNEXPLAINED.value else None
         if known is None:
             parts = iter([(Flow(flow), Certainty.BILLED, size, costs)])

@@ -23,7 +23,7 @@ from spark.jobs import ingest
 from spark.report.model import Line
 from spark.rules.names import Attribution, Component
 from tests import browser
-from tests.unit.spark import bills, cost_report
+from tests.unit.spark import bills, cost_report, here
 
 pytestmark = pytest.mark.integration
 TODAY = date(2026, 11, 20)
@@ -143,12 +143,12 @@ def test_any_bills_dollars_are_each_in_one_row_in_whatever_order(
     path = tmp_path_factory.mktemp("bill") / "focus.csv"
     numbers = [r["BilledCost"] for r in rows if r["BilledCost"] not in ("NULL", "", "x", "NaN")]
     delivery = bill.read(None, bills.focus_file(path, rows))
-    table = delivery.usage_here()
+    table = here.usage_rows(delivery)
     assert sum(row.billed_cost for row in table) == sum(map(Decimal, numbers), Decimal(0))
     assert sum(row.charges for row in table) == len(rows)
     order.shuffle(rows)
     shuffled = bill.read(None, bills.focus_file(path, rows))
-    assert set(shuffled.usage_here()) == set(table)
+    assert set(here.usage_rows(shuffled)) == set(table)
 
 
 def test_a_table_that_lost_a_dollar_or_a_row_is_refused() -> None:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from spark import arrow_rows
 from spark.ingest import bill
-from spark.ingest.amounts import PARTS, decimal_of
 from spark.ingest.delivery import Delivery
-from spark.ingest.share import KEYS, TOTALS, UsageJob
+from spark.ingest.share import USAGE_ROWS
 from spark.ingest.unread_lines import UnreadJob
-from spark.jobs.summed import SummedHere
-from spark.rows import row_type
+from spark.jobs.summed import Summed
 from spark.tag_keys import OURS, KafkaTags
-
-Row = row_type(["billing_period", "day", *KEYS, "charges", *TOTALS, "has_net"])
+from spark.transforms.grain import grain_of
 
 
 def opened(path: Path, kafka: KafkaTags = OURS, months: Sequence[str] = ()) -> Delivery:
@@ -35,22 +32,17 @@ def made(delivery: Delivery, job: Callable[..., Any]) -> list[dict[str, Any]]:
 
 def usage(path: Path, kafka: KafkaTags = OURS) -> list[Any]:
     """Return the USAGE of a bill, and what stands beside it."""
-    return list(SummedHere(opened(path, kafka).usage_here()).net_of_discounts().rows)
+    return arrow_rows.rows_of(Summed(opened(path, kafka).usage_here()).net_of_discounts().rows)
 
 
-def rows_of(delivery: Delivery) -> list[Any]:
-    sums: dict[Any, list[int]] = defaultdict(lambda: [0] * (1 + len(TOTALS) * len(PARTS)))
-    nets: dict[Any, bool] = defaultdict(bool)
-    for row in made(delivery, UsageJob):
-        key = tuple(row[name] for name in ("billing_period", "day", *KEYS))
-        parts = [row[f"{name}_{part}"] for name in TOTALS for part in PARTS]
-        sums[key] = [a + b for a, b in zip(sums[key], (row["charges"], *parts), strict=True)]
-        nets[key] |= row["has_net"]
-    found = []
-    for key, (charges, *parts) in sums.items():
-        each = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
-        found.append(Row(*key, charges, *(decimal_of(*three) for three in each), nets[key]))
-    return found
+def usage_rows(delivery: Delivery) -> list[Any]:
+    """Return the USAGE of a bill before discounts, and what stands beside it."""
+    return arrow_rows.rows_of(delivery.usage_here())
+
+
+def grain(*rows: Mapping[str, Any]) -> pa.Table:
+    """Return rows of the cost grain, of which only these columns are known."""
+    return pa.Table.from_pylist(list(rows), grain_of(USAGE_ROWS.empty_table()).schema)
 
 
 def quarantine(path: Path) -> list[dict[str, Any]]:

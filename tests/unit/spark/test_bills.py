@@ -27,7 +27,7 @@ def test_the_real_sample_loads_whole_and_adds_up() -> None:
     with bills.SAMPLE.open(newline="") as stream:
         rows = list(csv.DictReader(stream))
     delivery = bill.read(None, bills.SAMPLE)
-    found = delivery.usage_here()
+    found = here.usage_rows(delivery)
     assert sum(row.charges for row in found) == len(rows) == 1000
     assert not [row for row in found if row.is_unreadable]
     assert sum(r.billed_cost for r in found) == sum(Decimal(r["BilledCost"]) for r in rows)
@@ -68,7 +68,7 @@ def test_a_broken_line_is_kept_whole_and_none_of_its_numbers_is_trusted(tmp_path
     bad = here.quarantine(path)
     assert next(row["line"] for row in bad) == '"us-east-1a","9.0"'
     assert {(row["billing_period"], row["billed_cost"]) for row in bad} == {("unknown", None)}
-    broken, whole = sorted(delivery.usage_here(), key=lambda row: row.billing_period)[::-1]
+    broken, whole = sorted(here.usage_rows(delivery), key=lambda row: row.billing_period)[::-1]
     assert (broken.charges, broken.zone, broken.account, broken.billed_cost) == (3, None, None, 0)
     assert whole.charges == 2
     assert delivery.control == {
@@ -91,7 +91,7 @@ def test_an_export_with_aws_columns_is_known_by_its_usage_type(tmp_path: Path) -
     path = bills.focus_file(tmp_path / "focus.csv", [{}])
     header, line = path.read_text().splitlines()
     path.write_text(f"\ufeff{header},x_UsageType\n{line},APS1-EBS:VolumeUsage.gp3\n", "utf-8")
-    (row,) = bill.read(None, path).usage_here()
+    (row,) = here.usage_rows(bill.read(None, path))
     assert row.usage_type == "EBS:VolumeUsage.gp3"
 
 
@@ -134,8 +134,8 @@ def test_a_cur_export_reads_alike_from_parquet_and_from_csv(tmp_path: Path) -> N
     ]
     columnar = bill.read(None, bills.cur_export(tmp_path / "parquet", rows))
     text = bill.read(None, bills.cur_export_as_csv(tmp_path / "csv", rows))
-    found = columnar.usage_here()
-    assert set(found) == set(text.usage_here())
+    found = here.usage_rows(columnar)
+    assert set(found) == set(here.usage_rows(text))
     assert {row.billed_cost for row in found} == {Decimal("0.1"), Decimal("1.25E-7"), 1}
     assert "EBS:VolumeUsage.gp3" in {row.usage_type for row in found}
 
@@ -157,7 +157,7 @@ def test_a_cur_row_without_a_finite_cost_or_its_own_month_is_quarantined(tmp_pat
         "bill_billing_period_start_date is empty",
         "the line is of another month than the delivery it came in",
     ]
-    unread = [row for row in bill.read(None, export).usage_here() if row.is_unreadable]
+    unread = [row for row in here.usage_rows(bill.read(None, export)) if row.is_unreadable]
     assert sum(row.charges for row in unread) == 4
     assert here.quarantine(export)[2]["billed_cost"] == "1.000000000000000000"
 

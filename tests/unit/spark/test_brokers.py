@@ -8,11 +8,13 @@ from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
 
-from spark.jobs.grain import Grain, cost_rows
-from spark.schemas import COST
+import pyarrow as pa
+
+from spark.transforms.grain import cost_rows
+from tests.unit.spark import here
 
 
-def grain(*rows: tuple[str, str, int | None]) -> list[Any]:
+def grain(*rows: tuple[str, str, int | None]) -> pa.Table:
     """Resources, their node pools and the node ids their claims name, each a dollar a day."""
     plain: dict[str, Any] = {
         "billing_period": "2026-10",
@@ -24,27 +26,25 @@ def grain(*rows: tuple[str, str, int | None]) -> list[Any]:
         "charges": 24,
         **dict.fromkeys(("billed_cost", "amortised_cost", "net_cost"), Decimal(1)),
     }
-    known = dict.fromkeys(Grain._fields)
-    return [
-        Grain(
-            **{
-                **known,
+    return here.grain(
+        *(
+            {
                 **plain,
                 "owner": owner,
                 "node_id": node,
                 "instance_id": resource if resource.startswith("i-") else None,
             }
+            for resource, owner, node in rows
         )
-        for resource, owner, node in rows
-    ]
+    )
 
 
 def history(*rows: tuple[str, int]) -> list[Any]:
     return [SimpleNamespace(instance_id=i, node_id=n) for i, n in rows]
 
 
-def by_node(bill: Sequence[Any], past: Sequence[Any]) -> dict[int | None, int]:
-    table = [dict(zip(COST.names, row, strict=True)) for row in cost_rows(bill, past)]
+def by_node(bill: pa.Table, past: Sequence[Any]) -> dict[int | None, int]:
+    table = cost_rows(bill, past).to_pylist()
     assert sum(row["billed_cost"] for row in table) == len(bill)
     return {row["node_id"]: int(row["billed_cost"]) for row in table}
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from spark.jobs.grain import Grain
 from spark.rules.names import Flow
 from spark.samples import BYTES_OUT, Series, seconds_of
 from spark.transforms.transfer import BYTES_PER_GB, Traffic, transfer_rows
 from spark.transforms.transfer import traffic as daily_traffic
+from tests.unit.spark import here
 
 DAY = date(2026, 10, 3)
 GB = BYTES_PER_GB
@@ -23,9 +23,8 @@ def moved(gigabytes: int, flow: Flow = Flow.UNEXPLAINED) -> Any:
     """One cluster's bytes of a day in the cost grain, at a cent a GB."""
     cost = Decimal(gigabytes) / 100
     costs = dict.fromkeys(("billed_cost", "amortised_cost", "net_cost"), cost)
-    known = dict.fromkeys(Grain._fields)
     own = {"billing_period": "2026-10", "day": DAY, "cluster": "orders", "currency": "USD"}
-    return Grain(**{**known, **own, **costs, "flow": flow.value, "gigabytes": Decimal(gigabytes)})
+    return {**own, **costs, "flow": flow.value, "gigabytes": Decimal(gigabytes)}
 
 
 def seen(
@@ -41,7 +40,7 @@ def seen(
 
 
 def flows(rows: Sequence[Any], counters: Any) -> dict[str, Any]:
-    return {row.flow: row for row in transfer_rows(rows, counters)}
+    return {row.flow: row for row in transfer_rows(here.grain(*rows), counters)}
 
 
 def test_each_flow_has_the_bytes_its_counters_say_were_billed() -> None:

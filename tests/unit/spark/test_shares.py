@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.ground.errors import InvalidInput
+from spark.ingest import delivery
 from spark.ingest.columns import Alike
 from spark.ingest.delivery import shares_of
 from spark.ingest.pieces import Piece
@@ -76,6 +77,29 @@ def test_the_order_of_lines_and_files_makes_no_difference(tmp_path: Path) -> Non
     assert sum(row.charges for row in after) == len(lines)
 
 
+def test_shares_that_threads_add_up_are_one_bill(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [
+        {COST: cents / 100, AT: HOUR + timedelta(hours=cents), "resource_tags": tags}
+        for cents in range(-40, 40)
+        for tags in ({}, TAGS)
+    ]
+    folder = bill(tmp_path / "bill", lines[::3], lines[1::3], lines[2::3])
+    alone = here.usage(folder)
+    monkeypatch.setattr(delivery, "LINES_OF_ONE_SHARE", 0)
+    assert len(shares_of(here.opened(folder).pieces, delivery.THREADS)) == 3
+    assert sorted(here.usage(folder), key=str) == sorted(alone, key=str)
+
+
+def test_bytes_between_zones_that_cost_nothing_are_no_flow_beside_those_that_cost(
+    tmp_path: Path,
+) -> None:
+    moved = {"line_item_usage_type": "DataTransfer-xAZ-In-Bytes", "resource_tags": TAGS}
+    rows = here.usage(bill(tmp_path / "bill", [{**moved, COST: 0.01}, {**moved, COST: 0.0}]))
+    assert {row.billed_cost > 0: row.flow is not None for row in rows} == {True: True, False: False}
+
+
 def test_a_column_that_one_file_lacks_or_has_of_no_kind_is_empty_there(tmp_path: Path) -> None:
     folder = bill(tmp_path / "bill", [{}], [{}], [{}])
     for name, change in (("1", "null"), ("2", "gone")):
@@ -101,9 +125,9 @@ def test_money_of_any_type_is_read(tmp_path: Path, kind: pa.DataType) -> None:
     written = pa.array(["2", "1"]).cast(kind) if "string" in str(kind) else None
     column = table[COST].cast(kind) if written is None else written
     pq.write_table(table.set_column(table.schema.get_field_index(COST), COST, column), path)
-    delivery = here.opened(folder)
-    assert [row.billed_cost for row in here.rows_of(delivery)] == [3]
-    assert delivery.control["2026-11"].billed == 3
+    opened = here.opened(folder)
+    assert [row.billed_cost for row in here.usage_rows(opened)] == [3]
+    assert opened.control["2026-11"].billed == 3
 
 
 def test_many_columns_of_many_values_are_told_apart() -> None:

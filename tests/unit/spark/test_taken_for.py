@@ -15,7 +15,7 @@ from spark.ingest import bill
 from spark.jobs import report
 from spark.jobs.anomaly import anomaly_rows
 from spark.jobs.found_tags import found_tags
-from spark.jobs.summed import SummedHere
+from spark.jobs.summed import Summed
 from spark.report.evidence import month_comparison
 from spark.rows import row_type
 from spark.rules.names import Easy
@@ -159,7 +159,7 @@ def test_36_easy_savings_are_what_their_meters_cost(tmp_path: Path) -> None:
         meter("DataTransfer-Regional-Bytes", 9.0, line_item_operation="InterZone-In"),
     ]
     delivery = bill.read(None, bills.cur_export(tmp_path, lines))
-    found = easy_savings(SummedHere(delivery.usage_here()).grain())
+    found = easy_savings(Summed(delivery.usage_here()).grain())
     assert [(each.easy, each.is_kafkas, each.usd, each.at_most) for each in found] == [
         (Easy.IDLE_RESERVATION, True, Decimal("88.4"), False),
         (Easy.EXTENDED_SUPPORT, False, Decimal(336), False),
@@ -184,7 +184,7 @@ def test_38_what_was_given_back_on_a_meter_cannot_be_saved_again(tmp_path: Path)
     meter = {"lineItem/UsageType": "AmazonEKS-Hours:extendedSupport"}
     back = {"lineItem/LineItemType": "EdpDiscount", "lineItem/UnblendedCost": "-0.25", **meter}
     path = written(tmp_path, legacy([meter, back]))
-    (found,) = easy_savings(SummedHere(bill.read(None, path).usage_here()).grain())
+    (found,) = easy_savings(Summed(bill.read(None, path).usage_here()).grain())
     assert (found.easy, found.usd) == (Easy.EXTENDED_SUPPORT, Decimal(1))
 
 
@@ -198,12 +198,13 @@ def test_39_what_focus_calls_unused_is_found_and_no_brokers(tmp_path: Path) -> N
         {"CommitmentDiscountStatus": "", "ChargeDescription": idle},
     ]
     path = bills.focus_file(tmp_path / "focus.csv", lines)
-    rows = bill.read(None, path).usage_here()
-    found = {each.easy: each.usd for each in easy_savings(SummedHere(rows).grain())}
+    delivery = bill.read(None, path)
+    summed = Summed(delivery.usage_here())
+    found = {each.easy: each.usd for each in easy_savings(summed.grain())}
     assert found == {
         Easy.UNUSED_COMMITMENT: Decimal("12.5"), Easy.IDLE_RESERVATION: Decimal("0.8")
     }  # fmt: skip
-    assert "broker compute" not in {row.component for row in rows}
+    assert "broker compute" not in {row.component for row in here.usage_rows(delivery)}
 
 
 @pytest.mark.parametrize(
@@ -221,7 +222,7 @@ def test_39_a_commitment_is_amortised_by_its_usage_and_not_by_its_purchase_too(
     used = {"BilledCost": "0", "EffectiveCost": "100", "CommitmentDiscountStatus": "Used"}
     used["CommitmentDiscountId"] = "arn:plan/1"
     path = bills.focus_file(tmp_path / "focus.csv", [bought, used])
-    rows = bill.read(None, path).usage_here()
+    rows = here.usage_rows(bill.read(None, path))
     assert sum(row.billed_cost for row in rows) == 100
     assert sum(row.amortised_cost for row in rows) == amortised
     assert sum(row.net_cost for row in rows) == amortised

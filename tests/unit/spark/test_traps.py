@@ -141,7 +141,7 @@ def test_10_a_month_that_is_not_asked_for_is_not_opened(tmp_path: Path) -> None:
     one = bill.read(None, tmp_path, months=["2026-10"])
     assert list(one.refreshes) == ["2026-10"]
     assert all("2026-10" in piece.address for piece in one.pieces)
-    assert {row.billing_period for row in one.usage_here()} == {"2026-10"}
+    assert {row.billing_period for row in here.usage_rows(one)} == {"2026-10"}
 
 
 def test_11_a_refresh_replaces_its_month_and_says_until_when_it_may_change(tmp_path: Path) -> None:

@@ -1,0 +1,125 @@
+"""Sums USAGE to the cost grain: all that later jobs need of a bill of any size.
+
+Nothing else of the bill's size comes to the driver: the grain has neither resources nor accounts,
+but for the instances of Kafka's, of which the ledger may know whose they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+import pyarrow as pa  # type: ignore[import-untyped] # ships no types
+import pyarrow.compute as pc  # type: ignore[import-untyped] # the same
+
+from spark import arrow_rows
+from spark.arrow_rows import rows_of
+from spark.rows import Found, grouped, summed
+from spark.rules.line import DISCOUNT
+from spark.rules.names import Attribution, Component
+from spark.schemas import COST
+
+COSTS = ("billed_cost", "amortised_cost", "net_cost")
+KEYS = (
+    *("billing_period", "day", "component", "attribution", "cluster", "owner", "node_id", "zone"),
+    # Of an instance whose node no line names its id, of a transfer its flow, of what is cheap to do
+    # without which finding it is.
+    *("currency", "instance_id", "flow", "easy"),
+)
+SUMS = ("charges", "gigabytes", *COSTS)
+_BYTES = pa.array(["GB", "GiB"])
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """What the table holds of one month."""
+
+    charges: int
+    billed: Decimal
+    quarantined: int
+    currencies: Sequence[str]
+    clusters: frozenset[str]
+    has_kafka: bool
+    is_discounted: bool
+
+
+def grain_of(usage: pa.Table) -> pa.Table:
+    """Return USAGE, with `flow` and `easy` beside it, in the cost grain: KEYS, SUMS, is_discounted.
+
+    Grains of parts of a bill make the whole's by added_up().
+    """
+    resource, quantity = usage["resource_id"], usage["quantity"]
+    is_instance = pc.and_(pc.starts_with(resource, "i-"), pc.is_null(usage["node_id"]))
+    is_moved = pc.and_(pc.is_valid(usage["flow"]), pc.is_in(usage["unit"], _BYTES))
+    nothing = pa.scalar(Decimal(0), quantity.type)
+    own = {
+        "instance_id": pc.if_else(is_instance, resource, None),
+        "gigabytes": pc.if_else(is_moved, quantity, nothing),
+        "is_discounted": pc.fill_null(pc.ends_with(usage["category"], DISCOUNT), False),  # noqa: FBT003 - a value
+    }
+    for name, column in own.items():
+        usage = usage.append_column(name, column)
+    return added_up(usage, KEYS)
+
+
+def added_up(grain: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """Return the sums of what these columns have in common, in the order first seen."""
+    return arrow_rows.added_up(grain, keys, SUMS, "is_discounted")
+
+
+def placed_by_month(grain: pa.Table) -> dict[str, Placed]:
+    """Return what each month of the grain holds."""
+    keys = ("billing_period", "component", "attribution", "cluster", "currency")
+    months = grouped(rows_of(added_up(grain, keys)), lambda row: row.billing_period)
+    return {period: _placed(rows) for period, rows in months.items()}
+
+
+def _placed(rows: Sequence[Found]) -> Placed:
+    unread = [row for row in rows if row.component == Component.UNREADABLE.value]
+    read = (row for row in rows if row.component != Component.UNREADABLE.value)
+    return Placed(
+        charges=sum(row.charges for row in rows),
+        billed=summed(rows, "billed_cost"),
+        quarantined=sum(row.charges for row in unread),
+        currencies=sorted({row.currency for row in read if row.currency is not None}),
+        clusters=frozenset(row.cluster for row in rows if row.cluster is not None),
+        has_kafka=any(row.attribution != Attribution.NOBODY.value for row in rows),
+        is_discounted=any(row.is_discounted for row in rows),
+    )
+
+
+def cost_rows(grain: pa.Table, rotations: Iterable[Found] = ()) -> pa.Table:
+    """Return the COST table: the grain without instances, flows and findings.
+
+    The ledger's ROTATIONS know whose an instance was that is gone; the one that stands in its place
+    is known where a pool has one node in its zone. Elsewhere it stays open, since no bill tells
+    them apart.
+    """
+    nodes = rows_of(added_up(grain, ("cluster", "owner", "node_id")))
+    alone = _only(((row.cluster, row.owner), row.node_id) for row in nodes)
+    past = _only((row.instance_id, row.node_id) for row in rotations)
+    is_open = pc.is_valid(grain["instance_id"])
+    unnamed = rows_of(grain.filter(is_open).select(["instance_id", "cluster", "owner"]))
+    found = [past.get(i, alone.get((cluster, owner))) for i, cluster, owner in unnamed]
+    node_id = replaced(grain["node_id"], is_open, found)
+    grain = grain.set_column(grain.column_names.index("node_id"), "node_id", node_id)
+    keys = [name for name in KEYS if name in COST.names]
+    return added_up(grain, keys).select(COST.names)
+
+
+def replaced(
+    column: pa.ChunkedArray, chosen: pa.ChunkedArray, values: Sequence[object]
+) -> pa.Array:
+    """Return a column with the chosen rows' values replaced, in their order."""
+    whole, mask = column.combine_chunks(), chosen.combine_chunks()
+    return pc.replace_with_mask(whole, mask, pa.array(values, column.type))
+
+
+def _only(pairs: Iterable[tuple[object, int | None]]) -> Mapping[object, int]:
+    """Return the node id of keys that have one; of two, neither is said."""
+    found: dict[object, set[int]] = {}
+    for key, node_id in pairs:
+        if node_id is not None:
+            found.setdefault(key, set()).add(node_id)
+    return {key: min(ids) for key, ids in found.items() if len(ids) == 1}
