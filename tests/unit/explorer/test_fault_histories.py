@@ -292,6 +292,8 @@ retire in ten minutes a, groups refuse, 20 min, groups do as asked, die a
     => 2a released, a retained, a.2 lost; group_refuses
 retire in ten minutes a, groups refuse, 5 min, groups do as asked, release a
     => a released; group_refuses
+retire in ten minutes a, groups refuse, 10 min, groups do as asked, release a
+    => a released; group_refuses
 retire in ten minutes a, groups refuse, 20 min, groups do as asked, release a
     => a retained, a.2 released; group_refuses
 [one leaver]
