@@ -20,6 +20,7 @@ from typing import Any, cast
 import anyio
 import uvicorn
 
+from core.availability.operator import OperatorView
 from core.cluster import ClusterSpec
 from core.cluster.operated import operated_cluster
 from core.gate import GateAnswer, RemovalRequest
@@ -48,6 +49,7 @@ from tests.integration.waiting import until
 from tests.unit.handlers.fakes import FakeCluster
 from tests.unit.handlers.healthy import ZONES, healthy_kafka
 from tests.unit.handlers.station import Station
+from tests.unit.operator_at_work import operator_view
 from tests.unit.policies import policy_with
 
 NAMESPACE = "kafka"
@@ -91,6 +93,9 @@ class KarpentersCluster(FakeCluster):
 
     def budgets(self) -> tuple[BudgetView, ...]:
         return self._nodes.budgets()
+
+    def operator(self) -> OperatorView:
+        return operator_view(self.kafka_pods(), self.revisions or {}, self.kafka_conditions)
 
     def let_leave(self, pod: str, incident_id: str) -> None:
         self._nodes.let_leave(pod, incident_id)
