@@ -12,12 +12,15 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
-from spark.ingest import parquet_copies
+import pyarrow as pa  # type: ignore[import-untyped] # ships no types
+
 from spark.ingest.files import CHUNK_BYTES, Files
 from spark.ingest.lines import BYTE_ORDER_MARK
 from spark.ingest.manifest import PARQUET, ZIP
+from spark.ingest.objects import is_known, parquet
 
 PARQUET_BEGINS, ZIP_BEGINS = b"PAR1", b"PK"
 # A folder that says what the files in it do not, as Spark partitions a table by days: the same
@@ -25,6 +28,9 @@ PARQUET_BEGINS, ZIP_BEGINS = b"PAR1", b"PK"
 SAYING = re.compile(r"(?i)^(?!billing_period=|year=|month=)[^=]+=")
 # What a tool that saves a text again changes of it, and no line says anything by.
 UNSAID = b'\r"'
+# Lines of every file that are looked at; only files that begin alike are read any further.
+FIRST_LINES = 100
+FILES_AT_ONCE = 16
 # Of a text's first piece, whatever was taken out of it.
 BEGINNING_BYTES = CHUNK_BYTES // 2
 
@@ -51,7 +57,7 @@ def _among(files: Files, paths: Sequence[str]) -> str:
             other = held.setdefault(_digest(files, path), path)
             if other != path:
                 return _said(other, path)
-    found = parquet_copies.same_lines([path for path in paths if path.endswith(PARQUET)])
+    found = _same_lines([path for path in paths if path.endswith(PARQUET)])
     return _said(*found) if found else ""
 
 
@@ -101,3 +107,51 @@ def _inflated(path: str, data: bytes) -> Iterator[bytes]:
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as lines, suppress(OSError, EOFError, zlib.error):
         while piece := lines.read(CHUNK_BYTES):
             yield piece
+
+
+def _same_lines(addresses: Sequence[str]) -> tuple[str, str] | None:
+    """Return two Parquet files of the same lines in the same order, whatever their codec or pages.
+
+    A file that cannot be opened here is nobody's copy: its reader says what is wrong with it.
+    """
+    known = [address for address in addresses if is_known(address)]
+    with ThreadPoolExecutor(FILES_AT_ONCE) as pool:
+        starts = list(pool.map(_start, known))
+    alike: dict[bytes, list[str]] = {}
+    for address, start in zip(known, starts, strict=True):
+        others = alike.setdefault(start, []) if start else []
+        for other in others:
+            if _are_equal(other, address):
+                return other, address
+        others.append(address)
+    return None
+
+
+def _start(address: str) -> bytes:
+    """Return what tells a file by its columns, how many lines it has, and the first of them.
+
+    Empty of none, and of a file that cannot be opened.
+    """
+    try:
+        with parquet(address) as file:
+            lines = file.metadata.num_rows
+            rows = next(file.iter_batches(FIRST_LINES)).to_pydict() if lines else {}
+    except (pa.ArrowException, OSError, OverflowError):
+        return b""
+    said = repr((lines, sorted((name.lower(), rows[name]) for name in rows)))
+    return hashlib.sha256(said.encode()).digest() if rows else b""
+
+
+def _are_equal(one: str, other: str) -> bool:
+    """Say whether every column of two files is the same, one at a time."""
+    try:
+        with parquet(one) as first, parquet(other) as second:
+            spelled = {name.lower(): name for name in second.schema_arrow.names}
+            for name in first.schema_arrow.names:
+                mine = first.read([name]).column(0)
+                theirs = second.read([spelled[name.lower()]]).column(0)
+                if not mine.equals(theirs.cast(mine.type)):
+                    return False
+    except (pa.ArrowException, OSError):
+        return False
+    return True

@@ -133,7 +133,7 @@ class Delivery:
         rows = self._made(UsageJob, USAGE_ROWS)
         if len(self._shares) == 1:
             return rows
-        sums = [F.sum(name).cast(rows.schema[name].dataType).alias(name) for name in SUMS]
+        sums = [F.sum(name).alias(name) for name in SUMS]
         return rows.groupBy(*USAGE_KEYS).agg(*sums, F.max("has_net").alias("has_net"))
 
     def usage_here(self) -> pa.Table:

@@ -14,7 +14,6 @@ from functools import cache
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
-import pyarrow.compute as pc  # type: ignore[import-untyped] # the same
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -22,10 +21,10 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from spark.arrow_rows import rows_of
 from spark.ingest.delivery import Delivery
-from spark.rules.line import DISCOUNT, MEANING_OF, meaning_of
+from spark.rules.line import MEANING_OF, meaning_of
 from spark.schemas import USAGE
 from spark.tables import Rows
-from spark.transforms.grain import KEYS, SUMS, grain_of, replaced
+from spark.transforms.grain import KEYS, SUMS, are_discounts, grain_of, replaced
 
 _MONTH = ["billing_period", "account"]
 
@@ -59,7 +58,7 @@ class Summed:
         if not isinstance(self.rows, DataFrame):
             return grain_of(self.rows)
         parts = _changed(self.rows, grain_of)
-        sums = [F.sum(name).cast(parts.schema[name].dataType).alias(name) for name in SUMS]
+        sums = [F.sum(name).alias(name) for name in SUMS]
         flag = F.max("is_discounted").alias("is_discounted")
         return parts.groupBy(*KEYS).agg(*sums, flag).toArrow()
 
@@ -76,11 +75,11 @@ class Summed:
         has_net = set(rows_of(known))
 
         def net(usage: pa.Table) -> pa.Table:
-            is_discount = pc.fill_null(pc.ends_with(usage["category"], DISCOUNT), False)  # noqa: FBT003 - a value
-            rows = rows_of(usage.filter(is_discount).select([*_MONTH, "net_cost"]))
+            chosen = are_discounts(usage)
+            rows = rows_of(usage.filter(chosen).select([*_MONTH, "net_cost"]))
             found = [Decimal(0) if row[:2] in has_net else row.net_cost for row in rows]
             place = usage.column_names.index("net_cost")
-            column = replaced(usage["net_cost"], is_discount, found)
+            column = replaced(usage["net_cost"], chosen, found)
             return usage.set_column(place, usage.field(place), column)
 
         return Summed(_changed(self.rows, net))

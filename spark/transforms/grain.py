@@ -56,11 +56,16 @@ def grain_of(usage: pa.Table) -> pa.Table:
     own = {
         "instance_id": pc.if_else(is_instance, resource, None),
         "gigabytes": pc.if_else(is_moved, quantity, nothing),
-        "is_discounted": pc.fill_null(pc.ends_with(usage["category"], DISCOUNT), False),  # noqa: FBT003 - a value
+        "is_discounted": are_discounts(usage),
     }
     for name, column in own.items():
         usage = usage.append_column(name, column)
     return added_up(usage, KEYS)
+
+
+def are_discounts(usage: pa.Table) -> pa.ChunkedArray:
+    """Say of each row whether it is a discount written as a line of its own."""
+    return pc.fill_null(pc.ends_with(usage["category"], DISCOUNT), False)  # noqa: FBT003 - a value
 
 
 def added_up(grain: pa.Table, keys: Sequence[str]) -> pa.Table:
