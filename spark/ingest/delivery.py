@@ -26,7 +26,6 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from core.cost.pricing import total
 from core.ground.errors import InvalidInput, StillwaterError, passed_on
-from spark.arrow_rows import added_up
 from spark.ingest import unread_lines
 from spark.ingest.amounts import PARTS, decimal_of, decimal_read
 from spark.ingest.layout import Format, Layout
@@ -140,9 +139,10 @@ class Delivery:
         """Return the same rows, added up by threads of this process."""
         shares = shares_of(self.pieces, THREADS)
         with ThreadPoolExecutor(THREADS) as pool:
-            parts = list(pool.map(partial(_usage_of, layout=self.layout), shares))
-        whole = pa.concat_tables(parts)
-        return whole if len(parts) == 1 else added_up(whole, USAGE_KEYS, SUMS, "has_net")
+            whole, *others = pool.map(partial(Share.of, layout=self.layout), shares)
+        for other in others:
+            whole.join(other)
+        return pa.Table.from_batches(whole.rows(), USAGE_ROWS)
 
     def unread_lines(self) -> Rows:
         """Return the lines that cannot be read, each with its reason: QUARANTINE."""
@@ -209,13 +209,6 @@ class Delivery:
         work = job([self.pieces], self.layout)
         rows = work([pa.RecordBatch.from_pydict({"id": [0]})])
         return [named(**row) for batch in rows for row in batch.to_pylist()]
-
-
-def _usage_of(pieces: Sequence[Piece], layout: Layout) -> pa.Table:
-    share = Share(layout)
-    for piece in pieces:
-        share.add(piece)
-    return pa.Table.from_batches(share.rows(), USAGE_ROWS)
 
 
 def shares_of(pieces: Sequence[Piece], cores: int) -> list[list[Piece]]:

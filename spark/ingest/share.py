@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import chain, pairwise, repeat
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,8 @@ class Lines:
     batch: pa.RecordBatch
     amounts: dict[str, Amounts]
     days: Any  # since 1970, NO_DAY where none can be read
-    months: Any  # of YYYY-MM or None, as the lines name them
+    months: list[str | None]  # those that the lines name, as YYYY-MM
+    month: Any  # the place of a line's among them
     broken: Any  # whether a line does not hold the columns of its header
 
     @classmethod
@@ -65,23 +67,26 @@ class Lines:
         """Return a batch as a layout reads it."""
         there = batch.schema.names
         broken = np.zeros(batch.num_rows, np.bool_)
+        values, number = times.distinct(batch[layout.month])
+        names = [month_name(value) for value in values]
+        months = list(dict.fromkeys(names))
         if CORRUPT in there:
             broken = np.asarray(batch[CORRUPT].is_valid())
         return cls(
             batch,
             {name: amounts_of(batch[name]) for name in layout.amounts},
             _told(batch[layout.day], _day_number, np.int64),
-            _told(batch[layout.month], month_name, object),
+            months,
+            np.array([months.index(name) for name in names])[number],
             broken,
         )
 
     def is_unreadable(self, layout: Layout, period: str | None) -> Any:
         """Say of each line whether anything keeps it from being read (Layout.reason)."""
-        unread = self.broken | (self.days == NO_DAY) | (self.months == None)  # noqa: E711 - of an array
+        others = [month is None or period not in (None, month) for month in self.months]
+        unread = self.broken | (self.days == NO_DAY) | np.array(others)[self.month]
         for name in layout.numbers:
             unread |= ~self.amounts[name].known
-        if period is not None:
-            unread |= self.months != period
         return unread
 
 
@@ -146,12 +151,26 @@ class Share:
         # and its amounts.
         self._parts: list[tuple[Any, Any, Any, Any, list[Amounts]]] = []
 
+    @classmethod
+    def of(cls, pieces: Iterable[Piece], layout: Layout) -> Share:
+        """Return what these pieces come to."""
+        share = cls(layout)
+        for piece in pieces:
+            share.add(piece)
+        return share
+
     def add(self, piece: Piece) -> None:
         """Add a piece's lines up."""
         with readable_piece(piece):
             for batch in batches(piece, self._layout.wanted):
                 if batch.num_rows:
                     self._add(Lines.read(batch, self._layout), piece.period)
+
+    def join(self, other: Share) -> None:
+        """Add what another share of the bill came to."""
+        known = [self._ids.setdefault(each, len(self._ids)) for each in other._ids]
+        number = np.array(known, np.int64)
+        self._parts += [(number[part[0]], *part[1:]) for part in other._parts]
 
     def _add(self, lines: Lines, period: str | None) -> None:
         layout, count = self._layout, lines.batch.num_rows
@@ -166,13 +185,14 @@ class Share:
             if flags.any():
                 alike.tell(flags.astype(np.int64), 2)
         if period is None:
-            alike.tell_apart(pa.array(lines.months, pa.string()))
+            alike.tell(lines.month, len(lines.months))
         line, lines_apart = alike.numbers()
         first = np.empty(lines_apart, np.int64)
         first[line[::-1]] = np.arange(count - 1, -1, -1)
-        heads = _Heads(sieved.take(pa.array(first)), layout)
+        heads = _heads(sieved.take(pa.array(first)), layout)
         number, kind = np.empty(lines_apart, np.int64), np.empty(lines_apart, np.int64)
-        months = lines.months[first] if period is None else [period] * lines_apart
+        named = (lines.months[month] for month in lines.month[first])
+        months = named if period is None else [period] * lines_apart
         flags_of = zip(months, unread[first], unpriced[first], lines.broken[first], strict=True)
         for place, (said, flags) in enumerate(zip(heads, flags_of, strict=True)):
             number[place], kind[place] = self._described(said, flags)
@@ -280,31 +300,27 @@ def _of_lines(values: Sequence[Any], kind: pa.DataType, of_line: pa.Array) -> pa
 
 
 def _listed(column: pa.Array) -> list[Any]:
-    """Return a column's values; those of a dictionary are looked up, which is ten times quicker."""
-    if not pa.types.is_dictionary(column.type):
-        return list(column.to_pylist())
-    values = [*column.dictionary.to_pylist(), None]
-    return [values[number] for number in column.indices.fill_null(len(values) - 1).to_pylist()]
+    """Return a column's values, of maps their pairs; whole columns are looked up at once."""
+    if pa.types.is_map(column.type):
+        pairs = list(zip(_listed(column.keys), _listed(column.items), strict=True))
+        return [pairs[a:b] for a, b in pairwise(column.offsets.to_pylist())]
+    coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    values = np.array([*coded.dictionary.to_pylist(), None], object)
+    return list(values[coded.indices.fill_null(len(values) - 1).to_numpy()].tolist())
 
 
-class _Heads:
-    """The first lines of each kind: their tags, and their texts."""
-
-    def __init__(self, batch: pa.RecordBatch, layout: Layout) -> None:
-        self._batch, self._layout = batch, layout
-
-    def __iter__(self) -> Iterator[tuple[tuple[str, ...], tuple[str | None, ...], tuple[Any, ...]]]:
-        columns = {name: _listed(self._batch[name]) for name in self._batch.schema.names}
-        texts = list(zip(*(columns[name] for name in self._layout.texts), strict=True))
-        own = self._layout.own
-        alone = list(zip(*(columns[name] for name in own), strict=True)) or [()] * len(texts)
-        maps = list(zip(*(columns[name] for name in self._layout.maps), strict=True)) or [()] * len(
-            texts
-        )
-        for of_text, of_own, of_maps in zip(texts, alone, maps, strict=True):
-            tags = [tag for each in of_maps for tag in each or ()]
-            names = (*own, *(name for name, _ in tags))
-            yield names, (*of_own, *(value for _, value in tags)), of_text
+def _heads(
+    batch: pa.RecordBatch, layout: Layout
+) -> Iterator[tuple[tuple[str, ...], tuple[str | None, ...], tuple[Any, ...]]]:
+    """Yield the names and values of lines' tags, and their texts."""
+    alone = zip(*(_listed(batch[name]) for name in layout.own), strict=True)
+    own = alone if layout.own else repeat((), batch.num_rows)
+    maps = [_listed(batch[name]) for name in layout.maps]
+    texts = zip(*(_listed(batch[name]) for name in layout.texts), strict=True)
+    for of_text, of_own, *of_maps in zip(texts, own, *maps, strict=True):
+        tags = [*zip(layout.own, of_own, strict=True), *chain.from_iterable(of_maps)]
+        names, values = zip(*tags, strict=True) if tags else ((), ())
+        yield names, values, of_text
 
 
 def asked_shares(
@@ -323,7 +339,4 @@ class UsageJob:
 
     def __call__(self, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for pieces in asked_shares(numbers, self.shares):
-            share = Share(self.layout)
-            for piece in pieces:
-                share.add(piece)
-            yield from share.rows()
+            yield from Share.of(pieces, self.layout).rows()

@@ -111,7 +111,7 @@ class UnreadJob:
         cost = lines.amounts[layout.cost]
         for place, line in enumerate(at):
             own = {name: values[place] for name, values in cells.items()}
-            month, said = lines.months[line], broken[place]
+            month, said = lines.months[lines.month[line]], broken[place]
             known = {name: bool(lines.amounts[name].known[line]) for name in layout.numbers}
             known |= {layout.day: lines.days[line] != NO_DAY, layout.month: month is not None}
             reason, excerpt = BROKEN_LINE, (said or "").rstrip("\r\n")[:LINE_CHARACTERS]
