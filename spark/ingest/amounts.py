@@ -97,6 +97,13 @@ class Amounts:
         return int(self.known.sum()), decimal_of(*sums)
 
 
+def joined(several: Sequence[Amounts]) -> Amounts:
+    """Return several, one after the other."""
+    columns = zip(*(each.parts for each in several), strict=True)
+    known = np.concatenate([each.known for each in several])
+    return Amounts(tuple(map(np.concatenate, columns)), known)  # type: ignore[arg-type] # three of three
+
+
 def nothing(length: int) -> Amounts:
     """Return as many amounts that are not known."""
     noughts = np.zeros(length, np.int64)

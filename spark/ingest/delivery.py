@@ -72,7 +72,7 @@ class Control:
 # Returns the session that adds up a bill of about so many lines, or None for this process.
 Engine = Callable[[int], SparkSession | None]
 # Of fewer lines this process has added a bill up before Spark would have started.
-LINES_HERE = 2_000_000
+LINES_HERE = 20_000_000
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from spark.ingest.lines import Header, Rows
 from spark.ingest.objects import opened, parquet
 
 # More lines than these are added up apart, which bounds a worker's memory.
-LINES_AT_ONCE = 1 << 20
+LINES_AT_ONCE = 1 << 19
 TEXT_LINES_AT_ONCE = 1 << 16
 # The text of a line that does not hold the columns of its header; null of one that does.
 CORRUPT = "_corrupt_line"

@@ -9,7 +9,7 @@ bill may hold as many resources as lines, and none of those is ours to explain.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from itertools import chain, pairwise, repeat
 from typing import Any
@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 
 from spark.ingest import times
-from spark.ingest.amounts import PLACES, Amounts, amounts_of
+from spark.ingest.amounts import PLACES, Amounts, amounts_of, joined
 from spark.ingest.columns import Alike, groups_of, tags_of, texts_of
 from spark.ingest.layout import BROKEN_LINE, Layout
 from spark.ingest.pieces import CORRUPT, Piece, batches, readable_piece
@@ -49,6 +49,8 @@ _EPOCH = date(1970, 1, 1).toordinal()
 NO_DAY = 1 - _EPOCH
 # Different lines that are remembered from batch to batch.
 _REMEMBERED = 200_000
+# Rows of batches that wait to be added to each other: they hold a day several times.
+ROWS_KEPT_APART = 500_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,38 @@ def _with_zeros(column: pa.Array) -> pa.Array:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """What described lines, known by their numbers, come to on a day."""
+
+    number: Any
+    day: Any
+    charges: Any
+    has_net: Any  # whether a net is said
+    amounts: Sequence[Amounts]  # TOTALS
+
+    @classmethod
+    def of(cls, parts: Sequence[_Sums]) -> _Sums:
+        """Return the sums of several, one row of each line and day."""
+        number, day, charges, has_net = (
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("number", "day", "charges", "has_net")
+        )
+        amounts = [joined(each) for each in zip(*(part.amounts for part in parts), strict=True)]
+        alike = Alike(len(number))
+        alike.tell(number, int(number.max()) + 1)
+        alike.tell(day - day.min(), int(day.max() - day.min()) + 1)
+        order, starts = groups_of(alike.numbers()[0])
+        head = order[starts]
+        return cls(
+            number[head],
+            day[head],
+            np.add.reduceat(charges[order], starts),
+            np.logical_or.reduceat(has_net[order], starts),
+            [each.grouped(order, starts) for each in amounts],
+        )
+
+
 class Share:
     """The sums of a share so far."""
 
@@ -147,9 +181,8 @@ class Share:
         self._layout = layout
         self._ids: dict[tuple[str, Described], int] = {}
         self._seen: dict[Any, tuple[int, int]] = {}
-        # Per batch: the described line of each row, its day, its charges, whether a net is said,
-        # and its amounts.
-        self._parts: list[tuple[Any, Any, Any, Any, list[Amounts]]] = []
+        self._parts: list[_Sums] = []
+        self._room = ROWS_KEPT_APART
 
     @classmethod
     def of(cls, pieces: Iterable[Piece], layout: Layout) -> Share:
@@ -157,6 +190,7 @@ class Share:
         share = cls(layout)
         for piece in pieces:
             share.add(piece)
+        share._seen.clear()  # noqa: SLF001 - its own: no further line comes
         return share
 
     def add(self, piece: Piece) -> None:
@@ -170,7 +204,7 @@ class Share:
         """Add what another share of the bill came to."""
         known = [self._ids.setdefault(each, len(self._ids)) for each in other._ids]
         number = np.array(known, np.int64)
-        self._parts += [(number[part[0]], *part[1:]) for part in other._parts]
+        self._parts += [replace(part, number=number[part.number]) for part in other._parts]
 
     def _add(self, lines: Lines, period: str | None) -> None:
         layout, count = self._layout, lines.batch.num_rows
@@ -247,35 +281,22 @@ class Share:
         sums = {name: each.grouped(order, starts) for name, each in amounts.items()}
         costs = self._layout.costs(kind[head], sums)
         made = [costs.quantity, costs.billed, costs.amortised, costs.net]
-        self._parts.append((number[head], day[head], counts, costs.has_net, made))
+        self._parts.append(_Sums(number[head], day[head], counts, costs.has_net, made))
+        self._room -= len(head)
+        if self._room < 0:
+            whole = _Sums.of(self._parts)
+            self._parts, self._room = [whole], ROWS_KEPT_APART + len(whole.number)
 
     def rows(self) -> Iterator[pa.RecordBatch]:
         """Yield what the share came to, as USAGE_ROWS."""
         if not self._parts:
             return
-        number, day, counts, has_net = (
-            np.concatenate([part[place] for part in self._parts]) for place in range(4)
-        )
-        sums = [
-            Amounts(
-                tuple(
-                    np.concatenate([p[4][total].parts[part] for p in self._parts])
-                    for part in range(3)
-                ),  # type: ignore[arg-type] # three of three
-                np.concatenate([p[4][total].known for p in self._parts]),
-            )
-            for total in range(len(TOTALS))
-        ]
-        alike = Alike(len(number))
-        alike.tell(number, int(number.max()) + 1)
-        alike.tell(day - day.min(), int(day.max() - day.min()) + 1)
-        order, starts = groups_of(alike.numbers()[0])
-        head = order[starts]
+        sums = _Sums.of(self._parts)
         described = list(self._ids)
-        of_line = pa.array(number[head])
+        of_line = pa.array(sums.number)
         columns = [
             _of_lines([month for month, _ in described], pa.string(), of_line),
-            _days(day[head]),
+            _days(sums.day),
             *(
                 _of_lines(
                     [getattr(each, name) for _, each in described],
@@ -284,9 +305,9 @@ class Share:
                 )
                 for name in KEYS
             ),
-            pa.array(np.add.reduceat(counts[order], starts)),
-            *(each.grouped(order, starts).decimals() for each in sums),
-            pa.array(np.logical_or.reduceat(has_net[order], starts)),
+            pa.array(sums.charges),
+            *(each.decimals() for each in sums.amounts),
+            pa.array(sums.has_net),
         ]
         yield from pa.Table.from_arrays(columns, schema=USAGE_ROWS).to_batches(1 << 16)
 
