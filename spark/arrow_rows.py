@@ -40,16 +40,6 @@ def rows_of(table: pa.Table) -> list[Any]:
     return [*map(row_type(table.column_names)._make, values)]
 
 
-def added_up(table: pa.Table, keys: Sequence[str], sums: Sequence[str], flag: str) -> pa.Table:
-    """Return the exact sums of rows whose keys are the same, in the order first seen.
-
-    `flag` is set where it is of any of them; other columns are left out.
-    """
-    chosen = [*((name, "sum") for name in sums), (flag, "any")]
-    made = table.group_by(list(keys), use_threads=False).aggregate(chosen)
-    return made.rename_columns([*keys, *sums, flag])
-
-
 def replace(folder: Path, table: pa.Table) -> None:
     """Make a folder hold these rows in one file; the old ones go once the new file is whole.
 

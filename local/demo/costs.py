@@ -80,7 +80,9 @@ def report(
     made = job.run(None, ParquetStore(None, str((folder / "tables").resolve())), inputs)
     _write(made, folder)
     return Costs(
-        f"{bill.total.normalize():f}", f"{made.report_total.normalize():f}", _seen_rotation(made)
+        f"{bill.total.normalize():f}",
+        f"{made.evidence.report.billed.normalize():f}",
+        _seen_rotation(made),
     )
 
 

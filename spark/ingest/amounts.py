@@ -36,6 +36,7 @@ _STEPS = np.power(10.0, np.arange(len(_LARGE) + 1))
 _LARGEST_SUM = 1 << 62
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _EXACT = Context(prec=60)
+MONEY = pa.decimal128(38, PLACES)
 # Of two of these the sum has 38 digits, which is what a decimal of 128 bits holds.
 _ADDEND = pa.decimal128(37, PLACES)
 
@@ -83,7 +84,7 @@ class Amounts:
         return Amounts(parts, np.logical_or.reduceat(self.known[order], starts))
 
     def decimals(self) -> pa.Array:
-        """Return these as decimals of eighteen places; they come of grouped()."""
+        """Return these as decimals of eighteen places; what is not known is nothing."""
         whole, billionths, rest = self.parts
         dollars = pa.array(whole).cast(pa.decimal128(19, 0)).cast(_ADDEND)
         below = pa.array(billionths * BILLION + rest).cast(pa.decimal128(19, 0))

@@ -12,8 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from decimal import Decimal
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
@@ -27,16 +26,16 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from core.cost.pricing import total
 from core.ground.errors import InvalidInput, StillwaterError, passed_on
 from spark.ingest import unread_lines
-from spark.ingest.amounts import PARTS, decimal_of, decimal_read
+from spark.ingest.amounts import MONEY
 from spark.ingest.layout import Format, Layout
 from spark.ingest.pieces import Piece, batches, readable_piece
 from spark.ingest.share import SUMS, USAGE_KEYS, USAGE_ROWS, Share, UsageJob, asked_shares
 from spark.ingest.splits import AMOUNTS as SPLIT_AMOUNTS
 from spark.ingest.splits import HOUR_ROWS, POD_ROWS, HourJob, Parts, PodJob
+from spark.ingest.unread_lines import NO_LINES, Control
 from spark.months import Refresh
 from spark.packages import REMEDY
 from spark.rows import Found, grouped, row_type
-from spark.schemas import MONEY, QUARANTINE
 from spark.tables import Rows
 from spark.tag_keys import KafkaTags
 
@@ -51,22 +50,6 @@ PIECES_AT_ONCE = 4
 # Of fewer lines one worker has added them up before two have started.
 LINES_OF_ONE_SHARE = 300_000
 OWN, CAUSED = f"{InvalidInput.__module__}.{InvalidInput.__name__}: ", "Caused by: "
-
-
-@dataclass(frozen=True, slots=True)
-class Control:
-    """Lines, how many of them have no cost that can be added up, and what the others come to."""
-
-    lines: int
-    lines_without_cost: int
-    billed: Decimal
-
-    def __add__(self, other: Control) -> Control:
-        return Control(
-            self.lines + other.lines,
-            self.lines_without_cost + other.lines_without_cost,
-            total([self.billed, other.billed]),
-        )
 
 
 # Returns the session that adds up a bill of about so many lines, or None for this process.
@@ -149,11 +132,8 @@ class Delivery:
         names = frozenset(name.lower() for piece in self.pieces for name in piece.columns)
         job = partial(unread_lines.UnreadJob, columns=names)
         if self.session is None:
-            rows = self._collected(job, unread_lines.ROWS)
-            return [row._replace(billed_cost=decimal_read(row.billed_cost)) for row in rows]
-        frame = self._made(job, unread_lines.ROWS)
-        cost = F.col("billed_cost").try_cast(MONEY)
-        return frame.withColumn("billed_cost", cost).select(*QUARANTINE.names)
+            return self._collected(job, unread_lines.ROWS)
+        return self._made(job, unread_lines.ROWS)
 
     def first_unread(self, reason: str | None = None) -> Found | None:
         """Return the first line that cannot be read, or that cannot for this reason."""
@@ -170,20 +150,15 @@ class Delivery:
     def instance_hours(self, instances: Collection[str]) -> list[Found]:
         """Return how the hours of these instances were paid for, as HOUR_ROWS."""
         job = partial(HourJob, instances=frozenset(instances))
-        rows = self._collected(job, HOUR_ROWS)
-        return [row._replace(hours=decimal_read(row.hours)) for row in rows]
+        return self._collected(job, HOUR_ROWS)
 
     def pod_shares(self, parts: Parts) -> list[Found]:
         """Return what pods had of instances on each day, whose intervals have these parts."""
         rows = self._collected(partial(PodJob, parts=parts), POD_ROWS)
-        keys = POD_ROWS.names[: -len(SPLIT_AMOUNTS) * len(PARTS)]
-        named = row_type([*keys, *SPLIT_AMOUNTS])
-        found = []
-        for key, own in grouped(rows, lambda row: row[: len(keys)]).items():
-            sums = [sum(each) for each in zip(*(row[len(keys) :] for row in own), strict=True)]
-            parts_of = zip(*[iter(sums)] * len(PARTS), strict=True)
-            found.append(named(*key, *(decimal_of(*each) for each in parts_of)))
-        return found
+        keys, named = len(POD_ROWS.names) - len(SPLIT_AMOUNTS), row_type(POD_ROWS.names)
+        days = grouped(rows, lambda row: row[:keys])
+        amounts = (zip(*(row[keys:] for row in own), strict=True) for own in days.values())
+        return [named(*key, *map(total, each)) for key, each in zip(days, amounts, strict=True)]
 
     @cached_property
     def _shares(self) -> list[list[Piece]]:
@@ -234,13 +209,12 @@ class Surveyed:
     kinds: frozenset[str]
 
 
-# Of one piece: lines, those with a cost, and what these come to, by month; and its kinds.
-_Survey = tuple[dict[str, tuple[int, int, int, int, int]], list[str]]
 _KIND = "line_item_line_item_type"
 _SURVEY_ROWS = pa.schema(
     [
         ("billing_period", pa.string()),
-        *((name, pa.int64()) for name in ("lines", "with_cost", *PARTS)),
+        *((name, pa.int64()) for name in ("lines", "lines_without_cost")),
+        ("billed", MONEY),
         ("kinds", pa.list_(pa.string())),
     ]
 )
@@ -257,11 +231,11 @@ def surveyed(session: SparkSession | None, pieces: Sequence[Piece], layout: Layo
         numbers = session.range(0, len(shares), 1, len(shares))
         job = _SurveyJob(shares, layout)
         rows = numbers.mapInArrow(job, from_arrow_schema(_SURVEY_ROWS)).collect()
-        found = [({row[0]: tuple(row[1:6])}, row[6]) for row in rows]
-    control: dict[str, Control] = defaultdict(lambda: Control(0, 0, Decimal(0)))
+        found = [({row[0]: Control(*row[1:4])}, row[4]) for row in rows]
+    control: dict[str, Control] = defaultdict(lambda: NO_LINES)
     for months, _ in found:
-        for period, (lines, with_cost, *parts) in months.items():
-            control[period] += Control(lines, lines - with_cost, decimal_of(*parts))
+        for period, month in months.items():
+            control[period] += month
     kinds = frozenset(kind for _, each in found for kind in each)
     return Surveyed({p: month for p, month in sorted(control.items()) if month.lines}, kinds)
 
@@ -276,15 +250,15 @@ class _SurveyJob:
             for piece in pieces:
                 months, kinds = _survey(piece, self.layout)
                 rows = [
-                    dict(zip(_SURVEY_ROWS.names, (month, *found, kinds), strict=True))
+                    {"billing_period": month, **asdict(found), "kinds": kinds}
                     for month, found in months.items()
                 ]
                 yield from pa.Table.from_pylist(rows, _SURVEY_ROWS).to_batches()
 
 
-def _survey(piece: Piece, layout: Layout) -> _Survey:
+def _survey(piece: Piece, layout: Layout) -> tuple[Mapping[str, Control], list[str]]:
     """Return what a piece holds, straight from the columns of its cost, its kind and its month."""
-    months: dict[str, list[int]] = defaultdict(lambda: [0] * 5)
+    months: dict[str, Control] = defaultdict(lambda: NO_LINES)
     kinds: set[str] = set()
     has_kinds = _KIND in layout.texts
     wanted = (
@@ -294,13 +268,13 @@ def _survey(piece: Piece, layout: Layout) -> _Survey:
     )
     with readable_piece(piece):
         for batch in batches(piece, wanted):
-            for period, totals in unread_lines.control_totals(batch, layout, piece.period).items():
-                months[period] = [a + b for a, b in zip(months[period], totals, strict=True)]
+            for period, month in unread_lines.control_totals(batch, layout, piece.period).items():
+                months[period] += month
             if has_kinds:
                 kinds |= {
                     kind for kind in unread_lines.texts_said(batch[_KIND]) if kind is not None
                 }
-    return {period: tuple(totals) for period, totals in months.items()}, sorted(kinds)  # type: ignore[misc] # five of five
+    return months, sorted(kinds)
 
 
 def _is_local(session: SparkSession) -> bool:

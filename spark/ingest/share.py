@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 
 from spark.ingest import times
-from spark.ingest.amounts import PLACES, Amounts, amounts_of, joined
+from spark.ingest.amounts import MONEY, Amounts, amounts_of, joined
 from spark.ingest.columns import Alike, groups_of, tags_of, texts_of
 from spark.ingest.layout import BROKEN_LINE, Layout
 from spark.ingest.pieces import CORRUPT, Piece, batches, readable_piece
@@ -40,7 +40,7 @@ USAGE_ROWS = pa.schema(
         ("day", pa.date32()),
         *((name, _KINDS.get(name, pa.string())) for name in KEYS),
         ("charges", pa.int64()),
-        *((name, pa.decimal128(38, PLACES)) for name in TOTALS),
+        *((name, MONEY) for name in TOTALS),
         ("has_net", pa.bool_()),
     ]
 )
@@ -190,7 +190,7 @@ class Share:
         share = cls(layout)
         for piece in pieces:
             share.add(piece)
-        share._seen.clear()  # noqa: SLF001 - its own: no further line comes
+        share._seen.clear()
         return share
 
     def add(self, piece: Piece) -> None:

@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 
 from spark.ingest import times
-from spark.ingest.amounts import LARGEST, PARTS, amounts_of, decimal_read
-from spark.ingest.columns import groups_of, tags_of, texts_of
+from spark.ingest.amounts import LARGEST, MONEY, amounts_of, decimal_read
+from spark.ingest.columns import tags_of, texts_of
 from spark.ingest.cur_names import (
     EKS_TAG_COLUMNS,
     EKS_TAGS,
@@ -48,8 +48,7 @@ HOUR_ROWS = pa.schema(
         *((name, pa.string()) for name in ("billing_period", "instance_id")),
         ("at", pa.int64()),  # seconds since 1970
         ("paid_by", pa.string()),
-        # As they are written: a decimal of them is exact.
-        ("hours", pa.string()),
+        ("hours", MONEY),
     ]
 )
 POD_ROWS = pa.schema(
@@ -57,7 +56,7 @@ POD_ROWS = pa.schema(
         ("billing_period", pa.string()),
         ("day", pa.date32()),
         *((name, pa.string()) for name in ("instance_id", "paid_by", *POD)),
-        *((f"{name}_{part}", pa.int64()) for name in AMOUNTS for part in PARTS),
+        *((name, MONEY) for name in AMOUNTS),
     ]
 )
 
@@ -87,7 +86,7 @@ class HourJob:
                     "instance_id": line[_RESOURCE],
                     "at": _seconds(times.moment_of(line[_START])),
                     "paid_by": _paid_by(kind, usage_type),
-                    "hours": str(line[_AMOUNT]),
+                    "hours": decimal_read(str(line[_AMOUNT])),
                 }
 
 
@@ -151,17 +150,13 @@ class PodJob:
 
 def _summed(keys: Sequence[tuple[Any, ...]], amounts: Sequence[tuple[float, ...]]) -> pa.Table:
     """Return the exact sums of each key, as POD_ROWS."""
-    known: dict[tuple[Any, ...], int] = {}
-    number = np.array([known.setdefault(key, len(known)) for key in keys])
-    order, starts = groups_of(number)
-    columns = [
-        pa.array(each, kind)
-        for each, kind in zip(zip(*known, strict=True), POD_ROWS.types, strict=False)
-    ]
-    for values in zip(*amounts, strict=True):
-        sums = amounts_of(pa.array(values, pa.float64())).grouped(order, starts)
-        columns += map(pa.array, sums.parts)
-    return pa.Table.from_arrays(columns, schema=POD_ROWS)
+    columns: list[Any] = [*zip(*keys, strict=True)]
+    costs = zip(*amounts, strict=True)
+    columns += [amounts_of(pa.array(each, pa.float64())).decimals() for each in costs]
+    rows = pa.Table.from_arrays([*map(pa.array, columns, POD_ROWS.types)], schema=POD_ROWS)
+    names = POD_ROWS.names[: -len(AMOUNTS)]
+    sums = rows.group_by(names, use_threads=False).aggregate([(name, "sum") for name in AMOUNTS])
+    return sums.rename_columns(POD_ROWS.names)
 
 
 def _lines_of(batch: pa.RecordBatch, name: str, instances: frozenset[str]) -> pa.RecordBatch:

@@ -8,33 +8,56 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 
+from core.cost.pricing import total
 from spark.ingest import times
-from spark.ingest.amounts import BILLION, Amounts, amounts_of, decimal_of
+from spark.ingest.amounts import MONEY, Amounts, amounts_of, decimal_of
 from spark.ingest.columns import groups_of, tags_of, texts_of
 from spark.ingest.layout import BROKEN_LINE, LINE_CHARACTERS, Layout
 from spark.ingest.pieces import CORRUPT, Piece, batches
 from spark.ingest.share import NO_DAY, UNKNOWN_PERIOD, Lines, asked_shares, month_name
 from spark.rules.line import EMPTY
 
-ROWS = pa.schema([(n, pa.string()) for n in ("billing_period", "reason", "line", "billed_cost")])
+ROWS = pa.schema(
+    [*((n, pa.string()) for n in ("billing_period", "reason", "line")), ("billed_cost", MONEY)]
+)
 TAG_ROWS = pa.schema(
     [
         *((name, pa.string()) for name in ("billing_period", "key", "value")),
         ("charges", pa.int64()),
-        ("billed_cost", pa.string()),
+        ("billed_cost", MONEY),
     ]
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Control:
+    """Lines, how many of them have no cost that can be added up, and what the others come to."""
+
+    lines: int
+    lines_without_cost: int
+    billed: Decimal
+
+    def __add__(self, other: Control) -> Control:
+        return Control(
+            self.lines + other.lines,
+            self.lines_without_cost + other.lines_without_cost,
+            total([self.billed, other.billed]),
+        )
+
+
+NO_LINES = Control(0, 0, Decimal(0))
+
+
 def control_totals(
     batch: pa.RecordBatch, layout: Layout, period: str | None
-) -> dict[str, tuple[int, ...]]:
-    """Return lines, how many have a cost, and the parts of what these come to, by month."""
+) -> Mapping[str, Control]:
+    """Return what a batch's lines come to, by month."""
     if not batch.num_rows:
         return {}
     cost = amounts_of(batch[layout.cost])
@@ -45,22 +68,14 @@ def control_totals(
         values, number = times.distinct(batch[layout.month])
         months = [month_name(value) for value in values]
     order, starts = groups_of(number)
-    sums = cost.grouped(order, starts)
     lines = np.diff(np.append(starts, batch.num_rows))
-    known = np.add.reduceat(cost.known[order].astype(np.int64), starts)
-    found: dict[str, list[int]] = defaultdict(lambda: [0] * 5)
-    for place, start in enumerate(starts):
-        month = months[number[order[start]]] or UNKNOWN_PERIOD
-        parts = (int(part[place]) for part in sums.parts)
-        totals = (int(lines[place]), int(known[place]), *parts)
-        found[month] = [a + b for a, b in zip(found[month], totals, strict=True)]
-    return {month: tuple(_carried(totals)) for month, totals in found.items()}
-
-
-def _carried(totals: Sequence[int]) -> Sequence[int]:
-    lines, known, whole, billionths, rest = totals
-    billionths += rest // BILLION
-    return lines, known, whole + billionths // BILLION, billionths % BILLION, rest % BILLION
+    unknown = np.add.reduceat(~cost.known[order], starts, dtype=np.int64)
+    billed = cost.grouped(order, starts).decimals()
+    found: dict[str, Control] = defaultdict(lambda: NO_LINES)
+    of_months = zip(lines.tolist(), unknown.tolist(), billed.to_pylist(), strict=True)
+    for start, control in zip(starts, of_months, strict=True):
+        found[months[number[order[start]]] or UNKNOWN_PERIOD] += Control(*control)
+    return found
 
 
 def texts_said(column: pa.Array) -> list[str | None]:
@@ -123,7 +138,7 @@ class UnreadJob:
                 "billing_period": period or month or UNKNOWN_PERIOD,
                 "reason": reason,
                 "line": excerpt,
-                "billed_cost": str(_cost_of(cost, int(line))) if is_known else None,
+                "billed_cost": _cost_of(cost, int(line)) if is_known else None,
             }
 
 
@@ -149,7 +164,7 @@ class TagsJob:
                 "key": key,
                 "value": value,
                 "charges": charges,
-                "billed_cost": str(cost),
+                "billed_cost": cost,
             }
             for (month, key, value), (charges, cost) in sums.items()
         ]

@@ -4,7 +4,7 @@
          -> cost grain -> reconcile -> replace the months of USAGE, COST and TRANSFER -> note it
 
 The bill is read once for the table and once, one column of it, for the control total. Nothing of
-its size is ever in the driver's memory: the cost grain is (spark.jobs.grain). What the bill was
+its size is ever in the driver's memory: the cost grain is (spark.transforms.grain). What it was
 added up to is kept while it is written: nothing that was just written is read back.
 """
 
@@ -20,7 +20,8 @@ import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 from core.cost.pricing import plain, total
 from core.ground.errors import InvalidInput, StillwaterError
 from spark import tables
-from spark.ingest.delivery import Control, Delivery, readable
+from spark.ingest.delivery import Delivery, readable
+from spark.ingest.unread_lines import NO_LINES, Control
 from spark.jobs import guards
 from spark.jobs.found_tags import found_tags
 from spark.jobs.restated import reading_of
@@ -51,7 +52,7 @@ class Ingested:
     quarantined: Mapping[str, int]
     simulated: bool
     notes: Sequence[str] = ()
-    # What the bill came to (spark.jobs.grain).
+    # What the bill came to (spark.transforms.grain).
     grain: pa.Table | None = None
 
     @property
@@ -146,7 +147,7 @@ def _delivered_controls(delivery: Delivery, before: Mapping[str, Found]) -> Mapp
     """
     months = delivery.control
     emptied = [period for period in delivery.refreshes if period in before and period not in months]
-    return {**months, **dict.fromkeys(emptied, Control(0, 0, Decimal(0)))}
+    return {**months, **dict.fromkeys(emptied, NO_LINES)}
 
 
 def _write_what_is_unsaid(
@@ -163,7 +164,7 @@ def _write_what_is_unsaid(
 def reconcile(control: Mapping[str, Control], placed: Mapping[str, Placed]) -> None:
     """Refuse a table that lost or doubled a line or a fraction of a cent of any month."""
     for period in {*control, *placed}:
-        wanted = control.get(period, Control(0, 0, Decimal(0)))
+        wanted = control.get(period, NO_LINES)
         lines, billed = (
             (placed[period].charges, placed[period].billed) if period in placed else (0, Decimal(0))
         )

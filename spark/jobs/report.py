@@ -27,10 +27,6 @@ class Made:
     # Months that are final and unchanged, and were not read again.
     kept: Sequence[str] = ()
 
-    @property
-    def report_total(self) -> Decimal:
-        return self.evidence.report.billed
-
 
 def run(engine: Engine | None, store: Store, inputs: Inputs, *, finished: bool = False) -> Made:
     """Make the report of one month; every table of that month in the store is replaced.

@@ -13,7 +13,6 @@ from decimal import Decimal
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 import pyarrow.compute as pc  # type: ignore[import-untyped] # the same
 
-from spark import arrow_rows
 from spark.arrow_rows import rows_of
 from spark.rows import Found, grouped, summed
 from spark.rules.line import DISCOUNT
@@ -70,7 +69,9 @@ def are_discounts(usage: pa.Table) -> pa.ChunkedArray:
 
 def added_up(grain: pa.Table, keys: Sequence[str]) -> pa.Table:
     """Return the sums of what these columns have in common, in the order first seen."""
-    return arrow_rows.added_up(grain, keys, SUMS, "is_discounted")
+    chosen = [*((name, "sum") for name in SUMS), ("is_discounted", "any")]
+    made = grain.group_by(list(keys), use_threads=False).aggregate(chosen)
+    return made.rename_columns([*keys, *SUMS, "is_discounted"])
 
 
 def placed_by_month(grain: pa.Table) -> dict[str, Placed]:

@@ -116,7 +116,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 def test_the_report_of_the_last_month_comes_to_its_bill(world: World) -> None:
     assert world.made.evidence.month == "2026-11"
-    assert world.made.report_total == world.made.bill_total == world.total
+    assert world.made.evidence.report.billed == world.made.bill_total == world.total
 
 
 def test_a_report_made_again_from_the_tables_says_the_same(world: World) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from core.ground.errors import InvalidInput
 from spark.ingest import bill
-from spark.ingest.delivery import Control
+from spark.ingest.unread_lines import Control
 from tests.unit.spark import bills, here
 
 
@@ -159,7 +159,7 @@ def test_a_cur_row_without_a_finite_cost_or_its_own_month_is_quarantined(tmp_pat
     ]
     unread = [row for row in here.usage_rows(bill.read(None, export)) if row.is_unreadable]
     assert sum(row.charges for row in unread) == 4
-    assert here.quarantine(export)[2]["billed_cost"] == "1.000000000000000000"
+    assert here.quarantine(export)[2]["billed_cost"] == 1
 
 
 def test_a_path_is_taken_as_it_is_written(tmp_path: Path) -> None:

@@ -73,7 +73,11 @@ def of(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Reported]:
 @pytest.mark.parametrize("name", shapes.SHAPES)
 def test_totals_are_the_lines_own_to_the_last_digit(of: dict[str, Reported], name: str) -> None:
     one = of[name]
-    assert one.made.bill_total == one.made.report_total == total(map(shapes.billed_cost, one.lines))
+    assert (
+        one.made.bill_total
+        == one.made.evidence.report.billed
+        == total(map(shapes.billed_cost, one.lines))
+    )
     assert total(row.billed_cost for row in one.usage) == one.made.bill_total
     assert total(row.amortised_cost for row in one.usage) == total(
         map(shapes.amortised_cost, one.lines)
@@ -192,4 +196,4 @@ def test_of_a_bill_by_the_month_no_day_and_no_size_is_said(tmp_path: Path) -> No
     assert story.BY_THE_MONTH in made.document.story
     assert (made.evidence.storage, made.evidence.economics) == ([], [])
     assert made.document.section("unit") is None
-    assert made.report_total == total(map(shapes.billed_cost, first))
+    assert made.evidence.report.billed == total(map(shapes.billed_cost, first))

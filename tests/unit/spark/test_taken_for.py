@@ -266,7 +266,7 @@ def test_43_a_correction_of_an_earlier_month_is_no_day_of_this_one(tmp_path: Pat
         ParquetStore(None, str(tmp_path / "tables")),
         report.Inputs(bill=path, today=NOW.date()),
     )
-    assert made.report_total == Decimal(-72)
+    assert made.evidence.report.billed == Decimal(-72)
     assert {each.day.month for each in made.evidence.all_days} == {11}
     assert month_comparison(made.evidence) is None
 
