@@ -382,12 +382,11 @@ def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     if incident.node_id is None:
         return _idle_node_ends(incident, seen, policy)
     if incident.let_go_by is not None:
-        is_elsewhere = incident.is_hooked or seen.lifecycle_state != "InService"
-        if is_elsewhere or asked_for(incident, policy):
-            return _let_fall(incident, incident.let_go_by)
-        # Its group refused to terminate it, and would keep it beside its replacement.
-        reason = f"{incident.let_go_by} lets instance {incident.instance_id} go."
-        return terminate_through_group(incident, seen, policy, reason)
+        is_kept = seen.lifecycle_state == "InService" and not incident.is_hooked
+        if is_kept and not asked_for(incident, policy):  # its group would keep both
+            reason = f"{incident.let_go_by} lets instance {incident.instance_id} go."
+            return terminate_through_group(incident, seen, policy, reason)
+        return _let_fall(incident, incident.let_go_by)
     missing = still_missing(incident, seen, policy) or _still_to_leave(incident, seen, policy)
     if missing is None:
         return _release(incident, seen, policy)
