@@ -363,6 +363,16 @@ def _let_fall(incident: Incident, by: str) -> Decision:
     )
 
 
+def _let_end(incident: Incident, seen: Observation, policy: Policy, by: str) -> Decision:
+    """Let an instance go that a pod has left: through its group, where no hook of ours holds it."""
+    is_kept = seen.lifecycle_state == "InService" and not incident.is_hooked
+    if is_kept and not asked_for(incident, policy):
+        # The group would have it beside its replacement for good.
+        reason = f"{by} lets instance {incident.instance_id} go."
+        return terminate_through_group(incident, seen, policy, reason)
+    return _let_fall(incident, by)
+
+
 def _idle_node_drains(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Open the gate of a node without Kafka, looked at once more: its drain hook alone holds it."""
     doubtful = doubt(incident, seen, patient=False)
@@ -382,11 +392,7 @@ def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     if incident.node_id is None:
         return _idle_node_ends(incident, seen, policy)
     if incident.let_go_by is not None:
-        is_kept = seen.lifecycle_state == "InService" and not incident.is_hooked
-        if is_kept and not asked_for(incident, policy):  # its group would keep both
-            reason = f"{incident.let_go_by} lets instance {incident.instance_id} go."
-            return terminate_through_group(incident, seen, policy, reason)
-        return _let_fall(incident, incident.let_go_by)
+        return _let_end(incident, seen, policy, incident.let_go_by)
     missing = still_missing(incident, seen, policy) or _still_to_leave(incident, seen, policy)
     if missing is None:
         return _release(incident, seen, policy)
