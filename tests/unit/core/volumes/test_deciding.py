@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from core.cost import pricing
-from core.volumes.deciding import DecisionKind, VolumeDecision, decide
+from core.volumes.deciding import DecisionKind, VolumeDecision, decide, plan
 from core.volumes.sizing import GIB, MIB, Gp3, Performance, Policy
 from core.volumes.views import (
     BrokerAbsence,
@@ -218,6 +218,12 @@ def test_a_quiet_volume_is_lowered_to_what_suffices() -> None:
     assert found.kind is DecisionKind.LOWER
     assert found.target == Gp3(100)
     assert found.monthly_usd_change == Decimal("-5.00")
+
+
+def test_a_lowering_needs_no_budget_though_it_is_overspent() -> None:
+    two = [volume_set(each, asked=FAST) for each in (QUIET, view(FAST))]
+    lowered, _ = plan(two, BOOK, NOW, budget_usd=Decimal(0)).decisions
+    assert lowered.kind is DecisionKind.LOWER
 
 
 def test_a_lowering_that_was_regretted_waits_twice_as_long() -> None:
