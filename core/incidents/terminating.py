@@ -363,7 +363,7 @@ def _let_fall(incident: Incident, by: str) -> Decision:
     )
 
 
-def _let_end(incident: Incident, seen: Observation, policy: Policy, by: str) -> Decision:
+def _let_go_empty(incident: Incident, seen: Observation, policy: Policy, by: str) -> Decision:
     """Let an instance go that a pod has left: through its group, where no hook of ours holds it."""
     is_kept = seen.lifecycle_state == "InService" and not incident.is_hooked
     if is_kept and not asked_for(incident, policy):
@@ -392,7 +392,7 @@ def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     if incident.node_id is None:
         return _idle_node_ends(incident, seen, policy)
     if incident.let_go_by is not None:
-        return _let_end(incident, seen, policy, incident.let_go_by)
+        return _let_go_empty(incident, seen, policy, incident.let_go_by)
     missing = still_missing(incident, seen, policy) or _still_to_leave(incident, seen, policy)
     if missing is None:
         return _release(incident, seen, policy)

@@ -49,8 +49,6 @@ _EPOCH = date(1970, 1, 1).toordinal()
 NO_DAY = 1 - _EPOCH
 # Different lines that are remembered from batch to batch.
 _REMEMBERED = 200_000
-# Rows of batches that wait to be added to each other: they hold a day several times.
-ROWS_KEPT_APART = 500_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +180,6 @@ class Share:
         self._ids: dict[tuple[str, Described], int] = {}
         self._seen: dict[Any, tuple[int, int]] = {}
         self._parts: list[_Sums] = []
-        self._room = ROWS_KEPT_APART
 
     @classmethod
     def of(cls, pieces: Iterable[Piece], layout: Layout) -> Share:
@@ -190,7 +187,6 @@ class Share:
         share = cls(layout)
         for piece in pieces:
             share.add(piece)
-        share._seen.clear()
         return share
 
     def add(self, piece: Piece) -> None:
@@ -282,10 +278,6 @@ class Share:
         costs = self._layout.costs(kind[head], sums)
         made = [costs.quantity, costs.billed, costs.amortised, costs.net]
         self._parts.append(_Sums(number[head], day[head], counts, costs.has_net, made))
-        self._room -= len(head)
-        if self._room < 0:
-            whole = _Sums.of(self._parts)
-            self._parts, self._room = [whole], ROWS_KEPT_APART + len(whole.number)
 
     def rows(self) -> Iterator[pa.RecordBatch]:
         """Yield what the share came to, as USAGE_ROWS."""

@@ -294,6 +294,7 @@ retire in ten minutes a, groups refuse, 5 min, groups do as asked, release a
     => a released; group_refuses
 retire in ten minutes a, groups refuse, 10 min, groups do as asked, release a
     => a released; group_refuses
+retire in ten minutes a, groups refuse, 10 min, release a => a gating; group_refuses not_back
 retire in ten minutes a, groups refuse, 20 min, groups do as asked, release a
     => a retained, a.2 released; group_refuses
 [one leaver]

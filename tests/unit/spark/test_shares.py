@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.ground.errors import InvalidInput
-from spark.ingest import delivery, pieces, share
+from spark.ingest import delivery, pieces
 from spark.ingest.columns import Alike
 from spark.ingest.delivery import shares_of
 from spark.ingest.pieces import Piece
@@ -89,9 +89,7 @@ def test_shares_that_threads_add_up_are_one_bill(
     alone = here.usage(folder)
     monkeypatch.setattr(delivery, "LINES_OF_ONE_SHARE", 0)
     monkeypatch.setattr(delivery, "THREADS", 2)
-    # Batches of a few lines, which are merged as soon as there are two.
     monkeypatch.setattr(pieces, "LINES_AT_ONCE", 7)
-    monkeypatch.setattr(share, "ROWS_KEPT_APART", 1)
     assert len(shares_of(here.opened(folder).pieces, delivery.THREADS)) == 3
     assert sorted(here.usage(folder), key=str) == sorted(alone, key=str)
 
