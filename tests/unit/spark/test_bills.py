@@ -162,6 +162,17 @@ def test_a_cur_row_without_a_finite_cost_or_its_own_month_is_quarantined(tmp_pat
     assert here.quarantine(export)[2]["billed_cost"] == 1
 
 
+def test_an_engine_is_told_that_text_takes_as_long_as_ten_times_its_lines(tmp_path: Path) -> None:
+    told: list[int] = []
+    parquet = bills.cur_export(tmp_path / "parquet", [{}] * 40)
+    text = bills.cur_export_as_csv(tmp_path / "csv", [{}] * 40)
+    for path in (parquet, text):
+        bill.read(told.append, path)
+    pieces = bill.read(None, text).pieces
+    assert told == [40, bill.TEXT_LINE * sum(piece.lines for piece in pieces)]
+    assert told[1] > told[0]
+
+
 def test_a_path_is_taken_as_it_is_written(tmp_path: Path) -> None:
     path = bills.focus_file(tmp_path / "focus {a} [1]*.csv", [{}])
     assert bill.read(None, path).control["2026-11"].lines == 1
