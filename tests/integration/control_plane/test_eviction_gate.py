@@ -141,7 +141,7 @@ def _webhooks(port: int) -> dict[str, Any]:
 def behind(twin: Twin) -> Iterator[Behind]:
     """Three brokers' pods, a webhook of its own, and a gate that serves it."""
     station = Station()
-    cluster = PodsOfTheServer(**vars(station.cluster))
+    cluster = PodsOfTheServer(station.cluster.world)
     cluster.api = twin.api
     for spare, zone in (("i-0d", "us-east-1a"), ("i-0e", "us-east-1b")):
         cluster.add_instance(spare, zone)
