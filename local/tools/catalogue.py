@@ -206,8 +206,14 @@ PULUMI_YAML = Tool(
     ),
     link_flags="-X github.com/pulumi/pulumi-yaml/pkg/version.Version={version}",
 )
-# Built by whoever asks for them, and not before.
-ON_REQUEST = (KUBECTL, PULUMI_YAML)
+# Judges prose by the rules in .vale/: `make check` builds it.
+VALE = Tool(
+    "vale",
+    "github.com/vale-cli/vale/v3",
+    (Binary("vale", "github.com/vale-cli/vale/v3/cmd/vale", 100),),
+)
+# Built when something asks for them, and not before.
+ON_REQUEST = (KUBECTL, PULUMI_YAML, VALE)
 EVERY = (*TOOLS, *FOR_TESTS, *FOR_LONG_TESTS, *ON_REQUEST)
 BINARIES = {binary.name: tool for tool in EVERY for binary in tool.binaries}
 CHARTS = {kept: tool for tool in (*TOOLS, *FOR_TESTS, *FOR_LONG_TESTS) for kept, _ in tool.charts}
