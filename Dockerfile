@@ -11,9 +11,9 @@ FROM public.ecr.aws/aws-cli/aws-cli:${AWS_CLI} AS aws
 
 # The eviction gate (docs/how-to/eviction-gate.md): docker build --target gate --tag NAME:VERSION .
 FROM docker.io/library/python:${PYTHON} AS gate
-COPY requirements-gate.txt out/release/stillwater-*.whl /tmp/stillwater/
+COPY requirements-gate.txt out/release/stillwater_kafka-*.whl /tmp/stillwater/
 RUN pip install --no-cache-dir --require-hashes --requirement /tmp/stillwater/requirements-gate.txt \
- && pip install --no-cache-dir --no-deps /tmp/stillwater/stillwater-[0-9]*.whl \
+ && pip install --no-cache-dir --no-deps /tmp/stillwater/stillwater_kafka-[0-9]*.whl \
  && rm -r /tmp/stillwater
 USER 65532
 ENTRYPOINT ["python", "-m", "stillwater.inside", "gate"]
@@ -22,9 +22,9 @@ FROM docker.io/library/python:${PYTHON}
 COPY --from=pulumi /pulumi/bin/ /usr/local/bin/
 COPY --from=aws /usr/local/aws-cli/ /usr/local/aws-cli/
 RUN ln -s /usr/local/aws-cli/v2/current/bin/aws /usr/local/bin/aws
-COPY requirements.txt out/release/stillwater-*.whl /tmp/stillwater/
+COPY requirements.txt out/release/stillwater_kafka-*.whl /tmp/stillwater/
 RUN pip install --no-cache-dir --require-hashes --requirement /tmp/stillwater/requirements.txt \
- && pip install --no-cache-dir --no-deps /tmp/stillwater/stillwater-[0-9]*.whl \
+ && pip install --no-cache-dir --no-deps /tmp/stillwater/stillwater_kafka-[0-9]*.whl \
  && rm -r /tmp/stillwater
 # Pulumi's plugins are fetched by the first preview, into a volume if one is kept here.
 ENV PULUMI_HOME=/var/lib/pulumi HOME=/home/stillwater

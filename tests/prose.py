@@ -1,4 +1,4 @@
-"""Judges every text that a person reads by the style in `.vale/`: `python -m tests.prose [PATH ...]`.
+"""Judges what a person reads by the style in `.vale/`: `python -m tests.prose [PATH ...]`.
 
 Documents are judged as they stand. From programs and data the sentences are taken out first: each
 text of at least MOST_LABEL_WORDS words that is no docstring, with a name in the place of a value.

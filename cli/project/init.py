@@ -224,8 +224,7 @@ def _missing(directory: Path, region: str, came: Origin, *, priced: bool) -> Ite
     if came.path is not None and not (directory / WHEELS / came.wheel).is_file():
         yield (
             f"Put {came.wheel}, which `make release` leaves in out/release/, into "
-            f"{directory / WHEELS}: requirements.txt names it there, since the package that "
-            f"pypi.org has under its name is another project's."
+            f"{directory / WHEELS}: requirements.txt names it there, since no package index has it."
         )
 
 

@@ -1,8 +1,7 @@
 """Says where the installed release came from, and what a newer one changes for a directory.
 
-pip writes the origin down beside the package (PEP 610). The package that pypi.org has under the
-name `stillwater` is another project's: a bare `pip install stillwater` is right only where this
-release itself came from an index, which is then the reader's own.
+pip writes the origin of a package into its metadata (PEP 610). The distribution was called
+`stillwater` up to 0.1, a name that another project has on pypi.org.
 """
 
 from __future__ import annotations
@@ -23,12 +22,20 @@ from cli.stack_settings import find
 from core.ground.errors import InvalidInput, passed_on
 from infra import spec as specs
 
-NAME = "stillwater"
-TWIN = "stillwater_twin"
+NAME = "stillwater-kafka"
+# A wheel's file has underscores in the place of hyphens (PEP 427).
+WHEEL = "stillwater_kafka"
+TWIN = "stillwater_kafka_twin"
 WHEELS = "wheels"
 NOTES = specs.ROOT / "CHANGELOG.md"
-# `stillwater==1.2.3`, `stillwater[report]==1.2.3`, or a wheel's path or address.
-_PIN = re.compile(r"^[^#\n]*?\bstillwater(?:\[[\w,-]+\])?(?:==|-)(\d[^\s-]*)", re.MULTILINE)
+# `stillwater-kafka==1.2.3`, `stillwater-kafka[report]==1.2.3`, or a wheel's path or address.
+_PIN = re.compile(
+    r"^(?P<before>[^#\n]*?)\bstillwater(?:[-_]kafka)?(?P<extra>\[[\w,-]+\])?"
+    r"(?P<join>==|-)(?P<version>\d[^\s-]*)",
+    re.MULTILINE,
+)
+# The name in front of an address.
+_NAMED = re.compile(r"\bstillwater(?=(?:\[[\w,-]+\])? @)")
 _RELEASE = re.compile(r"^## (\S+)", re.MULTILINE)
 UNRELEASED = "Unreleased"
 
@@ -45,7 +52,7 @@ class Origin:
     def wheel(self) -> str:
         """Return the name of its wheel's file."""
         named = "" if self.url is None else Path(urlsplit(self.url).path).name
-        return named if named.endswith(".whl") else f"{NAME}-{self.version}-py3-none-any.whl"
+        return named if named.endswith(".whl") else f"{WHEEL}-{self.version}-py3-none-any.whl"
 
     @property
     def path(self) -> Path | None:
@@ -76,7 +83,7 @@ class Origin:
             # The twin is a distribution beside it, and in no index either.
             if extra == "twin":
                 beside = Path(source) / "local" if self.checkout else None
-                wanted.append(str(beside or source.replace(f"/{NAME}-", f"/{TWIN}-")))
+                wanted.append(str(beside or source.replace(f"/{WHEEL}-", f"/{TWIN}-")))
         pip = [sys.executable, "-m", "pip", "install"]
         if importlib.util.find_spec("pip") is None:
             pip = ["uv", "pip", "install", "--python", sys.executable]
@@ -166,14 +173,14 @@ def pinned_release(path: Path) -> str:
             f"`{installed_release().requirement}`."
         )
         raise InvalidInput([problem])
-    return found[1]
+    return found["version"]
 
 
 def _pin(pins: Path, before: str, came: Origin) -> Iterator[str]:
     """Name a release in a requirements.txt, its wheel beside it where one is named."""
     text = pins.read_text("utf-8")
     named = _PIN.search(text)
-    pins.write_text(_PIN.sub(lambda m: m[0].replace(before, came.version), text), "utf-8")
+    pins.write_text(_PIN.sub(lambda pin: _renewed(pin, came.version), text), "utf-8")
     yield f"{pins} names {came.version} now."
     if named is None or f"{WHEELS}/" not in named[0]:
         return
@@ -184,6 +191,13 @@ def _pin(pins: Path, before: str, came: Origin) -> Iterator[str]:
         yield f"{kept} is there; the wheel of {before} beside it may go."
     elif not kept.is_file():
         yield f"Put {came.wheel} into {kept.parent}: that is where pip looks for it."
+
+
+def _renewed(pin: re.Match[str], version: str) -> str:
+    """Return the beginning of a requirement with another version, under the present name."""
+    name = NAME if pin["join"] == "==" else WHEEL
+    before = _NAMED.sub(NAME, pin["before"])
+    return f"{before}{name}{pin['extra'] or ''}{pin['join']}{version}"
 
 
 def releases_between(changelog: str, before: str, now: str) -> Sequence[tuple[str, str]]:

@@ -24,6 +24,7 @@ from infra.package.operations import EvictionGate, Operations
 from infra.package.report import BillExport, Report
 
 NAME = "stillwater"
+DISTRIBUTION = "stillwater-kafka"
 COMPONENTS: tuple[type[pulumi.ComponentResource], ...] = (
     BillExport,
     BrokerNodes,
@@ -94,6 +95,6 @@ def _unindent(value: Any) -> Any:
 
 def _version() -> str:
     try:
-        return version(NAME)
+        return version(DISTRIBUTION)
     except PackageNotFoundError:  # a checkout whose requirements alone are installed
-        return "0.1.0"
+        return "0.2.0"

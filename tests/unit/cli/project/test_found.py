@@ -92,7 +92,7 @@ def test_an_upgrade_says_what_changes_and_names_the_release_when_told(own: Path)
     assert "stillwater[report]==0.1.0" in (own / "requirements.txt").read_text()
     said("0.2.0", write=True)
     assert (own / "requirements.txt").read_text() == (
-        "# ours\nboto3==1.1\nstillwater[report]==0.2.0\n"
+        "# ours\nboto3==1.1\nstillwater-kafka[report]==0.2.0\n"
     )
     assert "nothing changes" in said("0.2.0")
 

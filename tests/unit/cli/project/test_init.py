@@ -56,7 +56,7 @@ def test_what_is_written_is_an_environment_that_check_accepts(tmp_path: Path) ->
     assert (pool.instance_type, pool.volumes[0].size_gib) == ("r7g.xlarge", 8450)
     path = tmp_path / "clusters" / "prod.yaml"
     assert specs.doubts_in(path, specs.read(path)) == []
-    assert "stillwater==1.2.3" in (tmp_path / "requirements.txt").read_text()
+    assert "stillwater-kafka==1.2.3" in (tmp_path / "requirements.txt").read_text()
     assert not [name for name in files(tmp_path) if name.endswith(".part")]
 
 
