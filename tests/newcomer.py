@@ -37,7 +37,7 @@ NOT_TYPED: Mapping[str, Mapping[str, str]] = {
     README: {
         "make demo": "it is the twin's own story, which tests/integration/test_story.py runs",
         "make test": "it runs this",
-        "make recording": "it runs the demo",
+        "pip install": "`make release` does, into an empty environment",
         "make site": "tests/integration/test_site.py builds and reads it",
     },
     TUTORIAL: {

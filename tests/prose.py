@@ -15,8 +15,9 @@ import sys
 import tempfile
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,8 @@ from local.tools.catalogue import BINARIES
 
 REPOSITORY = Path(__file__).parents[1]
 CONFIGURATION = REPOSITORY / ".vale.ini"
-EXCEPTIONS = Path(__file__).with_name("prose.toml")
+# What is meant as it stands, with the reason, and how many faults a folder may still have.
+TABLE = Path(__file__).with_name("prose.toml")
 DOCUMENTS = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs")
 PROGRAMS = ("core", "cli", "handlers", "infra", "spark", "stacks")
 # A text of fewer words is a label or a key.
@@ -50,6 +52,10 @@ class Fault:
     rule: str
     message: str
     match: str
+
+    def is_meant(self, exception: Mapping[str, str]) -> bool:
+        """Say whether an exception names this place: its path, and what stands there."""
+        return fnmatch(self.path, exception["path"]) and self.rule == exception["rule"]
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.message} [{self.rule}]"
@@ -148,14 +154,18 @@ def every_path(below: Iterable[Path]) -> Iterator[Path]:
     """Yield the documents, programs and data with texts at or below some paths."""
     for path in below:
         for each in sorted(path.rglob("*")) if path.is_dir() else [path]:
-            # A template is no YAML yet.
-            is_data = each.suffix in _READERS and each.parent.name != "templates"
+            # A template is not YAML yet, and the schemas in docs/ are made from the code.
+            is_data = each.suffix in _READERS and not {"templates", "docs"} & {*each.parts}
             if is_data or each.suffix in {".py", ".md"}:
                 yield each
 
 
+def folder_of(fault: Fault) -> str:
+    return "/".join(fault.path.split("/")[:2])
+
+
 def main(arguments: list[str]) -> int:
-    """Print the faults of some paths, or of all, and how many there are per folder."""
+    """Print the faults of some paths, or of each folder that has more than prose.toml allows."""
     console = Console(soft_wrap=True, highlight=False)
     tool = BINARIES["vale"]
     try:
@@ -164,14 +174,21 @@ def main(arguments: list[str]) -> int:
         console.print(f"The prose is not judged. {missing}")
         return 0
     asked = [Path(each).resolve() for each in arguments or (*DOCUMENTS, *PROGRAMS)]
-    paths = list(every_path(asked))
-    faults = sorted(judge(paths, tool.home / "bin" / "vale"), key=lambda each: each.path)
+    found = judge(every_path(asked), tool.home / "bin" / "vale")
+    table = tomllib.loads(TABLE.read_text())
+    faults = sorted(
+        (each for each in found if not any(map(each.is_meant, table["exceptions"]))), key=str
+    )
+    counted = Counter(map(folder_of, faults))
+    ceilings = {} if arguments else table["ceilings"]
+    beyond = {folder for folder, number in counted.items() if number > ceilings.get(folder, 0)}
     for fault in faults:
-        console.print(str(fault), markup=False)
-    counted = Counter("/".join(fault.path.split("/")[:2]) for fault in faults)
-    for folder, number in sorted(counted.items()):
-        console.print(f"{number:>6} {folder}", markup=False)
-    return 1 if faults else 0
+        if folder_of(fault) in beyond:
+            console.print(str(fault), markup=False)
+    console.print(
+        f"Prose: {sum(counted.values())} faults of style, of {sum(ceilings.values())} allowed."
+    )
+    return 1 if beyond else 0
 
 
 if __name__ == "__main__":

@@ -64,3 +64,22 @@ def test_an_anchor_is_what_github_makes_of_a_heading(tmp_path: Path) -> None:
         "# A `b_c`: d, e\n```\n# no heading\n```\n## Twice\n## Twice\n## pools[].volumes[]\n"
     )
     assert markdown.anchors(page) == {"a-b_c-d-e", "twice", "twice-1", "poolsvolumes"}
+
+
+# What a reader in need looks for, by words of the README's link or of its sentence.
+SOUGHT = {
+    "stuck in Terminating": "docs/runbooks/held-or-retained.md",
+    "Install": "docs/how-to/install.md",
+    "Adopt a cluster": "docs/how-to/adopt.md",
+    "Uninstall": "docs/how-to/uninstall.md",
+    "Upgrade": "docs/how-to/upgrade.md",
+    "what Stillwater itself costs": "docs/how-to/cost-of-stillwater.md",
+    "Production ready": "docs/never-seen-on-aws.md",
+    "How each version was tested": "docs/reference/supported-versions.md",
+}
+
+
+@every_case(("words", "page"), SOUGHT.items(), ids=list(SOUGHT))
+def test_what_a_reader_looks_for_is_one_click_away(words: str, page: str) -> None:
+    lines = (markdown.REPOSITORY / "README.md").read_text().splitlines()
+    assert any(words in line and f"({page})" in line for line in lines)

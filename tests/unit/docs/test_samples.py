@@ -1,13 +1,22 @@
-"""The announcements of the pages are what they are said to be, and the role for FIS as narrow."""
+"""Samples on pages: a survey's output, AWS's announcements, and a role for FIS."""
 
 from __future__ import annotations
 
+import io
 import json
 from typing import Any
 
+import pytest
+from rich.console import Console
+
+from cli.survey import command
+from cli.terminal import show_findings
 from core.events import Interruption, Kind, VolumeNotice, parse
 from core.incidents.decide import why_unanswered
 from tests.every_case import every_case
+from tests.unit.cli.survey.machines import own_groups
+from tests.unit.cli.survey.test_survey import examined
+from tests.unit.cli.survey.worlds import bare
 from tests.unit.docs import markdown
 
 PAGE = markdown.REPOSITORY / "docs" / "how-to" / "simulate-an-interruption.md"
@@ -54,3 +63,18 @@ def test_what_fis_may_do_to_anything_is_to_look(statement: dict[str, Any]) -> No
     assert not any("*" in action for action in named)
     if statement["Resource"] == "*":
         assert {a.partition(":")[2][:3] for a in named} <= {"Des", "Lis", "Get"}
+
+
+def test_the_readme_shows_what_a_survey_prints(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = own_groups(bare())
+    for instance in world.instances.values():
+        instance["Tags"].append({"Key": "kubernetes.io/cluster/shop", "Value": "owned"})
+    (kafka,) = world.kinds["kafkas"]
+    kafka["spec"]["kafka"]["config"]["min.insync.replicas"] = 1
+    world.hooks.pop(min(world.hooks))
+    done = examined(monkeypatch, world)
+    printed = Console(file=io.StringIO(), width=100)
+    show_findings(done.findings, printed, command.verdict(done))
+    assert isinstance(printed.file, io.StringIO)
+    shown = [block.body for block in markdown.blocks(markdown.REPOSITORY / "README.md")]
+    assert printed.file.getvalue().split() in [body.split() for body in shown]
