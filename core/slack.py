@@ -16,6 +16,7 @@ from typing import Any
 
 from core.ground.fields import as_document, digest, field_values, unread_keys
 from core.ground.words import span, time_said
+from core.incidents.actions import runbook
 from core.incidents.record import TERMINAL, Incident, State, Transition
 from core.rotation.run_record import Note, Phase, Run, RunState
 from core.zones.incident import ZoneEntry, ZoneIncident, ZoneState, ends_at, speaker
@@ -160,9 +161,10 @@ class Thread:
 
 
 def next_step(
-    incident: Incident, thread: Thread, cluster: str, hold_limit: float
+    incident: Incident, thread: Thread, cluster: str, hold_limit: float, runbooks_url: str = ""
 ) -> ThreadStep | None:
     """Return what to tell next; None: Slack says all that is known."""
+    head = head_message(incident, cluster, hold_limit, runbooks_url)
     told = (
         (
             f"{entry.at!r} {entry.state} {entry.actor} {entry.reason}",
@@ -170,7 +172,7 @@ def next_step(
         )
         for entry in replies(incident)
     )
-    return step_of_story(incident.id, thread, head_message(incident, cluster, hold_limit), told)
+    return step_of_story(incident.id, thread, head, told)
 
 
 def step_of_story(
@@ -191,7 +193,7 @@ def step_of_story(
 
 def visible(incident: Incident) -> str:
     """Return a fingerprint of what a thread shows; equal ones need no look at Slack."""
-    return head_message(incident, "", 0.0).fingerprint + digest(repr(replies(incident)))
+    return head_message(incident, "", 0.0, "-").fingerprint + digest(repr(replies(incident)))
 
 
 def replies(incident: Incident) -> tuple[Transition, ...]:
@@ -200,8 +202,13 @@ def replies(incident: Incident) -> tuple[Transition, ...]:
     return tuple(sorted((*incident.transitions[1:], *others), key=lambda entry: entry.at))
 
 
-def head_message(incident: Incident, cluster: str, hold_limit: float) -> Message:
-    """Render the thread's first message: what leaves, why, what happens next and when."""
+def head_message(
+    incident: Incident, cluster: str, hold_limit: float, runbooks_url: str = ""
+) -> Message:
+    """Render the thread's first message: what leaves, why, what happens next and when.
+
+    Where the incident called a person, it has the link of the last page's runbook.
+    """
     title = f"{symbol(incident.state)} {subject(incident)} · {incident.state.replace('_', ' ')}"
     now = f"*Now:* {escape_markup(incident.reason)}"
     opened = incident.transitions[0] if incident.transitions else None
@@ -210,11 +217,20 @@ def head_message(incident: Incident, cluster: str, hold_limit: float) -> Message
     following = f"\n*Next:* {escape_markup(coming)}" if coming else ""
     blocks: list[Block] = [
         header(title),
-        section(f"{why}{now}{following}"),
+        section(f"{why}{now}{following}{_runbook_line(incident, runbooks_url)}"),
         {"type": "section", "fields": [_markdown(f, LONGEST_FIELD) for f in _facts(incident)]},
         context(_origin(incident, cluster)),
     ]
     return Message(_cut(f"{title}: {incident.reason}", LONGEST_TEXT), tuple(blocks))
+
+
+def _runbook_line(incident: Incident, runbooks_url: str) -> str:
+    if not incident.pages or not runbooks_url:
+        return ""
+    page = incident.pages[-1]
+    where = escape_markup(runbook(page, runbooks_url))
+    # Slack follows a link only to the web.
+    return f"\n*Runbook:* {f'<{where}|{escape_markup(page)}>' if '://' in where else where}"
 
 
 def reply_message(incident: Incident, entry: Transition, *, named: bool = False) -> Message:

@@ -34,6 +34,7 @@ def _teller() -> Teller:
         stories=Queue(settings.stories_queue_url, settings.region),
         cluster=settings.prefix,
         hold_limit_seconds=settings.hold_limit_seconds,
+        runbooks_url=settings.runbooks_url,
     )
 
 

@@ -70,6 +70,7 @@ class Teller:
     freezes: Freezes
     cluster: str
     hold_limit_seconds: float
+    runbooks_url: str
 
     def take(self, message: str, now: Callable[[], float]) -> None:
         """Tell the story a message names as far as Slack lets us; the rest goes back in line."""
@@ -111,11 +112,11 @@ class Teller:
         incident = self.ledger.get(id_)
         if incident is None:
             return None
-        limit = self.hold_limit_seconds
+        limit, runbooks = self.hold_limit_seconds, self.runbooks_url
         return ThreadStory(
             id_,
             incident.opened_at,
-            lambda thread: next_step(incident, thread, self.cluster, limit),
+            lambda thread: next_step(incident, thread, self.cluster, limit, runbooks),
             run_behind(incident.announcements),
         )
 

@@ -117,6 +117,7 @@ def _loop() -> Loop:
             ),
         ),
         topic=None if topic is None else Topic(topic, settings.region),
+        runbooks_url=settings.runbooks_url,
     )
 
 

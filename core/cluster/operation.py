@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 
 from core.cluster.fields import EachOnce, Frozen, Seconds, is_loopback
-from core.ground.constants import CONTROLLED_SHUTDOWN_SECONDS
+from core.ground.constants import CONTROLLED_SHUTDOWN_SECONDS, RUNBOOKS
 from core.ground.window import Window
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Alerts(Frozen):
     """A topic that exists already, in this region, whose policy lets CloudWatch publish; null: one
     is made, encrypted with a key of its own.
     """
-    runbooks_url: PageAddress = "docs/runbooks"
+    runbooks_url: PageAddress = RUNBOOKS
     """Put before `/<page>.md` in every alarm and alert, whose descriptions have 1,024 characters:
     where your people read docs/runbooks.
     """

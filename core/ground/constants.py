@@ -115,3 +115,6 @@ ALL = (
     VOLUMES_STUCK,
     VOLUMES_UNKNOWN,
 )
+
+# Where runbooks are read, unless a description names an address of its own.
+RUNBOOKS = "docs/runbooks"

@@ -233,6 +233,15 @@ class Page:
     reason: str
 
 
+def runbook(page: str, runbooks_url: str) -> str:
+    """Return where a page's runbook is read.
+
+    >>> runbook("budget:orders-kafka", "https://wiki.example/kafka")
+    'https://wiki.example/kafka/budget.md'
+    """
+    return f"{runbooks_url}/{page.partition(':')[0]}.md"
+
+
 Action = (
     Heartbeat
     | ForwardDrain

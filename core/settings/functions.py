@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
+from core.ground.constants import RUNBOOKS
 from core.ground.naming import NODE_POOL_LABEL, NodePlace
 from core.incidents.actions import OWN, Level, Reach
 from core.incidents.observation import Ownership, Policy, cluster_ownership
@@ -145,6 +146,7 @@ class TickSettings(Deciding):
     nth_queue_url: str | None = None
     # None: the alerts are off.
     alerts_topic_arn: str | None = None
+    runbooks_url: str = RUNBOOKS
     # None: there is no probe, or no Prometheus that knows what it counted.
     probe_budget: ProbeBudget | None = None
 
@@ -221,6 +223,7 @@ class SlackSettings(FunctionSettings):
     secret_name: str
     api_url: str
     hold_limit_seconds: float
+    runbooks_url: str = RUNBOOKS
 
 
 @dataclass(frozen=True, kw_only=True)

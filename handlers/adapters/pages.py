@@ -15,6 +15,7 @@ import boto3
 from aws_lambda_powertools import Logger
 
 from core.ground.constants import PAGES_SENT
+from core.incidents.actions import runbook
 from handlers.adapters import metrics
 from handlers.adapters.aws import Queue
 
@@ -45,11 +46,12 @@ def call(ticks: Queue, reason: str, *, page: str, **about: str | None) -> None:
     ticks.send(json.dumps({**known, "reason": reason}))
 
 
-def publish(topic: Topic | None, message: Mapping[str, str]) -> None:
+def publish(topic: Topic | None, message: Mapping[str, str], runbooks_url: str) -> None:
     """Publish what `call` has sent; without a topic the count and the log are all there is."""
     if topic is None:
         return
-    about = "\n".join(f"{key}: {value}" for key, value in message.items() if key != "reason")
+    shown = {**message, "runbook": runbook(message["page"], runbooks_url)}
+    about = "\n".join(f"{key}: {value}" for key, value in shown.items() if key != "reason")
     subject = f"Stillwater: {message['page']}"
     plain = subject.encode("ascii", "replace").decode()[:LONGEST_SUBJECT]
     topic.publish(plain, f"{message['reason']}\n\n{about}\n")

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
 
-from core.ground.constants import DECISIONS_MADE
+from core.ground.constants import DECISIONS_MADE, RUNBOOKS
 from core.ground.errors import Conflict, StillwaterError
 from core.ground.window import clock
 from core.incidents.actions import Decision, Page, settle, told_decision
@@ -62,6 +62,7 @@ class Loop:
     shifts: Shifts
     rotations: Turns
     topic: Topic | None = None  # None: the alerts are off
+    runbooks_url: str = RUNBOOKS
 
     def turn(self, message: str, now: float) -> None:
         """Take one step with the incident a tick's message names, and schedule the next.
@@ -140,7 +141,7 @@ class Loop:
             return True
         named = _named_in(message)
         if "page" in named:
-            publish(self.topic, named)
+            publish(self.topic, named, self.runbooks_url)
         elif "rotation" in named:
             self.rotations.turn(named["rotation"], now)
         else:

@@ -413,6 +413,7 @@ def _tick_own_settings(cluster: Operated) -> Mapping[str, Any]:
     return {
         "nth_queue_url": cluster.handler_queue_url if cluster.acts else None,
         "probe_budget": cluster.probe_budget,
+        "runbooks_url": cluster.alerts.runbooks_url,
     }
 
 
@@ -553,7 +554,11 @@ def _slack_may(scope: Scope) -> Sequence[iam.Statement]:
 
 def _slack_own_settings(cluster: Operated) -> Mapping[str, Any]:
     slack = {} if cluster.slack is None else cluster.slack.model_dump()
-    return {**slack, "hold_limit_seconds": cluster.timings.hold_limit_seconds}
+    return {
+        **slack,
+        "hold_limit_seconds": cluster.timings.hold_limit_seconds,
+        "runbooks_url": cluster.alerts.runbooks_url,
+    }
 
 
 SLACK = Definition(

@@ -48,9 +48,12 @@ def test_every_page_of_every_incident_is_published(station: Station) -> None:
     assert topic.told == [
         (
             "Stillwater: first",
-            "It waits.\n\npage: first\nincident_id: i-0a\n",
+            "It waits.\n\npage: first\nincident_id: i-0a\nrunbook: docs/runbooks/first.md\n",
         ),
-        ("Stillwater: second", "AWS has none.\n\npage: second\nincident_id: i-0a\n"),
+        (
+            "Stillwater: second",
+            "AWS has none.\n\npage: second\nincident_id: i-0a\nrunbook: docs/runbooks/second.md\n",
+        ),
     ]
 
 

@@ -53,6 +53,7 @@ class Newsroom:
             freezes=Freezes(self.records, "orders"),
             cluster=cluster,
             hold_limit_seconds=hold_limit_seconds,
+            runbooks_url="docs/runbooks",
         )
 
     def take(self, message: str = MESSAGE) -> None:

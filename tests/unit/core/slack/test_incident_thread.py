@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -174,3 +175,19 @@ def test_durations_and_times_read_well() -> None:
     ]
     assert durations(incident(1)) == ["in all: 0 s"]
     assert time_shown(AT).endswith("|2026-11-20 10:00:00 UTC>")
+
+
+@pytest.mark.parametrize(
+    ("runbooks_url", "line"),
+    [
+        ("https://wiki.example/kafka", "<https://wiki.example/kafka/budget.md|budget:orders>"),
+        ("docs/runbooks", "docs/runbooks/budget.md"),
+    ],
+)
+def test_a_head_links_the_runbook_of_the_last_page(runbooks_url: str, line: str) -> None:
+    called = replace(incident(), pages=("hold_limit", "budget:orders"))
+    said = [
+        block["text"]["text"] for block in head_message(called, "c", 1, runbooks_url).blocks[:2]
+    ]
+    assert said[1].endswith(f"\n*Runbook:* {line}")
+    assert "Runbook" not in json.dumps(head_message(incident(), "c", 1, runbooks_url).blocks)
