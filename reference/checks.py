@@ -37,7 +37,7 @@ Every check has one name, one sentence and one remedy, whichever command finds i
 a [description](cluster-spec.md) answers, [`preflight`](../how-to/preflight.md) what an account
 refuses, [`survey`](../how-to/survey.md) everything that can be read of a cluster, and
 [`doctor`](../how-to/doctor.md) what a description, its account and its live cluster answer, with
-what [drifted](../how-to/doctor.md#what-it-looks-at). Where `…` stands, the finding names what was
+what [drifted](../how-to/doctor.md#comparisons). Where `…` stands, the finding names what was
 seen. Exit codes are the same everywhere: 0, nothing that hurts; 1, something does; 2, a part could
 not be read.
 

@@ -88,7 +88,7 @@ def guarantees(page: str) -> str:
 def _waits() -> str:
     """Return the table in Markdown, its limits those of a description that names none."""
     lines = [
-        "| state | waits for | usually | a person is called after | page | the forced way out |",
+        "| state | waits for | usually | page after | page | the forced way out |",
         "|---|---|---|---|---|---|",
     ]
     return "\n".join([*lines, *map(_wait_row, WAITS)])
