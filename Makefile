@@ -89,6 +89,10 @@ format: $(STAMP) ## Format the code
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
+.PHONY: pictures
+pictures: $(STAMP) ## Draw the diagrams of docs/images/ and, with Chromium, photograph a survey
+	@$(BIN)/python -m tests.pictures
+
 .PHONY: docs
 docs: $(STAMP) ## Regenerate docs/reference/ from the code
 	@$(BIN)/python -m reference

@@ -16,7 +16,7 @@ from core.incidents.decide import why_unanswered
 from tests.every_case import every_case
 from tests.unit.cli.survey.machines import own_groups
 from tests.unit.cli.survey.test_survey import examined
-from tests.unit.cli.survey.worlds import bare
+from tests.unit.cli.survey.worlds import World, bare
 from tests.unit.docs import markdown
 
 PAGE = markdown.REPOSITORY / "docs" / "how-to" / "simulate-an-interruption.md"
@@ -65,14 +65,19 @@ def test_what_fis_may_do_to_anything_is_to_look(statement: dict[str, Any]) -> No
         assert {a.partition(":")[2][:3] for a in named} <= {"Des", "Lis", "Get"}
 
 
-def test_the_readme_shows_what_a_survey_prints(monkeypatch: pytest.MonkeyPatch) -> None:
+def shop() -> World:
+    """Return the cluster of the README's survey: a group without a hook, and a minimum of 1."""
     world = own_groups(bare())
     for instance in world.instances.values():
         instance["Tags"].append({"Key": "kubernetes.io/cluster/shop", "Value": "owned"})
     (kafka,) = world.kinds["kafkas"]
     kafka["spec"]["kafka"]["config"]["min.insync.replicas"] = 1
     world.hooks.pop(min(world.hooks))
-    done = examined(monkeypatch, world)
+    return world
+
+
+def test_the_readme_shows_what_a_survey_prints(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = examined(monkeypatch, shop())
     printed = Console(file=io.StringIO(), width=100)
     show_findings(done.findings, printed, command.verdict(done))
     assert isinstance(printed.file, io.StringIO)
