@@ -11,9 +11,9 @@ from cli.survey import draft
 from core.cluster import adoption
 from local.refusals import gate
 from stacks.program import main
+from tests.unit.cli.survey.changes import without
 from tests.unit.cli.survey.changes_of_machines import karpenters, of_eks
 from tests.unit.cli.survey.descriptions import at, described
-from tests.unit.cli.survey.hidden_changes import without
 from tests.unit.cli.survey.others import combined, own, terraform_aws_eks, two_kafkas
 from tests.unit.cli.survey.worlds import World
 from tests.unit.infra.aws_gate import wanted
