@@ -52,7 +52,7 @@ UNIT_TESTS = (
 # Properties of many examples, which the explorer's walks stand for here.
 SLOW = (
     f"{_CORE}/incidents/test_in_any_order.py",
-    f"{_CORE}/availability/test_against_the_roller.py",
+    f"{_CORE}/availability/test_parties.py",
     f"{_CORE}/availability/test_wholeness.py",
 )
 

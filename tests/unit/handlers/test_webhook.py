@@ -13,7 +13,7 @@ from core.ground.errors import Conflict
 from core.incidents.record import Incident
 from handlers import webhook
 from handlers.webhook import LARGEST_BODY_BYTES, TOKEN_HEADER, Door
-from tests.unit.core.incidents.test_nth_report import draining, posted
+from tests.unit.core.incidents.test_record import draining, posted
 from tests.unit.handlers.failing import fail
 from tests.unit.handlers.fake_queue import FakeQueue
 from tests.unit.handlers.memory_ledger import MemoryLedger

@@ -44,7 +44,7 @@ from tests.unit.cli.survey.machines import own_groups
 from tests.unit.cli.survey.others import surveyed
 from tests.unit.cli.survey.platforms import each_group, short, template, without_template
 from tests.unit.cli.survey.worlds import World, bare
-from tests.unit.core.checks.test_one_fault import OneKafka
+from tests.unit.core.checks.test_judge import OneKafka
 from tests.unit.infra.programs import description
 
 Change = Callable[[World], object]
