@@ -52,7 +52,7 @@ from local.place import Place, claim_place
 from local.processes import Processes
 from tests.integration.authorized_kafka import NODES, Cluster, Named, properties
 from tests.integration.waiting import PATIENCE_SECONDS
-from tests.unit.handlers.memory_records import MemoryRecords
+from tests.unit.handlers.in_memory import MemoryRecords
 
 pytestmark = pytest.mark.integration
 OPERATIONS = {

@@ -6,6 +6,7 @@ import pytest
 from moto import mock_aws
 
 from tests.explorer.swift import swiftly
+from tests.unit.handlers.station import Station
 from tests.unit.handlers.tables import make_table
 
 
@@ -31,3 +32,8 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """No log: a station writes a line per tick, thousands of times, which would be formatted."""
     monkeypatch.setattr("logging.Logger._log", lambda *_, **__: None)
+
+
+@pytest.fixture
+def station() -> Station:
+    return Station()

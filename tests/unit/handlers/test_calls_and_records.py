@@ -1,27 +1,31 @@
-"""A person is called once for one matter, and not never: whatever fails beside the call."""
+"""A person is called once for one matter, and whoever listens is reached."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import boto3
 import pytest
+from botocore.exceptions import ClientError
+from moto import mock_aws
 
 from core.ground.errors import Conflict, StillwaterError
+from core.incidents.actions import Page
 from core.incidents.record import Incident
-from handlers.incidents.act import freeze
+from handlers.adapters.pages import Topic, call
+from handlers.incidents.act import freeze, perform
 from tests.announcements import BODIES
-from tests.unit.handlers.announced import ec2_event, hook_event
+from tests.unit.handlers.announced import ec2_event, health_event, hook_event
+from tests.unit.handlers.failing import fail
 from tests.unit.handlers.fakes import OLD, group_of
-from tests.unit.handlers.health_events import health_event
+from tests.unit.handlers.in_memory import FakeQueue
 from tests.unit.handlers.station import Station
-from tests.unit.handlers.test_notices import add_volume, announce
-
-
-@pytest.fixture
-def station() -> Station:
-    return Station()
+from tests.unit.handlers.test_notices import add_volume
+from tests.unit.handlers.test_notices import announce as announce_kept
+from tests.unit.handlers.walks import announce
 
 
 def pages(station: Station, key: str) -> int:
@@ -39,7 +43,7 @@ def refresh_failed(station: Station) -> None:
 
 def volume_harmed(station: Station) -> None:
     add_volume(station, instance_id=None)
-    announce(station, "volume-attach-failed")
+    announce_kept(station, "volume-attach-failed")
 
 
 @pytest.mark.parametrize(("said", "page"), [(refresh_failed, "refresh"), (volume_harmed, "volume")])
@@ -139,3 +143,76 @@ def test_a_launch_that_cannot_be_noted_in_one_incident_is_noted_in_the_next(
     with pytest.raises(StillwaterError):
         station.announce(BODIES["group-launch-failed"].replace("test-orders-broker-a", group))
     assert station.incident("i-0b").launch_failure is not None
+
+
+@dataclass
+class FakeTopic:
+    told: list[tuple[str, str]] = field(default_factory=list)
+
+    def publish(self, subject: str, text: str) -> None:
+        self.told.append((subject, text))
+
+
+def published(station: Station, topic: FakeTopic) -> None:
+    """λ tick takes the pages that lie in its queue."""
+    loop = replace(station.loop, topic=topic)
+    for message in station.ticks.pages:
+        loop.turn(json.dumps(message), station.now)
+
+
+def test_every_page_of_every_incident_is_published(station: Station) -> None:
+    announce(station)
+    topic = FakeTopic()
+    pages = (Page("first", "It waits."), Page("second", "AWS has none."))
+    perform(station.incident(), pages, station.loop.effects, station.now)
+    published(station, topic)
+    assert topic.told == [
+        (
+            "Stillwater: first",
+            "It waits.\n\npage: first\nincident_id: i-0a\n",
+        ),
+        ("Stillwater: second", "AWS has none.\n\npage: second\nincident_id: i-0a\n"),
+    ]
+
+
+def test_a_page_that_cannot_be_published_is_delivered_again(station: Station) -> None:
+    call(station.ticks, "It waits.", page="late_replacement")
+    topic = FakeTopic()
+    fail(topic, "publish", ClientError({"Error": {"Code": "AuthorizationError"}}, "Publish"))
+    with pytest.raises(ClientError):
+        published(station, topic)
+
+
+def test_a_page_that_nobody_took_is_not_recorded(station: Station) -> None:
+    """The queue refuses it: the decision is made again, and calls again."""
+    announce(station)
+    body, _ = station.ticks.sent[-1]
+    station.now += station.policy.hold_limit_seconds + 60
+    fail(station.ticks, "send", ClientError({"Error": {"Code": "Unavailable"}}, "SendMessage"))
+    with pytest.raises(ClientError):
+        station.loop.turn(body, station.now)
+    assert station.incident().pages == ()
+
+
+def test_without_alerts_the_log_and_the_count_are_all_there_is(station: Station) -> None:
+    station.loop.turn(json.dumps({"page": "advisory", "reason": "Read this."}), station.now)
+
+
+def test_a_topic_takes_a_subject_of_its_own_letters_and_length() -> None:
+    queue, topic = FakeQueue(), FakeTopic()
+    call(queue, "Too long.", page=f"budget:{'ä' * 200}", incident_id=None)
+    loop = replace(Station().loop, topic=topic)
+    loop.turn(json.dumps(queue.pages[0]), 0.0)
+    subject, text = topic.told[0]
+    assert subject.isascii()
+    assert len(subject) <= 100
+    assert "ä" * 200 in text
+
+
+def test_sns_is_told() -> None:
+    with mock_aws():
+        sns = boto3.client("sns", region_name="us-east-1")
+        arn = sns.create_topic(Name="local-orders-alerts")["TopicArn"]
+        Topic(arn, "us-east-1").publish("Stillwater: lost", "It is gone.")
+        with pytest.raises(ClientError):
+            Topic(f"{arn}-gone", "us-east-1").publish("Stillwater: lost", "It is gone.")

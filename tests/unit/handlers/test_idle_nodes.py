@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 
 from core.incidents.record import State
-from tests.unit.handlers.announced import hook_event
+from tests.unit.handlers.announced import health_event, hook_event
 from tests.unit.handlers.fakes import NEW, OLD, node_named
-from tests.unit.handlers.health_events import health_event
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, Station
 

@@ -1,4 +1,4 @@
-"""A rotation in place on the station: one machine, a new root volume, and whoever dies."""
+"""A rotation in place: one machine, a new root volume, and whoever dies."""
 
 from __future__ import annotations
 
@@ -392,3 +392,76 @@ def test_without_a_whole_reading_ec2_is_not_asked_and_the_broker_returns(
     look(station)
     assert [trial for _, _, trial in station.roots.asked] == [True]
     assert station.cluster.node_views[OLD].schedulable
+
+
+@pytest.mark.parametrize("pod", [None, 20], ids=["nobody runs there yet", "another broker does"])
+def test_a_machine_that_somebody_has_uncordoned_is_not_booted(
+    station: Station, pod: int | None
+) -> None:
+    """A party's other pod may start on it, and would be cut off by the boot."""
+    drained(station)
+    cluster = station.cluster
+    cluster.node_views[OLD] = replace(cluster.node_views[OLD], schedulable=True)
+    if pod is not None:
+        cluster.place_pod(pod, OLD)
+    for _ in range(4):
+        look(station)
+    assert station.roots.tasks == {}
+    place = station.incident().in_place
+    assert place is not None
+    assert "uncordoned" in (place.refusal or "")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "why"),
+    [
+        pytest.param(
+            {"beyond_image": {**TEMPLATE, "UserData": '"x"'}}, "more than the image", id="user-data"
+        ),
+        pytest.param({"beyond_image": None}, "cannot be read", id="no-version"),
+        pytest.param({"traits": {**TRAITS, "architecture": "x86_64"}}, "architecture", id="x86"),
+        pytest.param(
+            {"traits": {**TRAITS, "root device": "instance-store"}}, "no EBS volume", id="store"
+        ),
+        pytest.param({"traits": None}, "EC2 tells nothing", id="no-image"),
+        pytest.param({"instance_type": "m8g.large"}, "instance type", id="type"),
+        pytest.param({"template_id": "lt-2"}, "another launch template", id="template"),
+        pytest.param({"image_id": None}, "is not known", id="unknown-image"),
+    ],
+)
+def test_what_a_new_root_volume_would_not_make_right_is_replaced(
+    station: Station, wanted: dict[str, Any], why: str
+) -> None:
+    station.cluster.builds[OLD] = launched(**wanted)
+    found = start(station).turn_of(10)
+    assert found.image_id is None
+    assert why in found.by_replacement
+
+
+def test_a_managed_group_is_left_to_eks(station: Station) -> None:
+    station.cluster.builds[OLD] = replace(launched(), managed=True)
+    assert "EKS manages" in start(station).turn_of(10).by_replacement
+
+
+def test_a_plan_says_who_stays_and_why_others_do_not(station: Station) -> None:
+    station.cluster.builds[OLD] = launched(traits=None)
+    said = {"command": "plan", "in_place": True, "selection": {"everything": True}}
+    plan = station.conductor.take(said, station.now)["plan"]
+    notes = " ".join(plan["notes"])
+    assert "In place: 20, 30." in notes
+    assert "By a new instance: 10. EC2 tells nothing" in notes
+    seconds = {node["node_id"]: node["seconds"] for node in plan["nodes"]}
+    assert seconds[20] < seconds[10]
+
+
+def test_a_cordon_of_somebody_else_makes_it_a_replacement(station: Station) -> None:
+    view = station.cluster.node_views[OLD]
+    station.cluster.node_views[OLD] = replace(view, schedulable=False)
+    start(station)
+    turn(station)
+    for _ in range(4):
+        incident = look(station)
+    assert incident.state is State.REPLACING
+    assert incident.in_place is not None
+    assert "Somebody has cordoned" in (incident.in_place.refusal or "")
+    assert not station.cluster.node_views[OLD].schedulable

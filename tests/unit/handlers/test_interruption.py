@@ -19,11 +19,6 @@ from tests.unit.handlers.fakes import NEW, OLD, PREFIX, TAG
 from tests.unit.handlers.station import START, Station
 
 
-@pytest.fixture
-def station() -> Station:
-    return Station()
-
-
 def sent(station: Station) -> list[dict[str, object]]:
     return [json.loads(body) for body, _ in station.ticks.sent]
 

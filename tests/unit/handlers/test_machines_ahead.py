@@ -11,9 +11,8 @@ from core.incidents.joining import ask_release
 from core.incidents.record import State
 from core.rotation.run_record import Phase, RunState
 from tests.unit.handlers import healthy
-from tests.unit.handlers.announced import hook_event
+from tests.unit.handlers.announced import health_event, hook_event
 from tests.unit.handlers.fakes import OLD, group_of, six_brokers
-from tests.unit.handlers.health_events import health_event
 from tests.unit.handlers.healthy import ZONES, healthy_kafka
 from tests.unit.handlers.station import POLICY, Station
 from tests.unit.handlers.test_rotations import ask, carry, current, look, start, turn
@@ -23,11 +22,6 @@ pytestmark = pytest.mark.usefixtures("quiet")
 
 ZONE_A, ZONE_B = "us-east-1a", "us-east-1b"
 AN_HOUR = 3600.0
-
-
-@pytest.fixture
-def station() -> Station:
-    return Station()
 
 
 def first_is_leaving(station: Station, **said: object) -> None:

@@ -27,11 +27,6 @@ SECOND, SPARE = "i-0b", "i-0e"
 LEASE_SECONDS = 900
 
 
-@pytest.fixture
-def station() -> Station:
-    return Station()
-
-
 def second_waits(station: Station) -> Station:
     """Another zone's broker stands in its hooks, with its replacement Ready."""
     station.cluster.terminate(SECOND)

@@ -1,8 +1,10 @@
-"""Where no termination handler drains, the tick empties nodes itself, through the eviction API."""
+"""Where no termination handler drains, the tick empties nodes itself, raced or not."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -235,3 +237,35 @@ def test_a_tick_that_dies_after_the_eviction_does_no_harm_a_second_time(
     made.loop.turn(body, made.now)
     assert made.cluster.evicted == [POD]
     assert made.incident().state is State.DRAINING
+
+
+def changed(made: Station) -> None:
+    """Another invocation takes the incident over."""
+    made.ledger.put(made.ledger.get(OLD))  # type: ignore[arg-type]
+
+
+def let_go(made: Station) -> None:
+    """The lease is lost: its table was restored to an older moment, and another has it."""
+    made.ledger.drop_lease(OLD, ended=True)
+    made.ledger.take_lease("i-0b", made.now, 900, node_id=20)
+
+
+@pytest.mark.parametrize(
+    "meanwhile", [paused, changed, let_go], ids=["a pause", "another invocation", "no lease"]
+)
+def test_what_comes_between_decision_and_eviction_keeps_kafka(
+    meanwhile: Callable[[Station], object],
+) -> None:
+    made = replace_machine(station(OPERATOR))
+    assert made.cluster.evicted == ["operator"]
+    real: Callable[..., Any] = made.ledger.take_lease
+
+    def slow(*arguments: Any, **named: Any) -> Any:
+        made.ledger.take_lease = real  # type: ignore[method-assign]
+        granted = real(*arguments, **named)
+        meanwhile(made)
+        return granted
+
+    made.ledger.take_lease = slow  # type: ignore[method-assign]
+    made.tick()
+    assert made.cluster.evicted == ["operator"]

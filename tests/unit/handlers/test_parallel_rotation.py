@@ -15,7 +15,7 @@ from core.views import ClusterView, PartitionView
 from tests.unit.handlers.fakes import group_of, six_brokers
 from tests.unit.handlers.healthy import ZONES
 from tests.unit.handlers.station import POLICY, Station
-from tests.unit.handlers.test_rotations import ask, current, look, start, turn
+from tests.unit.handlers.test_rotations import ask, current, look, outsider_lost, start, turn
 from tests.unit.handlers.walks import launch
 
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -81,16 +81,6 @@ def test_the_whole_zone_goes_at_once_and_the_lease_names_it(station: Station) ->
     assert party == f"{run.id}/us-east-1a/10+11"
     station.ledger.take_lease("i-0a", station.now, 900, party=party, node_id=10)
     assert [lease.nodes for lease in station.ledger.leases()] == [{10, 11}]
-
-
-def outsider_lost(station: Station) -> None:
-    """Have broker 20, of another zone, leave an ISR."""
-    view = station.cluster.read()
-    partitions = tuple(
-        replace(p, isr=tuple(r for r in p.isr if r != 20), leader=next(r for r in p.isr if r != 20))
-        for p in view.partitions
-    )
-    station.cluster.kafka = replace(view, partitions=partitions, fenced=frozenset({20}))
 
 
 def test_a_broker_of_another_zone_that_is_lost_stops_the_run_and_calls_off_who_has_not_left(

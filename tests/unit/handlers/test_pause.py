@@ -12,9 +12,8 @@ from core.incidents.joining import Pause, ask_release
 from core.incidents.record import State
 from handlers.incidents.act import perform
 from handlers.store.documents import Pauses
-from tests.unit.handlers.announced import ec2_event, hook_event
+from tests.unit.handlers.announced import ec2_event, health_event, hook_event
 from tests.unit.handlers.fakes import NEW, OLD
-from tests.unit.handlers.health_events import health_event
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, START, Station
 from tests.unit.handlers.walks import announce, replace_machine

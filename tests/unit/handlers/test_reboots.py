@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from core.incidents.record import State
 from handlers.adapters.aws import tick_message
-from tests.unit.handlers.health_events import DAY, REBOOT, RETIREMENT, health_event
+from tests.unit.handlers.announced import DAY, REBOOT, RETIREMENT, health_event
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import START, Station
 from tests.unit.handlers.test_planned import announced
-
-
-@pytest.fixture
-def station() -> Station:
-    return Station()
 
 
 def test_a_reboot_is_ridden_through_with_leaders_elsewhere(station: Station) -> None:

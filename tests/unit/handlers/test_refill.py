@@ -27,11 +27,6 @@ GIB = 1024**3
 MEASURED = Replication(bytes_per_s=80e6, run_id="rotation-20260101-000000", brokers=3)
 
 
-@pytest.fixture
-def station() -> Station:
-    return Station()
-
-
 def left(station: Station) -> None:
     """Begin with broker 10, whose logs hold 100 GiB."""
     station.cluster.held = {10: 100 * GIB}

@@ -15,8 +15,7 @@ from handlers import webhook
 from handlers.webhook import LARGEST_BODY_BYTES, TOKEN_HEADER, Door
 from tests.unit.core.incidents.test_record import draining, posted
 from tests.unit.handlers.failing import fail
-from tests.unit.handlers.fake_queue import FakeQueue
-from tests.unit.handlers.memory_ledger import MemoryLedger
+from tests.unit.handlers.in_memory import FakeQueue, MemoryLedger
 
 TOKEN = "correct-horse"
 
