@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from infra.alerts.metrics import CONNECT_ALLOW, KAFKA_ALLOW
-from tests.unit.infra.test_metrics import CONNECT, KAFKA, allowed
+from tests.unit.infra.test_alerts import CONNECT, KAFKA, allowed
 
 OTHERS = {
     "kubelet": {

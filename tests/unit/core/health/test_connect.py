@@ -24,7 +24,7 @@ from core.health.pods import PodSeen, no_pod, pod_verdict
 from core.health.verdict import Health
 from infra.alerts.metrics import KAFKA_ALLOW
 from tests.every_case import every_case
-from tests.unit.infra.test_metrics import allowed
+from tests.unit.infra.test_alerts import allowed
 
 YOUNG = Worker(name="w", running=True, running_seconds=20, startup_seconds=120)
 OLD = replace(YOUNG, running_seconds=3_600)
