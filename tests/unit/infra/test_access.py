@@ -101,10 +101,7 @@ UNUSABLE: dict[str, tuple[dict[str, Any], str]] = {
     "provider": ({"user": {"auth-provider": {"name": "gcp"}}}, "auth-provider"),
     "impersonation": ({"user": {"as": "bob", "token": "secret"}}, "bob"),
     "nothing": ({"user": {}}, "no token"),
-    "old plugin": (
-        {"user": plugin("{}", "client.authentication.k8s.io/v1alpha1")},
-        "v1alpha1",
-    ),
+    "old plugin": ({"user": plugin("{}", "client.authentication.k8s.io/v1alpha1")}, "v1alpha1"),
     "silent plugin": ({"user": plugin("secret")}, "no ExecCredential"),
     "empty plugin": ({"user": plugin('{"status": {}}')}, "neither a token nor"),
     "missing plugin": (

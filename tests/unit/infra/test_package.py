@@ -216,11 +216,7 @@ def test_a_report_reads_the_incidents_that_are_filed() -> None:
             {**HOOKS_ARGS, "scaling_groups": {}},
             "scalingGroups is {}; it must have at least one entry, like {a: a-name}.",
         ),
-        (
-            Hooks,
-            {**HOOKS_ARGS, "scaling_groups": {"a b": "x", "c": 1.0}},
-            BAD_KEYS,
-        ),
+        (Hooks, {**HOOKS_ARGS, "scaling_groups": {"a b": "x", "c": 1.0}}, BAD_KEYS),
         (
             BrokerNodes,
             {**NODES_ARGS, "subnet_ids": {"a": "subnet-a"}},
@@ -286,11 +282,7 @@ def test_a_report_reads_the_incidents_that_are_filed() -> None:
             {**BILL_ARGS, "ephemeral": "yes"},
             "ephemeral is 'yes'; it must be true or false.",
         ),
-        (
-            BillExport,
-            {"prefix": pulumi.UNKNOWN},
-            TOO_LATE,
-        ),
+        (BillExport, {"prefix": pulumi.UNKNOWN}, TOO_LATE),
     ],
     ids=[
         "short",
@@ -466,11 +458,7 @@ def test_functions_stand_in_subnets_that_are_known_late() -> None:
             {**GATE, "image": "registry.example/gate"},
             "image is 'registry.example/gate': registry.example/gate names no version",
         ),
-        (
-            EvictionGate,
-            {**GATE, "kafka": {**KAFKA, "namespace": "Shop"}},
-            "kafka.namespace",
-        ),
+        (EvictionGate, {**GATE, "kafka": {**KAFKA, "namespace": "Shop"}}, "kafka.namespace"),
         (EvictionGate, {**GATE, "machines": {}}, "machines.scalingGroups"),
     ],
     ids=[

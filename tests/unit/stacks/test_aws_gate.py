@@ -50,10 +50,7 @@ GROWN: Mapping[str, dict[str, Any]] = {
         name="o" * 20,
         environment="e" * 22,
         availability_zones=[f"us-east-1{letter}" for letter in "abcdef"],
-        pools=[
-            CONTROLLER,
-            *({**pool(n), "name": f"broker-{n}-{'p' * 8}"} for n in range(8)),
-        ],
+        pools=[CONTROLLER, *({**pool(n), "name": f"broker-{n}-{'p' * 8}"} for n in range(8))],
     ),
     # One pool more of either, and `check` refuses them.
     "as many pools as a rule names": description(

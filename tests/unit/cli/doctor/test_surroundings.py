@@ -469,10 +469,7 @@ BY_HAND: dict[str, tuple[Callable[[World], object], set[str]]] = {
         {"group-warm-pool"},
     ),
     "a share for spot": (each_group(MixedInstancesPolicy=SHARE), {"group-spot"}),
-    "a template for spot": (
-        template(InstanceMarketOptions={"MarketType": "spot"}),
-        {"group-spot"},
-    ),
+    "a template for spot": (template(InstanceMarketOptions={"MarketType": "spot"}), {"group-spot"}),
     "a template that is gone": (without_template, {"template-gone"}),
     # A rotation does so, too: the alerts watch it.
     "a machine that is not there yet": (short, set()),
@@ -534,8 +531,7 @@ CASES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "on Kafka's nodes by name": (
         "daemonsets",
         handler(
-            "nth-imds",
-            tolerations=[{"key": "dedicated", "value": "kafka", "effect": "NoSchedule"}],
+            "nth-imds", tolerations=[{"key": "dedicated", "value": "kafka", "effect": "NoSchedule"}]
         ),
         ["on Kafka's nodes, by the instance metadata"],
     ),

@@ -127,10 +127,7 @@ AROUND: dict[str, tuple[Callable[[World], object], set[str]]] = {
     "one address in a zone": (free("a", 1), {"subnet-full"}),
     "none in a zone where no node of Kafka is": (free("d", 0), set()),
     "five addresses": (free("b", 5), {"subnet-tight"}),
-    "a subnet that is gone": (
-        lambda w: w.around.subnets.pop("subnet-c"),
-        {"subnet-gone"},
-    ),
+    "a subnet that is gone": (lambda w: w.around.subnets.pop("subnet-c"), {"subnet-gone"}),
     "groups that name no subnets": (
         lambda w: [group.pop("VPCZoneIdentifier") for group in w.groups.values()],
         {"subnet-unknown"},
@@ -392,10 +389,7 @@ ACCOUNT: dict[str, tuple[Change, set[str]]] = {
     "an image in ECR": (of_ecr(), set()),
     "an image that ECR has no more": (of_ecr("ImageNotFoundException"), {"image-gone"}),
     "a repository that is gone": (of_ecr("RepositoryNotFoundException"), {"image-gone"}),
-    "an image that ECR fetches anew": (
-        of_ecr("ImageNotFoundException", cached="strimzi"),
-        set(),
-    ),
+    "an image that ECR fetches anew": (of_ecr("ImageNotFoundException", cached="strimzi"), set()),
     "an image of another account's": (
         of_ecr("AccessDeniedException", account="999988887777"),
         set(),

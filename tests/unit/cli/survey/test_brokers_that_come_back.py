@@ -223,10 +223,7 @@ FOUND: dict[str, tuple[Change, set[str]]] = {
         {"replication"},
     ),
     "tiers": (configured(remote_log_storage_system_enable=True), set()),
-    "more replicas than brokers": (
-        configured(default_replication_factor=5),
-        {"too-few-brokers"},
-    ),
+    "more replicas than brokers": (configured(default_replication_factor=5), {"too-few-brokers"}),
     # Memory.
     "a heap of all the memory": (heap("-Xms8g -Xmx8g"), {"heap"}),
     "a heap of half the memory": (heap("-Xms4g -Xmx4096m"), set()),

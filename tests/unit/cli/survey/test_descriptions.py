@@ -70,11 +70,7 @@ REFUSED: dict[str, tuple[Callable[[], World], Change, str]] = {
     "China": (own, in_region("cn-north-1b"), "the China partition"),
     "the Sovereign Cloud": (own, in_region("eusc-de-east-1a"), "the European Sovereign Cloud"),
     "a group by a pattern": (own, renamed_group("kafka-*"), "would read as a pattern"),
-    "groups that cannot be read": (
-        own,
-        lambda w: w.groups.clear(),
-        "names no machines",
-    ),
+    "groups that cannot be read": (own, lambda w: w.groups.clear(), "names no machines"),
 }
 
 

@@ -135,10 +135,7 @@ GROUPS: dict[str, tuple[Change, set[str]]] = {
         allowed("example/cycler:3", EVICTING, within="shop-kafka"),
         {"evictor"},
     ),
-    "a drainer of another namespace": (
-        allowed("example/cycler:3", EVICTING, within="web"),
-        set(),
-    ),
+    "a drainer of another namespace": (allowed("example/cycler:3", EVICTING, within="web"), set()),
     "who deletes nodes": (
         allowed("example/reaper:1", {"resources": ["nodes"], "verbs": ["get", "delete"]}),
         {"evictor"},
@@ -260,11 +257,7 @@ PROVISIONED: dict[str, tuple[Callable[[], World], Change | None, set[str]]] = {
     ),
     "one at a time": (karpenters(disruption={"budgets": [{"nodes": "1"}]}), None, set()),
     "a tenth of six": (karpenters(), None, set()),
-    "a tenth of sixty": (
-        karpenters(),
-        pool_status(resources={"nodes": "60"}),
-        {"karpenter-drift"},
-    ),
+    "a tenth of sixty": (karpenters(), pool_status(resources={"nodes": "60"}), {"karpenter-drift"}),
     "a controller that hears nothing": (
         karpenters(),
         controller(INTERRUPTION_QUEUE=""),

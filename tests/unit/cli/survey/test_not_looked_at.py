@@ -166,10 +166,7 @@ def pending(status: str, name: str = "strimzi") -> Change:
 
 FOUND: dict[str, tuple[Change, set[str]]] = {
     "a target group without a load balancer": (unused, {"target-group-unused"}),
-    "a port asked before log recovery is over": (
-        probed(livenessProbe=PORT),
-        {"liveness-brief"},
-    ),
+    "a port asked before log recovery is over": (probed(livenessProbe=PORT), {"liveness-brief"}),
     "a startup probe that gives up as soon": (
         probed(livenessProbe=PORT, startupProbe=PORT),
         {"liveness-brief"},
@@ -226,10 +223,7 @@ FOUND: dict[str, tuple[Change, set[str]]] = {
         {"claim-resizing"},
     ),
     "an authority that Strimzi has not renewed": (listener(SOON), {"certificate-ends"}),
-    "an authority with time to be renewed": (
-        listener(SOON, clusterCa={"renewalDays": 8}),
-        set(),
-    ),
+    "an authority with time to be renewed": (listener(SOON, clusterCa={"renewalDays": 8}), set()),
     "an authority of one's own": (
         listener(SOON, clusterCa={"generateCertificateAuthority": False, "renewalDays": 1}),
         {"certificate-ends", "own-authority"},

@@ -151,10 +151,7 @@ ODD: dict[str, tuple[Callable[[World], object], set[str]]] = {
     ),
     "groups without tags": (lambda w: [g.pop("Tags") for g in w.groups.values()], set()),
     "a group that is not described": (undescribed, {"unread"}),
-    "paused, in capitals": (
-        lambda w: annotated(w, pause_reconciliation="True"),
-        {"paused"},
-    ),
+    "paused, in capitals": (lambda w: annotated(w, pause_reconciliation="True"), {"paused"}),
     "ZooKeeper's leftovers after the migration": (
         lambda w: (keepers(w), annotated(w, kraft="Enabled")),
         set(),
@@ -452,10 +449,7 @@ BROKEN: dict[str, tuple[Callable[[World], object], set[str]]] = {
         {"budget-blocks"},
     ),
     "no readiness probe": (container(readinessProbe=None), {"readiness"}),
-    "a probe of the port": (
-        container(readinessProbe={"tcpSocket": {"port": 9092}}),
-        {"readiness"},
-    ),
+    "a probe of the port": (container(readinessProbe={"tcpSocket": {"port": 9092}}), {"readiness"}),
     "nothing that keeps them apart": (pods(affinity=None), {"anti-affinity"}),
     "two on one node": (
         lambda w: w.beside[0]["spec"].update(nodeName="node-of-log-1"),

@@ -89,10 +89,7 @@ PLATFORMS: dict[str, tuple[Change, set[str]]] = {
         template(MetadataOptions={"HttpTokens": "optional"}),
         {"metadata-open"},
     ),
-    "a template that leaves that to the image or account": (
-        template(MetadataOptions={}),
-        set(),
-    ),
+    "a template that leaves that to the image or account": (template(MetadataOptions={}), set()),
     "machines that answer IMDSv1": (
         machines(MetadataOptions={"HttpTokens": "optional", "HttpEndpoint": "enabled"}),
         {"metadata-open"},

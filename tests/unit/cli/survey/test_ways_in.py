@@ -55,10 +55,7 @@ WAYS_IN: dict[str, tuple[Change, set[str]]] = {
         both(listener("ingress"), proxy(NGINX, PASSING, replicas=1)),
         {"ingress-single"},
     ),
-    "an ingress by nginx that ends TLS": (
-        both(listener("ingress"), proxy(NGINX)),
-        {"ingress-tls"},
-    ),
+    "an ingress by nginx that ends TLS": (both(listener("ingress"), proxy(NGINX)), {"ingress-tls"}),
     "an ingress by HAProxy": (
         both(listener("ingress"), proxy("haproxytech/kubernetes-ingress:3.1")),
         set(),
@@ -83,10 +80,7 @@ WAYS_IN: dict[str, tuple[Change, set[str]]] = {
     "a Deployment that a metric scales": (scaler("Deployment", "web", "shop-kafka"), set()),
     # Meshes.
     "a sidecar of Istio's": (sidecar(), {"mesh-sidecar"}),
-    "a native sidecar": (
-        both(sidecar(native=True), meshed(istio_injection="enabled")),
-        set(),
-    ),
+    "a native sidecar": (both(sidecar(native=True), meshed(istio_injection="enabled")), set()),
     "a mesh that came later": (meshed(istio_injection="enabled"), {"mesh-later"}),
     "a mesh of a revision that came later": (meshed(**{"istio.io__rev": "x"}), {"mesh-later"}),
     "a label of a mesh that is gone": (
@@ -274,16 +268,12 @@ STRIMZI: dict[str, tuple[Change, set[str]]] = {
     ),
     "0.45.0 on 1.34, told its version": (
         both(
-            BEFORE_V1,
-            operator(f"{OPERATOR}:0.45.0", STRIMZI_KUBERNETES_VERSION="major=1,minor=34"),
+            BEFORE_V1, operator(f"{OPERATOR}:0.45.0", STRIMZI_KUBERNETES_VERSION="major=1,minor=34")
         ),
         {"strimzi-before-v1"},
     ),
     "0.45.1 on 1.34": (both(BEFORE_V1, operator(f"{OPERATOR}:0.45.1")), {"strimzi-before-v1"}),
-    "pods of two images": (
-        image_of_one("quay.io/strimzi/kafka:1.1.0-kafka-4.2.0"),
-        {"image-skew"},
-    ),
+    "pods of two images": (image_of_one("quay.io/strimzi/kafka:1.1.0-kafka-4.2.0"), {"image-skew"}),
     "Connect of the same name that is rolled": (
         pod_set(
             metadata=meta(
@@ -382,18 +372,12 @@ DRAINS: dict[str, tuple[Change, set[str]]] = {
         {"step-refused"},
     ),
     "a pod that is deleted, unanswered": (webhook("", "pods", "DELETE"), {"step-refused"}),
-    "the same where it may be missed": (
-        webhook("", "nodes", "*", failurePolicy="Ignore"),
-        set(),
-    ),
+    "the same where it may be missed": (webhook("", "nodes", "*", failurePolicy="Ignore"), set()),
     "nodes of some labels": (
         webhook("", "nodes", "*", objectSelector={"matchLabels": {"gpu": "true"}}),
         set(),
     ),
-    "everything that has a namespace": (
-        webhook("", "*", "UPDATE", scope="Namespaced"),
-        set(),
-    ),
+    "everything that has a namespace": (webhook("", "*", "UPDATE", scope="Namespaced"), set()),
     "disks of another group": (webhook("", "volumeattachments", "CREATE"), set()),
     "evictions that are changed, unanswered": (
         webhook("", "pods/eviction", "CREATE", kind=MUTATING),

@@ -280,9 +280,7 @@ OURS = replace(
         ((NTH,), ["termination handler shop-orders-nth: runs, found missing"]),
         (
             (replace(OURS, down=True),),
-            [
-                "termination handler shop-orders-nth: runs, found none of its pods is available",
-            ],
+            ["termination handler shop-orders-nth: runs, found none of its pods is available"],
         ),
         (
             (OURS, replace(NTH, queue_url=OURS.queue_url)),

@@ -233,10 +233,7 @@ BROKEN = {
         "hook-heartbeat",
     ),
     "a share nobody can count": (
-        replace(
-            GOOD,
-            budgets=(replace(BUDGET, least_available=None, most_unavailable="1"),),
-        ),
+        replace(GOOD, budgets=(replace(BUDGET, least_available=None, most_unavailable="1"),)),
         "budget-blocks",
     ),
     "a budget that lets nobody go": (
@@ -259,10 +256,7 @@ BROKEN = {
         replace(GOOD, queues={"https://sqs/theirs": replace(QUEUE, kept_seconds=300)}),
         "nth-queue",
     ),
-    "volumes taken from a living node": (
-        handler(taints_out_of_service=True),
-        "nth-out-of-service",
-    ),
+    "volumes taken from a living node": (handler(taints_out_of_service=True), "nth-out-of-service"),
     "a gate that is gone": (
         replace(
             GOOD,
@@ -273,10 +267,7 @@ BROKEN = {
         "webhook-dead",
     ),
     "a cleaner elsewhere": (
-        replace(
-            GOOD,
-            cleaners=(replace(CLEANER, denies=False, namespaces=frozenset({"x"})),),
-        ),
+        replace(GOOD, cleaners=(replace(CLEANER, denies=False, namespaces=frozenset({"x"})),)),
         "cleaner-elsewhere",
     ),
     "a cleaner that lets pass": (

@@ -225,12 +225,7 @@ def test_a_spec_cannot_be_changed() -> None:
             id="secondary-block-of-ours",
         ),
         pytest.param("network.vpc_cidr", "8.8.0.0/16", ("8.8.0.0/16", "private"), id="public-vpc"),
-        pytest.param(
-            "network.vpc_cidr",
-            "10.0.0.1/16",
-            ("write 10.0.0.0/16",),
-            id="host-bits",
-        ),
+        pytest.param("network.vpc_cidr", "10.0.0.1/16", ("write 10.0.0.0/16",), id="host-bits"),
         pytest.param("network.vpc_cidr", "nonsense", ("nonsense",), id="no-cidr"),
         pytest.param(
             "pools.1.volumes",

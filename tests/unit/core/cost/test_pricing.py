@@ -117,10 +117,7 @@ def test_an_unknown_price_names_the_command_that_fetches_it() -> None:
             a_price_file(regions={"r": {"gp3_gib_month": {"source": "list", "usd": "NaN"}}}),
             "'NaN' is not a price",
         ),
-        (
-            a_price_file(regions={"r": {"gp3_gib_month": {"source": "list"}}}),
-            "None is not a price",
-        ),
+        (a_price_file(regions={"r": {"gp3_gib_month": {"source": "list"}}}), "None is not a price"),
         (
             a_price_file(regions={"r": {"gp3_gib_month": {"source": "rumour", "usd": "1"}}}),
             "names no known source",

@@ -289,9 +289,7 @@ def test_parse_never_raises_whichever_field_is_broken(broken: object) -> None:
             id="wrong-type",
         ),
         pytest.param(
-            retirement("i-0aaaaaaa", service="RDS"),
-            "service 'RDS'",
-            id="health-of-another-service",
+            retirement("i-0aaaaaaa", service="RDS"), "service 'RDS'", id="health-of-another-service"
         ),
         pytest.param(
             retirement(statusCode="Closed"),

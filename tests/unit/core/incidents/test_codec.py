@@ -259,10 +259,7 @@ def test_half_a_good_news_is_none(stored: dict[str, Any], section: dict[str, Any
                 )
             },
         ),
-        (
-            {"refused_at": 9.0},
-            {"refusal": GroupRefusal(since=9.0, words="it gives no reason")},
-        ),
+        ({"refused_at": 9.0}, {"refusal": GroupRefusal(since=9.0, words="it gives no reason")}),
         (
             {"refusal": "below minSize"},
             {"refusal": GroupRefusal(since=OPENED_AT, words="below minSize")},

@@ -309,10 +309,7 @@ ENDED = {
         replace(RETAINED, expects_return=False),
         replace(LATER, kafka=None, pods=()),
     ),
-    "the cluster knows the broker no longer": (
-        RETAINED,
-        replace(LATER, pods=(), kafka=FORGOTTEN),
-    ),
+    "the cluster knows the broker no longer": (RETAINED, replace(LATER, pods=(), kafka=FORGOTTEN)),
     "no Kafka ran there": (replace(RETAINED, node_id=None), replace(LATER, kafka=None)),
 }
 

@@ -236,10 +236,7 @@ TROUBLES = {
         ("CreatePodSandboxError", f"`kubectl describe pod {NAME}` says why"),
     ),
     "an init container that crashes": (
-        shown(
-            init={**waiting("CrashLoopBackOff"), "lastState": ended(1, "Error")},
-            main=BEHIND,
-        ),
+        shown(init={**waiting("CrashLoopBackOff"), "lastState": ended(1, "Error")}, main=BEHIND),
         (
             "CrashLoopBackOff",
             f"exit code 1 (Error); `kubectl logs {NAME} -c kafka-init --previous`",

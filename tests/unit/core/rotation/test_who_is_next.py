@@ -284,10 +284,7 @@ SERVER = "v1.36.1-eks-2"
         ({"instance_type": "m8g.large"}, "instance type m7g.large instead of m8g.large"),
         ({"template_version": "4"}, "launch template version 3 instead of 4"),
         ({"template_id": "lt-2"}, "launch template lt-1 instead of lt-2"),
-        (
-            {"template_id": "lt-2", "template_version": "1"},
-            "launch template lt-1 instead of lt-2",
-        ),
+        ({"template_id": "lt-2", "template_version": "1"}, "launch template lt-1 instead of lt-2"),
         ({"image_id": None, "instance_type": None, "template_version": None}, None),
         # A parameter says which image it is, and was not read.
         ({"image_id": "resolve:ssm:/eks/1.36"}, None),

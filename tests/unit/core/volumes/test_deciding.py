@@ -79,10 +79,7 @@ VERDICTS: dict[str, tuple[VolumeSet, DecisionKind, str, tuple[str, ...]]] = {
     "an instance that is throttled": (
         volume_set(SHORT),
         *(DecisionKind.REFUSE, "instance"),
-        (
-            "r7g.xlarge sustains 6000 IOPS and 149 MiB/s",
-            "m7g.2xlarge sustains 12000 and 298",
-        ),
+        ("r7g.xlarge sustains 6000 IOPS and 149 MiB/s", "m7g.2xlarge sustains 12000 and 298"),
     ),
     "as fast as its instance": (
         volume_set(view(FASTEST, load=throttled_load()), asked=FASTEST),
@@ -100,10 +97,7 @@ VERDICTS: dict[str, tuple[VolumeSet, DecisionKind, str, tuple[str, ...]]] = {
         volume_set(THROTTLED, classes=frozenset({Performance()})),
         *(DecisionKind.WAIT, "class-missing", ("run `stillwater up`",)),
     ),
-    "quiet at its spec": (
-        volume_set(QUIET, asked=FAST, spec=FAST),
-        *(DecisionKind.KEEP, "", ()),
-    ),
+    "quiet at its spec": (volume_set(QUIET, asked=FAST, spec=FAST), *(DecisionKind.KEEP, "", ())),
     "hours that nobody measured": (
         volume_set(view(FAST, load=Load(hours=quiet_hours(20))), asked=FAST),
         *(DecisionKind.KEEP, "", ()),
