@@ -6,6 +6,8 @@ import pytest
 from moto import mock_aws
 
 from tests.explorer.swift import swiftly
+from tests.unit.handlers.fakes import six_brokers
+from tests.unit.handlers.healthy import ZONES
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.tables import make_table
 
@@ -37,3 +39,11 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def station() -> Station:
     return Station()
+
+
+@pytest.fixture
+def six(monkeypatch: pytest.MonkeyPatch) -> Station:
+    """Two brokers in each of three zones."""
+    for node_id, zone in ((11, "us-east-1a"), (21, "us-east-1b"), (31, "us-east-1c")):
+        monkeypatch.setitem(ZONES, node_id, zone)
+    return Station(cluster=six_brokers())

@@ -1,4 +1,8 @@
-"""AWS's changes as it moves, closes and repeats them: one machine, one incident."""
+"""AWS's changes as it moves, closes and repeats them: one machine, one incident.
+
+EC2's list and Health tell of the same in any order, and each may lag. Of each history: what the
+machine's last incident is about in the end, or that it is over.
+"""
 
 from __future__ import annotations
 

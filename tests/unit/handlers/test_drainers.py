@@ -1,4 +1,10 @@
-"""Every drainer we know of against the gate's answers, and those that wait for ever."""
+"""Every drainer we know of against the gate's answers, and those that wait for ever.
+
+Sources of the accounts and of what each asks: the charts we install (NTH, Cluster Autoscaler),
+Karpenter 1.14's `karpenter` account and finalizers, AWS's page on managed node group updates
+(`eks:node-manager`), Kubernetes' controller roles. EKS Auto Mode's own account is in no document:
+whoever is not on the list of those who clean up is asked, so that it needs no name.
+"""
 
 from __future__ import annotations
 

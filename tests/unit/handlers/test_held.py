@@ -262,30 +262,30 @@ def waiting() -> Station:
     return replace_machine(found)
 
 
-def turns(waiting: Station, seconds: float, step: float = 300.0) -> None:
-    until = waiting.now + seconds
-    while waiting.now < until:
-        waiting.now += min(step, until - waiting.now)
-        incident = waiting.incident()
+def turns(station: Station, seconds: float, step: float = 300.0) -> None:
+    until = station.now + seconds
+    while station.now < until:
+        station.now += min(step, until - station.now)
+        incident = station.incident()
         if not incident.open:
             return
-        waiting.reception.wake(incident)
-        waiting.loop.turn(waiting.ticks.sent[-1][0], waiting.now)
+        station.reception.wake(incident)
+        station.loop.turn(station.ticks.sent[-1][0], station.now)
 
 
-def pause(waiting: Station, seconds: float) -> None:
-    until = Pause("ann", "maintenance", waiting.now, waiting.now + seconds)
-    Pauses(waiting.records, "orders").write(until)
+def pause(station: Station, seconds: float) -> None:
+    until = Pause("ann", "maintenance", station.now, station.now + seconds)
+    Pauses(station.records, "orders").write(until)
 
 
-def held(waiting: Station, seconds: float) -> None:
-    wanted = hold(waiting.incident(), waiting.now + seconds, "ann", waiting.now)
-    waiting.ledger.put(wanted)
+def held(station: Station, seconds: float) -> None:
+    wanted = hold(station.incident(), station.now + seconds, "ann", station.now)
+    station.ledger.put(wanted)
 
 
-def frozen(waiting: Station, seconds: float) -> None:
-    until = waiting.now + seconds
-    waiting.freezes.freeze("use1-az4", "us-east-1a", waiting.now, until, "ann", "")
+def frozen(station: Station, seconds: float) -> None:
+    until = station.now + seconds
+    station.freezes.freeze("use1-az4", "us-east-1a", station.now, until, "ann", "")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,8 @@
-"""Documents of the ledger of another shape or release: kept, counted, and never good news."""
+"""Documents of the ledger of another shape or release: kept, counted, and never good news.
+
+Nothing that reads it ends with a traceback: what cannot be read is silence, so hooks beat on, the
+sweep does all the rest, and nobody is drained because of it.
+"""
 
 from __future__ import annotations
 

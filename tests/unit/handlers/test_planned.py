@@ -395,11 +395,11 @@ def replaced() -> Station:
     return made
 
 
-def ticks(replaced: Station, most: int) -> None:
+def ticks(station: Station, most: int) -> None:
     for _ in range(most):
-        if not replaced.incident().open:
+        if not station.incident().open:
             return
-        replaced.tick()
+        station.tick()
 
 
 def test_a_refusal_is_told_in_the_groups_words_and_the_lease_given_back(replaced: Station) -> None:

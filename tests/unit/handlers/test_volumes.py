@@ -1,4 +1,8 @@
-"""λ volumes over days, and which source is asked for what."""
+"""λ volumes over days, and which source is asked for what.
+
+Time is passed in. EC2 is the twin's rules (local.aws.modifications), and every call of
+ModifyVolume is written down, refused ones too.
+"""
 
 from __future__ import annotations
 

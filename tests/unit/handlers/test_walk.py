@@ -249,27 +249,27 @@ def queueing() -> Station:
     return queueing
 
 
-def third_leaves(queueing: Station) -> None:
-    queueing.cluster.terminate(THIRD)
-    queueing.announce(hook_event("drain", instance_id=THIRD, zone="us-east-1c"))
-    turns(queueing, THIRD, 4)
-    assert queueing.incident(THIRD).state is State.HOLDING
-    turns(queueing, SECOND, 1)
+def third_leaves(station: Station) -> None:
+    station.cluster.terminate(THIRD)
+    station.announce(hook_event("drain", instance_id=THIRD, zone="us-east-1c"))
+    turns(station, THIRD, 4)
+    assert station.incident(THIRD).state is State.HOLDING
+    turns(station, SECOND, 1)
 
 
-def first_is_back(queueing: Station) -> None:
-    queueing.cluster.kafka = healthy_kafka()
-    queueing.cluster.place_pod(10, "i-0d")
-    turns(queueing, OLD, 8, seconds=1.5)
-    queueing.cluster.set_state(OLD, "terminated")
-    queueing.cluster.set_groups_without(OLD)
-    turns(queueing, OLD, 4, seconds=0.1)
-    assert not queueing.incident().open
-    assert queueing.ledger.leases() == ()
+def first_is_back(station: Station) -> None:
+    station.cluster.kafka = healthy_kafka()
+    station.cluster.place_pod(10, "i-0d")
+    turns(station, OLD, 8, seconds=1.5)
+    station.cluster.set_state(OLD, "terminated")
+    station.cluster.set_groups_without(OLD)
+    turns(station, OLD, 4, seconds=0.1)
+    assert not station.incident().open
+    assert station.ledger.leases() == ()
 
 
-def holders(queueing: Station) -> list[str]:
-    return [lease.holder for lease in queueing.ledger.leases()]
+def holders(station: Station) -> list[str]:
+    return [lease.holder for lease in station.ledger.leases()]
 
 
 def test_whoever_waits_for_longer_is_not_passed_by_the_one_whose_tick_comes_first(

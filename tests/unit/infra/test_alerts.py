@@ -1,4 +1,8 @@
-"""infra.alerts: alarms on a topic CloudWatch can use, over metrics that exist, with runbooks."""
+"""infra.alerts: alarms on a topic CloudWatch can use, over metrics that exist, with runbooks.
+
+data/*-metrics.txt are what Strimzi's reporter said of a running broker-and-controller and of a
+running worker with a source and a sink, everything allowed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,12 @@
-"""infra.alerts.dashboards: pages and alerts over metrics that exist and pass the list."""
+"""infra.alerts.dashboards: pages and alerts over metrics that exist and pass the list.
+
+Whether Prometheus understands their queries is asked in tests/integration.
+
+Whether they fire at all is asked of promtool, in tests/integration/test_alert_rules.py.
+
+Kafka's and Connect's must exist and pass the allow list. Everything else is listed here, by its
+exporter: a name that is in no list is one that nobody was seen to expose.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +21,64 @@ import pytest
 from core.cost import pricing
 from core.ground import constants
 from infra.alerts.dashboards import UID_LIMIT, cluster_values, dashboards, rule_file, text, uid
-from tests.unit.infra.metric_sources import names, unknown
+from infra.alerts.metrics import CONNECT_ALLOW, KAFKA_ALLOW
 from tests.unit.infra.programs import description, prometheus_alerts, run_layer, spec
 from tests.unit.infra.recording import Recorded
+from tests.unit.infra.test_alerts import CONNECT, KAFKA, allowed
+
+OTHERS = {
+    "kubelet": {
+        "kubelet_volume_stats_available_bytes",
+        "kubelet_volume_stats_capacity_bytes",
+        "kubelet_volume_stats_used_bytes",
+    },
+    "kube-state-metrics": {
+        "kube_deployment_status_replicas_available",
+        "kube_node_spec_unschedulable",
+        "kube_persistentvolume_claim_ref",
+        "kube_persistentvolume_info",
+        "kube_persistentvolumeclaim_resource_requests_storage_bytes",
+        "kube_persistentvolumeclaim_status_condition",
+        "kube_persistentvolumeclaim_status_phase",
+        "kube_pod_container_status_restarts_total",
+        "kube_pod_info",
+        "kube_pod_status_phase",
+    },
+    # The EBS CSI driver's node plugin, whose metrics infra.eks.cluster turns on.
+    "aws-ebs-csi-driver": {
+        "aws_ebs_csi_ec2_exceeded_iops_seconds_total",
+        "aws_ebs_csi_ec2_exceeded_tp_seconds_total",
+        "aws_ebs_csi_exceeded_iops_seconds_total",
+        "aws_ebs_csi_exceeded_tp_seconds_total",
+    },
+    "strimzi-cluster-operator": {
+        "strimzi_certificate_expiration_timestamp_ms",
+        "strimzi_reconciliations_failed_total",
+        "strimzi_resource_state",
+    },
+    # Every Java process of Kafka's, whatever the allow list says.
+    "process": {"jvm_gc_collection_seconds_sum", "jvm_memory_used_bytes"},
+}
+PREFIXES = r"\b(?:kafka|kubelet|kube|aws|strimzi|jvm|process)_[a-z0-9_]+"
+
+
+def names(expression: str) -> set[str]:
+    """Return the metrics an expression reads; what is in quotes is a label's value."""
+    return set(re.findall(PREFIXES, re.sub(r'"[^"]*"', '""', expression)))
+
+
+def unknown(expression: str) -> list[str]:
+    """Return what an expression reads and nobody exposes."""
+    return sorted(name for name in names(expression) if not _exposed(name))
+
+
+def _exposed(name: str) -> bool:
+    if name.startswith("kafka_connect_"):
+        return name in CONNECT and allowed(name, CONNECT_ALLOW)
+    if name.startswith("kafka_"):
+        return name in KAFKA and allowed(name, KAFKA_ALLOW)
+    return any(name in exposed for exposed in OTHERS.values())
+
 
 DASHBOARDS = dashboards(spec())
 every_dashboard = pytest.mark.parametrize("name", DASHBOARDS)

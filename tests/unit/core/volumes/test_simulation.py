@@ -1,4 +1,8 @@
-"""Thirty days under any load: what must hold however volumes fill, fail and are meddled with."""
+"""Thirty days under any load: what must hold however volumes fill, fail and are meddled with.
+
+EC2's rules are written here a second time, on purpose: what keeps them in core.volumes is under
+test. A step is half an hour, which is as rarely as the advisor may look.
+"""
 
 from __future__ import annotations
 
