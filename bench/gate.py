@@ -46,10 +46,8 @@ from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
 from handlers.store.documents import Freezes
 from handlers.store.ledger import Ledger
-from tests.unit.handlers.fake_queue import FakeQueue
 from tests.unit.handlers.fakes import TAG, WHOSE, FakeCluster
-from tests.unit.handlers.memory_ledger import MemoryLedger
-from tests.unit.handlers.memory_records import MemoryRecords
+from tests.unit.handlers.in_memory import FakeQueue, MemoryLedger, MemoryRecords
 from tests.unit.policies import policy_with
 
 BROKERS = (3, 200)

@@ -47,7 +47,7 @@ from bench.reading import fake_kafka
 from core.gate import PATH, TIMEOUT_SECONDS, let_through
 from core.ground.errors import StillwaterError
 from core.incidents.record import UNDRAINED
-from tests.unit.handlers.memory_ledger import MemoryLedger
+from tests.unit.handlers.in_memory import MemoryLedger
 
 REPLICA = "replica"
 REPLICAS = 2

@@ -124,7 +124,7 @@ NAMED_ONCE = (
 )
 # What is left for names as JSON says them of the 4 KiB of a function's environment, and for groups
 # of the 10,240 characters of a role's policy. Held against AWS's limits in
-# tests/unit/stacks/test_adopted_limits.py.
+# tests/unit/stacks/test_aws_gate.py.
 MOST_TOLD_CHARACTERS = 2500
 MOST_GRANTED_CHARACTERS = 6300
 

@@ -23,8 +23,14 @@ from tests.explorer import agenda, nature
 from tests.explorer.limits import HOLD_LIMIT, LEASE
 from tests.explorer.partitions import elect
 from tests.explorer.world import CLUSTER, World, node_named
-from tests.unit.handlers.announced import ec2_event, zone_event
-from tests.unit.handlers.health_events import DAY, REBOOT, RETIREMENT, health_event
+from tests.unit.handlers.announced import (
+    DAY,
+    REBOOT,
+    RETIREMENT,
+    ec2_event,
+    health_event,
+    zone_event,
+)
 
 Choice = tuple[str, ...]
 PAST_LEASE, PAST_HOLD = LEASE + 150, HOLD_LIMIT + 700

@@ -21,29 +21,10 @@ UNIT_TESTS = (
     *(
         f"{_HANDLERS}/test_{name}.py"
         for name in (
-            *("act", "held", "never_two_out", "blind_readings", "pause"),
-            *("in_place", "in_place_together", "in_place_uncordoned"),
-            *("reboots", "announced_again", "machines_ahead", "idle_nodes"),
-            *(
-                "groups_that_refuse",
-                "hooks_that_refuse",
-                "planned",
-                "after_patience",
-                "odd_changes",
-                "loss",
-                "observe",
-                "tick",
-            ),
-            *(
-                "sweep",
-                "interruption",
-                "closed_events",
-                "pages",
-                "walk",
-                "budgets",
-                "gate",
-                "drainers",
-            ),
+            *("act", "held", "never_two_out", "in_place", "sick_machines", "refill"),
+            *("hooks_that_refuse", "planned", "loss", "observe", "tick"),
+            *("sweep", "closed_events", "calls_and_records", "walk"),
+            *("budgets", "gate", "drainers"),
         )
     ),
     f"{_HANDLERS}/adapters/test_kubernetes.py",
@@ -52,7 +33,7 @@ UNIT_TESTS = (
 # Properties of many examples, which the explorer's walks stand for here.
 SLOW = (
     f"{_CORE}/incidents/test_in_any_order.py",
-    f"{_CORE}/availability/test_against_the_roller.py",
+    f"{_CORE}/availability/test_parties.py",
     f"{_CORE}/availability/test_wholeness.py",
 )
 

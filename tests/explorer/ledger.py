@@ -17,7 +17,7 @@ from core.incidents.record import Incident
 from handlers.store.table import Record, Records
 from tests.explorer import releases, rules
 from tests.explorer.world import World
-from tests.unit.handlers.memory_ledger import MemoryLedger
+from tests.unit.handlers.in_memory import MemoryLedger
 
 
 class ObjectLedger(MemoryLedger):

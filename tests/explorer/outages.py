@@ -28,8 +28,7 @@ from tests.explorer.world import (
     group_of,
     pool_of,
 )
-from tests.unit.handlers.announced import ec2_event, hook_event
-from tests.unit.handlers.health_events import DAY, RETIREMENT, health_event
+from tests.unit.handlers.announced import DAY, RETIREMENT, ec2_event, health_event, hook_event
 
 Choice = tuple[str, ...]
 # An API that is upgraded, or a broker of Kafka's admin client: ten minutes.

@@ -29,8 +29,7 @@ from tests.explorer.world import (
     six_brokers,
     three_brokers,
 )
-from tests.unit.handlers.announced import ec2_event
-from tests.unit.handlers.health_events import health_event
+from tests.unit.handlers.announced import ec2_event, health_event
 
 
 @dataclass(frozen=True, slots=True)

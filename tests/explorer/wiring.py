@@ -37,7 +37,7 @@ from tests.explorer.limits import LATE, LEASE, POLICY
 from tests.explorer.own_drain import ExploredDrain
 from tests.explorer.refills import RefilledKafka
 from tests.explorer.world import CLUSTER, PREFIX, WHOSE, World
-from tests.unit.handlers.memory_archive import MemoryArchive
+from tests.unit.handlers.in_memory import MemoryArchive
 
 ASKED = replace(POLICY, drain_route="asked")
 # Below `act`: nothing of what is theirs is changed.

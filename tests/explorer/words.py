@@ -16,8 +16,15 @@ from core.views import ClusterView, Doubt, VoterView
 from tests.explorer import agenda, hands, nature
 from tests.explorer.partitions import follow
 from tests.explorer.world import CLUSTER, Broker, World, node_named, out
-from tests.unit.handlers.announced import ec2_event, hook_event, zone_event
-from tests.unit.handlers.health_events import DAY, REBOOT, RETIREMENT, health_event
+from tests.unit.handlers.announced import (
+    DAY,
+    REBOOT,
+    RETIREMENT,
+    ec2_event,
+    health_event,
+    hook_event,
+    zone_event,
+)
 
 Change = Callable[[ClusterView], ClusterView]
 Word = Callable[..., None]

@@ -1,6 +1,8 @@
 """Every alert, in front of the real promtool: it fires when it must, says it, and else is quiet.
 
 No twin: a rule needs series, and promtool makes them.
+
+The cases of tests/integration/alert_cases.py, one per alert.
 """
 
 from __future__ import annotations
@@ -13,26 +15,357 @@ from typing import Any
 import pytest
 
 from core.ground import naming
+from core.settings.prometheus import ATTEMPTS
+from core.settings.prometheus import FAILED as FAILED_ATTEMPTS
 from infra.alerts.dashboards import rule_file
-from tests.integration.alert_case_table import CASES
 from tests.integration.alert_cases import (
+    ACTIVE,
     ALWAYS,
+    BROKERS,
     CLUSTER,
+    CONTROLLER,
+    CONTROLLERS,
     NAMESPACE,
+    REPLICAS,
+    STATE,
+    UNDER_MIN_ISR,
+    Case,
     Series,
+    asked_series,
+    certificate,
     claim_name,
     constant,
+    cordon_series,
+    each,
     failures,
     growing,
+    metadata_case,
+    node_said,
+    on_pod,
     pending,
+    phase,
     pod_info,
+    pod_name,
+    resizing,
     resource_state,
+    restarts,
+    series,
+    volume,
+    worker_said,
 )
 from tests.integration.alert_cases import series as one
 from tests.integration.conftest import Promtool
 from tests.unit.infra.programs import prometheus_alerts, spec
 
 pytestmark = pytest.mark.integration
+
+GATES = series("kube_deployment_status_replicas_available", deployment="stillwater-gate")
+RAFT_END = "kafka_server_raft_metrics_log_end_offset"
+ELECTIONS = f"{CONTROLLER}_newactivecontrollerscount"
+FENCED = f"{CONTROLLER}_fencedbrokercount"
+OFFLINE = f"{CONTROLLER}_offlinepartitionscount"
+SHUTTING_DOWN = f"{CONTROLLER}_controlledshutdownbrokercount"
+REGISTRATION = f"{CONTROLLER}_brokerregistrationstate"
+UNDER_REPLICATED = f"{REPLICAS}_underreplicatedpartitions"
+FAILED_FETCHER = "kafka_server_replicafetchermanager_failedpartitionscount"
+UNCLEAN = "kafka_controller_controllerstats_uncleanleaderelectionspersec_total"
+IDLE = "kafka_server_kafkarequesthandlerpool_requesthandleravgidlepercent_total"
+DIRECTORIES = "kafka_log_logmanager_offlinelogdirectorycount"
+BROKER_METADATA = "kafka_server_broker_metadata_metrics_metadata"
+TASKS = "kafka_connect_connect_worker_metrics_connector_failed_task_count"
+REBALANCING = "kafka_connect_connect_worker_rebalance_metrics_rebalancing"
+CLAIM_PHASE = "kube_persistentvolumeclaim_status_phase"
+ONE_ACTIVE = {
+    node_said(ACTIVE, 0): constant(1),
+    node_said(ACTIVE, 1): constant(0),
+    node_said(ACTIVE, 2): constant(0),
+}
+# What the controllers hold of the log; the last one is `behind` records short of the first.
+NANOSECONDS_PER_MINUTE = 60e9
+
+
+def ends(behind: int) -> dict[str, str]:
+    # A broker far behind is none of the quorum's: it follows, and does not vote.
+    return {
+        **ONE_ACTIVE,
+        node_said(RAFT_END, 0): growing(120, 10_000),
+        node_said(RAFT_END, 1): growing(120, 10_000),
+        node_said(RAFT_END, 2): growing(120, 10_000 - behind),
+        node_said(RAFT_END, 10): constant(0),
+    }
+
+
+def unbound(phase_name: str) -> dict[str, str]:
+    labels = {"namespace": NAMESPACE, "persistentvolumeclaim": claim_name(10)}
+    return {series(CLAIM_PHASE, **labels, phase=phase_name): constant(1)}
+
+
+def probe_series(failed_per_minute: float) -> dict[str, str]:
+    """Return what a probe of three brokers says, an attempt a second with each."""
+    labels = {"namespace": NAMESPACE, "cluster": CLUSTER, "broker": "10"}
+    return {
+        series(ATTEMPTS, **labels): growing(180),
+        series(FAILED_ATTEMPTS, **labels, step="produce"): growing(failed_per_minute),
+    }
+
+
+CASES: Mapping[str, Case] = {
+    "KafkaClientsFail": Case(
+        fires=probe_series(6),
+        lead=1,
+        says="Attempts of the probe fail: 2 % in an hour or 5 % in six of the clients' error "
+        "budget of 30 days, and burning still.",
+        quiet=probe_series(0.1),
+    ),
+    "KafkaClientsFailSlowly": Case(
+        fires=probe_series(0.9),
+        lead=1,
+        says="Attempts of the probe fail now and then: 10 % in a day or three of the clients' "
+        "error budget of 30 days, and burning still.",
+        quiet=probe_series(0.1),
+    ),
+    "KafkaProbeSilent": Case(
+        fires={key: constant(5) for key in probe_series(0)},
+        lead=6,
+        says="Nobody probes: what clients see is unknown, and no alert on it can fire.",
+        quiet=probe_series(0),
+    ),
+    "KafkaNoActiveController": Case(
+        fires={node_said(ACTIVE, node_id): constant(0) for node_id in CONTROLLERS},
+        says="0 controllers are active, and there must be one: nothing is decided.",
+        quiet=ONE_ACTIVE,
+    ),
+    "KafkaControllerMissing": Case(
+        fires={node_said(ACTIVE, 0): constant(1), node_said(ACTIVE, 1): constant(0)},
+        says="2 of 3 controllers answer.",
+        quiet=ONE_ACTIVE,
+    ),
+    "KafkaControllerBehind": Case(
+        fires=ends(5000),
+        labels={"pod": pod_name(2)},
+        says=f"{pod_name(2)} is 5000 records of the metadata log behind: it votes, and its vote "
+        "makes no majority.",
+        quiet=ends(100),
+    ),
+    "KafkaControllerElections": Case(
+        fires={node_said(ELECTIONS, 0): growing(1)},
+        lead=15,
+        says="The controllers elected 17 leaders within an hour.",
+        # A rotation of all three, one failed election included.
+        quiet={node_said(ELECTIONS, 0): "1+0x30 2+0x3 3+0x3 4+0x3 5+0x160"},
+    ),
+    "KafkaBrokerFenced": Case(
+        fires=each(FENCED, CONTROLLERS, 1),
+        says="1 brokers are fenced: they run, and no partition counts on them.",
+        quiet=each(FENCED, CONTROLLERS, 0),
+    ),
+    "KafkaMetadataLoadError": metadata_case(f"{BROKER_METADATA}_load_error_count", 20),
+    "KafkaMetadataApplyError": metadata_case(f"{BROKER_METADATA}_apply_error_count", 20),
+    "KafkaControllerMetadataError": metadata_case(f"{CONTROLLER}_metadataerrorcount", 1),
+    "KafkaOfflinePartitions": Case(
+        fires=each(OFFLINE, CONTROLLERS, 4),
+        says="4 partitions have no leader: they are neither read nor written.",
+        quiet=each(OFFLINE, CONTROLLERS, 0),
+    ),
+    "KafkaUnderMinIsr": Case(
+        fires=each(UNDER_MIN_ISR, BROKERS, 2),
+        says="6 partitions have too few replicas in sync to be written.",
+        quiet=each(UNDER_MIN_ISR, BROKERS, 0),
+    ),
+    "KafkaUnderReplicated": Case(
+        fires=each(UNDER_REPLICATED, BROKERS, 1),
+        says="3 partitions lack a replica for an hour.",
+        # A refill of forty minutes, which is what a rotation is.
+        quiet={node_said(UNDER_REPLICATED, 20): "9+0x40 0+0x160"},
+    ),
+    "KafkaReplicaFetcherFailed": Case(
+        fires={node_said(FAILED_FETCHER, 30): constant(3)},
+        labels=on_pod(30),
+        says=f"{pod_name(30)} gave up on following 3 partitions; it does not try again by itself.",
+        quiet=each(FAILED_FETCHER, BROKERS, 0),
+    ),
+    "KafkaUncleanLeaderElection": Case(
+        fires={node_said(UNCLEAN, 0): "0+0x5 1+0x195"},
+        lead=6,
+        says="A replica out of sync became leader: acknowledged records may be lost.",
+        quiet=each(UNCLEAN, CONTROLLERS, 1),
+    ),
+    "KafkaBrokerMissing": Case(
+        # The third is in log recovery: it is there, and does not serve.
+        fires={
+            node_said(STATE, 10): constant(3),
+            node_said(STATE, 20): constant(3),
+            node_said(STATE, 30): constant(2),
+        },
+        says="Fewer than 3 brokers run for a quarter of an hour.",
+        quiet=each(STATE, BROKERS, 3),
+    ),
+    "KafkaPodPending": Case(
+        fires=phase(10, "Pending"),
+        labels={"namespace": NAMESPACE, "pod": pod_name(10)},
+        says=f"{pod_name(10)} finds no node for ten minutes; its volume ties it to a zone.",
+        quiet=phase(10, "Running"),
+    ),
+    "KafkaPodRestarting": Case(
+        fires=restarts(pod_name(10), 0.25),
+        lead=31,
+        labels={"namespace": NAMESPACE, "pod": pod_name(10)},
+        says=f"{pod_name(10)} restarted 7.5 times in half an hour.",
+        # Somebody else's pod in the same namespace.
+        quiet=restarts("orders-entity-operator-7d9f", 0.25),
+    ),
+    "KafkaRequestHandlersBusy": Case(
+        fires={node_said(IDLE, 10): growing(0.1 * NANOSECONDS_PER_MINUTE)},
+        lead=2,
+        labels=on_pod(10),
+        says=f"{pod_name(10)} has 10% of its request handlers idle: clients wait.",
+        quiet={node_said(IDLE, 10): growing(0.9 * NANOSECONDS_PER_MINUTE)},
+    ),
+    "KafkaRotationStuck": Case(
+        fires=cordon_series(10),
+        labels={"namespace": NAMESPACE, **on_pod(10)},
+        says=f"{pod_name(10)} is still on node-10, which is cordoned, twice as long as a drain "
+        "may take.",
+        # Gone within the drain's own limit, as most are.
+        quiet=cordon_series(10, until=6),
+    ),
+    "KafkaEvictionGateAway": Case(
+        fires={pod_info(10): constant(1), GATES: constant(0)},
+        says="No replica of the eviction gate answers: nobody can evict a pod of Kafka's.",
+        quiet={pod_info(10): constant(1), GATES: constant(1)},
+    ),
+    "KafkaControlledShutdownStuck": Case(
+        fires=each(SHUTTING_DOWN, CONTROLLERS, 1),
+        says="A broker hands over its leaders for longer than its pod's grace: it was killed, or "
+        "is about to be.",
+        quiet={node_said(SHUTTING_DOWN, 0): "1+0x4 0+0x196"},
+    ),
+    "KafkaUnderMinIsrInRotation": Case(
+        fires={**cordon_series(10), node_said(UNDER_MIN_ISR, 20): constant(5)},
+        says="5 partitions cannot be written while a node is drained: the drain took a replica "
+        "that was needed.",
+        # The same, and no node leaves: KafkaUnderMinIsr's business.
+        quiet={pod_info(10): constant(1), node_said(UNDER_MIN_ISR, 20): constant(5)},
+    ),
+    "KafkaBrokerNotBack": Case(
+        fires={
+            node_said(REGISTRATION, 0, broker="10"): constant(10),
+            node_said(REGISTRATION, 0, broker="20"): constant(30),
+            node_said(REGISTRATION, 0, broker="99"): constant(-1),
+        },
+        labels={"broker": "10"},
+        says="Broker 10 is registered and not active; a rotation waits no longer for it.",
+        quiet={node_said(REGISTRATION, 0, broker="10"): "20+0x5 10+0x10 30+0x185"},
+    ),
+    "KafkaLogDirectoryOffline": Case(
+        fires={node_said(DIRECTORIES, 10): constant(1)},
+        labels=on_pod(10),
+        says=f"{pod_name(10)} lost 1 of its volumes.",
+        quiet=each(DIRECTORIES, BROKERS, 0),
+    ),
+    "KafkaVolumeNearlyFull": Case(
+        fires=volume(10, constant(10)),
+        labels={"namespace": NAMESPACE, "persistentvolumeclaim": claim_name(10)},
+        says=f"{claim_name(10)} has 10% left.",
+        quiet=volume(10, constant(40)),
+    ),
+    "KafkaVolumeFills": Case(
+        fires=volume(10, growing(-0.1, 45)),
+        lead=3,
+        labels={"namespace": NAMESPACE, "persistentvolumeclaim": claim_name(10)},
+        says=f"{claim_name(10)} is full within a day if it fills as it did for six hours.",
+        # As quick, with room for more than that.
+        quiet=volume(10, growing(-0.1, 90)),
+    ),
+    "KafkaVolumeFullSoon": Case(
+        fires=volume(10, growing(-0.1, 29)),
+        lead=2,
+        labels={"namespace": NAMESPACE, "persistentvolumeclaim": claim_name(10)},
+        says=f"{claim_name(10)} is full within six hours if it fills as it did for half an hour.",
+        # As full, and slower.
+        quiet=volume(10, growing(-0.01, 29)),
+    ),
+    "KafkaVolumeResizeStuck": Case(
+        fires=resizing(1),
+        labels={"persistentvolumeclaim": claim_name(10), "condition": "Resizing"},
+        says=f"{claim_name(10)} has been Resizing for an hour.",
+        quiet=resizing(0),
+    ),
+    "KafkaVolumeClaimUnbound": Case(
+        fires=unbound("Lost"),
+        labels={"persistentvolumeclaim": claim_name(10), "phase": "Lost"},
+        says=f"{claim_name(10)} is Lost: its broker has no volume.",
+        quiet=unbound("Bound"),
+    ),
+    "KafkaVolumeThrottled": Case(
+        fires=asked_series("aws_ebs_csi_exceeded", 30),
+        lead=2,
+        labels={
+            "name": claim_name(10),
+            "persistentvolume": "pv-10",
+            "volume_id": "vol-0a",
+        },
+        says=f"{claim_name(10)} is asked for more than the volume gives, 50% of the time.",
+        # Another's volume in the same account, and the instance's limit, which is another alert.
+        quiet={
+            **asked_series("aws_ebs_csi_exceeded", 30, volume_id="vol-other"),
+            **asked_series("aws_ebs_csi_ec2_exceeded", 30),
+        },
+    ),
+    "KafkaInstanceThrottled": Case(
+        fires=asked_series("aws_ebs_csi_ec2_exceeded", 30),
+        lead=2,
+        labels={
+            "name": claim_name(10),
+            "persistentvolume": "pv-10",
+            "volume_id": "vol-0a",
+        },
+        says=f"The instance under {claim_name(10)} is asked for more than it gives its volumes, "
+        "50% of the time.",
+        quiet=asked_series("aws_ebs_csi_exceeded", 30),
+    ),
+    "KafkaCertificateExpires": Case(
+        # The tests' clock starts at the epoch.
+        fires=certificate(10),
+        labels={"type": "cluster-ca"},
+        says="The cluster-ca certificate ends in 9d 22h 58m 0s and was not renewed.",
+        quiet={**certificate(365), **certificate(10, cluster="other")},
+    ),
+    "StrimziReconciliationFails": Case(
+        fires={resource_state(): constant(0)},
+        labels={"kind": "Kafka"},
+        says="Strimzi fails to bring a Kafka to its description.",
+        quiet={
+            # A healthy rotation: a pod waits two minutes for its node, and the operator, seven
+            # failures later, until its next turn.
+            failures(): f"0x20 7x{ALWAYS}",
+            resource_state(): f"1x20 0x5 1x{ALWAYS}",
+            pending(10): f"0x19 1x2 0x{ALWAYS}",
+            pod_info(10): constant(1),
+            # Another namespace's.
+            failures("other"): growing(0.5),
+            resource_state("other"): constant(0),
+        },
+    ),
+    "ConnectTaskFailed": Case(
+        fires={worker_said(TASKS, 0, connector="s3-sink"): constant(1)},
+        labels={"connector": "s3-sink"},
+        says="1 tasks of connector s3-sink have failed.",
+        quiet={worker_said(TASKS, 0, connector="s3-sink"): constant(0)},
+    ),
+    "ConnectWorkerMissing": Case(
+        fires={worker_said(REBALANCING, 0): constant(0)},
+        says="Fewer than 3 Connect workers answer.",
+        quiet={worker_said(REBALANCING, number): constant(0) for number in range(3)},
+    ),
+    "ConnectRebalancing": Case(
+        fires={worker_said(REBALANCING, number): constant(number == 0) for number in range(3)},
+        says="Connect rebalances for a quarter of an hour: tasks stand still.",
+        quiet={worker_said(REBALANCING, number): constant(0) for number in range(3)},
+    ),
+}
+
+
 SPEC = spec(
     connect={},
     probe={"image": "registry.example/team/stillwater:1"},

@@ -29,7 +29,7 @@ from tests.integration.health_function import (
     told_of_workers,
 )
 from tests.integration.waiting import PATIENCE_SECONDS
-from tests.unit.infra.test_metrics import NEEDED, allowed
+from tests.unit.infra.test_alerts import NEEDED, allowed
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 STRIMZI = "/apis/kafka.strimzi.io/v1"

@@ -2,14 +2,21 @@
 
 Three combined nodes, SASL in the clear (authentication is another test's): `root` is a super user,
 `functions` has the rights of core.availability.wholeness, less one at a time.
+
+Three combined nodes with an authorizer: `root` may do all, `functions` what it is granted.
+
+SASL in the clear: authentication is another test's.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
+import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -19,6 +26,7 @@ from kafka.admin import (
     ACLFilter,
     ACLOperation,
     ACLPermissionType,
+    KafkaAdminClient,
     NewTopic,
     ResourcePattern,
     ResourcePatternFilter,
@@ -49,12 +57,98 @@ from handlers.store.documents import is_left_throttled
 from local.kafka import jars
 from local.kafka.run import jvm
 from local.place import Place, claim_place
-from local.processes import Processes
-from tests.integration.authorized_kafka import NODES, Cluster, Named, properties
-from tests.integration.waiting import PATIENCE_SECONDS
-from tests.unit.handlers.memory_records import MemoryRecords
+from local.processes import Child, Processes
+from tests.integration.waiting import PATIENCE_SECONDS, until_read
+from tests.unit.handlers.in_memory import MemoryRecords
 
 pytestmark = pytest.mark.integration
+
+CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qk"
+NODES = (1, 2, 3)
+PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+USERS = 'user_root="root" user_functions="functions"'
+
+
+class Named:
+    """A user with a password that is its name."""
+
+    def __init__(self, user: str) -> None:
+        self.user = user
+
+    def __call__(self) -> Mapping[str, Any]:
+        return {
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_mechanism": "PLAIN",
+            "sasl_plain_username": self.user,
+            "sasl_plain_password": self.user,
+        }
+
+    def remedy(self, error: BaseException) -> str:
+        del error
+        return ""
+
+
+@dataclass
+class Cluster:
+    place: Place
+    processes: Processes
+    java: list[str]
+    running: dict[int, Child] = field(default_factory=dict)
+
+    def start(self, node: int) -> None:
+        """Start a node on a log directory of its own, which is made where there is none."""
+        config = str(self.place.path(f"{node}.properties"))
+        tool = [*self.java, "kafka.tools.StorageTool", "format", "--ignore-formatted"]
+        subprocess.run([*tool, "-t", CLUSTER_ID, "-c", config], check=True, capture_output=True)
+        command = [*self.java, "kafka.Kafka", config]
+        self.running[node] = self.processes.start(f"kafka-{node}", command)
+
+    def lose_disk(self, node: int) -> None:
+        self.processes.stop(self.running[node])
+        shutil.rmtree(self.place.path(f"data-{node}"))
+
+    def addresses(self) -> list[str]:
+        return [f"127.{self.place.number}.9.{n}:9092" for n in NODES]
+
+    def read(self, about: set[int] | None = None) -> ClusterView:
+        admin = KafkaAdmin(self.addresses(), Named("functions"), needed=MOVING_LEADERS)
+        return admin.read(about)
+
+    def root(self) -> KafkaAdminClient:
+        return KafkaAdminClient(bootstrap_servers=self.addresses()[0], **Named("root")())
+
+    def until(
+        self, holds: Callable[[ClusterView], bool], about: set[int] | None = None
+    ) -> ClusterView:
+        return until_read(lambda: self.read(about), holds)
+
+
+def properties(place: Place, node: int) -> str:
+    hosts = {n: f"127.{place.number}.9.{n}" for n in NODES}
+    module = f'{PLAIN} username="root" password="root" {USERS};'
+    return "\n".join(
+        (
+            "process.roles=broker,controller",
+            f"node.id={node}",
+            "controller.quorum.voters=" + ",".join(f"{n}@{h}:9090" for n, h in hosts.items()),
+            "controller.listener.names=CONTROLLER",
+            "inter.broker.listener.name=CLIENTS",
+            "listener.security.protocol.map=CONTROLLER:SASL_PLAINTEXT,CLIENTS:SASL_PLAINTEXT",
+            f"listeners=CLIENTS://{hosts[node]}:9092,CONTROLLER://{hosts[node]}:9090",
+            "sasl.enabled.mechanisms=PLAIN",
+            "sasl.mechanism.inter.broker.protocol=PLAIN",
+            "sasl.mechanism.controller.protocol=PLAIN",
+            f"listener.name.clients.plain.sasl.jaas.config={module}",
+            f"listener.name.controller.plain.sasl.jaas.config={module}",
+            "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "super.users=User:root",
+            f"log.dirs={place.path(f'data-{node}')}",
+            "min.insync.replicas=1",
+            "log.cleaner.dedupe.buffer.size=8388608",
+        )
+    )
+
+
 OPERATIONS = {
     KafkaOperation.ALTER: ACLOperation.ALTER,
     KafkaOperation.ALTER_CONFIGS: ACLOperation.ALTER_CONFIGS,

@@ -1,10 +1,13 @@
 """Nodes, pods and volumes on the real control plane: the twin's kubelet and CSI controller.
 
 The kubelet's own end and return are in test_kubelet_restart.py.
+
+Makes a role for the pods of a service account, as an association gives it, and takes it away.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import subprocess
@@ -17,7 +20,9 @@ import yaml
 
 from core.ground.naming import ZONE_LABEL
 from local import environment
+from local.kubernetes.identity import POD_IDENTITY, POD_IDENTITY_ACTIONS
 from local.processes import start_time_ticks
+from local.store import ResourceStore
 from local.tools import chart_path, tool_path
 from local.twin import Twin
 from tests.integration.nodes import (
@@ -38,10 +43,44 @@ from tests.integration.nodes import (
     ready_once,
     world_on,
 )
-from tests.integration.pod_roles import role_for
 from tests.integration.waiting import until
 
 pytestmark = pytest.mark.integration
+
+ASSOCIATION = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
+
+
+@contextlib.contextmanager
+def role_for(
+    twin: Twin, cluster: str, namespace: str, service_account: str, *actions: str
+) -> Iterator[None]:
+    """Let a service account's pods do some actions for as long as the block lasts."""
+    iam, store = twin.aws("iam"), ResourceStore(twin.place.path("store"))
+    name = f"{cluster}-{service_account}"
+    trust = {
+        "Effect": "Allow",
+        "Principal": {"Service": POD_IDENTITY},
+        "Action": list(POD_IDENTITY_ACTIONS),
+    }
+    made = iam.create_role(
+        RoleName=name, AssumeRolePolicyDocument=json.dumps({"Statement": [trust]})
+    )
+    rights = {"Effect": "Allow", "Action": list(actions), "Resource": "*"}
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [rights]})
+    iam.put_role_policy(RoleName=name, PolicyName="rights", PolicyDocument=policy)
+    association = {
+        "clusterName": cluster,
+        "namespace": namespace,
+        "serviceAccount": service_account,
+        "roleArn": made["Role"]["Arn"],
+    }
+    store.put(ASSOCIATION, name, association)
+    try:
+        yield
+    finally:
+        store.remove(ASSOCIATION, name)
+        iam.delete_role_policy(RoleName=name, PolicyName="rights")
+        iam.delete_role(RoleName=name)
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from tests.integration.nodes import make_subnets, make_target_group, make_volume
 from tests.integration.waiting import until
 from tests.unit.cli.survey import machines, worlds
 from tests.unit.cli.survey.around import TARGET_GROUP, Around
-from tests.unit.cli.survey.hidden_changes import handler
+from tests.unit.cli.survey.changes import handler
 from tests.unit.cli.survey.manifests import meta
 from tests.unit.cli.survey.worlds import World
 

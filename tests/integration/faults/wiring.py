@@ -22,7 +22,7 @@ from local import environment
 from tests.integration.aws.cloud import Cloud
 from tests.unit.handlers import tables
 from tests.unit.handlers.fakes import PREFIX, WHOSE, FakeCluster
-from tests.unit.handlers.memory_archive import MemoryArchive
+from tests.unit.handlers.in_memory import MemoryArchive
 from tests.unit.policies import policy_with
 
 if TYPE_CHECKING:

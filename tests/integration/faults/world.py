@@ -1,41 +1,255 @@
 """The handlers between the twin's AWS and a modelled cluster, on a clock that a case moves.
 
 Real: the Lambda entry points, everything they call, DynamoDB, SQS with redrive, EventBridge, Auto
-Scaling groups with their hooks, EC2 instances and volumes. Modelled (machinery, drains): kubelets,
+Scaling groups with their hooks, EC2 instances and volumes. Modelled (machinery, below): kubelets,
 scheduler, brokers and the node termination handler. Real time never decides: a
 step goes from one thing that is due to the next, however long the machine takes for it.
 
-`witness` collects every breach of what must hold at any moment, whatever goes wrong.
+The node termination handler, modelled on its queue: cordon, evict, complete the drain hook.
+
+It remembers in memory which announcements it works on, and deletes a message when its drain is
+done; killed, it forgets, and SQS shows the message again after its visibility timeout.
+
+What must hold at any moment of a case, whatever goes wrong; every breach is written down.
+
+- no more brokers are out than `may_be_out`;
+- a drain is forwarded with the lease in hand and a replacement Ready (a two-minute warning aside);
+- no hook gets two different answers, and the gate opens only when the broker that left is back,
+  and no broker or volume is behind it;
+- no group is asked for more than its maximum;
+- no instance ends under a broker, unless the case itself ends it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
+from core.availability.lease import valid_leases
 from core.ground.constants import EVENTS_MAX_RECEIVE_COUNT, TICKS_MAX_RECEIVE_COUNT
 from core.ground.naming import DRAIN_HOOK, GATE_HOOK
+from core.incidents.actions import HookResult
 from core.incidents.observation import Policy
 from core.incidents.record import Incident, State
 from handlers import interruption, sweep, tick
-from handlers.store.ledger import rounds
+from handlers.store.ledger import Ledger, rounds
 from local import environment
 from tests.integration.aws.cloud import Cloud
-from tests.integration.faults.drains import TerminationHandler
 from tests.integration.faults.feed import Feed, delivery_times
-from tests.integration.faults.machinery import Machinery
-from tests.integration.faults.taps import Killed, Taps
+from tests.integration.faults.machinery import RUNS, Machinery
+from tests.integration.faults.taps import Call, Killed, Taps
 from tests.integration.faults.wiring import POLICY, make_table, wire
-from tests.integration.faults.witness import MAXIMUM, Witness
 from tests.unit.handlers.fakes import TAG
 from tests.unit.handlers.healthy import ZONES
+
+VISIBILITY_SECONDS = 110.0
+
+
+@dataclass
+class TerminationHandler:
+    machinery: Machinery
+    url: str
+    alive: bool = True
+    drained: list[str] = field(default_factory=list)  # instances, each time one was cordoned
+    _known: set[str] = field(default_factory=set)
+    _work: list[tuple[dict[str, Any], Any]] = field(default_factory=list)
+    _hidden: list[tuple[float, Any]] = field(default_factory=list)
+
+    def kill(self) -> None:
+        """End it in the middle of whatever it does; its messages come back later."""
+        self.alive = False
+        self._known.clear()
+        self._work.clear()
+
+    def start(self) -> None:
+        self.alive = True
+
+    def expire(self) -> None:
+        """Drop what waits: the queue's retention is over, which SQS counts by another clock."""
+        self.machinery.cloud.sqs.purge_queue(QueueUrl=self.url)
+        self._hidden.clear()
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._work)
+
+    def act(self, now: float) -> None:
+        """Take new messages, and go on with every drain as far as the cluster lets it."""
+        sqs = self.machinery.cloud.sqs
+        for at, message in list(self._hidden):
+            if now >= at:
+                self._hidden.remove((at, message))
+                with contextlib.suppress(ClientError):  # It was deleted when its drain was done.
+                    sqs.change_message_visibility(
+                        QueueUrl=self.url,
+                        ReceiptHandle=message["ReceiptHandle"],
+                        VisibilityTimeout=0,
+                    )
+        if not self.alive:
+            return
+        for message in _receive_all(sqs, self.url):
+            self._hidden.append((now + VISIBILITY_SECONDS, message))
+            event = json.loads(message["Body"])
+            id_ = str(event.get("id") or event.get("RequestId"))
+            if id_ not in self._known:
+                self._known.add(id_)
+                self._work.append((event.get("detail", event), message))
+        if self.machinery.api_answers:
+            self._work = [work for work in self._work if not self._finished(*work, now=now)]
+
+    def _finished(self, detail: dict[str, Any], message: Any, *, now: float) -> bool:
+        instance_id = str(detail.get("EC2InstanceId") or detail.get("instance-id"))
+        node = self.machinery.node(instance_id)
+        if node is not None and node.schedulable:
+            self.machinery.cordon(instance_id)
+            self.drained.append(instance_id)
+        pods = [
+            id_
+            for id_, pod in self.machinery.cluster.pods.items()
+            if node is not None and pod.node_name == node.name
+        ]
+        for node_id in pods:
+            self.machinery.evict(node_id, now)
+        if pods:
+            return False
+        if "LifecycleHookName" in detail:
+            with contextlib.suppress(ClientError):  # Somebody else has completed it.
+                self.machinery.cloud.autoscaling.complete_lifecycle_action(
+                    AutoScalingGroupName=detail["AutoScalingGroupName"],
+                    LifecycleHookName=detail["LifecycleHookName"],
+                    LifecycleActionToken=detail["LifecycleActionToken"],
+                    LifecycleActionResult="CONTINUE",
+                    InstanceId=instance_id,
+                )
+        self.machinery.cloud.sqs.delete_message(
+            QueueUrl=self.url, ReceiptHandle=message["ReceiptHandle"]
+        )
+        return True
+
+
+def _receive_all(sqs: Any, url: str) -> list[Any]:
+    # Hidden for longer than any test lasts: messages come back by the clock of the case alone.
+    answer = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=40_000)
+    return list(answer.get("Messages", []))
+
+
+MAXIMUM = 2
+
+
+@dataclass
+class Witness:
+    """Sees every call of the functions and every state of the cluster."""
+
+    machinery: Machinery
+    ledger: Ledger
+    clock: Callable[[], float]
+    may_be_out: int = 1
+    killed: set[str] = field(default_factory=set)  # instances that the case itself has ended
+    broken: list[str] = field(default_factory=list)
+    hooks: dict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
+    forwarded: list[str] = field(default_factory=list)  # instances, each time one was
+
+    def renew(self) -> None:
+        """Forget the last case."""
+        self.may_be_out = 1
+        for record in (self.killed, self.broken, self.hooks, self.forwarded):
+            record.clear()
+
+    def about_to(self, call: Call) -> None:
+        """Look at a call before it is made."""
+        if call.name == "nth.send":
+            self._check_drain(json.loads(call.arguments[0]))
+
+    def saw(self, call: Call, answer: Any) -> None:
+        """Take down a call that was answered."""
+        if call.name == "cloud.complete_hook" and answer:
+            _, hook, instance_id, _, result = call.arguments
+            self._check_answer(hook, instance_id, HookResult(result))
+        elif call.name == "nth.send":
+            detail = json.loads(call.arguments[0])
+            detail = detail.get("detail", detail)
+            self.forwarded.append(detail.get("EC2InstanceId") or detail["instance-id"])
+        elif call.name == "cloud.set_desired" and call.arguments[1] > MAXIMUM:
+            self.broken.append(f"A group was asked for {call.arguments[1]} instances.")
+
+    def _check_drain(self, event: dict[str, Any]) -> None:
+        detail = event.get("detail", event)
+        instance_id = detail.get("EC2InstanceId") or detail["instance-id"]
+        incident = _incident(self.ledger, instance_id)
+        assert incident is not None
+        node, nodes = self.machinery.node(instance_id), self.machinery.cluster.node_views
+        if incident.urgent or incident.node_id is None or node is None:
+            return
+        holders = [each.holder for each in valid_leases(self.ledger.leases(), self.clock())]
+        if holders[:1] != [incident.id]:
+            self.broken.append(f"{incident.id} is drained while {holders} have the lease.")
+        busy = {pod.node_name for pod in self.machinery.cluster.pods.values()}
+        if node.name in busy and not any(
+            n.zone == node.zone and n.ready and n.schedulable and n.name not in busy
+            for n in nodes.values()
+        ):
+            self.broken.append(f"{incident.id} is drained without a replacement.")
+
+    def _check_answer(self, hook: str, instance_id: str, result: HookResult) -> None:
+        answers = self.hooks[instance_id, hook]
+        answers.append(result.value)
+        if len(set(answers)) > 1:
+            self.broken.append(f"Hook {hook} of {instance_id} was answered {answers}.")
+        if hook != GATE_HOOK or result is not HookResult.CONTINUE:
+            return
+        incident = _incident(self.ledger, instance_id)
+        if instance_id not in self.killed and incident and incident.node_id in self.machinery.out():
+            self.broken.append(f"{instance_id} was let go before {incident.node_id} was back.")
+        for node_id in ZONES:
+            if self.machinery.home(node_id) == instance_id:
+                self.broken.append(f"{instance_id} was let go under broker {node_id}.")
+            elif instance_id not in self.killed and self.machinery.holder(node_id) == instance_id:
+                self.broken.append(f"{instance_id} was let go with broker {node_id}'s volume.")
+
+    def look(self) -> None:
+        """Compare the cluster with what it must never be."""
+        out = self.machinery.out()
+        if len(out) > self.may_be_out:
+            self.broken.append(f"Brokers {out} are out at the same time.")
+        for node_id in ZONES:
+            home = self.machinery.home(node_id)
+            ended = home is not None and self.machinery.states.get(home) not in RUNS
+            if ended and home not in self.killed:
+                self.broken.append(f"Instance {home} ended under broker {node_id}.")
+
+    def shortcomings(self) -> list[str]:
+        """Return what is broken, and what the end leaves undone of a whole cluster."""
+        found = list(dict.fromkeys(self.broken))
+        for node_id, zone in ZONES.items():
+            home = self.machinery.home(node_id)
+            serving = [i for i, s in self.machinery.lifecycles[zone].items() if s == "InService"]
+            if serving != [home]:
+                found.append(f"Broker {node_id} is on {home}, and {serving} serve in {zone}.")
+            if home is not None and self.machinery.holder(node_id) != home:
+                found.append(f"Broker {node_id}'s volume is not where it runs.")
+        found += [
+            f"{node.name} still carries a mark: {node}."
+            for node in self.machinery.cluster.node_views.values()
+            if node.ready and (node.spare_for or node.out_of_service)
+        ]
+        held = valid_leases(self.ledger.leases(), self.clock())
+        return [*found, *(f"{each.holder} still has the lease." for each in held[:1])]
+
+
+def _incident(ledger: Ledger, instance_id: str) -> Incident | None:
+    found = rounds(ledger, instance_id)
+    return found[-1] if found else None
+
 
 STEP_SECONDS = 15.0
 SWEEP_SECONDS = 60.0

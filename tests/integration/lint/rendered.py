@@ -29,7 +29,7 @@ KUBERNETES = "1.35.0"
 # Releases whose charts are in no registry read here, and who checks their values instead.
 ELSEWHERE: Mapping[str, str] = {
     "strimzi-kafka-operator": "tests/unit/infra/test_operator_release.py",
-    "cluster-autoscaler": "tests/unit/infra/test_autoscaler.py",
+    "cluster-autoscaler": "tests/unit/infra/test_karpenter.py",
 }
 
 

@@ -31,7 +31,7 @@ from local.bills.export import write
 from local.bills.line import truth
 from spark.jobs import scheduled
 from spark.months import settled_on
-from tests.unit.cli.test_emr import REGION, ROLE, a_job
+from tests.unit.cli.test_report import REGION, ROLE, a_job
 from tests.unit.spark import simulated
 from tests.unit.spark.simulated import Rotation
 

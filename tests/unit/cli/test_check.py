@@ -1,4 +1,4 @@
-"""`stillwater check`: what is wrong, why and the remedy, on one line each, and exit code 1."""
+"""`check`, `adopt plan` and commands about a described cluster: each mistake with its remedy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from cli import target
 from cli.main import app
+from cli.target import Cluster
 from core.ground.errors import InvalidInput
 from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, description
 
@@ -157,3 +159,107 @@ def test_an_environment_that_is_nowhere_is_an_object_too(tmp_path: Path) -> None
     done = CliRunner().invoke(app, ["check", "nowhere", "--json"])
     said = json.loads(done.stdout)
     assert (done.exit_code, len(said["problems"])) == (1, 1)
+
+
+DESCRIPTION = """\
+adopt:
+  eks_cluster: shop
+  region: eu-north-1
+  kafkas:
+    - {namespace: shop-kafka, name: orders, bootstrap: "orders:9093", credentials_secret: eyes}
+  scaling_groups: [kafka-a]
+"""
+
+
+def test_a_plan_says_what_is_added_and_how_to_leave(tmp_path: Path) -> None:
+    path = tmp_path / "shop.yaml"
+    path.write_text(DESCRIPTION)
+    done = CliRunner().invoke(app, ["adopt", "plan", str(path)])
+    assert done.exit_code == 0
+    assert "from survey to watch. Nothing of theirs is written" in done.stdout
+    assert "--- survey\n+++ watch\n+ DynamoDB table shop-orders-incidents: " in done.stdout
+    assert "\n  Auto Scaling group kafka-a: as it is\n" in done.stdout
+    assert "To leave it again, delete what was added" in done.stdout
+    assert "`pulumi up` of a stack <name>-operations makes it." in done.stdout
+
+
+def test_at_the_last_level_nothing_is_left_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "shop.yaml"
+    filled = {
+        "level": "act",
+        "drainer": "none",
+        "pool_label": "pool",
+        "subnets": "[subnet-0123456789abcdef0]",
+        "security_groups": "[sg-0123456789abcdef0]",
+    }
+    added = "".join(f"  {key}: {value}\n" for key, value in filled.items())
+    path.write_text(DESCRIPTION.replace(", credentials_secret: eyes", "") + added)
+    done = CliRunner().invoke(app, ["adopt", "plan", str(path)])
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.replace("\n", " ").strip() == f"{path}: shop is at act, the last level."
+
+
+def test_a_mistake_is_a_sentence_with_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "shop.yaml"
+    path.write_text(DESCRIPTION.replace("eu-north-1", "Stockholm"))
+    done = CliRunner().invoke(app, ["adopt", "plan", str(path)])
+    assert done.exit_code == 2
+    assert f"{path}:3:" in done.stderr.replace("\n", "")
+    assert "region is 'Stockholm'" in done.stderr
+
+
+def test_a_group_in_two_descriptions_is_refused(tmp_path: Path) -> None:
+    for name in ("shop", "lab"):
+        (tmp_path / f"{name}.yaml").write_text(DESCRIPTION.replace("orders", name))
+    done = CliRunner().invoke(
+        app, ["adopt", "plan", str(tmp_path / "shop.yaml"), str(tmp_path / "lab.yaml")]
+    )
+    assert done.exit_code == 2
+    assert "Auto Scaling group kafka-a is in" in done.stderr
+
+
+ONE = """
+adopt:
+  eks_cluster: shop
+  region: eu-north-1
+  kafkas:
+    - {namespace: shop-kafka, name: orders}
+  node_pools: [kafka]
+"""
+SECOND = "    - {namespace: lab, name: trial, called: lab-trial}\n"
+TWO = ONE.replace("  node_pools", f"{SECOND}  node_pools")
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    path = tmp_path / "shop.yaml"
+    path.write_text(ONE)
+    return path
+
+
+def test_the_one_kafka_of_a_description_needs_no_name(shop: Path) -> None:
+    desk = Cluster.named(str(shop))
+    assert (desk.table, desk.spec.name, desk.spec.region) == (
+        *("shop-orders-incidents", "orders", "eu-north-1"),
+    )
+
+
+def test_of_several_one_is_named_by_what_is_ours(shop: Path) -> None:
+    shop.write_text(TWO)
+    assert target.find_kafka(f"{shop}#lab-trial").name == "trial"
+    for named, why in ((str(shop), "has 2 Kafkas"), (f"{shop}#other", "names no other")):
+        with pytest.raises(InvalidInput) as refused:
+            target.find_kafka(named)
+        assert f"{why}; name one of {shop}#shop-orders, {shop}#lab-trial." in str(refused.value)
+
+
+def test_what_our_stacks_alone_have_is_refused_in_a_sentence(shop: Path) -> None:
+    with pytest.raises(InvalidInput, match="shop-orders is a cluster that exists"):
+        _ = Cluster.named(str(shop)).own_spec
+
+
+@pytest.mark.parametrize(("named", "meant"), [("prod", False), ("a/shop.yml#x", True)])
+def test_a_file_is_told_from_an_environment_by_its_name(named: str, *, meant: bool) -> None:
+    assert target.is_description(named) is meant

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 import yaml
-from pulumi.automation import OpType
+from pulumi.automation import EngineEvent, OpType
+from pulumi.automation.events import DiagnosticEvent, SummaryEvent
 
+from cli import provision
 from cli.engine.events import OTHERWISE, EngineStep, EngineWatch, LayerFailed
 from cli.engine.layers import EngineCommand, Layers
 from core.ground.errors import MissingPrerequisite
@@ -236,3 +238,36 @@ def test_what_pulumi_refuses_before_it_runs_is_a_sentence_whatever_is_asked(
     (problem,) = caught.value.problems
     assert sentence in problem
     assert "stderr" not in problem
+
+
+URN = "urn:pulumi:test-analytics::stillwater::pulumi:pulumi:Stack::stillwater-test-analytics"
+WARNED = "pip found no pyarrow. Reports on EMR read bills line by line."
+
+
+def said(severity: str, message: str, urn: str | None = URN) -> EngineEvent:
+    diagnostic = DiagnosticEvent(
+        message=message,
+        color="never",
+        severity=severity,
+        urn=urn,
+        prefix="",
+        ephemeral=False,
+        stream_id=0,
+    )
+    return EngineEvent(sequence=1, timestamp=1, diagnostic_event=diagnostic)
+
+
+def test_a_warning_is_kept_once_apart_from_errors_and_information() -> None:
+    watch = EngineWatch("analytics", None)
+    for severity in ("info", "warning", "warning", "error"):
+        watch(said(severity, f"{WARNED}<{{%reset%}}>\n"))
+    watch(EngineEvent(sequence=2, timestamp=2, summary_event=SummaryEvent(False, 1, {}, {})))
+    assert (watch.warnings, watch.problems) == ([WARNED], [WARNED])
+    result = watch.result(1.0, {})
+    assert provision._warnings([result]) == [f"Warning: {WARNED}"]
+
+
+def test_an_engine_that_says_what_nobody_can_read_is_told_of() -> None:
+    # Its reader ends at such an event, and so no summary comes.
+    (warning,) = EngineWatch("analytics", None).result(1.0, {}).warnings
+    assert "cannot read, so what it did is not all shown" in warning

@@ -1,17 +1,31 @@
-"""How the command ends: a mistake is a sentence and 1, a signal is a sentence and 128 + n."""
+"""How the command starts, helps and ends: a mistake is a sentence and 1, a signal 128 + n."""
 
 from __future__ import annotations
 
+import io
+import itertools
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+from typer.testing import CliRunner
 
+from cli.main import GROUPS, app
+from cli.terminal import Terminal
+from infra.spec import ROOT
 from local.processes import start_time_ticks
 from tests.every_case import every_case
 from tests.unit.cli.forked import COMMAND, run_forked
@@ -251,3 +265,148 @@ def test_an_output_without_room_is_a_sentence(extra: tuple[str, ...]) -> None:
     assert done.returncode in {1, 120}
     assert done.stderr.startswith("The output could not be written: No space left on device")
     assert "Traceback" not in done.stderr
+
+
+# Each takes a second to import, or is an extra that may not be there.
+HEAVY = {"boto3", "jinja2", "local", "matplotlib", "pandas", "pulumi", "pyarrow", "pyspark"}
+# Prints the command line's modules that cannot be imported without an extra.
+WITHOUT_EXTRAS = """
+import importlib, pkgutil, sys, cli
+for name in ("local", "matplotlib", "pandas", "pyarrow", "pyspark"):
+    sys.modules[name] = None
+for found in pkgutil.walk_packages(cli.__path__, "cli."):
+    try:
+        if not found.name.endswith("__main__"):
+            importlib.import_module(found.name)
+    except ModuleNotFoundError:
+        print(found.name)
+"""
+WORDS = "foundation of-a-cluster-with-a-long-name i-0123456789abcdef0 [brackets] replaced"
+
+
+def shown(width: int | None, *objects: object) -> str:
+    file = io.StringIO()
+    Terminal(file=file, width=width).print(*objects)
+    return file.getvalue()
+
+
+def table() -> Table:
+    made = Table("layer", "name", "instance", "note", "")
+    made.add_row(*WORDS.split())
+    return made
+
+
+@pytest.mark.parametrize("width", [40, 80, 200, None])
+def test_no_word_of_a_table_is_cut(width: int | None) -> None:
+    for printed in (table(), Group(Text("head"), table())):
+        said = shown(width, printed)
+        assert all(word in said for word in WORDS.split()), said
+
+
+def test_a_sentence_is_one_line_and_its_brackets_are_no_markup() -> None:
+    sentence = f"{WORDS} {WORDS} {WORDS}"
+    assert shown(40, sentence) == f"{sentence}\n"
+    assert shown(40) == "\n"
+
+
+@pytest.mark.parametrize("words", [["-h"], ["check", "-h"], ["rotate", "start", "-h"]])
+def test_help_is_had_by_its_short_name(words: list[str]) -> None:
+    done = CliRunner().invoke(app, words)
+    assert (done.exit_code, "Usage" in done.stdout) == (0, True)
+
+
+def test_the_command_says_its_version_and_completes_itself() -> None:
+    assert CliRunner().invoke(app, ["--version"]).stdout == f"stillwater {version('stillwater')}\n"
+    assert "--install-completion" in CliRunner().invoke(app, ["--help"]).stdout
+
+
+def test_start_check_and_estimate_import_nothing_heavy() -> None:
+    needed = "cli.main, cli.stack_settings, infra.spec, cli.estimate"
+    said = subprocess.run(
+        [sys.executable, "-c", f"import sys, {needed}; print(*sys.modules)"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    assert not HEAVY & {name.partition(".")[0] for name in said}
+    # A sixth of the start of `check`: a description is read without incidents.
+    assert not [name for name in said if name.startswith("core.incidents")]
+
+
+def test_only_the_report_needs_what_an_extra_brings() -> None:
+    said = subprocess.run(
+        [sys.executable, "-c", WITHOUT_EXTRAS],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    assert set(said) <= {"cli.emr"}, said
+
+
+WIDTHS = ("40", "80", "200")
+
+
+def _commands(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    yield words, command
+    for name, below in getattr(command, "commands", {}).items():
+        yield from _commands(below, (*words, name))
+
+
+COMMANDS = dict(_commands(typer.main.get_command(app)))
+
+
+@every_case("width", WIDTHS)
+@every_case("words", COMMANDS, ids=" ".join)
+def test_help_cuts_no_word(words: tuple[str, ...], width: str) -> None:
+    done = CliRunner().invoke(app, [*words, "-h"], env={"COLUMNS": width, "TERMINAL_WIDTH": width})
+    assert done.exit_code == 0, done.output
+    assert "…" not in done.output
+    said = re.sub(r"\s+", "", done.output)
+    command = COMMANDS[words]
+    for each in command.params:
+        for name in each.opts if each.param_type_name == "option" else ():
+            assert re.search(rf"(^|[\s,]){name}\b", done.output), name
+        assert re.sub(r"\s+", "", getattr(each, "help", None) or "") in said
+    assert re.sub(r"\s+", "", (command.help or "").replace("\b", "")) in said
+
+
+@every_case("words", COMMANDS, ids=" ".join)
+def test_a_paragraph_of_help_breaks_where_the_window_ends(words: tuple[str, ...]) -> None:
+    done = CliRunner().invoke(app, [*words, "-h"], env={"COLUMNS": "80", "TERMINAL_WIDTH": "80"})
+    lines = [line for line in done.output.splitlines() if line.startswith("  ")]
+    for line, after in itertools.pairwise(lines):
+        if re.match(r"  [a-z]\w+ ?", after) and not line.rstrip().endswith((".", ":")):
+            assert len(line) + len(after.split()[0]) + 1 > 60, (line, after)
+
+
+def test_every_command_is_in_a_group() -> None:
+    root = COMMANDS[()]
+    assert {command.rich_help_panel for command in root.commands.values()} == set(GROUPS)
+    said = CliRunner().invoke(app, ["-h"]).output
+    places = [said.index(f"\n{heading}:\n") for heading in GROUPS]
+    assert places == sorted(places)
+
+
+RUNNABLE = {words: each for words, each in COMMANDS.items() if not hasattr(each, "commands")}
+
+
+@every_case("words", RUNNABLE, ids=" ".join)
+def test_a_command_has_two_examples_that_can_be_typed(words: tuple[str, ...]) -> None:
+    lines = [line.strip() for line in RUNNABLE[words].epilog.splitlines()]
+    examples = [line for line in lines if line.startswith("stillwater ")]
+    assert len(examples) >= 2
+    for example in examples:
+        assert _parsed_command(shlex.split(example)[1:]) is RUNNABLE[words], example
+    assert examples[0] in CliRunner().invoke(app, [*words, "-h"]).output
+
+
+def _parsed_command(arguments: list[str]) -> Any:
+    """Return the command that click chooses for what is typed, once it has parsed all of it."""
+    context = COMMANDS[()].make_context("stillwater", arguments)
+    while hasattr(context.command, "commands"):
+        rest = [*context._protected_args, *context.args]
+        _, command, rest = context.command.resolve_command(context, rest)
+        context = command.make_context(command.name, rest, parent=context)
+    return context.command

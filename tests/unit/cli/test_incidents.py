@@ -1,11 +1,13 @@
-"""cli.incidents: what people read of the ledger, and what they may wish."""
+"""cli.incidents: what people read of the ledger and wish, and histories held to the rules."""
 
 from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import boto3
 import pytest
@@ -14,13 +16,21 @@ from moto import mock_aws
 from rich.console import Console
 
 from cli import incidents as command
+from cli.incidents import RULES, breaks, verify
 from cli.target import Cluster, readable_ledger
 from cli.terminal import moment_of, seconds_of
 from cli.watching import Pace
 from core.ground.errors import Conflict, InvalidInput, StillwaterError
-from core.incidents.record import Incident, State
+from core.incidents.record import Forwarding, Incident, State, Transition
+from handlers.incidents.broom import archive_line
+from tests.explorer.scenarios import TWO
+from tests.explorer.search import play
+from tests.explorer.stage import explored
 from tests.unit.core.slack.test_incident_thread import AT, incident
+from tests.unit.handlers.fakes import OLD
+from tests.unit.handlers.station import Station
 from tests.unit.handlers.tables import REGION, TABLE, make_table
+from tests.unit.handlers.walks import announce
 from tests.unit.infra.programs import spec
 
 
@@ -209,3 +219,174 @@ def test_a_ledger_out_of_reach_is_told_with_what_to_look_at() -> None:
         readable_ledger(),
     ):
         raise ClientError({"Error": {"Code": "X", "Message": "no route"}}, "Query")
+
+
+@pytest.fixture
+def closed() -> Incident:
+    """An incident that was kept, with its page."""
+    station = Station()
+    announce(station)
+    station.now += station.policy.hold_limit_seconds + 1
+    station.tick()
+    found = station.incident(OLD)
+    assert found.state is State.RETAINED
+    return found
+
+
+def written(tmp_path: Path, *lines: str) -> Path:
+    path = tmp_path / "closed_on=2026-11-20" / "i-0a.jsonl"
+    path.parent.mkdir()
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_a_whole_archive_is_counted_and_its_rules_named(
+    tmp_path: Path, closed: Incident, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(tmp_path, archive_line(closed, "local-orders"))
+    verify(str(tmp_path), Console(width=200))
+    assert "1 incidents keep all 8 rules" in capsys.readouterr().out
+
+
+def test_the_first_step_that_breaks_a_rule_is_named(tmp_path: Path, closed: Incident) -> None:
+    line = json.loads(archive_line(closed, "local-orders")) | {"pages": []}
+    path = written(tmp_path, json.dumps(line))
+    with pytest.raises(StillwaterError, match="i-0a: The instance is retained, and nobody was"):
+        verify(str(path), Console())
+
+
+def test_clusters_of_one_archive_are_judged_apart(tmp_path: Path, closed: Incident) -> None:
+    opened = Transition(closed.opened_at, State.OPENED, "interruption", "x")
+    assert closed.transitions[0].state is opened.state
+    lines = (archive_line(closed, name) for name in ("local-orders", "local-payments"))
+    verify(str(written(tmp_path, *lines)), Console())
+
+
+@pytest.mark.parametrize("line", ["{not json", "[]", '{"kind": "x"}', "7"])
+def test_a_line_that_is_no_incident_is_a_sentence(tmp_path: Path, line: str) -> None:
+    path = written(tmp_path, line)
+    with pytest.raises(InvalidInput, match="line 1, is no archived incident"):
+        verify(str(path), Console())
+
+
+def test_an_empty_folder_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="holds no archived incidents"):
+        verify(str(tmp_path), Console())
+
+
+def test_an_environment_is_one_whatever_folder_is_called_like_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Ledger:
+        spec = SimpleNamespace(gate=None)
+
+        def incidents(self, *, closed: bool) -> list[Incident]:
+            assert closed
+            return []
+
+    monkeypatch.chdir(tmp_path)
+    Path("local").mkdir()
+    monkeypatch.setattr(Cluster, "named", lambda environment: {"local": Ledger()}[environment])
+    verify("local", Console())
+    with pytest.raises(InvalidInput, match="local holds no archived"):
+        verify("./local", Console())
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        verify("./gone", Console())
+
+
+@pytest.fixture(scope="module")
+def two() -> tuple[Incident, Incident]:
+    with explored() as stage:
+        world, _ = play(stage, TWO, {})
+    first, second = world.incidents.values()
+    return first, second
+
+
+def test_what_the_functions_recorded_keeps_every_rule(two: tuple[Incident, Incident]) -> None:
+    """Of two that leave; of every other course tests/unit/explorer says so."""
+    assert breaks(two) == []
+
+
+def retimed(incident: Incident, seconds: float) -> Incident:
+    """Return an incident that happened earlier."""
+    ready, sent = incident.replacement, incident.forwarded
+    return replace(
+        incident,
+        opened_at=incident.opened_at - seconds,
+        transitions=tuple(replace(t, at=t.at - seconds) for t in incident.transitions),
+        forwarded=sent and replace(sent, first_at=sent.first_at - seconds),
+        replacement=ready and replace(ready, ready_at=ready.ready_at - seconds),
+        broker_back_at=(incident.broker_back_at or 0.0) - seconds,
+    )
+
+
+def skipped(incident: Incident) -> Incident:
+    drained = {State.DRAINING, State.GATING}
+    kept = tuple(t for t in incident.transitions if t.state not in drained)
+    return replace(incident, transitions=kept)
+
+
+def backwards(incident: Incident) -> Incident:
+    *before, last = incident.transitions
+    return replace(incident, transitions=(*before, replace(last, at=last.at - 4000)))
+
+
+def kept_unheard(incident: Incident) -> Incident:
+    *before, last = incident.transitions
+    ended = Transition(last.at, State.RETAINED, "tick", "kept")
+    return replace(incident, state=State.RETAINED, transitions=(*before, ended), pages=())
+
+
+def drained_early(incident: Incident) -> Incident:
+    at = incident.opened_at - 500
+    return replace(incident, forwarded=Forwarding(first_at=at, last_at=at))
+
+
+BROKEN: dict[str, tuple[str, Callable[[Incident], Incident]]] = {
+    "a step is left out": ("steps", skipped),
+    "it ends elsewhere": ("steps", lambda i: replace(i, state=State.LOST)),
+    "time runs back": ("order", backwards),
+    "before its turn": ("turn", drained_early),
+    "no replacement": ("replacement", lambda i: replace(i, replacement=None)),
+    "never back": ("gate", lambda i: replace(i, broker_back_at=None)),
+    "nobody was called": ("paged", kept_unheard),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_history_names_its_rule(name: str, two: tuple[Incident, Incident]) -> None:
+    rule, broken = BROKEN[name]
+    found = breaks([broken(two[1])])
+    assert rule in {b.rule for b in found}
+    assert {b.incident_id for b in found} == {two[1].id}
+    assert {b.rule for b in found} <= set(RULES)
+
+
+def test_two_drains_at_a_time_name_the_second(two: tuple[Incident, Incident]) -> None:
+    first, second = two
+    (found,) = breaks([first, retimed(second, 300)])
+    assert (found.rule, found.incident_id) == ("one out", second.id)
+    assert f"is drained while node {first.node_id} of incident {first.id} is out" in str(found)
+
+
+def test_members_of_one_party_may_be_out_together(two: tuple[Incident, Incident]) -> None:
+    first, second = (replace(i, party="run/us-east-1a") for i in two)
+    assert breaks([first, retimed(second, 300)]) == []
+
+
+def test_an_instance_that_is_gone_has_no_further_round(two: tuple[Incident, Incident]) -> None:
+    again = replace(retimed(two[0], -9000), id=f"{two[0].id}.2")
+    assert [b.rule for b in breaks([two[0], again])] == ["rounds"]
+
+
+def test_the_first_break_comes_first(two: tuple[Incident, Incident]) -> None:
+    found = breaks([kept_unheard(two[0]), backwards(two[1])])
+    assert [b.at for b in found] == sorted(b.at for b in found)
+
+
+def test_where_ready_is_enough_the_isr_need_not_have_been_seen(
+    two: tuple[Incident, Incident],
+) -> None:
+    unseen = replace(two[0], broker_back_at=None)
+    assert [b.rule for b in breaks([unseen])] == ["gate"]
+    assert breaks([unseen], gate="ready") == []

@@ -22,7 +22,7 @@ from core.ground.errors import StillwaterError
 from reference import command_line
 from tests.every_case import every_case
 from tests.unit.cli.forked import COMMAND, run_forked
-from tests.unit.cli.test_adopt import DESCRIPTION
+from tests.unit.cli.test_check import DESCRIPTION
 from tests.unit.cli.test_provision import Api, Stacks, stacks, wanted
 
 __all__ = ["stacks"]

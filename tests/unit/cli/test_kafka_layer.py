@@ -1,15 +1,25 @@
-"""cli.kafka_layer: `up` ends when Strimzi's operator has carried Kafka's layer out."""
+"""cli.kafka_layer: when `up` ends, who goes before whom at the end, which volumes go with it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
 
-from cli.kafka_layer import wait_until_settled
+from cli.kafka_layer import (
+    BEFORE_BROKERS,
+    BINDINGS,
+    VOLUMES,
+    delete_init_bindings,
+    delete_retained,
+    let_brokers_go,
+    retained_volumes,
+    wait_until_settled,
+)
 from core.ground.errors import StillwaterError
 from infra.eks.api import Api
+from local.kubernetes.client import ApiError
 from tests.unit.infra.programs import spec
 
 KAFKAS = "/apis/kafka.strimzi.io/v1/namespaces/kafka"
@@ -171,3 +181,164 @@ def test_a_resource_that_the_operator_refuses_is_not_waited_for() -> None:
     with pytest.raises(StillwaterError, match="Broker ids 10 and 11 overlap"):
         cluster.settle()
     assert cluster.now == 0.0
+
+
+ROOT = "/apis/kafka.strimzi.io/v1/namespaces/kafka"
+PODS = "/api/v1/namespaces/kafka/pods"
+POOLS = {"a": ["broker"], "b": ["broker"], "both": ["controller", "broker"], "c": ["controller"]}
+
+
+class EndingCluster(Api):
+    """An API server; a deleted pool's pod is still seen `stopping` more times."""
+
+    def __init__(self, *, stopping: int = 0, hangs: str = "") -> None:
+        self.objects: dict[str, dict[str, Any]] = {
+            f"{ROOT}/{plural}/one": {"metadata": {"name": "one"}} for plural in BEFORE_BROKERS
+        }
+        for name, roles in POOLS.items():
+            pool = {"metadata": {"name": name}, "spec": {"roles": roles}}
+            self.objects[f"{ROOT}/kafkanodepools/{name}"] = pool
+        self.deleted: list[str] = []
+        self.stopping = stopping
+        self.hangs = hangs
+
+    def get(self, path: str, **query: object) -> dict[str, Any]:
+        if path == PODS:
+            assert query == {
+                "labelSelector": "strimzi.io/broker-role=true,strimzi.io/controller-role!=true"
+            }
+            return {"items": self._brokers()}
+        if path.endswith("/kafkausers"):
+            raise ApiError(404, "NotFound", "the server could not find the requested resource")
+        return {"items": [o for p, o in self.objects.items() if p.startswith(f"{path}/")]}
+
+    def _brokers(self) -> list[dict[str, Any]]:
+        self.stopping -= 1
+        pods = [{"metadata": {"name": f"kafka-{n}"}} for n, r in POOLS.items() if r == ["broker"]]
+        return pods if self.stopping >= 0 else []
+
+    def delete(self, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        assert body == {"propagationPolicy": "Background"}
+        self.deleted.append(path.removeprefix(f"{ROOT}/"))
+        if not self.hangs or self.hangs not in path:
+            del self.objects[path]
+        return {}
+
+    def merge(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        raise AssertionError(f"nothing is changed: {path} {body}")
+
+
+def test_what_needs_kafka_goes_first_then_kafka_then_the_pools_of_brokers_alone() -> None:
+    cluster = EndingCluster()
+    let_brokers_go(cluster, "kafka")
+    assert cluster.deleted == [
+        "kafkaconnectors/one",
+        "kafkaconnects/one",
+        "kafkatopics/one",
+        "kafkas/one",
+        "kafkanodepools/a",
+        "kafkanodepools/b",
+    ]
+
+
+def test_it_is_not_over_before_the_brokers_pods_are_gone() -> None:
+    cluster = EndingCluster(stopping=2)
+    let_brokers_go(cluster, "kafka")
+    assert cluster.stopping < 0
+
+
+@pytest.mark.parametrize(
+    ("cluster", "named"),
+    [
+        pytest.param(EndingCluster(hangs="kafkatopics"), "one did not go", id="a finalizer"),
+        pytest.param(
+            EndingCluster(stopping=10), "kafka-a, kafka-b did not go", id="brokers that hang"
+        ),
+    ],
+)
+def test_what_does_not_go_is_named(cluster: EndingCluster, named: str) -> None:
+    with pytest.raises(StillwaterError, match=named):
+        let_brokers_go(cluster, "kafka", limit_seconds=0)
+
+
+def test_nothing_there_is_nothing_to_do() -> None:
+    cluster = EndingCluster()
+    cluster.objects.clear()
+    let_brokers_go(cluster, "kafka")
+    assert cluster.deleted == []
+
+
+class Bindings(EndingCluster):
+    """An API server with ClusterRoleBindings of Strimzi's, of several namespaces."""
+
+    def __init__(self, **namespaces: str) -> None:
+        super().__init__()
+        self.objects = {
+            f"{BINDINGS}/{name}": {"metadata": {"name": name}, "subjects": [{"namespace": each}]}
+            for name, each in namespaces.items()
+        }
+
+    def get(self, path: str, **query: object) -> dict[str, Any]:
+        selector = {"labelSelector": "app.kubernetes.io/managed-by=strimzi-cluster-operator"}
+        assert (path, query) == (BINDINGS, selector)
+        return {"items": list(self.objects.values())}
+
+
+def test_the_bindings_that_an_absent_operator_leaves_behind_go() -> None:
+    cluster = Bindings(ours="kafka", theirs="payments")
+    delete_init_bindings(cluster, "kafka")
+    assert cluster.deleted == [f"{BINDINGS}/ours"]
+
+
+def volume(
+    name: str, *, phase: str = "Released", namespace: str = "kafka", driver: str = "ebs.csi.aws.com"
+) -> dict[str, Any]:
+    spec = {
+        "csi": {"driver": driver},
+        "claimRef": {"namespace": namespace},
+        "persistentVolumeReclaimPolicy": "Retain",
+    }
+    return {"metadata": {"name": name}, "spec": spec, "status": {"phase": phase}}
+
+
+class VolumesLeft(Api):
+    """An API server whose EBS driver deletes what it may, or hangs."""
+
+    def __init__(self, *volumes: dict[str, Any], hangs: bool = False) -> None:
+        self.volumes = {v["metadata"]["name"]: v for v in volumes}
+        self.hangs = hangs
+
+    def get(self, path: str) -> dict[str, Any]:
+        assert path == VOLUMES
+        return {"items": list(self.volumes.values())}
+
+    def merge(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        name = path.rpartition("/")[2]
+        self.volumes[name]["spec"] |= body["spec"]
+        policy = self.volumes[name]["spec"]["persistentVolumeReclaimPolicy"]
+        if policy == "Delete" and not self.hangs:
+            del self.volumes[name]
+        return {}
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        volume("in-use", phase="Bound"),
+        volume("of-others", namespace="billing"),
+        volume("no-ebs", driver="efs.csi.aws.com"),
+        {**volume("no-csi"), "spec": {"hostPath": {"path": "/x"}}},
+    ],
+    ids=lambda each: each["metadata"]["name"],
+)
+def test_only_ebs_volumes_that_this_kafkas_claims_left_are_deleted(kept: dict[str, Any]) -> None:
+    cluster = VolumesLeft(volume("left"), kept)
+    assert retained_volumes(list(cluster.volumes.values()), "kafka") == ("left",)
+    assert delete_retained(cluster, "kafka") == ("left",)
+    assert list(cluster.volumes) == [kept["metadata"]["name"]]
+
+
+def test_a_driver_that_does_not_delete_is_named_with_the_volume() -> None:
+    cluster = VolumesLeft(volume("left"), hangs=True)
+    with pytest.raises(StillwaterError, match=r"has not deleted left within 0 s"):
+        delete_retained(cluster, "kafka", limit_seconds=0)

@@ -1,23 +1,31 @@
-"""cli.target: which account and which twin is meant, or a sentence and exit code 2."""
+"""cli.target, cli.aws and cli.stack_settings: which account, twin and environment is meant."""
 
 from __future__ import annotations
 
 import json
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from typer.testing import CliRunner
 
-from cli.aws import NO_CREDENTIALS
+from cli.aws import NO_CREDENTIALS, Clients
 from cli.main import app
+from cli.stack_settings import Project, project_at, read_described, require
 from cli.target import find_twin
-from core.ground.errors import StillwaterError
+from core.ground.errors import InvalidInput, StillwaterError
+from core.ground.naming import LAYERS
+from infra.spec import ROOT
 from local import place as places
 from local import twin
 from local.demo import spec as demo_spec
 from local.environment import credentials_file
 from local.place import PLACE_VARIABLE, Place, claim_place
+from tests.unit.infra.programs import description
 
 
 @pytest.fixture(autouse=True)
@@ -118,3 +126,101 @@ def test_without_an_identity_every_command_says_the_same(
     done = CliRunner().invoke(app, command.split())
     assert done.exit_code != 0
     assert NO_CREDENTIALS in done.stderr + str(done.exception)
+
+
+class Session:
+    """Makes clients, and fails where two are made at a time, as boto3's sometimes does."""
+
+    def __init__(self) -> None:
+        self.made: list[tuple[str, Any]] = []
+        self._alone = threading.Lock()
+
+    def client(self, service: str, **given: Any) -> Any:
+        if not self._alone.acquire(blocking=False):
+            raise KeyError("credential_provider")
+        try:
+            time.sleep(0.001)
+            self.made.append((service, given))
+            return object()
+        finally:
+            self._alone.release()
+
+
+def test_a_client_is_made_once_and_alone_however_many_threads_ask() -> None:
+    session = Session()
+    clients = Clients(session.client)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(clients, ["ec2", "eks", "ec2", "s3"] * 4))
+    assert sorted(service for service, _ in session.made) == ["ec2", "eks", "s3"]
+    assert len(set(found)) == 3
+
+
+def test_what_is_asked_for_otherwise_is_another_client() -> None:
+    clients = Clients(Session().client)
+    assert clients("s3") is clients("s3")
+    assert clients("s3", region="eu-west-1") is not clients("s3")
+
+
+def settings(directory: Path, config: dict[str, Any], *layers: str) -> None:
+    for layer in layers or LAYERS:
+        path = directory / f"Pulumi.test-{layer}.yaml"
+        path.write_text(json.dumps({"config": config}))
+
+
+@pytest.fixture
+def named(tmp_path: Path) -> Path:
+    (tmp_path / "cluster.yaml").write_text(json.dumps(description()))
+    settings(tmp_path, {"stillwater:spec": "cluster.yaml"})
+    return tmp_path
+
+
+def test_a_spec_is_the_one_every_layer_names(named: Path) -> None:
+    found = read_described("test", Project(named, named))
+    assert (found.spec.prefix, found.profile) == ("test-orders", None)
+
+
+def test_a_spec_may_stand_in_the_settings_beside_a_profile(tmp_path: Path) -> None:
+    settings(tmp_path, {"stillwater:cluster": description(), "aws:profile": "audit"})
+    found = read_described("test", Project(tmp_path, tmp_path))
+    assert (found.spec.prefix, found.profile) == ("test-orders", "audit")
+
+
+def test_an_environment_nobody_described_is_told_what_is_missing(named: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"There is no environment prod: .* has those of test"):
+        require("prod", Project(named, named))
+
+
+def test_the_twin_is_no_environment_of_stacks(named: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"commands of its own: `python -m local`"):
+        require("local", Project(named, named))
+
+
+def test_a_layer_that_names_another_spec_is_named(named: Path) -> None:
+    settings(named, {"stillwater:spec": "other.yaml"}, "kafka")
+    with pytest.raises(InvalidInput, match="test-kafka name another ClusterSpec"):
+        read_described("test", Project(named, named))
+
+
+def test_settings_that_are_no_yaml_are_a_sentence(named: Path) -> None:
+    (named / "Pulumi.test-platform.yaml").write_text("config: [")
+    with pytest.raises(InvalidInput, match=r"Pulumi.test-platform.yaml cannot be read as YAML"):
+        read_described("test", Project(named, named))
+
+
+def test_what_stands_already_is_read_even_if_it_would_be_refused_today(tmp_path: Path) -> None:
+    raw = description(timings={"pod_grace_seconds": 100})
+    settings(tmp_path, {"stillwater:cluster": raw})
+    assert read_described("test", Project(tmp_path, tmp_path)).spec.timings.pod_grace_seconds == 100
+
+
+@pytest.mark.parametrize("environment", ["", "../x", "orders.yaml", "a b"])
+def test_a_name_that_no_environment_can_have_is_told_as_that(named: Path, environment: str) -> None:
+    with pytest.raises(InvalidInput, match="letters, digits and hyphens") as caught:
+        require(environment, Project(named, named))
+    assert "stillwater init" not in str(caught.value)
+
+
+def test_a_name_that_is_nearly_one_is_told_which() -> None:
+    with pytest.raises(InvalidInput, match="Did you mean example") as caught:
+        require("exmaple", project_at(ROOT))
+    assert "`stillwater init DIRECTORY --environment exmaple`" in str(caught.value)

@@ -1,10 +1,15 @@
-"""core.ground.naming repeats Strimzi's and AWS's names exactly."""
+"""core.ground: names, amounts, selectors and errors exactly as others write them."""
 
 from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
 
 import pytest
 
 from core.ground import naming
+from core.ground.errors import Conflict, InvalidInput, MissingPrerequisite, StillwaterError
+from core.ground.placement import heap, is_selected, quantity
 from tests.every_case import every_case
 
 
@@ -93,3 +98,66 @@ def test_gates_carry_the_binding_they_wait_for() -> None:
 def test_names_of_a_group_and_its_tag_hold_the_prefix() -> None:
     assert naming.auto_scaling_group("dev-coban", "broker", "us-east-1c") == "dev-coban-broker-c"
     assert naming.managed_tag("dev-coban") == "aws-node-termination-handler/dev-coban"
+
+
+@pytest.mark.parametrize(
+    ("written", "wanted"),
+    [
+        ("700m", Decimal("0.7")),
+        ("107374182400000m", Decimal(100 * 1024**3)),
+        ("1e3", Decimal(1000)),
+        (".5Ti", Decimal(512 * 1024**3)),
+        (5, Decimal(5)),
+        ("1.2.3", None),
+        ("100GiB", None),
+        (None, None),
+    ],
+)
+def test_a_quantity_is_read_exactly_or_not_at_all(written: object, wanted: Decimal | None) -> None:
+    assert quantity(written) == wanted
+
+
+def test_the_last_of_several_heaps_holds() -> None:
+    assert heap("-Xms1g -Xmx2g -Xmx512m") == 512 * 1024**2
+    assert heap("-XX:MaxRAMPercentage=50") is None
+
+
+LABELS = {"app": "kafka", "cpu": "8", "zone": "a"}
+
+
+def expression(operator: str, key: str = "cpu", *values: str) -> dict[str, Any]:
+    return {"matchExpressions": [{"key": key, "operator": operator, "values": list(values)}]}
+
+
+@pytest.mark.parametrize(
+    ("selector", "wanted"),
+    [
+        (None, False),
+        ({}, True),
+        ({"matchLabels": {"app": "kafka"}}, True),
+        ({"matchLabels": {"app": "other"}}, False),
+        (expression("In", "zone", "a", "b"), True),
+        (expression("NotIn", "zone", "a"), False),
+        (expression("Exists", "zone"), True),
+        (expression("DoesNotExist", "zone"), False),
+        (expression("Gt", "cpu", "4"), True),
+        (expression("Lt", "cpu", "4"), False),
+        (expression("Gt", "app", "4"), False),
+        (expression("AnotherDay"), True),
+    ],
+)
+def test_a_selector_takes_whom_it_says_and_nobody_by_a_label_that_is_no_number(
+    selector: dict[str, Any] | None, wanted: bool
+) -> None:
+    assert is_selected(LABELS, selector) is wanted
+
+
+@pytest.mark.parametrize("kind", [InvalidInput, MissingPrerequisite, Conflict])
+def test_every_error_is_of_the_family(kind: type[Exception]) -> None:
+    assert issubclass(kind, StillwaterError)
+
+
+def test_invalid_input_keeps_every_problem_and_shows_one_per_line() -> None:
+    error = InvalidInput(problem for problem in ["First.", "Second."])
+    assert error.problems == ("First.", "Second.")
+    assert str(error) == "First.\nSecond."

@@ -1,18 +1,29 @@
-"""Samples on pages: a survey's output, AWS's announcements, and a role for FIS."""
+"""Samples on pages: a survey, announcements, specs, figures and faults."""
 
 from __future__ import annotations
 
+import functools
 import io
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from rich.console import Console
 
 from cli.survey import command
 from cli.terminal import show_findings
+from core.cluster import ClusterSpec
+from core.cluster import parse as parse_spec
+from core.cluster.kafka import Kafka
+from core.cost import pricing
 from core.events import Interruption, Kind, VolumeNotice, parse
+from core.ground import instances
 from core.incidents.decide import why_unanswered
+from infra.spec import problems_of
+from infra.versions import STRIMZI_CHART_VERSION
 from tests.every_case import every_case
 from tests.unit.cli.survey.machines import own_groups
 from tests.unit.cli.survey.test_survey import examined
@@ -83,3 +94,95 @@ def test_the_readme_shows_what_a_survey_prints(monkeypatch: pytest.MonkeyPatch) 
     assert isinstance(printed.file, io.StringIO)
     shown = [block.body for block in markdown.blocks(markdown.REPOSITORY / "README.md")]
     assert printed.file.getvalue().split() in [body.split() for body in shown]
+
+
+EXAMPLE = markdown.REPOSITORY / "stacks" / "config" / "clusters" / "example.yaml"
+KEYS = ClusterSpec.model_fields.keys()
+
+
+def _pieces() -> list[Any]:
+    return [
+        pytest.param(piece, id=f"{markdown.name(page)}-{number}")
+        for page in markdown.PAGES
+        for number, block in enumerate(markdown.blocks(page))
+        if block.language in ("yaml", "yml")
+        # A block may hold several documents, as Kubernetes' objects do.
+        for piece in yaml.safe_load_all(block.body)
+        if isinstance(piece, dict) and piece.keys() <= KEYS
+    ]
+
+
+def merged(base: Any, piece: Any) -> Any:
+    """Return the example with a piece written into it; pools are known by their names."""
+    if isinstance(base, dict) and isinstance(piece, dict):
+        return {**base, **{key: merged(base.get(key), value) for key, value in piece.items()}}
+    if isinstance(base, list) and base and isinstance(base[0], dict) and "name" in base[0]:
+        new = {each["name"]: each for each in piece}
+        known = [merged(each, new.pop(each["name"], {})) for each in base]
+        return [*known, *new.values()]
+    return piece
+
+
+@every_case("piece", _pieces())
+def test_a_piece_fits_into_the_example(piece: dict[str, Any]) -> None:
+    spec = parse_spec(merged(yaml.safe_load(EXAMPLE.read_text()), piece))
+    assert problems_of(spec) == []
+
+
+def test_there_are_pieces_to_try() -> None:
+    assert len(_pieces()) >= 5
+
+
+@every_case("page", markdown.PAGES, ids=markdown.name)
+def test_an_image_of_kafka_is_the_one_the_cluster_runs(page: Path) -> None:
+    images = re.findall(r"quay\.io/strimzi/kafka:([\w.]+)-kafka-([\w.]+)", page.read_text())
+    assert set(images) <= {(STRIMZI_CHART_VERSION, Kafka().version)}
+
+
+GUIDE = markdown.REPOSITORY / "docs" / "how-to" / "choose-instance-types.md"
+
+
+def _number(cell: str) -> float:
+    return float(cell.partition("/")[0].replace(",", ""))
+
+
+def test_the_instance_types_of_the_guide_are_those_check_knows() -> None:
+    rows = re.findall(r"^\| `([\w.]+)` \|(.*)\|$", GUIDE.read_text(), re.MULTILINE)
+    assert len(rows) >= 10
+    book = pricing.book("us-east-1")
+    for name, cells in rows:
+        vcpus, memory_gib, megabytes, iops, _network, dollars = map(_number, cells.split("|"))
+        known = instances.table().types[name]
+        assert (known.vcpus, known.memory_mib / 1024, known.ebs_iops) == (vcpus, memory_gib, iops)
+        assert round(known.ebs_mb_per_s) == megabytes
+        assert float(book.instance_hour(name).usd) == dollars
+
+
+def test_the_guide_says_how_many_types_check_knows() -> None:
+    assert f"has {len(instances.table().types)} types" in GUIDE.read_text()
+
+
+@functools.cache
+def matrix() -> Any:
+    """The matrix, with the twin's tests: seconds for every worker that only collects this file."""
+    from tests.integration.faults import matrix  # noqa: PLC0415
+
+    return matrix
+
+
+def test_the_page_shows_the_matrix() -> None:
+    write = "python -m tests.integration.faults.matrix"
+    assert matrix().PAGE.read_text() == matrix().page(), f"run `{write}`"
+
+
+def test_every_case_has_a_name_and_a_sentence_of_its_own() -> None:
+    cases = matrix().CASES
+    assert len({case.name for case in cases}) == len(cases) >= 25
+    assert len({case.fault for case in cases}) == len(cases)
+
+
+@every_case("row", lambda: matrix().TWIN_ROWS, ids=lambda row: row.test)
+def test_a_test_of_the_last_table_exists(row: Any) -> None:
+    integration = matrix().PAGE.parents[2] / "tests" / "integration"
+    file, _, function = row.test.partition("::")
+    assert f"\ndef {function}(" in (integration / file).read_text()

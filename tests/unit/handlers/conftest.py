@@ -6,6 +6,9 @@ import pytest
 from moto import mock_aws
 
 from tests.explorer.swift import swiftly
+from tests.unit.handlers.fakes import six_brokers
+from tests.unit.handlers.healthy import ZONES
+from tests.unit.handlers.station import Station
 from tests.unit.handlers.tables import make_table
 
 
@@ -31,3 +34,16 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """No log: a station writes a line per tick, thousands of times, which would be formatted."""
     monkeypatch.setattr("logging.Logger._log", lambda *_, **__: None)
+
+
+@pytest.fixture
+def station() -> Station:
+    return Station()
+
+
+@pytest.fixture
+def six(monkeypatch: pytest.MonkeyPatch) -> Station:
+    """Two brokers in each of three zones."""
+    for node_id, zone in ((11, "us-east-1a"), (21, "us-east-1b"), (31, "us-east-1c")):
+        monkeypatch.setitem(ZONES, node_id, zone)
+    return Station(cluster=six_brokers())

@@ -20,12 +20,14 @@ from handlers.rotation.turns import Rotations, Throttles
 from handlers.store.documents import Freezes, Runs
 from handlers.store.ledger import Stories
 from tests.explorer.world import START
-from tests.unit.handlers.fake_queue import FakeQueue
-from tests.unit.handlers.fake_roots import FakeRoots
 from tests.unit.handlers.fakes import PREFIX, WHOSE, FakeCluster, three_brokers
-from tests.unit.handlers.memory_archive import MemoryArchive
-from tests.unit.handlers.memory_ledger import MemoryLedger
-from tests.unit.handlers.memory_records import MemoryRecords
+from tests.unit.handlers.in_memory import (
+    FakeQueue,
+    FakeRoots,
+    MemoryArchive,
+    MemoryLedger,
+    MemoryRecords,
+)
 from tests.unit.policies import policy_with
 
 POLICY = policy_with(tick_interval_seconds=5, post_condition_hold_seconds=10)

@@ -1,4 +1,4 @@
-"""Every drainer we know of against the gate's answers: who it is to the API server, what it asks.
+"""Every drainer we know of against the gate's answers, and those that wait for ever.
 
 Sources of the accounts and of what each asks: the charts we install (NTH, Cluster Autoscaler),
 Karpenter 1.14's `karpenter` account and finalizers, AWS's page on managed node group updates
@@ -12,16 +12,26 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pytest
+
 from core.gate import GateAnswer, asked_in
+from core.incidents.joining import Pause
 from core.incidents.record import State
+from handlers.store.documents import Pauses
 from tests.every_case import every_case
 from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.asking import OPERATOR, PERSON, Door
-from tests.unit.handlers.fakes import OLD, node_named
+from tests.unit.handlers.fakes import NEW, OLD, node_named
 from tests.unit.handlers.healthy import healthy_kafka
+from tests.unit.handlers.karpenter_machines import (
+    KARPENTER,
+    bring_node,
+    delete_claim,
+    end,
+    of_karpenter,
+)
 
 SYSTEM = "system:serviceaccount:kube-system:"
-KARPENTER = "system:serviceaccount:kube-system:karpenter"
 NODE_MANAGER = "eks:node-manager"
 AUTO_MODE = "eks:a-controller-of-auto-mode"
 EVICT, DELETE, DELETE_NODE = "evict", "delete", "delete node"
@@ -213,3 +223,36 @@ def test_our_own_drain_of_a_node_lets_everybody_through(drainer: Drainer) -> Non
     door.spare()
     door.tick_until(State.DRAINING)
     assert drainer.ask(door).allowed
+
+
+@pytest.fixture
+def door() -> Door:
+    """Karpenter ends a node, and Kafka does not let its broker go."""
+    door = of_karpenter(Door())
+    bring_node(door, NEW)
+    end(door, delete_claim())
+    door.station.cluster.kafka = healthy_kafka(out=30)
+    assert not door.ask(user=KARPENTER).allowed
+    for _ in range(4):
+        door.station.tick()
+    assert door.station.incident().state is State.HOLDING
+    return door
+
+
+def test_a_drain_that_kafka_refuses_for_long_calls_a_person_once(door: Door) -> None:
+    station = door.station
+    for _ in range(2):
+        station.now += station.policy.hold_limit_seconds
+        station.tick()
+    (page,) = [page for page in station.ticks.pages if page["page"] == "waits_long"]
+    assert "broker 30 is fenced" in page["reason"]
+
+
+def test_a_drain_that_a_pause_keeps_is_nobodys_news(door: Door) -> None:
+    station = door.station
+    pause = Pause("ann", "maintenance", station.now)
+    Pauses(station.records, "orders").write(pause)
+    for _ in range(2):
+        station.now += station.policy.hold_limit_seconds
+        station.tick()
+    assert station.ticks.pages == []

@@ -1,18 +1,25 @@
-"""The document of the zones' incidents: written once, kept against others, of any version."""
+"""The document of the zones' incidents, and what shifts and their end do."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from core.availability.consent import HEALTH_ISSUE
-from core.ground.errors import Conflict
+from core.ground.errors import Conflict, StillwaterError
 from core.zones.incident import LostZone
+from handlers.incidents.shifts import pending
 from handlers.store.documents import Freezes
+from handlers.store.ledger import SHIFT_MESSAGE
 from tests.every_case import every_case
-from tests.unit.handlers.memory_records import MemoryRecords
+from tests.unit.core.zones.health_issues import issue
+from tests.unit.handlers.fakes import OLD, group_of
+from tests.unit.handlers.healthy import healthy_kafka
+from tests.unit.handlers.in_memory import MemoryRecords
+from tests.unit.handlers.station import Station
 
 NOW = 1_795_168_800.0
 SHIFT = LostZone("use1-az1", "us-east-1a", source="autoshift", occurred_at=NOW)
@@ -106,3 +113,150 @@ def test_a_field_of_a_later_version_is_left_out() -> None:
     document = records.read("freezes#orders").document
     document["incidents"][0]["mood"] = "grim"
     assert len(stored(document).current(NOW)) == 1
+
+
+GROUP = group_of("us-east-1a")
+AUTOSHIFT = LostZone("use1-az4", "us-east-1a", source="autoshift")
+
+
+def shifted(station: Station) -> Station:
+    station.freezes.note(AUTOSHIFT, station.now)
+    station.loop.turn(SHIFT_MESSAGE, station.now)
+    return station
+
+
+def thawed(station: Station) -> Station:
+    station.now += 600
+    station.freezes.note(replace(AUTOSHIFT, over=True), station.now)
+    station.loop.turn(SHIFT_MESSAGE, station.now)
+    return station
+
+
+def leaders(station: Station) -> set[int | None]:
+    assert station.cluster.kafka is not None
+    return {p.leader for p in station.cluster.kafka.partitions}
+
+
+def test_leaders_leave_a_frozen_zone_and_come_back(station: Station) -> None:
+    shifted(station)
+    assert leaders(station) == {20}
+    assert pending(station.freezes, station.records, "orders", station.now)
+    thawed(station)
+    assert station.cluster.kafka == healthy_kafka()
+    assert not pending(station.freezes, station.records, "orders", station.now)
+
+
+def test_a_zone_known_by_its_id_alone_is_named_first(station: Station) -> None:
+    station.freezes.note(replace(AUTOSHIFT, zone=None), station.now)
+    station.loop.turn(SHIFT_MESSAGE, station.now)
+    assert leaders(station) == {20}
+    assert station.freezes.current(station.now)[0].zone == "us-east-1a"
+
+
+def test_a_second_turn_changes_nothing(station: Station) -> None:
+    shifted(station)
+    reordered, writes = list(station.cluster.reordered), station.records.writes
+    station.loop.turn(SHIFT_MESSAGE, station.now)
+    assert station.cluster.reordered == reordered
+    assert station.records.writes == writes
+
+
+def test_a_frozen_zones_instances_are_protected_until_it_thaws(station: Station) -> None:
+    shifted(station)
+    assert station.cluster.groups[GROUP].protected == {OLD}
+    assert station.cluster.groups[group_of("us-east-1b")].protected == frozenset()
+    station.cluster.add_instance("i-0d", "us-east-1a")
+    station.loop.turn(SHIFT_MESSAGE, station.now)
+    assert station.cluster.groups[GROUP].protected == {OLD, "i-0d"}
+    thawed(station)
+    assert station.cluster.groups[GROUP].protected == frozenset()
+
+
+def test_what_somebody_else_has_protected_stays_so(station: Station) -> None:
+    station.cluster.protect(GROUP, [OLD], protected=True)
+    thawed(shifted(station))
+    assert station.cluster.groups[GROUP].protected == {OLD}
+
+
+def test_a_thaw_kafka_does_not_hear_of_is_finished_later(station: Station) -> None:
+    shifted(station)
+    moved, station.cluster.kafka = station.cluster.kafka, None
+    thawed(station)
+    assert pending(station.freezes, station.records, "orders", station.now)
+    station.cluster.kafka = moved
+    station.loop.turn(SHIFT_MESSAGE, station.now)
+    assert station.cluster.kafka == healthy_kafka()
+
+
+@pytest.mark.parametrize("dies_at", ["reorder", "elect"])
+def test_an_original_order_survives_a_crash(station: Station, dies_at: str) -> None:
+    working = getattr(station.cluster, dies_at)
+
+    def dead(*_: object) -> None:
+        raise StillwaterError("killed")
+
+    setattr(station.cluster, dies_at, dead)
+    shifted(station)
+    setattr(station.cluster, dies_at, working)
+    station.loop.turn(SHIFT_MESSAGE, station.now)
+    assert leaders(station) == {20}
+    setattr(station.cluster, dies_at, dead)
+    thawed(station)
+    setattr(station.cluster, dies_at, working)
+    station.loop.turn(SHIFT_MESSAGE, station.now)
+    assert station.cluster.kafka == healthy_kafka()
+
+
+def test_two_causes_keep_a_broker_from_leading_until_both_are_over(station: Station) -> None:
+    shifted(station)
+    station.leadership.avoid("drill", [10, 20])
+    assert leaders(station) == {30}
+    station.leadership.restore("drill")
+    assert leaders(station) == {20}
+    thawed(station)
+    assert station.cluster.kafka == healthy_kafka()
+
+
+def test_an_announced_shift_asks_for_a_turn(station: Station) -> None:
+    body = json.dumps(
+        {
+            "version": "0",
+            "id": "shift-1",
+            "detail-type": "Autoshift In Progress",
+            "source": "aws.arc-zonal-shift",
+            "account": "123456789012",
+            "time": "2026-11-20T10:00:00Z",
+            "region": "us-east-1",
+            "resources": [],
+            "detail": {"version": "0.0.1", "data": "", "metadata": {"awayFrom": "use1-az4"}},
+        }
+    )
+    station.announce(body)
+    assert (SHIFT_MESSAGE, 0.0) in station.ticks.sent
+    station.tick()
+    assert leaders(station) == {20}
+    station.ticks.sent.clear()
+    station.now += 60
+    station.broom.sweep(station.now)
+    assert (SHIFT_MESSAGE, 0.0) in station.ticks.sent
+
+
+@pytest.mark.parametrize(
+    ("detail", "frozen"),
+    [
+        ({"entities": [{"entityValue": "us-east-1a"}]}, ["us-east-1a"]),
+        ({"text": "Power is lost in us-east-1a."}, ["us-east-1a"]),
+        ({"availabilityZone": "us-east-1a"}, ["us-east-1a"]),
+        # Another account's zone of that name is another zone.
+        ({"text": "Power is lost in us-east-1a.", "eventScopeCode": "PUBLIC"}, []),
+        ({"availabilityZone": "use1-az4", "eventScopeCode": "PUBLIC"}, ["us-east-1a"]),
+    ],
+)
+def test_a_zone_may_be_called_by_our_own_name_in_what_is_told_to_us_alone(
+    station: Station, detail: dict[str, Any], frozen: list[str]
+) -> None:
+    told = {"text": "Trouble.", "eventScopeCode": "ACCOUNT_SPECIFIC"} | detail
+    station.cluster.add_node(OLD, ready=False)
+    station.announce(issue(**told))
+    station.loop.turn(SHIFT_MESSAGE, station.now)
+    assert [f.zone for f in station.freezes.current(station.now)] == frozen

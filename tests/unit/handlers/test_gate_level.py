@@ -1,21 +1,26 @@
-"""At level gate nobody is sent to drain and no hook is held: whoever evicts asks."""
+"""At level gate nobody is sent to drain; where no handler drains, the tick empties nodes itself."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from core.events import Kind
 from core.incidents.actions import WATCHED, Reach
+from core.incidents.observation import BudgetView, PodOnNode
 from core.incidents.record import Release, State
+from core.incidents.terminating import LATE_EVICTION_SECONDS, OTHERS_SECONDS
 from tests.every_case import every_case
-from tests.unit.handlers.announced import ec2_event, hook_event
+from tests.unit.handlers.announced import RETIREMENT, ec2_event, health_event, hook_event
 from tests.unit.handlers.asking import PERSON, Door
-from tests.unit.handlers.fakes import NEW, OLD, group_of
-from tests.unit.handlers.health_events import RETIREMENT, health_event
+from tests.unit.handlers.fakes import NEW, OLD, group_of, node_named
 from tests.unit.handlers.healthy import healthy_kafka
-from tests.unit.handlers.station import Station
-from tests.unit.handlers.walks import written_changes
+from tests.unit.handlers.station import POLICY, Station
+from tests.unit.handlers.test_act import paused
+from tests.unit.handlers.walks import announce, replace_machine, written_changes
 
 NAMED = frozenset({group_of("us-east-1a")})
 WATCH, GATE = Reach("watch", NAMED), Reach("gate", NAMED, gated=True)
@@ -39,7 +44,7 @@ def retired(station: Station) -> None:
     station.announce(health_event(RETIREMENT))
 
 
-def door(reach: Reach, event: Callable[[Station], None]) -> Door:
+def leaving_door(reach: Reach, event: Callable[[Station], None]) -> Door:
     """Return the gate of a cluster in which a machine is announced to leave, and has a spare."""
     made = Door(Station(reach=reach))
     event(made.station)
@@ -76,7 +81,7 @@ def test_a_level_by_what_happens(
     event: Callable[[Station], None], row: tuple[Reach, bool, bool, bool]
 ) -> None:
     reach, sent, leased, allowed = row
-    made = door(reach, event)
+    made = leaving_door(reach, event)
     assert bool(made.station.termination_handler.sent) is sent
     assert bool(made.station.ledger.leases()) is leased
     assert made.ask().allowed is allowed
@@ -99,7 +104,7 @@ def test_an_eviction_takes_the_lease_and_is_followed_to_its_end() -> None:
 
 
 def test_their_termination_is_answered_and_never_said_to_be_only_watched() -> None:
-    made = door(GATE, terminated)
+    made = leaving_door(GATE, terminated)
     station = made.station
     assert station.incident().state is State.HOLDING
     assert made.ask(user="system:serviceaccount:kube-system:nth").allowed
@@ -141,7 +146,7 @@ def test_kafka_is_asked_all_the_same_when_their_hook_ends() -> None:
 
 
 def test_a_hold_keeps_whoever_drains_and_a_release_lets_by() -> None:
-    made = door(GATE, retired)
+    made = leaving_door(GATE, retired)
     station = made.station
     held = replace(station.incident(), held_until=station.now + 600)
     station.ledger.put(held)
@@ -150,3 +155,345 @@ def test_a_hold_keeps_whoever_drains_and_a_release_lets_by() -> None:
     release = Release(by="ada", at=station.now)
     station.ledger.put(replace(station.incident(), held_until=None, release=release))
     assert made.ask().allowed
+
+
+OTHER = "i-0b"
+
+
+def first(door: Door, call: str, meanwhile: Callable[[], object]) -> None:
+    """Let something happen directly before a call to the ledger."""
+    real = getattr(door.station.ledger, call)
+
+    def slow(*arguments: Any, **named: Any) -> Any:
+        setattr(door.station.ledger, call, real)
+        meanwhile()
+        return real(*arguments, **named)
+
+    setattr(door.station.ledger, call, slow)
+
+
+@pytest.mark.parametrize("call", ["take_lease", "begin_drain"])
+def test_a_lease_that_another_has_by_then_lets_nobody_through(door: Door, call: str) -> None:
+    ledger = door.station.ledger
+
+    def taken_over() -> None:
+        ledger.drop_lease("i-0a")
+        ledger.take_lease(OTHER, door.station.now, 900, node_id=20)
+
+    first(door, call, taken_over)
+    answer = door.ask()
+    assert not answer.allowed
+    assert OTHER in answer.reason
+    assert [lease.holder for lease in ledger.leases()] == [OTHER]
+    assert door.station.incident().forwarded is None
+
+
+def test_a_yes_takes_one_reading_of_kafka_and_that_with_the_lease_in_hand(door: Door) -> None:
+    asked = counted(door)
+    assert door.ask().allowed
+    assert asked == [["i-0a"]]
+
+
+def test_whom_kafka_refused_is_asked_about_first_and_leaves_the_lease_to_others(door: Door) -> None:
+    """One that asks every five seconds would else take the lease from the others as often."""
+    lagging(door)
+    asked = counted(door)
+    answers = [door.ask() for _ in range(3)]
+    assert not any(answer.allowed for answer in answers)
+    assert asked == [["i-0a"], [], []]
+    assert door.station.ledger.leases() == ()
+    door.station.now += 61
+    assert not door.ask().allowed
+    assert asked[3:] == [["i-0a"]]
+
+
+def test_a_refusal_with_the_lease_in_hand_wakes_the_incident(door: Door) -> None:
+    lagging(door)
+    assert not door.ask().allowed
+    door.station.cluster.kafka = healthy_kafka()
+    door.tick_until(State.HOLDING)
+    assert door.ask().allowed
+
+
+def test_a_rehearsal_asks_kafka_and_takes_no_lease(door: Door) -> None:
+    asked = counted(door)
+    assert door.ask(dry_run=True).allowed
+    assert asked == [[]]
+
+
+def lagging(door: Door) -> None:
+    view = healthy_kafka()
+    behind = tuple(replace(p, isr=(10, 30)) for p in view.partitions)
+    door.station.cluster.kafka = replace(view, partitions=behind)
+
+
+def counted(door: Door) -> list[list[str]]:
+    """Note who holds the lease at each reading of Kafka."""
+    cluster, holders = door.station.cluster, list[list[str]]()
+    read = cluster.read
+
+    def noting(about: Any = None) -> Any:
+        holders.append([lease.holder for lease in door.station.ledger.leases()])
+        return read(about)
+
+    door.station.cluster.read = noting  # type: ignore[method-assign]
+    return holders
+
+
+@pytest.fixture
+def door() -> Door:
+    made = Door()
+    made.spare()
+    return made
+
+
+NODE = node_named(OLD)
+POD = "orders-broker-a-10"
+EVICTING = replace(POLICY, drain_route="evict", drain_life_seconds=400)
+OPERATOR = PodOnNode(namespace="strimzi", name="operator", uid="1")
+AGENT = PodOnNode(namespace="kube-system", name="agent", uid="2", stays=True)
+BARE = PodOnNode(namespace="default", name="debug", uid="3", owned=False)
+
+
+def evicting(*beside: PodOnNode, **changes: object) -> Station:
+    made = Station(policy=replace(EVICTING, **changes))  # type: ignore[arg-type]
+    made.cluster.beside[NODE] = list(beside)
+    return made
+
+
+def leave(made: Station) -> None:
+    """The evicted pod ends, and starts again on the replacement."""
+    made.cluster.kafka = healthy_kafka(out=10)
+    made.cluster.place_pod(10, NEW, ready=False)
+    made.tick_until_quiet()
+
+
+def come_back(made: Station) -> None:
+    made.cluster.place_pod(10, NEW)
+    made.cluster.kafka = healthy_kafka()
+    for _ in range(6):
+        made.tick()
+
+
+def test_the_tick_cordons_evicts_and_completes_the_hooks_by_itself() -> None:
+    made = replace_machine(evicting(AGENT))
+    assert made.cluster.cordons == {NODE: OLD}
+    assert made.cluster.evicted == [POD]
+    assert made.termination_handler.sent == []
+    leave(made)
+    assert made.incident().state is State.GATING
+    assert made.cluster.completed == []
+    come_back(made)
+    assert made.incident().state is State.RELEASED
+    assert {hook for _, hook, result in made.cluster.completed if result == "CONTINUE"} == {
+        *("drain", "gate")
+    }
+    assert made.ledger.leases() == ()
+
+
+def test_nothing_is_evicted_before_a_replacement_is_there() -> None:
+    made = announce(evicting(OPERATOR))
+    assert (made.cluster.evicted, made.cluster.cordons) == ([], {})
+
+
+def test_everything_else_leaves_before_kafka() -> None:
+    made = replace_machine(evicting(OPERATOR, AGENT))
+    assert made.cluster.evicted == ["operator"]
+    assert "First to leave: strimzi/operator." in made.incident().reason
+    made.tick()
+    assert made.cluster.evicted == ["operator", POD]
+
+
+def test_a_pod_that_its_budget_keeps_holds_kafka_up_for_a_while_and_is_never_forced() -> None:
+    made = evicting(OPERATOR)
+    made.cluster.refusals["operator"] = "Cannot evict pod: it would violate its budget."
+    replace_machine(made)
+    made.tick()
+    assert made.cluster.evicted == []
+    made.now += OTHERS_SECONDS
+    made.tick()
+    assert made.cluster.evicted == [POD]
+    leave(made)
+    come_back(made)
+    # The broker is back, and the machine waits for the pod that may not leave yet.
+    assert (made.incident().state, made.cluster.completed) == (State.GATING, [])
+    assert "strimzi/operator" in made.incident().reason
+    made.now += LATE_EVICTION_SECONDS
+    made.tick()
+    assert "drain_stuck" in {page["page"] for page in made.ticks.pages}
+    del made.cluster.refusals["operator"]
+    for _ in range(3):
+        made.tick()
+    assert made.cluster.evicted == [POD, "operator"]
+    assert made.incident().state is State.RELEASED
+
+
+def test_a_refused_eviction_of_kafkas_pod_is_asked_again_at_the_next_tick() -> None:
+    made = evicting()
+    made.cluster.refusals[POD] = "Cannot evict pod: it would violate its budget."
+    made.cluster.disruption_budgets = (
+        BudgetView(name="orders-kafka", pods=frozenset({POD}), disruptions_allowed=0),
+    )
+    replace_machine(made)
+    assert made.incident().state is State.DRAINING
+    assert "PodDisruptionBudget orders-kafka allows no disruption" in made.incident().reason
+    del made.cluster.refusals[POD]
+    made.tick()
+    assert made.cluster.evicted == [POD]
+
+
+def test_kafkas_consent_counts_at_the_moment_of_the_eviction() -> None:
+    made = evicting(OPERATOR)
+    replace_machine(made)
+    made.cluster.kafka = healthy_kafka(out=20)
+    made.tick()
+    assert made.cluster.evicted == ["operator"]
+    assert f"{POD} is still on {NODE}." in made.incident().reason
+    made.cluster.kafka = healthy_kafka()
+    made.tick()
+    assert made.cluster.evicted == ["operator", POD]
+
+
+def test_a_pause_keeps_kafkas_pod_where_it_is() -> None:
+    made = replace_machine(evicting(OPERATOR))
+    paused(made)
+    made.tick()
+    assert made.cluster.evicted == ["operator"]
+    assert "Paused by ada" in made.incident().reason
+
+
+def test_a_drain_that_cannot_end_is_kept_and_its_node_takes_pods_again() -> None:
+    made = evicting()
+    made.cluster.refusals[POD] = "Cannot evict pod: it would violate its budget."
+    replace_machine(made)
+    made.now += EVICTING.hold_limit_seconds - EVICTING.drain_life_seconds / 2
+    del made.cluster.refusals[POD]
+    made.tick()
+    assert made.cluster.evicted == []  # what is evicted so late could outlive the decision to keep
+    made.now += EVICTING.drain_life_seconds
+    made.tick()
+    assert made.incident().state is State.RETAINED
+    assert {result for _, _, result in made.cluster.completed} == {"ABANDON"}
+    assert made.cluster.cordons == {}
+
+
+def test_a_pod_without_owner_is_named_and_left_to_end_with_its_machine() -> None:
+    made = replace_machine(evicting(BARE))
+    (page,) = [p for p in made.ticks.pages if p["page"] == "pods_without_owner"]
+    assert "default/debug" in page["reason"]
+    leave(made)
+    come_back(made)
+    assert made.cluster.evicted == [POD]
+    assert made.incident().state is State.RELEASED
+
+
+def test_two_pods_of_one_kafka_on_one_node_wait_for_a_person() -> None:
+    made = evicting()
+    made.cluster.place_pod(20, OLD)
+    replace_machine(made)
+    assert (made.incident().state, made.cluster.evicted) == (State.HOLDING, [])
+    assert "shared_node" in {page["page"] for page in made.ticks.pages}
+
+
+def test_a_two_minute_warning_evicts_everything_at_once() -> None:
+    made = evicting(OPERATOR)
+    made.announce(ec2_event("EC2 Spot Instance Interruption Warning", OLD))
+    for _ in range(2):
+        made.tick()
+    assert set(made.cluster.evicted) == {"operator", POD}
+
+
+def test_a_node_without_kafka_is_emptied_and_both_hooks_completed() -> None:
+    made = evicting(OPERATOR)
+    made.cluster.pods[10] = replace(made.cluster.pods[10], node_name=node_named("i-0b"))
+    made.cluster.attached.pop(NODE)
+    announce(made)
+    for _ in range(12):
+        made.tick()
+        if not made.ledger.open_incidents():
+            break
+    assert made.cluster.evicted == ["operator"]
+    assert made.incident().state is State.RELEASED
+    assert made.ledger.leases() == ()
+
+
+def test_a_node_without_kafka_takes_no_new_pod_before_its_hooks_are_completed() -> None:
+    made = evicting(AGENT)
+    made.cluster.pods[10] = replace(made.cluster.pods[10], node_name=node_named("i-0b"))
+    made.cluster.attached.pop(NODE)
+    announce(made)
+    while made.incident().state is not State.DRAINING or not made.cluster.cordons:
+        assert made.cluster.completed == []
+        made.tick()
+    assert made.cluster.completed == []
+    made.tick()
+    assert {hook for _, hook, _ in made.cluster.completed} == {"drain", "gate"}
+
+
+def test_the_gate_beside_it_lets_our_own_eviction_through_with_kafkas_consent() -> None:
+    door = Door(replace_machine(evicting(OPERATOR)))
+    assert door.ask(10, user="stillwater-tick").allowed
+    assert not door.ask(20, user="stillwater-tick").allowed
+    door.station.cluster.kafka = healthy_kafka(out=20)
+    assert not door.ask(10, user="stillwater-tick").allowed
+
+
+def test_a_tick_that_dies_after_the_eviction_does_no_harm_a_second_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = evicting()
+    announce(made)
+    made.cluster.add_instance(NEW, "us-east-1a")
+    made.cluster.add_node(NEW)
+    while made.incident().state is not State.DRAINING:
+        made.tick()
+    body, delay = made.ticks.sent[-1]
+    put, calls = made.ledger.put, []
+
+    def dying(incident: object) -> object:
+        calls.append(incident)
+        if len(calls) == 2:
+            raise RuntimeError("the function died")
+        return put(incident)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(made.ledger, "put", dying)
+    with pytest.raises(RuntimeError):
+        made.loop.turn(body, made.now + delay)
+    monkeypatch.undo()
+    assert made.cluster.evicted == [POD]
+    made.now += 60
+    made.loop.turn(body, made.now)
+    assert made.cluster.evicted == [POD]
+    assert made.incident().state is State.DRAINING
+
+
+def changed(made: Station) -> None:
+    """Another invocation takes the incident over."""
+    made.ledger.put(made.ledger.get(OLD))  # type: ignore[arg-type]
+
+
+def let_go(made: Station) -> None:
+    """The lease is lost: its table was restored to an older moment, and another has it."""
+    made.ledger.drop_lease(OLD, ended=True)
+    made.ledger.take_lease("i-0b", made.now, 900, node_id=20)
+
+
+@pytest.mark.parametrize(
+    "meanwhile", [paused, changed, let_go], ids=["a pause", "another invocation", "no lease"]
+)
+def test_what_comes_between_decision_and_eviction_keeps_kafka(
+    meanwhile: Callable[[Station], object],
+) -> None:
+    made = replace_machine(evicting(OPERATOR))
+    assert made.cluster.evicted == ["operator"]
+    real: Callable[..., Any] = made.ledger.take_lease
+
+    def slow(*arguments: Any, **named: Any) -> Any:
+        made.ledger.take_lease = real  # type: ignore[method-assign]
+        granted = real(*arguments, **named)
+        meanwhile(made)
+        return granted
+
+    made.ledger.take_lease = slow  # type: ignore[method-assign]
+    made.tick()
+    assert made.cluster.evicted == ["operator"]

@@ -26,8 +26,7 @@ from handlers.adapters.pods import Scrapes
 from handlers.examiner import Examiner
 from handlers.store.documents import Freezes
 from tests.unit.handlers.healthy import healthy_kafka
-from tests.unit.handlers.memory_ledger import MemoryLedger
-from tests.unit.handlers.memory_records import MemoryRecords
+from tests.unit.handlers.in_memory import MemoryLedger, MemoryRecords
 
 NOW = 10_000.0
 ROLES = {**dict.fromkeys((0, 1, 2), "controller"), **dict.fromkeys((10, 20, 30), "broker")}

@@ -1,16 +1,18 @@
-"""Hold and forward where something goes wrong: a drain that is refused, lost or overtaken."""
+"""Hold and forward where something goes wrong, and what follows when patience ends."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
-from core.incidents.joining import ask_release, hold, ignore
+from core.incidents.joining import Pause, ask_release, hold, ignore
 from core.incidents.observation import BudgetView
 from core.incidents.record import LaunchFailure, State
 from core.incidents.terminating import MOST_FORWARDS
 from core.zones.incident import LostZone
+from handlers.store.documents import Pauses
 from tests.unit.handlers.announced import hook_event
 from tests.unit.handlers.fakes import NEW, OLD, group_of, node_named
 from tests.unit.handlers.healthy import healthy_kafka
@@ -18,11 +20,6 @@ from tests.unit.handlers.station import POLICY, START, Station
 from tests.unit.handlers.walks import announce, replace_machine
 
 POD = "orders-broker-a-10"
-
-
-@pytest.fixture
-def station() -> Station:
-    return Station()
 
 
 def asked(station: Station, change: object) -> None:
@@ -252,3 +249,85 @@ def test_a_spare_that_waits_for_one_is_no_replacement_for_another(station: Stati
     station.announce(hook_event("drain", instance_id=second))
     station.tick_until_quiet()
     assert station.incident(second).state is State.REPLACING
+
+
+LONG = POLICY.hold_limit_seconds + 600
+
+
+@pytest.fixture
+def waiting() -> Station:
+    """Return a broker that waits for its turn: Kafka lets nobody go."""
+    found = Station()
+    found.cluster.kafka = healthy_kafka(out=20)
+    return replace_machine(found)
+
+
+def turns(station: Station, seconds: float, step: float = 300.0) -> None:
+    until = station.now + seconds
+    while station.now < until:
+        station.now += min(step, until - station.now)
+        incident = station.incident()
+        if not incident.open:
+            return
+        station.reception.wake(incident)
+        station.loop.turn(station.ticks.sent[-1][0], station.now)
+
+
+def pause(station: Station, seconds: float) -> None:
+    until = Pause("ann", "maintenance", station.now, station.now + seconds)
+    Pauses(station.records, "orders").write(until)
+
+
+def held(station: Station, seconds: float) -> None:
+    wanted = hold(station.incident(), station.now + seconds, "ann", station.now)
+    station.ledger.put(wanted)
+
+
+def frozen(station: Station, seconds: float) -> None:
+    until = station.now + seconds
+    station.freezes.freeze("use1-az4", "us-east-1a", station.now, until, "ann", "")
+
+
+@pytest.mark.parametrize(
+    "wanted", [pause, held, frozen], ids=["a pause", "a person's hold", "a frozen zone"]
+)
+def test_what_was_kept_for_longer_than_the_limit_goes_on_afterwards(
+    waiting: Station, wanted: Callable[[Station, float], None]
+) -> None:
+    wanted(waiting, LONG)
+    turns(waiting, LONG)
+    assert waiting.incident().state is State.HOLDING
+    turns(waiting, 300)
+    assert waiting.incident().state is State.HOLDING
+    waiting.cluster.kafka = healthy_kafka()
+    turns(waiting, 20, step=5)
+    assert waiting.incident().state is State.DRAINING
+
+
+def test_afterwards_the_whole_limit_counts_and_then_a_person_is_called(waiting: Station) -> None:
+    pause(waiting, LONG)
+    turns(waiting, LONG + POLICY.hold_limit_seconds + 900)
+    assert waiting.incident().state is State.RETAINED
+    assert "hold_limit" in waiting.incident().pages
+
+
+def test_aws_does_not_insist_because_of_our_own_pause(waiting: Station) -> None:
+    """The last in-sync replica of a partition goes only once AWS has waited for the limit."""
+    view = healthy_kafka()
+    alone = tuple(replace(p, replicas=(10, 20), isr=(10,), leader=10) for p in view.partitions[:1])
+    waiting.cluster.kafka = replace(view, partitions=(*alone, *view.partitions[1:]))
+    pause(waiting, LONG)
+    turns(waiting, LONG + 60)
+    assert waiting.incident().state is State.HOLDING
+    assert waiting.forwarded == []
+
+
+def test_pauses_one_after_the_other_end_at_the_hooks_own_limit(waiting: Station) -> None:
+    for _ in range(60):
+        if not waiting.incident().open:
+            break
+        pause(waiting, 3600)
+        turns(waiting, 3700)
+    assert waiting.incident().state is State.RETAINED
+    assert waiting.now - waiting.incident().opened_at <= POLICY.hook_limit_seconds
+    assert OLD in waiting.incident().reason

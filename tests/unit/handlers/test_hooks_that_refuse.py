@@ -1,4 +1,4 @@
-"""A hook's completion that is answered "no": never taken for done, never left unseen."""
+"""Hooks that refuse, readings that are blind: never taken for done, never left unseen."""
 
 from __future__ import annotations
 
@@ -10,21 +10,20 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from core.events import Interruption, parse
-from core.ground.errors import Conflict
+from core.ground.errors import Conflict, StillwaterError
 from core.incidents.actions import CompleteHook, HookResult
+from core.incidents.decide import BLIND_SECONDS
 from core.incidents.joining import merge, open_incident
 from core.incidents.record import State
+from core.views import Doubt
 from handlers.incidents.act import perform
+from handlers.incidents.shifts import Leadership
 from tests.unit.handlers.announced import hook_event
 from tests.unit.handlers.fakes import NEW, OLD
 from tests.unit.handlers.healthy import healthy_kafka
+from tests.unit.handlers.in_memory import MemoryRecords
 from tests.unit.handlers.station import START, Station
 from tests.unit.handlers.walks import announce, drain_node, replace_machine
-
-
-@pytest.fixture
-def station() -> Station:
-    return Station()
 
 
 def back(station: Station) -> Station:
@@ -149,3 +148,82 @@ def test_an_effect_that_fails_does_not_repeat_its_page(
     station.tick()
     assert station.incident().state is State.RETAINED
     assert station.incident().pages.count("hold_limit") == 1
+
+
+HIDDEN = Doubt(
+    "Kafka hides topic payments (TopicAuthorizationFailed); grant the functions' user Describe on "
+    "every topic.",
+    refused=True,
+)
+
+
+def test_nothing_is_drained_on_a_reading_that_hides_a_topic(station: Station) -> None:
+    station.cluster.kafka = replace(healthy_kafka(), doubts=(HIDDEN,))
+    replace_machine(station)
+    for _ in range(5):
+        station.tick()
+    incident = station.incident()
+    assert incident.state is State.HOLDING
+    assert station.forwarded == []
+    assert "grant the functions' user Describe on every topic" in incident.reason
+    assert incident.pages == ("kafka_rights",)
+
+
+def test_a_reading_that_may_mend_itself_calls_nobody(station: Station) -> None:
+    doubt = Doubt("Topic t is known to one broker and not to another.")
+    station.cluster.kafka = replace(healthy_kafka(), doubts=(doubt,))
+    replace_machine(station)
+    for _ in range(5):
+        station.tick()
+    assert station.incident().state is State.HOLDING
+    assert station.incident().pages == ()
+    station.cluster.kafka = healthy_kafka()
+    station.tick_until_quiet()
+    assert station.incident().state is State.DRAINING
+
+
+def test_a_doubt_that_lasts_calls_a_person_once_and_one_that_ends_is_forgotten(
+    station: Station,
+) -> None:
+    doubt = Doubt("Topic t is known to one broker and not to another.")
+    station.cluster.kafka = replace(healthy_kafka(), doubts=(doubt,))
+    replace_machine(station)
+    station.tick()
+    begun = station.incident().doubted_since
+    assert begun is not None
+    while station.now <= begun + BLIND_SECONDS:
+        assert station.incident().pages == ()
+        station.now += 120
+        station.tick()
+    station.tick()
+    assert station.incident().pages == ("doubt",)
+    assert station.incident().state is State.HOLDING
+    station.cluster.kafka = healthy_kafka()
+    station.tick()
+    assert station.incident().doubted_since is None
+
+
+def test_a_kafka_that_answers_nothing_calls_a_person_once_it_has_lasted(station: Station) -> None:
+    station.cluster.kafka = None
+    replace_machine(station)
+    station.tick()
+    begun = station.incident().doubted_since
+    assert begun is not None
+    while station.now <= begun + BLIND_SECONDS:
+        assert station.incident().pages == ()
+        station.now += 120
+        station.tick()
+    station.tick()
+    assert station.incident().pages == ("kafka_silent",)
+    assert station.incident().state is State.HOLDING
+    station.cluster.kafka = healthy_kafka()
+    station.tick()
+    assert station.incident().doubted_since is None
+
+
+def test_leaders_stay_where_a_reading_hides_a_partition(station: Station) -> None:
+    station.cluster.kafka = replace(healthy_kafka(), doubts=(HIDDEN,))
+    leadership = Leadership(station.cluster, MemoryRecords(), "orders")
+    with pytest.raises(StillwaterError, match="hides topic payments"):
+        leadership.avoid("test", [10])
+    assert station.cluster.reordered == []

@@ -1,4 +1,4 @@
-"""A rotation in place on the station: one machine, a new root volume, and whoever dies."""
+"""A rotation in place: a machine or a zone's, new root volumes, and whoever dies."""
 
 from __future__ import annotations
 
@@ -15,9 +15,15 @@ from core.rotation.run_record import Phase, Run, RunState
 from handlers.adapters.aws import tick_message
 from tests.unit.handlers.announced import hook_event
 from tests.unit.handlers.failing import Killed, kill
-from tests.unit.handlers.fakes import NEW, OLD
+from tests.unit.handlers.fakes import NEW, OLD, node_named
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import Station
+from tests.unit.handlers.test_budgets import behind_budgets
+from tests.unit.handlers.test_rotations import look as settle
+from tests.unit.handlers.test_rotations import start as start_all
+from tests.unit.handlers.test_rotations import turn as turn_run
+
+pytestmark = pytest.mark.usefixtures("quiet")
 
 IMAGE, TEMPLATE = "ami-new", {"InstanceType": '"m7g.large"'}
 TRAITS = {"root device": "ebs", "architecture": "arm64"}
@@ -392,3 +398,138 @@ def test_without_a_whole_reading_ec2_is_not_asked_and_the_broker_returns(
     look(station)
     assert [trial for _, _, trial in station.roots.asked] == [True]
     assert station.cluster.node_views[OLD].schedulable
+
+
+@pytest.mark.parametrize("pod", [None, 20], ids=["nobody runs there yet", "another broker does"])
+def test_a_machine_that_somebody_has_uncordoned_is_not_booted(
+    station: Station, pod: int | None
+) -> None:
+    """A party's other pod may start on it, and would be cut off by the boot."""
+    drained(station)
+    cluster = station.cluster
+    cluster.node_views[OLD] = replace(cluster.node_views[OLD], schedulable=True)
+    if pod is not None:
+        cluster.place_pod(pod, OLD)
+    for _ in range(4):
+        look(station)
+    assert station.roots.tasks == {}
+    place = station.incident().in_place
+    assert place is not None
+    assert "uncordoned" in (place.refusal or "")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "why"),
+    [
+        pytest.param(
+            {"beyond_image": {**TEMPLATE, "UserData": '"x"'}}, "more than the image", id="user-data"
+        ),
+        pytest.param({"beyond_image": None}, "cannot be read", id="no-version"),
+        pytest.param({"traits": {**TRAITS, "architecture": "x86_64"}}, "architecture", id="x86"),
+        pytest.param(
+            {"traits": {**TRAITS, "root device": "instance-store"}}, "no EBS volume", id="store"
+        ),
+        pytest.param({"traits": None}, "EC2 tells nothing", id="no-image"),
+        pytest.param({"instance_type": "m8g.large"}, "instance type", id="type"),
+        pytest.param({"template_id": "lt-2"}, "another launch template", id="template"),
+        pytest.param({"image_id": None}, "is not known", id="unknown-image"),
+    ],
+)
+def test_what_a_new_root_volume_would_not_make_right_is_replaced(
+    station: Station, wanted: dict[str, Any], why: str
+) -> None:
+    station.cluster.builds[OLD] = launched(**wanted)
+    found = start(station).turn_of(10)
+    assert found.image_id is None
+    assert why in found.by_replacement
+
+
+def test_a_managed_group_is_left_to_eks(station: Station) -> None:
+    station.cluster.builds[OLD] = replace(launched(), managed=True)
+    assert "EKS manages" in start(station).turn_of(10).by_replacement
+
+
+def test_a_plan_says_who_stays_and_why_others_do_not(station: Station) -> None:
+    station.cluster.builds[OLD] = launched(traits=None)
+    said = {"command": "plan", "in_place": True, "selection": {"everything": True}}
+    plan = station.conductor.take(said, station.now)["plan"]
+    notes = " ".join(plan["notes"])
+    assert "In place: 20, 30." in notes
+    assert "By a new instance: 10. EC2 tells nothing" in notes
+    seconds = {node["node_id"]: node["seconds"] for node in plan["nodes"]}
+    assert seconds[20] < seconds[10]
+
+
+def test_a_cordon_of_somebody_else_makes_it_a_replacement(station: Station) -> None:
+    view = station.cluster.node_views[OLD]
+    station.cluster.node_views[OLD] = replace(view, schedulable=False)
+    start(station)
+    turn(station)
+    for _ in range(4):
+        incident = look(station)
+    assert incident.state is State.REPLACING
+    assert incident.in_place is not None
+    assert "Somebody has cordoned" in (incident.in_place.refusal or "")
+    assert not station.cluster.node_views[OLD].schedulable
+
+
+PARTY = ("i-0a", "i-1a")
+
+
+@pytest.fixture
+def six(six: Station) -> Station:
+    found = behind_budgets(six)
+    for instance_id in list(found.cluster.node_views):
+        found.cluster.builds[instance_id] = launched()
+        boots(found, instance_id, "boot-1")
+    return found
+
+
+def leave_together(station: Station) -> None:
+    """Carry both of a zone to where their pods have left, and EC2 has not been asked."""
+    start_all(station, in_place=True, at_once="zone")
+    turn_run(station)
+    for _ in range(12):
+        for id_ in PARTY:
+            settle(station, id_)
+    for id_, node_id in zip(PARTY, (10, 11), strict=True):
+        assert station.incident(id_).state is State.DRAINING
+        pod = station.cluster.pods[node_id]
+        station.cluster.pods[node_id] = replace(pod, node_name=None, ready=False, may_leave=None)
+        station.cluster.attached.pop(node_named(id_))
+        reported(station, id_)
+    station.cluster.kafka = healthy_kafka(out=(10, 11))
+
+
+def asked_of_ec2(station: Station) -> set[str]:
+    return {id_ for id_, _, trial in station.roots.asked if not trial}
+
+
+def test_a_broker_of_another_zone_that_is_lost_brings_back_who_does_not_boot_yet(
+    six: Station,
+) -> None:
+    leave_together(six)
+    six.cluster.pods[30] = replace(six.cluster.pods[30], ready=False)
+    six.cluster.kafka = healthy_kafka(out=(10, 11, 30))
+    for id_ in PARTY:
+        settle(six, id_)
+        assert six.cluster.node_views[id_].schedulable
+        assert six.incident(id_).state is State.GATING
+    assert asked_of_ec2(six) == set()
+
+
+def test_a_companion_that_is_away_brings_nobody_back(six: Station) -> None:
+    leave_together(six)
+    for id_ in PARTY:
+        settle(six, id_)
+    assert asked_of_ec2(six) == {six.incident(id_).id for id_ in PARTY}
+    assert not any(six.cluster.node_views[id_].schedulable for id_ in PARTY)
+
+
+def test_one_that_stays_and_one_that_goes_are_no_party(six: Station) -> None:
+    six.cluster.builds["i-1a"] = launched(traits=None)
+    said = {"in_place": True, "at_once": "zone", "selection": {"everything": True}}
+    planned = six.conductor.take({"command": "plan", **said}, six.now)["plan"]
+    batch_of = {node["node_id"]: node["batch"] for node in planned["nodes"]}
+    assert batch_of[10] != batch_of[11]
+    assert batch_of[20] == batch_of[21]

@@ -1,7 +1,8 @@
-"""A machine that is gone without a drain: freed once EC2 confirms it, never before."""
+"""A machine that is gone without a drain, and names that are no machines."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -10,19 +11,28 @@ import pytest
 from core.incidents.lost import PAGE_AFTER_SECONDS
 from core.incidents.record import State
 from core.zones.incident import LostZone
-from tests.unit.handlers.announced import ec2_event, hook_event
-from tests.unit.handlers.fakes import NEW, OLD, node_named
-from tests.unit.handlers.health_events import health_event
+from tests.unit.handlers.announced import ec2_event, health_event, hook_event
+from tests.unit.handlers.fakes import NEW, OLD, FakeCluster, node_named
 from tests.unit.handlers.healthy import healthy_kafka
-from tests.unit.handlers.lost_machines import end_instance, move_pod
 from tests.unit.handlers.station import POLICY, Station
 
+
+def end_instance(cluster: FakeCluster, instance_id: str, state: str = "stopped") -> None:
+    """EC2 ends an instance; its kubelet falls silent, and its Node stays for now."""
+    cluster.set_state(instance_id, state)
+    cluster.node_views[instance_id] = replace(cluster.node_views[instance_id], ready=False)
+
+
+def move_pod(station: Station) -> None:
+    """Kubernetes gives up the pod, the group replaces the instance, the pod starts there."""
+    station.cluster.attached.pop(node_named(OLD), None)
+    station.cluster.add_instance(NEW, "us-east-1a")
+    station.cluster.add_node(NEW)
+    station.cluster.place_pod(10, NEW)
+    station.cluster.kafka = healthy_kafka()
+
+
 STATE_CHANGE = "EC2 Instance State-change Notification"
-
-
-@pytest.fixture
-def station() -> Station:
-    return Station()
 
 
 def lost(station: Station, state: str = "stopped") -> Station:
@@ -390,3 +400,78 @@ def test_a_machine_that_stays_dead_is_no_news_at_every_sweep(station: Station) -
         station.now += 60
         station.broom.sweep(station.now)
     assert station.ledger.get(f"{OLD}.2") is None
+
+
+WARNING = "EC2 Spot Instance Interruption Warning"
+
+
+def lose_machine(station: Station) -> None:
+    end_instance(station.cluster, OLD, "terminated")
+    station.announce(ec2_event(STATE_CHANGE, OLD, state="terminated"))
+    station.tick()
+    _ends(station)
+
+
+def taken(station: Station) -> None:
+    station.announce(ec2_event(WARNING, OLD))
+    station.tick()
+    assert station.incident().state is State.DRAINING
+    _ends(station)
+    station.tick()
+
+
+def taken_before_anybody_looked(station: Station) -> None:
+    station.announce(ec2_event(WARNING, OLD))
+    station.tick()
+    _ends(station)
+
+
+def _ends(station: Station) -> None:
+    end_instance(station.cluster, OLD, "terminated")
+    station.cluster.set_groups_without(OLD)
+    del station.cluster.node_views[OLD]
+    station.cluster.kafka = healthy_kafka(out=10)
+    pod = station.cluster.pods[10]
+    station.cluster.pods[10] = replace(pod, node_name=None, ready=False)
+
+
+def replaced(station: Station) -> None:
+    """The group's next machine gets the address, the broker and its volume."""
+    cluster = station.cluster
+    cluster.attached.pop(node_named(OLD), None)
+    cluster.add_instance(NEW, "us-east-1a")
+    address = node_named(OLD)
+    cluster.instances[NEW] = replace(cluster.instances[NEW], private_dns_name=address)
+    cluster.add_node(NEW)
+    cluster.place_pod(10, NEW)
+    cluster.attached[address] = ("pvc-10",)
+    cluster.kafka = healthy_kafka()
+
+
+@pytest.mark.parametrize("leave", [lose_machine, taken, taken_before_anybody_looked])
+def test_a_broker_on_the_next_machine_of_its_nodes_name_is_back(
+    station: Station, leave: Callable[[Station], None]
+) -> None:
+    leave(station)
+    replaced(station)
+    for _ in range(8):
+        if station.ledger.open_incidents():
+            station.tick()
+    incident = station.incident()
+    assert incident.state in {State.LOST, State.RELEASED}, incident.reason
+    assert "is back on" in incident.reason
+    assert "not_back" not in incident.pages
+
+
+def test_a_late_word_about_a_dead_machine_is_not_about_the_next_one_of_its_name(
+    station: Station,
+) -> None:
+    _ends(station)
+    replaced(station)
+    station.announce(ec2_event(STATE_CHANGE, OLD, state="terminated"))
+    for _ in range(8):
+        if station.ledger.open_incidents():
+            station.tick()
+            station.now += 10
+    incident = station.incident()
+    assert (incident.state, incident.node_id, incident.pages) == (State.LOST, None, ())

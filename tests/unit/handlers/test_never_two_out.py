@@ -17,19 +17,14 @@ from core.incidents.actions import ForwardDrain, TakeLease
 from core.incidents.joining import ask_release, ignore
 from core.incidents.record import State
 from handlers.incidents.act import perform
-from tests.unit.handlers.announced import ec2_event, hook_event
-from tests.unit.handlers.fakes import NEW, OLD
+from tests.unit.handlers.announced import ec2_event, health_event, hook_event
+from tests.unit.handlers.fakes import NEW, OLD, node_named
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, Station
 from tests.unit.handlers.walks import drain_node, replace_machine
 
 SECOND, SPARE = "i-0b", "i-0e"
 LEASE_SECONDS = 900
-
-
-@pytest.fixture
-def station() -> Station:
-    return Station()
 
 
 def second_waits(station: Station) -> Station:
@@ -281,3 +276,163 @@ def test_an_instance_that_a_person_lets_go_waits_for_a_drain_before_it_and_ends_
     station.now += 300
     turns(station, f"{SECOND}.2")
     assert station.cluster.terminated == [(SECOND, False)]
+
+
+@pytest.fixture
+def ended() -> Station:
+    made = Station()
+    made.cluster.terminate(OLD)
+    return made
+
+
+def ticks(station: Station, most: int) -> None:
+    for _ in range(most):
+        station.tick()
+
+
+def test_a_pod_that_its_operator_restarts_is_not_drained_unasked(ended: Station) -> None:
+    """For a moment it has no node; its broker would be refused, and its node drained at once."""
+    ended.cluster.kafka = healthy_kafka(out=30)
+    ended.cluster.place_pod(10, None, ready=False)
+    ended.cluster.attached.clear()
+    ended.announce(hook_event("drain"))
+    ticks(ended, 3)
+    assert ended.forwarded == []
+    ended.cluster.place_pod(10, OLD)
+    ticks(ended, 3)
+    assert ended.incident().node_id == 10
+    assert ended.incident().state is State.REPLACING
+
+
+def test_a_pod_that_is_being_made_anew_is_waited_for(ended: Station) -> None:
+    """Deleted and not created again yet: no pod at all, and no volume either."""
+    pod = ended.cluster.pods.pop(10)
+    ended.cluster.attached.clear()
+    ended.announce(hook_event("drain"))
+    ticks(ended, 3)
+    assert ended.forwarded == []
+    ended.cluster.pods[10] = pod
+    ticks(ended, 3)
+    assert ended.incident().state is State.REPLACING
+
+
+def test_a_node_that_has_a_volume_of_kafkas_is_kept_and_told(ended: Station) -> None:
+    del ended.cluster.pods[10]
+    ended.announce(hook_event("drain"))
+    ticks(ended, 80)
+    assert ended.forwarded == []
+    assert ended.incident().pages == ("volume_on_idle_node",)
+    ended.now += POLICY.hold_limit_seconds
+    ticks(ended, 1)
+    assert ended.incident().state is State.RETAINED
+
+
+def test_a_pod_without_a_node_that_belongs_elsewhere_is_waited_for_a_stated_time(
+    ended: Station,
+) -> None:
+    ended.cluster.add_instance(NEW, "us-east-1a")
+    ended.cluster.add_node(NEW)
+    ended.cluster.terminate(NEW)
+    ended.cluster.place_pod(20, None, ready=False)
+    ended.announce(hook_event("drain", instance_id=NEW))
+    ticks(ended, 10)
+    assert ended.forwarded == []
+    ended.now += 301
+    ticks(ended, 2)
+    assert len(ended.forwarded) == 1
+
+
+def test_a_reading_that_failed_proves_nothing_about_what_came_before(ended: Station) -> None:
+    ended.cluster.pods.pop(10)
+    ended.cluster.attached.clear()
+    ended.announce(hook_event("drain"))
+    ticks(ended, 2)
+    ended.cluster.kubernetes_answers = False
+    ended.now += 60
+    ticks(ended, 1)
+    ended.cluster.kubernetes_answers = True
+    ticks(ended, 1)
+    assert ended.forwarded == []
+
+
+def test_the_gate_stays_closed_for_a_kafka_pod_that_came_to_an_idle_node(ended: Station) -> None:
+    ended.cluster.pods.pop(10)
+    ended.cluster.attached.clear()
+    ended.announce(hook_event("drain"))
+    while not ended.forwarded:
+        ended.tick()
+    ended.cluster.place_pod(10, OLD)
+    ended.tick()
+    assert (OLD, "gate", "CONTINUE") not in ended.cluster.completed
+    assert ended.incident().node_id == 10
+
+
+def test_a_planned_departure_does_not_end_a_node_on_one_reading() -> None:
+    ended = Station()
+    pod = ended.cluster.pods.pop(10)
+    ended.announce(health_event())
+    ticks(ended, 2)
+    assert ended.cluster.asked_to_terminate == []
+    ended.cluster.pods[10] = replace(pod, node_name=node_named(OLD))
+    ticks(ended, 2)
+    assert ended.incident().state is State.REPLACING
+
+
+def test_back_is_not_believed_across_a_silence_of_kafka(ended: Station) -> None:
+    ended.announce(hook_event("drain"))
+    ended.cluster.add_instance(NEW, "us-east-1a")
+    ended.cluster.add_node(NEW)
+    while not ended.forwarded:
+        ended.tick()
+    ended.cluster.place_pod(10, NEW)
+    while ended.incident().broker_back_at is None:
+        ended.tick()
+    whole = ended.cluster.kafka
+    ended.cluster.kafka = None
+    ended.now += 10 * POLICY.post_condition_hold_seconds
+    ended.tick()
+    ended.cluster.kafka = whole
+    ended.tick()
+    assert ended.incident().state is State.GATING
+    assert ended.incident().completed_at is None
+
+
+@pytest.mark.parametrize("state", [State.DRAINING, State.GATING])
+def test_a_word_that_comes_after_the_sweep_found_the_node_keeps_nobody_waiting(
+    ended: Station, state: State
+) -> None:
+    """The sweep knows no announcement to forward; the one that comes later is sent to nobody."""
+    ended.cluster.pods.pop(10)
+    ended.cluster.attached.clear()
+    ended.now += 120
+    ended.broom.sweep(ended.now)
+    while ended.incident().state is not state:
+        ended.cluster.waiting_hooks |= {(OLD, "drain"), (OLD, "gate")}
+        ended.tick()
+    ended.announce(hook_event("drain"))
+    ended.announce(hook_event("gate"))
+    ended.cluster.waiting_hooks |= {(OLD, "drain"), (OLD, "gate")}
+    ended.cluster.set_lifecycle(OLD, "Terminating:Wait")
+    ticks(ended, 8)
+    assert ended.forwarded == []
+    assert (OLD, "drain", "CONTINUE") in ended.cluster.completed
+    assert ended.incident().state is State.RELEASED
+
+
+@pytest.mark.parametrize("pod", ["runs on", "has no node", "is made anew"])
+def test_a_node_whose_object_was_deleted_is_not_taken_for_one_that_never_joined(
+    ended: Station, pod: str
+) -> None:
+    """Somebody deleted the Node before anything was learned of it; EC2 knows what it was called."""
+    del ended.cluster.node_views[OLD]
+    if pod == "has no node":
+        ended.cluster.place_pod(10, None, ready=False)
+    if pod == "is made anew":
+        del ended.cluster.pods[10]  # Its volume is attached there still.
+    ended.announce(hook_event("drain"))
+    ticks(ended, 10)
+    assert ended.forwarded == []
+    assert (OLD, "gate", "CONTINUE") not in ended.cluster.completed
+    if pod == "runs on":
+        assert ended.incident().node_id == 10
+        assert ended.incident().state is State.REPLACING

@@ -1,29 +1,39 @@
-"""After a rollback the ledger holds what a newer release wrote: it is kept, and never good news."""
+"""Documents of the ledger of another shape or release: kept, counted, and never good news.
+
+Nothing that reads it ends with a traceback: what cannot be read is silence, so hooks beat on, the
+sweep does all the rest, and nobody is drained because of it.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
-from core.ground.errors import StillwaterError
+from core.ground.constants import LEDGER_ERRORS
+from core.ground.errors import Conflict, StillwaterError
 from core.rotation.run_record import Run, RunState, run_from_document, run_to_document
 from core.zones.incident import AUTOSHIFT, silence_limit
+from handlers.adapters import metrics
 from handlers.store.documents import LostZone
 from handlers.store.ledger import rotation_message
+from handlers.store.table import Records
+from tests.every_case import every_case
+from tests.unit.handlers.fakes import NEW, OLD
 from tests.unit.handlers.station import Station
+from tests.unit.handlers.tables import REGION, TABLE
 from tests.unit.handlers.test_rotations import ask, current, start
+from tests.unit.handlers.walks import announce
+
+pytestmark = pytest.mark.usefixtures("quiet")
 
 ADDED: dict[str, dict[str, Any]] = {
     "state": {"state": "rehearsing"},
     "phase": {"phase": "weighed"},
 }
-
-
-@pytest.fixture
-def station() -> Station:
-    return Station()
 
 
 def stored(run: Run) -> dict[str, Any]:
@@ -131,3 +141,90 @@ def test_a_message_that_cannot_be_read_is_refused_in_a_sentence(
 ) -> None:
     with pytest.raises(StillwaterError, match="names nothing that this release knows"):
         station.loop.turn(message, station.now)
+
+
+FIELDS = ("incidents", "pause", "turns", "options", "avoided", "original")
+SHAPES: Mapping[str, Any] = {
+    "list": [],
+    "list of one": [{"zone": 3}],
+    "text": "edited by hand",
+    "number": 7,
+    "nothing it knows": {"edited": True},
+    "nulls": dict.fromkeys(
+        ("incidents", "pause", "turns", "options", "avoided", "original", "topics")
+    ),
+    "numbers": dict.fromkeys(FIELDS, 7),
+}
+KEYS = (
+    *("freezes#orders", "pause#orders", "rotation#orders", "leaders#orders"),
+    *("protected#orders", "throttle#orders", "told", "cursor#sweep"),
+    *("lasting#orders#not_given_back", "lasting#orders#sweep_blind"),
+)
+
+
+def edited() -> Iterator[tuple[str, str, Any]]:
+    for key in KEYS:
+        yield from ((key, name, shape) for name, shape in SHAPES.items())
+
+
+@every_case("key, name, shape", edited, ids=lambda each: each if isinstance(each, str) else "")
+def test_a_document_of_another_shape_ends_nobodys_turn(key: str, name: str, shape: Any) -> None:
+    station = announce(Station())
+    station.records._kept[key] = (1, json.dumps(shape))
+    station.cluster.add_instance(NEW, "us-east-1a")
+    station.cluster.add_node(NEW)
+    before, refused = len(station.cluster.beats), 0
+    for _ in range(4):
+        station.now += station.policy.heartbeat_timeout_seconds / 2
+        try:
+            station.broom.sweep(station.now)
+        except StillwaterError:
+            refused += 1  # Its alarm rings, and everything else was done.
+        station.reception.wake(station.incident())
+        station.loop.turn(station.ticks.sent[-1][0], station.now)
+    incident = station.incident()
+    assert refused in {0, 4}
+    assert not incident.open or len(station.cluster.beats) > before
+    if key == "pause#orders" and name not in {"list", "nulls"}:
+        assert station.forwarded == []
+    assert incident.instance_id == OLD
+
+
+REFUSED = {"Error": {"Code": "ProvisionedThroughputExceededException", "Message": "slow down"}}
+
+
+class Throttled:
+    """A client of DynamoDB whose every call is refused."""
+
+    def __getattr__(self, call: str) -> Any:
+        def refuse(**_: Any) -> None:
+            raise ClientError(REFUSED, call)  # type: ignore[arg-type]
+
+        return refuse
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    names: list[str] = []
+    monkeypatch.setattr(metrics, "count", names.append)
+    return names
+
+
+def test_a_document_that_cannot_be_read_or_written_counts_as_a_failure_of_the_ledger(
+    counted: list[str],
+) -> None:
+    records = Records(TABLE, REGION, client=Throttled())  # type: ignore[arg-type]
+    with pytest.raises(ClientError):
+        records.read("freezes#orders")
+    with pytest.raises(ClientError):
+        records.write("freezes#orders", [], 1)
+    assert counted == [LEDGER_ERRORS, LEDGER_ERRORS]
+
+
+def test_a_lost_race_is_no_failure(aws: None, counted: list[str]) -> None:
+    records = Records(TABLE, REGION)
+    records.write("freezes#orders", [1], 0)
+    with pytest.raises(Conflict, match=r"freezes#orders was changed"):
+        records.write("freezes#orders", [2], 0)
+    assert records.read("freezes#orders").document == [1]
+    assert not counted

@@ -1,8 +1,10 @@
-"""A run that takes two brokers of a zone at a time: never more, never across zones."""
+"""A run that takes two brokers of a zone at a time, and when a run may begin with a node."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
@@ -10,22 +12,277 @@ from core.availability.lease import party_name
 from core.ground.window import DAYS, Window
 from core.incidents.observation import BudgetView
 from core.incidents.record import Incident, State
-from core.rotation.run_record import RunState
+from core.rotation.run_record import DEFAULT_DEADLINE_SECONDS, Phase, RunState
 from core.views import ClusterView, PartitionView
-from tests.unit.handlers.fakes import group_of, six_brokers
-from tests.unit.handlers.healthy import ZONES
+from tests.unit.handlers.announced import ec2_event, hook_event
+from tests.unit.handlers.fakes import OLD, group_of
+from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, Station
-from tests.unit.handlers.test_rotations import ask, current, look, start, turn
+from tests.unit.handlers.test_rotations import ask, current, look, outsider_lost, start, turn
 from tests.unit.handlers.walks import launch
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
+# The station's clock begins at 10:00 UTC.
+NIGHT = Window(days=frozenset(DAYS), start_minute=22 * 60, duration_minutes=120)
+NOON = Window(days=frozenset(DAYS), start_minute=9 * 60, duration_minutes=120)
+EVERYTHING = {"selection": {"everything": True}}
 
-@pytest.fixture
-def station(monkeypatch: pytest.MonkeyPatch) -> Station:
-    for node_id, zone in ((11, "us-east-1a"), (21, "us-east-1b"), (31, "us-east-1c")):
-        monkeypatch.setitem(ZONES, node_id, zone)
-    return Station(cluster=six_brokers())
+
+def station_with(window: Window | None) -> Station:
+    return Station(policy=replace(POLICY, maintenance=window))
+
+
+def test_a_run_waits_for_the_window_and_says_until_when() -> None:
+    station = station_with(NIGHT)
+    start(station)
+    run = turn(station)
+    assert run.reason == ("The maintenance window opens at 2026-11-20 22:00 UTC; 3 nodes wait.")
+    assert (run.state, run.open_turns) == (RunState.RUNNING, ())
+    # SQS carries it for a quarter of an hour, and the sweep does not take it for lost meanwhile.
+    assert station.ticks.sent[-1][1] == 900
+    sent = len(station.ticks.sent)
+    station.now += 600
+    station.broom.sweep(station.now)
+    assert len(station.ticks.sent) == sent
+    station.now += 12 * 3600
+    assert turn(station).turn_of(10).phase is Phase.LEAVING
+
+
+def test_time_outside_the_window_counts_for_no_deadline() -> None:
+    station = station_with(NIGHT)
+    station.cluster.kafka = healthy_kafka(out=30)
+    start(station, selection={"node_ids": [10, 20]})
+    turn(station)
+    station.now += 12 * 3600
+    assert "broker 30 is fenced" in turn(station).reason
+    station.now += DEFAULT_DEADLINE_SECONDS - 60
+    assert turn(station).state is RunState.RUNNING
+
+
+def test_a_window_that_closes_over_a_run_stops_no_node_and_begins_with_none() -> None:
+    station = station_with(NOON)
+    start(station)
+    assert turn(station).turn_of(10).phase is Phase.LEAVING
+    station.now += 3600 + 60
+    look(station)
+    run = turn(station)
+    assert run.turn_of(10).phase is Phase.LEAVING
+    assert station.incident().open
+    ask(station, "abort")
+    turn(station)
+    look(station)
+    turn(station)
+    assert turn(station).state is RunState.ABORTED
+
+
+def late_in_the_window(**said: object) -> Station:
+    """Return a station on which a run was started four minutes before the window closes."""
+    station = station_with(NOON)
+    station.now += 3600 - 260
+    start(station, **said)
+    return station
+
+
+def test_a_node_that_would_not_be_back_before_the_window_closes_waits_for_the_next() -> None:
+    station = late_in_the_window()
+    run = turn(station)
+    assert run.open_turns == ()
+    assert run.reason == (
+        "Broker 10 is expected to take 4 min 40 s, and the maintenance window closes at "
+        "2026-11-20 11:00 UTC: it waits for the one that opens at 2026-11-21 09:00 UTC; 3 nodes "
+        "wait."
+    )
+    assert run.notes[-1].text == run.reason
+    assert station.ticks.sent[-1][1] == 900
+    station.now += 22 * 3600 + 300
+    assert turn(station).turn_of(10).phase is Phase.LEAVING
+
+
+def test_a_node_that_fits_into_what_is_left_of_the_window_begins() -> None:
+    station = late_in_the_window()
+    station.now -= 60
+    assert turn(station).turn_of(10).phase is Phase.LEAVING
+
+
+def test_any_time_begins_in_the_last_minutes_of_a_window_too() -> None:
+    assert turn(late_in_the_window(any_time=True)).turn_of(10).phase is Phase.LEAVING
+
+
+def test_a_run_goes_by_what_its_own_nodes_have_taken() -> None:
+    station = station_with(NOON)
+    start(station)
+    run = current(station)
+    an_hour_ago = station.now - 3600
+    slow = replace(
+        run.turn_of(10),
+        phase=Phase.DONE,
+        since=an_hour_ago,
+        began_at=an_hour_ago,
+        done_at=station.now,
+    )
+    station.runs.put(run.replace_turn(slow))
+    said = turn(station).reason
+    assert said.startswith("Broker 20 is expected to take 1 h, and the maintenance window closes")
+
+
+def test_a_run_stops_for_a_person_where_no_window_is_as_long_as_a_move() -> None:
+    station = station_with(NOON)
+    start(station)
+    run = current(station)
+    took = replace(
+        run.turn_of(10),
+        phase=Phase.DONE,
+        since=station.now - 10_000,
+        began_at=station.now - 10_000,
+        done_at=station.now,
+    )
+    station.runs.put(run.replace_turn(took))
+    run = turn(station)
+    assert run.state is RunState.STOPPED
+    assert "no maintenance window stays open as long: make" in run.reason
+    ask(station, "resume", any_time=True)
+    assert turn(station).turn_of(20).phase is Phase.LEAVING
+
+
+def test_a_run_is_not_started_where_the_last_one_took_longer_than_any_window() -> None:
+    station = station_with(NOON)
+    start(station)
+    run = current(station)
+    long_ago = station.now - 90_000
+    turns = tuple(
+        replace(t, phase=Phase.DONE, since=long_ago, began_at=long_ago, done_at=long_ago + 9_000)
+        for t in run.turns
+    )
+    station.runs.put(replace(run, state=RunState.DONE, turns=turns))
+    station.now += 60
+    problems = ask(station, "start", **EVERYTHING)["problems"]
+    assert "Broker 10 is expected to take 2 h 30 min, and no maintenance" in str(problems)
+    planned = ask(station, "plan", **EVERYTHING)["plan"]
+    assert isinstance(planned, dict)
+    assert len(planned["too_long"]) == 3
+    assert "problems" not in ask(station, "start", any_time=True, **EVERYTHING)
+
+
+@pytest.mark.parametrize("left_seconds", [30, -3600], ids=["closing", "closed"])
+def test_what_aws_takes_waits_for_no_window(left_seconds: float) -> None:
+    station = station_with(NOON)
+    station.now += 3600 - left_seconds
+    warning = "EC2 Spot Instance Interruption Warning"
+    said_at = f"{datetime.fromtimestamp(station.now, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    event = json.loads(ec2_event(warning, OLD, **{"instance-action": "terminate"}))
+    station.announce(json.dumps({**event, "time": said_at}))
+    station.tick()
+    assert station.incident().state is State.DRAINING
+    terminated = station_with(NOON)
+    terminated.now += 3600 - left_seconds
+    terminated.cluster.terminate(OLD)
+    terminated.announce(hook_event("drain"))
+    terminated.tick_until_quiet()
+    assert terminated.incident().state is State.REPLACING
+
+
+@pytest.mark.parametrize("command", ["start", "resume"])
+def test_a_person_may_say_that_any_time_will_do(command: str) -> None:
+    station = station_with(NIGHT)
+    if command == "start":
+        start(station, any_time=True)
+    else:
+        start(station)
+        ask(station, "pause")
+        ask(station, "resume", any_time=True)
+    assert turn(station).turn_of(10).phase is Phase.LEAVING
+
+
+def test_a_plan_says_when_the_window_opens() -> None:
+    said = ask(station_with(NIGHT), "plan", **EVERYTHING)["plan"]
+    assert isinstance(said, dict)
+    assert any("window opens at 2026-11-20 22:00 UTC" in note for note in said["notes"])
+    free = ask(station_with(NIGHT), "plan", any_time=True, **EVERYTHING)["plan"]
+    assert isinstance(free, dict)
+    assert not any("window" in note for note in free["notes"])
+
+
+def replicating(station: Station, bytes_: int) -> None:
+    """Show broker 10 unfenced, behind, and holding so much."""
+    view = healthy_kafka()
+    behind = tuple(replace(p, isr=(20, 30), leader=20) for p in view.partitions)
+    station.cluster.kafka = replace(view, partitions=behind)
+    station.cluster.held = {10: bytes_, 20: 0, 30: 0}
+
+
+def test_a_run_measures_how_fast_a_log_comes_back_and_the_next_plan_goes_by_it() -> None:
+    station = station_with(None)
+    first = ask(station, "plan", **EVERYTHING)["plan"]
+    assert isinstance(first, dict)
+    assert (first["replication_bytes_per_s"], first["replication_measured_in"]) == (125e6, None)
+    assert any("125.0 MB/s is assumed" in note for note in first["notes"])
+
+    run = start(station)
+    turn(station)
+    for held in (100_000_000, 500_000_000, 900_000_000):
+        replicating(station, held)
+        turn(station)
+    # 20 s between two turns: 800 MB in 40 s.
+    measured = current(station).turn_of(10)
+    assert (measured.copied_bytes, measured.copied_seconds) == (800_000_000, 40)
+    station.cluster.kafka = healthy_kafka()
+    turn(station)
+    assert current(station).turn_of(10).copied_bytes == 800_000_000
+
+    held = ask(station, "held")["held"]
+    station.now += 10
+    station.cluster.held = {10: 1_000_000_000, 20: 0, 30: 0}
+    second = ask(station, "plan", held=held, **EVERYTHING)["plan"]
+    assert isinstance(second, dict)
+    assert second["replication_bytes_per_s"] == pytest.approx(20e6)
+    assert second["replication_measured_in"] == run.id
+    assert any(
+        f"20.0 MB/s was measured in {run.id}, by 1 broker" in note for note in second["notes"]
+    )
+
+
+def test_a_run_that_measured_nothing_hands_on_what_an_earlier_one_did() -> None:
+    station = station_with(None)
+    first = start(station)
+    turn(station)
+    for held in (0, 200_000_000):
+        replicating(station, held)
+        turn(station)
+    station.runs.put(replace(current(station), state=RunState.DONE))
+    station.cluster.kafka = healthy_kafka()
+    station.now += 60
+    second = start(station)
+    assert second.replication is not None
+    assert (second.replication.run_id, second.replication.bytes_per_s) == (first.id, 10e6)
+    plan = ask(station, "plan", **EVERYTHING)["plan"]
+    assert isinstance(plan, dict)
+    assert plan["replication_measured_in"] == first.id
+
+
+def test_a_broker_that_is_fenced_again_before_it_was_measured_begins_anew() -> None:
+    station = station_with(None)
+    start(station)
+    turn(station)
+    replicating(station, 100)
+    turn(station)
+    station.cluster.kafka = healthy_kafka(out=10)
+    turn(station)
+    assert current(station).turn_of(10).behind_at is None
+
+
+def test_a_handful_of_bytes_is_no_measurement() -> None:
+    station = station_with(None)
+    start(station)
+    turn(station)
+    for held in (0, 50_000):
+        replicating(station, held)
+        turn(station)
+    assert current(station).turn_of(10).copied_bytes == 50_000
+    station.cluster.kafka = healthy_kafka()
+    plan = ask(station, "plan", **EVERYTHING)["plan"]
+    assert isinstance(plan, dict)
+    assert (plan["replication_bytes_per_s"], plan["replication_measured_in"]) == (125e6, None)
 
 
 def shared_partition(station: Station) -> None:
@@ -52,68 +309,58 @@ def held_back(station: Station) -> Incident:
 
 
 def test_brokers_that_break_a_partition_together_go_apart_and_the_plan_says_why(
-    station: Station,
+    six: Station,
 ) -> None:
-    shared_partition(station)
-    planned = ask(station, "plan", selection={"everything": True}, at_once="zone")["plan"]
+    shared_partition(six)
+    planned = ask(six, "plan", selection={"everything": True}, at_once="zone")["plan"]
     assert [node["batch"] for node in planned["nodes"]] == [1, 2, 3, 3, 4, 4]
     assert planned["notes"][0] == (
         "Brokers of us-east-1a go in 2 parties. 10, 11 go apart for partition crowded-7 (1 in "
         "all): with its replicas in different zones they would go together."
     )
-    start(station, at_once="zone")
-    assert [t.node_id for t in turn(station).open_turns] == [10]
+    start(six, at_once="zone")
+    assert [t.node_id for t in turn(six).open_turns] == [10]
 
 
-def test_a_partition_that_is_shared_since_the_start_parts_them(station: Station) -> None:
-    start(station, at_once=2)
-    shared_partition(station)
-    run = turn(station)
+def test_a_partition_that_is_shared_since_the_start_parts_them(six: Station) -> None:
+    start(six, at_once=2)
+    shared_partition(six)
+    run = turn(six)
     assert [t.node_id for t in run.open_turns] == [10]
     assert any("Partition crowded-7 would not keep" in note.text for note in run.notes)
 
 
-def test_the_whole_zone_goes_at_once_and_the_lease_names_it(station: Station) -> None:
-    start(station, at_once="zone")
-    run = turn(station)
+def test_the_whole_zone_goes_at_once_and_the_lease_names_it(six: Station) -> None:
+    start(six, at_once="zone")
+    run = turn(six)
     assert [(t.node_id, t.party) for t in run.open_turns] == [(10, (10, 11)), (11, (10, 11))]
-    party = station.incident("i-0a").party
+    party = six.incident("i-0a").party
     assert party == f"{run.id}/us-east-1a/10+11"
-    station.ledger.take_lease("i-0a", station.now, 900, party=party, node_id=10)
-    assert [lease.nodes for lease in station.ledger.leases()] == [{10, 11}]
-
-
-def outsider_lost(station: Station) -> None:
-    """Have broker 20, of another zone, leave an ISR."""
-    view = station.cluster.read()
-    partitions = tuple(
-        replace(p, isr=tuple(r for r in p.isr if r != 20), leader=next(r for r in p.isr if r != 20))
-        for p in view.partitions
-    )
-    station.cluster.kafka = replace(view, partitions=partitions, fenced=frozenset({20}))
+    six.ledger.take_lease("i-0a", six.now, 900, party=party, node_id=10)
+    assert [lease.nodes for lease in six.ledger.leases()] == [{10, 11}]
 
 
 def test_a_broker_of_another_zone_that_is_lost_stops_the_run_and_calls_off_who_has_not_left(
-    station: Station,
+    six: Station,
 ) -> None:
-    start(station, at_once="zone")
-    turn(station)
-    outsider_lost(station)
-    run = turn(station)
+    start(six, at_once="zone")
+    turn(six)
+    outsider_lost(six)
+    run = turn(six)
     assert run.state is RunState.STOPPED
     assert run.reason.startswith("Broker 20 is not in the ISR of partition ")
     assert "Called off, and kept: 10, 11." in run.reason
-    assert station.incident("i-0a").called_off
+    assert six.incident("i-0a").called_off
     for id_ in ("i-0a", "i-1a"):
-        look(station, id_)
-        assert station.incident(id_).state is State.CANCELLED
+        look(six, id_)
+        assert six.incident(id_).state is State.CANCELLED
     # Healed and resumed, it begins with both anew.
-    station.cluster.kafka = healed(station)
-    ask(station, "resume")
+    six.cluster.kafka = healed(six)
+    ask(six, "resume")
     for _ in range(4):
-        run = turn(station)
+        run = turn(six)
     assert [(t.node_id, t.attempt) for t in run.open_turns] == [(10, 2), (11, 2)]
-    assert {i.instance_id for i in station.ledger.open_incidents()} == {"i-0a", "i-1a"}
+    assert {i.instance_id for i in six.ledger.open_incidents()} == {"i-0a", "i-1a"}
 
 
 def healed(station: Station) -> ClusterView:
@@ -123,93 +370,95 @@ def healed(station: Station) -> ClusterView:
 
 
 def test_one_that_shares_a_partition_by_now_waits_with_its_hooks_until_the_other_is_back(
-    station: Station,
+    six: Station,
 ) -> None:
-    start(station, at_once=2)
-    turn(station)
-    shared_partition(station)
-    first_leaves(station)
-    second = held_back(station)
+    start(six, at_once=2)
+    turn(six)
+    shared_partition(six)
+    first_leaves(six)
+    second = held_back(six)
     assert "Nodes 10, 11 may not leave together: partition crowded-7 would keep" in second.reason
 
 
-def test_the_deadline_of_each_counts_for_itself(station: Station) -> None:
-    start(station, at_once=2, deadline_seconds=60)
-    turn(station)
-    station.now += 100
-    run = turn(station)
+def test_the_deadline_of_each_counts_for_itself(six: Station) -> None:
+    start(six, at_once=2, deadline_seconds=60)
+    turn(six)
+    six.now += 100
+    run = turn(six)
     assert run.state is RunState.STOPPED
     assert "Node 10 is not back" in run.reason
 
 
-def test_an_abort_takes_the_room_for_both_back(station: Station) -> None:
-    start(station, at_once=2)
-    turn(station)
+def test_an_abort_takes_the_room_for_both_back(six: Station) -> None:
+    start(six, at_once=2)
+    turn(six)
     for id_ in ("i-0a", "i-1a", "i-0a", "i-1a"):
-        look(station, id_)
-    assert station.cluster.groups[group_of("us-east-1a")].desired == 4
-    ask(station, "abort")
-    turn(station)
+        look(six, id_)
+    assert six.cluster.groups[group_of("us-east-1a")].desired == 4
+    ask(six, "abort")
+    turn(six)
     for id_ in ("i-0a", "i-1a"):
-        look(station, id_)
-    turn(station)
-    run = turn(station)
+        look(six, id_)
+    turn(six)
+    run = turn(six)
     assert run.state is RunState.ABORTED, run.reason
-    assert station.cluster.groups[group_of("us-east-1a")].desired == 2
-    assert station.cluster.terminated == []
+    assert six.cluster.groups[group_of("us-east-1a")].desired == 2
+    assert six.cluster.terminated == []
 
 
-def test_a_handler_that_drains_by_itself_forbids_company(station: Station) -> None:
-    direct = Station(policy=replace(POLICY, drain_route="direct"), cluster=station.cluster)
+def test_a_handler_that_drains_by_itself_forbids_company(six: Station) -> None:
+    direct = Station(policy=replace(POLICY, drain_route="direct"), cluster=six.cluster)
     answer = ask(direct, "start", selection={"everything": True}, at_once=2)
     assert "drain_route direct" in str(answer["problems"])
 
 
 @pytest.mark.parametrize("asked", [0, -1, 1.5, True, "2", "all"])
-def test_a_number_that_is_none_is_said_to_be_so(station: Station, asked: object) -> None:
-    answer = ask(station, "plan", selection={"everything": True}, at_once=asked)
+def test_a_number_that_is_none_is_said_to_be_so(six: Station, asked: object) -> None:
+    answer = ask(six, "plan", selection={"everything": True}, at_once=asked)
     assert "must be a whole number from 1" in str(answer["problems"])
 
 
-def test_a_resume_says_how_many_go_together_from_then_on(station: Station) -> None:
-    start(station)
-    ask(station, "pause")
-    said = ask(station, "resume", at_once=2)["said"]
+def test_a_resume_says_how_many_go_together_from_then_on(six: Station) -> None:
+    start(six)
+    ask(six, "pause")
+    said = ask(six, "resume", at_once=2)["said"]
     assert said == (
         "ada resumes the run, 2 brokers of a zone at a time instead of one broker at a time."
     )
-    run = turn(station)
+    run = turn(six)
     assert run.options.at_once == 2
     assert [t.node_id for t in run.open_turns] == [10, 11]
     assert said in [note.text for note in run.notes]
 
 
-def test_a_resume_that_names_no_number_keeps_the_one_it_has(station: Station) -> None:
-    start(station, at_once=2)
-    ask(station, "pause")
-    assert ask(station, "resume")["said"] == "ada resumes the run."
-    assert current(station).options.at_once == 2
+def test_a_resume_that_names_no_number_keeps_the_one_it_has(six: Station) -> None:
+    start(six, at_once=2)
+    ask(six, "pause")
+    assert ask(six, "resume")["said"] == "ada resumes the run."
+    assert current(six).options.at_once == 2
 
 
-def test_a_resume_is_refused_as_a_start_is(station: Station) -> None:
-    start(station)
-    ask(station, "pause")
-    assert "or zone" in str(ask(station, "resume", at_once=0)["problems"])
-    assert (current(station).state, current(station).options.at_once) == ("paused", 1)
+def test_a_resume_is_refused_as_a_start_is(six: Station) -> None:
+    start(six)
+    ask(six, "pause")
+    assert "or zone" in str(ask(six, "resume", at_once=0)["problems"])
+    assert (current(six).state, current(six).options.at_once) == ("paused", 1)
 
 
-def test_nobody_joins_one_that_left_alone(station: Station) -> None:
-    start(station, deadline_seconds=60)
-    turn(station)
-    station.now += 100
-    assert turn(station).state is RunState.STOPPED
-    ask(station, "resume", at_once=2)
-    assert [t.node_id for t in turn(station).open_turns] == [10]
+def test_nobody_joins_one_that_left_alone(six: Station) -> None:
+    start(six, deadline_seconds=60)
+    turn(six)
+    six.now += 100
+    assert turn(six).state is RunState.STOPPED
+    ask(six, "resume", at_once=2)
+    assert [t.node_id for t in turn(six).open_turns] == [10]
 
 
-def test_a_plan_shows_who_goes_together_and_counts_what_they_share_once(station: Station) -> None:
-    alone = ask(station, "plan", selection={"everything": True})["plan"]
-    together = ask(station, "plan", selection={"everything": True}, at_once=2)["plan"]
+def test_a_plan_shows_who_goes_together_and_counts_what_they_share_once(
+    six: Station,
+) -> None:
+    alone = ask(six, "plan", selection={"everything": True})["plan"]
+    together = ask(six, "plan", selection={"everything": True}, at_once=2)["plan"]
     assert isinstance(alone, dict)
     assert isinstance(together, dict)
     assert [node["batch"] for node in alone["nodes"]] == [1, 2, 3, 4, 5, 6]
@@ -230,9 +479,9 @@ def test_a_plan_shows_who_goes_together_and_counts_what_they_share_once(station:
 
 
 def test_where_the_budgets_open_a_plan_counts_what_they_share_and_no_second_stop(
-    station: Station,
+    six: Station,
 ) -> None:
-    opening = Station(policy=replace(POLICY, stops_together=True), cluster=station.cluster)
+    opening = Station(policy=replace(POLICY, stops_together=True), cluster=six.cluster)
     alone = ask(opening, "plan", selection={"everything": True})["plan"]
     together = ask(opening, "plan", selection={"everything": True}, at_once="zone")["plan"]
     assert alone["seconds"] == pytest.approx(180 + 90 + 10 + 5 * 180)
@@ -240,25 +489,25 @@ def test_where_the_budgets_open_a_plan_counts_what_they_share_and_no_second_stop
 
 
 def test_one_whose_eviction_a_budget_would_refuse_holds_while_its_companion_is_out(
-    station: Station,
+    six: Station,
 ) -> None:
-    start(station, at_once=2)
-    turn(station)
-    first_leaves(station)
-    name = station.cluster.pods[11].name
-    station.cluster.disruption_budgets = (
+    start(six, at_once=2)
+    turn(six)
+    first_leaves(six)
+    name = six.cluster.pods[11].name
+    six.cluster.disruption_budgets = (
         BudgetView(name="orders-kafka", pods=frozenset({name}), disruptions_allowed=0),
     )
-    second = held_back(station)
+    second = held_back(six)
     assert "orders-kafka lets no other pod go until one is Ready again" in second.reason
 
 
-def test_room_that_another_has_asked_for_is_not_counted_as_ones_own(station: Station) -> None:
-    start(station, at_once=2)
-    turn(station)
+def test_room_that_another_has_asked_for_is_not_counted_as_ones_own(six: Station) -> None:
+    start(six, at_once=2)
+    turn(six)
     for id_ in ("i-0a", "i-1a"):
-        incident = station.incident(id_)
-        station.ledger.put(
+        incident = six.incident(id_)
+        six.ledger.put(
             replace(
                 incident,
                 state=State.REPLACING,
@@ -267,16 +516,16 @@ def test_room_that_another_has_asked_for_is_not_counted_as_ones_own(station: Sta
                 node_id=10 if id_ == "i-0a" else 11,
             )
         )
-    first = station.incident("i-0a")
+    first = six.incident("i-0a")
     # Written down, and the group not asked yet.
-    station.ledger.put(replace(first, surge_to=3))
-    look(station, "i-1a")
-    assert station.incident("i-1a").surge_to == 4
+    six.ledger.put(replace(first, surge_to=3))
+    look(six, "i-1a")
+    assert six.incident("i-1a").surge_to == 4
 
 
-def test_who_would_not_be_back_in_time_together_goes_alone(station: Station) -> None:
+def test_who_would_not_be_back_in_time_together_goes_alone(six: Station) -> None:
     window = Window(days=frozenset(DAYS), start_minute=9 * 60, duration_minutes=120)
-    hours = Station(policy=replace(POLICY, maintenance=window), cluster=station.cluster)
+    hours = Station(policy=replace(POLICY, maintenance=window), cluster=six.cluster)
     start(hours, at_once=2)
     # Five minutes are left: enough for the 4 min 40 s of one, not for a minute and a half more.
     hours.now += 3600 - 320

@@ -1,32 +1,31 @@
-"""A retirement is replaced ahead of it, in its window, with Kafka's consent."""
+"""A retirement is replaced ahead of it, with Kafka's consent, or its group refuses."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import pytest
+from botocore.exceptions import ClientError
 
 from core.events import GroupChange, GroupNotice
 from core.ground.window import DAYS, Window
 from core.incidents.joining import ask_release, hold, ignore, note_group
 from core.incidents.record import State
+from core.incidents.replacement import own_refusal
 from core.zones.incident import LostZone
-from tests.unit.handlers.announced import hook_event
-from tests.unit.handlers.failing import Killed, kill
+from tests.unit.handlers.announced import DAY, RETIREMENT, health_event, hook_event
+from tests.unit.handlers.failing import Killed, fail, kill
 from tests.unit.handlers.fakes import NEW, OLD, group_of
-from tests.unit.handlers.health_events import DAY, RETIREMENT, health_event
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, START, Station
+from tests.unit.handlers.walks import announce, replace_machine
+
+pytestmark = pytest.mark.usefixtures("quiet")
 
 ZONE = "us-east-1a"
 GROUP = group_of(ZONE)
 # Opens two hours after the station's clock starts, at 12:00 UTC.
 NOON = Window(days=frozenset(DAYS), start_minute=720, duration_minutes=60)
-
-
-@pytest.fixture
-def station() -> Station:
-    return Station()
 
 
 def announced(station: Station, code: str = RETIREMENT, **said: float) -> Station:
@@ -375,3 +374,151 @@ def test_a_release_before_the_group_was_asked_for_room_leaves_it_its_size(
     station.tick_until_quiet()
     assert station.cluster.terminated == [(OLD, False)]
     assert station.cluster.groups[GROUP].desired == 1
+
+
+MINIMUM = (
+    "Currently, desiredSize equals minSize (2). Terminating instance without replacement will "
+    "violate group's min size constraint."
+)
+PROTECTED = "The instance is protected from termination."
+DUE = START + 15 * DAY
+
+
+@pytest.fixture
+def replaced() -> Station:
+    """A retirement in two weeks, its replacement Ready."""
+    made = Station()
+    made.announce(health_event(due=DUE))
+    made.tick_until_quiet()
+    made.cluster.add_instance(NEW, "us-east-1a")
+    made.cluster.add_node(NEW)
+    return made
+
+
+def ticks(station: Station, most: int) -> None:
+    for _ in range(most):
+        if not station.incident().open:
+            return
+        station.tick()
+
+
+def test_a_refusal_is_told_in_the_groups_words_and_the_lease_given_back(replaced: Station) -> None:
+    replaced.cluster.group_refuses = PROTECTED
+    ticks(replaced, 60)
+    incident = replaced.incident()
+    assert incident.pages == ("group_refuses",)
+    assert "does not terminate instance i-0a: The instance is protected" in incident.reason
+    assert replaced.ledger.leases() == ()
+    asked = len(replaced.cluster.asked_to_terminate)
+    before = replaced.now
+    while len(replaced.cluster.asked_to_terminate) == asked:
+        replaced.tick()
+    assert replaced.now - before >= 500
+    assert replaced.incident().pages == ("group_refuses",)
+
+
+def test_a_group_that_agrees_later_goes_the_ordinary_way(replaced: Station) -> None:
+    replaced.cluster.group_refuses = PROTECTED
+    ticks(replaced, 60)
+    replaced.cluster.group_refuses = ""
+    ticks(replaced, 4)
+    assert replaced.cluster.terminated == [(OLD, True)]
+
+
+def test_a_group_at_its_minimum_is_asked_not_to_become_smaller(replaced: Station) -> None:
+    replaced.cluster.group_refuses = MINIMUM
+    replaced.cluster.refuses_decrement_only = True
+    ticks(replaced, 6)
+    assert replaced.cluster.asked_to_terminate == [(OLD, True), (OLD, False)]
+    assert replaced.cluster.terminated == [(OLD, False)]
+
+
+@pytest.mark.parametrize("lifecycle", ["Standby", "Detached", None])
+def test_an_instance_its_group_cannot_terminate_is_told_and_holds_up_nobody(
+    replaced: Station, lifecycle: str | None
+) -> None:
+    ticks(replaced, 1)
+    if lifecycle is None:
+        replaced.cluster.set_groups_without(OLD)
+    else:
+        replaced.cluster.set_lifecycle(OLD, lifecycle)
+    ticks(replaced, 60)
+    assert replaced.incident().pages == ("group_refuses",)
+    assert replaced.ledger.leases() == ()
+    assert replaced.cluster.terminated == []
+
+
+def test_before_awss_date_the_node_is_drained_without_its_group(replaced: Station) -> None:
+    replaced.cluster.group_refuses = PROTECTED
+    ticks(replaced, 60)
+    replaced.now = DUE - POLICY.planned_margin_seconds / 2
+    ticks(replaced, 5)
+    assert replaced.incident().state is State.DRAINING
+    assert [m["detail"] for m in replaced.forwarded] == [{"instance-id": OLD}]
+    assert [lease.node_id for lease in replaced.ledger.leases()] == [10]
+    replaced.cluster.place_pod(10, NEW)
+    ticks(replaced, 10)
+    assert replaced.incident().state is State.RETAINED
+    assert "empty until AWS takes it" in replaced.incident().reason
+    assert replaced.ledger.leases() == ()
+
+
+def test_what_fails_at_every_turn_is_told(replaced: Station) -> None:
+    denied = ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, "Terminate")
+    fail(replaced.cluster, "terminate_in_group", denied)
+    ticks(replaced, 200)
+    assert replaced.incident().pages == ("action_fails",)
+    assert replaced.incident().failing_since is not None
+
+
+def test_a_planned_departure_that_nobody_can_see_is_told(replaced: Station) -> None:
+    replaced.cluster.kubernetes_answers = False
+    ticks(replaced, 200)
+    assert replaced.incident().pages == ("blind",)
+    replaced.cluster.kubernetes_answers = True
+    ticks(replaced, 1)
+    assert replaced.incident().blind_since is None
+    assert replace(replaced.incident()).open
+
+
+def test_a_refusal_is_told_though_hooks_of_an_earlier_round_were_announced() -> None:
+    """A queue delivers at least once: the hook's message of the round before comes again."""
+    replaced = Station()
+    announce(replaced)
+    replaced.now += POLICY.hold_limit_seconds + 1
+    replaced.tick()
+    replaced.cluster.set_lifecycle(OLD, "Terminating:Retained")
+    replaced.cluster.group_refuses = PROTECTED
+    again = replaced.ledger.put(ask_release(replaced.incident(), "ada", replaced.now))
+    replaced.ledger.put(replace(again, hooks=replaced.incident().hooks))
+    for _ in range(60):
+        replaced.now += POLICY.tick_interval_seconds
+        replaced.reception.wake(replaced.incident(again.id))
+        replaced.loop.turn(replaced.ticks.sent[-1][0], replaced.now)
+    assert replaced.incident(again.id).pages == ("group_refuses",)
+
+
+@pytest.mark.parametrize(
+    "words", ["violates the group's min size constraint", "Instance Id not found", None]
+)
+def test_a_group_that_keeps_an_idle_machine_for_good_is_asked_once(words: str | None) -> None:
+    assert own_refusal(announce(Station()).incident(), "i-idle", words) is None
+
+
+def test_two_brokers_on_one_machine_are_not_drained_together() -> None:
+    shared = Station()
+    shared.cluster.place_pod(20, OLD)
+    replace_machine(shared)
+    assert shared.forwarded == []
+    assert [page["page"] for page in shared.ticks.pages] == ["shared_node"]
+
+
+def test_who_is_called_for_a_machine_that_is_kept_hears_when_aws_takes_it_all_the_same() -> None:
+    kept = announce(Station())
+    kept.announce(health_event(due=START + 7 * DAY))
+    kept.cluster.set_lifecycle(OLD, "Terminating:Retained")
+    kept.cluster.waiting_hooks.clear()
+    ticks(kept, 60)
+    (page,) = kept.ticks.pages
+    assert page["page"] == "retained"
+    assert "AWS takes it at 2026-11-27" in page["reason"]

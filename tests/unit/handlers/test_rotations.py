@@ -1,26 +1,36 @@
-"""A rotation run on the station: one node after another, whoever dies on the way."""
+"""A rotation run on the station: one node after another, whoever dies or restarts on the way."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from core.availability.budget import Spent
+from core.ground.errors import StillwaterError
 from core.health.kafka import snapshot_from_dict
 from core.health.node import parse
 from core.incidents.joining import ignore
 from core.incidents.observation import NodeClaim
 from core.incidents.record import State
+from core.rotation.following import STUCK_SECONDS
 from core.rotation.plan import Build, Launched
 from core.rotation.run_record import Phase, Run, RunState
+from core.settings.prometheus import FAILED, ProbeBudget
 from core.views import PartitionView
 from handlers.adapters.aws import tick_message
 from handlers.adapters.pods import Scrapes
+from handlers.adapters.prometheus import Prometheus
+from handlers.rotation.turns import ClientsBudget
 from handlers.store.ledger import rotation_message
+from tests.every_case import every_case
+from tests.unit.handlers.adapters.test_volume_sources import NOW, Said, vector
 from tests.unit.handlers.announced import ec2_event, hook_event
-from tests.unit.handlers.fakes import NEW, OLD, group_of
-from tests.unit.handlers.healthy import healthy_kafka
+from tests.unit.handlers.failing import fail
+from tests.unit.handlers.fakes import NEW, OLD, group_of, six_brokers
+from tests.unit.handlers.healthy import ZONES, healthy_kafka
 from tests.unit.handlers.station import POLICY, Station
 from tests.unit.handlers.walks import come_back, replace_machine
 
@@ -29,9 +39,14 @@ pytestmark = pytest.mark.usefixtures("quiet")
 EVERYTHING = {"selection": {"everything": True}}
 
 
-@pytest.fixture
-def station() -> Station:
-    return Station()
+def outsider_lost(station: Station) -> None:
+    """Have broker 20, of another zone, leave an ISR."""
+    view = station.cluster.read()
+    partitions = tuple(
+        replace(p, isr=tuple(r for r in p.isr if r != 20), leader=next(r for r in p.isr if r != 20))
+        for p in view.partitions
+    )
+    station.cluster.kafka = replace(view, partitions=partitions, fenced=frozenset({20}))
 
 
 def start(station: Station, **said: object) -> Run:
@@ -305,3 +320,144 @@ def test_the_sweep_wakes_a_run_that_nobody_carries(station: Station) -> None:
     station.now += 120
     station.broom.sweep(station.now)
     assert [body for body, _ in station.ticks.sent] == [rotation_message(1)]
+
+
+@every_case(
+    "out_for, state",
+    [(5.0, RunState.RUNNING), (STUCK_SECONDS + 1, RunState.STOPPED), (None, RunState.STOPPED)],
+)
+def test_a_run_stops_for_a_pod_without_a_node_once_that_lasts(
+    out_for: float | None, state: RunState
+) -> None:
+    station = Station()
+    start(station)
+    pod = station.cluster.pods[30]
+    since = None if out_for is None else station.now - out_for
+    station.cluster.pods[30] = replace(
+        pod, node_name=None, ready=False, trouble="Unschedulable", out_since=since
+    )
+    station.cluster.kafka = healthy_kafka(out=30)
+    turn(station)
+    assert current(station).state is state
+
+
+def called(station: Station) -> list[str]:
+    return [page["page"] for page in station.ticks.pages if "run" in page]
+
+
+def turns(station: Station, seconds: float) -> None:
+    until = station.now + seconds
+    while station.now < until:
+        station.now += 280
+        turn(station)
+
+
+def test_an_election_that_is_refused_stops_the_run_at_its_deadline_and_calls_once(
+    station: Station,
+) -> None:
+    fail(station.cluster, "elect", StillwaterError("The functions' user may not do that."))
+    start(station)
+    turn(station)
+    come_back(station, OLD)
+    view = station.cluster.read()
+    led = tuple(replace(p, leader=20) for p in view.partitions)
+    station.cluster.kafka = replace(view, partitions=led)
+    turns(station, current(station).options.deadline_seconds + 1200)
+    assert current(station).state is RunState.STOPPED
+    assert called(station) == ["action_fails", "deadline:10"]
+
+
+def test_a_node_that_could_not_be_begun_with_until_its_deadline_is_not_begun_with_after_it(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(station)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(station.reception), "rotate", lambda *_: None)
+        turns(station, current(station).options.deadline_seconds - 600)
+        assert current(station).turn_of(10).phase is Phase.LEAVING
+    station.now += 1200
+    turn(station)
+    assert current(station).state is RunState.STOPPED
+    assert station.ledger.open_incidents() == ()
+    assert called(station) == ["deadline:10"]
+
+
+def test_a_run_that_sees_nothing_for_a_quarter_of_an_hour_calls_once_each_time(
+    station: Station,
+) -> None:
+    start(station, deadline_seconds=86_400)
+    for number in (1, 2):
+        station.cluster.kubernetes_answers = False
+        turns(station, 600)
+        assert len(called(station)) == number - 1
+        turns(station, 3600)
+        assert called(station) == ["blind"] * number
+        station.cluster.kubernetes_answers = True
+        turn(station)
+    assert current(station).state is RunState.RUNNING
+    assert "problems" not in ask(station, "abort")
+
+
+def test_a_party_that_is_back_has_nobody_beside_it_who_leaves_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """AWS takes a broker of another zone as soon as the party has given the lease back."""
+    for node_id, zone in ((11, "us-east-1a"), (21, "us-east-1b"), (31, "us-east-1c")):
+        monkeypatch.setitem(ZONES, node_id, zone)
+    station = Station(cluster=six_brokers())
+    start(station, at_once="zone")
+    turn(station)
+    for id_ in ("i-0a", "i-1a"):
+        come_back(station, id_)
+    assert {station.incident(id_).state for id_ in ("i-0a", "i-1a")} == {State.RELEASED}
+    outsider_lost(station)
+    for _ in range(6):
+        run = turn(station)
+    assert run.state is RunState.RUNNING, run.reason
+    assert {t.phase for t in run.turns if t.zone == "us-east-1a"} == {Phase.DONE}
+    assert [page["page"] for page in station.ticks.pages] == []
+
+
+SETTINGS = ProbeBudget(
+    address="http://prometheus.monitoring.svc:9090",
+    labels={"env": "prod"},
+    objective_percent=99.9,
+    rotation_percent=10,
+)
+
+
+def read(answer: Callable[[str], Any], since: float) -> tuple[Spent, Said]:
+    said = Said(answer)
+    budget = ClientsBudget(Prometheus(said), SETTINGS, "kafka", "orders")
+    return budget.spending(since, NOW), said
+
+
+def refusing(_query: str) -> Any:
+    raise StillwaterError("Prometheus does not answer.")
+
+
+def test_what_failed_is_asked_of_this_cluster_since_the_run_went_on() -> None:
+    spent, said = read(lambda query: vector(({}, "12" if FAILED in query else "10800")), NOW - 3600)
+    assert (spent.attempts, spent.failed, spent.seconds) == (10_800, 12, 3600)
+    assert (spent.objective_percent, spent.allowed_percent, spent.silence) == (99.9, 10, "")
+    (attempts, _) = [query["query"] for _, query, _ in said.asked]
+    assert 'namespace="kafka",cluster="orders",env="prod"}[3600s]' in attempts
+
+
+def test_a_run_that_has_just_begun_is_judged_by_five_minutes() -> None:
+    assert read(lambda _query: vector(({}, "900")), NOW - 1)[0].seconds == 300
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (refusing, "does not answer"),
+        (lambda _query: vector(), "no attempt"),
+        (lambda _query: vector(({}, "0")), "no attempt"),
+    ],
+    ids=["no answer", "no series", "no attempts"],
+)
+def test_what_nobody_counted_is_said_and_is_no_zero(
+    answer: Callable[[str], Any], said: str
+) -> None:
+    assert said in read(answer, NOW - 3600)[0].silence

@@ -1,4 +1,4 @@
-"""A machine that is sick and not dead: replaced through the loop, or told; never two at a time."""
+"""Machines that are sick, or rebooted by AWS: replaced or ridden through, never two at a time."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from core.incidents.observation import NodeClaim, StatusView
 from core.incidents.record import State
 from core.zones.incident import LostZone
 from handlers.adapters import metrics
-from tests.unit.handlers.announced import hook_event
+from handlers.adapters.aws import tick_message
+from tests.unit.handlers.announced import DAY, REBOOT, RETIREMENT, health_event, hook_event
 from tests.unit.handlers.fakes import NEW, OLD, group_of
+from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import START, Station
+from tests.unit.handlers.test_planned import announced
 
 ZONE = "us-east-1a"
 HOUR = 3600.0
@@ -26,11 +29,11 @@ def fall_sick(station: Station, instance_id: str = OLD, since: float = START - H
 
 
 @pytest.fixture
-def station() -> Station:
-    station = Station()
-    station.cluster.checks = {id_: StatusView(instance_id=id_) for id_ in (OLD, "i-0b", "i-0c")}
-    fall_sick(station)
-    return station
+def sick() -> Station:
+    sick = Station()
+    sick.cluster.checks = {id_: StatusView(instance_id=id_) for id_ in (OLD, "i-0b", "i-0c")}
+    fall_sick(sick)
+    return sick
 
 
 @pytest.fixture
@@ -52,102 +55,102 @@ def opened(station: Station) -> int:
     return station.broom.sweep(station.now)["opened"]
 
 
-def test_a_sick_machine_is_replaced_before_it_dies(station: Station) -> None:
-    cluster = station.cluster
-    assert opened(station) == 1
-    assert station.incident().kind is Kind.SICK_NODE
-    until(station, State.REPLACING)
-    station.tick()
-    station.tick()
+def test_a_sick_machine_is_replaced_before_it_dies(sick: Station) -> None:
+    cluster = sick.cluster
+    assert opened(sick) == 1
+    assert sick.incident().kind is Kind.SICK_NODE
+    until(sick, State.REPLACING)
+    sick.tick()
+    sick.tick()
     assert cluster.desired_calls == [(group_of(ZONE), 2)]
     assert cluster.terminated == []
     cluster.add_instance(NEW, ZONE)
     cluster.add_node(NEW)
     for _ in range(4):
-        station.tick()
+        sick.tick()
     assert cluster.terminated == [(OLD, True)]
-    station.announce(hook_event("drain"))
-    station.announce(hook_event("gate"))
-    until(station, State.DRAINING)
+    sick.announce(hook_event("drain"))
+    sick.announce(hook_event("gate"))
+    until(sick, State.DRAINING)
     cluster.place_pod(10, NEW)
-    until(station, State.RELEASED)
-    assert opened(station) == 0
+    until(sick, State.RELEASED)
+    assert opened(sick) == 0
 
 
-def test_the_next_sick_machine_waits_until_the_first_has_left(station: Station) -> None:
+def test_the_next_sick_machine_waits_until_the_first_has_left(sick: Station) -> None:
     for id_ in ("i-0e", "i-0f", "i-0g"):  # so many that two are no more than a share
-        station.cluster.add_instance(id_, "us-east-1c")
-        station.cluster.add_node(id_)
-    assert opened(station) == 1
-    fall_sick(station, "i-0b")
-    station.now += 60
-    assert opened(station) == 0
+        sick.cluster.add_instance(id_, "us-east-1c")
+        sick.cluster.add_node(id_)
+    assert opened(sick) == 1
+    fall_sick(sick, "i-0b")
+    sick.now += 60
+    assert opened(sick) == 0
     # Its termination governs it by now, and it still is what leaves.
-    station.ledger.put(replace(station.incident(), kind=Kind.ASG_TERMINATE))
-    assert opened(station) == 0
-    station.ledger.put(replace(station.incident(), state=State.RELEASED))
-    station.cluster.node_views.pop(OLD)
-    assert opened(station) == 1
-    assert station.incident("i-0b").kind is Kind.SICK_NODE
+    sick.ledger.put(replace(sick.incident(), kind=Kind.ASG_TERMINATE))
+    assert opened(sick) == 0
+    sick.ledger.put(replace(sick.incident(), state=State.RELEASED))
+    sick.cluster.node_views.pop(OLD)
+    assert opened(sick) == 1
+    assert sick.incident("i-0b").kind is Kind.SICK_NODE
 
 
-def test_one_that_gets_well_is_not_replaced_after_all(station: Station) -> None:
-    opened(station)
-    until(station, State.REPLACING)
-    station.cluster.node_views[OLD] = replace(station.cluster.node_views[OLD], sick={})
-    station.now += 60
-    assert opened(station) == 1  # the word that calls it off
-    until(station, State.CANCELLED)
-    assert "well again" in station.incident().reason
-    assert station.cluster.terminated == []
-    fall_sick(station, since=station.now)
-    station.now += HOUR
-    assert opened(station) == 1
-    assert station.incident(f"{OLD}.2").open
+def test_one_that_gets_well_is_not_replaced_after_all(sick: Station) -> None:
+    opened(sick)
+    until(sick, State.REPLACING)
+    sick.cluster.node_views[OLD] = replace(sick.cluster.node_views[OLD], sick={})
+    sick.now += 60
+    assert opened(sick) == 1  # the word that calls it off
+    until(sick, State.CANCELLED)
+    assert "well again" in sick.incident().reason
+    assert sick.cluster.terminated == []
+    fall_sick(sick, since=sick.now)
+    sick.now += HOUR
+    assert opened(sick) == 1
+    assert sick.incident(f"{OLD}.2").open
 
 
-def test_a_sick_spare_takes_nobodys_pod(station: Station) -> None:
-    opened(station)
-    until(station, State.REPLACING)
-    station.cluster.add_instance(NEW, ZONE)
-    station.cluster.add_node(NEW)
-    fall_sick(station, NEW)
+def test_a_sick_spare_takes_nobodys_pod(sick: Station) -> None:
+    opened(sick)
+    until(sick, State.REPLACING)
+    sick.cluster.add_instance(NEW, ZONE)
+    sick.cluster.add_node(NEW)
+    fall_sick(sick, NEW)
     for _ in range(3):
-        station.tick()
-    assert station.incident().state is State.REPLACING
-    assert "StorageReady" in station.incident().reason
+        sick.tick()
+    assert sick.incident().state is State.REPLACING
+    assert "StorageReady" in sick.incident().reason
 
 
-def test_a_frozen_zone_keeps_its_sick_machines(station: Station) -> None:
-    station.freezes.note(
-        LostZone("use1-az4", ZONE, source="autoshift", occurred_at=station.now), station.now
+def test_a_frozen_zone_keeps_its_sick_machines(sick: Station) -> None:
+    sick.freezes.note(
+        LostZone("use1-az4", ZONE, source="autoshift", occurred_at=sick.now), sick.now
     )
-    assert opened(station) == 0
+    assert opened(sick) == 0
 
 
-def test_several_sick_machines_are_told_once_and_stay(station: Station, pages: list[str]) -> None:
-    fall_sick(station, "i-0b")
+def test_several_sick_machines_are_told_once_and_stay(sick: Station, pages: list[str]) -> None:
+    fall_sick(sick, "i-0b")
     for _ in range(3):
-        station.now += 60
-        assert opened(station) == 0
+        sick.now += 60
+        assert opened(sick) == 0
     assert pages == [PAGES_SENT]
 
 
 @pytest.mark.parametrize("lifecycle", ["Standby", "EnteringStandby", "ReplacingRootVolume", None])
 def test_a_machine_that_its_group_set_aside_is_told_once_a_day(
-    station: Station, pages: list[str], lifecycle: str | None
+    sick: Station, pages: list[str], lifecycle: str | None
 ) -> None:
-    station.cluster.node_views[OLD] = replace(station.cluster.node_views[OLD], sick={})
+    sick.cluster.node_views[OLD] = replace(sick.cluster.node_views[OLD], sick={})
     if lifecycle is None:
-        station.cluster.set_groups_without(OLD)
+        sick.cluster.set_groups_without(OLD)
     else:
-        station.cluster.set_lifecycle(OLD, lifecycle)
+        sick.cluster.set_lifecycle(OLD, lifecycle)
     for _ in range(3):
-        station.now += 60
-        assert opened(station) == 0
+        sick.now += 60
+        assert opened(sick) == 0
     assert pages == [PAGES_SENT]
-    station.now += 86_400
-    station.broom.sweep(station.now)
+    sick.now += 86_400
+    sick.broom.sweep(sick.now)
     assert pages == 2 * [PAGES_SENT]
 
 
@@ -167,50 +170,203 @@ def launched_by_karpenter(station: Station, *instance_ids: str) -> None:
         station.cluster.set_groups_without(id_)
 
 
-def test_machines_whose_groups_are_all_gone_are_told_in_one_call(station: Station) -> None:
-    station.cluster.groups.clear()
-    (told,) = set_aside_pages(station)
+def test_machines_whose_groups_are_all_gone_are_told_in_one_call(sick: Station) -> None:
+    sick.cluster.groups.clear()
+    (told,) = set_aside_pages(sick)
     assert "Kafka runs on machines (i-0a, i-0b, i-0c) for which the cluster has no Auto" in told
-    station.now += 3600
-    assert set_aside_pages(station) == [told]
+    sick.now += 3600
+    assert set_aside_pages(sick) == [told]
 
 
-def test_a_cluster_of_karpenters_machines_has_no_groups_and_lacks_none(station: Station) -> None:
-    launched_by_karpenter(station, OLD, "i-0b", "i-0c")
-    station.cluster.groups.clear()
-    assert set_aside_pages(station) == []
+def test_a_cluster_of_karpenters_machines_has_no_groups_and_lacks_none(sick: Station) -> None:
+    launched_by_karpenter(sick, OLD, "i-0b", "i-0c")
+    sick.cluster.groups.clear()
+    assert set_aside_pages(sick) == []
 
 
-def test_karpenters_machines_beside_a_groups_belong_to_nobody_elses_group(station: Station) -> None:
-    launched_by_karpenter(station, OLD)
-    station.cluster.set_groups_without("i-0b")
-    (told,) = set_aside_pages(station)
+def test_karpenters_machines_beside_a_groups_belong_to_nobody_elses_group(sick: Station) -> None:
+    launched_by_karpenter(sick, OLD)
+    sick.cluster.set_groups_without("i-0b")
+    (told,) = set_aside_pages(sick)
     assert "Instance i-0b" in told
 
 
 def test_a_detached_machine_that_lost_its_tags_is_known_by_the_broker_on_it(
-    station: Station,
+    sick: Station,
 ) -> None:
     for id_ in (OLD, "i-0b"):
-        untagged = replace(station.cluster.instances[id_], tags={})
-        station.cluster.instances[id_] = untagged
-        station.cluster.set_groups_without(id_)
-    station.cluster.place_pod(20, None)
-    (told,) = set_aside_pages(station)
+        untagged = replace(sick.cluster.instances[id_], tags={})
+        sick.cluster.instances[id_] = untagged
+        sick.cluster.set_groups_without(id_)
+    sick.cluster.place_pod(20, None)
+    (told,) = set_aside_pages(sick)
     assert f"Instance {OLD}" in told
 
 
 def test_who_belongs_nowhere_is_not_known_while_karpenters_machines_cannot_be_read(
-    station: Station,
+    sick: Station,
 ) -> None:
-    station.cluster.set_groups_without(OLD)
-    station.cluster.set_lifecycle("i-0b", "Standby")
-    station.cluster.node_claims = None
-    (told,) = set_aside_pages(station)
+    sick.cluster.set_groups_without(OLD)
+    sick.cluster.set_lifecycle("i-0b", "Standby")
+    sick.cluster.node_claims = None
+    (told,) = set_aside_pages(sick)
     assert "Instance i-0b" in told
 
 
-def test_a_sick_machine_that_was_retained_is_not_opened_every_minute(station: Station) -> None:
-    opened(station)
-    station.ledger.put(replace(station.incident(), state=State.RETAINED))
-    assert opened(station) == 0
+def test_a_sick_machine_that_was_retained_is_not_opened_every_minute(sick: Station) -> None:
+    opened(sick)
+    sick.ledger.put(replace(sick.incident(), state=State.RETAINED))
+    assert opened(sick) == 0
+
+
+def test_a_reboot_is_ridden_through_with_leaders_elsewhere(station: Station) -> None:
+    due = START + 2 * 3600
+    station.announce(health_event(REBOOT, due=due))
+    station.tick()
+    assert station.incident().state is State.OPENED
+    assert station.cluster.reordered == []
+    station.now = due - 600
+    station.tick()
+    view = station.cluster.kafka
+    assert view is not None
+    assert {p.leader for p in view.partitions} == {20}
+    assert station.cluster.terminated == []
+    station.now = due + 7200
+    station.tick()
+    station.tick()
+    assert station.incident().state is State.RIDDEN_THROUGH
+    assert station.cluster.kafka == healthy_kafka()
+
+
+def test_a_reboot_that_is_over_early_gives_the_leaders_back(station: Station) -> None:
+    due = START + 600
+    announced(station, REBOOT, due=due)
+    station.now = due
+    station.announce(health_event(REBOOT, due=due, status="closed", said_at=due))
+    station.tick()
+    assert station.incident().state is State.CANCELLED
+    assert station.cluster.kafka == healthy_kafka()
+
+
+def test_a_release_nobody_could_finish_is_finished_by_the_next_shift(station: Station) -> None:
+    due = START + 600
+    announced(station, REBOOT, due=due)
+    moved, station.cluster.kafka = station.cluster.kafka, None
+    station.announce(health_event(REBOOT, due=due, status="closed", said_at=due))
+    station.tick()
+    assert station.incident().state is State.CANCELLED
+    station.cluster.kafka = moved
+    station.shifts.turn(station.now)
+    assert station.cluster.kafka == healthy_kafka()
+
+
+LEADS, TAKES = 600.0, 7200.0
+FIRST, SECOND = START + 1 * DAY, START + 4 * DAY
+
+
+def reboots(station: Station, *dates: float) -> None:
+    for number, due in enumerate(dates, start=1):
+        station.announce(health_event(REBOOT, due=due, said_at=station.now, number=number))
+    station.tick()
+
+
+def at(station: Station, moment: float, id_: str = "i-0a") -> None:
+    """Look at the incident at a moment, and once more at what that led to."""
+    station.now = moment
+    for _ in range(2):
+        incident = station.incident(id_)
+        station.loop.turn(tick_message(incident.id, incident.version), moment)
+
+
+def leaders(station: Station) -> set[int | None]:
+    view = station.cluster.kafka
+    assert view is not None
+    return {p.leader for p in view.partitions}
+
+
+def test_between_two_reboots_the_broker_leads(station: Station) -> None:
+    reboots(station, FIRST, SECOND)
+    at(station, FIRST - LEADS)
+    assert leaders(station) == {20}
+    station.announce(health_event(REBOOT, due=FIRST, status="closed", said_at=FIRST))
+    at(station, FIRST + 60)
+    assert station.cluster.kafka == healthy_kafka()
+    at(station, SECOND - LEADS)
+    assert leaders(station) == {20}
+    at(station, SECOND + TAKES)
+    assert station.incident().state is State.RIDDEN_THROUGH
+    assert station.cluster.kafka == healthy_kafka()
+
+
+def test_a_reboot_that_aws_never_closes_does_not_hide_the_next(station: Station) -> None:
+    reboots(station, FIRST, SECOND)
+    at(station, FIRST - LEADS)
+    at(station, FIRST + TAKES)
+    assert station.incident().state is State.OPENED
+    assert station.cluster.kafka == healthy_kafka()
+    at(station, SECOND - LEADS)
+    assert leaders(station) == {20}
+
+
+def test_of_two_reboots_that_overlap_others_lead_through_both(station: Station) -> None:
+    second = FIRST + TAKES
+    reboots(station, FIRST, second)
+    at(station, FIRST - LEADS)
+    for moment in (second - LEADS, second, second + TAKES - 1):
+        at(station, moment)
+        assert leaders(station) == {20}
+    at(station, second + TAKES)
+    assert station.incident().state is State.RIDDEN_THROUGH
+    assert station.cluster.kafka == healthy_kafka()
+
+
+def test_a_reboot_announced_while_another_is_under_way_is_ridden_through_too(
+    station: Station,
+) -> None:
+    reboots(station, FIRST)
+    at(station, FIRST - LEADS)
+    station.announce(health_event(REBOOT, due=SECOND, said_at=FIRST, number=2))
+    at(station, FIRST + TAKES)
+    assert station.cluster.kafka == healthy_kafka()
+    at(station, SECOND - LEADS)
+    assert leaders(station) == {20}
+    at(station, SECOND + TAKES)
+    assert station.incident().state is State.RIDDEN_THROUGH
+
+
+def test_a_reboot_announced_after_another_is_an_incident_of_its_own(station: Station) -> None:
+    reboots(station, FIRST)
+    at(station, FIRST - LEADS)
+    at(station, FIRST + TAKES)
+    assert station.incident().state is State.RIDDEN_THROUGH
+    station.announce(health_event(REBOOT, due=SECOND, said_at=station.now, number=2))
+    at(station, SECOND - LEADS, "i-0a.2")
+    assert leaders(station) == {20}
+
+
+def test_others_lead_through_a_reboot_that_comes_before_a_retirement(station: Station) -> None:
+    retired = START + 40 * DAY
+    station.announce(health_event(RETIREMENT, due=retired, said_at=START))
+    reboots(station, FIRST)
+    at(station, FIRST - LEADS)
+    assert leaders(station) == {20}
+    at(station, FIRST + TAKES)
+    assert station.cluster.kafka == healthy_kafka()
+    incident = station.incident()
+    assert incident.open
+    assert (incident.event_type, incident.called_off) == (RETIREMENT, False)
+
+
+def test_a_broker_that_is_not_back_after_the_first_of_two_reboots_is_told_of(
+    station: Station,
+) -> None:
+    reboots(station, FIRST, SECOND)
+    at(station, FIRST - LEADS)
+    moved = station.cluster.kafka
+    station.cluster.kafka = healthy_kafka(out=10)
+    at(station, FIRST + TAKES)
+    assert [p.partition(":")[0] for p in station.incident().pages] == ["not_back"]
+    assert station.incident().leaders_moved_at is not None
+    station.cluster.kafka = moved
+    at(station, FIRST + TAKES + 60)
+    assert station.cluster.kafka == healthy_kafka()

@@ -22,10 +22,13 @@ from handlers.stories import MOST_ATTEMPTS, RenewedChannel, Teller
 from tests.unit.core.availability.clusters import turn_of
 from tests.unit.core.slack.test_incident_thread import incident
 from tests.unit.handlers.failing import Killed, fail, kill
-from tests.unit.handlers.fake_queue import FakeQueue
-from tests.unit.handlers.fake_slack import FakeChannel, MemoryThreads
-from tests.unit.handlers.memory_ledger import MemoryLedger
-from tests.unit.handlers.memory_records import MemoryRecords
+from tests.unit.handlers.in_memory import (
+    FakeChannel,
+    FakeQueue,
+    MemoryLedger,
+    MemoryRecords,
+    MemoryThreads,
+)
 from tests.unit.handlers.tables import REGION, TABLE
 
 MESSAGE = json.dumps({"incident_id": "i-0a", "attempt": 0})

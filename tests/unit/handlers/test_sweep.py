@@ -1,3 +1,5 @@
+"""The sweep, and instances that are kept or taken all the same."""
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -9,15 +11,12 @@ from core.events import Kind
 from core.incidents.observation import ScheduledEvent, StatusView
 from core.incidents.record import State
 from handlers import sweep
-from tests.unit.handlers.announced import ec2_event, hook_event
+from tests.every_case import every_case
+from tests.unit.handlers.announced import ec2_event, health_event, hook_event
 from tests.unit.handlers.fakes import NEW, OLD, node_named
+from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.walks import announce
-
-
-@pytest.fixture
-def station() -> Station:
-    return Station()
 
 
 def swept(station: Station, later: float = 0.0) -> dict[str, int]:
@@ -269,3 +268,90 @@ def test_a_node_that_is_kept_for_an_incident_that_is_over_is_freed(station: Stat
     station.broom.sweep(station.now)
     station.loop.turn(station.ticks.sent[-1][0], station.now)
     assert station.cluster.node_views[NEW].spare_for is None
+
+
+WARNING = "EC2 Spot Instance Interruption Warning"
+
+
+@pytest.fixture
+def kept() -> Station:
+    """A group keeps an instance, whose hook somebody abandoned before its broker could leave."""
+    kept = announce(Station())
+    kept.cluster.set_lifecycle(OLD, "Terminating:Retained")
+    kept.cluster.waiting_hooks.clear()
+    kept.tick_until_quiet()
+    assert kept.incident().state is State.RETAINED
+    assert kept.forwarded == []
+    kept.now += 600
+    return kept
+
+
+def test_a_kept_instance_that_ec2_takes_within_two_minutes_is_drained(kept: Station) -> None:
+    kept.announce(ec2_event(WARNING, OLD).replace("10:00:00Z", "10:10:00Z"))
+    kept.tick()
+    second = kept.incident(f"{OLD}.2")
+    assert (second.kind, second.state) == (Kind.SPOT_INTERRUPTION, State.DRAINING)
+    assert len(kept.forwarded) == 1
+    kept.broom.sweep(kept.now)
+    kept.tick()
+    assert kept.incident(f"{OLD}.2").open
+
+
+def test_a_kept_instance_that_aws_retires_is_replaced_before_that(kept: Station) -> None:
+    kept.announce(health_event(due=kept.now + 3600, said_at=kept.now))
+    for _ in range(3):
+        kept.tick()
+    kept.broom.sweep(kept.now)
+    kept.tick()
+    second = kept.incident(f"{OLD}.2")
+    assert (second.kind, second.state) == (Kind.SCHEDULED_CHANGE, State.REPLACING)
+    kept.cluster.add_instance(NEW, "us-east-1a")
+    kept.cluster.add_node(NEW)
+    for _ in range(4):
+        kept.tick()
+    assert kept.cluster.asked_to_terminate[-1][0] == OLD
+
+
+@every_case("due_in, waits, called", [(600, 120, True), (3600, 1000, True), (3600, 60, False)])
+def test_a_person_is_called_before_a_date_that_kafka_lets_pass(
+    due_in: float, waits: float, called: bool
+) -> None:
+    kept = Station()
+    kept.announce(health_event(due=kept.now + due_in, said_at=kept.now))
+    kept.cluster.add_instance(NEW, "us-east-1a")
+    kept.cluster.add_node(NEW)
+    kept.cluster.kafka = healthy_kafka(out=20)
+    kept.tick_until_quiet()
+    kept.tick()
+    kept.now += waits
+    kept.tick()
+    assert kept.incident().state is State.HOLDING
+    assert ("waits_long" in kept.incident().pages) is called
+
+
+def test_a_replacement_that_somebody_has_cordoned_is_called_so() -> None:
+    kept = announce(Station())
+    kept.cluster.add_instance(NEW, "us-east-1a")
+    kept.cluster.add_node(NEW)
+    kept.cluster._change(f"ip-{NEW}.ec2.internal", schedulable=False)
+    kept.tick()
+    assert kept.incident().reason.endswith("is cordoned, and takes no pods.")
+
+
+def test_one_machine_after_another_of_one_broker_is_no_lost_zone() -> None:
+    kept = announce(Station())
+    kept.cluster.add_instance(NEW, "us-east-1a")
+    kept.cluster.add_node(NEW)
+    kept.cluster.set_state(OLD, "terminated")
+    kept.cluster.set_groups_without(OLD)
+    kept.tick_until_quiet()
+    assert kept.incident().lost_at is not None
+    del kept.cluster.node_views[OLD]
+    kept.cluster.place_pod(10, NEW, ready=False)
+    kept.cluster.set_state(NEW, "terminated")
+    kept.cluster.set_groups_without(NEW)
+    state = "EC2 Instance State-change Notification"
+    kept.announce(ec2_event(state, NEW, state="terminated"))
+    kept.tick_until_quiet()
+    assert kept.incident(NEW).node_id == 10
+    assert kept.freezes.current(kept.now) == ()

@@ -21,11 +21,6 @@ from tests.unit.handlers.walks import announce, drain_node, replace_machine
 pytestmark = pytest.mark.usefixtures("quiet")
 
 
-@pytest.fixture
-def station() -> Station:
-    return Station()
-
-
 def test_a_tick_delivered_twice_is_taken_once(station: Station) -> None:
     announce(station)
     body, _ = station.ticks.sent[-1]

@@ -1,32 +1,210 @@
-"""λ volumes over days: what it sends to EC2, through the pool, the operator and the EBS driver."""
+"""λ volumes over days, and which source is asked for what.
+
+Time is passed in. EC2 is the twin's rules (local.aws.modifications), and every call of
+ModifyVolume is written down, refused ones too.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from core.cost import pricing
 from core.cost.pricing import PriceBook
-from core.volumes.sizing import Performance
-from core.volumes.views import Load, ModificationState
+from core.ground import constants
+from core.ground.errors import Conflict, StillwaterError
+from core.settings.volumes import PoolSettings, VolumeSettings
+from core.volumes.deciding import class_of
+from core.volumes.sizing import Gp3, Performance, Policy, steps
+from core.volumes.views import Load, Modification, ModificationState
+from handlers.adapters.claims import ClaimView, PoolView
+from handlers.adapters.volumes import EbsView, FillView, PrometheusVolumes, SeriesResult
 from handlers.store import volume_records
+from handlers.store.documents import Runs
 from handlers.store.table import Record
 from handlers.store.volume_records import PLAN
-from handlers.volume.steward import Lookout
-from tests.unit.handlers.one_volume import (
-    DAY,
-    GIB,
-    HOUR,
-    LOOK,
-    MIB,
-    MINUTE,
-    OneVolume,
-    desk,
-)
+from handlers.volume.steward import Departing, Lookout, Sources, Steward
+from local.aws.modifications import RefusedModification, VolumeShape, check
+from tests.unit.handlers.failing import fail, noted
+from tests.unit.handlers.in_memory import MemoryLedger, MemoryRecords
 
 pytestmark = pytest.mark.usefixtures("quiet")
+
+NOW, MINUTE, HOUR, DAY = 1_800_000_000.0, 60.0, 3600.0, 86_400.0
+GIB, MIB = 1024**3, 1024**2
+LOOK = 5 * MINUTE
+SPEC = Gp3(100)
+IDLE = Load(
+    volume_exceeded_share=0.0, instance_exceeded_share=0.0, iops_p999=1.0, bytes_per_s_p999=1.0
+)
+
+
+@dataclass
+class OneVolume:
+    """One broker's volume from the KafkaNodePool down to EC2, and what it holds."""
+
+    asked: Gp3 = SPEC
+    actual: Gp3 = SPEC
+    used: float = 30.0 * GIB
+    load: Load = IDLE
+    optimizing_seconds: float = 10 * MINUTE
+    now: float = NOW
+    version: int = 1
+    starts: list[float] = field(default_factory=list)
+    sent: list[tuple[float, Gp3]] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    writes: int = 0
+    frozen: str = ""
+    conflicts: int = 0
+    series: PrometheusVolumes | None = None
+    ledger: MemoryLedger = field(default_factory=MemoryLedger)
+
+    # Kubernetes
+    def pools(self) -> tuple[PoolView, ...]:
+        entry = {
+            "id": 0,
+            "type": "persistent-claim",
+            "size": f"{self.asked.size_gib}Gi",
+            "volumeAttributesClass": class_of(self.asked.performance),
+        }
+        storage = {"type": "jbod", "volumes": [entry]}
+        return (
+            PoolView(
+                name="broker-a", version=str(self.version), storage=storage, frozen=self.frozen
+            ),
+        )
+
+    def claims(self) -> tuple[ClaimView, ...]:
+        name = class_of(self.asked.performance)
+        given = class_of(self.actual.performance)
+        return (
+            ClaimView(
+                name="data-0-orders-broker-a-10",
+                pool="broker-a",
+                number=0,
+                pod="orders-broker-a-10",
+                volume_id="vol-0a",
+                requested_gib=self.asked.size_gib,
+                given_gib=self.actual.size_gib,
+                wanted_class=name,
+                given_class=given,
+                troubles=(),
+            ),
+        )
+
+    def classes(self) -> frozenset[Performance]:
+        return frozenset(steps(SPEC.performance, Performance(12_000, 298)))
+
+    def ask(self, pool: PoolView, wanted: Mapping[int, Gp3]) -> None:
+        if self.conflicts:
+            self.conflicts -= 1
+            raise Conflict("The object was changed by somebody else meanwhile.")
+        assert pool.version == str(self.version)
+        self.asked, self.version, self.writes = wanted[0], self.version + 1, self.writes + 1
+
+    # The operator and the EBS driver, a moment later
+    def reconcile(self) -> None:
+        if self.asked != self.actual:
+            self.modify(self.asked)
+
+    # EC2
+    @property
+    def state(self) -> str | None:
+        if not self.starts:
+            return None
+        running = self.now - self.starts[-1] < self.optimizing_seconds
+        return "optimizing" if running else "completed"
+
+    def modify(self, target: Gp3) -> None:
+        self.sent.append((self.now, target))
+        try:
+            check(
+                "vol-0a",
+                VolumeShape(
+                    self.actual.size_gib, self.actual.iops, self.actual.throughput_mib_per_s
+                ),
+                VolumeShape(target.size_gib, target.iops, target.throughput_mib_per_s),
+                state=self.state,
+                starts=[datetime.fromtimestamp(at, UTC) for at in self.starts],
+                now=datetime.fromtimestamp(self.now, UTC),
+            )
+        except RefusedModification as refused:
+            self.refused.append(str(refused))
+            return
+        self.starts.append(self.now)
+        self.actual = target
+
+    def volumes(self, ids: Sequence[str]) -> Mapping[str, EbsView]:
+        return dict.fromkeys(ids, EbsView(self.actual, "i-0a"))
+
+    def modifications(self, ids: Sequence[str]) -> Mapping[str, Modification]:
+        if not self.starts:
+            return {}
+        latest = Modification(
+            started_at=self.starts[-1],
+            state=ModificationState(self.state or ""),
+            target=self.actual,
+        )
+        return dict.fromkeys(ids, latest)
+
+    def instance_types(self, ids: Sequence[str]) -> Mapping[str, str]:
+        return dict.fromkeys(ids, "m7g.2xlarge")
+
+    # Kafka and CloudWatch
+    def fills(self) -> Mapping[tuple[int, int], FillView]:
+        return {(10, 0): FillView(int(self.used))}
+
+    def loads(self, volumes: Mapping[str, str | None], now: float) -> Mapping[str, Load]:
+        return dict.fromkeys(volumes, self.load)
+
+
+@dataclass
+class Desk:
+    world: OneVolume
+    records: MemoryRecords
+    steward: Steward
+
+    def look(self, **given: bool) -> dict[str, Any]:
+        return self.steward.turn(self.world.now, **given)
+
+    def first(self, **given: bool) -> dict[str, Any]:
+        found: dict[str, Any] = self.look(**given)["decisions"][0]
+        return found
+
+    def run(self, seconds: float) -> None:
+        """Let time pass, with a look every five minutes and the driver a minute behind."""
+        until = self.world.now + seconds
+        while self.world.now < until:
+            self.look()
+            self.world.now += MINUTE
+            self.world.reconcile()
+            self.world.now += LOOK - MINUTE
+
+
+def desk(
+    world: OneVolume, *, applies: bool = True, budget: Decimal | None = None, **policies: Any
+) -> Desk:
+    records = MemoryRecords()
+    policy = Policy(apply=applies, **policies)
+    settings = VolumeSettings(
+        applies=applies,
+        frozen=False,
+        budget_usd=budget,
+        pools={"broker-a": PoolSettings(policy, (SPEC,))},
+    )
+    lookout = Lookout(
+        world,
+        Sources(world, world, world, world.series),
+        Departing(world.ledger, Runs(records, "orders"), records),
+        records,
+        settings,
+    )
+    return Desk(world, records, Steward(lookout, pricing.book("us-east-1")))
 
 
 def test_a_filling_volume_is_grown_through_its_pool_alone() -> None:
@@ -190,3 +368,101 @@ def test_where_no_price_is_known_disks_are_watched_all_the_same() -> None:
     assert shown["decisions"][0]["applied"] is True
     assert (shown["planned_usd"], shown["decisions"][0]["monthly_usd_change"]) == (None, None)
     assert "stillwater prices fetch --region eu-west-1" in shown["unpriced"]
+
+
+CLAIM, VOLUME = "data-0-orders-broker-a-10", "vol-0a"
+
+
+@dataclass
+class Watching:
+    """A Prometheus that knows what it is told to."""
+
+    fill: FillView | None = None
+    load: Load | None = None
+    before: Mapping[float, float] = field(default_factory=dict)
+    asked_past: list[Sequence[str]] = field(default_factory=list)
+
+    def fills(self, claims: Sequence[str], now: float) -> SeriesResult[FillView]:
+        if self.fill is None:
+            return SeriesResult(
+                {}, ("Prometheus has no kubelet_volume_stats_capacity_bytes of any",)
+            )
+        return SeriesResult(dict.fromkeys(claims, self.fill))
+
+    def past(self, claims: Sequence[str], now: float) -> Mapping[str, Mapping[float, float]]:
+        self.asked_past.append(claims)
+        return dict.fromkeys(claims, self.before)
+
+    def loads(self, volumes: Sequence[str], now: float) -> SeriesResult[Load]:
+        return SeriesResult({} if self.load is None else dict.fromkeys(volumes, self.load))
+
+
+def room(used_gib: float) -> FillView:
+    return FillView(int(used_gib * GIB), 100 * GIB, int((100 - used_gib) * GIB))
+
+
+def test_where_prometheus_knows_all_nobody_else_is_asked() -> None:
+    world = OneVolume(series=Watching(room(95), IDLE))
+    brokers, cloudwatch = noted(world, "fills"), noted(world, "loads")
+    assert desk(world).first()["kind"] == "grow"
+    assert (len(brokers), len(cloudwatch)) == (0, 0)
+
+
+def test_what_prometheus_lacks_the_brokers_and_cloudwatch_are_asked() -> None:
+    lacking = replace(IDLE, iops_p999=None)
+    world = OneVolume(used=95.0 * GIB, load=IDLE, series=Watching(None, lacking))
+    brokers, cloudwatch = noted(world, "fills"), noted(world, "loads")
+    shown = desk(world).look()
+    assert shown["decisions"][0]["kind"] == "grow"
+    assert (len(brokers), len(cloudwatch)) == (1, 1)
+    assert shown["unknown"] == ["Prometheus has no kubelet_volume_stats_capacity_bytes of any"]
+
+
+def test_a_prometheus_that_does_not_answer_is_said_and_the_others_are_asked() -> None:
+    world = OneVolume(used=95.0 * GIB, load=IDLE, series=Watching())
+    fail(world.series, "fills", StillwaterError("The Kubernetes API answered 503 to GET"))
+    shown = desk(world).look()
+    assert shown["decisions"][0]["kind"] == "grow"
+    assert "Prometheus did not answer" in shown["unknown"][0]
+
+
+def test_a_volume_whose_fill_nobody_knows_is_named_and_not_taken_for_empty() -> None:
+    world = OneVolume()
+    fail(world, "fills", StillwaterError("No broker answers."))
+    at = desk(world)
+    shown = at.look()
+    (verdict,) = shown["decisions"]
+    assert verdict["kind"] == "unknown"
+    assert verdict["reason"].startswith(f"the fill of {CLAIM} is not known, so nothing is grown")
+    assert shown["unknown"] == ["No broker said how full its volumes are: No broker answers."]
+    assert volume_records.read(at.records, VOLUME).samples == ()
+
+
+def test_what_is_unknown_is_counted_once_the_cluster_is_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counts: list[str] = []
+    monkeypatch.setattr(
+        "handlers.volume.steward.metrics.count", lambda name, _=1: counts.append(name)
+    )
+    at = desk(OneVolume(load=Load()))
+    at.look()
+    at.world.now += HOUR - LOOK
+    at.look()
+    assert counts == []
+    at.world.now += LOOK
+    at.look()
+    assert counts == [constants.VOLUMES_UNKNOWN]
+
+
+def test_what_prometheus_saw_before_is_a_trend_at_the_first_look_and_asked_once() -> None:
+    # 30 GiB two days ago, 70 now: 20 a day.
+    before = {NOW - h * HOUR: (70 - 20 * h / 24) * GIB for h in range(1, 49)}
+    watching = Watching(room(70), IDLE, before)
+    at = desk(OneVolume(series=watching))
+    decision = at.first()
+    assert (decision["kind"], decision["emergency"]) == ("grow", False)
+    assert "+20.0 GiB a day" in decision["reason"]
+    at.world.now += LOOK
+    at.look()
+    assert watching.asked_past == [[CLAIM]]

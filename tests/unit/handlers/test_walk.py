@@ -1,4 +1,4 @@
-"""One event walks through every room: announced -> replaced -> drained -> back -> released."""
+"""One event walks through every room; several wait and go in turn."""
 
 from __future__ import annotations
 
@@ -7,17 +7,13 @@ from dataclasses import replace
 import pytest
 
 from core.incidents.record import State
-from tests.unit.handlers.announced import ec2_event, hook_event
+from tests.unit.handlers.announced import ec2_event, health_event, hook_event
 from tests.unit.handlers.fakes import NEW, OLD, group_of, node_named
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, START, Station
+from tests.unit.handlers.test_never_two_out import SECOND, second_waits, turns
 from tests.unit.handlers.walks import announce, drain_node, replace_machine
 from tests.unit.policies import policy_with
-
-
-@pytest.fixture
-def station() -> Station:
-    return Station()
 
 
 def test_a_terminated_broker_walks_to_released(station: Station) -> None:
@@ -237,3 +233,86 @@ def test_a_termination_the_group_does_not_know_is_cancelled(station: Station) ->
     station.now += 61
     station.tick()
     assert station.incident().state is State.CANCELLED
+
+
+THIRD, THIRD_SPARE = "i-0c", "i-0f"
+
+
+@pytest.fixture
+def queueing() -> Station:
+    """One is out, a second waits for its turn, and a third for longer than ten minutes less."""
+    queueing = second_waits(drain_node(Station()))
+    queueing.now += 600
+    turns(queueing, SECOND, 1)
+    queueing.cluster.add_instance(THIRD_SPARE, "us-east-1c")
+    queueing.cluster.add_node(THIRD_SPARE)
+    return queueing
+
+
+def third_leaves(station: Station) -> None:
+    station.cluster.terminate(THIRD)
+    station.announce(hook_event("drain", instance_id=THIRD, zone="us-east-1c"))
+    turns(station, THIRD, 4)
+    assert station.incident(THIRD).state is State.HOLDING
+    turns(station, SECOND, 1)
+
+
+def first_is_back(station: Station) -> None:
+    station.cluster.kafka = healthy_kafka()
+    station.cluster.place_pod(10, "i-0d")
+    turns(station, OLD, 8, seconds=1.5)
+    station.cluster.set_state(OLD, "terminated")
+    station.cluster.set_groups_without(OLD)
+    turns(station, OLD, 4, seconds=0.1)
+    assert not station.incident().open
+    assert station.ledger.leases() == ()
+
+
+def holders(station: Station) -> list[str]:
+    return [lease.holder for lease in station.ledger.leases()]
+
+
+def test_whoever_waits_for_longer_is_not_passed_by_the_one_whose_tick_comes_first(
+    queueing: Station,
+) -> None:
+    third_leaves(queueing)
+    first_is_back(queueing)
+    turns(queueing, THIRD, 2, seconds=1.0)
+    assert holders(queueing) == []
+    assert f"Incident {SECOND} has less time to wait" in queueing.incident(THIRD).reason
+    turns(queueing, SECOND, 1)
+    assert holders(queueing) == [SECOND]
+
+
+def test_one_that_nobody_looks_at_any_more_lets_the_others_pass(queueing: Station) -> None:
+    third_leaves(queueing)
+    first_is_back(queueing)
+    queueing.now += 60
+    turns(queueing, THIRD, 1)
+    assert holders(queueing) == [THIRD]
+
+
+def test_one_that_kafka_keeps_lets_the_others_pass(queueing: Station) -> None:
+    third_leaves(queueing)
+    first_is_back(queueing)
+    queueing.cluster.kafka = healthy_kafka(out=10)
+    turns(queueing, SECOND, 1)
+    assert queueing.incident(SECOND).turn_due_at is None
+    queueing.cluster.kafka = healthy_kafka()
+    turns(queueing, THIRD, 1)
+    assert holders(queueing) == [THIRD]
+
+
+def test_a_machine_that_aws_takes_within_the_hour_passes_those_with_more_time(
+    queueing: Station,
+) -> None:
+    due = queueing.now + 3000
+    body = health_event(due=due, said_at=queueing.now).replace(OLD, THIRD)
+    queueing.announce(body)
+    turns(queueing, THIRD, 4)
+    assert queueing.incident(THIRD).state is State.HOLDING, queueing.incident(THIRD).reason
+    first_is_back(queueing)
+    turns(queueing, SECOND, 1, seconds=1.0)
+    assert f"Incident {THIRD} has less time to wait" in queueing.incident(SECOND).reason
+    turns(queueing, THIRD, 1)
+    assert holders(queueing) == [THIRD]

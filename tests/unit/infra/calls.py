@@ -1,4 +1,4 @@
-"""Which AWS calls a function's code can make, read from that code alone.
+"""Which AWS calls a function's code can make, and what it asks of Kubernetes, read from that code.
 
 From an entry point `handlers.<role>.handler` the calls are followed through handlers/: into
 functions by their names, into methods of the class an annotation names, or of every class that is
@@ -14,10 +14,109 @@ import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+import botocore.session
+from botocore import xform_name
 
 import handlers
-from tests.unit.infra.api_requests import requests
-from tests.unit.infra.iam_actions import iam_action, operations
+
+# IAM's name of a service where boto3's is another.
+IAM_NAMES = {"cloudwatch": "cloudwatch", "events": "events", "elbv2": "elasticloadbalancing"}
+
+
+# IAM's name of an operation where the API's is another.
+IAM_ACTIONS = {"ListObjectsV2": "ListBucket"}
+
+
+@functools.cache
+def _model(service: str) -> Any:
+    return _session().get_service_model(service)
+
+
+@functools.cache
+def _session() -> Any:
+    return botocore.session.get_session()
+
+
+@functools.cache
+def operations(service: str) -> Mapping[str, str]:
+    """Return a service's operations by the names that boto3 gives them."""
+    return {xform_name(operation): operation for operation in _model(service).operation_names}
+
+
+@functools.cache
+def iam_action(service: str, method: str) -> str:
+    """Return the IAM action of a boto3 method.
+
+    >>> iam_action("sqs", "send_message")
+    'sqs:SendMessage'
+    """
+    operation = operations(service)[method]
+    called = IAM_NAMES.get(service, _model(service).signing_name)
+    return f"{called}:{IAM_ACTIONS.get(operation, operation)}"
+
+
+# Methods of handlers.adapters.eks.EksApi, and the verb RBAC knows each by.
+VERBS = {"list": "list", "find": "get", "text": "get", "relay": "get"} | {
+    "merge": "patch",
+    "apply": "patch",
+    "delete": "delete",
+    "ask": "create",
+}
+
+
+def requests(
+    module: ast.Module, function: ast.FunctionDef, owner: ast.ClassDef | None
+) -> Iterator[tuple[str, str]]:
+    """Yield what a function asks of the API server, by the paths it asks for."""
+    names = _assigned(module) | (_assigned(owner) if owner else {}) | _assigned(function)
+    for node in ast.walk(function):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+            continue
+        receiver = node.func.value
+        kept = receiver.attr if isinstance(receiver, ast.Attribute) else getattr(receiver, "id", "")
+        if kept.lstrip("_") == "api" and node.func.attr in VERBS:
+            path = _path(node.args[0], names)
+            yield VERBS[node.func.attr], _resource(path)
+
+
+@functools.cache
+def _assigned(scope: ast.AST) -> dict[str, ast.AST]:
+    """Return what is assigned to the names and the own attributes of a scope."""
+    return {
+        target.attr if isinstance(target, ast.Attribute) else target.id: node.value
+        for node in ast.walk(scope)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Attribute | ast.Name)
+    }
+
+
+def _path(value: ast.AST, names: Mapping[str, ast.AST]) -> str:
+    """Return a path as it is written, `{}` for what only the caller knows."""
+    if isinstance(value, ast.Constant):
+        return str(value.value)
+    if isinstance(value, ast.JoinedStr):
+        return "".join(_path(part, names) for part in value.values)
+    if isinstance(value, ast.FormattedValue):
+        return _path(value.value, names)
+    name = value.attr if isinstance(value, ast.Attribute) else getattr(value, "id", "")
+    return _path(names[name], names) if name in names else "{}"
+
+
+def _resource(path: str) -> str:
+    """Return a path's resource, with its subresource.
+
+    >>> _resource("/api/v1/namespaces/{}/pods/{}:9404/proxy/metrics")
+    'pods/proxy'
+    """
+    segments = path.partition("?")[0].strip("/").split("/")
+    below = segments[2:] if segments[0] == "api" else segments[3:]
+    if below[0] == "namespaces":
+        below = below[2:]
+    return "/".join(each.partition("{")[0] for each in below[0:3:2])
+
 
 PACKAGE = "handlers"
 ROOT = Path(handlers.__path__[0])

@@ -31,10 +31,7 @@ LEDGER, DATABASE = f"{PREFIX}-incidents", "test_orders"
 OWNED = {f"kubernetes.io/cluster/{PREFIX}": "owned", "karpenter.sh/nodepool": "broker"}
 # What the resources above are tagged with, by the end of their ARNs.
 TAGS: Mapping[str, Mapping[str, str]] = {
-    TARGETS.rpartition("/")[2]: {
-        "stillwater:cluster": "orders",
-        "stillwater:environment": "test",
-    },
+    TARGETS.rpartition("/")[2]: {"stillwater:cluster": "orders", "stillwater:environment": "test"},
     INSTANCE: {**OWNED, "aws:autoscaling:groupName": GROUP},
     TEMPLATE: OWNED,
     VOLUME: {"stillwater:snapshots": PREFIX},
@@ -200,10 +197,7 @@ _OWN: Mapping[str, Sequence[Call]] = {
         *ledger("story#i-0"),
         secret("orders/slack"),
     ],
-    "health-function-policy": [
-        item("GetItem", "freezes#orders"),
-        OPEN,
-    ],
+    "health-function-policy": [item("GetItem", "freezes#orders"), OPEN],
     "nth-policy": [
         *queue("nth", "ReceiveMessage", "DeleteMessage"),
         *group("CompleteLifecycleAction"),
@@ -287,7 +281,7 @@ _OWN: Mapping[str, Sequence[Call]] = {
             applicationId=f"{PREFIX}-reports",
             executionRoleArn=f"arn:aws:iam::{ACCOUNT}:role/{PREFIX}-report-job",
             tags={"k": "v"},
-        ),
+        )
     ],
 }
 

@@ -1,8 +1,9 @@
-"""Kubeconfigs of other people: every usual user works, and what cannot be used is a sentence."""
+"""Kubeconfigs of other people and a busy API server: what works, and a sentence for the rest."""
 
 from __future__ import annotations
 
 import base64
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import yaml
 
 from core.ground.errors import StillwaterError
 from infra.eks.access import connect, files
+from infra.eks.api import TRIES, Api, ApiError
+from infra.eks.cluster import kubeconfig
 from tests.unit.certificates import issue
 
 PLUGIN = "import sys; print(sys.argv[1])"
@@ -98,10 +101,7 @@ UNUSABLE: dict[str, tuple[dict[str, Any], str]] = {
     "provider": ({"user": {"auth-provider": {"name": "gcp"}}}, "auth-provider"),
     "impersonation": ({"user": {"as": "bob", "token": "secret"}}, "bob"),
     "nothing": ({"user": {}}, "no token"),
-    "old plugin": (
-        {"user": plugin("{}", "client.authentication.k8s.io/v1alpha1")},
-        "v1alpha1",
-    ),
+    "old plugin": ({"user": plugin("{}", "client.authentication.k8s.io/v1alpha1")}, "v1alpha1"),
     "silent plugin": ({"user": plugin("secret")}, "no ExecCredential"),
     "empty plugin": ({"user": plugin('{"status": {}}')}, "neither a token nor"),
     "missing plugin": (
@@ -136,3 +136,74 @@ def test_a_file_that_is_no_kubeconfig_is_one_sentence(tmp_path: Path, text: str)
 def test_no_file_at_all_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(StillwaterError, match="update-kubeconfig"):
         connect([tmp_path / "absent"])
+
+
+class Answer:
+    def __init__(self, status: int, **headers: str) -> None:
+        self.status = status
+        self.headers = {key.replace("_", "-"): value for key, value in headers.items()}
+        self.data = b'{"items": []}' if status == 200 else b'{"message": "too many requests"}'
+
+
+class Pool:
+    """Answers in turn, the last one for ever."""
+
+    def __init__(self, *answers: Answer) -> None:
+        self.answers, self.asked = list(answers), 0
+
+    def request(self, _method: str, _url: str, **_given: Any) -> Answer:
+        self.asked += 1
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
+
+def api(*answers: Answer) -> tuple[Any, Pool, list[float]]:
+    pauses: list[float] = []
+    made: Any = Api("https://api.example", "token")
+    made._pool, made._pause = Pool(*answers), pauses.append
+    return made, made._pool, pauses
+
+
+BUSY = Answer(429, Retry_After="1")
+
+
+def test_a_listing_that_is_turned_away_is_asked_for_again_when_the_server_says() -> None:
+    asked, _, pauses = api(BUSY, Answer(503, Retry_After="3600"), Answer(200))
+    assert asked.get("/api/v1/nodes") == {"items": []}
+    # Nobody waits for an hour in front of a terminal.
+    assert pauses == [1.0, 10.0]
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "tries"),
+    [
+        ("get", BUSY, TRIES),
+        ("get", Answer(429), 1),
+        ("get", Answer(503, Retry_After="tomorrow"), 1),
+        ("get", Answer(403, Retry_After="1"), 1),
+        # A budget's answer to an eviction is one that the asker waits for.
+        ("delete", BUSY, 1),
+    ],
+    ids=["for ever", "without a time", "an odd time", "refused", "a change"],
+)
+def test_what_stays_busy_or_is_none_of_it_is_said_with_its_status(
+    method: str, answer: Answer, tries: int
+) -> None:
+    asked, pool, _ = api(answer)
+    with pytest.raises(ApiError) as error:
+        getattr(asked, method)("/api/v1/nodes")
+    assert (error.value.status, pool.asked) == (answer.status, tries)
+
+
+def login(profile: str | None) -> dict[str, Any]:
+    config = json.loads(kubeconfig("test-orders", "us-east-1", "https://eks", "Y2E=", profile))
+    (user,) = config["users"]
+    return dict(user["user"]["exec"])
+
+
+def test_a_token_is_asked_for_each_time_and_none_is_kept() -> None:
+    assert login(None)["args"][:4] == ["eks", "get-token", "--cluster-name", "test-orders"]
+    assert "env" not in login(None)
+
+
+def test_the_stacks_profile_reaches_the_cluster_too() -> None:
+    assert login("team")["env"] == [{"name": "AWS_PROFILE", "value": "team"}]

@@ -1,18 +1,27 @@
-"""alarms and their topic: who is called for what, on a topic CloudWatch can really use."""
+"""infra.alerts: alarms on a topic CloudWatch can use, over metrics that exist, with runbooks.
+
+data/*-metrics.txt are what Strimzi's reporter said of a running broker-and-controller and of a
+running worker with a source and a sink, everything allowed.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from core.cluster import Metrics
 from core.cluster.operated import operated_cluster
 from core.ground import constants
 from infra.alerts.alarms import Alarm, alarms
-from tests.unit.infra.programs import description, run_layer, spec
+from infra.alerts.metrics import CONNECT_ALLOW, KAFKA_ALLOW, metrics_config, pod_monitor_spec
+from local.kubernetes.strimzi_config import METRICS_PORT_NAME
+from tests.every_case import every_case
+from tests.unit.infra.programs import description, prometheus_alerts, run_layer, spec
 from tests.unit.infra.recording import Recorded, Resource
 from tests.unit.infra.variants import recorded
 
@@ -215,3 +224,94 @@ def test_the_overview_names_every_alarm_that_is_made(layers: dict[str, Recorded]
     shown = {arn.rpartition(":")[2] for arn in widgets[0]["properties"]["alarms"]}
     assert shown == set(made(layers))
     assert all(re.fullmatch(r"alarm|metric", widget["type"]) for widget in widgets)
+
+
+RUNBOOKS = Path(__file__).parents[3] / "docs" / "runbooks"
+PAGES = {page.stem: page.read_text() for page in RUNBOOKS.glob("*.md")}
+EVERYTHING = spec(connect={}, probe={"image": "probe:1"}, eviction_gate={"image": "gate:1"})
+ALERTS = set(prometheus_alerts(EVERYTHING))
+LISTED_ALARMS = {alarm.runbook for alarm in alarms(operated_cluster(spec()))}
+
+
+def test_every_alert_and_alarm_has_a_page_and_every_page_is_ones() -> None:
+    assert set(PAGES) == ALERTS | LISTED_ALARMS
+
+
+@every_case("name", sorted(PAGES))
+def test_a_page_says_what_it_means_where_to_look_what_to_do_and_when_it_ends(name: str) -> None:
+    title, meaning, *_ = PAGES[name].splitlines()
+    assert title == f"# {name}" or name in LISTED_ALARMS
+    assert meaning.rstrip("|").strip()
+    assert re.findall(r"^## (.+)$", PAGES[name], re.MULTILINE) == ["Look", "Do", "Ends"]
+
+
+@every_case("name", sorted(PAGES))
+def test_a_pages_links_lead_somewhere(name: str) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", PAGES[name]):
+        assert (RUNBOOKS / target).is_file(), target
+
+
+DATA = Path(__file__).parent / "data"
+KAFKA = (DATA / "kafka-4.2.0-metrics.txt").read_text().split()
+CONNECT = (DATA / "connect-4.2.0-metrics.txt").read_text().split()
+NEEDED = [
+    "kafka_server_broker_metadata_metrics_metadata_load_error_count",
+    "kafka_server_broker_metadata_metrics_metadata_apply_error_count",
+    "kafka_controller_kafkacontroller_metadataerrorcount",
+    "kafka_server_replicafetchermanager_maxlag",
+    "kafka_log_logmanager_offlinelogdirectorycount",
+    "kafka_log_logmanager_remaininglogstorecover",
+    "kafka_controller_kafkacontroller_fencedbrokercount",
+    "kafka_controller_kafkacontroller_offlinepartitionscount",
+    "kafka_controller_controllerstats_uncleanleaderelectionspersec_total",
+    "kafka_server_raft_metrics_current_state_info",
+    "kafka_server_raft_metrics_current_leader",
+    "kafka_server_replicamanager_underreplicatedpartitions",
+    "kafka_server_replicamanager_underminisrpartitioncount",
+    "kafka_cluster_partition_underreplicated",
+    "kafka_server_brokertopicmetrics_replicationbytesinpersec_total",
+    "kafka_server_kafkaserver_brokerstate",
+]
+
+
+def allowed(name: str, allow: tuple[str, ...]) -> bool:
+    """Say whether a name is let through, as the reporter asks: before Prometheus's own ending."""
+    bare = name.removesuffix("_total").removesuffix("_info")
+    return any(re.fullmatch(expression, bare) for expression in allow)
+
+
+@every_case("expression", KAFKA_ALLOW)
+def test_every_entry_names_something_kafka_has(expression: str) -> None:
+    assert any(re.fullmatch(expression, name) for name in KAFKA)
+
+
+@every_case("expression", CONNECT_ALLOW)
+def test_every_entry_names_something_a_worker_has(expression: str) -> None:
+    assert any(re.fullmatch(expression, name) for name in CONNECT)
+
+
+@every_case("name", NEEDED)
+def test_what_a_rotation_and_an_alert_read_is_allowed(name: str) -> None:
+    assert allowed(name, KAFKA_ALLOW)
+
+
+def test_the_list_is_a_choice_and_not_everything() -> None:
+    shown = [name for name in KAFKA if allowed(name, KAFKA_ALLOW)]
+    assert 50 < len(shown) < len(KAFKA) / 4
+
+
+def test_the_user_adds_to_the_list_and_may_turn_it_off() -> None:
+    config = metrics_config(Metrics(allow=("kafka_server_quota_.*",)), KAFKA_ALLOW)["metricsConfig"]
+    assert config["type"] == "strimziMetricsReporter"
+    assert config["values"]["allowList"] == [*KAFKA_ALLOW, "kafka_server_quota_.*"]
+    assert metrics_config(Metrics(enabled=False), KAFKA_ALLOW) == {}
+
+
+def test_a_pod_monitor_finds_one_resources_pods_by_the_port_they_name() -> None:
+    spec = pod_monitor_spec("orders", "Kafka")
+    assert spec["selector"]["matchLabels"] == {
+        "strimzi.io/cluster": "orders",
+        "strimzi.io/kind": "Kafka",
+    }
+    (endpoint,) = spec["podMetricsEndpoints"]
+    assert endpoint["port"] == METRICS_PORT_NAME

@@ -1,11 +1,17 @@
-"""infra.alerts.dashboards: the same description, the same pages, over metrics that exist.
+"""infra.alerts.dashboards: pages and alerts over metrics that exist and pass the list.
 
 Whether Prometheus understands their queries is asked in tests/integration.
+
+Whether they fire at all is asked of promtool, in tests/integration/test_alert_rules.py.
+
+Kafka's and Connect's must exist and pass the allow list. Everything else is listed here, by its
+exporter: a name that is in no list is one that nobody was seen to expose.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,10 +20,65 @@ import pytest
 
 from core.cost import pricing
 from core.ground import constants
-from infra.alerts.dashboards import UID_LIMIT, dashboards, text, uid
-from tests.unit.infra.metric_sources import names, unknown
-from tests.unit.infra.programs import description, run_layer, spec
+from infra.alerts.dashboards import UID_LIMIT, cluster_values, dashboards, rule_file, text, uid
+from infra.alerts.metrics import CONNECT_ALLOW, KAFKA_ALLOW
+from tests.unit.infra.programs import description, prometheus_alerts, run_layer, spec
 from tests.unit.infra.recording import Recorded
+from tests.unit.infra.test_alerts import CONNECT, KAFKA, allowed
+
+OTHERS = {
+    "kubelet": {
+        "kubelet_volume_stats_available_bytes",
+        "kubelet_volume_stats_capacity_bytes",
+        "kubelet_volume_stats_used_bytes",
+    },
+    "kube-state-metrics": {
+        "kube_deployment_status_replicas_available",
+        "kube_node_spec_unschedulable",
+        "kube_persistentvolume_claim_ref",
+        "kube_persistentvolume_info",
+        "kube_persistentvolumeclaim_resource_requests_storage_bytes",
+        "kube_persistentvolumeclaim_status_condition",
+        "kube_persistentvolumeclaim_status_phase",
+        "kube_pod_container_status_restarts_total",
+        "kube_pod_info",
+        "kube_pod_status_phase",
+    },
+    # The EBS CSI driver's node plugin, whose metrics infra.eks.cluster turns on.
+    "aws-ebs-csi-driver": {
+        "aws_ebs_csi_ec2_exceeded_iops_seconds_total",
+        "aws_ebs_csi_ec2_exceeded_tp_seconds_total",
+        "aws_ebs_csi_exceeded_iops_seconds_total",
+        "aws_ebs_csi_exceeded_tp_seconds_total",
+    },
+    "strimzi-cluster-operator": {
+        "strimzi_certificate_expiration_timestamp_ms",
+        "strimzi_reconciliations_failed_total",
+        "strimzi_resource_state",
+    },
+    # Every Java process of Kafka's, whatever the allow list says.
+    "process": {"jvm_gc_collection_seconds_sum", "jvm_memory_used_bytes"},
+}
+PREFIXES = r"\b(?:kafka|kubelet|kube|aws|strimzi|jvm|process)_[a-z0-9_]+"
+
+
+def names(expression: str) -> set[str]:
+    """Return the metrics an expression reads; what is in quotes is a label's value."""
+    return set(re.findall(PREFIXES, re.sub(r'"[^"]*"', '""', expression)))
+
+
+def unknown(expression: str) -> list[str]:
+    """Return what an expression reads and nobody exposes."""
+    return sorted(name for name in names(expression) if not _exposed(name))
+
+
+def _exposed(name: str) -> bool:
+    if name.startswith("kafka_connect_"):
+        return name in CONNECT and allowed(name, CONNECT_ALLOW)
+    if name.startswith("kafka_"):
+        return name in KAFKA and allowed(name, KAFKA_ALLOW)
+    return any(name in exposed for exposed in OTHERS.values())
+
 
 DASHBOARDS = dashboards(spec())
 every_dashboard = pytest.mark.parametrize("name", DASHBOARDS)
@@ -142,3 +203,110 @@ def test_grafanas_sidecar_finds_them_where_it_is(layers: dict[str, Recorded]) ->
         assert json.loads(content)["uid"].startswith("stillwater-test-orders-")
         assert len(content.encode()) < 1_000_000  # a ConfigMap's limit
     assert maps(layers["kafka"]) == []
+
+
+ALERTS = prometheus_alerts(spec(connect={}, eviction_gate={"image": "gate:1"}))
+every_alert = pytest.mark.parametrize("name", ALERTS)
+
+
+@every_alert
+def test_an_alert_reads_what_somebody_exposes_and_the_list_lets_through(name: str) -> None:
+    assert names(ALERTS[name]["expr"])
+    assert unknown(ALERTS[name]["expr"]) == []
+
+
+def test_a_name_nobody_exposes_is_found() -> None:
+    assert unknown('sum(kafka_server_nothing{pod="kafka_x"}) + kube_nothing_total') == [
+        "kafka_server_nothing",
+        "kube_nothing_total",
+    ]
+
+
+@every_alert
+def test_an_alert_hears_one_cluster_and_no_pods_name(name: str) -> None:
+    # Strimzi's example rules match pods by a name that node pools do not give (strimzi#13163).
+    expression = ALERTS[name]["expr"].replace(cluster_values(spec())["cordoned"], "")
+    assert "pod=~" not in expression
+    assert 'namespace="kafka"' in expression
+    if name != "StrimziReconciliationFails":  # the operator counts by namespace alone
+        assert '"orders' in expression or "-orders-" in expression
+
+
+@every_alert
+def test_an_alert_says_a_sentence_and_where_to_read_on(name: str) -> None:
+    rule = ALERTS[name]
+    assert rule["annotations"]["summary"].endswith(".")
+    assert rule["annotations"]["runbook_url"] == f"{spec().alerts.runbooks_url}/{name}.md"
+    assert rule["labels"]["severity"] in {"critical", "warning"}
+
+
+def test_no_alert_has_anothers_name() -> None:
+    assert len(ALERTS) == sum(
+        len(group["rules"])
+        for group in rule_file(spec(connect={}, eviction_gate={"image": "gate:1"}))["groups"]
+    )
+
+
+def group_names(**changed: object) -> list[str]:
+    return [group["name"] for group in rule_file(spec(**changed))["groups"]]
+
+
+def test_every_subject_is_watched() -> None:
+    assert group_names(connect={}) == [
+        "orders-controllers",
+        "orders-metadata",
+        "orders-replicas",
+        "orders-brokers",
+        "orders-rotation",
+        "orders-volumes",
+        "orders-certificates",
+        "orders-connect",
+    ]
+
+
+def test_without_connect_nobody_watches_it() -> None:
+    assert "orders-connect" not in group_names()
+
+
+def test_the_address_of_the_runbooks_is_the_descriptions() -> None:
+    file = rule_file(spec(alerts={"runbooks_url": "https://wiki.example"}))
+    pages = {rule["annotations"]["runbook_url"] for g in file["groups"] for rule in g["rules"]}
+    assert all(page.startswith("https://wiki.example/") for page in pages)
+
+
+@pytest.mark.parametrize(
+    ("name", "promised"),
+    [("KafkaBrokerMissing", 3), ("KafkaControllerMissing", 3), ("ConnectWorkerMissing", 3)],
+)
+def test_nobody_left_to_count_is_fewer_than_promised(name: str, promised: int) -> None:
+    expression = ALERTS[name]["expr"]
+    assert expression.endswith(f"or vector(0)) < {promised}")
+
+
+def test_a_counter_that_a_restart_erases_is_read_as_it_stands() -> None:
+    for name in ("KafkaMetadataLoadError", "KafkaMetadataApplyError"):
+        assert "increase(" not in ALERTS[name]["expr"]
+        assert ALERTS[name]["for"] == "0m"
+
+
+def test_a_rotations_limits_are_the_descriptions_own() -> None:
+    slow = {
+        "nth_drain_timeout_seconds": 1200,
+        "pod_grace_seconds": 901,
+        "post_condition_wait_seconds": 3600,
+    }
+    slow_alerts = prometheus_alerts(spec(timings=slow))
+    assert slow_alerts["KafkaRotationStuck"]["for"] == "40m"
+    assert slow_alerts["KafkaControlledShutdownStuck"]["for"] == "17m"
+    assert slow_alerts["KafkaBrokerNotBack"]["for"] == "60m"
+
+
+def test_a_volumes_claims_are_matched_by_the_names_node_pools_give() -> None:
+    (pattern,) = set(
+        re.findall(r'persistentvolumeclaim=~"([^"]+)"', ALERTS["KafkaVolumeNearlyFull"]["expr"])
+    )
+    assert re.fullmatch(pattern, "data-0-orders-broker-a-10")
+    assert re.fullmatch(pattern, "data-1-orders-controller-c-2")
+    assert not re.fullmatch(pattern, "data-0-other-broker-a-10")
+    # Another cluster of the namespace, whose name begins as this one's.
+    assert not re.fullmatch(pattern, "data-0-orders-eu-broker-a-10")

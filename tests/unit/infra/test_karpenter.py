@@ -1,4 +1,4 @@
-"""infra.charts.karpenter: nothing voluntary takes a broker's node, and nothing starts on Spot."""
+"""infra.charts: Karpenter and the autoscaler add nodes and take none of Kafka's."""
 
 from __future__ import annotations
 
@@ -205,3 +205,87 @@ def test_an_adopted_cluster_with_node_pools_is_read_and_never_written(pools: lis
     assert {verb for each in verbs for verb in each} == ({"list"} if pools else set())
     tick: Any = told(watched, "shop-orders-handlers-tick-function", TickSettings)
     assert tick.node_claims is bool(pools)
+
+
+AUTOSCALER = "helm.sh/v3:Release"
+OPTIONS = "k8s.io/cluster-autoscaler/node-template/autoscaling-options"
+KAFKA_GROUPS = {
+    f"autoScalingGroup:*:autoScalingGroupName/test-orders-{pool}-?"
+    for pool in ("controller", "broker")
+}
+
+
+@pytest.fixture
+def autoscaled(layers: dict[str, Recorded]) -> Recorded:
+    return layers["platform"]
+
+
+@pytest.fixture
+def values(autoscaled: Recorded) -> dict[str, Any]:
+    return dict(autoscaled.one(AUTOSCALER, "autoscaler-release").inputs["values"])
+
+
+def groups_of(autoscaled: Recorded, action: str) -> set[str]:
+    """Return the groups an action is allowed on, without partition, region and account."""
+    return {
+        resource.split(":", 5)[5]
+        for statement in autoscaled.one(
+            "iam/rolePolicy:RolePolicy", "autoscaler-policy"
+        ).policy_statements
+        if action in statement["Action"]
+        for resource in statement["Resource"]
+    }
+
+
+def test_it_may_add_nodes_to_every_group_of_this_cluster(autoscaled: Recorded) -> None:
+    system = "autoScalingGroup:*:autoScalingGroupName/eks-test-orders-system-*"
+    assert groups_of(autoscaled, "autoscaling:SetDesiredCapacity") == {system, *KAFKA_GROUPS}
+
+
+def test_it_may_not_end_a_node_of_kafka(autoscaled: Recorded) -> None:
+    ended = groups_of(autoscaled, "autoscaling:TerminateInstanceInAutoScalingGroup")
+    assert not ended & KAFKA_GROUPS
+    assert len(ended) == 1
+
+
+def test_an_idle_node_of_kafka_is_left_alone(layers: dict[str, Recorded]) -> None:
+    for group in layers["kafka"].of("autoscaling/group:Group"):
+        tags = {t["key"]: t for t in group.inputs["tags"]}
+        for option in ("scaledownunneededtime", "scaledownunreadytime"):
+            assert tags[f"{OPTIONS}/{option}"]["value"] == "8760h"
+            assert tags[f"{OPTIONS}/{option}"]["propagateAtLaunch"] is False
+
+
+def test_it_never_moves_nodes_between_zones(values: dict[str, Any]) -> None:
+    assert values["extraArgs"]["balance-similar-node-groups"] is False
+    assert values["autoDiscovery"] == {"clusterName": "test-orders"}
+
+
+def test_a_pod_it_evicts_has_its_own_grace(values: dict[str, Any]) -> None:
+    assert values["extraArgs"]["max-graceful-termination-sec"] == 330
+
+
+def test_the_autoscalers_chart_knows_every_value(values: dict[str, Any]) -> None:
+    # extraArgs names flags, which the chart passes on.
+    given = {key: value for key, value in values.items() if key != "extraArgs"}
+    assert unknown_values("cluster-autoscaler-9.59.0", given) == []
+
+
+def test_its_pods_have_credentials_before_they_start(autoscaled: Recorded) -> None:
+    release = autoscaled.one(AUTOSCALER, "autoscaler-release")
+    assert {"autoscaler-role-association", "autoscaler-policy"} <= release.depends_on
+    association = autoscaled.one(
+        "eks/podIdentityAssociation:PodIdentityAssociation", "autoscaler-role-association"
+    )
+    assert association.inputs["serviceAccount"] == "cluster-autoscaler"
+
+
+@pytest.mark.parametrize(
+    "changed", [{"cluster_autoscaler": False}, {"node_provisioner": "karpenter"}]
+)
+def test_a_cluster_that_wants_none_has_none(
+    layers: dict[str, Recorded], changed: dict[str, Any]
+) -> None:
+    references = {"test-foundation": layers["foundation"].outputs}
+    recorded = run_layer("platform", description(**changed), references)
+    assert not [r.name for r in recorded.resources if r.name.startswith("autoscaler")]

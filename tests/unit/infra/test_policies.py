@@ -6,13 +6,15 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import pulumi_aws as aws
 import pytest
 
 import infra
 from infra.buckets import bucket_name
-from infra.iam import NAMES_NO_ACCOUNT
+from infra.iam import NAMES_NO_ACCOUNT, managed_policy
 from tests.unit.infra.recording import ACCOUNT, Recorded, Resource
 from tests.unit.infra.variants import EVERYTHING, VARIANTS
 from tests.unit.infra.variants import recorded as recorded_variant
@@ -256,3 +258,27 @@ def test_no_policy_of_ours_lets_keys_be_granted_further(layers: dict[str, Record
 
 def _listed(actions: Any) -> list[str]:
     return [actions] if isinstance(actions, str) else list(actions or ())
+
+
+@pytest.mark.parametrize("partition", ["aws", "aws-cn", "aws-us-gov"])
+def test_a_managed_policy_is_named_in_the_partition_of_its_region(
+    partition: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(aws, "get_partition", lambda **_: SimpleNamespace(partition=partition))
+    nobody: Any = None
+    expected = f"arn:{partition}:iam::aws:policy/AmazonEKSClusterPolicy"
+    assert managed_policy("AmazonEKSClusterPolicy", nobody) == expected
+
+
+@pytest.mark.parametrize("layer", ["kafka", "operations"])
+def test_an_access_entry_is_replaced_when_its_role_is_another_one(
+    layers: dict[str, Recorded], layer: str
+) -> None:
+    entries = layers[layer].of("eks/accessEntry:AccessEntry")
+    roles = {role.inputs["name"] for role in layers[layer].of("iam/role:Role")}
+    assert entries
+    for entry in entries:
+        name = entry.inputs["principalArn"].rpartition("/")[2]
+        assert name in roles
+        assert entry.replacement_trigger == f"AROA-{name}"
+        assert entry.delete_before_replace

@@ -1,11 +1,17 @@
-"""infra.kafka.storage: volumes are encrypted, made where the pod is, growable, and kept."""
+"""infra.kafka.storage: volumes encrypted by a key with its grants, kept, and with snapshots."""
 
 from __future__ import annotations
+
+import json
+from typing import Any
 
 import pytest
 
 from core.ground import naming
+from infra.tags import STATEFUL
+from tests.unit.infra.programs import description, run_layer, run_layers
 from tests.unit.infra.recording import Recorded
+from tests.unit.infra.variants import EPHEMERAL, EVERYTHING, recorded
 
 STORAGE = "storage.k8s.io/v1:"
 
@@ -44,3 +50,157 @@ def test_every_performance_asked_for_has_a_class(platform: Recorded) -> None:
 def test_nobody_waits_for_a_class_that_volumes_still_use(platform: Recorded) -> None:
     for each in platform.of(f"{STORAGE}VolumeAttributesClass"):
         assert each.inputs["metadata"]["annotations"] == {"pulumi.com/skipAwait": "true"}
+
+
+KEY = EVERYTHING["encryption_key"]
+ROLE = "arn:aws:iam::123456789012:role"
+SCALING = f"{ROLE}/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"
+
+
+@pytest.fixture(scope="module")
+def held(cache: None) -> dict[str, Recorded]:
+    return recorded("certificates")
+
+
+def test_every_volume_of_a_node_has_the_key(held: dict[str, Recorded]) -> None:
+    templates = [
+        t for layer in held.values() for t in layer.of("ec2/launchTemplate:LaunchTemplate")
+    ]
+    assert len(templates) > 6
+    for template in templates:
+        mapped = template.inputs["blockDeviceMappings"]
+        assert [each["ebs"]["kmsKeyId"] for each in mapped] == [KEY]
+
+
+def test_every_volume_of_kafka_has_the_key(held: dict[str, Recorded]) -> None:
+    storage = held["platform"].one("storage.k8s.io/v1:StorageClass").inputs["parameters"]
+    assert storage["kmsKeyId"] == KEY
+
+
+def test_who_launches_nodes_and_who_makes_volumes_may_use_it(held: dict[str, Recorded]) -> None:
+    grants = held["foundation"].of("kms/grant:Grant")
+    assert {g.inputs["keyId"] for g in grants} == {KEY}
+    assert {g.inputs["granteePrincipal"] for g in grants} == {
+        SCALING,
+        f"{ROLE}/test-orders-ebs-csi",
+    }
+    for grant in grants:
+        assert {"CreateGrant", "Decrypt", "GenerateDataKeyWithoutPlaintext"} <= set(
+            grant.inputs["operations"]
+        )
+
+
+def test_no_node_starts_before_its_launcher_may_use_the_key(held: dict[str, Recorded]) -> None:
+    for group in held["foundation"].of("eks/nodeGroup:NodeGroup"):
+        assert "cluster-scaling-grant" in group.depends_on
+
+
+def test_karpenter_encrypts_what_it_launches_under_the_key(cache: None) -> None:
+    layers = recorded("karpenter with everything")
+    grantees = {g.inputs["granteePrincipal"] for g in layers["platform"].of("kms/grant:Grant")}
+    assert grantees == {f"{ROLE}/test-orders-karpenter"}
+    for node_class in layers["kafka"].of("karpenter.k8s.aws/v1:EC2NodeClass"):
+        assert node_class.inputs["spec"]["blockDeviceMappings"][0]["ebs"]["kmsKeyID"] == KEY
+
+
+def test_without_a_key_nothing_names_one(layers: dict[str, Recorded]) -> None:
+    for layer in layers.values():
+        assert layer.of("kms/grant:Grant") == []
+        for template in layer.of("ec2/launchTemplate:LaunchTemplate"):
+            assert "kmsKeyId" not in json.dumps(template.inputs)
+
+
+POLICY = "dlm/lifecyclePolicy:LifecyclePolicy"
+SNAPSHOT_CLASS = "snapshot.storage.k8s.io/v1:VolumeSnapshotClass"
+STORAGE_CLASS = "storage.k8s.io/v1:StorageClass"
+NODE_POOL = "kafka.strimzi.io/v1:KafkaNodePool"
+
+
+def with_snapshots(layers: dict[str, Recorded], chosen: dict[str, Any] | None) -> Recorded:
+    references = {"test-foundation": layers["foundation"].outputs}
+    return run_layer("platform", description(snapshots=chosen), references)
+
+
+def test_the_schedule_finds_the_volumes_that_the_storage_class_tags(platform: Recorded) -> None:
+    targets = platform.one(POLICY).inputs["policyDetails"]["targetTags"]
+    parameters = platform.one(STORAGE_CLASS).inputs["parameters"]
+    assert targets == {"stillwater:snapshots": "test-orders"}
+    assert "stillwater:snapshots=test-orders" in parameters.values()
+
+
+def test_root_volumes_are_not_snapshot_with_kafkas(layers: dict[str, Recorded]) -> None:
+    for layer in ("foundation", "kafka"):
+        for template in layers[layer].of("ec2/launchTemplate:LaunchTemplate"):
+            for launched in template.inputs["tagSpecifications"]:
+                assert "stillwater:snapshots" not in launched["tags"]
+
+
+def test_the_spec_says_how_often_and_how_many(layers: dict[str, Recorded]) -> None:
+    chosen = {"every_hours": 6, "start_at_utc": "01:30", "kept": 28}
+    policy = with_snapshots(layers, chosen).one(POLICY).inputs
+    (schedule,) = policy["policyDetails"]["schedules"]
+    assert schedule["createRule"] == {"interval": 6, "intervalUnit": "HOURS", "times": "01:30"}
+    assert schedule["retainRule"] == {"count": 28}
+    assert schedule["copyTags"] is True
+    assert policy["state"] == "ENABLED"
+
+
+def test_no_schedule_leaves_the_class_for_snapshots_by_hand(layers: dict[str, Recorded]) -> None:
+    recorded = with_snapshots(layers, None)
+    assert not recorded.of(POLICY)
+    assert recorded.one(SNAPSHOT_CLASS).inputs["deletionPolicy"] == "Retain"
+
+
+def test_it_snapshots_and_deletes_this_clusters_alone(platform: Recorded) -> None:
+    policy = platform.one("iam/rolePolicy:RolePolicy", "snapshots-policy")
+    ours = {"StringEquals": {"aws:ResourceTag/stillwater:snapshots": "test-orders"}}
+    for statement in policy.policy_statements:
+        if statement["Sid"] in ("SnapshotOurVolumes", "DeleteOurOldOnes"):
+            assert statement["Condition"] == ours
+
+
+def test_every_volume_of_kafka_outlives_its_claim(layers: dict[str, Recorded]) -> None:
+    pools = layers["kafka"].of(NODE_POOL)
+    assert pools
+    for pool in pools:
+        storage = pool.inputs["spec"]["storage"]
+        assert storage["type"] == "jbod"
+        assert [volume["deleteClaim"] for volume in storage["volumes"]] == [False] * len(
+            storage["volumes"]
+        )
+        assert {volume["class"] for volume in storage["volumes"]} == {"gp3-kafka"}
+    assert layers["platform"].one(STORAGE_CLASS).inputs["reclaimPolicy"] == "Retain"
+
+
+def test_a_broker_has_the_volumes_of_its_spec(layers: dict[str, Recorded]) -> None:
+    pool = layers["kafka"].one(NODE_POOL, "kafka-us-east-1a-broker")
+    sizes = [volume["size"] for volume in pool.inputs["spec"]["storage"]["volumes"]]
+    assert sizes == ["100Gi", "50Gi"]
+
+
+def test_what_cannot_be_made_again_is_protected_in_every_layer(
+    layers: dict[str, Recorded],
+) -> None:
+    seen = set()
+    for layer in layers.values():
+        for resource in layer.resources:
+            assert resource.protect is (resource.type in STATEFUL), resource.name
+            seen.add(resource.type)
+    assert seen >= {
+        "aws:dynamodb/table:Table",
+        "aws:eks/cluster:Cluster",
+        "aws:s3/bucket:Bucket",
+        "kubernetes:kafka.strimzi.io/v1:Kafka",
+        "kubernetes:storage.k8s.io/v1:StorageClass",
+    }
+
+
+def test_aws_itself_refuses_to_delete_the_cluster(layers: dict[str, Recorded]) -> None:
+    assert layers["foundation"].one("eks/cluster:Cluster").inputs["deletionProtection"] is True
+
+
+def test_an_ephemeral_environment_can_be_destroyed(cache: None) -> None:
+    for layer in run_layers(EPHEMERAL["certificates"], real_sizes=True).values():
+        assert not [r.name for r in layer.resources if r.protect]
+        for cluster in layer.of("eks/cluster:Cluster"):
+            assert cluster.inputs["deletionProtection"] is False

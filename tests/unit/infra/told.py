@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, TypeVar
 
 from handlers.store.table import read_settings
-from tests.unit.infra.kept_items import KeptItems
 from tests.unit.infra.recording import Recorded
+
+
+class KeptItems:
+    """DynamoDB's GetItem over recorded items."""
+
+    def __init__(self, recorded: Recorded) -> None:
+        written = [
+            json.loads(r.inputs["item"]) for r in recorded.of("dynamodb/tableItem:TableItem")
+        ]
+        self._items = {item["pk"]["S"]: item for item in written}
+
+    def get_item(self, **asked: Any) -> dict[str, Any]:
+        item = self._items.get(asked["Key"]["pk"]["S"])
+        return {} if item is None else {"Item": item}
+
 
 FUNCTION = "lambda/function:Function"
 T = TypeVar("T")

@@ -75,10 +75,7 @@ VARIANTS: Mapping[str, dict[str, Any]] = {
             "authorization": "none",
         },
     ),
-    "karpenter with everything": description(
-        **EVERYTHING,
-        node_provisioner="karpenter",
-    ),
+    "karpenter with everything": description(**EVERYTHING, node_provisioner="karpenter"),
     "combined": description(pools=[{**BROKER, "role": "combined"}], connect={"replicas": 1}),
     "direct": description(drain_route="direct", scale_in="release"),
     "without what is optional": description(

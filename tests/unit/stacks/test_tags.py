@@ -1,4 +1,4 @@
-"""Every resource that takes tags has ours, and so has what others create in our name.
+"""Names and tags of every resource: no two of one name, and ours on all that take them.
 
 What Pulumi creates gets them from its provider's default tags, unless the resource type knows none
 of those. What an Auto Scaling group, a node group, Karpenter, the EBS CSI driver or Data Lifecycle
@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -134,3 +135,21 @@ def storage_class(**changed: Any) -> Mapping[str, Any]:
 def test_a_new_tag_of_the_users_leaves_the_storage_class_as_it_is(cache: None) -> None:
     # Kubernetes refuses to change one, and a protected one is not made again.
     assert storage_class() == storage_class(tags=TEAM)
+
+
+# A hook's name is its group's own.
+WITHIN_ANOTHER = {"aws:autoscaling/lifecycleHook:LifecycleHook"}
+
+
+@pytest.mark.parametrize("variant", ["certificates", "karpenter with everything"])
+def test_every_name_of_a_kind_is_given_once(variant: str, cache: None) -> None:
+    named = Counter(
+        (resource.type, str(resource.inputs["name"]))
+        for layer in recorded(variant).values()
+        for resource in layer.resources
+        if resource.type.startswith("aws:")
+        and resource.type not in WITHIN_ANOTHER
+        and "name" in resource.inputs
+    )
+    assert [key for key, times in named.items() if times > 1] == []
+    assert len(named) > 50

@@ -1,29 +1,51 @@
-"""cli.doctor.examine: of its own machines the doctor says what `survey` says of others'."""
+"""What a doctor says of its own machines and of a cluster that exists, each fault once."""
 
 from __future__ import annotations
 
+import base64
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 from botocore.exceptions import ClientError
+from typer.testing import CliRunner
 
-from cli.doctor.examine import Machines, read, surroundings_findings
+from cli.doctor import adopted
+from cli.doctor import examine as examining
+from cli.doctor.examine import Machines, _answered, read, surroundings_findings
+from cli.main import app
+from cli.target import Target
 from core.checks import table
+from core.checks.drift import findings
+from core.checks.facts import Snapshot
 from core.checks.finding import Weight
+from core.cluster import ClusterSpec, parse
 from core.ground.instances import STANDARD_QUOTA
+from core.incidents.joining import Pause
+from infra.eks.api import ApiError
+from tests.unit.certificates import issue
+from tests.unit.cli.doctor.test_account import EXPECTED, Lists, cluster, item
+from tests.unit.cli.doctor.test_account import read as read_cluster
 from tests.unit.cli.doctor.test_examine import FINDING, diagnosis
-from tests.unit.cli.survey.further_changes import (
+from tests.unit.cli.survey.changes import (
     both,
     endpoints,
     nat_gone,
+    refreshing,
     routed_to,
     template_keyed,
 )
+from tests.unit.cli.survey.changes_of_machines import action, policy
 from tests.unit.cli.survey.machines import own_groups
 from tests.unit.cli.survey.others import surveyed
+from tests.unit.cli.survey.platforms import each_group, short, template, without_template
 from tests.unit.cli.survey.worlds import World, bare
+from tests.unit.core.checks.test_judge import OneKafka
+from tests.unit.infra.programs import description
 
 Change = Callable[[World], object]
 OWNED = {"Key": "kubernetes.io/cluster/shop", "Value": "owned"}
@@ -227,3 +249,370 @@ def test_an_account_that_cannot_be_asked_at_all_is_unknown_and_costs_nothing_els
 
     (said,) = surroundings_findings(Session(), Machines(eks_cluster="shop", region="eu-north-1"))
     assert (said.subject, said.weight) == ("the account around it", Weight.UNKNOWN)
+
+
+DESCRIPTION = """
+adopt:
+  level: {level}
+  eks_cluster: shop
+  region: eu-north-1
+  kafkas:
+    - namespace: shop-kafka
+      name: orders
+      bootstrap: orders.example.com:9093
+      authentication: tls
+      credentials_secret: eyes
+  managed_node_groups: [quorum]
+  subnets: [subnet-0123456789abcdef0]
+  security_groups: [sg-0123456789abcdef0]
+  eviction_gate: {{image: "registry.example/stillwater-gate:1.4"}}
+"""
+GATE = {
+    "spec": {
+        "template": {"spec": {"containers": [{"image": "registry.example/stillwater-gate:1.4"}]}}
+    },
+    "status": {"availableReplicas": 2},
+}
+TRUSTED = {"webhooks": [{"clientConfig": {"caBundle": "eA=="}}]}
+OPERATOR = {
+    "metadata": {"name": "operator", "namespace": "ops"},
+    "spec": {
+        "template": {
+            "spec": {
+                "serviceAccountName": "strimzi",
+                "containers": [{"name": "o", "image": "quay.io/strimzi/operator:1.2.0"}],
+            }
+        }
+    },
+}
+KAFKA = {"metadata": {"name": "orders", "namespace": "shop-kafka"}, "spec": {"kafka": {}}}
+
+
+class Missing(Exception):
+    """SQS knows no such queue."""
+
+
+class Service:
+    """Every client of AWS's that the doctor makes."""
+
+    exceptions = type("Exceptions", (), {"QueueDoesNotExist": Missing})
+
+    def get_caller_identity(self) -> dict[str, str]:
+        return {"Account": "111122223333"}
+
+    def can_paginate(self, _call: str) -> bool:
+        return True
+
+    def get_paginator(self, _call: str) -> Service:
+        return self
+
+    def paginate(self, **_asked: str) -> list[dict[str, list[str]]]:
+        return [{"nodegroups": ["quorum"]}]
+
+    def get_function_configuration(self, **asked: str) -> None:
+        if asked["FunctionName"] == "shop-orders-sweep":
+            raise ClientError({"Error": {"Code": "ResourceNotFoundException"}}, "GetFunction")
+
+    def get_queue_url(self, **asked: str) -> None:
+        if asked["QueueName"] == "shop-orders-ticks":
+            raise Missing
+
+
+class Session:
+    def client(self, _service: str, **_options: Any) -> Service:
+        return Service()
+
+
+class Server:
+    """An API server that has what is in `held`, and refuses Secrets where told to."""
+
+    held: dict[str, Any]
+
+    def judged(self, machines: object) -> None:
+        """Take note of what the doctor asks to have judged around the machines."""
+
+    def get(self, path: str, **_query: object) -> Any:
+        assert "/secrets" not in path, "what a Secret holds was asked for"
+        return self._held(path)
+
+    def metadata(self, path: str) -> Any:
+        return self._held(path)
+
+    def _held(self, path: str) -> Any:
+        found = self.held.get(path)
+        if isinstance(found, int) or found is None:
+            status = found or 404
+            raise ApiError(status, "", f"GET {path} was refused ({status}): no")
+        return found
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Server:
+    made = Server()
+    gate = "shop-orders-gate"
+    made.held = {
+        "/api/v1/nodes": {"items": [{"metadata": {"name": "a", "labels": {"kafka-pool": "b"}}}]},
+        "/apis/kafka.strimzi.io": {"preferredVersion": {"groupVersion": "kafka.strimzi.io/v1"}},
+        "/apis/core.strimzi.io": {"versions": [{"version": "v1"}]},
+        "/apis/kafka.strimzi.io/v1/kafkas": {"items": [KAFKA]},
+        "/api/v1/namespaces/shop-kafka/secrets/eyes": {},
+        "/api/v1/namespaces/shop-kafka/secrets/orders-cluster-ca-cert": {},
+        "/apis/apps/v1/deployments": {"items": []},
+        "/apis/apps/v1/daemonsets": {"items": []},
+        f"/apis/apps/v1/namespaces/kube-system/deployments/{gate}": GATE,
+        f"{adopted.WEBHOOKS}/{gate}": TRUSTED,
+    }
+    monkeypatch.setattr(adopted, "eks_api", lambda *_: made)
+    monkeypatch.setattr(adopted.aws, "session", lambda **_: Session())
+
+    def judged(_: object, machines: object) -> list[object]:
+        made.judged(machines)
+        return []
+
+    monkeypatch.setattr(adopted, "surroundings_findings", judged)
+    return made
+
+
+def described(tmp_path: Path, level: str) -> Path:
+    path = tmp_path / "shop.yaml"
+    path.write_text(DESCRIPTION.format(level=level))
+    return path
+
+
+def test_what_is_missing_is_named_and_nothing_else(server: Server, tmp_path: Path) -> None:
+    found = adopted.examine(described(tmp_path, "gate"))
+    assert [each.subject for each in found.findings] == [
+        "function shop-orders-sweep",
+        "queue shop-orders-ticks",
+    ]
+    assert (found.exit_code, found.account, found.cluster) == (1, "111122223333", "shop")
+
+
+def test_a_gate_whose_authority_has_ended_is_trusted_by_nobody(
+    server: Server, tmp_path: Path
+) -> None:
+    ended = issue("ca", None, datetime(2021, 1, 1, tzinfo=UTC)).certificate_pem
+    bundle = base64.b64encode(ended.encode()).decode()
+    server.held[f"{adopted.WEBHOOKS}/shop-orders-gate"] = {
+        "webhooks": [{"clientConfig": {"caBundle": bundle}}]
+    }
+    found = adopted.examine(described(tmp_path, "gate")).findings
+    assert [e.evidence for e in found if e.subject == "webhook shop-orders-gate"] == [
+        "expected asks the gate, and trusts it, found does not"
+    ]
+
+
+def test_a_strimzi_of_before_v1_is_found(server: Server, tmp_path: Path) -> None:
+    server.held["/apis/core.strimzi.io"] = {"versions": [{"version": "v1beta2"}]}
+    found = adopted.examine(described(tmp_path, "watch")).findings
+    assert [e.evidence for e in found if e.subject == "API of StrimziPodSets"] == [
+        "expected v1, found v1beta2 alone"
+    ]
+
+
+def test_functions_in_subnets_call_what_their_rights_name(server: Server, tmp_path: Path) -> None:
+    asked = []
+    server.judged = asked.append  # type: ignore[attr-defined]
+    adopted.examine(described(tmp_path, "watch"))
+    (machines,) = asked
+    assert machines.function_subnets == ("subnet-0123456789abcdef0",)
+    assert machines.called >= {"autoscaling", "dynamodb", "ec2", "sqs", "s3"}
+    # Slack's function stands outside the VPC.
+    assert "secretsmanager" not in machines.called
+
+
+def test_an_operator_elsewhere_is_read_by_its_account(server: Server, tmp_path: Path) -> None:
+    server.held["/apis/apps/v1/deployments"] = {"items": [OPERATOR]}
+    found = adopted.examine(described(tmp_path, "gate"))
+    assert any("system:serviceaccount:ops:strimzi" in each.evidence for each in found.findings)
+
+
+def test_a_part_that_is_refused_is_not_known_and_costs_no_other(
+    server: Server, tmp_path: Path
+) -> None:
+    server.held["/api/v1/namespaces/shop-kafka/secrets/eyes"] = 403
+    found = adopted.examine(described(tmp_path, "gate"))
+    (unread,) = [each for each in found.findings if each.weight is Weight.UNKNOWN]
+    assert unread.subject == "Secrets"
+    assert "was refused (403)" in unread.evidence
+    assert len(found.findings) == 3
+    assert found.exit_code == 2
+
+
+def test_a_description_of_a_survey_is_the_surveys(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["doctor", str(described(tmp_path, "survey"))])
+    assert done.exit_code == 2
+    assert "`stillwater survey` judges it" in done.stderr
+
+
+def test_a_kafka_that_somebody_deletes_is_found_while_it_is_there(
+    server: Server, tmp_path: Path
+) -> None:
+    going = {**KAFKA, "metadata": {**KAFKA["metadata"], "deletionTimestamp": "2026-11-01"}}
+    server.held["/apis/kafka.strimzi.io/v1/kafkas"] = {"items": [going]}
+    (first, *_) = adopted.examine(described(tmp_path, "gate")).findings
+    assert first.subject == "Kafka shop-kafka/orders"
+    assert first.evidence.endswith("found somebody deletes it")
+
+
+WARM = {"InstanceReusePolicy": {"ReuseOnScaleIn": True}}
+SHARE = {"InstancesDistribution": {"OnDemandPercentageAboveBaseCapacity": 0}}
+BY_HAND: dict[str, tuple[Callable[[World], object], set[str]]] = {
+    "a maximum lifetime": (each_group(MaxInstanceLifetime=604_800), {"group-lifetime"}),
+    "the load balancer's health": (each_group(HealthCheckType="ELB"), {"group-health"}),
+    "a target of processor time": (policy, {"group-scales-in"}),
+    "nights without nodes": (action, {"group-scales-in"}),
+    "an instance refresh": (refreshing("InProgress"), {"group-refreshing"}),
+    "an instance refresh of last month": (refreshing("Successful"), set()),
+    "a warm pool that takes nodes back": (
+        each_group(WarmPoolConfiguration=WARM),
+        {"group-warm-pool"},
+    ),
+    "a share for spot": (each_group(MixedInstancesPolicy=SHARE), {"group-spot"}),
+    "a template for spot": (template(InstanceMarketOptions={"MarketType": "spot"}), {"group-spot"}),
+    "a template that is gone": (without_template, {"template-gone"}),
+    # A rotation does so, too: the alerts watch it.
+    "a machine that is not there yet": (short, set()),
+}
+
+
+@pytest.mark.parametrize(("change", "said"), BY_HAND.values(), ids=BY_HAND.keys())
+def test_what_ends_machines_by_itself_is_found_of_our_own_groups(
+    change: Callable[[World], object], said: set[str]
+) -> None:
+    assert set(checks(world(change))) == said
+
+
+IMAGE = "public.ecr.aws/aws-ec2/aws-node-termination-handler:v1.25.6"
+QUEUES = "https://sqs.us-east-1.amazonaws.com/111122223333"
+OURS = next(name for name in EXPECTED.snapshot.queues or {} if name.endswith("-nth"))
+EVERYTHING = [{"operator": "Exists"}]
+
+
+def handler(
+    name: str, namespace: str = "ops", tolerations: Any = (), replicas: int = 1, **env: Any
+) -> dict[str, Any]:
+    variables = [
+        {"name": key, **(value if isinstance(value, dict) else {"value": value})}
+        for key, value in env.items()
+    ]
+    pod = {
+        "containers": [{"name": name, "image": IMAGE, "env": variables}],
+        "tolerations": list(tolerations),
+    }
+    return item(
+        name,
+        metadata={"namespace": namespace},
+        spec={"template": {"spec": pod}, "replicas": replicas},
+    )
+
+
+def queued(queue: str, **given: Any) -> dict[str, Any]:
+    env = {"ENABLE_SQS_TERMINATION_DRAINING": "true", "QUEUE_URL": f"{QUEUES}/{queue}"}
+    return handler("drainer", **given, **env)
+
+
+CASES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
+    "in another namespace, on a queue of its own": (
+        "deployments",
+        queued("web-drains"),
+        ["reads queue web-drains"],
+    ),
+    "by another chart, on our queue": (
+        "deployments",
+        queued(OURS, namespace="kube-system"),
+        [f"reads our queue {OURS}"],
+    ),
+    "on every node, by the metadata": (
+        "daemonsets",
+        handler("nth-imds", tolerations=EVERYTHING),
+        ["on Kafka's nodes, by the instance metadata"],
+    ),
+    "on Kafka's nodes by name": (
+        "daemonsets",
+        handler(
+            "nth-imds", tolerations=[{"key": "dedicated", "value": "kafka", "effect": "NoSchedule"}]
+        ),
+        ["on Kafka's nodes, by the instance metadata"],
+    ),
+    "on other nodes alone": ("daemonsets", handler("nth-imds"), []),
+    "scaled to none": ("deployments", queued("web-drains", replicas=0), []),
+    "ours": (
+        "deployments",
+        {
+            **queued(OURS),
+            "metadata": {"name": "aws-node-termination-handler", "namespace": "kube-system"},
+        },
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize(("kind", "found", "said"), CASES.values(), ids=CASES.keys())
+def test_a_second_termination_handler_is_found_however_it_is_called(
+    kind: str, found: dict[str, Any], said: list[str]
+) -> None:
+    parts, _ = read_cluster(**{kind: [found]})
+    drifts = findings(EXPECTED, Snapshot(second_handlers=parts["second_handlers"]))
+    assert [each.evidence for each in drifts] == [f"expected missing, found {s}" for s in said]
+    assert all(each.subject.startswith("second node termination handler") for each in drifts)
+
+
+def test_a_handler_whose_settings_stand_elsewhere_costs_no_other_part() -> None:
+    source = {"valueFrom": {"configMapKeyRef": {"name": "x", "key": "y"}}}
+    odd = handler("nth", ENABLE_SQS_TERMINATION_DRAINING=source)
+    parts, reader = next(each for each in cluster().readers() if "second_handlers" in each[0])
+    api: Any = Lists({"deployments": [odd]})
+    found, why = _answered(lambda: reader(api))
+    assert set(parts) - set(found) == {"second_handlers"}
+    assert "is set from another object" in why
+
+
+def test_every_part_that_a_reader_of_the_cluster_yields_is_asked_for() -> None:
+    """A part that the spec's own snapshot lacks is one that this cluster does not have."""
+    parts = [part for named, _ in cluster().readers() for part in named]
+    assert [part for part in parts if getattr(EXPECTED.snapshot, part) is None] == []
+
+
+class LivingAccount:
+    """An account of which nothing is read, with the API server of one paused Kafka."""
+
+    def __init__(self, target: Target, _wanted: object) -> None:
+        self._kafka = OneKafka(target.spec)
+        self._kafka.item["metadata"]["annotations"] = {"strimzi.io/pause-reconciliation": "true"}
+
+    def number(self) -> str:
+        return "111122223333"
+
+    def api(self) -> OneKafka:
+        return self._kafka
+
+    def readers(self) -> list[Any]:
+        return []
+
+
+def said(spec: ClusterSpec, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Return how often the doctor says each check of a live cluster, drift aside."""
+    monkeypatch.setattr(examining, "LiveAccount", LivingAccount)
+    monkeypatch.setattr(examining, "_surroundings", lambda *_: [])
+    pause = Pause("ann", "an upgrade", 0)
+    monkeypatch.setattr(examining.Pauses, "current", lambda *_: pause)
+    target = Target(spec, boto3.Session("AKIAEXAMPLE", "none", region_name=spec.region))
+    found = examining.examine(target).findings
+    return Counter(each.check for each in found if each.check != "drift")
+
+
+def test_each_source_is_asked_and_a_fault_of_two_is_said_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = said(parse(description(kafka={"min_insync_replicas": 1})), monkeypatch)
+    # Of the live Kafka, of both, of the description alone, of the ledger.
+    expected = {"paused", "operator-missing", "min-insync", "quorum-grows", "pause"}
+    assert {check: found[check] for check in expected} == dict.fromkeys(expected, 1)
+
+
+def test_only_what_a_description_answers_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    meant = description(kafka={"min_insync_replicas": 1}, accept=["min-insync", "paused"])
+    found = said(parse(meant), monkeypatch)
+    assert found["min-insync"] == 0
+    assert found["paused"] == found["accept-unused"] == 1

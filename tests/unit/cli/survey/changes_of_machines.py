@@ -6,10 +6,9 @@ import copy
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tests.unit.cli.survey.hidden_changes import Change
 from tests.unit.cli.survey.machines import karpenter, managed, provisioned
 from tests.unit.cli.survey.manifests import Item, meta, workload
-from tests.unit.cli.survey.worlds import World, bare
+from tests.unit.cli.survey.worlds import Change, World, bare
 
 DELETED = "2026-11-01T00:00:00Z"
 CAPACITY_TYPE, ZONE = "karpenter.sh/capacity-type", "topology.kubernetes.io/zone"

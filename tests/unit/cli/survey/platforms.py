@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from tests.unit.cli.survey.machines import provisioned
 from tests.unit.cli.survey.manifests import Item, meta, workload
-from tests.unit.cli.survey.worlds import NTH, World, bare
+from tests.unit.cli.survey.worlds import NTH, Change, World, bare
 
-Change = Callable[[World], object]
 NODE_CLASS = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "kafka"}
 FOREIGN_KEY = "arn:aws:kms:eu-north-1:999988887777:key/0a1b"
 

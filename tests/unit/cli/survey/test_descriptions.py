@@ -1,4 +1,4 @@
-"""The description of any cluster: `adopt plan` takes it, at every level, or is said why not."""
+"""The description of any cluster: `adopt plan` takes it at every level, or it says why not."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from core.cluster import adoption
 from core.ground.errors import InvalidInput
 from tests.every_case import every_case
 from tests.unit.cli.survey import machines
+from tests.unit.cli.survey.around import CLUSTER
+from tests.unit.cli.survey.changes import drains_by
 from tests.unit.cli.survey.changes_of_machines import karpenters, started_by
 from tests.unit.cli.survey.descriptions import ARN, at, described
-from tests.unit.cli.survey.hidden_changes import Change, drains_by
 from tests.unit.cli.survey.others import kafka_spec, own, two_kafkas
-from tests.unit.cli.survey.worlds import World
+from tests.unit.cli.survey.worlds import Change, World
 
 ZONE = "topology.kubernetes.io/zone"
 
@@ -69,11 +70,7 @@ REFUSED: dict[str, tuple[Callable[[], World], Change, str]] = {
     "China": (own, in_region("cn-north-1b"), "the China partition"),
     "the Sovereign Cloud": (own, in_region("eusc-de-east-1a"), "the European Sovereign Cloud"),
     "a group by a pattern": (own, renamed_group("kafka-*"), "would read as a pattern"),
-    "groups that cannot be read": (
-        own,
-        lambda w: w.groups.clear(),
-        "names no machines",
-    ),
+    "groups that cannot be read": (own, lambda w: w.groups.clear(), "names no machines"),
 }
 
 
@@ -213,3 +210,35 @@ def test_a_listener_that_a_network_policy_fences_is_noted() -> None:
     world = own()
     served_at("kafka.example.com:9094", networkPolicyPeers=[{"podSelector": {}}])(world)
     assert "add the addresses of the functions' subnets" in described(world)[1]
+
+
+def known_by(mode: str | None) -> Change:
+    said = {} if mode is None else {"accessConfig": {"authenticationMode": mode}}
+    return lambda world: world.around.cluster.update(said)
+
+
+def strimzi(version: str) -> Change:
+    return lambda world: world.versions.update({"core.strimzi.io": version})
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (known_by("CONFIG_MAP"), "authenticationMode=API_AND_CONFIG_MAP"),
+        (known_by("API_AND_CONFIG_MAP"), ""),
+        (known_by("API"), ""),
+        (known_by(None), ""),
+        (strimzi("v1beta2"), "upgrade Strimzi to 0.49"),
+        (strimzi("v1"), ""),
+    ],
+    ids=["aws-auth alone", "both", "access entries", "unsaid", "Strimzi 0.45", "Strimzi 1.2"],
+)
+def test_what_the_functions_will_need_is_said_before_they_are_made(
+    change: Change, words: str
+) -> None:
+    world = own()
+    change(world)
+    text = draft.draft(command.read(world, world.client, None, CLUSTER), CLUSTER)
+    told = ("API_AND_CONFIG_MAP", "upgrade Strimzi")
+    assert any(each in text for each in told) == bool(words)
+    assert words in text

@@ -21,16 +21,42 @@ from tests.every_case import every_case
 from tests.unit.certificates import issue
 from tests.unit.cli.survey import worlds
 from tests.unit.cli.survey.around import CLUSTER
-from tests.unit.cli.survey.further_changes import role
-from tests.unit.cli.survey.hidden_changes import Change, container_of, handler
+from tests.unit.cli.survey.changes import container_of, handler, role
 from tests.unit.cli.survey.machines import managed, own_groups
 from tests.unit.cli.survey.manifests import Item, meta
 from tests.unit.cli.survey.others import changed, checks, every, kafka_spec, own, surveyed
 from tests.unit.cli.survey.test_around import behind, both
-from tests.unit.cli.survey.test_left_over_dangers import AHEAD, asked_for_pods
-from tests.unit.cli.survey.test_rights import Recorded, operations
-from tests.unit.cli.survey.traced import Traced
-from tests.unit.cli.survey.worlds import World, bare
+from tests.unit.cli.survey.test_hidden_dangers import AHEAD, asked_for_pods
+from tests.unit.cli.survey.test_survey import Recorded, operations
+from tests.unit.cli.survey.worlds import Change, World, bare
+
+
+class Traced(dict[str, Any]):
+    """A mapping that adds the path of each field that is asked for to a set: spec.volumes."""
+
+    def __init__(self, item: dict[str, Any], asked: set[str], path: str = "") -> None:
+        super().__init__(item)
+        self._asked, self._path = asked, path
+
+    def __getitem__(self, key: str) -> Any:
+        self._asked.add(f"{self._path}{key}")
+        return _traced(super().__getitem__(key), self._asked, f"{self._path}{key}.")
+
+    def get(self, key: str, default: Any = None) -> Any:
+        found = super().get(key, default)
+        self._asked.add(f"{self._path}{key}")
+        return _traced(found, self._asked, f"{self._path}{key}.")
+
+    def __contains__(self, key: object) -> bool:
+        self._asked.add(f"{self._path}{key}")
+        return super().__contains__(key)
+
+
+def _traced(value: Any, asked: set[str], path: str) -> Any:
+    if isinstance(value, dict):
+        return Traced(value, asked, path)
+    return [_traced(each, asked, path) for each in value] if isinstance(value, list) else value
+
 
 NOW = datetime.now(UTC)
 PORT = {"tcpSocket": {"port": 9092}, "periodSeconds": 10, "failureThreshold": 3}
@@ -140,10 +166,7 @@ def pending(status: str, name: str = "strimzi") -> Change:
 
 FOUND: dict[str, tuple[Change, set[str]]] = {
     "a target group without a load balancer": (unused, {"target-group-unused"}),
-    "a port asked before log recovery is over": (
-        probed(livenessProbe=PORT),
-        {"liveness-brief"},
-    ),
+    "a port asked before log recovery is over": (probed(livenessProbe=PORT), {"liveness-brief"}),
     "a startup probe that gives up as soon": (
         probed(livenessProbe=PORT, startupProbe=PORT),
         {"liveness-brief"},
@@ -200,10 +223,7 @@ FOUND: dict[str, tuple[Change, set[str]]] = {
         {"claim-resizing"},
     ),
     "an authority that Strimzi has not renewed": (listener(SOON), {"certificate-ends"}),
-    "an authority with time to be renewed": (
-        listener(SOON, clusterCa={"renewalDays": 8}),
-        set(),
-    ),
+    "an authority with time to be renewed": (listener(SOON, clusterCa={"renewalDays": 8}), set()),
     "an authority of one's own": (
         listener(SOON, clusterCa={"generateCertificateAuthority": False, "renewalDays": 1}),
         {"certificate-ends", "own-authority"},

@@ -148,18 +148,12 @@ SAID: dict[str, tuple[Callable[[], World], set[str]]] = {
         ),
         {"cleaner-denies"},
     ),
-    "Drain Cleaner uninstalled, its webhook left": (
-        changed(own, webhook_gone),
-        {"webhook-dead"},
-    ),
+    "Drain Cleaner uninstalled, its webhook left": (changed(own, webhook_gone), {"webhook-dead"}),
     "Cluster Autoscaler that takes custom kinds": (
         lambda: autoscaled("--skip-nodes-with-custom-controller-pods=false"),
         {"autoscaler"},
     ),
-    "brokers that say they are safe to evict": (
-        lambda: autoscaled(safe="true"),
-        {"autoscaler"},
-    ),
+    "brokers that say they are safe to evict": (lambda: autoscaled(safe="true"), {"autoscaler"}),
     "spot": (spot, {"spot"}),
     "two Kafkas of one name": (two_kafkas, {"listener", "grace"}),
     "another Kafka beside it": (
@@ -172,10 +166,7 @@ SAID: dict[str, tuple[Callable[[], World], set[str]]] = {
         changed(own, lambda w: w.rules.__setitem__(0, {"source": ["aws.ec2"]})),
         {"nth-deaf"},
     ),
-    "Strimzi says why": (
-        changed(own, lambda w: said_by_strimzi(w, "NotReady")),
-        {"not-running"},
-    ),
+    "Strimzi says why": (changed(own, lambda w: said_by_strimzi(w, "NotReady")), {"not-running"}),
     "a broker that does not come back": (
         changed(
             own, lambda w: w.kinds["pods"][0]["status"]["conditions"][0].update(status="False")

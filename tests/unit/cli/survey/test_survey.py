@@ -1,26 +1,39 @@
-"""A survey as its caller gets it: text, one object for programs, one sentence for what is wrong."""
+"""A survey as its caller gets it, what it asks, and what it says where an answer is refused."""
 
 from __future__ import annotations
 
 import io
 import json
 import re
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from botocore import xform_name
+from botocore.exceptions import ClientError
+from botocore.session import get_session
+from botocore.validate import ParamValidator
 from rich.console import Console
 
 from cli import adopt
-from cli.survey import command, draft
+from cli.survey import command, draft, tools
 from cli.terminal import show_findings
-from core.checks.finding import CLEAR, NOT_READ
+from core.checks.finding import CLEAR, NOT_READ, Finding, Weight
+from core.checks.rights import READS
+from core.checks.table import findings
 from core.ground.errors import StillwaterError
+from infra.eks.api import ApiError
 from tests.unit.cli.survey import worlds
-from tests.unit.cli.survey.machines import own_groups
+from tests.unit.cli.survey.around import CLUSTER
+from tests.unit.cli.survey.changes import of_ecr, role
+from tests.unit.cli.survey.machines import managed, own_groups
 from tests.unit.cli.survey.manifests import workload
-from tests.unit.cli.survey.others import kafka_spec, own
+from tests.unit.cli.survey.others import bound, changed, checks, kafka_spec, own, surveyed
+from tests.unit.cli.survey.platforms import by_configuration, short, template
+from tests.unit.cli.survey.test_around import behind, told
 from tests.unit.cli.survey.worlds import World, bare
 
 
@@ -242,3 +255,234 @@ def queue_of(world: World) -> dict[str, Any]:
         if variable["name"] == "QUEUE_URL"
     )
     return found  # type: ignore[no-any-return]
+
+
+def test_a_listing_whose_pages_expire_is_begun_anew() -> None:
+    """A large cluster's API server forgets where a slow reader was."""
+    world = own()
+    answer = world._request
+
+    def request(method: str, path: str, body: Any, query: dict[str, Any], **named: Any) -> Any:
+        if "continue" in query:
+            raise ApiError(410, "Expired", "the continue parameter is too old")
+        whole = answer(method, path, body, query, **named)
+        if path.endswith("/nodes") and "limit" in query:
+            return {"items": whole["items"][:2], "metadata": {"continue": "next"}}
+        return whole
+
+    world._request = request  # type: ignore[method-assign]
+    assert checks(world) == set()
+
+
+def test_a_listing_without_end_ends() -> None:
+    world = own()
+    answer = world._request
+
+    def request(method: str, path: str, body: Any, query: dict[str, Any], **named: Any) -> Any:
+        found = answer(method, path, body, query, **named)
+        return {**found, "metadata": {"continue": "same"}} if path.endswith("/nodes") else found
+
+    world._request = request  # type: ignore[method-assign]
+    (said,) = surveyed(world)
+    assert "the same next page" in said.evidence
+
+
+def test_who_may_list_the_budgets_of_one_namespace_alone_is_told_of_these() -> None:
+    world = own()
+    asked = world._request
+
+    def request(method: str, path: str, *given: Any, **named: Any) -> Any:
+        if path.endswith("/v1/poddisruptionbudgets"):
+            raise ApiError(403, "Forbidden", "no")
+        return asked(method, path, *given, **named)
+
+    world._request = request  # type: ignore[method-assign]
+    assert [each.name for each in tools.budgets(world, "shop-kafka")] == ["orders-kafka"]
+    with pytest.raises(ApiError):
+        tools.budgets(world, None)
+
+
+# A cluster with something wrong of its own, so that a part of it may go missing.
+def build() -> World:
+    world = changed(changed(own, bound), short)()
+    parts = {"ImageId": "ami-1", "SecurityGroupIds": ["sg-1"], "KeyName": "ops"}
+    encrypted = {"BlockDeviceMappings": [{"Ebs": {"KmsKeyId": "alias/mine"}}]}
+    role("eks-nodes", mode="API_AND_CONFIG_MAP", known=("eks-nodes",))(world)
+    template(**parts, **encrypted)(world)
+    world.profiles["web"] = []
+    of_ecr("ImageNotFoundException", cached="strimzi")(world)
+    world.routes["a"].pop()
+    return world
+
+
+class Asked:
+    """A client that notes its calls and refuses one of them."""
+
+    def __init__(self, world: World, refused: str = "") -> None:
+        self.world, self.refused, self.calls = world, refused, set[str]()
+
+    def __getattr__(self, call: str) -> Callable[..., Any]:
+        self.calls.add(call)
+        if call != self.refused:
+            found: Callable[..., Any] = getattr(self.world, call)
+            return found
+
+        def refuse(*_: Any, **__: Any) -> Any:
+            error = {"Error": {"Code": "AccessDenied", "Message": "not authorized"}}
+            raise ClientError(error, call)
+
+        return refuse
+
+    def can_paginate(self, call: str) -> bool:
+        return self.world.can_paginate(call)
+
+    def get_paginator(self, call: str) -> Any:
+        self.calls.add(call)
+        if call == self.refused:
+            return type("Pages", (), {"paginate": staticmethod(getattr(self, call))})
+        return self.world.get_paginator(call)
+
+
+class Listed(World):
+    """A world that notes which kinds are listed."""
+
+    kinds_asked: set[str]
+
+    def _request(self, method: str, path: str, *given: Any, **named: Any) -> Any:
+        self.kinds_asked.add(path.rpartition("/")[2])
+        return super()._request(method, path, *given, **named)
+
+
+def read(world: World, refused: str = "") -> tuple[list[Finding], set[str]]:
+    client = Asked(world, refused)
+    return findings(command.read(world, lambda *_: client, None, CLUSTER)), client.calls
+
+
+def _everything() -> tuple[list[Finding], list[str], list[str]]:
+    world = build()
+    world.__class__ = Listed
+    world.kinds_asked = set()  # type: ignore[attr-defined]
+    found, calls = read(world)
+    return found, sorted(world.kinds_asked), sorted(calls - {"meta"})  # type: ignore[attr-defined]
+
+
+WHOLE, KINDS, CALLS = _everything()
+
+
+def keys(found: list[Finding]) -> set[tuple[str, str, Weight]]:
+    return {(each.check, each.subject, each.weight) for each in found}
+
+
+def only_unknown_is_new(found: list[Finding]) -> None:
+    new = keys(found) - keys(WHOLE)
+    assert new, "nothing says that it was refused"
+    assert {weight for _, _, weight in new} == {Weight.UNKNOWN}, new
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_of_a_kind_that_may_not_be_listed_nothing_is_made(kind: str) -> None:
+    world = build()
+    world.refused.add(kind)
+    only_unknown_is_new(read(world)[0])
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_of_a_call_that_may_not_be_made_nothing_is_made(call: str) -> None:
+    only_unknown_is_new(read(build(), call)[0])
+
+
+IAM = {
+    "elbv2": "elasticloadbalancing",
+    "service-quotas": "servicequotas",
+}
+
+
+@cache
+def operations(service: str) -> dict[str, Any]:
+    model = get_session().get_service_model(service)
+    return {xform_name(name): model.operation_model(name) for name in model.operation_names}
+
+
+class Recorded:
+    """A client whose calls are held against botocore's model of its service."""
+
+    def __init__(self, world: World, service: str, asked: set[str]) -> None:
+        self._world, self._service, self._asked = world, service, asked
+
+    def __getattr__(self, call: str) -> Callable[..., Any]:
+        return self._checked(call, getattr(self._world, call))
+
+    def can_paginate(self, call: str) -> bool:
+        return self._world.can_paginate(call)
+
+    def get_paginator(self, call: str) -> Any:
+        paginate = self._checked(call, self._world.get_paginator(call).paginate)
+        return type("Pages", (), {"paginate": staticmethod(paginate)})
+
+    def _checked(self, call: str, answer: Callable[..., Any]) -> Callable[..., Any]:
+        def ask(**given: Any) -> Any:
+            operation = operations(self._service)[call]
+            report = ParamValidator().validate(given, operation.input_shape)
+            assert not report.has_errors(), report.generate_report()
+            prefix = IAM.get(self._service, self._service)
+            self._asked.add(f"{prefix}:{operation.name}")
+            return answer(**given)
+
+        return ask
+
+
+def _asked_of(world: World) -> set[str]:
+    asked: set[str] = set()
+    command.read(world, lambda service, _: Recorded(world, service, asked), None, CLUSTER)
+    return asked
+
+
+def test_a_survey_calls_what_its_rights_list_and_nothing_else() -> None:
+    world = own_groups(bare())
+    world.queue_attributes["Policy"] = {"Statement": []}
+    behind(**{"load_balancing.cross_zone.enabled": "use_load_balancer_configuration"})(world)
+    told("issue")(world)
+    before_templates = own_groups(bare())
+    by_configuration()(before_templates)
+    short(world)
+    parts = {"ImageId": "ami-1", "SecurityGroupIds": ["sg-1"], "KeyName": "ops"}
+    encrypted = {"BlockDeviceMappings": [{"Ebs": {"KmsKeyId": "alias/mine"}}]}
+    template(**parts, **encrypted, IamInstanceProfile={"Name": "nodes"})(world)
+    world.around.cluster["accessConfig"] = {"authenticationMode": "API"}
+    world.roles, world.entries = {"nodes": "shop-nodes"}, ["shop-nodes"]
+    world.profiles["web"] = []
+    of_ecr("ImageNotFoundException")(world)
+    world.routes["a"].pop()
+    asked = (_asked_of(each) for each in (world, managed(bare()), before_templates))
+    assert set().union(*asked) == set(READS)
+
+
+def test_every_listing_is_read_over_all_of_its_pages() -> None:
+    from botocore.exceptions import DataNotFoundError  # noqa: PLC0415
+
+    paged = {
+        "ec2": (
+            *("DescribeSubnets", "DescribeVolumes", "DescribeVolumesModifications"),
+            *("DescribeInstances", "DescribeVolumeStatus", "DescribeSnapshots", "DescribeImages"),
+            *("DescribeRouteTables", "DescribeNatGateways", "DescribeVpcEndpoints"),
+            "DescribeSecurityGroups",
+        ),
+        "eks": (
+            "DescribeClusterVersions",
+            "ListInsights",
+            "ListFargateProfiles",
+            "ListAccessEntries",
+        ),
+        "kms": ("ListGrants",),
+        "ecr": ("DescribePullThroughCacheRules",),
+        "service-quotas": ("ListServiceQuotas", "ListAWSDefaultServiceQuotas"),
+        "arc-zonal-shift": ("ListManagedResources",),
+        "health": ("DescribeEvents", "DescribeAffectedEntities"),
+    }
+    for service, calls in paged.items():
+        try:
+            known = get_session().get_paginator_model(service)
+        except DataNotFoundError:
+            raise AssertionError(service) from None
+        for call in calls:
+            known.get_paginator(call)

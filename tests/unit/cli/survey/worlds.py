@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from infra.eks.api import Api, ApiError
-from tests.unit.cli.survey.around import TARGET_GROUP, Around
-from tests.unit.cli.survey.aws_answers import AwsAnswers
-from tests.unit.cli.survey.aws_ways import AwsWays
+from tests.unit.cli.survey.around import TARGET_GROUP, Around, AwsAnswers, AwsWays
 from tests.unit.cli.survey.manifests import Item, meta, service_of, storage_class, workload
 
 ZONES = ("eu-north-1a", "eu-north-1b", "eu-north-1c")
@@ -129,6 +128,9 @@ class World(AwsAnswers, AwsWays, Api):
         if mine or selector.startswith("kafka_cr="):
             return mine
         return self.kinds.get("answering", self.answering)
+
+
+Change = Callable[[World], object]
 
 
 def chosen_by(pod: Item, pairs: list[str]) -> bool:

@@ -280,9 +280,7 @@ OURS = replace(
         ((NTH,), ["termination handler shop-orders-nth: runs, found missing"]),
         (
             (replace(OURS, down=True),),
-            [
-                "termination handler shop-orders-nth: runs, found none of its pods is available",
-            ],
+            ["termination handler shop-orders-nth: runs, found none of its pods is available"],
         ),
         (
             (OURS, replace(NTH, queue_url=OURS.queue_url)),
@@ -330,3 +328,24 @@ def test_a_termination_handler_beside_a_drain_of_our_own_is_found() -> None:
     assert findings(alone, standing("act", handlers=(idle,)), FUNCTIONS, QUEUES) == []
     (found,) = findings(alone, standing("act"), FUNCTIONS, QUEUES)
     assert found.evidence == f"expected none: drainer is none, found {NTH.title}"
+
+
+LOCAL = replace(NTH, title="ops/nth-imds", queue_mode=False, queue_url=None)
+
+
+@pytest.mark.parametrize(
+    ("level", "handler", "said"),
+    [
+        ("act", replace(LOCAL, sees_hooks=True), 1),
+        ("act", replace(LOCAL, sees_hooks=True, drains=False), 0),
+        # Spot's notices and the like are no hooks of ours.
+        ("act", LOCAL, 0),
+        ("gate", replace(LOCAL, sees_hooks=True), 0),
+    ],
+    ids=["it drains", "it only cordons", "other notices", "no hooks yet"],
+)
+def test_a_handler_that_drains_what_is_held_is_found_where_hooks_are_ours(
+    level: str, handler: object, said: int
+) -> None:
+    at_once = "by the instance metadata: none, found ops/nth-imds drains at once what is held"
+    assert told(level, handlers=(NTH, handler)) == [f"lifecycle draining {at_once}"] * said

@@ -12,7 +12,7 @@ from core.cluster import ClusterSpec, parse
 from core.ground.errors import InvalidInput
 from infra.spec import problems_of
 from tests.every_case import every_case
-from tests.unit.core.checks.test_advice import ZONES, spec
+from tests.unit.core.checks.test_contradictions import ZONES, spec
 from tests.unit.infra.programs import BROKER as BROKERS
 from tests.unit.infra.programs import CONTROLLER, description
 

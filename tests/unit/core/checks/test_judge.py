@@ -1,4 +1,4 @@
-"""One broken fact of a healthy cluster is one finding, and it is the right one."""
+"""One broken fact of a healthy cluster is one finding, whichever command finds it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,21 @@ from dataclasses import fields, replace
 from decimal import Decimal
 from typing import Any
 
+import pytest
+
+from cli.survey.kafka import kafkas, topics
 from core.availability.operator import Condition
+from core.checks import table
 from core.checks.facts import ClusterFacts
-from core.checks.finding import CLEAR, FOUND, NOT_READ, Weight, exit_code
-from core.checks.table import findings
+from core.checks.finding import CLEAR, FOUND, NOT_READ, Finding, Weight, exit_code
+from core.checks.table import description_findings, findings
+from core.cluster import ClusterSpec, parse
 from core.ground.fields import Unknown
 from core.ground.placement import Requirement, Taint
 from core.model.kafka import KafkaListener, Topic
 from core.model.nodes import Instance, ManagedNodeGroup, NodeBudget, NodePool
 from core.model.workloads import Autoscaler, Balanced, DrainCleaner, EvictionWebhook, Evictor
+from infra.kafka.cluster import kafka_spec
 from tests.every_case import every_case
 from tests.unit.core.checks.clusters import (
     BUDGET,
@@ -31,6 +37,7 @@ from tests.unit.core.checks.clusters import (
     pod,
 )
 from tests.unit.core.checks.clusters import group as group_at
+from tests.unit.infra.programs import description
 
 ONE = NodeBudget(written="1")
 POOL = NodePool(
@@ -226,10 +233,7 @@ BROKEN = {
         "hook-heartbeat",
     ),
     "a share nobody can count": (
-        replace(
-            GOOD,
-            budgets=(replace(BUDGET, least_available=None, most_unavailable="1"),),
-        ),
+        replace(GOOD, budgets=(replace(BUDGET, least_available=None, most_unavailable="1"),)),
         "budget-blocks",
     ),
     "a budget that lets nobody go": (
@@ -252,10 +256,7 @@ BROKEN = {
         replace(GOOD, queues={"https://sqs/theirs": replace(QUEUE, kept_seconds=300)}),
         "nth-queue",
     ),
-    "volumes taken from a living node": (
-        handler(taints_out_of_service=True),
-        "nth-out-of-service",
-    ),
+    "volumes taken from a living node": (handler(taints_out_of_service=True), "nth-out-of-service"),
     "a gate that is gone": (
         replace(
             GOOD,
@@ -266,10 +267,7 @@ BROKEN = {
         "webhook-dead",
     ),
     "a cleaner elsewhere": (
-        replace(
-            GOOD,
-            cleaners=(replace(CLEANER, denies=False, namespaces=frozenset({"x"})),),
-        ),
+        replace(GOOD, cleaners=(replace(CLEANER, denies=False, namespaces=frozenset({"x"})),)),
         "cleaner-elsewhere",
     ),
     "a cleaner that lets pass": (
@@ -415,3 +413,58 @@ def test_a_part_that_could_not_be_read_is_unknown_and_never_good(part: str) -> N
     found = findings(replace(GOOD, **{part: Unknown("you may not list it")}))
     assert any(each.weight is Weight.UNKNOWN and "you may not" in each.evidence for each in found)
     assert exit_code(found) == NOT_READ
+
+
+RLMM = "rlmm.config.remote.log.metadata.topic"
+BROKEN_SPECS = {
+    "one in sync": {"kafka": {"min_insync_replicas": 1}},
+    "two replicas, one in sync": {
+        "kafka": {"default_replication_factor": 2, "min_insync_replicas": 1}
+    },
+    "all in sync": {"kafka": {"min_insync_replicas": 3}},
+    "a tier's metadata all in sync": {"kafka": {"config": {f"{RLMM}.replication.factor": 2}}},
+    "unclean leaders": {"kafka": {"config": {"unclean.leader.election.enable": True}}},
+    "an open listener": {
+        "kafka": {
+            "listener": {"authentication": "none", "anonymous_clients": True},
+            "authorization": "none",
+        }
+    },
+}
+
+
+class OneKafka:
+    """An API server that holds what the stacks write of a description's Kafka."""
+
+    def __init__(self, spec: ClusterSpec) -> None:
+        self.item = {
+            "metadata": {"name": spec.name, "namespace": spec.kubernetes.namespace},
+            "spec": kafka_spec(spec),
+        }
+
+    def get(self, path: str, **_query: object) -> dict[str, Any]:
+        if path.endswith("/kafkas"):
+            return {"items": [self.item]}
+        if path.endswith("kafka.strimzi.io"):
+            version = {"groupVersion": "kafka.strimzi.io/v1", "version": "v1"}
+            return {"preferredVersion": version, "versions": [version]}
+        return {"items": []}
+
+
+def live_findings(spec: ClusterSpec) -> set[Finding]:
+    """Return what `survey` and `doctor` say of the Kafka that the stacks write."""
+    api: Any = OneKafka(spec)
+    facts = ClusterFacts(kafkas=kafkas(api, None), topics=topics(api, None), read_at=0)
+    return set(table.findings(facts))
+
+
+@pytest.mark.parametrize("said", BROKEN_SPECS.values(), ids=BROKEN_SPECS)
+def test_a_fault_is_the_same_of_a_description_and_of_what_it_becomes(said: dict[str, Any]) -> None:
+    spec = parse(description(**said))
+    of_kafka = {each for each in description_findings(spec)[0] if each.subject.startswith("Kafka ")}
+    assert of_kafka
+    assert live_findings(spec) == of_kafka
+
+
+def test_a_whole_cluster_has_no_fault_anywhere() -> None:
+    assert live_findings(parse(description())) == set()

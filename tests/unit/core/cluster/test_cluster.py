@@ -10,10 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.checks import contradictions
 from core.cluster import ClusterSpec, Role, parse
 from core.cluster.reading import json_schema
+from core.ground import instances
 from core.ground.errors import InvalidInput
 from tests.every_case import every_case
+from tests.unit.infra.programs import BROKER, CONTROLLER, description
 
 SCHEMA = Path(__file__).parents[4] / "docs" / "reference" / "cluster-spec.schema.json"
 UUID = "01234567-89ab-cdef-0123-456789abcdef"
@@ -222,12 +225,7 @@ def test_a_spec_cannot_be_changed() -> None:
             id="secondary-block-of-ours",
         ),
         pytest.param("network.vpc_cidr", "8.8.0.0/16", ("8.8.0.0/16", "private"), id="public-vpc"),
-        pytest.param(
-            "network.vpc_cidr",
-            "10.0.0.1/16",
-            ("write 10.0.0.0/16",),
-            id="host-bits",
-        ),
+        pytest.param("network.vpc_cidr", "10.0.0.1/16", ("write 10.0.0.0/16",), id="host-bits"),
         pytest.param("network.vpc_cidr", "nonsense", ("nonsense",), id="no-cidr"),
         pytest.param(
             "pools.1.volumes",
@@ -367,3 +365,166 @@ def test_the_api_server_is_private_unless_somebody_is_named() -> None:
     assert parse(GOOD).kubernetes.public_access_cidrs == ()
     (found,) = problems(changed("kubernetes.public_access_cidrs", ["0.0.0.0/0"]))
     assert "opens the API server to everybody" in found
+
+
+def test_a_pool_stands_in_every_zone_unless_it_names_some() -> None:
+    spec = parse(changed("pools.0.zones", ["us-east-1c", "us-east-1a"]))
+    controller, broker = spec.pools
+    assert spec.zones_of(broker) == spec.availability_zones
+    # In the cluster's order, not the pool's.
+    assert spec.zones_of(controller) == ("us-east-1a", "us-east-1c")
+    assert (spec.nodes_of(controller), spec.controllers, spec.brokers) == (2, 2, 3)
+
+
+@given(st.sets(st.sampled_from(GOOD["availability_zones"]), min_size=1), st.booleans())
+def test_the_zones_a_pool_names_change_no_node_id(zones: set[str], grown: bool) -> None:
+    everywhere = parse(GOOD)
+    raw = changed("pools.0.zones", sorted(zones, reverse=True))
+    raw["availability_zones"] = [*raw["availability_zones"], *["us-east-1d"] * grown]
+    pinned = parse(raw)
+    ids = everywhere.node_ids_of(everywhere.pools[0])
+    assert pinned.node_ids_of(pinned.pools[0]) == {z: ids[z] for z in ids if z in zones}
+
+
+def test_pools_in_different_zones_do_not_meet() -> None:
+    fast = {**GOOD["pools"][1], "name": "fast", "nodes_per_zone": 1}
+    raw = changed("pools.1.zones", GOOD["availability_zones"])
+    raw["availability_zones"] = [*GOOD["availability_zones"], "us-east-1d"]
+    raw["pools"][0] |= {"zones": GOOD["availability_zones"]}
+    spec = parse({**raw, "pools": [*raw["pools"], {**fast, "zones": ["us-east-1d"]}]})
+    assert spec.node_ids_of(spec.pools[2]) == {"us-east-1d": range(40, 50)}
+    both = {**fast, "zones": ["us-east-1c", "us-east-1d"]}
+    (sentence,) = problems({**raw, "pools": [*raw["pools"], both]})
+    assert "node ids of pools broker (10-39) and fast (30-49) overlap" in sentence
+
+
+def test_listeners_are_counted_in_the_zones_of_brokers() -> None:
+    many = {"nodes_per_zone": 17, "node_ids_per_zone": 20}
+    raw = changed("pools.1", {**GOOD["pools"][1], **many})
+    (sentence,) = problems(raw)
+    assert "51 brokers, spare ones included, and the bootstrap need 52 listeners" in sentence
+    raw["pools"][1]["zones"] = ["us-east-1a", "us-east-1b"]
+    assert parse(raw).brokers == 34
+
+
+def test_the_zones_of_brokers_are_the_racks() -> None:
+    raw = changed("pools.1.zones", ["us-east-1c"])
+    raw["pools"][1]["nodes_per_zone"] = 2
+    both = {**GOOD["pools"][1], "name": "both", "role": "combined", "first_node_id": 100}
+    raw["pools"].append({**both, "zones": ["us-east-1a"]})
+    assert parse(raw).broker_zones == ("us-east-1a", "us-east-1c")
+
+
+def test_a_snapshot_schedule_is_one_that_aws_offers() -> None:
+    assert parse(changed("snapshots", None)).snapshots is None
+    assert problems(changed("snapshots", {"every_hours": 5}))
+    assert problems(changed("snapshots", {"start_at_utc": "24:00"}))
+
+
+@every_case(
+    ("path", "value", "says"),
+    [
+        pytest.param(
+            "kafka.internal_listener",
+            {"tls": False, "authentication": "tls"},
+            "only a listener with tls asks for",
+            id="certificate-without-tls",
+        ),
+        pytest.param("topics", [{"name": "t"}, {"name": "t"}], "names t twice", id="topic-twice"),
+        pytest.param(
+            "topics",
+            [{"name": "t", "replication_factor": 4}],
+            "wants 4 replicas but the cluster has 3 brokers",
+            id="too-many-replicas",
+        ),
+        pytest.param(
+            "topics", [{"name": "a/b"}], "must be at most 249 letters", id="no-topic-name"
+        ),
+        pytest.param("metrics.allow", ["("], "no regular expression", id="bad-expression"),
+        pytest.param("connect", {"startup_seconds": 5}, "30 or more", id="no-time-to-start"),
+    ],
+)
+def test_topics_users_connect_and_metrics_are_checked(path: str, value: object, says: str) -> None:
+    (problem,) = problems(changed(path, value))
+    assert says in problem
+
+
+def test_a_topic_of_one_replica_is_the_users_choice() -> None:
+    assert parse(changed("topics", [{"name": "t", "replication_factor": 1}])).topics
+
+
+TOPIC = "arn:aws:sns:us-east-1:123456789012:on-call"
+
+
+@pytest.mark.parametrize(
+    ("alerts", "words"),
+    [
+        pytest.param({"email": ["on-call"]}, ("alerts.email.0", "on-call"), id="no address"),
+        pytest.param(
+            {"sns_topic_arn": "on-call"}, ("alerts.sns_topic_arn", "on-call"), id="no arn"
+        ),
+        pytest.param(
+            {"sns_topic_arn": TOPIC.replace("us-east-1", "eu-west-1")},
+            ("eu-west-1", "of us-east-1", "name one there"),
+            id="another region",
+        ),
+        pytest.param(
+            {"sns_topic_arn": TOPIC, "email": ["a@example.com"]},
+            ("somebody else's", "subscribe the addresses there"),
+            id="both",
+        ),
+        pytest.param(
+            {"runbooks_url": "https://x/"}, ("alerts.runbooks_url",), id="a slash too many"
+        ),
+    ],
+)
+def test_who_is_told_must_be_somebody_an_alarm_can_reach(
+    alerts: dict[str, Any], words: tuple[str, ...]
+) -> None:
+    (sentence,) = problems(changed("alerts", alerts))
+    for word in words:
+        assert word in sentence
+
+
+def test_a_topic_of_ones_own_or_addresses_are_taken() -> None:
+    assert parse(changed("alerts", {"sns_topic_arn": TOPIC})).alerts.sns_topic_arn == TOPIC
+    assert parse(changed("alerts", {"email": ["a@example.com"]})).alerts.email == ("a@example.com",)
+
+
+ACCELERATED = ("g5", "g5g", "g4dn", "gr6", "p4d", "p5en", "p6-b200", "inf2", "trn1n", "dl1", "vt1")
+
+
+def found(name: str) -> list[str]:
+    pools = [CONTROLLER, {**BROKER, "instance_type": name}]
+    return list(contradictions.machine_problems(parse(description(pools=pools))))
+
+
+@every_case(
+    "name", ["r7g.32xlarge", "m7i.metal-24xl", "r7g.metal", "q9z.large", "r5a.xlarge", "m4.large"]
+)
+def test_what_may_have_come_since_is_not_refused(name: str) -> None:
+    assert found(name) == []
+
+
+@every_case("family", ACCELERATED)
+def test_what_needs_another_image_is_refused(family: str) -> None:
+    (sentence,) = found(f"{family}.xlarge")
+    assert "need an image with their drivers" in sentence
+    assert sentence.endswith("choose another type.")
+
+
+@pytest.mark.parametrize("name", ["t2.large", "t1.micro", "m1.small", "m3.medium", "c3.large"])
+def test_what_is_never_optimized_for_ebs_is_refused(name: str) -> None:
+    (sentence,) = found(name)
+    assert "launched EBS-optimized" in sentence
+
+
+def test_no_type_of_the_table_is_refused() -> None:
+    assert [name for name in instances.table().types if found(name)] == []
+
+
+def test_the_system_nodes_are_looked_at_too() -> None:
+    spec = parse(description(kubernetes={"system_instance_type": "g5.xlarge"}))
+    assert "g5.xlarge of the system nodes cannot be a node" in next(
+        contradictions.machine_problems(spec)
+    )

@@ -1,11 +1,20 @@
-"""core.checks.contradictions, domains and the shapes of addresses: whose a name is already."""
+"""Names and addresses: whose a name is already, and what patterns and images take."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+import pytest
+from pydantic import BaseModel
+
 from core.checks import contradictions
-from core.cluster import parse
+from core.cluster import parse as parse_spec
+from core.cluster.adoption import Adoption
+from core.cluster.images import image_name
+from core.cluster.reading import WORDS, asked_for, parse
+from core.cluster.spec import ClusterSpec
 from core.ground.errors import InvalidInput
 from infra.kafka.topics import resource_name
 from tests.every_case import every_case
@@ -27,7 +36,7 @@ PROMETHEUS = "http://prometheus.monitoring.svc:9090"
 
 def found(**changed: Any) -> list[str]:
     try:
-        return contradictions.problems(parse(description(**changed)))
+        return contradictions.problems(parse_spec(description(**changed)))
     except InvalidInput as error:
         return list(error.problems)
 
@@ -203,14 +212,14 @@ def test_what_only_looks_like_it_is_taken(changed: dict[str, Any]) -> None:
 
 
 def test_a_tag_that_volumes_get_otherwise_is_doubted() -> None:
-    (doubt,) = contradictions.doubts(parse(description(tags={"a=b": "c", "d": "e=f"})))
+    (doubt,) = contradictions.doubts(parse_spec(description(tags={"a=b": "c", "d": "e=f"})))
     assert "volumes get the tag 'a' there" in doubt
 
 
 def test_more_blocks_than_a_vpc_has_by_default_are_doubted() -> None:
     blocks = [f"10.{n}.0.0/16" for n in range(50, 55)]
     network = {"existing": EXISTING, "secondary_cidrs": blocks}
-    (doubt,) = contradictions.doubts(parse(description(network=network)))
+    (doubt,) = contradictions.doubts(parse_spec(description(network=network)))
     assert "makes 6 blocks of one VPC, and AWS's quota is 5" in doubt
 
 
@@ -219,3 +228,105 @@ def test_a_topics_resource_has_a_name_that_kubernetes_takes(topic: str) -> None:
     labels = resource_name(topic).split(".")
     assert all(label and label[0] != "-" and label[-1] != "-" for label in labels)
     assert resource_name(topic) != topic
+
+
+def patterns(schema: Any) -> Iterator[str]:
+    if isinstance(schema, list):
+        for each in schema:
+            yield from patterns(each)
+    elif isinstance(schema, dict):
+        if isinstance(schema.get("pattern"), str):
+            yield schema["pattern"]
+        yield from schema.get("patternProperties", ())
+        for each in schema.values():
+            yield from patterns(each)
+
+
+def of(*models: type[BaseModel]) -> set[str]:
+    return {found for model in models for found in patterns(model.model_json_schema())}
+
+
+def test_every_pattern_has_words_and_all_words_a_pattern() -> None:
+    assert of(ClusterSpec, Adoption) == set(WORDS)
+
+
+@every_case("pattern", sorted(WORDS), ids=lambda each: WORDS[each][:40])
+def test_words_hold_nothing_of_an_expression(pattern: str) -> None:
+    said = asked_for(pattern)
+    assert said.startswith("it must be ")
+    assert not any(part in said for part in ("[", "\\", "^", "$", "("))
+
+
+@every_case("pattern", sorted(WORDS))
+def test_a_digit_or_letter_is_one_of_ascii(pattern: str) -> None:
+    # A class of pydantic's engine holds those of every script, which nobody at AWS takes.
+    assert not re.search(r"\\[dw]", pattern)
+
+
+def numbers(schema: Any, place: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+    if isinstance(schema, list):
+        for number, each in enumerate(schema):
+            yield from numbers(each, f"{place}.{number}")
+    elif isinstance(schema, dict):
+        if schema.get("type") in {"integer", "number"}:
+            yield place, schema
+        for key, each in schema.items():
+            yield from numbers(each, f"{place}.{key}")
+
+
+@pytest.mark.parametrize("model", [ClusterSpec, Adoption])
+def test_every_number_ends_where_its_reader_ends(model: type[BaseModel]) -> None:
+    # Settings of Kafka's and Connect's have their own (core.cluster.kafka_settings).
+    found = [
+        place
+        for place, schema in numbers(model.model_json_schema())
+        if not schema.keys() & {"maximum", "exclusiveMaximum", "enum"} and ".config." not in place
+    ]
+    assert found == []
+
+
+def test_digits_of_another_script_are_no_time_of_day() -> None:
+    with pytest.raises(InvalidInput, match="a time of day in UTC"):
+        parse({"snapshots": {"start_at_utc": "0٣:00"}})
+
+
+def test_a_zone_that_is_given_as_a_region_is_told_so() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        parse({"region": "us-east-1a"})
+    assert "region is 'us-east-1a': it must be a region such as eu-west-1; a zone has a" in str(
+        refused.value
+    )
+
+
+DIGEST = f"@sha256:{'a' * 64}"
+
+
+@every_case(
+    "name",
+    [
+        "connect",
+        "connect:1.4",
+        f"connect{DIGEST}",
+        f"team/connect:1{DIGEST}",
+        "registry.example:5000/a/b_c/d--e/f.g__h:V1",
+        "123456789012.dkr.ecr.eu-west-1.amazonaws.com/kafka/connect:4.2.0",
+        "localhost:65535/x",
+        "Registry.Example/x:1",
+        f"x:{'t' * 128}",
+    ],
+)
+def test_an_image_is_taken(name: str) -> None:
+    assert image_name(name) == name
+
+
+@every_case(
+    "name",
+    [
+        *("", "Connect", "a//b", "a/", "/a", "a..b", "a._b", "a___b", "a-", "-a.example/b"),
+        *("a.example-/b", "r.example:99999/b", "r.example:0/b", "r.example:/b", "https://r/b:1"),
+        *(f"x:{'t' * 129}", "x:-1", "x@sha256:abc", "x:1:2", "x y", "x:1\n", "ü/x", "x:\u0661"),
+    ],
+)
+def test_what_is_none_is_a_sentence(name: str) -> None:
+    with pytest.raises(ValueError, match="is no image: write"):
+        image_name(name)

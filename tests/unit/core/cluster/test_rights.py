@@ -113,10 +113,7 @@ def acl(resource: str, *operations: str, **named: Any) -> list[dict[str, Any]]:
             id="a function's name",
         ),
         pytest.param(
-            {
-                "connect": {},
-                "kafka": {"internal_listener": OAUTH, "listener": {}},
-            },
+            {"connect": {}, "kafka": {"internal_listener": OAUTH, "listener": {}}},
             ("connect's workers have a certificate or a password",),
             id="workers without a token",
         ),

@@ -1,26 +1,41 @@
-"""record, joining and settling: what announcements do to an incident, and what is kept of it."""
+"""record, joining and settling: what announcements and reports do to an incident."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
 
-from core.events import Kind
+from core.events import Kind, parse
+from core.ground.errors import InvalidInput
 from core.incidents.actions import Decision, ForwardDrain, settle
 from core.incidents.decide import why_unanswered
-from core.incidents.joining import merge, open_incident, reopens
+from core.incidents.joining import (
+    is_reported_by,
+    merge,
+    note_report,
+    open_incident,
+    read_drain_report,
+    reopens,
+)
+from core.incidents.observation import GROUP_TAG, Ownership, PodView, cluster_ownership
 from core.incidents.record import (
     ALLOWED,
     TERMINAL,
+    Forwarding,
+    Incident,
     State,
     from_json,
     incident_id,
     is_unattended,
     to_json,
 )
+from core.incidents.sweep import LEFT_OUT_SECONDS, Snapshot, left_out
 from tests.every_case import every_case
 from tests.unit.core.incidents.announced_incidents import OLD, announcement, opened_incident
+from tests.unit.core.incidents.test_sweep import NOW, announced, group, incident_of
+from tests.unit.handlers.announced import hook_event
 
 
 def test_an_announcement_that_joined_already_changes_nothing() -> None:
@@ -125,3 +140,157 @@ def test_a_termination_is_another_matter_than_an_ignored_warning(
         incident = merge(incident, announcement(hook=hook), 1.0)
     over = replace(incident, state=State.CANCELLED, ignored_by="ada")
     assert reopens(over, announcement(hook="gate", dedupe_key="new")) is again
+
+
+EVENT_ID = "event-i-0a-drain"
+
+
+def posted(event_id: str = EVENT_ID, **changed: object) -> str:
+    """Return what NTH posts about an announcement; its id, hex-encoded, ends NTH's own."""
+    return json.dumps(
+        {
+            "EventID": f"asg-lifecycle-term-{event_id.encode().hex()}",
+            "Kind": "ASG_LIFECYCLE",
+            "Monitor": "SQS_MONITOR",
+            "Description": "ASG Lifecycle Termination event received. \n",
+            "NodeName": "ip-i-0a.ec2.internal",
+            "Pods": ["orders-broker-a-10"],
+            "InstanceID": "i-0a",
+            **changed,
+        }
+    )
+
+
+def draining() -> Incident:
+    (found,) = parse(hook_event("drain"))
+    sent = Forwarding(first_at=2.0, last_at=2.0)
+    return replace(open_incident(found, 1.0), forwarded=sent)  # type: ignore[arg-type]
+
+
+def test_a_report_leads_back_to_its_announcement() -> None:
+    report = read_drain_report(posted())
+    assert report.announcement_id == EVENT_ID
+    assert is_reported_by(draining(), report)
+
+
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [
+        (read_drain_report(posted("event-i-0a-gate")), "another announcement"),
+        (read_drain_report(posted(InstanceID="i-0b")), "another instance"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_report_of_something_else_concerns_nothing(other: object, why: str) -> None:
+    assert not is_reported_by(draining(), other)  # type: ignore[arg-type]
+
+
+def test_a_report_before_anything_was_forwarded_concerns_nothing() -> None:
+    assert not is_reported_by(replace(draining(), forwarded=None), read_drain_report(posted()))
+
+
+def test_a_drain_sent_in_place_of_a_lost_announcement_is_known_by_its_request_id() -> None:
+    lost = replace(draining(), drain_event=None)
+    assert is_reported_by(lost, read_drain_report(posted("stillwater-i-0a")))
+
+
+def test_a_report_is_noted_once() -> None:
+    once = note_report(draining(), read_drain_report(posted()), 5.0)
+    (note,) = once.notes
+    assert (note.actor, note.at) == ("nth", 5.0)
+    assert "ip-i-0a.ec2.internal" in note.reason
+    assert note_report(once, read_drain_report(posted()), 6.0) is once
+
+
+@every_case(
+    "body",
+    [
+        "",
+        "null",
+        "[]",
+        "{",
+        '{"EventID": NaN}',
+        # NTH's default template: a raw newline in a string.
+        '{"text":"Description: interrupted \n"}',
+        "[" * 100_000,
+        posted(EventID="asg-lifecycle-term-xyz"),
+        posted(EventID=7),
+        posted(InstanceID="i-0a; drop"),
+        posted(Kind=None),
+    ],
+)
+def test_anything_else_is_refused_with_a_sentence(body: str) -> None:
+    with pytest.raises(InvalidInput, match=r"\.$"):
+        read_drain_report(body)
+
+
+POD = PodView(
+    name="orders-broker-a-10",
+    node_id=10,
+    role="broker",
+    node_name=None,
+    ready=False,
+    out_since=NOW - LEFT_OUT_SECONDS,
+    trouble="Unschedulable",
+)
+LEAVING = Snapshot(now=NOW, groups=(group(i_0a="Terminating:Wait"),))
+
+
+def test_a_pod_nobody_cares_for_is_told_with_what_it_waits_for() -> None:
+    (told,) = left_out([POD], [], NOW)
+    assert (told.key, told.page) == ("left_out:orders-broker-a-10", "left_out")
+    assert told.reason.startswith(
+        "Kafka node 10 is out for 30 minutes, and no incident has called anybody about it. Pod "
+        "orders-broker-a-10 is on no node: Unschedulable."
+    )
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        replace(POD, ready=True, out_since=None),
+        replace(POD, out_since=NOW - LEFT_OUT_SECONDS + 1),
+        replace(POD, out_since=None),
+    ],
+    ids=["Ready", "not for long", "nobody said since when"],
+)
+def test_a_pod_that_is_back_or_may_yet_come_is_not_told(pod: PodView) -> None:
+    assert list(left_out([pod], [], NOW)) == []
+
+
+def test_an_open_incident_cares_for_its_own_pod_alone() -> None:
+    own = replace(incident_of(announced(LEAVING)), pod_name=POD.name, state=State.GATING)
+    assert list(left_out([POD], [own], NOW)) == []
+    other = replace(own, pod_name="orders-broker-b-20")
+    assert len(list(left_out([POD], [other], NOW))) == 1
+
+
+THEIRS = Ownership(
+    marks=({"eks:cluster-name": ("shop",), "eks:nodegroup-name": ("quorum", "brokers")},),
+    scaling_groups=("kafka-a",),
+)
+
+
+@every_case(
+    ("tags", "belongs"),
+    [
+        ({GROUP_TAG: "kafka-a"}, True),
+        ({GROUP_TAG: "kafka-b"}, False),
+        ({"eks:cluster-name": "shop", "eks:nodegroup-name": "brokers"}, True),
+        ({"eks:cluster-name": "lab", "eks:nodegroup-name": "brokers"}, False),
+        ({"eks:nodegroup-name": "brokers"}, False),
+        ({}, False),
+    ],
+)
+def test_all_tags_of_one_mark_or_the_groups_name_are_asked_for(
+    tags: dict[str, str], belongs: bool
+) -> None:
+    assert THEIRS.owns(tags) is belongs
+
+
+def test_our_own_are_known_by_a_key_whatever_its_value() -> None:
+    assert cluster_ownership("prod-orders").owns({"aws-node-termination-handler/prod-orders": ""})
+    assert not cluster_ownership("prod-orders").owns(
+        {"aws-node-termination-handler/prod-orders-2": "true"}
+    )
+    assert cluster_ownership("x").lacking == "no tag aws-node-termination-handler/x"

@@ -1,4 +1,4 @@
-"""core.settings.codec: what is written is read again, and what is wrong is named by its path."""
+"""core.settings: what is written is read again, and where a Prometheus may be."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ import pytest
 from core.ground.errors import InvalidInput
 from core.ground.window import Window
 from core.settings import codec
+from core.settings.prometheus import (
+    PrometheusService,
+    PrometheusWorkspace,
+    parse_prometheus_address,
+)
 from core.settings.volumes import PoolSettings, PrometheusSettings, VolumeSettings
 from core.volumes.sizing import Gp3, Performance, Policy
 from tests.every_case import every_case
@@ -72,3 +77,44 @@ def test_a_word_is_one_of_those_there_are() -> None:
     told = {**codec.document(policy_with()), "drain_route": "sideways"}
     with pytest.raises(InvalidInput, match="drain_route is 'sideways', and must be held or direct"):
         codec.read(type(policy_with()), told)
+
+
+@pytest.mark.parametrize(
+    ("address", "resource_name", "prefix"),
+    [
+        ("http://prometheus-operated.monitoring.svc:9090", "prometheus-operated:9090", ""),
+        ("http://prometheus.monitoring.svc.cluster.local:80/", "prometheus:80", ""),
+        ("https://thanos.metrics.svc:10902/query", "https:thanos:10902", "/query"),
+    ],
+)
+def test_a_service_is_known_by_its_name_and_port(
+    address: str, resource_name: str, prefix: str
+) -> None:
+    found = parse_prometheus_address(address)
+    assert isinstance(found, PrometheusService)
+    assert (found.resource_name, found.prefix) == (resource_name, prefix)
+
+
+def test_a_workspace_is_known_by_its_region_and_id() -> None:
+    url = "https://aps-workspaces.eu-west-1.amazonaws.com/workspaces/ws-0a1b2c3d-4e5f"
+    found = parse_prometheus_address(f"{url}/")
+    assert isinstance(found, PrometheusWorkspace)
+    assert (found.region, found.id, found.url) == ("eu-west-1", "ws-0a1b2c3d-4e5f", url)
+
+
+@every_case(
+    "address",
+    [
+        "prometheus:9090",
+        "http://10.0.0.1:9090",
+        "http://prometheus.monitoring.svc",
+        "http://prometheus.monitoring.svc:0",
+        "http://prometheus.monitoring.svc:99999",
+        "http://prometheus.monitoring.svc:9090/../../secrets",
+        "http://prometheus.monitoring.svc:9090/a?b=c",
+        "https://example.com/workspaces/ws-0a1b2c3d",
+    ],
+)
+def test_another_address_is_refused_with_the_two_forms_there_are(address: str) -> None:
+    with pytest.raises(InvalidInput, match=r"http://NAME\.NAMESPACE\.svc:PORT"):
+        parse_prometheus_address(address)

@@ -1,7 +1,10 @@
+"""handlers.adapters.aws: groups, hooks, root volumes and checks as EC2 tells and refuses."""
+
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 from unittest.mock import Mock
 
@@ -11,9 +14,12 @@ from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutErr
 from botocore.stub import Stubber
 from moto import mock_aws
 
+from core.ground.naming import INCIDENT_TAG
 from core.incidents.actions import HookResult
-from core.incidents.observation import GroupView, cluster_ownership
-from handlers.adapters.aws import AwsCloud, Queue, tick_message
+from core.incidents.observation import GroupView, RootTask, cluster_ownership
+from handlers.adapters import templates
+from handlers.adapters.aws import AwsCloud, Queue, _status, tick_message
+from handlers.adapters.templates import RootVolumes
 from tests.every_case import every_case
 
 REGION = "us-east-1"
@@ -224,3 +230,105 @@ def test_zones_are_known_by_their_ids(group: str) -> None:
     names = AwsCloud(REGION).zone_names()
     assert min(names.values()) == "us-east-1a"
     assert all(zone_id.startswith("use1-az") for zone_id in names)
+
+
+EARLY, LATE = datetime(2026, 11, 20, tzinfo=UTC), datetime(2026, 11, 21, tzinfo=UTC)
+
+
+@every_case(
+    ("check", "since"),
+    [
+        ({"Status": "impaired", "Details": [{"ImpairedSince": LATE}]}, LATE.timestamp()),
+        (
+            {
+                "Status": "impaired",
+                "Details": [{}, {"ImpairedSince": LATE}, {"ImpairedSince": EARLY}],
+            },
+            EARLY.timestamp(),
+        ),
+        ({"Status": "impaired", "Details": []}, 0.0),
+        ({"Status": "impaired", "Details": None}, 0.0),
+        ({"Status": "impaired"}, 0.0),
+        ({"Status": "ok", "Details": [{"ImpairedSince": LATE}]}, None),
+        ({"Status": "insufficient-data"}, None),
+    ],
+)
+def test_a_check_that_fails_is_no_less_so_without_its_details(
+    check: dict[str, Any], since: float | None
+) -> None:
+    found = _status({"InstanceId": "i-0a", "SystemStatus": check})  # type: ignore[typeddict-item]
+    assert found.impaired == ({} if since is None else {"system": since})
+
+
+ASKED = {"InstanceId": "i-0a", "ImageId": "ami-1"}
+CREATE, DESCRIBE = "create_replace_root_volume_task", "describe_replace_root_volume_tasks"
+
+
+@pytest.fixture
+def ec2(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stubber]:
+    client = boto3.client(
+        "ec2", region_name="us-east-1", aws_access_key_id="a", aws_secret_access_key="b"
+    )
+    monkeypatch.setattr(templates.boto3, "client", lambda *_, **__: client)
+    with Stubber(client) as stubbed:
+        yield stubbed
+
+
+def task(id_: str, state: str, incident: str, started: str) -> dict[str, Any]:
+    return {
+        "ReplaceRootVolumeTaskId": id_,
+        "TaskState": state,
+        "StartTime": started,
+        "Tags": [{"Key": INCIDENT_TAG, "Value": incident}],
+    }
+
+
+def test_the_newest_task_of_an_incident_is_found_and_nobody_elses(ec2: Stubber) -> None:
+    found = [
+        task("replacevol-1", "failed", "i-0a", "2026-11-20T10:00:00Z"),
+        task("replacevol-2", "in-progress", "i-0a", "2026-11-20T10:05:00Z"),
+        task("replacevol-3", "succeeded", "i-0a.2", "2026-11-20T10:09:00Z"),
+        {"ReplaceRootVolumeTaskId": "replacevol-4", "TaskState": "pending"},
+    ]
+    about = {"Filters": [{"Name": "instance-id", "Values": ["i-0a"]}]}
+    ec2.add_response(DESCRIBE, {"ReplaceRootVolumeTasks": found}, about)
+    assert RootVolumes("us-east-1").task_of("i-0a", "i-0a") == RootTask(
+        "replacevol-2", "in-progress"
+    )
+
+
+def test_a_request_carries_the_incident_as_its_key_and_its_tag(ec2: Stubber) -> None:
+    tags = [{"Key": INCIDENT_TAG, "Value": "i-0a.2"}]
+    wanted = {
+        **ASKED,
+        "DeleteReplacedRootVolume": True,
+        "ClientToken": "i-0a.2",
+        "DryRun": False,
+        "TagSpecifications": [{"ResourceType": "replace-root-volume-task", "Tags": tags}],
+    }
+    ec2.add_response(CREATE, {"ReplaceRootVolumeTask": {}}, wanted)
+    assert RootVolumes("us-east-1").replace("i-0a", "ami-1", "i-0a.2", trial=False) is None
+    ec2.assert_no_pending_responses()
+
+
+@pytest.mark.parametrize(
+    ("code", "trial", "said"),
+    [
+        ("DryRunOperation", True, None),
+        ("UnauthorizedOperation", True, "UnauthorizedOperation: no"),
+        ("IncorrectState", True, "IncorrectState: no"),
+        ("InvalidAMIID.NotFound", False, "InvalidAMIID.NotFound: no"),
+    ],
+)
+def test_a_refusal_is_an_answer(ec2: Stubber, code: str, *, trial: bool, said: str | None) -> None:
+    ec2.add_client_error(CREATE, code, "no")
+    assert RootVolumes("us-east-1").replace("i-0a", "ami-1", "i-0a", trial=trial) == said
+
+
+@pytest.mark.parametrize("code", ["RequestLimitExceeded", "IncorrectState"])
+def test_what_another_attempt_may_mend_or_is_under_way_is_no_refusal(
+    ec2: Stubber, code: str
+) -> None:
+    ec2.add_client_error(CREATE, code, "later")
+    with pytest.raises(ClientError):
+        RootVolumes("us-east-1").replace("i-0a", "ami-1", "i-0a", trial=False)

@@ -1,4 +1,4 @@
-"""handlers.adapters.kafka_identity: credentials as they are now, and a sentence for each lack."""
+"""Who the functions are to Kafka and to the API server, and whose certificates they take."""
 
 from __future__ import annotations
 
@@ -7,9 +7,17 @@ import datetime as dt
 import logging
 import ssl
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, cast
+from urllib.parse import parse_qs, urlsplit
 
+import boto3
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 from kafka.errors import (
     KafkaConnectionError,
     SaslAuthenticationFailedError,
@@ -19,9 +27,11 @@ from kafka.errors import (
 from core.ground.errors import StillwaterError
 from core.settings.functions import KafkaIdentity
 from handlers.adapters import kafka_identity
-from handlers.adapters.eks import EksApi, certificate_ends_at
+from handlers.adapters.eks import EksApi, certificate_ends_at, eks_token, trusting
 from handlers.adapters.kafka_identity import KafkaAccess
 from tests.unit.certificates import Issued, issue
+
+pytestmark = pytest.mark.usefixtures("signing")
 
 AUTHORITY = issue("ca", authority=None)
 ME = "orders-stillwater-tick"
@@ -211,3 +221,124 @@ def test_when_a_certificate_ends_is_read_of_both_ways_to_write_a_time() -> None:
         assert certificate_ends_at(issue("u", AUTHORITY, ends_at).certificate_pem) == ends_at
     for text in ("", "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----"):
         assert certificate_ends_at(text) is None
+
+
+def opened(token: str) -> Any:
+    encoded = token.removeprefix("k8s-aws-v1.")
+    return urlsplit(base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode())
+
+
+def test_a_token_is_a_presigned_call_to_sts_that_names_the_cluster() -> None:
+    token = eks_token("local-orders", "us-east-1")
+    assert token.startswith("k8s-aws-v1.")
+    assert not token.endswith("=")
+    url = opened(token)
+    query = parse_qs(url.query)
+    # STS itself, though every other client is pointed at AWS_ENDPOINT_URL.
+    assert (url.scheme, url.netloc) == ("https", "sts.us-east-1.amazonaws.com")
+    assert query["Action"] == ["GetCallerIdentity"]
+    assert query["X-Amz-Expires"] == ["60"]
+    assert query["X-Amz-SignedHeaders"] == ["host;x-k8s-aws-id"]
+    assert query["X-Amz-Security-Token"] == ["session"]
+
+
+def test_a_token_in_china_goes_to_its_own_sts() -> None:
+    assert opened(eks_token("c", "cn-north-1")).netloc == "sts.cn-north-1.amazonaws.com.cn"
+
+
+def test_without_credentials_there_is_no_token() -> None:
+    class Bare(boto3.Session):
+        def get_credentials(self) -> None:  # type: ignore[override]
+            return None
+
+    with pytest.raises(StillwaterError, match="give the function a role"):
+        eks_token("c", "us-east-1", Bare())
+
+
+HOST = "api.example"
+
+
+def _named(name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+
+
+def _builder(subject: str, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+    now = datetime.now(UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(_named(subject))
+        .issuer_name(_named("kubernetes"))
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+    )
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, str]:
+    """Return a server's context and its authority as PEM."""
+    authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+    authority = (
+        _builder("kubernetes", authority_key)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(authority_key, hashes.SHA256())
+    )
+    certificate = (
+        _builder(HOST, key)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(HOST)]), critical=False)
+        .sign(authority_key, hashes.SHA256())
+    )
+    file: Path = tmp_path_factory.mktemp("tls") / "server.pem"
+    file.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+        + certificate.public_bytes(serialization.Encoding.PEM)
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(file)
+    return context, authority.public_bytes(serialization.Encoding.PEM).decode()
+
+
+def shake_hands(client: ssl.SSLContext, server: ssl.SSLContext, host: str = HOST) -> None:
+    """Carry both sides' bytes to each other until the client is content, or raises."""
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    here = client.wrap_bio(to_client, to_server, server_hostname=host)
+    there = server.wrap_bio(to_server, to_client, server_side=True)
+    for _ in range(5):
+        for side in (here, there):
+            try:
+                side.do_handshake()
+            except ssl.SSLWantReadError:
+                continue
+            if side is here:
+                return
+    raise AssertionError("the handshake does not end")
+
+
+def test_a_server_signed_as_eks_signs_is_believed(server: tuple[ssl.SSLContext, str]) -> None:
+    context, authority = server
+    shake_hands(trusting(authority, "Its"), context)
+    strict = trusting(authority, "Its")
+    # What Python 3.13 sets by default, and urllib3 with it.
+    strict.verify_flags |= ssl.VERIFY_X509_STRICT
+    with pytest.raises(ssl.SSLCertVerificationError, match="Authority Key Identifier"):
+        shake_hands(strict, context)
+
+
+def test_another_name_or_authority_is_not_believed(server: tuple[ssl.SSLContext, str]) -> None:
+    context, authority = server
+    with pytest.raises(ssl.SSLCertVerificationError, match="Hostname mismatch"):
+        shake_hands(trusting(authority, "Its"), context, host="other.example")
+    with pytest.raises(ssl.SSLCertVerificationError):
+        shake_hands(ssl.create_default_context(), context)
+
+
+def test_what_is_no_certificate_is_one_sentence() -> None:
+    with pytest.raises(StillwaterError, match="Kafka's certificate authority is no PEM"):
+        trusting("not a certificate", "Kafka's")
+    with pytest.raises(StillwaterError, match="Kafka's certificate authority is no PEM"):
+        trusting("", "Kafka's")

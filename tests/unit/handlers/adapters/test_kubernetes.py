@@ -1,4 +1,4 @@
-"""handlers.adapters.kubernetes as it reads: nodes, pods, attachments, authorities, budgets."""
+"""handlers.adapters.kubernetes as it reads: nodes, their troubles, pods, budgets, claims."""
 
 from __future__ import annotations
 
@@ -9,11 +9,19 @@ from typing import Any
 import pytest
 import urllib3
 
+from core.availability.operator import KafkaConditions, OperatorView, PodSetView, Revisions
 from core.ground.errors import Conflict, StillwaterError
 from core.ground.placement import NOT_SAID
 from core.incidents.observation import NodeView, PodView
 from handlers.adapters.eks import EksApi
-from handlers.adapters.kubernetes import EksNodes, kafka_pod_in
+from handlers.adapters.kubernetes import (
+    CLAIMS_PATH,
+    EksNodeClaims,
+    EksNodes,
+    _sick,
+    _unready,
+    kafka_pod_in,
+)
 from tests.every_case import every_case
 from tests.unit.handlers.adapters.fake_api import node, reader
 
@@ -380,3 +388,101 @@ def test_a_budget_that_leaves_out_who_is_labelled_is_known_to_yield(
     (found,) = fake.nodes.budgets()
     assert found.yields is yields
     assert len(found.pods) == 1
+
+
+def test_only_the_agents_conditions_that_are_false_are_trouble() -> None:
+    written = [
+        ("Ready", "True"),
+        ("StorageReady", "False"),
+        ("KernelReady", "Unknown"),
+        ("NetworkingReady", "True"),
+        ("DiskPressure", "False"),
+    ]
+    conditions = [
+        {"type": kind, "status": status, "lastTransitionTime": "2026-11-20T10:00:00Z"}
+        for kind, status in written
+    ]
+    assert _sick({"status": {"conditions": conditions}}) == {"StorageReady": 1_795_168_800.0}
+    assert _sick({"status": {}}) == {}
+
+
+@pytest.mark.parametrize("status", ["True", "False", "Unknown"])
+def test_a_kubelet_that_is_silent_is_not_ready(status: str) -> None:
+    ready = {"type": "Ready", "status": status, "lastTransitionTime": "2026-11-20T10:00:00Z"}
+    assert _unready({"status": {"conditions": [ready]}}) == ({} if status == "True" else ready)
+    assert _unready({"status": {}}) == {}
+
+
+LABELS = {"kafka": ("broker", "controller")}
+
+
+def claim(name: str) -> dict[str, Any]:
+    return {
+        "metadata": {"name": name, "uid": name, "labels": {"kafka": "broker"}},
+        "status": {"providerID": f"aws:///us-east-1a/i-{name}"},
+    }
+
+
+def test_claims_come_from_every_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = [{"items": [claim("a")]}, {"items": [claim("b")]}]
+    fake = reader(monkeypatch, {CLAIMS_PATH: pages})
+    found = EksNodeClaims(fake.nodes._api, LABELS).claims()
+    assert [(each.name, each.instance_id, each.pool) for each in found] == [
+        ("a", "i-a", "broker"),
+        ("b", "i-b", "broker"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("taint", "schedulable"),
+    [("karpenter.sh/disrupted", False), ("stillwater.dev/dedicated", True)],
+)
+def test_a_node_that_karpenter_empties_takes_no_pod_though_it_is_not_cordoned(
+    monkeypatch: pytest.MonkeyPatch, taint: str, schedulable: bool
+) -> None:
+    tainted = node("a", "i-1", taints=[{"key": taint, "effect": "NoSchedule"}])
+    fake = reader(
+        monkeypatch,
+        {
+            "/api/v1/nodes": [{"items": [tainted]}],
+            "/apis/storage.k8s.io/v1/csinodes": [{"items": []}],
+        },
+    )
+    (found,) = fake.nodes.nodes()
+    assert found.schedulable is schedulable
+
+
+def test_what_the_operator_has_to_do_is_read_of_kafka_pools_and_pod_sets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def pod(name: str, **annotations: str) -> dict[str, Any]:
+        return {"metadata": {"name": name, "annotations": annotations}}
+
+    seen = {"observedGeneration": 1, "pods": 2, "currentPods": 1}
+    pods = [pod("a-1", **{"strimzi.io/revision": "7f"}), pod("a-2")]
+    item = {"metadata": {"name": "a", "generation": 2}, "spec": {"pods": pods}, "status": seen}
+    behind = {"metadata": {"name": "pool", "generation": 1}}
+    ready = {"type": "Ready", "status": "True"}
+    strimzi = "/apis/kafka.strimzi.io/v1/namespaces/kafka"
+    fake = reader(
+        monkeypatch,
+        {
+            "/apis/core.strimzi.io/v1/namespaces/kafka/strimzipodsets": [{"items": [item]}],
+            f"{strimzi}/kafkanodepools": [{"items": [behind]}],
+            f"{strimzi}/kafkas/orders": [
+                {
+                    "metadata": {"name": "orders", "generation": 1},
+                    "status": {"observedGeneration": 1, "conditions": [ready]},
+                }
+            ],
+        },
+    )
+    to_be = {"a-1": Revisions("7f"), "a-2": Revisions()}
+    assert fake.nodes.operator() == OperatorView(
+        kafka=KafkaConditions(ready=True, generation_observed=True),
+        pod_sets=(PodSetView(name="a", pods=to_be, behind=True, outdated=1),),
+        pools_behind=("pool",),
+    )
+    # The Kafka is read last: a change of broker configuration shows there alone.
+    assert [path.rpartition("/")[2] for path, _ in fake.pool.asked][-1] == "orders"
+    assert fake.pool.asked[0][1]["labelSelector"] == ["strimzi.io/cluster=orders"]

@@ -1,4 +1,4 @@
-"""handlers.adapters.kubernetes as it writes: taints, marks of a spare, attachments let go."""
+"""handlers.adapters.kubernetes as it writes: taints, cordons, evictions, attachments let go."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from core.ground.errors import Conflict
+from core.ground.errors import Conflict, StillwaterError
+from core.incidents.observation import PodOnNode
 from handlers.adapters.eks import EksApi
-from tests.unit.handlers.adapters.fake_api import node, reader
+from handlers.adapters.kubernetes import CORDON_ANNOTATION, EksDrain
+from tests.unit.handlers.adapters.fake_api import FakePool, node, reader
 
 pytestmark = pytest.mark.usefixtures("signing")
 
@@ -123,3 +125,125 @@ def test_an_attachment_that_was_made_again_is_left_alone(monkeypatch: pytest.Mon
     fake.pool.status = 409
     EksApi.delete(fake.nodes._api, f"{ATTACHMENTS_PATH}/1", "uid-1")
     assert len(fake.pool.deleted) == 1
+
+
+EVICTION = "/api/v1/namespaces/kafka/pods/orders-broker-a-10/eviction"
+
+
+def drain(
+    monkeypatch: pytest.MonkeyPatch, pages: dict[str, list[dict[str, Any]]]
+) -> tuple[EksDrain, FakePool]:
+    pool: FakePool = reader(monkeypatch, pages).pool
+    api = EksApi(endpoint="https://api:6443", ca_pem="pem", eks_cluster="shop", region="us-east-1")
+    return EksDrain(api, "kafka", "orders"), pool
+
+
+def pod(name: str, *owners: str, phase: str = "Running", **metadata: Any) -> dict[str, Any]:
+    owned = {"ownerReferences": [{"kind": kind} for kind in owners]} if owners else {}
+    return {
+        "metadata": {"namespace": "kafka", "name": name, "uid": name, **owned, **metadata},
+        "status": {"phase": phase},
+    }
+
+
+def test_the_pods_on_a_node_are_told_apart_by_who_makes_them_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ours = {"strimzi.io/cluster": "orders", "strimzi.io/pool-name": "broker-a"}
+    theirs = {"strimzi.io/cluster": "trial", "strimzi.io/pool-name": "broker-a"}
+    items = [
+        pod("orders-broker-a-10", "StrimziPodSet", labels=ours),
+        pod("trial-broker-a-1", "StrimziPodSet", labels=theirs),
+        pod("orders-broker-a-11", "StrimziPodSet", labels=ours, namespace="lab"),
+        pod("agent", "DaemonSet"),
+        pod("static", "Node", annotations={"kubernetes.io/config.mirror": "x"}),
+        pod("debug"),
+        pod("going", "ReplicaSet", deletionTimestamp="2026-11-20T10:00:00Z"),
+        pod("done", "Job", phase="Succeeded"),
+    ]
+    made, pool = drain(monkeypatch, {"/api/v1/pods": [{"items": items}]})
+    found = {each.name: each for each in made.pods_on("a")}
+    assert pool.asked[0][1]["fieldSelector"] == ["spec.nodeName=a"]
+    assert found["orders-broker-a-10"] == PodOnNode(
+        namespace="kafka", name="orders-broker-a-10", uid="orders-broker-a-10", kafka=True
+    )
+    assert {name for name, each in found.items() if each.kafka} == {"orders-broker-a-10"}
+    assert {name for name, each in found.items() if each.stays} == {"agent", "static"}
+    assert {name for name, each in found.items() if not each.owned} == {"debug"}
+    assert {name for name, each in found.items() if each.stopping} == {"going"}
+    assert "done" not in found
+
+
+def marked(**spec: Any) -> dict[str, list[dict[str, Any]]]:
+    found = node("a", "i-1", **spec)
+    found["metadata"] |= {"resourceVersion": "7", "annotations": spec.pop("marks", {})}
+    return {NODE_PATH: [found]}
+
+
+def test_a_cordon_says_for_which_incident_and_a_node_that_has_one_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made, pool = drain(monkeypatch, marked())
+    made.cordon("a", "i-1")
+    ((path, body),) = pool.patched
+    assert path == NODE_PATH
+    assert body == {
+        "metadata": {"resourceVersion": "7", "annotations": {CORDON_ANNOTATION: "i-1"}},
+        "spec": {"unschedulable": True},
+    }
+    made, pool = drain(monkeypatch, marked(unschedulable=True))
+    made.cordon("a", "i-1")
+    made.uncordon("a", "i-1")  # somebody else's
+    assert pool.patched == []
+
+
+def test_only_the_incidents_own_cordon_is_taken_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = marked(unschedulable=True)
+    pages[NODE_PATH][0]["metadata"]["annotations"] = {CORDON_ANNOTATION: "i-1"}
+    made, pool = drain(monkeypatch, pages)
+    made.uncordon("a", "i-2")
+    assert pool.patched == []
+    made.uncordon("a", "i-1")
+    assert pool.patched[0][1]["spec"] == {"unschedulable": None}
+    pool.status = 409
+    with pytest.raises(Conflict):
+        made.uncordon("a", "i-1")
+
+
+def test_an_eviction_names_the_very_pod(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, pool = drain(monkeypatch, {})
+    assert made.evict("kafka", "orders-broker-a-10", "u-1") is None
+    ((path, body),) = pool.posted
+    assert path == EVICTION
+    assert body["kind"] == "Eviction"
+    assert body["deleteOptions"] == {"preconditions": {"uid": "u-1"}}
+
+
+@pytest.mark.parametrize("status", [404, 409])
+def test_a_pod_that_is_gone_or_another_by_now_needs_no_eviction(
+    monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    made, pool = drain(monkeypatch, {})
+    pool.said = (status, {"message": "not this one"})
+    assert made.evict("kafka", "orders-broker-a-10", "u-1") is None
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (429, "Cannot evict pod as it would violate the pod's disruption budget."),
+        (403, 'admission webhook "drain.strimzi.io" denied the request: it will be rolled.'),
+    ],
+)
+def test_a_refusal_is_an_answer(monkeypatch: pytest.MonkeyPatch, status: int, message: str) -> None:
+    made, pool = drain(monkeypatch, {})
+    pool.said = (status, {"message": message})
+    assert made.evict("kafka", "orders-broker-a-10", "u-1") == message
+
+
+@pytest.mark.parametrize("status", [403, 500])
+def test_a_failure_is_none(monkeypatch: pytest.MonkeyPatch, status: int) -> None:
+    made, pool = drain(monkeypatch, {})
+    pool.said = (status, {"message": "pods is forbidden"})
+    with pytest.raises(StillwaterError, match=str(status)):
+        made.evict("kafka", "orders-broker-a-10", "u-1")

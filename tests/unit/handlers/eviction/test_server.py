@@ -1,4 +1,4 @@
-"""The web application answers in time, whatever the gate does."""
+"""The web application answers in time, from one reading within its age."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import gc
 import json
 import threading
 from collections.abc import Callable, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import anyio
@@ -13,6 +14,7 @@ import pytest
 from starlette.applications import Starlette
 
 from core.gate import PATH, GateAnswer, RemovalRequest
+from handlers.eviction.gate import Recent
 from handlers.eviction.server import LONGEST_BYTES, Counts, application, collecting
 from tests.unit.core.gate.test_asked import review
 
@@ -172,3 +174,59 @@ def test_the_whole_memory_is_looked_through_between_answers_alone() -> None:
         after = gc.get_threshold()
         gc.set_threshold(*tests)
     assert after == usual
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_reading_answers_for_its_age_and_no_longer() -> None:
+    clock = Clock()
+    recent, readings = Recent(2, clock), iter(range(10))
+    asked = [recent.get("x", lambda: next(readings)) for _ in range(2)]
+    clock.now += 2
+    asked.append(recent.get("x", lambda: next(readings)))
+    clock.now += 0.1
+    asked.append(recent.get("x", lambda: next(readings)))
+    assert asked == [0, 0, 0, 1]
+
+
+def test_what_was_read_before_the_lease_answers_nobody_after() -> None:
+    clock = Clock()
+    recent, readings = Recent(60, clock), iter(range(10))
+    recent.get("x", lambda: next(readings))
+    clock.now += 0.1
+    recent.forget()
+    assert recent.get("x", lambda: next(readings)) == 1
+
+
+def test_a_failure_is_not_kept() -> None:
+    recent = Recent(60, Clock())
+    with pytest.raises(ValueError, match="no"):
+        recent.get("x", _fails)
+    assert recent.get("x", lambda: 7) == 7
+
+
+def test_many_who_ask_at_once_wait_for_one_reading() -> None:
+    recent, begun, go = Recent(60), threading.Event(), threading.Event()
+    readings = []
+
+    def read() -> int:
+        readings.append(1)
+        begun.set()
+        assert go.wait(10)
+        return len(readings)
+
+    with ThreadPoolExecutor(4) as people:
+        first = people.submit(recent.get, "x", read)
+        assert begun.wait(10)
+        others = [people.submit(recent.get, "x", read) for _ in range(3)]
+        go.set()
+        assert [asked.result(10) for asked in (first, *others)] == [1, 1, 1, 1]
+
+
+def _fails() -> int:
+    raise ValueError("no")
