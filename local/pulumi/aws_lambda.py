@@ -1,4 +1,4 @@
-"""Functions, what feeds them, and who may call them."""
+"""Functions and their URLs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ class FunctionAdapter(Adapter):
     replaces = frozenset({"packageType"})
     lookup = CallById("lambda", "get_function", "FunctionName")
     deletion = CallById("lambda", "delete_function", "FunctionName")
-    tagging = TagCalls("lambda", "tag_resource", "untag_resource", "Resource", mapped=True)
+    tagging = TagCalls(
+        "lambda", "tag_resource", "untag_resource", "Resource", by="arn", mapped=True
+    )
 
     @staticmethod
     def _outputs(aws: Aws, made: dict[str, Any], code: bytes) -> Properties:
@@ -69,8 +71,8 @@ class FunctionAdapter(Adapter):
             )
 
     def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
-        client, name, arn = aws.client("lambda"), existing.id, existing.outputs["arn"]
-        fresh: Properties = {}
+        client, name = aws.client("lambda"), existing.id
+        fresh = super().update(aws, existing, inputs)
         settings = {*existing.inputs, *inputs} - {"code", "tags", "tagsAll", "sourceCodeHash"}
         if has_changed(existing, inputs, *settings):
             parameters = request(client, "UpdateFunctionConfiguration", inputs)
@@ -82,36 +84,7 @@ class FunctionAdapter(Adapter):
             code = _code(inputs)
             made = client.update_function_code(FunctionName=name, ZipFile=code)
             fresh = self._outputs(aws, made, code)
-        self.tagging.bring(aws, arn, existing, inputs)
         return fresh
-
-
-@adapts("lambda/eventSourceMapping:EventSourceMapping")
-class EventSourceMappingAdapter(Adapter):
-    replaces = frozenset({"eventSourceArn", "startingPosition"})
-    lookup = CallById("lambda", "get_event_source_mapping", "UUID")
-    deletion = CallById("lambda", "delete_event_source_mapping", "UUID")
-
-    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        client = aws.client("lambda")
-        parameters = request(client, "CreateEventSourceMapping", inputs, "tags", "filterCriteria")
-        made = client.create_event_source_mapping(**parameters)
-        identity = made["UUID"]
-        return State(
-            identity,
-            {
-                "uuid": identity,
-                "arn": aws.arn("lambda", f"event-source-mapping:{identity}"),
-                "functionArn": made.get("FunctionArn"),
-                "state": made.get("State", "Enabled"),
-            },
-        )
-
-    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
-        client = aws.client("lambda")
-        parameters = request(client, "UpdateEventSourceMapping", inputs, "tags", "filterCriteria")
-        client.update_event_source_mapping(**{**parameters, "UUID": existing.id})
-        return {}
 
 
 @adapts("lambda/functionUrl:FunctionUrl")
@@ -135,20 +108,3 @@ class FunctionUrlAdapter(Adapter):
             FunctionName=existing.id, AuthType=inputs["authorizationType"]
         )
         return {}
-
-
-@adapts("lambda/permission:Permission")
-class PermissionAdapter(Adapter):
-    name_property = "statementId"
-    replaces = frozenset(
-        {"function", "action", "principal", "sourceArn", "sourceAccount", "qualifier"}
-    )
-
-    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        self.make(aws, inputs)
-        return State(inputs["statementId"], {})
-
-    def delete(self, aws: Aws, existing: Existing) -> None:
-        aws.client("lambda").remove_permission(
-            FunctionName=existing.outputs["function"], StatementId=existing.id
-        )

@@ -17,7 +17,9 @@ from local.place import Place
 from local.pulumi import aws_auth
 from local.pulumi.archives import zip_bytes
 from local.pulumi.aws_adapter import missing, request, tag_changes
+from local.pulumi.aws_rows import ROWS
 from local.pulumi.provider import Existing, Resource
+from local.refusals.catalogue import TYPES
 from local.shapes import coerce
 from local.values import Asset
 
@@ -65,6 +67,20 @@ def test_tags_change_with_what_differs_alone() -> None:
         ["c"],
     )
     assert tag_changes(before, {"tagsAll": {"a": "1", "b": "1", "c": "1"}}) == ({}, [])
+
+
+def test_every_call_of_the_table_is_one_of_aws_with_parameters_that_it_has() -> None:
+    for token, row in ROWS.items():
+        assert f"aws:{token}" in TYPES
+        assert {"id"} <= row.keys()
+        told = [*row.get("after", ()), *row.get("update", ()), *row.get("delete", ())]
+        for each in [*told, *([row["read"]] if "read" in row else [])]:
+            service, _, name = each["call"].partition(".")
+            model = client(service).meta
+            shape = model.service_model.operation_model(model.method_to_api_mapping[name])
+            given = each.keys() - {"call", "when", "inputs", "there"}
+            assert given <= shape.input_shape.members.keys(), each
+            assert each.get("inputs") or {*shape.input_shape.required_members} <= given, each
 
 
 @pytest.mark.parametrize(
