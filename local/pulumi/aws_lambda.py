@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
+import zipfile
+from pathlib import Path
 from typing import Any
 
 from core.ground.errors import InvalidInput
 from local.environment import FUNCTION_URL_PATH, PARTITION
-from local.pulumi.archives import zip_bytes
 from local.pulumi.aws_adapter import (
     Adapter,
     Aws,
@@ -21,13 +23,35 @@ from local.pulumi.aws_adapter import (
 from local.pulumi.provider import Existing, Resource, State
 from local.values import Asset, Properties
 
+# The earliest date a zip can hold: the same sources make the same bytes.
+_DATE = (1980, 1, 1, 0, 0, 0)
+
+
+def zip_bytes(archive: Asset) -> bytes:
+    """Return a folder as a zip; a file is passed on as it is."""
+    path = Path(str(archive.content.get("path")))
+    if not path.is_dir():
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            problem = f"{path} cannot be read ({error.strerror}); build it before the update."
+            raise InvalidInput([problem]) from None
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as target:
+        for each in sorted(path.rglob("*")):
+            if each.is_file():
+                info = zipfile.ZipInfo(each.relative_to(path).as_posix(), _DATE)
+                info.external_attr = 0o644 << 16
+                info.compress_type = zipfile.ZIP_DEFLATED
+                target.writestr(info, each.read_bytes())
+    return buffer.getvalue()
+
 
 def _code(inputs: Properties) -> bytes:
     code = inputs.get("code")
-    if not isinstance(code, Asset):
-        raise InvalidInput(
-            ["The function's code must be an archive in the twin; S3 and images are not read."]
-        )
+    if not isinstance(code, Asset) or "path" not in code.content:
+        problem = "The function's code must be a zip or a folder in the twin; S3 is not read."
+        raise InvalidInput([problem])
     return zip_bytes(code)
 
 

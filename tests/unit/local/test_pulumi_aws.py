@@ -15,8 +15,8 @@ from core.ground.errors import InvalidInput, StillwaterError
 from local.kubernetes.client import Api, ApiError
 from local.place import Place
 from local.pulumi import aws_auth
-from local.pulumi.archives import zip_bytes
 from local.pulumi.aws_adapter import missing, request, tag_changes
+from local.pulumi.aws_lambda import zip_bytes
 from local.pulumi.aws_rows import ROWS
 from local.pulumi.provider import Existing, Resource
 from local.refusals.catalogue import TYPES
@@ -110,17 +110,6 @@ def test_a_directory_becomes_the_same_zip_every_time(tmp_path: Path) -> None:
     assert zipfile.ZipFile(io.BytesIO(first)).namelist() == ["handlers/tick.py"]
 
 
-def test_an_archive_of_assets_is_laid_out_by_their_names() -> None:
-    text = Asset(is_archive=False, sha256="", content={"text": "x = 1"})
-    inner = Asset(is_archive=True, sha256="", content={"assets": {"b.py": text}})
-    outer = Asset(is_archive=True, sha256="", content={"assets": {"a.py": text, "sub": inner}})
-    zipped = zipfile.ZipFile(io.BytesIO(zip_bytes(outer)))
-    assert {n: zipped.read(n) for n in zipped.namelist()} == {
-        "a.py": b"x = 1",
-        "sub/b.py": b"x = 1",
-    }
-
-
 def test_a_zip_is_deployed_byte_for_byte(tmp_path: Path) -> None:
     file = tmp_path / "function.zip"
     file.write_bytes(b"as built")
@@ -130,7 +119,7 @@ def test_a_zip_is_deployed_byte_for_byte(tmp_path: Path) -> None:
 
 def test_a_missing_archive_is_one_sentence() -> None:
     archive = Asset(is_archive=True, sha256="", content={"path": "/nowhere/function.zip"})
-    with pytest.raises(InvalidInput, match=r"^Asset /nowhere/function.zip cannot be read"):
+    with pytest.raises(InvalidInput, match=r"^/nowhere/function.zip cannot be read"):
         zip_bytes(archive)
 
 
