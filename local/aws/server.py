@@ -39,10 +39,9 @@ from local.aws import (
     scaling_api,
     volumes,
 )
-from local.aws.agenda import Agenda
+from local.aws.agenda import Agenda, again_and_again
 from local.aws.autoscaling import Engine
 from local.aws.membership import Membership
-from local.aws.rounds import again_and_again
 from local.delays import Delays
 from local.environment import FUNCTION_URL_PATH, credentials_file
 from local.iam.guard import Guard

@@ -14,8 +14,7 @@ from collections.abc import Callable
 from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from local.kubernetes import crds
-from local.kubernetes.client import Api, ApiError
-from local.kubernetes.lookups import find
+from local.kubernetes.client import Api, ApiError, find
 from local.pulumi.aws_adapter import Adapter, Aws, adapts
 from local.pulumi.provider import Existing, Resource, State
 from local.values import Properties

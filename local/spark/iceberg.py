@@ -14,7 +14,7 @@ from core.ground.errors import StillwaterError
 from local.place import cache_directory
 from local.processes import Processes
 from local.tools import prerequisites
-from local.tools.cache import making
+from local.tools.build import making
 
 POM = Path(__file__).with_name("pom.xml")
 NAME = "iceberg"

@@ -1,6 +1,6 @@
 """One broker's volume from the KafkaNodePool down to EC2, for tests of λ volumes over days.
 
-Time is passed in. EC2 is the twin's rules (local.aws.modifications), and every call of
+Time is passed in. EC2 is the twin's rules (local.aws.volumes), and every call of
 ModifyVolume is written down, refused ones too.
 """
 
@@ -22,7 +22,7 @@ from handlers.adapters.claims import ClaimView, PoolView
 from handlers.adapters.volumes import EbsView, FillView, PrometheusVolumes
 from handlers.store.documents import Runs
 from handlers.volume.steward import Departing, Lookout, Sources, Steward
-from local.aws.modifications import RefusedModification, VolumeShape, check
+from local.aws.volumes import RefusedModification, VolumeShape, check
 from tests.unit.handlers.memory_ledger import MemoryLedger
 from tests.unit.handlers.memory_records import MemoryRecords
 

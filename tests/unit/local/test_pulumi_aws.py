@@ -14,7 +14,7 @@ import yaml
 from core.ground.errors import InvalidInput, StillwaterError
 from local.kubernetes.client import Api, ApiError
 from local.place import Place
-from local.pulumi import aws_auth
+from local.pulumi import aws_eks
 from local.pulumi.aws_adapter import missing, request, tag_changes
 from local.pulumi.aws_lambda import zip_bytes
 from local.pulumi.aws_rows import ROWS
@@ -162,36 +162,38 @@ def connect(monkeypatch: pytest.MonkeyPatch) -> Any:
     return to
 
 
-def entry(groups: list[str]) -> aws_auth.Row:
-    return aws_auth.row(ROLE, "STANDARD", groups, None)
+def entry(groups: list[str]) -> aws_eks.Row:
+    return aws_eks.entry_row(ROLE, "STANDARD", groups, None)
 
 
 def test_an_access_entry_is_one_row_that_changes_in_place(connect: Any, tmp_path: Path) -> None:
     cluster, place = connect(Cluster()), Place(75, tmp_path)
-    aws_auth.put(place, entry(["a"]))
-    aws_auth.put(place, aws_auth.row("arn:aws:iam::1:role/other", "STANDARD", ["x"], "other"))
-    aws_auth.put(place, entry(["b"]))
+    aws_eks.put_entry(place, entry(["a"]))
+    aws_eks.put_entry(
+        place, aws_eks.entry_row("arn:aws:iam::1:role/other", "STANDARD", ["x"], "other")
+    )
+    aws_eks.put_entry(place, entry(["b"]))
     assert [row["groups"] for row in cluster.rows] == [["x"], ["b"]]
-    aws_auth.remove(place, ROLE)
+    aws_eks.remove_entry(place, ROLE)
     assert [row["username"] for row in cluster.rows] == ["other"]
 
 
 def test_a_writer_in_between_makes_the_entry_read_again(connect: Any, tmp_path: Path) -> None:
     cluster = connect(Cluster(conflicts=3))
-    aws_auth.put(Place(75, tmp_path), entry(["a"]))
+    aws_eks.put_entry(Place(75, tmp_path), entry(["a"]))
     assert [row["rolearn"] for row in cluster.rows] == [ROLE]
 
 
 def test_writers_without_end_are_reported(connect: Any, tmp_path: Path) -> None:
     connect(Cluster(conflicts=1000))
     with pytest.raises(StillwaterError, match="aws-auth changed 20 times in a row"):
-        aws_auth.put(Place(75, tmp_path), entry(["a"]))
+        aws_eks.put_entry(Place(75, tmp_path), entry(["a"]))
 
 
 def test_a_nodes_entry_gets_what_eks_grants_nodes() -> None:
-    assert aws_auth.row(ROLE, "EC2_LINUX", [], None) == {
+    assert aws_eks.entry_row(ROLE, "EC2_LINUX", [], None) == {
         "rolearn": ROLE,
         "username": "system:node:{{EC2PrivateDNSName}}",
         "groups": ["system:bootstrappers", "system:nodes"],
     }
-    assert "userarn" in aws_auth.row("arn:aws:iam::1:user/me", "STANDARD", [], None)
+    assert "userarn" in aws_eks.entry_row("arn:aws:iam::1:user/me", "STANDARD", [], None)
