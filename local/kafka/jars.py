@@ -73,8 +73,7 @@ def fetch(on_progress: OnProgress = ignore_progress) -> Path:
     waiting = Progress(NAME, version(), "waiting")
     with making(home(), lambda: on_progress(waiting)) as staging:
         if staging is not None:
-            copy_dependencies(POM, staging, staging / "work")
-            shutil.rmtree(staging / "work", ignore_errors=True)
+            copy_dependencies(POM, staging, "Kafka's jars")
     if not are_fetched():  # recorded where the jars stay: an archive knows their paths
         with tempfile.TemporaryDirectory(dir=home().parent, prefix=".classes.") as work:
             classes.record(home(), Path(work), ".".join(version().split(".")[:2]))
@@ -83,14 +82,15 @@ def fetch(on_progress: OnProgress = ignore_progress) -> Path:
     return home()
 
 
-def copy_dependencies(pom: Path, target: Path, work: Path) -> None:
+def copy_dependencies(pom: Path, target: Path, what: str, *options: str) -> None:
     """Let Maven copy what a pom names; it finds its repositories in the user's own settings."""
+    work = target / "work"
     processes = Processes(work / "pids", work / "logs")
     try:
         child = processes.start(
             "maven",
             [
-                *("mvn", "--quiet", "--batch-mode", "--file", str(pom)),
+                *("mvn", "--quiet", "--batch-mode", "--file", str(pom), *options),
                 *("dependency:copy-dependencies", f"-DoutputDirectory={target}"),
             ],
             directory=pom.parent,
@@ -98,10 +98,10 @@ def copy_dependencies(pom: Path, target: Path, work: Path) -> None:
         code = child.popen.wait()
         if code != 0 or not any(target.glob("*.jar")):
             raise StillwaterError(
-                f"Kafka's jars could not be fetched: `mvn` ended with exit code {code}. "
-                f"Its last lines:\n{child.tail()}\n"
-                f"If they are about downloads, check the network or the mirrors in Maven's "
-                f"settings.xml, and try again."
+                f"{what} could not be fetched: `mvn` ended with exit code {code}. Its last "
+                f"lines:\n{child.tail()}\nIf they are about downloads, check the network or the "
+                f"mirrors in Maven's settings.xml, and try again."
             )
     finally:
         processes.close()
+    shutil.rmtree(work, ignore_errors=True)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from core.ground.errors import Conflict, InvalidInput
+from core.ground.placement import quantity
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
@@ -23,21 +24,15 @@ GIB = 1024**3
 GP3_IOPS, GP3_THROUGHPUT_MIB_PER_S = 3000, 125
 NAME_TAG = "CSIVolumeName"
 CLUSTER_TAG = "ebs.csi.aws.com/cluster"
-QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(Ki|Mi|Gi|Ti|Pi|k|M|G|T|P)?")
-QUANTITY_FACTORS: dict[str, int] = {
-    "": 1,
-    **{unit: 1000 ** (power + 1) for power, unit in enumerate("kMGTP")},
-    **{f"{unit}i": 1024 ** (power + 1) for power, unit in enumerate("KMGTP")},
-}
 TEMPLATE = re.compile(r"\{\{\s*\.(\w+)\s*\}\}")
 
 
-def size_gib(quantity: str) -> int:
+def size_gib(written: str) -> int:
     """Return a Kubernetes quantity of storage in whole GiB, rounded up as the driver does."""
-    match = QUANTITY.fullmatch(quantity)
-    if not match:
-        raise InvalidInput([f"{quantity!r} is no size of a volume; write it as in 10Gi."])
-    return math.ceil(float(match.group(1)) * QUANTITY_FACTORS[match.group(2) or ""] / GIB)
+    size = quantity(written)
+    if size is None:
+        raise InvalidInput([f"{written!r} is no size of a volume; write it as in 10Gi."])
+    return math.ceil(size / GIB)
 
 
 def request(parameters: Mapping[str, str], gib: int) -> dict[str, Any]:

@@ -7,12 +7,10 @@ same jar is part of the release.
 from __future__ import annotations
 
 import hashlib
-import shutil
 from pathlib import Path
 
-from core.ground.errors import StillwaterError
+from local.kafka.jars import copy_dependencies
 from local.place import cache_directory
-from local.processes import Processes
 from local.tools import prerequisites
 from local.tools.build import making
 
@@ -33,8 +31,7 @@ def jar() -> Path:
         prerequisites.require("Java", "Maven")
         with making(home, lambda: None) as staging:
             if staging is not None:
-                _copy(staging, staging / "work")
-                shutil.rmtree(staging / "work", ignore_errors=True)
+                copy_dependencies(POM, staging, "Iceberg's jar", "-DexcludeTransitive=true")
     return next(home.glob(JAR))
 
 
@@ -46,27 +43,3 @@ def settings(path: Path, warehouse: str, catalog: str) -> dict[str, str]:
         f"spark.sql.catalog.{catalog}.type": "hadoop",
         f"spark.sql.catalog.{catalog}.warehouse": warehouse,
     }
-
-
-def _copy(target: Path, work: Path) -> None:
-    """Let Maven copy what the pom names; it finds its repositories in the user's own settings."""
-    processes = Processes(work / "pids", work / "logs")
-    try:
-        child = processes.start(
-            "maven",
-            [
-                *("mvn", "--quiet", "--batch-mode", "--file", str(POM)),
-                *("dependency:copy-dependencies", f"-DoutputDirectory={target}"),
-                "-DexcludeTransitive=true",
-            ],
-            directory=POM.parent,
-        )
-        code = child.popen.wait()
-        if code != 0 or not any(target.glob(JAR)):
-            raise StillwaterError(
-                f"Iceberg's jar could not be fetched: `mvn` ended with exit code {code}. Its last "
-                f"lines:\n{child.tail()}\nIf they are about downloads, check the network or the "
-                f"mirrors in Maven's settings.xml, and try again."
-            )
-    finally:
-        processes.close()

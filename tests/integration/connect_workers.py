@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -56,8 +55,7 @@ def jars_of_3_8() -> Path:
     home = cache_directory() / "connect" / f"3.8-{digest}"
     with making(home, lambda: None) as staging:
         if staging is not None:
-            jars.copy_dependencies(pom, staging, staging / "work")
-            shutil.rmtree(staging / "work")
+            jars.copy_dependencies(pom, staging, "The jars of Kafka 3.8")
     return home
 
 
