@@ -141,12 +141,19 @@ def launch(request: ContainerRequest) -> ContainerLaunch:
     name = repository(request.container["image"])
     for suffix, how in RUNNERS.items():
         if name == suffix or name.endswith("/" + suffix):
+            if suffix in WITH_TOKEN and SERVICE_ACCOUNT_DIRECTORY not in request.mounts:
+                return _asleep(
+                    request,
+                    f"The pod mounts no ServiceAccount token, without which {suffix} cannot run.",
+                )
             return how(request)
+    image = request.container["image"]
+    return _asleep(request, f"The twin does not know the image {image}; it only sleeps.")
+
+
+def _asleep(request: ContainerRequest, note: str) -> ContainerLaunch:
     return ContainerLaunch(
-        argv=NEVER_ENDS,
-        environment=request.environment,
-        probed=False,
-        note=f"The twin does not know the image {request.container['image']}; it only sleeps.",
+        argv=NEVER_ENDS, environment=request.environment, probed=False, note=note
     )
 
 
@@ -172,9 +179,6 @@ def _kafka(request: ContainerRequest) -> ContainerLaunch:
 
 def _termination_handler(request: ContainerRequest) -> ContainerLaunch:
     """Run the real NTH with its pod's credentials in place and its ports moved out of the way."""
-    account = request.mounts.get(SERVICE_ACCOUNT_DIRECTORY)
-    if account is None:
-        return _without_token(request, "NTH")
     variables = {**_aws_identity(request), "AWS_ENDPOINT": request.place.url("moto")}
     moved = {}
     for name in NTH_PORT_VARIABLES:
@@ -185,7 +189,7 @@ def _termination_handler(request: ContainerRequest) -> ContainerLaunch:
     _, args = command_line(request.container, variables)
     binary = request.place.path("bin", "node-termination-handler")
     return ContainerLaunch(
-        argv=with_private_mounts(account, [str(binary), *args]),
+        argv=with_private_mounts(request.mounts[SERVICE_ACCOUNT_DIRECTORY], [str(binary), *args]),
         environment=variables,
         moved_ports=moved,
     )
@@ -196,9 +200,6 @@ def _load_balancer_controller(request: ContainerRequest) -> ContainerLaunch:
 
     Their server listens on every address of the machine, so it is given a free port.
     """
-    account = request.mounts.get(SERVICE_ACCOUNT_DIRECTORY)
-    if account is None:
-        return _without_token(request, "the load balancer controller")
     _, args = command_line(request.container, request.environment)
     host, webhooks = request.place.socket_address(request.pod_ip), _free_port()
     moved_ports.note(request.place, request.pod_ip, {LBC_WEBHOOK_PORT: webhooks})
@@ -212,7 +213,7 @@ def _load_balancer_controller(request: ContainerRequest) -> ContainerLaunch:
         f"--metrics-bind-addr={host}:{LBC_METRICS_PORT}",
     ]
     return ContainerLaunch(
-        argv=with_private_mounts(account, argv),
+        argv=with_private_mounts(request.mounts[SERVICE_ACCOUNT_DIRECTORY], argv),
         environment=_aws_identity(request),
         moved_ports={LBC_WEBHOOK_PORT: webhooks},
     )
@@ -264,15 +265,6 @@ def _aws_identity(request: ContainerRequest) -> dict[str, str]:
     }
 
 
-def _without_token(request: ContainerRequest, program: str) -> ContainerLaunch:
-    return ContainerLaunch(
-        argv=NEVER_ENDS,
-        environment=request.environment,
-        probed=False,
-        note=f"The pod mounts no ServiceAccount token, without which {program} cannot run.",
-    )
-
-
 def _free_port() -> int:
     """Return a port no address of this machine listens on now."""
     with socket.socket() as probe:
@@ -288,3 +280,5 @@ RUNNERS: Mapping[str, Callable[[ContainerRequest], ContainerLaunch]] = {
     "aws-load-balancer-controller": _load_balancer_controller,
     "stillwater-gate": _ours,
 }
+# Those that speak to the API server as their pod's ServiceAccount.
+WITH_TOKEN = {"aws-node-termination-handler", "aws-load-balancer-controller"}
