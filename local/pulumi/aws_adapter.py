@@ -60,9 +60,8 @@ class Aws:
                 )
             return self._clients[service]
 
-    def arn(self, service: str, resource: str, *, regional: bool = True) -> str:
-        region = self.region if regional else ""
-        return f"arn:{PARTITION}:{service}:{region}:{self.account}:{resource}"
+    def arn(self, service: str, resource: str) -> str:
+        return f"arn:{PARTITION}:{service}:{self.region}:{self.account}:{resource}"
 
 
 @dataclass(frozen=True, slots=True)
