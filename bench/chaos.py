@@ -7,7 +7,7 @@ from a seed, which is printed: brokers stopped, killed and paused, controllers k
 leave or are lost, the node termination handler and the functions killed in a rotation, the API
 server restarted in one, a broker's network paused. After each the cluster must be whole again
 before the next. Ends with 1 when an acknowledged record is missing, doubled or out of order, or
-the cluster does not come back. Writes out/bench/chaos.json and a plot.
+the cluster does not come back. Writes out/bench/chaos.json.
 """
 
 from __future__ import annotations
@@ -46,11 +46,9 @@ def main(arguments: Sequence[str]) -> None:
     console = Console(stderr=True)
     print(f"python -m bench.chaos --disruptions {given.disruptions} --seed {seed}")
     with provision(console, LOGS) as ground:
-        rows, summary, samples = disrupt(
-            ground, draw(seed, given.disruptions), given.minutes, console
-        )
+        rows, summary = disrupt(ground, draw(seed, given.disruptions), given.minutes, console)
     summary["seed"] = seed
-    write(rows, summary, samples)
+    record.write("chaos", {"faults": sorted(FAULTS), **measured.parameters()}, rows, summary)
     failures = judge(summary)
     if failures:
         sys.exit("\n".join([*failures, f"Again: python -m bench.chaos --seed {seed}"]))
@@ -58,7 +56,7 @@ def main(arguments: Sequence[str]) -> None:
 
 def disrupt(
     ground: FleetTwin, disruptions: Sequence[NodeFault], minutes: float, console: Console
-) -> tuple[list[dict[str, Any]], dict[str, Any], list[Mapping[str, Any]]]:
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Bring one disruption after the other over a cluster under load, as time allows."""
     rows: list[dict[str, Any]] = []
     stretches: list[seen.Stretch] = []
@@ -96,7 +94,7 @@ def disrupt(
         "minutes": figures["minutes"],
         "load_average": record.load_average(),
     }
-    return rows, summary, [{**s, "since": s["at"] - began} for s in samples]
+    return rows, summary
 
 
 def _one(
@@ -132,32 +130,6 @@ def judge(summary: Mapping[str, Any]) -> list[str]:
     if not summary["whole"]:
         failures.append(f"The cluster was not whole at the end. {summary['problem']}".rstrip())
     return failures
-
-
-def write(
-    rows: Sequence[Mapping[str, Any]],
-    summary: Mapping[str, Any],
-    samples: Sequence[Mapping[str, Any]],
-) -> None:
-    """Write the figures and the plot."""
-    parameters = {"faults": sorted(FAULTS), **measured.parameters()}
-    path = record.write("chaos", parameters, rows, summary)
-    _draw(rows, samples, path.with_suffix(".png"))
-
-
-def _draw(
-    rows: Sequence[Mapping[str, Any]], samples: Sequence[Mapping[str, Any]], path: Path
-) -> None:
-    from matplotlib.figure import Figure  # noqa: PLC0415 - a second that nobody else needs
-
-    figure = Figure(figsize=(12, 4), layout="constrained")
-    axis = figure.subplots()
-    measured.draw_samples(axis, samples)
-    axis.set(xlabel="seconds")
-    for row in rows:
-        axis.axvline(row["at_s"], color="k", linewidth=0.5)
-        axis.text(row["at_s"], 1.0, f" {row['fault']} {row['node']}", rotation=90, fontsize=6)
-    figure.savefig(path, dpi=120)
 
 
 if __name__ == "__main__":

@@ -199,8 +199,7 @@ def main(arguments: Sequence[str]) -> None:
         build(tool)
     gate = {"eviction_gate": {"image": IMAGE}}
     with provision(console, LOGS, changes=gate) as ground:
-        found = rotation.measure(ground, given.only or list(WAYS), console, WAYS)
-    rows = [row for row, _ in found]
+        rows = rotation.measure(ground, given.only or list(WAYS), console, WAYS)
     parameters = {
         **measured.parameters(),
         "lagging": f"broker {LAGGING} is Ready and out of sync, broker {LEAVING} goes",

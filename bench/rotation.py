@@ -7,8 +7,7 @@ waits, a live consumer, a reader of every ISR. `ours`: Stillwater takes the brok
 `inplace`: the same, and their machines stay: only their root volumes are replaced.
 `evict`: every node is announced to the node termination handler, which drains under a disruption
 budget of one. `kill`: SIGKILL of each broker in turn. Then a node goes while another broker is out
-of sync though its pod is Ready, with and without the toolkit. Writes out/bench/rotation.json and a
-plot.
+of sync though its pod is Ready, with and without the toolkit. Writes out/bench/rotation.json.
 """
 
 from __future__ import annotations
@@ -48,9 +47,9 @@ def main(arguments: Sequence[str]) -> None:
     given = parser.parse_args(arguments)
     console = Console(stderr=True)
     with provision(console, LOGS) as ground:
-        found = measure(ground, given.only or list(WAYS), console)
-    write(found)
-    missed = judge({row["way"]: row for row, _ in found})
+        rows = measure(ground, given.only or list(WAYS), console)
+    write(rows)
+    missed = judge({row["way"]: row for row in rows})
     if missed:
         sys.exit("\n".join(missed))
 
@@ -60,24 +59,23 @@ def measure(
     names: Sequence[str],
     console: Console,
     known: Mapping[str, Callable[[FleetTwin], ways.Told]] = WAYS,
-) -> list[tuple[dict[str, Any], Sequence[Mapping[str, Any]]]]:
-    """Return each way's figures and the samples they are read from."""
+) -> list[dict[str, Any]]:
+    """Return each way's figures."""
     return [_one(ground, name, known[name], console) for name in names]
 
 
 def _one(
     ground: FleetTwin, name: str, way: Callable[[FleetTwin], ways.Told], console: Console
-) -> tuple[dict[str, Any], Sequence[Mapping[str, Any]]]:
+) -> dict[str, Any]:
     console.log(f"{name}: steady for {STEADY_SECONDS:.0f} s")
     seen = measured.measure(ground, lambda: way(ground), after_seconds=AFTER_SECONDS)
     row = {"way": name, **seen.figures, "told": seen.given.sentences}
     console.log(f"{name}: {row}")
-    return row, seen.samples
+    return row
 
 
-def write(found: Sequence[tuple[dict[str, Any], Sequence[Mapping[str, Any]]]]) -> None:
-    """Write the figures and the plot, and show them side by side."""
-    rows = [row for row, _ in found]
+def write(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write the figures, and show them side by side."""
     parameters = {
         **measured.parameters(),
         "isr_looked_at_every_s": load.ISR_SAMPLE_SECONDS,
@@ -87,8 +85,7 @@ def write(found: Sequence[tuple[dict[str, Any], Sequence[Mapping[str, Any]]]]) -
     minutes = {row["way"]: row["minutes"] for row in rows}
     if {"ours", "inplace"} <= minutes.keys():
         summary["inplace_minutes_ratio"] = round(minutes["inplace"] / minutes["ours"], 2)
-    path = record.write("rotation", parameters, rows, summary)
-    _draw(found, path.with_suffix(".png"))
+    record.write("rotation", parameters, rows, summary)
     _show(rows)
 
 
@@ -119,18 +116,6 @@ def _show(rows: Sequence[Mapping[str, Any]]) -> None:
     console = Console(width=160)
     console.print(table)
     measured.print_told(console, rows)
-
-
-def _draw(found: Sequence[tuple[dict[str, Any], Sequence[Mapping[str, Any]]]], path: Path) -> None:
-    from matplotlib.figure import Figure  # noqa: PLC0415 - a second that nobody else needs
-
-    figure = Figure(figsize=(10, 2.2 * len(found)), layout="constrained")
-    axes = figure.subplots(len(found), 1, squeeze=False)[:, 0]
-    for (row, samples), axis in zip(found, axes, strict=True):
-        measured.draw_samples(axis, samples)
-        axis.set(title=f"{row['way']}: {row['minutes']} min")
-    axes[-1].set(xlabel="seconds since the first node goes")
-    figure.savefig(path, dpi=120)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ production; every tenth fills, every tenth is throttled, every tenth was quiet f
 the processor's: nothing is waited for, and a busy neighbour is no work of these. Then twenty
 volumes fill for two weeks, grown by this project and by pvc-autoresizer's threshold
 (bench.filling): how long their brokers stood still, and what was bought. Writes
-out/bench/volumes.json and .png.
+out/bench/volumes.json.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from decimal import Decimal
 
 from bench import record
 from bench.filling import race
-from bench.filling.drawing import draw
 from core.cost import pricing
 from core.volumes.deciding import class_of, plan
 from core.volumes.sizing import Gp3, Performance, Policy
@@ -82,8 +81,7 @@ def main() -> None:
         for seed, ran in enumerate(each)
     ]
     parameters = {"hours": HOURS, "repeats": REPEATS, "raced": RACED, "days": race.DAYS}
-    path = record.write("volumes", parameters, [*rows, *fills], summary)
-    draw(rows, raced, path.with_suffix(".png"))
+    record.write("volumes", parameters, [*rows, *fills], summary)
 
 
 def _race() -> dict[str, list[race.Ran]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,8 @@ def _scalar(kind: str, value: Any) -> Any:
         return int(value)
     if kind in {"float", "double"}:
         return float(value)
+    if kind == "string" and isinstance(value, Mapping | list):
+        return json.dumps(value)
     if kind == "string":
         return value if isinstance(value, str) else str(value).lower()
     return value
@@ -21,8 +24,9 @@ def _scalar(kind: str, value: Any) -> Any:
 def coerce(shape: Any, value: Any) -> Any:
     """Turn a Pulumi value into what an API's shape wants, by the API's own description.
 
-    Names match without case, values take the shape's type ("true" becomes True), and what the
-    API does not know is left out: Pulumi's resources carry settings of several calls.
+    Names match without case, values take the shape's type ("true" becomes True, a document its
+    text), and what the API does not know is left out: Pulumi's resources carry settings of several
+    calls.
     """
     if shape.type_name == "structure" and isinstance(value, Mapping):
         members = {name.lower(): name for name in shape.members}

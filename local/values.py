@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from google.protobuf import struct_pb2
+from google.protobuf.json_format import MessageToDict, ParseDict
 from pulumi.runtime import rpc
 
 Properties = dict[str, Any]
@@ -67,72 +68,51 @@ class Asset:
         return hash((self.is_archive, self.sha256))
 
 
-def _from_fields(fields: Mapping[str, struct_pb2.Value]) -> Any:
-    signature = fields[SIGNATURE_KEY].string_value if SIGNATURE_KEY in fields else None
-    if signature is None:
-        return {key: from_value(value) for key, value in fields.items()}
+def _opened(value: Any) -> Any:
+    """Return what the engine's JSON means; whole numbers become int, as every API here wants."""
+    if isinstance(value, dict):
+        return _opened_mapping(value)
+    if isinstance(value, list):
+        return [_opened(item) for item in value]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return UNKNOWN if isinstance(value, str) and value in _UNKNOWN_MARKERS else value
+
+
+def _opened_mapping(value: Mapping[str, Any]) -> Any:
+    signature = value.get(SIGNATURE_KEY)
     if signature in {SECRET_SIGNATURE, OUTPUT_SIGNATURE}:
         # An output without a value is one that is not known yet.
-        return from_value(fields["value"]) if "value" in fields else UNKNOWN
-    content = {k: from_value(v) for k, v in fields.items() if k not in {SIGNATURE_KEY, "hash"}}
+        return _opened(value["value"]) if "value" in value else UNKNOWN
+    content = {k: _opened(v) for k, v in value.items() if k != SIGNATURE_KEY}
     if signature in {ASSET_SIGNATURE, ARCHIVE_SIGNATURE}:
-        sha256 = fields["hash"].string_value if "hash" in fields else ""
-        return Asset(signature == ARCHIVE_SIGNATURE, sha256, content)
+        return Asset(signature == ARCHIVE_SIGNATURE, content.pop("hash", ""), content)
     # A resource reference, from an engine that sends one regardless.
-    return content.get("id") or content.get("urn")
-
-
-def from_value(value: struct_pb2.Value) -> Any:
-    """Return the plain Python value; whole numbers become int, as every API here wants them."""
-    kind = value.WhichOneof("kind")
-    if kind == "struct_value":
-        return _from_fields(value.struct_value.fields)
-    if kind == "list_value":
-        return [from_value(item) for item in value.list_value.values]
-    if kind == "number_value":
-        number = value.number_value
-        return int(number) if number.is_integer() else number
-    if kind == "string_value":
-        return UNKNOWN if value.string_value in _UNKNOWN_MARKERS else value.string_value
-    if kind == "bool_value":
-        return value.bool_value
-    return None
+    return content if signature is None else content.get("id") or content.get("urn")
 
 
 def from_struct(struct: struct_pb2.Struct) -> Properties:
     """Return a message's properties as plain Python."""
-    return {key: from_value(value) for key, value in struct.fields.items()}
+    return {key: _opened(value) for key, value in MessageToDict(struct).items()}
 
 
-def _asset_fields(asset: Asset) -> Properties:
-    signature = ARCHIVE_SIGNATURE if asset.is_archive else ASSET_SIGNATURE
-    return {SIGNATURE_KEY: signature, "hash": asset.sha256, **asset.content}
-
-
-def to_value(value: Any) -> struct_pb2.Value:
-    """Return the engine's form of a plain value."""
-    fields: dict[str, Any]
-    if value is None:
-        fields = {"null_value": struct_pb2.NULL_VALUE}
-    elif isinstance(value, bool):
-        fields = {"bool_value": value}
-    elif isinstance(value, int | float):
-        fields = {"number_value": value}
-    elif isinstance(value, Asset):
-        fields = {"struct_value": to_struct(_asset_fields(value))}
-    elif isinstance(value, Mapping):
-        fields = {"struct_value": to_struct(value)}
-    elif isinstance(value, list | tuple | set | frozenset):
-        items = [to_value(item) for item in value]
-        fields = {"list_value": struct_pb2.ListValue(values=items)}
-    else:
-        fields = {"string_value": rpc.UNKNOWN if isinstance(value, UnknownValue) else str(value)}
-    return struct_pb2.Value(**fields)
+def _marked(value: Any) -> Any:
+    """Return a value as the engine's JSON has it."""
+    if isinstance(value, Asset):
+        signature = ARCHIVE_SIGNATURE if value.is_archive else ASSET_SIGNATURE
+        return _marked({SIGNATURE_KEY: signature, "hash": value.sha256, **value.content})
+    if isinstance(value, Mapping):
+        return {str(key): _marked(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_marked(item) for item in value]
+    if isinstance(value, UnknownValue):
+        return rpc.UNKNOWN
+    return value if value is None or isinstance(value, bool | int | float) else str(value)
 
 
 def to_struct(properties: Mapping[str, Any]) -> struct_pb2.Struct:
     """Return the engine's form of a resource's properties."""
-    return struct_pb2.Struct(fields={str(k): to_value(v) for k, v in properties.items()})
+    return ParseDict(_marked(properties), struct_pb2.Struct())
 
 
 def has_unknown(value: Any) -> bool:

@@ -183,9 +183,6 @@ class Ran:
     modifications: int = 0
     # Bytes that were paid for, for each that was used, over the two weeks.
     bought_ratio: float = 0.0
-    # Hour by hour: what was used, and what there was, in GiB.
-    used: list[float] = field(default_factory=list)
-    size: list[float] = field(default_factory=list)
 
 
 def run(rule: Rule, seed: int) -> Ran:
@@ -203,9 +200,6 @@ def run(rule: Rule, seed: int) -> Ran:
             ec2.grow(wanted, now)
         bought += ec2.size_gib * GIB
         held += used
-        if step % int(HOUR / STEP) == 0:
-            ran.used.append(used / GIB)
-            ran.size.append(float(ec2.size_gib))
     ran.modifications = len(ec2.starts)
     ran.bought_ratio = bought / held
     return ran

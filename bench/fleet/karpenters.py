@@ -20,7 +20,7 @@ from bench.waiting import is_seen_within
 from core.ground.constants import HOOKS
 from core.ground.errors import StillwaterError
 from core.ground.naming import ZONE_LABEL
-from local.kubernetes.lookups import find
+from local.kubernetes.client import find
 from local.processes import Child
 from tests.integration import karpenter_kwok as kwok
 

@@ -57,7 +57,7 @@ def measure(
         **seen.figures(samples, steady, stretch, load.MIN_INSYNC_REPLICAS),
         "load_average": record.load_average(),
     }
-    return UnderLoad(given, figures, [{**s, "since": s["at"] - began} for s in samples], stretch)
+    return UnderLoad(given, figures, samples, stretch)
 
 
 def parameters() -> dict[str, object]:
@@ -89,14 +89,3 @@ def print_told(console: Console, rows: Iterable[Mapping[str, Any]]) -> None:
     for row in rows:
         for sentence in row["told"]:
             console.print(f"{row['way']}: {sentence}")
-
-
-def draw_samples(axis: Any, samples: Sequence[Mapping[str, Any]]) -> None:
-    """Draw how long each record took, and the smallest ISR, over the seconds."""
-    acks = [s for s in samples if s["kind"] == "ack"]
-    isr = [s for s in samples if s["kind"] == "isr"]
-    axis.plot([s["since"] for s in acks], [s["ms"] for s in acks], ".", markersize=1)
-    axis.set(yscale="log", ylabel="produce, ms")
-    least = axis.twinx()
-    least.step([s["since"] for s in isr], [s["smallest"] for s in isr], "r", where="post")
-    least.set(ylim=(0, 3.2), yticks=[0, 1, 2, 3], ylabel="least ISR")

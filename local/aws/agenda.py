@@ -1,9 +1,11 @@
-"""Lists what the twin's AWS has yet to do: a booting instance runs two seconds later, and so on."""
+"""Keeps the clock of the twin's AWS: what is due when, and rounds that are done again and again."""
 
 from __future__ import annotations
 
 import heapq
 import itertools
+import logging
+import threading
 from collections.abc import Callable
 
 
@@ -24,3 +26,17 @@ class Agenda:
             heapq.heappop(self._entries)[2]()
             count += 1
         return count
+
+
+LOG = logging.getLogger(__name__)
+
+
+def again_and_again(
+    name: str, each: Callable[[], object], every_seconds: float, stopped: threading.Event
+) -> None:
+    """Do rounds until stopped; one that fails is told, and time goes on for the rest."""
+    while not stopped.wait(every_seconds):
+        try:
+            each()
+        except Exception:
+            LOG.exception("a round of the %s failed", name)

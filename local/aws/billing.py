@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from core.cost import pricing
-from core.cost.pricing import PriceBook
+from core.cost.pricing import Price, PriceBook
 from core.ground.naming import CLUSTER_TAG
-from local.aws import cost_export
-from local.aws.cost_export import BilledMeter, ExportLine
-from local.environment import REGION
+from local.bills import export
+from local.bills.line import BillLine
+from local.environment import ACCOUNT, REGION
 from local.place import Place
 
 # "User initiated (2026-11-20 22:10:09 UTC)", the only place where EC2 says when.
@@ -33,18 +33,17 @@ _MINIMUM = timedelta(minutes=1)
 _AMOUNT = Decimal("0.0000000001")
 
 
-class Ec2(Protocol):
-    """What the bill needs of boto3's EC2 client."""
+@dataclass(frozen=True, slots=True)
+class BilledMeter:
+    """One thing a resource is billed for: an amount, per hour or per month of its life."""
 
-    def describe_instances(self, **query: Any) -> Mapping[str, Any]: ...
-    def describe_volumes(self, **query: Any) -> Mapping[str, Any]: ...
-
-
-class Eks(Protocol):
-    """What the bill needs of boto3's EKS client."""
-
-    def list_clusters(self) -> Mapping[str, Any]: ...
-    def describe_cluster(self, *, name: str) -> Mapping[str, Any]: ...
+    usage_type: str
+    operation: str
+    product: str
+    unit: str
+    price: Price
+    amount: Decimal
+    monthly: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +69,12 @@ class BilledResource:
 def write_bill(
     place: Place,
     *,
-    ec2: Ec2,
+    ec2: Any,
     out: Path,
     started_at: float,
     ended_at: float,
     bytes_between_zones: int | None = None,
-    eks: Eks | None = None,
+    eks: Any = None,
 ) -> Bill:
     """Write the export of what ran between two moments (epoch seconds) and return its total.
 
@@ -92,12 +91,15 @@ def write_bill(
     lines = [line for resource in resources for line in _lines(resource)]
     if bytes_between_zones:
         lines += _transfer(bytes_between_zones, book, window[1], _cluster_tag(resources))
-    cost_export.write(out, lines, name=f"stillwater-twin-{place.number}", at=window[1])
-    return Bill(total=pricing.plain(pricing.total(line.cost for line in lines)), path=out)
+    name = f"stillwater-twin-{place.number}"
+    for old in out.glob(f"*/*/{name}-*"):
+        old.unlink()
+    export.write(out, lines, name=name)
+    return Bill(total=pricing.plain(pricing.total(line.unblended for line in lines)), path=out)
 
 
 def _instances(
-    ec2: Ec2, book: PriceBook, start: datetime, end: datetime
+    ec2: Any, book: PriceBook, start: datetime, end: datetime
 ) -> Iterator[BilledResource]:
     for reservation in _all(ec2.describe_instances, "Reservations"):
         for instance in reservation["Instances"]:
@@ -109,7 +111,6 @@ def _instances(
                 usage_type=f"BoxUsage:{kind}",
                 operation="RunInstances",
                 product="AmazonEC2",
-                family="Compute Instance",
                 unit="Hrs",
                 price=book.instance_hour(kind),
                 amount=Decimal(1),
@@ -126,7 +127,7 @@ def _instances(
                 yield resource
 
 
-def _volumes(ec2: Ec2, book: PriceBook, start: datetime, end: datetime) -> Iterator[BilledResource]:
+def _volumes(ec2: Any, book: PriceBook, start: datetime, end: datetime) -> Iterator[BilledResource]:
     for volume in _all(ec2.describe_volumes, "Volumes"):
         created = volume["CreateTime"].astimezone(UTC)
         if created < end:
@@ -142,22 +143,20 @@ def _volumes(ec2: Ec2, book: PriceBook, start: datetime, end: datetime) -> Itera
 
 def _volume_meters(volume: Mapping[str, Any], book: PriceBook) -> Iterator[BilledMeter]:
     kind, size = volume["VolumeType"], Decimal(volume["Size"])
-    rows = [(f"VolumeUsage.{kind}", "Storage", "GB-Mo", f"{kind}_gib_month", size)]
+    rows = [(f"VolumeUsage.{kind}", "GB-Mo", f"{kind}_gib_month", size)]
     if kind == "gp3":
         # AWS writes these lines for a volume at its baseline too, with quantity 0.
         iops = pricing.billed_iops(volume.get("Iops") or pricing.GP3_INCLUDED_IOPS)
         speed = pricing.billed_gib_per_s(volume.get("Throughput") or pricing.GP3_INCLUDED_MIB_PER_S)
-        provisioned = "Provisioned Throughput"
         rows += [
-            ("VolumeP-IOPS.gp3", "System Operation", "IOPS-Mo", "gp3_iops_month", Decimal(iops)),
-            ("VolumeP-Throughput.gp3", provisioned, "GiBps-mo", "gp3_gibps_month", speed),
+            ("VolumeP-IOPS.gp3", "IOPS-Mo", "gp3_iops_month", Decimal(iops)),
+            ("VolumeP-Throughput.gp3", "GiBps-mo", "gp3_gibps_month", speed),
         ]
-    for usage_type, family, unit, price, amount in rows:
+    for usage_type, unit, price, amount in rows:
         yield BilledMeter(
             usage_type=f"EBS:{usage_type}",
             operation=f"CreateVolume-{kind.capitalize()}",
             product="AmazonEC2",
-            family=family,
             unit=unit,
             price=book.price(price),
             amount=amount,
@@ -166,7 +165,7 @@ def _volume_meters(volume: Mapping[str, Any], book: PriceBook) -> Iterator[Bille
 
 
 def _clusters(
-    eks: Eks, book: PriceBook, start: datetime, end: datetime
+    eks: Any, book: PriceBook, start: datetime, end: datetime
 ) -> Iterator[BilledResource]:
     for name in eks.list_clusters()["clusters"]:
         cluster = eks.describe_cluster(name=name)["cluster"]
@@ -184,7 +183,6 @@ def _clusters(
                         usage_type="USE1-AmazonEKS-Hours:perCluster",
                         operation="CreateOperation",
                         product="AmazonEKS",
-                        family="Compute",
                         unit="Hours",
                         price=book.price("eks_cluster_hour"),
                         amount=Decimal(1),
@@ -195,7 +193,7 @@ def _clusters(
 
 def _transfer(
     size_bytes: int, book: PriceBook, at: datetime, tags: Mapping[str, str]
-) -> Iterator[ExportLine]:
+) -> Iterator[BillLine]:
     """Bill bytes that crossed zones, once on the side that sent and once on the one that got them.
 
     The twin counts them for the whole cluster, so the lines name no instance.
@@ -207,7 +205,6 @@ def _transfer(
             usage_type="DataTransfer-Regional-Bytes",
             operation=operation,
             product="AmazonEC2",
-            family="Data Transfer",
             unit="GB",
             price=price,
             amount=Decimal(size_bytes) / pricing.BYTES_PER_GIB,
@@ -222,7 +219,7 @@ def _cluster_tag(resources: Iterable[BilledResource]) -> dict[str, str]:
     return {CLUSTER_TAG: clusters.pop()} if len(clusters) == 1 else {}
 
 
-def _lines(resource: BilledResource) -> Iterator[ExportLine]:
+def _lines(resource: BilledResource) -> Iterator[BillLine]:
     """Cut a resource's life into clock hours and meter each."""
     hour = _hour_of(resource.begins)
     while hour < resource.ends:
@@ -252,17 +249,24 @@ def volume_months(seconds: float, moment: datetime) -> Decimal:
 
 def _line(
     resource: BilledResource, meter: BilledMeter, hour: datetime, quantity: Decimal
-) -> ExportLine:
+) -> BillLine:
     quantity = quantity.quantize(_AMOUNT)
-    return ExportLine(
+    # AWS keeps ten places; a double holds them exactly at this size.
+    cost = (quantity * meter.price.usd).quantize(_AMOUNT)
+    return BillLine(
         hour=hour,
+        product=meter.product,
+        usage_type=meter.usage_type,
+        operation=meter.operation,
+        unit=meter.unit,
+        quantity=quantity,
+        unblended=cost,
+        amortised=cost,
         resource_id=resource.resource_id,
         zone=resource.zone,
+        account=ACCOUNT,
         tags=resource.tags,
-        meter=meter,
-        quantity=quantity,
-        # AWS keeps ten places; a double holds them exactly at this size.
-        cost=(quantity * meter.price.usd).quantize(_AMOUNT),
+        description=f"${meter.price.usd:f} per {meter.unit} of {meter.usage_type}",
     )
 
 

@@ -12,9 +12,10 @@ import base64
 import json
 import time
 import uuid
-from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
+
+from werkzeug.wrappers import Response
 
 from local.aws.lambdas import InvokedFunctions, TooManyRequests, find
 from local.environment import ACCOUNT, FUNCTION_URL_PATH, REGION
@@ -24,27 +25,25 @@ LARGEST_REQUEST_BYTES = 6 * 1024 * 1024
 URL_ACTIONS = {"lambda:InvokeFunctionUrl", "lambda:InvokeFunction"}
 
 
-def answer(
-    functions: InvokedFunctions, environ: dict[str, Any], start_response: Any
-) -> Iterable[bytes]:
+def answer(functions: InvokedFunctions, environ: dict[str, Any]) -> Response:
     """Answer one call of a function's URL."""
     name = environ["PATH_INFO"].removeprefix(FUNCTION_URL_PATH).partition("/")[0]
     function = find(f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{name}")
     if function is None or function.url_config is None:
-        return _refusal(start_response, HTTPStatus.NOT_FOUND)
+        return _refusal(HTTPStatus.NOT_FOUND)
     if not _open_to_all(function):
-        return _refusal(start_response, HTTPStatus.FORBIDDEN)
+        return _refusal(HTTPStatus.FORBIDDEN)
     length = int(environ.get("CONTENT_LENGTH") or 0)
     if length > LARGEST_REQUEST_BYTES:
-        return _refusal(start_response, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        return _refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
     body = environ["wsgi.input"].read(length) if length else b""
     try:
         outcome = functions.invoke(function, json.dumps(event_of(environ, name, body)).encode())
     except TooManyRequests:
-        return _refusal(start_response, HTTPStatus.TOO_MANY_REQUESTS)
+        return _refusal(HTTPStatus.TOO_MANY_REQUESTS)
     if outcome.error_type is not None:
-        return _refusal(start_response, HTTPStatus.BAD_GATEWAY)
-    return _response(start_response, json.loads(outcome.payload or b"null"))
+        return _refusal(HTTPStatus.BAD_GATEWAY)
+    return _response(json.loads(outcome.payload or b"null"))
 
 
 def event_of(environ: dict[str, Any], name: str, body: bytes) -> dict[str, Any]:
@@ -91,26 +90,16 @@ def _open_to_all(function: Any) -> bool:
     return allowed >= URL_ACTIONS
 
 
-def _response(start_response: Any, answered: Any) -> Iterable[bytes]:
+def _response(answered: Any) -> Response:
     """Turn what a function returned into a response; anything but a status is the body of a 200."""
     if not isinstance(answered, dict) or "statusCode" not in answered:
-        answered = {
-            "statusCode": 200,
-            "headers": {"content-type": "application/json"},
-            "body": json.dumps(answered),
-        }
+        answered = {"statusCode": 200, "body": json.dumps(answered)}
     body = str(answered.get("body") or "")
     raw = base64.b64decode(body) if answered.get("isBase64Encoded") else body.encode()
-    status = HTTPStatus(int(answered["statusCode"]))
-    headers = [(str(k), str(v)) for k, v in (answered.get("headers") or {}).items()]
-    start_response(f"{status.value} {status.phrase}", [*headers, ("Content-Length", str(len(raw)))])
-    return [raw]
+    headers = {str(k).lower(): str(v) for k, v in (answered.get("headers") or {}).items()}
+    typed = {"content-type": "application/json", **headers}
+    return Response(raw, int(answered["statusCode"]), typed)
 
 
-def _refusal(start_response: Any, status: HTTPStatus) -> Iterable[bytes]:
-    body = json.dumps({"Message": status.phrase}).encode()
-    start_response(
-        f"{status.value} {status.phrase}",
-        [("Content-Type", "application/json"), ("Content-Length", str(len(body)))],
-    )
-    return [body]
+def _refusal(status: HTTPStatus) -> Response:
+    return Response(json.dumps({"Message": status.phrase}), status, mimetype="application/json")

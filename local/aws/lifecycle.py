@@ -9,7 +9,7 @@ by one heartbeat timeout, up to min(48 h, 100 heartbeat timeouts) after the acti
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 CONTINUE = "CONTINUE"
@@ -48,10 +48,6 @@ class HookAction:
     result: str | None = None
 
 
-def _new_token() -> str:
-    return str(uuid.uuid4())
-
-
 @dataclass(slots=True)
 class HookTransition:
     """An instance waiting for the hooks of its launch or its termination."""
@@ -60,16 +56,11 @@ class HookTransition:
     actions: tuple[HookAction, ...] = field(default_factory=tuple)
 
     @staticmethod
-    def begin(
-        instance_id: str,
-        hooks: Sequence[GroupHook],
-        now: float,
-        new_token: Callable[[], str] = _new_token,
-    ) -> HookTransition:
+    def begin(instance_id: str, hooks: Sequence[GroupHook], now: float) -> HookTransition:
         return HookTransition(
             instance_id,
             tuple(
-                HookAction(hook, new_token(), now, now + hook.heartbeat_timeout_seconds)
+                HookAction(hook, str(uuid.uuid4()), now, now + hook.heartbeat_timeout_seconds)
                 for hook in hooks
             ),
         )

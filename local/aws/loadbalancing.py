@@ -18,6 +18,7 @@ from typing import Any
 from moto.elbv2 import models
 from moto.elbv2.exceptions import TargetGroupNotFoundError
 from moto.elbv2.models import FakeHealthStatus, elbv2_backends
+from werkzeug.wrappers import Response
 
 from local.aws.instances import all_backends
 from local.aws.loadbalancing_health import (
@@ -113,13 +114,10 @@ def forwarding() -> list[dict[str, Any]]:
     ]
 
 
-def answer_forwarding(start_response: Any) -> list[bytes]:
+def answer_forwarding() -> Response:
     """Answer GET /stillwater/load-balancers."""
     with COMPUTE:
-        body = json.dumps(forwarding()).encode()
-    headers = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
-    start_response("200 OK", headers)
-    return [body]
+        return Response(json.dumps(forwarding()), mimetype="application/json")
 
 
 class HealthChecks:

@@ -1,12 +1,14 @@
 """Puts the engine behind moto's Auto Scaling API, and keeps what moto forgets.
 
 moto drops a group's maintenance and lifecycle policies, ends instances at once, and describes no
-activity.
+activity. It forgets a hook's target, role and metadata, and has neither complete_lifecycle_action
+nor record_lifecycle_action_heartbeat.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 from moto.autoscaling.exceptions import AutoscalingClientError, ValidationError
@@ -15,17 +17,143 @@ from moto.autoscaling.responses import AutoScalingResponse
 from moto.core import responses as moto_responses
 from moto.core.responses import ActionResult, EmptyResult
 
-from local.aws import hooks_api
+from local.aws import activities
 from local.aws.autoscaling import Engine
-from local.aws.hooks_api import put_hook
-from local.aws.membership import RETAINED, retains
-from local.aws.scaling_parameters import (
-    answering,
-    flag,
-    group_named,
-    member_named,
-    parameters,
+from local.aws.lifecycle import (
+    ABANDON,
+    CONTINUE,
+    LONGEST_HOLD_HEARTBEATS,
+    LONGEST_HOLD_SECONDS,
+    HookAction,
 )
+from local.aws.membership import RETAINED, retains
+
+Answer = Callable[[Engine, Any], Any]
+
+
+def answering(engine: Engine, answer: Answer) -> Callable[[Any], Any]:
+    """Return an answer of ours as a method of moto's response class."""
+
+    def method(response: Any) -> Any:
+        return answer(engine, response)
+
+    return method
+
+
+def parameters(response: Any) -> dict[str, Any]:
+    """Return a request's parameters by their names in the API."""
+    return dict(response._get_params())  # noqa: SLF001  # moto's way to them
+
+
+def flag(response: Any, name: str) -> bool:
+    """Return a boolean parameter, False when it is absent."""
+    return bool(response._get_bool_param(name, False))  # noqa: SLF001, FBT003  # moto's way to it
+
+
+def group_named(response: Any) -> Any:
+    """Return the group a request is about."""
+    name = parameters(response).get("AutoScalingGroupName")
+    group = response.autoscaling_backend.autoscaling_groups.get(name)
+    if group is None:
+        raise ValidationError(
+            f"AutoScalingGroup name not found - AutoScalingGroup '{name}' not found"
+        )
+    return group
+
+
+def member_named(response: Any) -> Any:
+    """Return the group member a request is about."""
+    instance_id = parameters(response).get("InstanceId")
+    for group in response.autoscaling_backend.autoscaling_groups.values():
+        for member in group.instance_states:
+            if member.instance_id == instance_id:
+                return member
+    raise ValidationError(
+        f"Instance Id not found - No managed instance found for instance ID: {instance_id}"
+    )
+
+
+def put_hook(group: Any, specification: dict[str, Any]) -> None:
+    """Put a hook on a group; one whose target refuses a test message is not kept."""
+    # AWS wants 30 to 7200 seconds here. The twin takes any number, so that tests of a timeout
+    # last as long as they must; core.cluster holds the limits.
+    backend = group.autoscaling_backend
+    hook = backend.create_lifecycle_hook(
+        name=specification["LifecycleHookName"],
+        as_name=group.name,
+        transition=specification["LifecycleTransition"],
+        timeout=int(specification.get("HeartbeatTimeout") or 3600),
+        result=specification.get("DefaultResult"),
+    )
+    hook.notification_target_arn = specification.get("NotificationTargetARN")
+    hook.role_arn = specification.get("RoleARN")
+    hook.notification_metadata = specification.get("NotificationMetadata")
+    hook.global_timeout = min(
+        LONGEST_HOLD_SECONDS, LONGEST_HOLD_HEARTBEATS * hook.heartbeat_timeout
+    )
+    if hook.notification_target_arn and not activities.test_notification(
+        group, hook.notification_target_arn
+    ):
+        backend.delete_lifecycle_hook(group.name, hook.name)
+        raise ValidationError(
+            "Unable to publish test message to notification target "
+            f"{hook.notification_target_arn} using IAM role {hook.role_arn}. Please check your "
+            "target and role configuration and try to put lifecycle hook again."
+        )
+
+
+def _put_hook(_engine: Engine, response: Any) -> Any:
+    put_hook(group_named(response), parameters(response))
+    return EmptyResult()
+
+
+def _delete_hook(engine: Engine, response: Any) -> Any:
+    group, name = group_named(response), parameters(response)["LifecycleHookName"]
+    if f"{group.name}_{name}" not in group.autoscaling_backend.lifecycle_hooks:
+        raise ValidationError(f"No Lifecycle Hook found with name {name}")
+    group.autoscaling_backend.delete_lifecycle_hook(group.name, name)
+    engine.forget_hook(group, name, time.time())
+    return EmptyResult()
+
+
+def _complete(engine: Engine, response: Any) -> Any:
+    result = parameters(response)["LifecycleActionResult"]
+    if result not in (CONTINUE, ABANDON):
+        raise ValidationError(
+            f"The lifecycle action result {result} is neither CONTINUE nor ABANDON."
+        )
+    action, member = _open_action(engine, response)
+    engine.complete(action, member, result, time.time())
+    return EmptyResult()
+
+
+def _heartbeat(engine: Engine, response: Any) -> Any:
+    action, member = _open_action(engine, response)
+    engine.extend(action, member, time.time())
+    return EmptyResult()
+
+
+def _open_action(engine: Engine, response: Any) -> tuple[HookAction, Any]:
+    given = parameters(response)
+    instance_id, token = given.get("InstanceId"), given.get("LifecycleActionToken")
+    if not instance_id and not token:
+        raise ValidationError(
+            "Either InstanceId or LifecycleActionToken must be given to find the action."
+        )
+    return engine.open_action(
+        group_named(response),
+        given["LifecycleHookName"],
+        instance_id=instance_id,
+        token=token,
+    )
+
+
+def _install_hooks(engine: Engine) -> None:
+    AutoScalingResponse.put_lifecycle_hook = answering(engine, _put_hook)
+    AutoScalingResponse.delete_lifecycle_hook = answering(engine, _delete_hook)
+    AutoScalingResponse.complete_lifecycle_action = answering(engine, _complete)
+    AutoScalingResponse.record_lifecycle_action_heartbeat = answering(engine, _heartbeat)
+
 
 # Settings of a group that moto accepts and drops, at creation and at update.
 KEPT_SETTINGS = {
@@ -187,7 +315,7 @@ def install(engine: Engine) -> None:
     AutoScalingResponse.terminate_instance_in_auto_scaling_group = answering(engine, _terminate)
     InstanceState.launch_template = property(_launched_from)
     _install_capacity(engine)
-    hooks_api.install(engine)
+    _install_hooks(engine)
     # moto remembers which methods a response class has.
     getattr(moto_responses.method_names_from_class, "cache_clear", lambda: None)()
 

@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
-from http import HTTPStatus
 from typing import Any
 
 from moto.moto_server.werkzeug_app import (
@@ -23,6 +22,7 @@ from moto.moto_server.werkzeug_app import (
     create_backend_app,
 )
 from werkzeug.serving import make_server
+from werkzeug.wrappers import Response
 
 from local.aws import (
     buckets,
@@ -39,10 +39,9 @@ from local.aws import (
     scaling_api,
     volumes,
 )
-from local.aws.agenda import Agenda
+from local.aws.agenda import Agenda, again_and_again
 from local.aws.autoscaling import Engine
 from local.aws.membership import Membership
-from local.aws.rounds import again_and_again
 from local.delays import Delays
 from local.environment import FUNCTION_URL_PATH, credentials_file
 from local.iam.guard import Guard
@@ -59,44 +58,38 @@ CREDENTIALS_PATH = "/stillwater/credentials/"
 class Application:
     """moto's WSGI application where services that must take turns do, and the twin's own paths."""
 
-    def __init__(
-        self, function_url: Callable[[dict[str, Any], Any], Iterable[bytes]], guard: Guard
-    ) -> None:
+    def __init__(self, function_url: Callable[[dict[str, Any]], Response], guard: Guard) -> None:
         self._function_url = function_url
         self._guard = guard
         self._moto = DomainDispatcherApplication(create_backend_app)
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        path = str(environ.get("PATH_INFO", ""))
-        if path.startswith(CREDENTIALS_PATH):
-            return _credentials(environ, path.removeprefix(CREDENTIALS_PATH), start_response)
-        if path == loadbalancing.FORWARDING_PATH:
-            return loadbalancing.answer_forwarding(start_response)
-        if path.startswith(FUNCTION_URL_PATH):
-            return self._function_url(environ, start_response)
-        refused = self._guard.refusal(environ)
-        if refused is not None:
-            phrase = HTTPStatus(refused.status).phrase
-            start_response(f"{refused.status} {phrase}", list(refused.headers))
-            return [refused.body]
+        own = self._own_answer(environ)
+        if own is not None:
+            return own(environ, start_response)
         with turn(str(environ.get("HTTP_AUTHORIZATION", ""))):
             answer: Iterable[bytes] = self._moto(environ, start_response)
             return answer
 
+    def _own_answer(self, environ: dict[str, Any]) -> Response | None:
+        """Return the answer to one of the twin's own paths, or a refusal; None: moto answers."""
+        path = str(environ.get("PATH_INFO", ""))
+        if path.startswith(CREDENTIALS_PATH):
+            return _credentials(environ, path.removeprefix(CREDENTIALS_PATH))
+        if path == loadbalancing.FORWARDING_PATH:
+            return loadbalancing.answer_forwarding()
+        if path.startswith(FUNCTION_URL_PATH):
+            return self._function_url(environ)
+        return self._guard.refusal(environ)
 
-def _credentials(
-    environ: dict[str, Any], access_key_id: str, start_response: Any
-) -> Iterable[bytes]:
+
+def _credentials(environ: dict[str, Any], access_key_id: str) -> Response:
     """Answer with the secret behind an access key id, to this machine only."""
     found = None
     if str(environ.get("REMOTE_ADDR", "")).startswith("127."):
         found = identity.look_up(access_key_id)
-    body = json.dumps(found.as_json() if found else {"error": "no such access key"}).encode()
-    status = "200 OK" if found else "404 Not Found"
-    start_response(
-        status, [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
-    )
-    return [body]
+    body = json.dumps(found.as_json() if found else {"error": "no such access key"})
+    return Response(body, 200 if found else 404, mimetype="application/json")
 
 
 class Background:

@@ -19,9 +19,8 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped] # the same
 
 from core.ground.naming import CLUSTER_TAG
 from local.bills import columns, export
-from local.bills.cluster import Broker, ClusterBill, Coverage, hour_lines, monthly_lines
+from local.bills.cluster import KAFKA, Broker, ClusterBill, Coverage, hour_lines, monthly_lines
 from local.bills.line import BillLine, month_start, next_month
-from local.bills.pods import KAFKA
 
 NAME = "synthetic"
 BROKERS = 8

@@ -10,7 +10,7 @@ from decimal import Decimal
 from spark.tag_keys import SIMULATED_TAG
 
 NOUGHT = Decimal(0)
-SYNTHETIC = "Synthetic: "
+SIMULATED = "Simulated: "
 PAYER = "111111111111"
 
 
@@ -64,7 +64,7 @@ class BillLine:
 
     @property
     def text(self) -> str:
-        return f"{SYNTHETIC}{self.description or self.usage_type or self.kind}"
+        return f"{SIMULATED}{self.description or self.usage_type or self.kind}"
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from core.ground.naming import TWIN_ENVIRONMENT
 from local import twin
 from local.commands.layers import TwinLayers, provision
 from local.commands.setup import prepare_tools
-from local.demo import narration, recording
+from local.demo import narration
 from local.demo import rotation as story
 from local.demo import spec as demo_spec
 from local.twin import RunningTwin, Twin
@@ -51,7 +51,7 @@ def demo(
     for failure in failures:
         complaints.print(failure, style="red")
     if brief:
-        console.print(f"\nAs it ran: {output / 'recording.svg'}")
+        console.print(f"\nAs it ran: {output / 'narration.svg'}")
     else:
         console.print(
             f"\nThe timeline: {output / 'index.html'}   the figures: {output / 'result.json'}"
@@ -149,4 +149,4 @@ def show_demo(output: Path, console: Console, *, brief: bool = False) -> list[st
             return tell(running, provision, output, narrator, started)
     finally:
         # Of a run that was ended early, too: it shows how far it came.
-        recording.write(output / "recording.svg", narrator.printed, "make demo, as it ran")
+        narration.write(output / "narration.svg", narrator.printed, "make demo, as it ran")

@@ -15,8 +15,7 @@ from core.ground.naming import cluster_ca_secret
 from core.settings.functions import KafkaIdentity
 from handlers.adapters.kafka import Access, Anonymous
 from handlers.adapters.kafka_identity import KafkaAccess
-from local.kubernetes.client import Api, Object
-from local.kubernetes.lookups import find
+from local.kubernetes.client import Api, Object, find
 from local.kubernetes.strimzi_admin import show
 from local.kubernetes.strimzi_authorities import data_of
 

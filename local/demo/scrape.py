@@ -13,17 +13,17 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import urllib3
 from urllib3.exceptions import HTTPError
 
 from core.ground import naming
 from local.demo import spec as demo_spec
-from local.kubernetes.client import Api, ApiError
+from local.kubernetes.client import ApiError
 from local.kubernetes.provisioner import VOLUMES
 from local.kubernetes.strimzi_config import METRICS_PORT
-from local.place import Place
+from local.twin import Twin
 
 PERIOD_SECONDS = 1.0
 # Every so many rounds the volumes are measured, which means walking through them.
@@ -45,15 +45,6 @@ _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 Labels = tuple[tuple[str, str], ...]
 
 
-class Running(Protocol):
-    """A twin, as far as its metrics go."""
-
-    @property
-    def place(self) -> Place: ...
-    @property
-    def api(self) -> Api: ...
-
-
 def samples_of(text: str, labels: Mapping[str, str]) -> Iterator[tuple[Labels, str]]:
     """Yield the series of an exposition that the report reads, with the scraper's labels added."""
     for found in _SAMPLE.finditer(text):
@@ -66,7 +57,7 @@ def samples_of(text: str, labels: Mapping[str, str]) -> Iterator[tuple[Labels, s
 class Scraper:
     """Asks every broker once a second, from `start` to `stop`."""
 
-    def __init__(self, twin: Running) -> None:
+    def __init__(self, twin: Twin) -> None:
         self._twin = twin
         self._http = urllib3.PoolManager(retries=False, timeout=TIMEOUT_SECONDS)
         self._seen: dict[Labels, list[tuple[float, str]]] = {}

@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from werkzeug.wrappers import Response
+
 from core.ground.errors import InvalidInput
 from local.environment import ACCOUNT
 from local.iam import accounts, refusals, requests
@@ -37,7 +39,7 @@ class Guard:
         # Allowed ones are said once each: a controller asks the same every few seconds.
         self.seen: set[tuple[str, str, str]] = set()
 
-    def refusal(self, environ: dict[str, Any]) -> refusals.Answer | None:
+    def refusal(self, environ: dict[str, Any]) -> Response | None:
         """Return what AWS answers to a request that IAM does not allow; None: it may pass."""
         signed = requests.signature(environ)
         if self._off or signed is None or signed.access_key in self._administrators:
@@ -61,7 +63,7 @@ class Guard:
         """Say whether an AWS service may make a call in a role's name; always, while off."""
         return self._off or self.judge(call, accounts.session_of(role_arn, session)) is None
 
-    def judge(self, call: requests.Call, caller: Caller) -> refusals.Answer | None:
+    def judge(self, call: requests.Call, caller: Caller) -> Response | None:
         """Return the refusal of a call, or None."""
         if f"{call.service}:{call.operation}" in FREE:
             return None
@@ -76,7 +78,7 @@ class Guard:
             )
         return None
 
-    def _refusal(self, call: requests.Call, caller: Caller, need: Need) -> refusals.Answer | None:
+    def _refusal(self, call: requests.Call, caller: Caller, need: Need) -> Response | None:
         request = PolicyRequest(
             action=need.action,
             resource=need.resource,
@@ -108,7 +110,7 @@ class Guard:
 
     def _refusal_unjudged(
         self, caller: Caller, service: str, protocol: str, operation: str, why: str
-    ) -> refusals.Answer:
+    ) -> Response:
         """Refuse what the twin cannot judge, and say so: an unknown is never good news."""
         request = PolicyRequest(
             action=f"{service}:{operation}", resource="*", principal=caller.principal

@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from dataclasses import dataclass
 from xml.sax.saxutils import escape
+
+from werkzeug.wrappers import Response
 
 from local.iam.need import ANY
 from local.iam.policy import PolicyRequest
@@ -27,15 +28,6 @@ UNKNOWN_KEY_CODES = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """An HTTP response: its status, its headers and its body."""
-
-    status: int
-    headers: tuple[tuple[str, str], ...]
-    body: bytes
-
-
 def sentence(request: PolicyRequest, because: str) -> str:
     """Return IAM's sentence about a request it refuses.
 
@@ -48,7 +40,7 @@ def sentence(request: PolicyRequest, because: str) -> str:
     )
 
 
-def denial(service: str, protocol: str, request: PolicyRequest, because: str) -> Answer:
+def denial(service: str, protocol: str, request: PolicyRequest, because: str) -> Response:
     """Return a service's refusal of a call that IAM does not allow."""
     text = sentence(request, because)
     if service == "ec2":
@@ -64,13 +56,13 @@ def denial(service: str, protocol: str, request: PolicyRequest, because: str) ->
     return answer(service, protocol, code, text, 403 if short or protocol == "rest-json" else 400)
 
 
-def unknown_key(service: str, protocol: str) -> Answer:
+def unknown_key(service: str, protocol: str) -> Response:
     """Return a service's refusal of an access key nobody was given."""
     code = UNKNOWN_KEY_CODES.get(service) or UNKNOWN_KEY_CODES.get(protocol)
     return answer(service, protocol, code or "UnrecognizedClientException", INVALID_TOKEN, 403)
 
 
-def answer(service: str, protocol: str, code: str, message: str, status: int) -> Answer:
+def answer(service: str, protocol: str, code: str, message: str, status: int) -> Response:
     """Return an error in the form that the service's clients read."""
     request_id = str(uuid.uuid4())
     if protocol in SPEAKING_JSON:
@@ -82,9 +74,7 @@ def answer(service: str, protocol: str, code: str, message: str, status: int) ->
             headers[0] = ("Content-Type", "application/cbor")
             headers.append(("smithy-protocol", "rpc-v2-cbor"))
             body = _cbor({"__type": code, "message": message})
-        return Answer(
-            status=status, headers=(*headers, ("x-amzn-RequestId", request_id)), body=body
-        )
+        return Response(body, status, [*headers, ("x-amzn-RequestId", request_id)])
     error = f"<Code>{code}</Code><Message>{escape(message)}</Message>"
     if protocol == "ec2":
         inner = f"<Errors><Error>{error}</Error></Errors><RequestID>{request_id}</RequestID>"
@@ -95,7 +85,7 @@ def answer(service: str, protocol: str, code: str, message: str, status: int) ->
         inner = f"<Error><Type>Sender</Type>{error}</Error><RequestId>{request_id}</RequestId>"
         text = f"<ErrorResponse>{inner}</ErrorResponse>"
     whole = f'<?xml version="1.0" encoding="UTF-8"?>{text}'.encode()
-    return Answer(status=status, headers=(("Content-Type", "text/xml"),), body=whole)
+    return Response(whole, status, content_type="text/xml")
 
 
 def _cbor(texts: dict[str, str]) -> bytes:

@@ -19,8 +19,7 @@ from local.kafka import classes
 from local.place import cache_directory
 from local.processes import Processes
 from local.tools import prerequisites
-from local.tools.build import OnProgress, Progress, ignore_progress
-from local.tools.cache import making
+from local.tools.build import OnProgress, Progress, ignore_progress, making
 
 POM = Path(__file__).with_name("pom.xml")
 NAME = "kafka"

@@ -39,6 +39,8 @@ BINARY = "aws-iam-authenticator"
 USER = "stillwater-authenticator"
 CREATOR = "kubernetes-admin"  # the name EKS gives its cluster's creator
 FIELD_MANAGER = "stillwater-twin"
+RBAC = Path(__file__).with_name("authenticator_rbac.yaml")
+RBAC_API = "/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system"
 
 
 def write_webhook_config(place: Place, ca: Path) -> Path:
@@ -88,29 +90,9 @@ def configuration(cluster_name: str, creator_arn: str) -> dict[str, Any]:
 
 def _allow_watching(api: Api) -> None:
     """Let the authenticator read the one ConfigMap it is for, and nothing else."""
-    rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system"
-    metadata = {"name": USER, "namespace": "kube-system"}
-    rule = {
-        "apiGroups": [""],
-        "resources": ["configmaps"],
-        "resourceNames": ["aws-auth"],
-        "verbs": ["get", "list", "watch"],
-    }
-    role = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "Role",
-        "metadata": metadata,
-        "rules": [rule],
-    }
-    binding = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "RoleBinding",
-        "metadata": metadata,
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": USER},
-        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": USER}],
-    }
-    api.apply(f"{rbac}/roles/{USER}", role, field_manager=FIELD_MANAGER)
-    api.apply(f"{rbac}/rolebindings/{USER}", binding, field_manager=FIELD_MANAGER)
+    for item in yaml.safe_load_all(RBAC.read_text()):
+        path = f"{RBAC_API}/{item['kind'].lower()}s/{item['metadata']['name']}"
+        api.apply(path, item, field_manager=FIELD_MANAGER)
 
 
 class Authenticator:

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 from handlers import probe
-from local.kubernetes import resolver
+from local.kubernetes import dns
 
 if __name__ == "__main__":
-    resolver.install(Path(sys.argv[1]))
+    dns.install(Path(sys.argv[1]))
     probe.main()

@@ -49,7 +49,6 @@ class ControlPlane:
     """A running control plane and how to reach it as its administrator."""
 
     api: Api
-    kubeconfig: Path
     ca_file: Path
     children: tuple[Child, ...]
 
@@ -114,7 +113,7 @@ def start(processes: Processes, place: Place, tools: Mapping[str, Path]) -> Cont
         within_seconds=START_LIMIT_SECONDS,
         what="the default ServiceAccount exists",
     )
-    return ControlPlane(api, files.kubeconfigs[ADMIN], ca_file(place), (etcd, server, *managers))
+    return ControlPlane(api, ca_file(place), (etcd, server, *managers))
 
 
 def _exists(api: Api, path: str) -> bool:

@@ -2,17 +2,20 @@
 
 `-Djdk.net.hosts.file` names it. Pods listen on loopback addresses, so that is where names lead, and
 a Service's name leads straight to its pods: there is no kube-proxy, and ports are left as they are.
+Python has no such option, so `install` replaces the one function that every client ends in, in its
+own process alone.
 """
 
 from __future__ import annotations
 
+import functools
 import socket
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
-from local.kubernetes.client import Object
-from local.kubernetes.lookups import has_condition
+from local.kubernetes.client import Object, has_condition
 from local.kubernetes.status import ENDED_PHASES
 from local.place import Place
 
@@ -122,3 +125,26 @@ class HostsFile:
             self._stopped.wait(SETTLE_SECONDS)
             self._changed.clear()
             self.write()
+
+
+def address_of(hosts: str, name: str) -> str | None:
+    """Return the first address that a hosts file gives a name."""
+    for line in hosts.splitlines():
+        address, _, names = line.partition(" ")
+        if name in names.split():
+            return address
+    return None
+
+
+def install(hosts: Path) -> None:
+    """Resolve through `hosts` from now on; the file is read anew for every name."""
+    system = socket.getaddrinfo
+
+    @functools.wraps(system)
+    def look_up(host: Any, *arguments: Any, **options: Any) -> Any:
+        known = None
+        if isinstance(host, str) and hosts.exists():
+            known = address_of(hosts.read_text(), host)
+        return system(known or host, *arguments, **options)
+
+    socket.getaddrinfo = look_up

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from botocore.exceptions import NoCredentialsError
@@ -124,36 +124,15 @@ def _session(
     }
 
 
-def _stored_role(place: Place, wanted: Mapping[str, str]) -> str | None:
-    """Return the role of an association that `up` made: moto's EKS has none, the store has."""
+def _role(place: Place, cluster: str, namespace: str, service_account: str) -> str | None:
+    """Return the role of an association that `up` made; none while IAM is off.
+
+    moto's EKS knows no associations; the provider's store has them.
+    """
+    if not is_enforced():
+        return None
+    wanted = {"clusterName": cluster, "namespace": namespace, "serviceAccount": service_account}
     for kind, _, state in ResourceStore(place.path("store")).everything():
         if kind == ASSOCIATIONS and all(state.get(key) == text for key, text in wanted.items()):
             return str(state["roleArn"])
     return None
-
-
-def _role(place: Place, cluster: str, namespace: str, service_account: str) -> str | None:
-    if is_enforced():
-        wanted = {
-            "clusterName": cluster,
-            "namespace": namespace,
-            "serviceAccount": service_account,
-        }
-        stored = _stored_role(place, wanted)
-        if stored is not None:
-            return stored
-    eks: Any = client("eks", place)
-    try:
-        found = eks.list_pod_identity_associations(
-            clusterName=cluster, namespace=namespace, serviceAccount=service_account
-        )["associations"]
-        if not found:
-            return None
-        described = eks.describe_pod_identity_association(
-            clusterName=cluster, associationId=found[0]["associationId"]
-        )
-        return str(described["association"]["roleArn"])
-    except CloudError as error:
-        # Whoever answers for EKS without this call answers with a page of HTML.
-        LOG.info("No Pod Identity associations of %s: %s", cluster, str(error).partition("<")[0])
-        return None

@@ -13,17 +13,68 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from core.ground.errors import StillwaterError
 from core.settings.codec import SETTINGS
 from core.settings.prometheus import AUTHORITY_DIRECTORY, USER_DIRECTORY
 from local import moved_ports
 from local.environment import aws_environment
-from local.kubernetes import dns, kafka_container
-from local.kubernetes.client import Object
+from local.kafka.container import CONFIG_MOUNT, RACK_LABEL
+from local.kubernetes import dns
+from local.kubernetes.client import Api, Object
 from local.kubernetes.environment import command_line
 from local.kubernetes.identity import pod_credentials
 from local.kubernetes.mounts import SERVICE_ACCOUNT_DIRECTORY, with_private_mounts
 from local.place import PLACE_VARIABLE, Place
+
+
+def kafka_command(
+    pod: Mapping[str, Any],
+    container: Mapping[str, Any],
+    mounts: Mapping[str, Path],
+    pod_ip: str,
+    place: Place,
+) -> list[str]:
+    """Return the command that formats the pod's volumes if need be and becomes the JVM.
+
+    Raises StillwaterError when the pod mounts no configuration, or its node has no rack.
+    """
+    real = {path.rstrip("/"): directory for path, directory in mounts.items()}
+    if CONFIG_MOUNT not in real:
+        raise StillwaterError(
+            f"Container {container['name']} of pod {pod['metadata']['name']} mounts nothing at "
+            f"{CONFIG_MOUNT}, where its server.config belongs; only pods of the twin's Strimzi "
+            f"stand-in can run Kafka here."
+        )
+    config = real.pop(CONFIG_MOUNT)
+    return [
+        *(sys.executable, "-m", "local.kafka.run"),
+        *("--config", str(config)),
+        *("--work", str(place.path("pods", pod["metadata"]["uid"], "kafka"))),
+        *("--address", place.socket_address(pod_ip)),
+        *("--jars", str(place.path("kafka", "jars"))),
+        *("--hosts", str(place.path("hosts"))),
+        *_rack_of(pod, config, place),
+        *(f"--mount={path}={directory}" for path, directory in sorted(real.items())),
+    ]
+
+
+def _rack_of(pod: Mapping[str, Any], config: Path, place: Place) -> list[str]:
+    """Return the option for the pod's rack, as Strimzi's init container finds it: on its node."""
+    wanted = config / RACK_LABEL
+    if not wanted.exists():
+        return []
+    label, node = wanted.read_text().strip(), pod["spec"]["nodeName"]
+    api = Api.load_kubeconfig(place.path("kubeconfig"))
+    rack = (api.get(f"/api/v1/nodes/{node}")["metadata"].get("labels") or {}).get(label)
+    if not rack:
+        raise StillwaterError(
+            f"Node {node} carries no label {label}, so pod {pod['metadata']['name']} has no rack; "
+            f"label the node, or take the rack out of the pod's resource."
+        )
+    return ["--rack", str(rack)]
+
 
 PROCESS_IMAGE = "stillwater/process"
 MOUNTS_VARIABLE = "STILLWATER_MOUNTS"
@@ -90,12 +141,19 @@ def launch(request: ContainerRequest) -> ContainerLaunch:
     name = repository(request.container["image"])
     for suffix, how in RUNNERS.items():
         if name == suffix or name.endswith("/" + suffix):
+            if suffix in WITH_TOKEN and SERVICE_ACCOUNT_DIRECTORY not in request.mounts:
+                return _asleep(
+                    request,
+                    f"The pod mounts no ServiceAccount token, without which {suffix} cannot run.",
+                )
             return how(request)
+    image = request.container["image"]
+    return _asleep(request, f"The twin does not know the image {image}; it only sleeps.")
+
+
+def _asleep(request: ContainerRequest, note: str) -> ContainerLaunch:
     return ContainerLaunch(
-        argv=NEVER_ENDS,
-        environment=request.environment,
-        probed=False,
-        note=f"The twin does not know the image {request.container['image']}; it only sleeps.",
+        argv=NEVER_ENDS, environment=request.environment, probed=False, note=note
     )
 
 
@@ -108,10 +166,9 @@ def _process(request: ContainerRequest) -> ContainerLaunch:
 
 
 def _kafka(request: ContainerRequest) -> ContainerLaunch:
-    argv = kafka_container.command(
+    argv = kafka_command(
         request.pod,
         request.container,
-        request.environment,
         request.mounts,
         request.pod_ip,
         request.place,
@@ -122,9 +179,6 @@ def _kafka(request: ContainerRequest) -> ContainerLaunch:
 
 def _termination_handler(request: ContainerRequest) -> ContainerLaunch:
     """Run the real NTH with its pod's credentials in place and its ports moved out of the way."""
-    account = request.mounts.get(SERVICE_ACCOUNT_DIRECTORY)
-    if account is None:
-        return _without_token(request, "NTH")
     variables = {**_aws_identity(request), "AWS_ENDPOINT": request.place.url("moto")}
     moved = {}
     for name in NTH_PORT_VARIABLES:
@@ -135,7 +189,7 @@ def _termination_handler(request: ContainerRequest) -> ContainerLaunch:
     _, args = command_line(request.container, variables)
     binary = request.place.path("bin", "node-termination-handler")
     return ContainerLaunch(
-        argv=with_private_mounts(account, [str(binary), *args]),
+        argv=with_private_mounts(request.mounts[SERVICE_ACCOUNT_DIRECTORY], [str(binary), *args]),
         environment=variables,
         moved_ports=moved,
     )
@@ -146,9 +200,6 @@ def _load_balancer_controller(request: ContainerRequest) -> ContainerLaunch:
 
     Their server listens on every address of the machine, so it is given a free port.
     """
-    account = request.mounts.get(SERVICE_ACCOUNT_DIRECTORY)
-    if account is None:
-        return _without_token(request, "the load balancer controller")
     _, args = command_line(request.container, request.environment)
     host, webhooks = request.place.socket_address(request.pod_ip), _free_port()
     moved_ports.note(request.place, request.pod_ip, {LBC_WEBHOOK_PORT: webhooks})
@@ -162,7 +213,7 @@ def _load_balancer_controller(request: ContainerRequest) -> ContainerLaunch:
         f"--metrics-bind-addr={host}:{LBC_METRICS_PORT}",
     ]
     return ContainerLaunch(
-        argv=with_private_mounts(account, argv),
+        argv=with_private_mounts(request.mounts[SERVICE_ACCOUNT_DIRECTORY], argv),
         environment=_aws_identity(request),
         moved_ports={LBC_WEBHOOK_PORT: webhooks},
     )
@@ -214,15 +265,6 @@ def _aws_identity(request: ContainerRequest) -> dict[str, str]:
     }
 
 
-def _without_token(request: ContainerRequest, program: str) -> ContainerLaunch:
-    return ContainerLaunch(
-        argv=NEVER_ENDS,
-        environment=request.environment,
-        probed=False,
-        note=f"The pod mounts no ServiceAccount token, without which {program} cannot run.",
-    )
-
-
 def _free_port() -> int:
     """Return a port no address of this machine listens on now."""
     with socket.socket() as probe:
@@ -238,3 +280,5 @@ RUNNERS: Mapping[str, Callable[[ContainerRequest], ContainerLaunch]] = {
     "aws-load-balancer-controller": _load_balancer_controller,
     "stillwater-gate": _ours,
 }
+# Those that speak to the API server as their pod's ServiceAccount.
+WITH_TOKEN = {"aws-node-termination-handler", "aws-load-balancer-controller"}

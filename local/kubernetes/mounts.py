@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from core.ground.errors import MissingPrerequisite
-from local.kubernetes.client import Api, Object
+from local.kubernetes.client import Api, Object, find
 from local.kubernetes.environment import MissingReference, data_of, field_value
-from local.kubernetes.lookups import find
 from local.place import Place
 
 SERVICE_ACCOUNT_DIRECTORY = "/var/run/secrets/kubernetes.io/serviceaccount"

@@ -14,9 +14,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from local.journal import Journal
-from local.kubernetes.client import Api, ApiError, Object
+from local.kubernetes.client import Api, ApiError, Object, has_condition
 from local.kubernetes.cloud import RunningInstance
-from local.kubernetes.lookups import has_condition
 from local.kubernetes.node_object import csi_node_object, node_object, timestamp
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 from core.ground.naming import EBS_CSI_DRIVER, EBS_ZONE_LABEL, ZONE_LABEL
 from local.journal import Journal
 from local.kubernetes import ebs
-from local.kubernetes.client import Api, ApiError, Informer, Object, key_of
+from local.kubernetes.client import Api, ApiError, Informer, Object, find, key_of
 from local.kubernetes.cloud import CLUSTER_TAG_PREFIX, instance_id_of
 from local.kubernetes.ebs import EbsCalls
-from local.kubernetes.lookups import find
 from local.kubernetes.tasks import RETRY_SECONDS, Tasks
 from local.place import Place
 

@@ -14,9 +14,8 @@ from botocore.exceptions import ClientError
 
 from core.ground.naming import EBS_CSI_DRIVER
 from local.journal import Journal
-from local.kubernetes.client import Api, Informer, Object, key_of
+from local.kubernetes.client import Api, Informer, Object, find, key_of
 from local.kubernetes.ebs import request, size_gib
-from local.kubernetes.lookups import find
 from local.kubernetes.node_object import timestamp
 from local.kubernetes.provisioner import VOLUMES
 from local.kubernetes.tasks import RETRY_SECONDS, Tasks

@@ -14,11 +14,10 @@ import threading
 
 from core.ground import naming
 from local.journal import journal
-from local.kubernetes import crds, dns, resolver
+from local.kubernetes import crds, dns
 from local.kubernetes.client import Api, ApiError, Informer, key_of
-from local.kubernetes.strimzi_connects import Connects
-from local.kubernetes.strimzi_entities import kafka_of
-from local.kubernetes.strimzi_objects import STRIMZI, Object, OperatorObjects
+from local.kubernetes.strimzi_connect import Connects
+from local.kubernetes.strimzi_objects import STRIMZI, Object, OperatorObjects, kafka_of
 from local.kubernetes.strimzi_podsets import PodSetController
 from local.kubernetes.strimzi_reconciliation import KafkaReconciler, Timing
 from local.kubernetes.strimzi_roller import Abandoned
@@ -127,7 +126,7 @@ def main() -> None:
     stop = stop_event()
     api = Api.load_kubeconfig(place.path("kubeconfig"))
     crds.install(api)
-    resolver.install(place.path(dns.FILE_NAME))
+    dns.install(place.path(dns.FILE_NAME))
     Operator(api, place, Timing.from_env()).run(stop)
 
 

@@ -16,8 +16,7 @@ from kafka.admin import KafkaAdminClient
 
 from core.ground import naming
 from handlers.adapters.eks import trusting
-from local.kubernetes.client import Api
-from local.kubernetes.lookups import find
+from local.kubernetes.client import Api, find
 from local.kubernetes.strimzi_authorities import OPERATOR, data_of, operator_secret
 from local.kubernetes.strimzi_config import REPLICATION_PORT
 from local.kubernetes.strimzi_objects import STRIMZI

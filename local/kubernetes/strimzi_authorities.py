@@ -16,8 +16,7 @@ from dataclasses import dataclass
 
 from core.ground import naming
 from local.kubernetes import strimzi_certificates as certificates
-from local.kubernetes.client import Api
-from local.kubernetes.lookups import find
+from local.kubernetes.client import Api, find
 from local.kubernetes.strimzi_certificates import Issued
 from local.kubernetes.strimzi_model import KafkaCluster, KafkaPodNode
 from local.kubernetes.strimzi_objects import Object, OperatorObjects

@@ -13,8 +13,7 @@ from typing import Any
 
 from core.ground import naming
 from local.journal import Journal
-from local.kubernetes.client import Api, ApiError, Informer
-from local.kubernetes.lookups import has_condition
+from local.kubernetes.client import Api, ApiError, Informer, has_condition
 from local.kubernetes.status import ENDED_PHASES
 from local.kubernetes.strimzi_objects import PATHS, Object
 from local.kubernetes.strimzi_resources import KIND_LABEL, POD_SET, POD_SET_API

@@ -18,8 +18,7 @@ from core.ground import naming
 from core.ground.errors import InvalidInput
 from local.journal import Journal
 from local.kubernetes import strimzi_resources
-from local.kubernetes.client import Api
-from local.kubernetes.lookups import find
+from local.kubernetes.client import Api, find
 from local.kubernetes.strimzi_authorities import Authorities
 from local.kubernetes.strimzi_model import (
     KafkaCluster,

@@ -15,8 +15,7 @@ from core.ground.errors import StillwaterError
 from core.views import ClusterView
 from handlers.adapters.kafka import KafkaAdmin
 from local.journal import Journal
-from local.kubernetes.client import Api, ApiError
-from local.kubernetes.lookups import find, has_condition
+from local.kubernetes.client import Api, ApiError, find, has_condition
 from local.kubernetes.strimzi_admin import OperatorAccess, admin, answers, bootstrap
 from local.kubernetes.strimzi_config import described_settings, own_settings
 from local.kubernetes.strimzi_model import KafkaCluster, KafkaPodNode

@@ -12,7 +12,7 @@ from typing import Any
 from core.ground import naming
 from core.views import ClusterView
 from local.kafka.run import SMALL_HEAP_DEFAULTS
-from local.kubernetes.lookups import has_condition
+from local.kubernetes.client import has_condition
 from local.kubernetes.strimzi_model import KafkaPodNode
 from local.kubernetes.strimzi_resources import RESOURCE_REVISION, REVISION
 

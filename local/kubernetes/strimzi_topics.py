@@ -16,12 +16,13 @@ from core.ground.errors import StillwaterError
 from local.kubernetes.client import Api, Informer
 from local.kubernetes.strimzi_admin import admin, runs
 from local.kubernetes.strimzi_config import plain
-from local.kubernetes.strimzi_entities import EntityOperator, kafka_of
 from local.kubernetes.strimzi_objects import (
     READY,
     STRIMZI,
+    EntityOperator,
     Object,
     OperatorObjects,
+    kafka_of,
     resource_path,
 )
 

@@ -30,8 +30,7 @@ from kafka.errors import KafkaError
 
 from core.ground import naming
 from local.kubernetes import strimzi_certificates as certificates
-from local.kubernetes.client import Api, Informer
-from local.kubernetes.lookups import find, has_condition
+from local.kubernetes.client import Api, Informer, find, has_condition
 from local.kubernetes.strimzi_admin import admin, answers, runs
 from local.kubernetes.strimzi_authorities import (
     CLIENTS_GENERATION,
@@ -40,13 +39,14 @@ from local.kubernetes.strimzi_authorities import (
     data_of,
     with_data,
 )
-from local.kubernetes.strimzi_entities import EntityOperator, kafka_of
 from local.kubernetes.strimzi_model import SCRAM, TLS
 from local.kubernetes.strimzi_objects import (
     READY,
     STRIMZI,
+    EntityOperator,
     Object,
     OperatorObjects,
+    kafka_of,
     not_ready,
     resource_path,
 )

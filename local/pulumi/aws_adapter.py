@@ -1,7 +1,8 @@
 """Gives every AWS adapter its base: clients, shapes, tags, and the registry of resource types.
 
 An adapter makes one resource type exist in moto, because something else of the twin reads it
-there. Types without an adapter live in the provider's own store (aws_stored).
+there. Most are rows of adapters.toml (aws_rows); types without an adapter live in the provider's
+own store (aws_stored).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from local.environment import ACCOUNT, PARTITION, REGION
 from local.place import Place
@@ -59,9 +60,8 @@ class Aws:
                 )
             return self._clients[service]
 
-    def arn(self, service: str, resource: str, *, regional: bool = True) -> str:
-        region = self.region if regional else ""
-        return f"arn:{PARTITION}:{service}:{region}:{self.account}:{resource}"
+    def arn(self, service: str, resource: str) -> str:
+        return f"arn:{PARTITION}:{service}:{self.region}:{self.account}:{resource}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,23 +81,35 @@ class CallById:
 
 @dataclass(frozen=True, slots=True)
 class TagCalls:
-    """How a service takes tags and takes them away; `mapped`: not as a list of keys and values."""
+    """How a service takes tags and takes them away; `by` is the property that names the resource.
+
+    `listed`: it takes several resources at once; `mapped`: tags not as a list of keys and values;
+    `keyed`: what is taken away is such a list of keys.
+    """
 
     service: str
     add: str
     remove: str
     parameter: str
+    by: str = ""
     listed: bool = False
     mapped: bool = False
+    keyed: bool = False
 
-    def bring(self, aws: Aws, identity: str, existing: Existing, inputs: Properties) -> None:
+    def bring(self, aws: Aws, existing: Existing, inputs: Properties) -> None:
         """Bring tags from the last update's to the new ones with two calls at most."""
         client, (fresh, gone) = aws.client(self.service), tag_changes(existing, inputs)
+        identity = existing.outputs[self.by] if self.by else existing.id
         whose = {self.parameter: [identity] if self.listed else identity}
-        if gone:
+        if gone and self.keyed:
+            getattr(client, self.remove)(**whose, Tags=[{"Key": key} for key in gone])
+        elif gone:
             getattr(client, self.remove)(**whose, TagKeys=gone)
         if fresh:
             getattr(client, self.add)(**whose, Tags=fresh if self.mapped else tag_list(fresh))
+
+
+EC2_TAGS = TagCalls("ec2", "create_tags", "delete_tags", "Resources", listed=True, keyed=True)
 
 
 class Adapter(ABC):
@@ -107,16 +119,16 @@ class Adapter(ABC):
     """
 
     # The type's token, under which the gate's catalogue has the calls that make it.
-    token: ClassVar[str]
+    token: str
     # What looks a resource up and what deletes it; none: the store alone knows of it, and a type
     # that goes with its parent has nothing to delete.
-    lookup: ClassVar[CallById | None] = None
-    deletion: ClassVar[CallById | None] = None
-
+    lookup: CallById | None = None
+    deletion: CallById | None = None
+    tagging: TagCalls | None = None
     # The property that names the resource, and that gets a name when the program gives none.
-    name_property: ClassVar[str | None] = None
+    name_property: str | None = None
     # Properties whose change makes a new resource.
-    replaces: ClassVar[frozenset[str]] = frozenset()
+    replaces: frozenset[str] = frozenset()
 
     @abstractmethod
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:
@@ -127,8 +139,10 @@ class Adapter(ABC):
         made_by = TYPES[self.token].calls[number]
         return made_by.make(aws.client(made_by.service), Wanted(self.token, "", inputs), **more)
 
-    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:  # noqa: ARG002
-        """Bring moto to the new inputs. A type without updates only has properties moto drops."""
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
+        """Bring moto to the new inputs; of a type without more, its tags."""
+        if self.tagging is not None:
+            self.tagging.bring(aws, existing, inputs)
         return {}
 
     def delete(self, aws: Aws, existing: Existing) -> None:
@@ -140,29 +154,6 @@ class Adapter(ABC):
         """Return computed outputs as moto has them now, or None when the resource is gone."""
         if self.lookup is not None:
             self.lookup(aws, existing.id)
-        return {}
-
-
-class PutAdapter(Adapter):
-    """A type that one call both makes and changes."""
-
-    # The id that its inputs make: "{role}:{name}".
-    identity: ClassVar[str]
-
-    def put(self, aws: Aws, inputs: Properties) -> None:
-        """Write the resource whole."""
-        self.make(aws, inputs)
-
-    def computed(self, aws: Aws, inputs: Properties) -> Properties:  # noqa: ARG002
-        """Return the computed outputs of a new resource."""
-        return {}
-
-    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        self.put(aws, inputs)
-        return State(self.identity.format_map(inputs), self.computed(aws, inputs))
-
-    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:  # noqa: ARG002
-        self.put(aws, inputs)
         return {}
 
 

@@ -13,9 +13,8 @@ from collections.abc import Callable
 
 from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 
-from local.kubernetes import snapshot_crds
-from local.kubernetes.client import Api, ApiError
-from local.kubernetes.lookups import find
+from local.kubernetes import crds
+from local.kubernetes.client import Api, ApiError, find
 from local.pulumi.aws_adapter import Adapter, Aws, adapts
 from local.pulumi.provider import Existing, Resource, State
 from local.values import Properties
@@ -25,7 +24,6 @@ FIELD_MANAGER = "eks"
 NOT_FOUND = 404
 GONE_SECONDS = 60
 REMINDED = "stillwater.dev/reminded"
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 @adapts("eks/addon:Addon")
@@ -65,16 +63,18 @@ def _api(aws: Aws) -> Api | None:
 def _define_snapshots(aws: Aws, cluster: str) -> None:
     api = _api(aws)
     if api is not None:
-        for definition in snapshot_crds.definitions():
+        for definition in crds.snapshot_definitions():
             name = definition["metadata"]["name"]
-            api.apply(f"{DEFINITIONS}/{name}", definition, field_manager=_manager(cluster))
+            api.apply(f"{crds.DEFINITIONS}/{name}", definition, field_manager=_manager(cluster))
 
 
 def _forget_snapshots(aws: Aws, cluster: str) -> None:
     api = _api(aws)
     if api is None:
         return
-    paths = [f"{DEFINITIONS}/{each['metadata']['name']}" for each in snapshot_crds.definitions()]
+    paths = [
+        f"{crds.DEFINITIONS}/{each['metadata']['name']}" for each in crds.snapshot_definitions()
+    ]
     mine = [path for path in paths if not _others_need(api, path, cluster)]
     for path in mine:
         _is_gone(api.delete, path)

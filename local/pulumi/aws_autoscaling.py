@@ -1,4 +1,4 @@
-"""Auto Scaling groups and their lifecycle hooks: the part of AWS the toolkit is about."""
+"""Auto Scaling groups: the part of AWS the toolkit is about."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from core.ground.errors import StillwaterError
 from local.pulumi.aws_adapter import (
     Adapter,
     Aws,
-    PutAdapter,
     adapts,
     first,
     has_changed,
     request,
 )
 from local.pulumi.provider import Existing, Resource, State
-from local.refusals.catalogue.compute import group_tag, group_tags
+from local.refusals.catalogue.compute import group_tags
 from local.refusals.documents import as_list
 from local.values import Properties
 
@@ -108,11 +107,8 @@ class GroupAdapter(Adapter):
         parameters.setdefault("DesiredCapacity", parameters["MinSize"])
         parameters["Tags"] = group_tags(name, as_list(inputs.get("tags")))
         aws.client("autoscaling").create_auto_scaling_group(**parameters)
-        for hook in as_list(inputs.get("initialLifecycleHooks")):
-            LifecycleHookAdapter().put(aws, {**hook, "autoscalingGroupName": name})
         self._processes(aws, name, [], as_list(inputs.get("suspendedProcesses")))
-        if inputs.get("waitForCapacityTimeout") != "0":
-            wait_for_capacity(aws, name)
+        wait_for_capacity(aws, name)
         group = describe(aws, name) or {}
         return State(
             name,
@@ -163,33 +159,4 @@ class GroupAdapter(Adapter):
         return None if group is None else {"desiredCapacity": group["DesiredCapacity"]}
 
     def delete(self, aws: Aws, existing: Existing) -> None:
-        if existing.inputs.get("forceDelete"):
-            aws.client("autoscaling").delete_auto_scaling_group(
-                AutoScalingGroupName=existing.id, ForceDelete=True
-            )
-        else:
-            empty_and_delete(aws, existing.id)
-
-
-@adapts("autoscaling/tag:Tag")
-class TagAdapter(PutAdapter):
-    """A tag of a group that another program, or a person, has made."""
-
-    identity = "{autoscalingGroupName},{tag[key]}"
-    replaces = frozenset({"autoscalingGroupName"})
-
-    def delete(self, aws: Aws, existing: Existing) -> None:
-        aws.client("autoscaling").delete_tags(**group_tag(existing.outputs))
-
-
-@adapts("autoscaling/lifecycleHook:LifecycleHook")
-class LifecycleHookAdapter(PutAdapter):
-    name_property = "name"
-    identity = "{name}"
-    replaces = frozenset({"autoscalingGroupName"})
-
-    def delete(self, aws: Aws, existing: Existing) -> None:
-        aws.client("autoscaling").delete_lifecycle_hook(
-            LifecycleHookName=existing.outputs["name"],
-            AutoScalingGroupName=existing.outputs["autoscalingGroupName"],
-        )
+        empty_and_delete(aws, existing.id)

@@ -1,4 +1,4 @@
-"""Makes what keeps things: tables, keys, log groups, and the Spark application's description."""
+"""Makes what keeps things: tables and their items, buckets, queues, secrets."""
 
 from __future__ import annotations
 
@@ -12,29 +12,23 @@ from local.pulumi.aws_adapter import (
     TagCalls,
     adapts,
     has_changed,
+    tag_list,
+    tags_of,
 )
 from local.pulumi.provider import Existing, Resource, State
-from local.refusals.catalogue.parameters import pick
-from local.refusals.catalogue.storage import index
+from local.refusals.catalogue.events import queue_attributes
 from local.values import Properties
-
-MOTO_EMR_RELEASE = "emr-6.6.0"
-
-
-def _throughput(inputs: Properties) -> dict[str, int]:
-    return {
-        "ReadCapacityUnits": int(inputs.get("readCapacity") or 1),
-        "WriteCapacityUnits": int(inputs.get("writeCapacity") or 1),
-    }
 
 
 @adapts("dynamodb/table:Table")
 class TableAdapter(Adapter):
+    """A table that is billed by request: no program of ours provisions what it reads and writes."""
+
     name_property = "name"
     replaces = frozenset({"hashKey", "rangeKey", "localSecondaryIndexes"})
     lookup = CallById("dynamodb", "describe_table", "TableName")
     deletion = CallById("dynamodb", "delete_table", "TableName")
-    tagging = TagCalls("dynamodb", "tag_resource", "untag_resource", "ResourceArn")
+    tagging = TagCalls("dynamodb", "tag_resource", "untag_resource", "ResourceArn", by="arn")
 
     @staticmethod
     def _settings(aws: Aws, name: str, inputs: Properties) -> None:
@@ -56,48 +50,19 @@ class TableAdapter(Adapter):
             )
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        provisioned = inputs.get("billingMode", "PROVISIONED") == "PROVISIONED"
-        more: dict[str, Any] = {"BillingMode": inputs.get("billingMode", "PROVISIONED")}
-        indexes = inputs.get("globalSecondaryIndexes") or ()
-        if provisioned:
-            more["ProvisionedThroughput"] = _throughput(inputs)
-        if provisioned and indexes:
-            more["GlobalSecondaryIndexes"] = [
-                {**index(each), "ProvisionedThroughput": _throughput(each)} for each in indexes
-            ]
-        if inputs.get("streamEnabled"):
-            more["StreamSpecification"] = {
-                "StreamEnabled": True,
-                "StreamViewType": inputs.get("streamViewType", "NEW_AND_OLD_IMAGES"),
-            }
-        made = self.make(aws, inputs, **more)["TableDescription"]
+        made = self.make(aws, inputs)["TableDescription"]
         self._settings(aws, inputs["name"], inputs)
-        return State(inputs["name"], {"arn": made["TableArn"], **self._stream(made)})
-
-    @staticmethod
-    def _stream(table: Properties) -> Properties:
-        return pick(
-            {"arn": table.get("LatestStreamArn"), "label": table.get("LatestStreamLabel")},
-            {"arn": "streamArn", "label": "streamLabel"},
-        )
+        return State(inputs["name"], {"arn": made["TableArn"]})
 
     def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
-        dynamodb, arn = aws.client("dynamodb"), existing.outputs["arn"]
-        if has_changed(existing, inputs, "billingMode", "readCapacity", "writeCapacity"):
-            mode = inputs.get("billingMode", "PROVISIONED")
-            throughput = (
-                {"ProvisionedThroughput": _throughput(inputs)} if mode == "PROVISIONED" else {}
-            )
-            dynamodb.update_table(TableName=existing.id, BillingMode=mode, **throughput)
         if has_changed(existing, inputs, "deletionProtectionEnabled"):
-            dynamodb.update_table(
+            aws.client("dynamodb").update_table(
                 TableName=existing.id,
                 DeletionProtectionEnabled=bool(inputs.get("deletionProtectionEnabled")),
             )
         if has_changed(existing, inputs, "ttl", "pointInTimeRecovery"):
             self._settings(aws, existing.id, inputs)
-        self.tagging.bring(aws, arn, existing, inputs)
-        return {}
+        return super().update(aws, existing, inputs)
 
 
 @adapts("dynamodb/tableItem:TableItem")
@@ -133,113 +98,93 @@ class TableItemAdapter(Adapter):
         )
 
 
-@adapts("kms/grant:Grant")
-class GrantAdapter(Adapter):
-    replaces = frozenset({"keyId", "granteePrincipal", "operations"})
+@adapts("s3/bucket:Bucket")
+class BucketAdapter(Adapter):
+    name_property = "bucket"
+    lookup = CallById("s3", "head_bucket", "Bucket")
+
+    @staticmethod
+    def _tags(aws: Aws, bucket: str, inputs: Properties) -> None:
+        s3 = aws.client("s3")
+        tags = tag_list(tags_of(inputs))
+        if tags:
+            s3.put_bucket_tagging(Bucket=bucket, Tagging={"TagSet": tags})
+        else:
+            s3.delete_bucket_tagging(Bucket=bucket)
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        bucket = inputs["bucket"]
+        aws.client("s3").create_bucket(Bucket=bucket)
+        if tags_of(inputs):
+            self._tags(aws, bucket, inputs)
+        return State(
+            bucket,
+            {
+                "arn": f"arn:aws:s3:::{bucket}",
+                "bucketDomainName": f"{bucket}.s3.amazonaws.com",
+                "bucketRegionalDomainName": f"{bucket}.s3.{aws.region}.amazonaws.com",
+                "bucketRegion": aws.region,
+            },
+        )
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
+        self._tags(aws, existing.id, inputs)
+        return {}
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        s3 = aws.client("s3")
+        if existing.inputs.get("forceDestroy"):
+            for page in s3.get_paginator("list_object_versions").paginate(Bucket=existing.id):
+                found = [*page.get("Versions", []), *page.get("DeleteMarkers", [])]
+                keys = [{"Key": item["Key"], "VersionId": item["VersionId"]} for item in found]
+                if keys:
+                    s3.delete_objects(Bucket=existing.id, Delete={"Objects": keys, "Quiet": True})
+        s3.delete_bucket(Bucket=existing.id)
+
+
+@adapts("sqs/queue:Queue")
+class QueueAdapter(Adapter):
+    name_property = "name"
+    replaces = frozenset({"fifoQueue"})
+    lookup = CallById("sqs", "get_queue_attributes", "QueueUrl")
+    deletion = CallById("sqs", "delete_queue", "QueueUrl")
+    tagging = TagCalls("sqs", "tag_queue", "untag_queue", "QueueUrl", mapped=True)
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        url = self.make(aws, inputs)["QueueUrl"]
+        return State(url, {"url": url, "arn": aws.arn("sqs", inputs["name"])})
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
+        sqs = aws.client("sqs")
+        old, new = queue_attributes(existing.inputs), queue_attributes(inputs)
+        # An attribute the program no longer sets goes back to what a new queue has.
+        back = {name: "" for name in ("Policy", "RedrivePolicy") if name in old and name not in new}
+        difference = {k: v for k, v in new.items() if old.get(k) != v} | back
+        if difference:
+            sqs.set_queue_attributes(QueueUrl=existing.id, Attributes=difference)
+        return super().update(aws, existing, inputs)
+
+
+@adapts("secretsmanager/secret:Secret")
+class SecretAdapter(Adapter):
+    name_property = "name"
+    replaces = frozenset({"name"})
+    lookup = CallById("secretsmanager", "describe_secret", "SecretId")
+    tagging = TagCalls("secretsmanager", "tag_resource", "untag_resource", "SecretId")
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
         made = self.make(aws, inputs)
-        outputs = {"grantId": made["GrantId"], "grantToken": made["GrantToken"]}
-        return State(f"{inputs['keyId']}:{made['GrantId']}", outputs)
-
-    def delete(self, aws: Aws, existing: Existing) -> None:
-        aws.client("kms").revoke_grant(
-            KeyId=existing.inputs["keyId"], GrantId=existing.outputs["grantId"]
-        )
-
-
-@adapts("kms/key:Key")
-class KeyAdapter(Adapter):
-    replaces = frozenset({"keyUsage", "customerMasterKeySpec", "multiRegion"})
-
-    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        made = self.make(aws, inputs)["KeyMetadata"]
-        if inputs.get("enableKeyRotation"):
-            aws.client("kms").enable_key_rotation(KeyId=made["KeyId"])
-        return State(made["KeyId"], {"arn": made["Arn"], "keyId": made["KeyId"]})
+        return State(made["ARN"], {"arn": made["ARN"]})
 
     def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
-        kms = aws.client("kms")
-        if has_changed(existing, inputs, "policy") and inputs.get("policy"):
-            kms.put_key_policy(KeyId=existing.id, PolicyName="default", Policy=inputs["policy"])
         if has_changed(existing, inputs, "description"):
-            kms.update_key_description(
-                KeyId=existing.id, Description=inputs.get("description") or ""
+            aws.client("secretsmanager").update_secret(
+                SecretId=existing.id, Description=inputs.get("description") or ""
             )
-        if has_changed(existing, inputs, "enableKeyRotation"):
-            wanted = bool(inputs.get("enableKeyRotation"))
-            (kms.enable_key_rotation if wanted else kms.disable_key_rotation)(KeyId=existing.id)
-        return {}
+        return super().update(aws, existing, inputs)
 
     def delete(self, aws: Aws, existing: Existing) -> None:
-        days = int(existing.inputs.get("deletionWindowInDays") or 30)
-        aws.client("kms").schedule_key_deletion(KeyId=existing.id, PendingWindowInDays=days)
-
-
-@adapts("kms/alias:Alias")
-class AliasAdapter(Adapter):
-    name_property = "name"
-    deletion = CallById("kms", "delete_alias", "AliasName")
-
-    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        self.make(aws, inputs)
-        key = str(inputs["targetKeyId"]).rsplit("/", 1)[-1]
-        return State(
-            inputs["name"],
-            {"arn": aws.arn("kms", inputs["name"]), "targetKeyArn": aws.arn("kms", f"key/{key}")},
-        )
-
-    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
-        aws.client("kms").update_alias(AliasName=existing.id, TargetKeyId=inputs["targetKeyId"])
-        key = str(inputs["targetKeyId"]).rsplit("/", 1)[-1]
-        return {"targetKeyArn": aws.arn("kms", f"key/{key}")}
-
-
-@adapts("cloudwatch/logGroup:LogGroup")
-class LogGroupAdapter(Adapter):
-    name_property = "name"
-    replaces = frozenset({"logGroupClass"})
-
-    @staticmethod
-    def _retention(aws: Aws, name: str, inputs: Properties) -> None:
-        days = inputs.get("retentionInDays")
-        if days:
-            aws.client("logs").put_retention_policy(logGroupName=name, retentionInDays=int(days))
-        else:
-            aws.client("logs").delete_retention_policy(logGroupName=name)
-
-    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        name = inputs["name"]
-        aws.client("logs").create_log_group(
-            logGroupName=name, **pick(inputs, {"kmsKeyId": "kmsKeyId"})
-        )
-        if inputs.get("retentionInDays"):
-            self._retention(aws, name, inputs)
-        return State(name, {"arn": aws.arn("logs", f"log-group:{name}")})
-
-    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
-        if has_changed(existing, inputs, "retentionInDays"):
-            self._retention(aws, existing.id, inputs)
-        return {}
-
-    def delete(self, aws: Aws, existing: Existing) -> None:
-        if not existing.inputs.get("skipDestroy"):
-            aws.client("logs").delete_log_group(logGroupName=existing.id)
-
-
-@adapts("emrserverless/application:Application")
-class SparkApplicationAdapter(Adapter):
-    name_property = "name"
-    replaces = frozenset({"type"})
-    lookup = CallById("emr-serverless", "get_application", "applicationId")
-
-    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:
-        # moto knows no label of EMR's Spark line (emr-spark-8.x); the stored value wins on read.
-        made = self.make(aws, inputs, clientToken=resource.token(32), releaseLabel=MOTO_EMR_RELEASE)
-        return State(made["applicationId"], {"arn": made["arn"]})
-
-    def delete(self, aws: Aws, existing: Existing) -> None:
-        emr = aws.client("emr-serverless")
-        # Only a stopped application may go; stopping one that is stopped is no error.
-        emr.stop_application(applicationId=existing.id)
-        emr.delete_application(applicationId=existing.id)
+        days = int(existing.inputs.get("recoveryWindowInDays", 30))
+        # No window at all is another parameter to the API.
+        how = {"RecoveryWindowInDays": days} if days else {"ForceDeleteWithoutRecovery": True}
+        aws.client("secretsmanager").delete_secret(SecretId=existing.id, **how)

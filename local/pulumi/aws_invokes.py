@@ -37,19 +37,6 @@ def _region(aws: Aws, _arguments: Properties) -> Properties:
     }
 
 
-def _zones(aws: Aws, _arguments: Properties) -> Properties:
-    """Return ordinary zones alone: moto ignores the opt-in filter, local zones would slip in."""
-    found = aws.client("ec2").describe_availability_zones()["AvailabilityZones"]
-    ordinary = [
-        z for z in found if z.get("OptInStatus", "opt-in-not-required").startswith("opt-in-n")
-    ]
-    return {
-        "names": [zone["ZoneName"] for zone in ordinary],
-        "zoneIds": [zone["ZoneId"] for zone in ordinary],
-        "id": aws.region,
-    }
-
-
 def _vpc(aws: Aws, arguments: Properties) -> Properties:
     ec2, vpc = aws.client("ec2"), arguments["id"]
     found = ec2.describe_vpcs(VpcIds=[vpc])["Vpcs"][0]
@@ -161,7 +148,6 @@ _FUNCTIONS: dict[str, Callable[[Aws, Properties], Properties]] = {
     "aws:index/getCallerIdentity:getCallerIdentity": _caller,
     "aws:index/getPartition:getPartition": _partition,
     "aws:index/getRegion:getRegion": _region,
-    "aws:index/getAvailabilityZones:getAvailabilityZones": _zones,
     "aws:ec2/getVpc:getVpc": _vpc,
     "aws:eks/getCluster:getCluster": _eks_cluster,
     "aws:autoscaling/getGroup:getGroup": _group,

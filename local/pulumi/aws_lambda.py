@@ -1,14 +1,16 @@
-"""Functions, what feeds them, and who may call them."""
+"""Functions and their URLs."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import io
+import zipfile
+from pathlib import Path
 from typing import Any
 
 from core.ground.errors import InvalidInput
 from local.environment import FUNCTION_URL_PATH, PARTITION
-from local.pulumi.archives import zip_bytes
 from local.pulumi.aws_adapter import (
     Adapter,
     Aws,
@@ -21,13 +23,35 @@ from local.pulumi.aws_adapter import (
 from local.pulumi.provider import Existing, Resource, State
 from local.values import Asset, Properties
 
+# The earliest date a zip can hold: the same sources make the same bytes.
+_DATE = (1980, 1, 1, 0, 0, 0)
+
+
+def zip_bytes(archive: Asset) -> bytes:
+    """Return a folder as a zip; a file is passed on as it is."""
+    path = Path(str(archive.content.get("path")))
+    if not path.is_dir():
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            problem = f"{path} cannot be read ({error.strerror}); build it before the update."
+            raise InvalidInput([problem]) from None
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as target:
+        for each in sorted(path.rglob("*")):
+            if each.is_file():
+                info = zipfile.ZipInfo(each.relative_to(path).as_posix(), _DATE)
+                info.external_attr = 0o644 << 16
+                info.compress_type = zipfile.ZIP_DEFLATED
+                target.writestr(info, each.read_bytes())
+    return buffer.getvalue()
+
 
 def _code(inputs: Properties) -> bytes:
     code = inputs.get("code")
-    if not isinstance(code, Asset):
-        raise InvalidInput(
-            ["The function's code must be an archive in the twin; S3 and images are not read."]
-        )
+    if not isinstance(code, Asset) or "path" not in code.content:
+        problem = "The function's code must be a zip or a folder in the twin; S3 is not read."
+        raise InvalidInput([problem])
     return zip_bytes(code)
 
 
@@ -37,7 +61,9 @@ class FunctionAdapter(Adapter):
     replaces = frozenset({"packageType"})
     lookup = CallById("lambda", "get_function", "FunctionName")
     deletion = CallById("lambda", "delete_function", "FunctionName")
-    tagging = TagCalls("lambda", "tag_resource", "untag_resource", "Resource", mapped=True)
+    tagging = TagCalls(
+        "lambda", "tag_resource", "untag_resource", "Resource", by="arn", mapped=True
+    )
 
     @staticmethod
     def _outputs(aws: Aws, made: dict[str, Any], code: bytes) -> Properties:
@@ -69,8 +95,8 @@ class FunctionAdapter(Adapter):
             )
 
     def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
-        client, name, arn = aws.client("lambda"), existing.id, existing.outputs["arn"]
-        fresh: Properties = {}
+        client, name = aws.client("lambda"), existing.id
+        fresh = super().update(aws, existing, inputs)
         settings = {*existing.inputs, *inputs} - {"code", "tags", "tagsAll", "sourceCodeHash"}
         if has_changed(existing, inputs, *settings):
             parameters = request(client, "UpdateFunctionConfiguration", inputs)
@@ -82,36 +108,7 @@ class FunctionAdapter(Adapter):
             code = _code(inputs)
             made = client.update_function_code(FunctionName=name, ZipFile=code)
             fresh = self._outputs(aws, made, code)
-        self.tagging.bring(aws, arn, existing, inputs)
         return fresh
-
-
-@adapts("lambda/eventSourceMapping:EventSourceMapping")
-class EventSourceMappingAdapter(Adapter):
-    replaces = frozenset({"eventSourceArn", "startingPosition"})
-    lookup = CallById("lambda", "get_event_source_mapping", "UUID")
-    deletion = CallById("lambda", "delete_event_source_mapping", "UUID")
-
-    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        client = aws.client("lambda")
-        parameters = request(client, "CreateEventSourceMapping", inputs, "tags", "filterCriteria")
-        made = client.create_event_source_mapping(**parameters)
-        identity = made["UUID"]
-        return State(
-            identity,
-            {
-                "uuid": identity,
-                "arn": aws.arn("lambda", f"event-source-mapping:{identity}"),
-                "functionArn": made.get("FunctionArn"),
-                "state": made.get("State", "Enabled"),
-            },
-        )
-
-    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
-        client = aws.client("lambda")
-        parameters = request(client, "UpdateEventSourceMapping", inputs, "tags", "filterCriteria")
-        client.update_event_source_mapping(**{**parameters, "UUID": existing.id})
-        return {}
 
 
 @adapts("lambda/functionUrl:FunctionUrl")
@@ -135,20 +132,3 @@ class FunctionUrlAdapter(Adapter):
             FunctionName=existing.id, AuthType=inputs["authorizationType"]
         )
         return {}
-
-
-@adapts("lambda/permission:Permission")
-class PermissionAdapter(Adapter):
-    name_property = "statementId"
-    replaces = frozenset(
-        {"function", "action", "principal", "sourceArn", "sourceAccount", "qualifier"}
-    )
-
-    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        self.make(aws, inputs)
-        return State(inputs["statementId"], {})
-
-    def delete(self, aws: Aws, existing: Existing) -> None:
-        aws.client("lambda").remove_permission(
-            FunctionName=existing.outputs["function"], StatementId=existing.id
-        )

@@ -68,8 +68,7 @@ class LoadBalancerAdapter(_Elb):
         if has_changed(existing, inputs, "securityGroups"):
             groups = as_list(inputs.get("securityGroups"))
             elb.set_security_groups(LoadBalancerArn=existing.id, SecurityGroups=groups)
-        self.tagging.bring(aws, existing.id, existing, inputs)
-        return {}
+        return super().update(aws, existing, inputs)
 
 
 @adapts("lb/targetGroup:TargetGroup")
@@ -91,8 +90,7 @@ class TargetGroupAdapter(_Elb):
         fresh = _fresh(group_attributes(inputs), group_attributes(existing.inputs))
         if fresh:
             elb.modify_target_group_attributes(TargetGroupArn=existing.id, Attributes=pairs(fresh))
-        self.tagging.bring(aws, existing.id, existing, inputs)
-        return {}
+        return super().update(aws, existing, inputs)
 
 
 @adapts("lb/listener:Listener")
@@ -130,5 +128,4 @@ class ListenerAdapter(_Elb):
             aws.client("elbv2").modify_listener(ListenerArn=existing.id, **self._settings(inputs))
         if has_changed(existing, inputs, "tcpIdleTimeoutSeconds"):
             self._keep_idle(aws, existing.id, inputs)
-        self.tagging.bring(aws, existing.id, existing, inputs)
-        return {}
+        return super().update(aws, existing, inputs)

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from core.ground.errors import InvalidInput, StillwaterError
-from local.kubernetes.client import Api, ApiError, Object
-from local.kubernetes.lookups import find, has_condition
+from local.kubernetes.client import Api, ApiError, Object, find, has_condition
 from local.values import Properties
 
 FIELD_MANAGER = "pulumi"

@@ -12,23 +12,85 @@ import contextlib
 import json
 import os
 import platform
+import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from google.protobuf import empty_pb2
 from pulumi._version import version
 from pulumi.runtime.proto import language_pb2, language_pb2_grpc, plugin_pb2
 
-from local.pulumi import plugin_run
 from local.pulumi.serving import serve
+
+STOP_SECONDS = 2.0
+CHUNK_BYTES = 65536
+
+
+def plugin_command(request: Any) -> list[str]:
+    """Return how the engine's own host for Python starts a plugin: its folder, as a program."""
+    program = request.info.program_directory or request.program
+    return [sys.executable, "-u", program, *request.args]
+
+
+def start_plugin(request: Any, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    """Start the plugin with what the engine adds to the environment."""
+    added = dict(pair.split("=", 1) for pair in request.env if "=" in pair)
+    return subprocess.Popen(
+        plugin_command(request),
+        cwd=request.pwd or None,
+        env={**environment, **added},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def plugin_output(child: subprocess.Popen[bytes]) -> Iterator[Any]:
+    """Yield what the plugin prints as it prints it, and its exit code at its end."""
+    said: queue.Queue[Any] = queue.Queue()
+    readers = [
+        threading.Thread(target=_read, args=(stream, answer, said), daemon=True)
+        for stream, answer in (
+            (child.stdout, lambda data: language_pb2.RunPluginResponse(stdout=data)),
+            (child.stderr, lambda data: language_pb2.RunPluginResponse(stderr=data)),
+        )
+        if stream is not None
+    ]
+    for reader in readers:
+        reader.start()
+    open_streams = len(readers)
+    while open_streams:
+        answer = said.get()
+        if answer is None:
+            open_streams -= 1
+        else:
+            yield answer
+    yield language_pb2.RunPluginResponse(exitcode=child.wait())
+
+
+def end_plugin(child: subprocess.Popen[Any]) -> None:
+    """Ask the plugin to end, and do not ask twice."""
+    child.terminate()
+    try:
+        child.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        child.kill()
+
+
+def _read(stream: IO[bytes], answer: Callable[[bytes], Any], said: queue.Queue[Any]) -> None:
+    with suppress(ValueError, OSError):
+        while data := stream.read1(CHUNK_BYTES):  # type: ignore[attr-defined]
+            said.put(answer(data))
+    said.put(None)
+
 
 # The program has told the engine what is wrong; the engine need not add anything.
 BAIL = 32
-STOP_SECONDS = 2.0
 PROGRAM = Path(__file__).with_name("program.py")
 
 
@@ -113,14 +175,14 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
         return language_pb2.RunResponse(error=f"The program ended with exit code {code}.")
 
     def RunPlugin(self, request: Any, context: Any) -> Iterator[Any]:  # noqa: N802
-        child = plugin_run.start(request, _program_environment())
+        child = start_plugin(request, _program_environment())
         with self._lock:
             self._programs.add(child)
         # The engine gives up the call when it needs the plugin no longer.
-        if not context.add_callback(lambda: plugin_run.end(child)):
-            plugin_run.end(child)
+        if not context.add_callback(lambda: end_plugin(child)):
+            end_plugin(child)
         try:
-            yield from plugin_run.output(child)
+            yield from plugin_output(child)
         finally:
             with self._lock:
                 self._programs.discard(child)

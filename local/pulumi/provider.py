@@ -11,7 +11,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any
 
@@ -72,7 +72,6 @@ class UpdateDifference:
 
     changes: tuple[PropertyChange, ...] = ()
     delete_before_replace: bool = False
-    stable: tuple[str, ...] = field(default=())
 
 
 class CheckFailed(StillwaterError):
@@ -244,7 +243,6 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
             changes=some if found else none,
             diffs=_unique(change.top for change in found),
             replaces=_unique(change.top for change in found if change.replaces),
-            stables=difference.stable,
             deleteBeforeReplace=difference.delete_before_replace,
             hasDetailedDiff=True,
             detailedDiff={

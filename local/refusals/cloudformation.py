@@ -98,7 +98,10 @@ def refusals(wanted: Wanted) -> Iterator[Refusal]:
     value = _renamed(judged, given, judged)
     code = CODES.get(first.service, "ValidationException")
     for schema in found:
-        for at, said in wrongs(schema, value, judged):
+        defined = {
+            "definitions": {**judged.get("definitions", {}), **schema.get("definitions", {})}
+        }
+        for at, said in wrongs({**schema, **defined}, value):
             top = at.partition(".")[0]
             if top not in _TAGS | DIFFERENT.get(wanted.type, frozenset()):
                 message = f"1 validation error detected: Value at '{at}' failed to satisfy "

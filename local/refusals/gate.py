@@ -13,7 +13,6 @@ from local.refusals import (
     calls,
     changing,
     cloudformation,
-    deletions,
     drawn,
     limits,
     neighbours,
@@ -67,4 +66,4 @@ def change_refusals(there: Wanted, wanted: Wanted) -> list[Refusal]:
 
 def deletion_refusals(leaving_one: Wanted, others: Iterable[Wanted]) -> list[Refusal]:
     """Return why AWS would not delete a resource beside all others; its name here is its id."""
-    return list(deletions.refusals(leaving_one, others))
+    return list(changing.deletion_refusals(leaving_one, others))

@@ -9,7 +9,6 @@ import functools
 import importlib
 import inspect
 import math
-import re
 import types
 import typing
 from collections.abc import Iterator, Mapping
@@ -21,7 +20,6 @@ import pulumi_aws
 from pulumi._types import input_type_py_to_pulumi_names, is_input_type
 
 from local.refusals.refusal import Refusal, Wanted
-from local.refusals.written import rule_of, wrongs
 
 MISSING, UNKNOWN = "Missing required argument", "Unsupported argument"
 MISTYPED = "Incorrect attribute value type"
@@ -44,11 +42,10 @@ class InputKind:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One input of a block: its kind, whether it must be given, what is written about it."""
+    """One input of a block: its kind, and whether it must be given."""
 
     kind: InputKind
     required: bool
-    documentation: str
 
 
 @functools.cache
@@ -65,15 +62,12 @@ def arguments(token: str) -> type | None:
 def inputs_of(block: type) -> Mapping[str, Input]:
     """Return the inputs of a block by the names that a program gives them."""
     names = input_type_py_to_pulumi_names(block)
-    found = {}
-    for name, parameter in inspect.signature(block).parameters.items():
-        described = getattr(block, name).fget.__doc__ or ""
-        found[names.get(name, name)] = Input(
-            _kind(parameter.annotation, block),
-            parameter.default is inspect.Parameter.empty,
-            " ".join(described.split()),
+    return {
+        names.get(name, name): Input(
+            _kind(parameter.annotation, block), parameter.default is inspect.Parameter.empty
         )
-    return found
+        for name, parameter in inspect.signature(block).parameters.items()
+    }
 
 
 def _kind(annotation: Any, owner: type) -> InputKind:
@@ -137,13 +131,7 @@ def _of_block(block: type, given: Mapping[str, Any], path: str) -> Iterator[Refu
                 message = f'The argument "{key}" is required, but no definition was found.'
                 yield _refusal(MISSING, message, path, key)
         else:
-            inner = f"{path}.{key}".lstrip(".")
-            yield from _of_kind(each.kind, value, inner)
-            for code, message in wrongs(
-                re.sub(r"\.\d+", "", inner), key, rule_of(each.documentation), given
-            ):
-                at = inner.partition(".")[0]
-                yield Refusal("the provider's check", code, message, at)
+            yield from _of_kind(each.kind, value, f"{path}.{key}".lstrip("."))
 
 
 def _refusal(code: str, message: str, path: str, key: str = "") -> Refusal:

@@ -123,7 +123,7 @@ def _schema(row: Row, value: Any) -> str:
     told = value
     if isinstance(value, str):
         told = parse_yaml(value) if row.get("yaml") else document(value)
-    found = next(wrongs(row["schema"], told, row["schema"]), None)
+    found = next(wrongs(row["schema"], told), None)
     return f"'{{at}}' is invalid: {'.'.join(filter(None, found))}" if found else ""
 
 

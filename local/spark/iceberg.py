@@ -12,7 +12,7 @@ from pathlib import Path
 from local.kafka.jars import copy_dependencies
 from local.place import cache_directory
 from local.tools import prerequisites
-from local.tools.cache import making
+from local.tools.build import making
 
 POM = Path(__file__).with_name("pom.xml")
 NAME = "iceberg"

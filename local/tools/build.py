@@ -1,17 +1,20 @@
 """Builds the twin's programs once, into the per-user cache, never into the tree.
 
-A tool's directory appears in one rename when everything in it is there (local.tools.cache). A build
-that is interrupted leaves no compiler running: the house's own warden (local.processes) watches it.
+A tool's directory appears in one rename when everything in it is there. A build that is interrupted
+leaves no compiler running: the house's own warden (local.processes) watches it.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
 import shutil
 import subprocess
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -19,8 +22,53 @@ from typing import Literal
 from core.ground.errors import StillwaterError
 from local.processes import Processes
 from local.tools import prerequisites
-from local.tools.cache import making
 from local.tools.catalogue import BINARIES, CHARTS, TOOLS, Binary, Tool
+
+# Set to `never` where everything is expected to be there: a build then fails instead of starting.
+BUILD = "STILLWATER_BUILD"
+
+
+@contextlib.contextmanager
+def making(home: Path, on_wait: Callable[[], None]) -> Iterator[Path | None]:
+    """Yield an empty directory that becomes `home` if the block ends well, else disappears.
+
+    Yields None when `home` is there already, perhaps made by whom `on_wait` told we waited for.
+    Raises StillwaterError when it is not, and STILLWATER_BUILD says that nothing is built now.
+    """
+    if os.environ.get(BUILD) == "never" and not home.is_dir():
+        raise StillwaterError(
+            f"{home.name} has not been built, and {BUILD}=never says that nothing is built now: "
+            f"run `make test-tools` first."
+        )
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with _file_lock(home.parent / f"{home.name}.lock", on_wait):
+        if home.is_dir():
+            yield None
+            return
+        for left in home.parent.glob(f".{home.name}.*"):  # the lock is ours: its maker is dead
+            shutil.rmtree(left, ignore_errors=True)
+        staging = Path(tempfile.mkdtemp(prefix=f".{home.name}.", dir=home.parent))
+        try:
+            yield staging
+            staging.chmod(0o755)
+            staging.rename(home)
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _file_lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
+    handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            on_wait()
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
 
 __all__ = ["Progress", "build_all", "chart_path", "tool_path", "tool_paths", "version"]
 

@@ -9,8 +9,7 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 from core.ground.errors import Conflict
-from local.kubernetes.client import Api, ApiError
-from local.kubernetes.lookups import find
+from local.kubernetes.client import Api, ApiError, find
 
 Json = dict[str, Any]
 

@@ -25,7 +25,7 @@ from local.demo import load, narration, result
 from local.demo import rotation as demo
 from local.demo import spec as demo_spec
 from local.demo.clients import ADMINISTRATOR, access
-from local.kubernetes.lookups import find
+from local.kubernetes.client import find
 from local.kubernetes.strimzi_authorities import data_of
 from local.twin import Twin
 from tests.integration.waiting import PATIENCE_SECONDS, until

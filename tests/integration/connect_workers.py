@@ -27,7 +27,7 @@ from local.kafka import jars
 from local.kafka.run import jvm
 from local.place import Place, cache_directory, claim_place
 from local.processes import Child, Processes
-from local.tools.cache import making
+from local.tools.build import making
 from tests.integration.pipes import answer, hang
 from tests.integration.waiting import until
 

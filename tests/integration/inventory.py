@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from local.kubernetes.client import Api
-from local.pulumi import aws_auth
+from local.pulumi import aws_eks
 from local.twin import Twin
 from tests.integration.leftovers import everything
 
@@ -143,7 +143,7 @@ def _kubernetes(api: Api) -> Iterator[tuple[str, Any]]:
 def _without_entries(item: Mapping[str, Any]) -> bool:
     """Say whether it is the file in which the twin keeps EKS's access entries, with none in it."""
     named = (item["metadata"].get("namespace"), item["metadata"]["name"])
-    return named == ("kube-system", aws_auth.NAME) and item["data"].get("mapRoles") == "[]\n"
+    return named == ("kube-system", aws_eks.NAME) and item["data"].get("mapRoles") == "[]\n"
 
 
 def _object(item: Mapping[str, Any]) -> tuple[str, Any]:

@@ -38,8 +38,7 @@ from handlers.gate import server_of
 from handlers.incidents.observe import Sources
 from infra.gate import webhooks
 from infra.nodes.karpenter import budgets, node_pool_spec
-from local.kubernetes.client import Api
-from local.kubernetes.lookups import find
+from local.kubernetes.client import Api, find
 from local.processes import Child
 from local.twin import Twin
 from tests.integration import karpenter_kwok as kwok

@@ -19,9 +19,8 @@ from local import twin as twins
 from local.aws.execution_role import TENDING
 from local.iam.switch import ON, SWITCH
 from local.journal import read as read_journal
-from local.kubernetes.client import ApiError
-from local.kubernetes.lookups import find
-from local.pulumi import aws_auth
+from local.kubernetes.client import ApiError, find
+from local.pulumi import aws_eks
 from local.pulumi.project import twin_project
 from local.twin import Twin
 from tests.integration.conftest import LOGS
@@ -197,7 +196,7 @@ class Theirs:
 
     def _entries(self) -> list[Any]:
         """Return the access entries: the twin keeps them as EKS once did."""
-        found = find(self.twin.api, f"{aws_auth.PATH}/{aws_auth.NAME}")
+        found = find(self.twin.api, f"{aws_eks.PATH}/{aws_eks.NAME}")
         return list(yaml.safe_load((found or {"data": {}})["data"].get("mapRoles") or "[]") or [])
 
 

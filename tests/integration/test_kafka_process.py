@@ -20,7 +20,7 @@ from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from core.ground import naming
 from local import environment
 from local.kafka import container, jars
-from local.kubernetes import kafka_container, strimzi_resources
+from local.kubernetes import images, strimzi_resources
 from local.kubernetes import strimzi_certificates as certificates
 from local.kubernetes.strimzi_admin import show
 from local.kubernetes.strimzi_authorities import served_hosts
@@ -113,7 +113,7 @@ class KafkaNode:
         self.trusting = self._issue(sorted(served_hosts(cluster, node)))
         pod_ip = f"10.{place.number}.1.5"
         place.path("hosts").write_text(f"{place.socket_address(pod_ip)} {cluster.host(node)}\n")
-        self.command = kafka_container.command(
+        self.command = images.command(
             self.pod, self.pod["spec"]["containers"][0], {}, self.mounts, pod_ip, place
         )
 

@@ -14,7 +14,7 @@ from core.cluster import Storage
 from core.ground import naming
 from infra.kafka.storage import attributes_class
 from local.demo import spec as demo_spec
-from local.kubernetes.lookups import find
+from local.kubernetes.client import find
 from tests.integration.cluster import Cluster
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]

@@ -184,7 +184,7 @@ class Cluster:
         return url
 
     def _definitions(self) -> None:
-        made = crds.own_definitions()
+        made = crds.strimzi_definitions()
         for group, version, kind, plural, scope in OTHERS:
             definition = json.loads(json.dumps(made[0]))
             definition["metadata"]["name"] = f"{plural}.{group}"

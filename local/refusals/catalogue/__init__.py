@@ -11,7 +11,6 @@ from local.refusals.catalogue import (  # noqa: F401 - importing them enters the
     balancing,
     compute,
     events,
-    network,
     storage,
 )
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from local.refusals.calls import Parameters, reads
 from local.refusals.catalogue.parameters import Inputs, pick
-from local.refusals.documents import as_list, parse, text
+from local.refusals.documents import as_list, parse
 from local.refusals.model import input_shape
 from local.shapes import coerce
 
@@ -148,12 +148,6 @@ def database(inputs: Inputs) -> Parameters:
     """Return a database of the catalogue."""
     shape = input_shape("glue", "CreateDatabase").members["DatabaseInput"]
     return {"DatabaseInput": coerce(shape, {k: inputs[k] for k in _DATABASE if inputs.get(k)})}
-
-
-@reads("policy")
-def bucket_policy(inputs: Inputs) -> Parameters:
-    """Return a bucket's policy as text."""
-    return {"Policy": text(inputs["policy"])}
 
 
 @reads(*_BLOCKED)

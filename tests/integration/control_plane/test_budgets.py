@@ -12,8 +12,7 @@ from core.incidents.observation import BudgetView
 from handlers.adapters.eks import EksApi
 from handlers.adapters.kubernetes import EksNodes
 from infra.kafka.cluster import budgets
-from local.kubernetes.client import Api, ApiError
-from local.kubernetes.lookups import find
+from local.kubernetes.client import Api, ApiError, find
 from local.twin import Twin
 from tests.integration.administrator import Administrator
 from tests.integration.waiting import until

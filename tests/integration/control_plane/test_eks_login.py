@@ -11,7 +11,7 @@ import pytest
 from botocore.credentials import ReadOnlyCredentials
 
 from local.kubernetes.client import ApiError
-from local.pulumi import aws_auth
+from local.pulumi import aws_eks
 from tests.integration.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
@@ -40,9 +40,11 @@ def role(plane: Plane) -> Iterator[tuple[str, ReadOnlyCredentials]]:
 def entry(plane: Plane, role: tuple[str, ReadOnlyCredentials]) -> Iterator[None]:
     """Gives the role an access entry, as the twin's provider does, and takes it back."""
     arn = role[0]
-    aws_auth.put(plane.place, aws_auth.row(arn, "STANDARD", ["stillwater:guests"], "tick"))
+    aws_eks.put_entry(
+        plane.place, aws_eks.entry_row(arn, "STANDARD", ["stillwater:guests"], "tick")
+    )
     yield
-    aws_auth.remove(plane.place, arn)
+    aws_eks.remove_entry(plane.place, arn)
 
 
 def _eventually(plane: Plane, credentials: ReadOnlyCredentials, groups: set[str]) -> set[str]:

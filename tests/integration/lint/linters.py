@@ -18,7 +18,7 @@ from typing import Any
 
 from local.place import cache_directory
 from local.tools import tool_path
-from local.tools.cache import making
+from local.tools.build import making
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 REQUIREMENTS = REPOSITORY / "requirements-checkov.txt"

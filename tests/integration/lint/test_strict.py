@@ -19,7 +19,7 @@ import pytest
 import yaml
 
 from local import twin
-from local.kubernetes import control_plane, snapshot_crds
+from local.kubernetes import control_plane, crds
 from local.kubernetes.client import Api, ApiError
 from local.place import claim_place
 from local.processes import Processes
@@ -65,7 +65,7 @@ def api(tools: None, programs: Mapping[str, dict[str, Recorded]]) -> Iterator[Ap
 
 
 def _define(api: Api, programs: Mapping[str, dict[str, Recorded]]) -> None:
-    known = {each["metadata"]["name"]: each for each in snapshot_crds.definitions()}
+    known = {each["metadata"]["name"]: each for each in crds.snapshot_definitions()}
     for path in sorted(FOLDER.rglob("*.yaml")):
         found = yaml.load_all(path.read_text(), Loader=yaml.CSafeLoader)
         known |= {d["metadata"]["name"]: d for d in found if d and d.get("kind") == DEFINITION}

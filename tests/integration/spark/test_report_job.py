@@ -17,8 +17,8 @@ from core.cost.price_list import disagreements
 from core.ground.errors import InvalidInput
 from local.bills import cluster as bills
 from local.bills import export
+from local.bills.cluster import PODS
 from local.bills.line import BillLine
-from local.bills.pods import PODS
 from spark import tables
 from spark.jobs import report as job
 from spark.report import formats

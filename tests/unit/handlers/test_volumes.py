@@ -1,6 +1,6 @@
 """λ volumes over days, and which source is asked for what.
 
-Time is passed in. EC2 is the twin's rules (local.aws.modifications), and every call of
+Time is passed in. EC2 is the twin's rules (local.aws.volumes), and every call of
 ModifyVolume is written down, refused ones too.
 """
 
@@ -29,7 +29,7 @@ from handlers.store.documents import Runs
 from handlers.store.table import Record
 from handlers.store.volume_records import PLAN
 from handlers.volume.steward import Departing, Lookout, Sources, Steward
-from local.aws.modifications import RefusedModification, VolumeShape, check
+from local.aws.volumes import RefusedModification, VolumeShape, check
 from tests.unit.handlers.failing import fail, noted
 from tests.unit.handlers.in_memory import MemoryLedger, MemoryRecords
 

@@ -15,6 +15,7 @@ from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.config import Config
 from moto.core.models import botocore_stubber
 from moto.iam.models import iam_backends
+from werkzeug.wrappers import Response
 
 from local.aws import identity
 from local.aws.server import Application
@@ -35,7 +36,7 @@ class Account:
 
     def __post_init__(self) -> None:
         self.guard = Guard(self._write)
-        self._application: Any = Application(lambda *_: [], self.guard)
+        self._application: Any = Application(lambda _: Response(), self.guard)
         self.admin = identity.create_admin()
 
     def judge_only(self) -> None:

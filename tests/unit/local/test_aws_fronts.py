@@ -51,7 +51,7 @@ def call(
     url: object = "configured",
     body: bytes = b'{"a": 1}',
     content_type: str = "application/json",
-) -> tuple[str, bytes]:
+) -> tuple[int, bytes]:
     deployed = SimpleNamespace(
         url_config=url,
         policy=SimpleNamespace(statements=OPEN if statements is None else statements),
@@ -59,7 +59,6 @@ def call(
     monkeypatch.setattr(
         function_urls, "find", lambda arn: deployed if arn.endswith(":webhook") else None
     )
-    said: list[str] = []
     environ = {
         "PATH_INFO": "/stillwater/function-url/webhook/hook",
         "REQUEST_METHOD": "POST",
@@ -69,17 +68,13 @@ def call(
         "HTTP_X_STILLWATER_TOKEN": "t",
         "wsgi.input": io.BytesIO(body),
     }
-    answer = function_urls.answer(
-        functions,  # type: ignore[arg-type]
-        environ,
-        lambda status, _headers: said.append(status),
-    )
-    return said[0], b"".join(answer)
+    answer = function_urls.answer(functions, environ)  # type: ignore[arg-type]
+    return answer.status_code, answer.data
 
 
 def test_a_call_reaches_the_function_as_payload_format_2(monkeypatch: pytest.MonkeyPatch) -> None:
     functions = FakeFunctions()
-    assert call(monkeypatch, functions) == ("202 Accepted", b"taken")
+    assert call(monkeypatch, functions) == (202, b"taken")
     (event,) = functions.events
     assert event["version"] == "2.0"
     assert event["rawPath"] == "/hook"
@@ -103,17 +98,17 @@ def test_without_both_permissions_the_url_is_closed(
     functions = FakeFunctions()
     statements = [each for each in OPEN if each["Action"] != missing]
     status, _ = call(monkeypatch, functions, statements=statements)
-    assert status == "403 Forbidden"
+    assert status == 403
     assert functions.events == []
 
 
 def test_a_function_without_a_url_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert call(monkeypatch, FakeFunctions(), url=None)[0] == "404 Not Found"
+    assert call(monkeypatch, FakeFunctions(), url=None)[0] == 404
 
 
 def test_a_function_that_fails_is_a_bad_gateway(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert call(monkeypatch, FakeFunctions(error_type="Unhandled"))[0] == "502 Bad Gateway"
+    assert call(monkeypatch, FakeFunctions(error_type="Unhandled"))[0] == 502
 
 
 def test_an_answer_without_a_status_is_the_body_of_a_200(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert call(monkeypatch, FakeFunctions(payload=b'{"ok": true}')) == ("200 OK", b'{"ok": true}')
+    assert call(monkeypatch, FakeFunctions(payload=b'{"ok": true}')) == (200, b'{"ok": true}')

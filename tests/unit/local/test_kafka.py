@@ -9,7 +9,7 @@ import pytest
 
 from core.ground.errors import MissingPrerequisite, StillwaterError
 from local.kafka import classes, container, jars, run
-from local.kubernetes import kafka_container
+from local.kubernetes import images
 from local.place import Place
 from local.tools import prerequisites
 
@@ -99,7 +99,7 @@ def test_a_java_that_records_nothing_is_asked_once(
 def command(mounts: dict[str, Path]) -> list[str]:
     pod: dict[str, Any] = {"metadata": {"name": "c-broker-a-10", "uid": "uid-1"}}
     place = Place(41, Path("/twin"))
-    return kafka_container.command(pod, {"name": "kafka"}, {}, mounts, "10.41.1.5", place)
+    return images.kafka_command(pod, {"name": "kafka"}, mounts, "10.41.1.5", place)
 
 
 def test_the_command_knows_its_pods_address_mounts_and_configuration() -> None:

@@ -1,4 +1,4 @@
-"""local.aws.modifications: EC2's limits on a volume's modification, with its codes."""
+"""local.aws.volumes: EC2's limits on a volume's modification, with its codes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from local.aws.modifications import RefusedModification, VolumeShape, check
+from local.aws.volumes import RefusedModification, VolumeShape, check
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 VOLUME = VolumeShape(100, 3000, 125)

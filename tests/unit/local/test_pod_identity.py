@@ -74,16 +74,13 @@ def test_a_pod_without_an_association_has_no_keys_unless_iam_is_off(
 
 
 class WithoutAssociations:
-    """EKS with no cluster, or with one, and no association."""
+    """EKS with no cluster, or with one; associations are the store's."""
 
     def __init__(self, *clusters: str) -> None:
         self._clusters = list(clusters)
 
     def list_clusters(self) -> dict[str, Any]:
         return {"clusters": self._clusters}
-
-    def list_pod_identity_associations(self, **_: str) -> dict[str, Any]:
-        return {"associations": []}
 
     def describe_volumes(self) -> str:
         return "volumes"

@@ -14,10 +14,12 @@ import yaml
 from core.ground.errors import InvalidInput, StillwaterError
 from local.kubernetes.client import Api, ApiError
 from local.place import Place
-from local.pulumi import aws_auth
-from local.pulumi.archives import zip_bytes
+from local.pulumi import aws_eks
 from local.pulumi.aws_adapter import missing, request, tag_changes
+from local.pulumi.aws_lambda import zip_bytes
+from local.pulumi.aws_rows import ROWS
 from local.pulumi.provider import Existing, Resource
+from local.refusals.catalogue import TYPES
 from local.shapes import coerce
 from local.values import Asset
 
@@ -67,6 +69,20 @@ def test_tags_change_with_what_differs_alone() -> None:
     assert tag_changes(before, {"tagsAll": {"a": "1", "b": "1", "c": "1"}}) == ({}, [])
 
 
+def test_every_call_of_the_table_is_one_of_aws_with_parameters_that_it_has() -> None:
+    for token, row in ROWS.items():
+        assert f"aws:{token}" in TYPES
+        assert {"id"} <= row.keys()
+        told = [*row.get("after", ()), *row.get("update", ()), *row.get("delete", ())]
+        for each in [*told, *([row["read"]] if "read" in row else [])]:
+            service, _, name = each["call"].partition(".")
+            model = client(service).meta
+            shape = model.service_model.operation_model(model.method_to_api_mapping[name])
+            given = each.keys() - {"call", "when", "inputs", "there"}
+            assert given <= shape.input_shape.members.keys(), each
+            assert each.get("inputs") or {*shape.input_shape.required_members} <= given, each
+
+
 @pytest.mark.parametrize(
     ("code", "message", "gone"),
     [
@@ -94,17 +110,6 @@ def test_a_directory_becomes_the_same_zip_every_time(tmp_path: Path) -> None:
     assert zipfile.ZipFile(io.BytesIO(first)).namelist() == ["handlers/tick.py"]
 
 
-def test_an_archive_of_assets_is_laid_out_by_their_names() -> None:
-    text = Asset(is_archive=False, sha256="", content={"text": "x = 1"})
-    inner = Asset(is_archive=True, sha256="", content={"assets": {"b.py": text}})
-    outer = Asset(is_archive=True, sha256="", content={"assets": {"a.py": text, "sub": inner}})
-    zipped = zipfile.ZipFile(io.BytesIO(zip_bytes(outer)))
-    assert {n: zipped.read(n) for n in zipped.namelist()} == {
-        "a.py": b"x = 1",
-        "sub/b.py": b"x = 1",
-    }
-
-
 def test_a_zip_is_deployed_byte_for_byte(tmp_path: Path) -> None:
     file = tmp_path / "function.zip"
     file.write_bytes(b"as built")
@@ -114,7 +119,7 @@ def test_a_zip_is_deployed_byte_for_byte(tmp_path: Path) -> None:
 
 def test_a_missing_archive_is_one_sentence() -> None:
     archive = Asset(is_archive=True, sha256="", content={"path": "/nowhere/function.zip"})
-    with pytest.raises(InvalidInput, match=r"^Asset /nowhere/function.zip cannot be read"):
+    with pytest.raises(InvalidInput, match=r"^/nowhere/function.zip cannot be read"):
         zip_bytes(archive)
 
 
@@ -157,36 +162,38 @@ def connect(monkeypatch: pytest.MonkeyPatch) -> Any:
     return to
 
 
-def entry(groups: list[str]) -> aws_auth.Row:
-    return aws_auth.row(ROLE, "STANDARD", groups, None)
+def entry(groups: list[str]) -> aws_eks.Row:
+    return aws_eks.entry_row(ROLE, "STANDARD", groups, None)
 
 
 def test_an_access_entry_is_one_row_that_changes_in_place(connect: Any, tmp_path: Path) -> None:
     cluster, place = connect(Cluster()), Place(75, tmp_path)
-    aws_auth.put(place, entry(["a"]))
-    aws_auth.put(place, aws_auth.row("arn:aws:iam::1:role/other", "STANDARD", ["x"], "other"))
-    aws_auth.put(place, entry(["b"]))
+    aws_eks.put_entry(place, entry(["a"]))
+    aws_eks.put_entry(
+        place, aws_eks.entry_row("arn:aws:iam::1:role/other", "STANDARD", ["x"], "other")
+    )
+    aws_eks.put_entry(place, entry(["b"]))
     assert [row["groups"] for row in cluster.rows] == [["x"], ["b"]]
-    aws_auth.remove(place, ROLE)
+    aws_eks.remove_entry(place, ROLE)
     assert [row["username"] for row in cluster.rows] == ["other"]
 
 
 def test_a_writer_in_between_makes_the_entry_read_again(connect: Any, tmp_path: Path) -> None:
     cluster = connect(Cluster(conflicts=3))
-    aws_auth.put(Place(75, tmp_path), entry(["a"]))
+    aws_eks.put_entry(Place(75, tmp_path), entry(["a"]))
     assert [row["rolearn"] for row in cluster.rows] == [ROLE]
 
 
 def test_writers_without_end_are_reported(connect: Any, tmp_path: Path) -> None:
     connect(Cluster(conflicts=1000))
     with pytest.raises(StillwaterError, match="aws-auth changed 20 times in a row"):
-        aws_auth.put(Place(75, tmp_path), entry(["a"]))
+        aws_eks.put_entry(Place(75, tmp_path), entry(["a"]))
 
 
 def test_a_nodes_entry_gets_what_eks_grants_nodes() -> None:
-    assert aws_auth.row(ROLE, "EC2_LINUX", [], None) == {
+    assert aws_eks.entry_row(ROLE, "EC2_LINUX", [], None) == {
         "rolearn": ROLE,
         "username": "system:node:{{EC2PrivateDNSName}}",
         "groups": ["system:bootstrappers", "system:nodes"],
     }
-    assert "userarn" in aws_auth.row("arn:aws:iam::1:user/me", "STANDARD", [], None)
+    assert "userarn" in aws_eks.entry_row("arn:aws:iam::1:user/me", "STANDARD", [], None)

@@ -76,8 +76,8 @@ def test_a_row_takes_its_other_example(row: Mapping[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("token", "inputs", "words"),
     [
-        ("lambda/functionUrl:FunctionUrl", {"cors": {"allowMethods": ["NO"]}}, "enum value set"),
-        ("sqs/queue:Queue", {"name": "q", "delaySeconds": 901}, "less than or equal to 900"),
+        ("lambda/functionUrl:FunctionUrl", {"cors": {"allowMethods": ["NO"]}}, "is not one of"),
+        ("sqs/queue:Queue", {"name": "q", "delaySeconds": 901}, "greater than the maximum of 900"),
     ],
 )
 def test_the_schema_that_others_keep_refuses(

@@ -22,7 +22,7 @@ from tests.every_case import every_case
 from tests.unit.local import aws_inputs as aws
 
 VALIDATION, VALUE = "ValidationException", "InvalidParameterValueException"
-MISTYPED, WORD = "Incorrect attribute value type", "Invalid Attribute Value"
+MISTYPED = "Incorrect attribute value type"
 EKS, TAGGING = "InvalidParameterException", "InvalidParameterException"
 TRUST = aws.policy(
     {
@@ -80,8 +80,8 @@ CASES: Mapping[str, tuple[str, Mapping[str, Any], str, Mapping[str, Any]]] = {
     "half a second": (aws.QUEUES, {"name": "q", "delaySeconds": 0.5}, MISTYPED, {"name": "q", "delaySeconds": 5}),
     "a number in words": (aws.GROUPS, inputs(aws.SCALING, maxSize="two"), MISTYPED, inputs(aws.SCALING, maxSize="2")),
     "a boolean that is a word": (aws.QUEUES, {"name": "q", "fifoQueue": "sure"}, MISTYPED, {"name": "q", "fifoQueue": "false"}),
-    "a word of no list": (aws.TABLES, inputs(aws.TABLE, billingMode="FREE"), WORD, aws.TABLE),
     # botocore's models of the calls, and the sets of characters that EC2 documents.
+    "a word of no list": (aws.TABLES, inputs(aws.TABLE, billingMode="FREE"), VALIDATION, aws.TABLE),
     "an apostrophe": (aws.INGRESS, inputs(aws.RULE, description="a rule's"), "InvalidParameterValue", inputs(aws.RULE, description="a rule")),
     "a type that EC2 does not have": (aws.TEMPLATE, aws.template(instanceType="m7i.hugest"), "InvalidParameterValue", aws.template(instanceType="m7i.large")),
     # CloudFormation's schemas, as cfn-lint keeps them.

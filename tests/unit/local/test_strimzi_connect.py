@@ -14,7 +14,7 @@ from core.ground.errors import InvalidInput
 from infra.kafka.connect import connect_spec
 from local.demo import spec as demo_spec
 from local.kafka.run import in_place, settings
-from local.kubernetes import resolver, strimzi_connects
+from local.kubernetes import dns, strimzi_connect
 from local.kubernetes.client import ApiError
 from local.kubernetes.strimzi_connect import config_map, pod, read, surroundings
 from local.kubernetes.strimzi_resources import REVISION
@@ -159,9 +159,9 @@ def test_workers_whose_user_is_still_being_made_are_looked_at_again_soon(
         def report(self, _item: object, _path: str, condition: dict[str, str]) -> None:
             self.said = condition["message"]
 
-    monkeypatch.setattr(strimzi_connects, "Informer", Watched)
+    monkeypatch.setattr(strimzi_connect, "Informer", Watched)
     api = Holding()
-    connects = strimzi_connects.Connects(
+    connects = strimzi_connect.Connects(
         cast("Api", api), cast("OperatorObjects", api), lambda *_: None
     )
     assert connects.reconcile_all()
@@ -181,8 +181,8 @@ HOSTS = "127.0.0.1 localhost\n127.44.1.5 a.kafka.svc b.kafka.svc\n127.44.1.6 a.k
 
 
 def test_a_name_is_looked_up_where_the_jvms_look() -> None:
-    assert resolver.address_of(HOSTS, "b.kafka.svc") == "127.44.1.5"
-    assert resolver.address_of(HOSTS, "kafka.svc") is None
+    assert dns.address_of(HOSTS, "b.kafka.svc") == "127.44.1.5"
+    assert dns.address_of(HOSTS, "kafka.svc") is None
 
 
 def test_only_names_of_the_cluster_are_answered_from_its_file(
@@ -190,7 +190,7 @@ def test_only_names_of_the_cluster_are_answered_from_its_file(
 ) -> None:
     asked = []
     monkeypatch.setattr(socket, "getaddrinfo", lambda host, *_args, **_named: asked.append(host))
-    resolver.install(tmp_path / "hosts")
+    dns.install(tmp_path / "hosts")
     look_up: Any = socket.getaddrinfo
     look_up("a.kafka.svc", 9091)
     (tmp_path / "hosts").write_text(HOSTS)

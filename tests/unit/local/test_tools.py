@@ -13,8 +13,7 @@ import pytest
 
 from core.ground.errors import MissingPrerequisite, StillwaterError
 from local.tools import build, prerequisites
-from local.tools.build import Progress, chart_path, tool_path, tool_paths
-from local.tools.cache import BUILD, making
+from local.tools.build import BUILD, Progress, chart_path, making, tool_path, tool_paths
 from local.tools.catalogue import (
     BINARIES,
     EVERY,

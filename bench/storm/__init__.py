@@ -1,1 +1,0 @@
-"""Builds what bench.interruptions measures on: a burst of announcements, and their subjects."""

@@ -1,0 +1,124 @@
+"""Makes the AWS types of adapters.toml in moto: a row each, of the calls that it takes."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from local.pulumi.aws_adapter import (
+    ADAPTERS,
+    EC2_TAGS,
+    Adapter,
+    Aws,
+    TagCalls,
+    has_changed,
+    request,
+)
+from local.pulumi.provider import Existing, Resource, State
+from local.values import Properties
+
+Row = Mapping[str, Any]
+# What a call has beside its parameters.
+_OF_CALLS = frozenset({"call", "when", "inputs", "there"})
+_ALONE = re.compile(r"\{(\w+)\}")
+
+
+def filled(template: Any, known: Mapping[str, Any]) -> Any:
+    """Return a template with what is known; one that is a single name keeps the value's type.
+
+    >>> filled({"Ids": ["{id}"], "Days": "{days}"}, {"id": "a", "days": 7})
+    {'Ids': ['a'], 'Days': 7}
+    """
+    if isinstance(template, Mapping):
+        return {key: filled(each, known) for key, each in template.items()}
+    if isinstance(template, list):
+        return [filled(each, known) for each in template]
+    if not isinstance(template, str):
+        return template
+    alone = _ALONE.fullmatch(template)
+    return known.get(alone[1]) if alone else template.format_map(known)
+
+
+class RowAdapter(Adapter):
+    """A type that is a row."""
+
+    def __init__(self, token: str, row: Row) -> None:
+        self.token, self._row = token, row
+        self.name_property = row.get("name")
+        self.replaces = frozenset(row.get("replaces", ()))
+        if tagging := row.get("tagging"):
+            self.tagging = EC2_TAGS if tagging == "ec2" else TagCalls(**tagging)
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:
+        known = {**_whose(aws), **inputs, "token": resource.token(32)}
+        known |= self._made(aws, inputs, known)
+        known["id"] = filled(self._row["id"], known)
+        wanted = [each for each in self._row.get("after", ()) if _is_set(each, inputs)]
+        self._call(aws, wanted, known, inputs)
+        return State(known["id"], filled(self._row.get("outputs", {}), known))
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
+        known = {**_known(aws, existing), **inputs, "was": existing.inputs}
+        wanted = [
+            each
+            for each in self._row.get("update", ())
+            if has_changed(existing, inputs, *each.get("when", inputs))
+        ]
+        self._call(aws, wanted, known, inputs)
+        super().update(aws, existing, inputs)
+        if not self._row.get("put"):
+            return {}
+        return dict(filled(self._row.get("outputs", {}), known | self._made(aws, inputs, known)))
+
+    def read(self, aws: Aws, existing: Existing) -> Properties | None:
+        if "read" not in self._row:
+            return {}
+        (answer,) = self._call(aws, [self._row["read"]], _known(aws, existing), existing.inputs)
+        return {} if answer.get(self._row["read"].get("there"), True) else None
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        wanted = [each for each in self._row.get("delete", ()) if _is_set(each, existing.inputs)]
+        self._call(aws, wanted, _known(aws, existing), existing.inputs)
+
+    def _made(self, aws: Aws, inputs: Properties, known: Mapping[str, Any]) -> dict[str, Any]:
+        """Make the type's first call; return what its answer says of the resource."""
+        answer = self.make(aws, inputs, **filled(self._row.get("sent", {}), known))
+        for part in filter(None, self._row.get("answer", "").split(".")):
+            answer = answer[int(part) if part.isdecimal() else part]
+        return dict(answer or {})
+
+    @staticmethod
+    def _call(
+        aws: Aws, calls: Iterable[Row], known: Mapping[str, Any], inputs: Properties
+    ) -> list[Any]:
+        answers = []
+        for row in calls:
+            service, _, name = row["call"].partition(".")
+            client = aws.client(service)
+            told = filled({k: v for k, v in row.items() if k not in _OF_CALLS}, known)
+            if row.get("inputs"):
+                operation = client.meta.method_to_api_mapping[name]
+                told = {**request(client, operation, inputs), **told}
+            answers.append(
+                getattr(client, name)(**{k: v for k, v in told.items() if v is not None})
+            )
+        return answers
+
+
+def _is_set(call: Row, inputs: Properties) -> bool:
+    return "when" not in call or any(inputs.get(each) for each in call["when"])
+
+
+def _whose(aws: Aws) -> dict[str, str]:
+    return {"account": aws.account, "region": aws.region}
+
+
+def _known(aws: Aws, existing: Existing) -> dict[str, Any]:
+    return {**_whose(aws), **existing.inputs, **existing.outputs, "id": existing.id}
+
+
+ROWS: Mapping[str, Row] = tomllib.loads(Path(__file__).with_name("adapters.toml").read_text())
+ADAPTERS.update({f"aws:{token}": RowAdapter(f"aws:{token}", row) for token, row in ROWS.items()})
