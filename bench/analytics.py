@@ -120,7 +120,7 @@ def _spark(bill: Path, out: Path, warm_runs: int) -> dict[str, Any]:
     with sessions.local_session(CORES) as session:
         start_seconds = time.perf_counter() - started
         pid = session.sparkContext._gateway.proc.pid  # type: ignore[union-attr]  # noqa: SLF001
-        store = ParquetStore(session, str(out))
+        store = ParquetStore(str(out))
         held: dict[str, Any] = {}
 
         def processor() -> float:
@@ -149,7 +149,7 @@ def _python(bill: Path, out: Path, warm_runs: int) -> dict[str, Any]:
     held: dict[str, Any] = {}
 
     def make() -> None:
-        store = ParquetStore(None, str(out))
+        store = ParquetStore(str(out))
         held["in"] = ingest.run(bills.read(None, bill), store, now=datetime.now(UTC))
 
     return {

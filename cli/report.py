@@ -28,8 +28,6 @@ from core.settings.facts import Facts
 from core.settings.facts import load as load_facts
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from spark.jobs.report import Inputs
     from spark.report.document import Document
     from spark.tables import Store
@@ -75,15 +73,10 @@ def _make_document(asked: ReportOptions, console: Console, scratch: Path | None 
     book = None if facts is None else stack_settings.prices(facts.region, asked.prices)
     with console.status("Stillwater makes the report"), ExitStack() as stack:
         from spark import tag_keys  # noqa: PLC0415 - starts the imports of the jobs
-        from spark.ingest.delivery import LINES_HERE  # noqa: PLC0415 - the same
         from spark.jobs import report as job  # noqa: PLC0415 - the same
         from spark.report import formats  # noqa: PLC0415
+        from spark.session import engine_of, local_session  # noqa: PLC0415 - the same
         from spark.tables import ParquetStore  # noqa: PLC0415 - the same
-
-        def started() -> SparkSession:
-            from spark.session import local_session  # noqa: PLC0415 - starts Spark's imports
-
-            return stack.enter_context(local_session())
 
         inputs = job.Inputs(
             bill=asked.bill,
@@ -95,13 +88,11 @@ def _make_document(asked: ReportOptions, console: Console, scratch: Path | None 
             today=asked.today,
             kafka=tag_keys.parse_tags(asked.cluster_tag, asked.pool_tag),
         )
-        store = ParquetStore(None, str(asked.tables.resolve()))
+        store = ParquetStore(str(asked.tables.resolve()))
         if scratch is not None and (asked.bill or "").startswith("s3"):
             inputs = _copied_inputs(store, inputs, asked, scratch)
 
-        def engine(lines: int) -> SparkSession | None:
-            return None if lines < LINES_HERE else started()
-
+        engine = engine_of(lambda: stack.enter_context(local_session()))
         made = job.run(engine, store, inputs, finished=asked.finished)
         store.tidy(datetime.now(UTC))
     kept = [NOT_READ.format(", ".join(made.kept))] if made.kept else []

@@ -1,4 +1,6 @@
-"""Opens a small local Spark session: quiet, on loopback, in UTC, and gone when its work is done.
+"""Decides which bills need Spark, and opens a small local session of it.
+
+That is quiet, on loopback, in UTC, and gone when its work is done.
 
 Jobs and transforms never import a local session's settings: a cluster brings its own, so that the
 same wheel runs under spark-submit (spark.entry), which takes the conventions alone from here.
@@ -14,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -57,6 +59,18 @@ SETTINGS = {
     # What went to disk by Java's serializer stays in memory, once it is read back, until this.
     "spark.serializer.objectStreamReset": "1",
 }
+
+# Starts a session, or returns the one that there is.
+Start = Callable[[], SparkSession]
+# Returns the session that adds up a bill of about so many lines, or None for this process.
+Engine = Callable[[int], SparkSession | None]
+# Of fewer lines this process has added a bill up before Spark would have started.
+LINES_HERE = 20_000_000
+
+
+def engine_of(start: Start) -> Engine:
+    """Return the engine that starts Spark for bills that are too large for this process."""
+    return lambda lines: None if lines < LINES_HERE else start()
 
 
 @contextmanager

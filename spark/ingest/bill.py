@@ -8,10 +8,11 @@ from pathlib import Path
 
 from core.ground.errors import InvalidInput
 from spark.ingest import cur, cur_names, focus, source
-from spark.ingest.delivery import Delivery, Engine, Opened, readable, surveyed
+from spark.ingest.delivery import Delivery, Opened, readable, surveyed
 from spark.ingest.files import address_of, files_of
 from spark.ingest.layout import letters
 from spark.ingest.source import Source
+from spark.session import Engine
 from spark.tag_keys import OURS, KafkaTags
 
 COLUMNS_SHOWN = 5

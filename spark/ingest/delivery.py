@@ -1,8 +1,8 @@
-"""Defines a bill as delivered, and plans how Spark adds it up: one job of shares.
+"""Defines a bill as delivered, and adds it up: in threads here, or in workers of Spark's.
 
-    range(shares) -> worker (spark.ingest.share) -> sum of each key -> the rows of USAGE
+    shares of its files -> worker (spark.ingest.share) -> sum of each key -> the rows of USAGE
 
-Nothing of the bill's size comes to the driver.
+No line of the bill comes to the driver, but for those that cannot be read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from core.cost.pricing import total
-from core.ground.errors import InvalidInput, StillwaterError, passed_on
+from core.ground.errors import InvalidInput, passed_on
 from spark.ingest import unread_lines
 from spark.ingest.amounts import MONEY
 from spark.ingest.layout import Format, Layout
@@ -36,7 +36,6 @@ from spark.ingest.unread_lines import NO_LINES, Control
 from spark.months import Refresh
 from spark.packages import REMEDY
 from spark.rows import Found, grouped, row_type
-from spark.tables import Rows
 from spark.tag_keys import KafkaTags
 
 # Of each core, so that none waits long for the other's last one.
@@ -50,12 +49,6 @@ PIECES_AT_ONCE = 4
 # Of fewer lines one worker has added them up before two have started.
 LINES_OF_ONE_SHARE = 300_000
 OWN, CAUSED = f"{InvalidInput.__module__}.{InvalidInput.__name__}: ", "Caused by: "
-
-
-# Returns the session that adds up a bill of about so many lines, or None for this process.
-Engine = Callable[[int], SparkSession | None]
-# Of fewer lines this process has added a bill up before Spark would have started.
-LINES_HERE = 20_000_000
 
 
 @dataclass(frozen=True)
@@ -110,16 +103,13 @@ class Delivery:
         """Return what each month's files hold, straight from their cost column."""
         return self.surveyed.control
 
-    def usage(self) -> DataFrame:
+    def usage(self) -> pa.Table:
         """Return the bill as USAGE, and `flow`, `easy`, is_unreadable and has_net beside it."""
-        rows = self._made(UsageJob, USAGE_ROWS)
-        if len(self._shares) == 1:
-            return rows
-        sums = [F.sum(name).alias(name) for name in SUMS]
-        return rows.groupBy(*USAGE_KEYS).agg(*sums, F.max("has_net").alias("has_net"))
-
-    def usage_here(self) -> pa.Table:
-        """Return the same rows, added up by threads of this process."""
+        if self.session is not None:
+            rows = self._made(self.session, UsageJob, USAGE_ROWS)
+            sums = [F.sum(name).alias(name) for name in SUMS]
+            made = rows.groupBy(*USAGE_KEYS).agg(*sums, F.max("has_net").alias("has_net"))
+            return made.toArrow().cast(USAGE_ROWS)
         shares = shares_of(self.pieces, THREADS)
         with ThreadPoolExecutor(THREADS) as pool:
             whole, *others = pool.map(partial(Share.of, layout=self.layout), shares)
@@ -127,20 +117,15 @@ class Delivery:
             whole.join(other)
         return pa.Table.from_batches(whole.rows(), USAGE_ROWS)
 
-    def unread_lines(self) -> Rows:
-        """Return the lines that cannot be read, each with its reason: QUARANTINE."""
+    @cached_property
+    def unread_lines(self) -> Sequence[Found]:
+        """The lines that cannot be read, each with its reason: QUARANTINE."""
         names = frozenset(name.lower() for piece in self.pieces for name in piece.columns)
-        job = partial(unread_lines.UnreadJob, columns=names)
-        if self.session is None:
-            return self._collected(job, unread_lines.ROWS)
-        return self._made(job, unread_lines.ROWS)
+        return self._collected(partial(unread_lines.UnreadJob, columns=names), unread_lines.ROWS)
 
     def first_unread(self, reason: str | None = None) -> Found | None:
         """Return the first line that cannot be read, or that cannot for this reason."""
-        rows = self.unread_lines()
-        if isinstance(rows, DataFrame):
-            return (rows if reason is None else rows.where(F.col("reason") == reason)).head()
-        return next((row for row in rows if reason in (None, row.reason)), None)
+        return next((row for row in self.unread_lines if reason in (None, row.reason)), None)
 
     def tags_found(self) -> list[Found]:
         """Return every tag of every line, counted and summed: TAGS_FOUND once they are chosen."""
@@ -160,27 +145,16 @@ class Delivery:
         amounts = (zip(*(row[keys:] for row in own), strict=True) for own in days.values())
         return [named(*key, *map(total, each)) for key, each in zip(days, amounts, strict=True)]
 
-    @cached_property
-    def _shares(self) -> list[list[Piece]]:
-        return shares_of(self.pieces, self._spark.sparkContext.defaultParallelism)
-
-    @property
-    def _spark(self) -> SparkSession:
-        if self.session is None:
-            raise StillwaterError(f"The bill {self.label} was opened without Spark.")
-        return self.session
-
-    def _made(self, job: Callable[..., Any], shape: pa.Schema) -> DataFrame:
-        count = len(self._shares)
-        work = job(self._shares, self.layout)
-        numbers = self._spark.range(0, count, 1, count)
-        return numbers.mapInArrow(work, from_arrow_schema(shape))
+    def _made(self, session: SparkSession, job: Callable[..., Any], shape: pa.Schema) -> DataFrame:
+        shares = shares_of(self.pieces, session.sparkContext.defaultParallelism)
+        numbers = session.range(0, len(shares), 1, len(shares))
+        return numbers.mapInArrow(job(shares, self.layout), from_arrow_schema(shape))
 
     def _collected(self, job: Callable[..., Any], shape: pa.Schema) -> list[Found]:
-        """Return what is small enough to come here, made by Spark's workers or by this process."""
+        """Return what a job of Spark's workers, or of this process, finds."""
         named = row_type(shape.names)
         if self.session is not None:
-            return [named(*row) for row in self._made(job, shape).collect()]
+            return [named(*row) for row in self._made(self.session, job, shape).collect()]
         work = job([self.pieces], self.layout)
         rows = work([pa.RecordBatch.from_pydict({"id": [0]})])
         return [named(**row) for batch in rows for row in batch.to_pylist()]

@@ -30,7 +30,6 @@ from spark.findings import (
     UNIT_TABLE,
 )
 from spark.ingest import bill, history, metrics
-from spark.ingest.delivery import Engine
 from spark.ingest.files import address_of, files_of
 from spark.jobs import economics, ingest, nodes, restated, storage, unread
 from spark.jobs.anomaly import anomaly_rows
@@ -38,16 +37,17 @@ from spark.jobs.chosen_month import Chosen
 from spark.jobs.ingest import Beside
 from spark.jobs.month_tables import evidence_of, last_complete, report_of
 from spark.jobs.resync import resync_rows
-from spark.jobs.summed import table_grain
 from spark.jobs.unit import unit_rows
 from spark.months import is_by_the_month, is_of_its_month
 from spark.report.evidence import Evidence
 from spark.report.model import Report
 from spark.report.next_rotation import forecast
 from spark.rows import Found
+from spark.session import Engine
 from spark.tables import Store
 from spark.tag_keys import OURS, KafkaTags
 from spark.transforms import rates
+from spark.transforms.grain import table_grain
 from spark.transforms.transfer import traffic
 
 NO_METRICS = "Without Prometheus's samples (--metrics) no volume and no flow is judged."
@@ -105,15 +105,6 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ingested:
-    """Which months of a bill were read, which were not, and what the first came to."""
-
-    months: Sequence[str] = ()
-    kept: Sequence[str] = ()
-    grain: pa.Table | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class _OfCluster:
     rotations: Sequence[Found]
     volumes: Sequence[Found]
@@ -126,19 +117,25 @@ def run(engine: Engine | None, store: Store, inputs: Inputs) -> Known:
 
     Raises InvalidInput for a bill, a month or an input that cannot be read.
     """
-    read = _inputs(inputs)
-    return _run_month(store, inputs, read, _ingest_months(engine, store, inputs, read))
+    read = read_beside(inputs)
+    grain, kept = _ingest_months(engine, store, inputs, read)
+    return replace(run_month(store, inputs, read, grain), kept=kept)
 
 
-def _ingest_months(engine: Engine | None, store: Store, inputs: Inputs, read: Beside) -> _Ingested:
-    """Run the jobs on every month of the bill that is not final and in the tables unchanged."""
+def _ingest_months(
+    engine: Engine | None, store: Store, inputs: Inputs, read: Beside
+) -> tuple[pa.Table | None, Sequence[str]]:
+    """Read every month of the bill that is not final and in the tables unchanged.
+
+    Return what they came to in the cost grain, and the others.
+    """
     if inputs.bill is None:
-        return _Ingested(kept=inputs.kept)
+        return None, inputs.kept
     kafka = kafka_of(inputs, read.rotations)
     months, found = unread.months_to_read(inputs.bill, store, kafka)
     kept = sorted({*inputs.kept, *found})
     if months == []:
-        return _Ingested(kept=kept)
+        return None, kept
     delivery = bill.read(engine, inputs.bill, months=months or (), kafka=kafka)
     ingested = ingest.run(
         delivery,
@@ -147,18 +144,20 @@ def _ingest_months(engine: Engine | None, store: Store, inputs: Inputs, read: Be
         cluster=inputs.facts.cluster if inputs.facts else None,
         beside=read,
     )
-    made = list(ingested.months)
-    nodes.run(store, delivery, made)
-    return _Ingested(made, kept, ingested.grain)
+    nodes.run(store, delivery, list(ingested.months))
+    return ingested.grain, kept
 
 
-def _run_month(store: Store, inputs: Inputs, read: Beside, ingested: _Ingested) -> Known:
-    """Run the other jobs on one month, and return what all tables say of it."""
+def run_month(store: Store, inputs: Inputs, read: Beside, grain: pa.Table | None) -> Known:
+    """Run the other jobs on one month, and return what all tables say of it.
+
+    `grain` is what the months that were just ingested came to in the cost grain.
+    """
     chosen = Chosen.of(store, inputs.month, inputs.today)
-    month, grain = chosen.month, ingested.grain
-    if grain is None or month not in ingested.months:
+    month = chosen.month
+    if grain is None or month not in grain["billing_period"].unique().to_pylist():
         # What the ledger and the samples say of it may be new.
-        grain = table_grain(store.some(tables.USAGE, [month]))
+        grain = table_grain(store.table(tables.USAGE, [month]))
         ingest.write_costs(store, grain, [month], read)
     paid = store.rows(tables.COST, chosen.compared)
     report = _report(store, inputs, chosen, paid)
@@ -179,7 +178,7 @@ def _run_month(store: Store, inputs: Inputs, read: Beside, ingested: _Ingested) 
             economics=own.designs,
             notes=(*evidence.notes, *own.notes),
         )
-    return Known(evidence, chosen.note.billed_cost, ingested.kept)
+    return Known(evidence, chosen.note.billed_cost)
 
 
 def finished_month(store: Store, inputs: Inputs) -> Known:
@@ -189,7 +188,7 @@ def finished_month(store: Store, inputs: Inputs) -> Known:
     paid = store.rows(tables.COST, recent)
     report = _report(store, inputs, chosen, paid)
     evidence = replace(
-        evidence_of(store, report, chosen.month, paid, table_grain(store.some(tables.USAGE, own))),
+        evidence_of(store, report, chosen.month, paid, table_grain(store.table(tables.USAGE, own))),
         unit=store.rows(UNIT_TABLE, recent),
         anomalies=store.rows(ANOMALIES_TABLE, own),
         resync=store.rows(RESYNC_TABLE, own),
@@ -233,7 +232,8 @@ def book_of(facts: Facts | None) -> PriceBook | None:
     return pricing.book(facts.region) if facts else None
 
 
-def _inputs(inputs: Inputs) -> Beside:
+def read_beside(inputs: Inputs) -> Beside:
+    """Return what is known beside the bill."""
     facts, rotations = inputs.facts, inputs.rotations()
     if facts is None or inputs.metrics is None:
         return Beside(rotations=rotations)

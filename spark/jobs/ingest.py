@@ -3,9 +3,8 @@
     read, say of each line what it is and whose, sum to a day (spark.ingest.share)
          -> cost grain -> reconcile -> replace the months of USAGE, COST and TRANSFER -> note it
 
-The bill is read once for the table and once, one column of it, for the control total. Nothing of
-its size is ever in the driver's memory: the cost grain is (spark.transforms.grain). What it was
-added up to is kept while it is written: nothing that was just written is read back.
+The bill is read once for the table and once, one column of it, for the control total. No line
+stays in memory: what all of them add up to does, so that nothing just written is read back.
 """
 
 from __future__ import annotations
@@ -25,12 +24,18 @@ from spark.ingest.unread_lines import NO_LINES, Control
 from spark.jobs import guards
 from spark.jobs.found_tags import found_tags
 from spark.jobs.restated import reading_of
-from spark.jobs.summed import summed_bill
 from spark.months import Refresh, final_of, settled_on
 from spark.rows import Found
 from spark.samples import Series
+from spark.schemas import USAGE
 from spark.tables import UNKNOWN_PERIOD, Store
-from spark.transforms.grain import Placed, cost_rows, placed_by_month
+from spark.transforms.grain import (
+    Placed,
+    cost_rows,
+    grain_of,
+    net_of_discounts,
+    placed_by_month,
+)
 from spark.transforms.transfer import DailyTraffic, transfer_rows
 
 
@@ -88,36 +93,36 @@ def run(
         if not months:
             _require_rows(delivery, before)
             return Ingested(delivery.label, {}, {}, delivery.simulated, delivery.notes)
-        with summed_bill(delivery) as bill:
-            grain = bill.grain()
-            placed = placed_by_month(grain)
-            guards.require_one_currency(placed, delivery.label)
-            unnamed = guards.require_cluster(placed, delivery, cluster, store)
-            reconcile(months, placed)
-            guards.require_same_bill(noted, delivery.label, months)
-            found = {period: month.quarantined for period, month in placed.items()}
-            if any(found.values()):
-                guards.require_one_header(delivery)
-                guards.require_a_readable_line(delivery, placed)
-            if any(month.is_discounted for month in placed.values()):
-                bill = bill.net_of_discounts()  # noqa: PLW2901 - the same, without what counts twice
-                grain = bill.grain()
-            store.replace(tables.USAGE, bill.usage, list(months))
-            write_costs(store, grain, list(months), beside or Beside())
-            _write_what_is_unsaid(store, delivery, list(months), placed)
-            known = {**_notes_elsewhere(noted_in, delivery), **before}
-            rows_noted = [
-                (
-                    *_note(delivery, period, month, placed.get(period), before.get(period), now),
-                    "\n".join([*delivery.notes, *unnamed.get(period, [])]) or None,
-                    *_final(period, month, known.get(period), now),
-                    *_of_files(delivery, period, placed.get(period)),
-                )
-                for period, month in months.items()
-            ]
-            store.replace(tables.DELIVERIES, rows_noted, list(months))
-            if UNKNOWN_PERIOD in before and UNKNOWN_PERIOD not in months:
-                _forget_monthless(store)
+        usage = delivery.usage()
+        grain = grain_of(usage)
+        placed = placed_by_month(grain)
+        guards.require_one_currency(placed, delivery.label)
+        unnamed = guards.require_cluster(placed, delivery, cluster, store)
+        reconcile(months, placed)
+        guards.require_same_bill(noted, delivery.label, months)
+        found = {period: month.quarantined for period, month in placed.items()}
+        if any(found.values()):
+            guards.require_one_header(delivery)
+            guards.require_a_readable_line(delivery, placed)
+        if any(month.is_discounted for month in placed.values()):
+            usage = net_of_discounts(usage)
+            grain = grain_of(usage)
+        store.replace(tables.USAGE, usage.select(USAGE.names), list(months))
+        write_costs(store, grain, list(months), beside or Beside())
+        _write_what_is_unsaid(store, delivery, list(months), placed)
+        known = {**_notes_elsewhere(noted_in, delivery), **before}
+        rows_noted = [
+            (
+                *_note(delivery, period, month, placed.get(period), before.get(period), now),
+                "\n".join([*delivery.notes, *unnamed.get(period, [])]) or None,
+                *_final(period, month, known.get(period), now),
+                *_of_files(delivery, period, placed.get(period)),
+            )
+            for period, month in months.items()
+        ]
+        store.replace(tables.DELIVERIES, rows_noted, list(months))
+        if UNKNOWN_PERIOD in before and UNKNOWN_PERIOD not in months:
+            _forget_monthless(store)
     newest = max((period for period in months if period != UNKNOWN_PERIOD), default="")
     said = [*delivery.notes, *unnamed.get(newest, [])]
     return Ingested(delivery.label, months, found, delivery.simulated, said, grain)
@@ -156,7 +161,7 @@ def _write_what_is_unsaid(
     """Replace these months' unread lines and, of a bill without any Kafka, its tags."""
     is_whole = not any(month.quarantined for month in placed.values())
     has_kafka = any(month.has_kafka for month in placed.values())
-    store.replace(tables.QUARANTINE, [] if is_whole else delivery.unread_lines(), periods)
+    store.replace(tables.QUARANTINE, [] if is_whole else delivery.unread_lines, periods)
     tags = [] if has_kafka else found_tags(delivery.tags_found())
     store.replace(tables.TAGS_FOUND, tags, periods)
 

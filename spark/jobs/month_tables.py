@@ -8,7 +8,6 @@ from operator import attrgetter
 
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 import pyarrow.compute as pc  # type: ignore[import-untyped] # the same
-from pyspark.sql import DataFrame
 
 from spark import tables
 from spark.arrow_rows import rows_of
@@ -67,12 +66,7 @@ def bad_rows(store: Store, periods: Sequence[str]) -> tuple[BadRow, ...]:
     """Return the first rows of some months that could not be read."""
     if not periods:
         return ()
-    bad = store.some(tables.QUARANTINE, periods)
-    first = (
-        bad.limit(BAD_ROWS_SHOWN).toArrow()
-        if isinstance(bad, DataFrame)
-        else bad.slice(0, BAD_ROWS_SHOWN)
-    )
+    first = store.table(tables.QUARANTINE, periods).slice(0, BAD_ROWS_SHOWN)
     return tuple(BadRow(row.reason, row.line, row.billed_cost) for row in rows_of(first))
 
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from spark.ingest.delivery import Engine
 from spark.jobs import every
 from spark.jobs.every import Inputs
 from spark.report import story
 from spark.report.document import Document
 from spark.report.evidence import Evidence
+from spark.session import Engine
 from spark.tables import Store
 
 __all__ = ["Inputs", "Made", "run"]

@@ -69,8 +69,8 @@ def test_both_make_the_same_tables_and_the_same_page(
     session: SparkSession, tmp_path: Path, name: str
 ) -> None:
     place = MADE[name](tmp_path / "bill")
-    stores = {"here": ParquetStore(None, str(tmp_path / "here"))}
-    stores["spark"] = ParquetStore(session, str(tmp_path / "spark"))
+    stores = {"here": ParquetStore(str(tmp_path / "here"))}
+    stores["spark"] = ParquetStore(str(tmp_path / "spark"))
     pages = {}
     for engine, store in stores.items():
         given = every.Inputs(bill=place, today=date(2026, 12, 20))

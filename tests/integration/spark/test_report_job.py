@@ -100,7 +100,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     series += [one for rotation in ROTATIONS for one in simulated.load(rotation)]
     simulated.write_metrics(folder / "metrics.json", series)
     simulated.write_history(folder / "history", ROTATIONS)
-    store = ParquetStore(None, str(folder / "tables"))
+    store = ParquetStore(str(folder / "tables"))
     given = {
         "metrics": str(folder / "metrics.json"),
         "history": str(folder / "history"),
@@ -191,7 +191,7 @@ def test_a_month_the_tables_lack_is_named(world: World) -> None:
 
 def test_without_tables_a_bill_is_asked_for(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="name one with --bill"):
-        job.run(None, ParquetStore(None, str(tmp_path)), job.Inputs())
+        job.run(None, ParquetStore(str(tmp_path)), job.Inputs())
 
 
 def test_the_price_book_is_held_against_the_bill(world: World) -> None:

@@ -53,7 +53,7 @@ def report_on(
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidInput([f"The report cannot be written to {out}: {error.strerror}."]) from None
-    store = ParquetStore(None, str(out.resolve()))
+    store = ParquetStore(str(out.resolve()))
     now = datetime.now(UTC)
     ingested = ingest.run(bill.read(None, bill_at), store, now=now, cluster=cluster)
     return _page(store, ingested, out, today or now.date())

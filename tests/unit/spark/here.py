@@ -13,9 +13,8 @@ from spark.ingest import bill
 from spark.ingest.delivery import Delivery
 from spark.ingest.share import USAGE_ROWS
 from spark.ingest.unread_lines import UnreadJob
-from spark.jobs.summed import Summed
 from spark.tag_keys import OURS, KafkaTags
-from spark.transforms.grain import grain_of
+from spark.transforms.grain import grain_of, net_of_discounts
 
 
 def opened(path: Path, kafka: KafkaTags = OURS, months: Sequence[str] = ()) -> Delivery:
@@ -32,12 +31,12 @@ def made(delivery: Delivery, job: Callable[..., Any]) -> list[dict[str, Any]]:
 
 def usage(path: Path, kafka: KafkaTags = OURS) -> list[Any]:
     """Return the USAGE of a bill, and what stands beside it."""
-    return arrow_rows.rows_of(Summed(opened(path, kafka).usage_here()).net_of_discounts().rows)
+    return arrow_rows.rows_of(net_of_discounts(opened(path, kafka).usage()))
 
 
 def usage_rows(delivery: Delivery) -> list[Any]:
     """Return the USAGE of a bill before discounts, and what stands beside it."""
-    return arrow_rows.rows_of(delivery.usage_here())
+    return arrow_rows.rows_of(delivery.usage())
 
 
 def grain(*rows: Mapping[str, Any]) -> pa.Table:

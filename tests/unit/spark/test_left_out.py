@@ -22,7 +22,7 @@ CLUSTER = "resourceTags/user:stillwater:cluster"
 def test_73_what_a_bill_cannot_tell_for_want_of_a_column_is_said_and_kept(tmp_path: Path) -> None:
     lacking = ["Tags", "ResourceId", "AvailabilityZone", "ProviderName"]
     path = bills.focus_file(tmp_path / "bill.csv", [{}], without=lacking)
-    store = ParquetStore(None, str(tmp_path / "tables"))
+    store = ParquetStore(str(tmp_path / "tables"))
     made = report.run(None, store, every.Inputs(bill=path, today=date(2026, 12, 20)))
     told = " ".join(made.evidence.notes)
     for name in (*lacking, "CommitmentDiscountStatus"):

@@ -50,7 +50,7 @@ class Made:
 
 def made(folder: Path, every: Sequence[BillLine], **how: Any) -> Made:
     delivery = bill.read(None, write(folder / "bill", every, **how))
-    store = ParquetStore(None, str(folder / "tables"))
+    store = ParquetStore(str(folder / "tables"))
     ingest.run(delivery, store, now=NOW)
     nodes.run(store, delivery, [MONTH])
     return Made(store, store.rows(tables.NODE_SHARES), store.rows(tables.USAGE))

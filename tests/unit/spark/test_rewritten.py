@@ -37,7 +37,7 @@ def test_45_a_bill_of_which_nothing_can_be_read_is_refused_and_no_table_is_writt
     assert "None of the 2 lines of the bill bill.csv can be read" in said
     assert value in said
     assert "as AWS delivered it" in said
-    store = ParquetStore(None, str(tmp_path / "tables"))
+    store = ParquetStore(str(tmp_path / "tables"))
     assert store.rows(tables.DELIVERIES) == []
 
 
@@ -145,7 +145,7 @@ def test_51_any_codec_of_parquet_is_read(tmp_path: Path) -> None:
 
 def test_52_a_total_beside_unread_costs_says_what_it_is(tmp_path: Path) -> None:
     lines = legacy([{}, {"lineItem/UnblendedCost": "$1.25"}])
-    store = ParquetStore(None, str(tmp_path / "tables"))
+    store = ParquetStore(str(tmp_path / "tables"))
     given = every.Inputs(bill=written(tmp_path, lines), today=date(2026, 12, 20))
     made = report.run(None, store, given)
     assert story.sentences(made.evidence.report)[0] == (

@@ -15,7 +15,6 @@ from spark.ingest import bill
 from spark.jobs import report
 from spark.jobs.anomaly import anomaly_rows
 from spark.jobs.found_tags import found_tags
-from spark.jobs.summed import Summed
 from spark.report.evidence import month_comparison
 from spark.rows import row_type
 from spark.rules.names import Easy
@@ -23,6 +22,7 @@ from spark.schemas import COST
 from spark.tables import ParquetStore
 from spark.tag_keys import KafkaTags
 from spark.transforms.easy import easy_savings
+from spark.transforms.grain import grain_of
 from tests.unit.spark import bills, here
 from tests.unit.spark.written import NOW, ingested, legacy, written
 
@@ -159,7 +159,7 @@ def test_36_easy_savings_are_what_their_meters_cost(tmp_path: Path) -> None:
         meter("DataTransfer-Regional-Bytes", 9.0, line_item_operation="InterZone-In"),
     ]
     delivery = bill.read(None, bills.cur_export(tmp_path, lines))
-    found = easy_savings(Summed(delivery.usage_here()).grain())
+    found = easy_savings(grain_of(delivery.usage()))
     assert [(each.easy, each.is_kafkas, each.usd, each.at_most) for each in found] == [
         (Easy.IDLE_RESERVATION, True, Decimal("88.4"), False),
         (Easy.EXTENDED_SUPPORT, False, Decimal(336), False),
@@ -184,7 +184,7 @@ def test_38_what_was_given_back_on_a_meter_cannot_be_saved_again(tmp_path: Path)
     meter = {"lineItem/UsageType": "AmazonEKS-Hours:extendedSupport"}
     back = {"lineItem/LineItemType": "EdpDiscount", "lineItem/UnblendedCost": "-0.25", **meter}
     path = written(tmp_path, legacy([meter, back]))
-    (found,) = easy_savings(Summed(bill.read(None, path).usage_here()).grain())
+    (found,) = easy_savings(grain_of(bill.read(None, path).usage()))
     assert (found.easy, found.usd) == (Easy.EXTENDED_SUPPORT, Decimal(1))
 
 
@@ -199,8 +199,7 @@ def test_39_what_focus_calls_unused_is_found_and_no_brokers(tmp_path: Path) -> N
     ]
     path = bills.focus_file(tmp_path / "focus.csv", lines)
     delivery = bill.read(None, path)
-    summed = Summed(delivery.usage_here())
-    found = {each.easy: each.usd for each in easy_savings(summed.grain())}
+    found = {each.easy: each.usd for each in easy_savings(grain_of(delivery.usage()))}
     assert found == {
         Easy.UNUSED_COMMITMENT: Decimal("12.5"), Easy.IDLE_RESERVATION: Decimal("0.8")
     }  # fmt: skip
@@ -263,7 +262,7 @@ def test_43_a_correction_of_an_earlier_month_is_no_day_of_this_one(tmp_path: Pat
     path = bills.focus_file(tmp_path / "focus.csv", [*lines, *odd])
     made = report.run(
         None,
-        ParquetStore(None, str(tmp_path / "tables")),
+        ParquetStore(str(tmp_path / "tables")),
         report.Inputs(bill=path, today=NOW.date()),
     )
     assert made.evidence.report.billed == Decimal(-72)

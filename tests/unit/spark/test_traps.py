@@ -84,7 +84,7 @@ def test_5_a_tag_is_found_in_every_spelling_and_missed_aloud(
     if layout is not Layout.CUR2:
         return
     delivery = bill.read(None, tmp_path / "bill")
-    store = ParquetStore(None, str(tmp_path / "tables"))
+    store = ParquetStore(str(tmp_path / "tables"))
     with pytest.raises(InvalidInput) as raised:
         ingest.run(delivery, store, now=NOW, cluster="another")
     assert "stillwater:cluster = another; it names harbour" in str(raised.value)
@@ -145,7 +145,7 @@ def test_10_a_month_that_is_not_asked_for_is_not_opened(tmp_path: Path) -> None:
 
 
 def test_11_a_refresh_replaces_its_month_and_says_until_when_it_may_change(tmp_path: Path) -> None:
-    store = ParquetStore(None, str(tmp_path / "tables"))
+    store = ParquetStore(str(tmp_path / "tables"))
     folder = tmp_path / "bill"
     first = [*lines(BILL)]
     late = BillLine(hour=month_start("2026-10"), kind="Tax", unblended=Decimal("0.11"))

@@ -44,7 +44,7 @@ def data_of(bill: Path, *periods: str) -> list[Path]:
 
 @pytest.mark.long
 def test_a_final_month_is_read_once_and_again_where_aws_restates_it(tmp_path: Path) -> None:
-    store, bill = ParquetStore(None, str(tmp_path / "tables")), tmp_path / "bill"
+    store, bill = ParquetStore(str(tmp_path / "tables")), tmp_path / "bill"
     asked = Inputs(bill=bill, month=FINAL)
 
     def reported(**changes: object) -> Made:
@@ -74,7 +74,7 @@ def test_a_final_month_is_read_once_and_again_where_aws_restates_it(tmp_path: Pa
 
 
 def test_files_without_a_manifest_are_read_again_where_one_of_them_changed(tmp_path: Path) -> None:
-    store, folder = ParquetStore(None, str(tmp_path / "tables")), tmp_path / "bill"
+    store, folder = ParquetStore(str(tmp_path / "tables")), tmp_path / "bill"
     folder.mkdir()
     for number, period in enumerate((BEFORE, FINAL), start=1):
         start = f"{period}-01 00:00:00"
@@ -95,7 +95,7 @@ def test_a_month_that_is_delivered_again_without_a_line_holds_nothing(tmp_path: 
     bill = tmp_path / "bill"
     for period in (FINAL, OPEN):
         write(bill, month(period), execution="first")
-    store = ParquetStore(None, str(tmp_path / "tables"))
+    store = ParquetStore(str(tmp_path / "tables"))
     report.run(None, store, Inputs(bill=bill))
     (data,) = data_of(bill, OPEN)
     bills.emptied(data)

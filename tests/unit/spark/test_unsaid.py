@@ -25,7 +25,7 @@ CLUSTER = "resourceTags/user:stillwater:cluster"
 
 
 def reported(path: Path) -> report.Made:
-    store = ParquetStore(None, str(path.parent / "tables"))
+    store = ParquetStore(str(path.parent / "tables"))
     return report.run(None, store, every.Inputs(bill=path, today=date(2026, 12, 20)))
 
 
@@ -48,7 +48,7 @@ def test_62_lines_whose_month_cannot_be_read_are_said_beside_every_month(tmp_pat
     written(tmp_path, legacy([{}, {}, {}]))
     again = reported(path)
     assert story.sentences(again.evidence.report)[0] == "The bill of 2026-11 is 3.75 USD."
-    store = ParquetStore(None, str(tmp_path / "tables"))
+    store = ParquetStore(str(tmp_path / "tables"))
     assert UNKNOWN_PERIOD not in {row.billing_period for row in store.rows(tables.USAGE)}
 
 
