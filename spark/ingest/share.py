@@ -158,10 +158,7 @@ class _Sums:
             for name in ("number", "day", "charges", "has_net")
         )
         amounts = [joined(each) for each in zip(*(part.amounts for part in parts), strict=True)]
-        alike = Alike(len(number))
-        alike.tell(number, int(number.max()) + 1)
-        alike.tell(day - day.min(), int(day.max() - day.min()) + 1)
-        order, starts = groups_of(alike.numbers()[0])
+        order, starts = groups_of(_by_line_and_day(number, day).numbers()[0])
         head = order[starts]
         return cls(
             number[head],
@@ -170,6 +167,14 @@ class _Sums:
             np.logical_or.reduceat(has_net[order], starts),
             [each.grouped(order, starts) for each in amounts],
         )
+
+
+def _by_line_and_day(number: Any, day: Any) -> Alike:
+    """Return numbers that are the same for one described line's of one day."""
+    alike = Alike(len(number))
+    alike.tell(number, int(number.max()) + 1)
+    alike.tell(day - day.min(), int(day.max() - day.min()) + 1)
+    return alike
 
 
 class Share:
@@ -264,9 +269,7 @@ class Share:
         day, amounts = lines.days, lines.amounts
         if lines.broken.any():
             amounts = {name: each.where(~lines.broken) for name, each in amounts.items()}
-        alike = Alike(len(number))
-        alike.tell(number, int(number.max()) + 1)
-        alike.tell(day - day.min(), int(day.max() - day.min()) + 1)
+        alike = _by_line_and_day(number, day)
         alike.tell(kind, int(kind.max()) + 1)
         for each in amounts.values():
             if each.known.any() and not each.known.all():
@@ -336,20 +339,6 @@ def _heads(
         yield names, values, of_text
 
 
-def asked_shares(
-    numbers: Iterable[pa.RecordBatch], shares: Sequence[Sequence[Piece]]
-) -> Iterator[Sequence[Piece]]:
-    """Yield the shares that Spark asks a worker for, by their numbers."""
-    return (shares[each] for batch in numbers for each in batch.column(0).to_pylist())
-
-
-@dataclass(frozen=True)
-class UsageJob:
-    """What a worker does: adds its shares up."""
-
-    shares: Sequence[Sequence[Piece]]
-    layout: Layout
-
-    def __call__(self, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for pieces in asked_shares(numbers, self.shares):
-            yield from Share.of(pieces, self.layout).rows()
+def usage_rows(pieces: Iterable[Piece], layout: Layout) -> Iterator[pa.RecordBatch]:
+    """Yield what a share of a bill comes to, as USAGE_ROWS."""
+    yield from Share.of(pieces, layout).rows()

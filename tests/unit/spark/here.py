@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +12,12 @@ from spark import arrow_rows
 from spark.ingest import bill
 from spark.ingest.delivery import Delivery
 from spark.ingest.share import USAGE_ROWS
-from spark.ingest.unread_lines import UnreadJob
 from spark.tag_keys import OURS, KafkaTags
 from spark.transforms.grain import grain_of, net_of_discounts
 
 
 def opened(path: Path, kafka: KafkaTags = OURS, months: Sequence[str] = ()) -> Delivery:
     return bill.read(None, path, kafka=kafka, months=months)
-
-
-def made(delivery: Delivery, job: Callable[..., Any]) -> list[dict[str, Any]]:
-    """Return what one worker makes of a bill, a piece a share."""
-    shares = [[piece] for piece in delivery.pieces]
-    work = job(shares, delivery.layout)
-    numbers = pa.RecordBatch.from_pydict({"id": list(range(len(shares)))})
-    return [row for batch in work([numbers]) for row in batch.to_pylist()]
 
 
 def usage(path: Path, kafka: KafkaTags = OURS) -> list[Any]:
@@ -46,6 +37,4 @@ def grain(*rows: Mapping[str, Any]) -> pa.Table:
 
 def quarantine(path: Path) -> list[dict[str, Any]]:
     """Return the lines of a bill that cannot be read, each with its reason."""
-    delivery = opened(path)
-    names = frozenset(name.lower() for piece in delivery.pieces for name in piece.columns)
-    return made(delivery, lambda shares, layout: UnreadJob(shares, layout, names))
+    return [row._asdict() for row in opened(path).unread_lines]
