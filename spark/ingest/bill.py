@@ -24,11 +24,11 @@ TEXT_LINE = 10
 
 
 def read(
-    engine: Engine | None,
     address: str | Path,
     *,
     months: Collection[str] = (),
     kafka: KafkaTags = OURS,
+    engine: Engine | None = None,
 ) -> Delivery:
     """Read the newest delivery of every billing period of an export, or of these months.
 

@@ -49,6 +49,8 @@ _EPOCH = date(1970, 1, 1).toordinal()
 NO_DAY = 1 - _EPOCH
 # Different lines that are remembered from batch to batch.
 _REMEMBERED = 200_000
+# Sums of as many batches are made one, so that memory does not grow with the lines of a bill.
+_PARTS_KEPT = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,6 +282,8 @@ class Share:
         sums = {name: each.grouped(order, starts) for name, each in amounts.items()}
         costs = self._layout.costs(kind[head], sums)
         made = [costs.quantity, costs.billed, costs.amortised, costs.net]
+        if len(self._parts) >= _PARTS_KEPT:
+            self._parts = [_Sums.of(self._parts)]
         self._parts.append(_Sums(number[head], day[head], counts, costs.has_net, made))
 
     def rows(self) -> Iterator[pa.RecordBatch]:

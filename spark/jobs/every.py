@@ -43,7 +43,6 @@ from spark.report.evidence import Evidence
 from spark.report.model import Report
 from spark.report.next_rotation import forecast
 from spark.rows import Found
-from spark.session import Engine
 from spark.tables import Store
 from spark.tag_keys import OURS, KafkaTags
 from spark.transforms import rates
@@ -112,18 +111,18 @@ class _OfCluster:
     notes: Sequence[str] = ()
 
 
-def run(engine: Engine | None, store: Store, inputs: Inputs) -> Known:
+def run(store: Store, inputs: Inputs) -> Known:
     """Run every job on one month; every table of that month in the store is replaced.
 
     Raises InvalidInput for a bill, a month or an input that cannot be read.
     """
     read = read_beside(inputs)
-    grain, kept = _ingest_months(engine, store, inputs, read)
+    grain, kept = _ingest_months(store, inputs, read)
     return replace(run_month(store, inputs, read, grain), kept=kept)
 
 
 def _ingest_months(
-    engine: Engine | None, store: Store, inputs: Inputs, read: Beside
+    store: Store, inputs: Inputs, read: Beside
 ) -> tuple[pa.Table | None, Sequence[str]]:
     """Read every month of the bill that is not final and in the tables unchanged.
 
@@ -136,7 +135,7 @@ def _ingest_months(
     kept = sorted({*inputs.kept, *found})
     if months == []:
         return None, kept
-    delivery = bill.read(engine, inputs.bill, months=months or (), kafka=kafka)
+    delivery = bill.read(inputs.bill, months=months or (), kafka=kafka)
     ingested = ingest.run(
         delivery,
         store,

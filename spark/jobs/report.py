@@ -11,7 +11,6 @@ from spark.jobs.every import Inputs
 from spark.report import story
 from spark.report.document import Document
 from spark.report.evidence import Evidence
-from spark.session import Engine
 from spark.tables import Store
 
 __all__ = ["Inputs", "Made", "run"]
@@ -28,11 +27,11 @@ class Made:
     kept: Sequence[str] = ()
 
 
-def run(engine: Engine | None, store: Store, inputs: Inputs, *, finished: bool = False) -> Made:
+def run(store: Store, inputs: Inputs, *, finished: bool = False) -> Made:
     """Make the report of one month; every table of that month in the store is replaced.
 
     Of `finished` tables, which every job has made already, it is told alone. Raises InvalidInput
     for a bill, a month or an input that cannot be read.
     """
-    known = every.finished_month(store, inputs) if finished else every.run(engine, store, inputs)
+    known = every.finished_month(store, inputs) if finished else every.run(store, inputs)
     return Made(story.report_document(known.evidence), known.evidence, known.bill_total, known.kept)

@@ -35,7 +35,7 @@ def run(start: Start, chosen: argparse.Namespace, now: datetime) -> str:
         months, _ = unread.months_to_read(chosen.bill, store, kafka)
         if months == []:
             return f"Every month of {chosen.bill} is final and in {_place(chosen)}."
-    delivery = bill.read(engine_of(start), chosen.bill, months=months or (), kafka=kafka)
+    delivery = bill.read(chosen.bill, months=months or (), kafka=kafka, engine=engine_of(start))
     is_elsewhere = chosen.noted_in not in {None, chosen.namespace}
     elsewhere = IcebergStore(start(), chosen.noted_in) if is_elsewhere else None
     ingested = ingest.run(

@@ -77,7 +77,7 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> Given:
 def here(session: SparkSession, given: Given, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The tables as local[*] makes them."""
     store = ParquetStore(str(tmp_path_factory.mktemp("here")))
-    delivery = bill.read(lambda _: session, given.path("bill"))
+    delivery = bill.read(given.path("bill"), engine=lambda _: session)
     ingest.run(delivery, store, now=datetime.now(UTC), cluster=FACTS.cluster)
     nodes.run(store, delivery, [BILL.period])
     inputs = every.Inputs(
@@ -87,7 +87,7 @@ def here(session: SparkSession, given: Given, tmp_path_factory: pytest.TempPathF
         facts=FACTS,
         book=every.book_of(FACTS),
     )
-    every.run(None, store, inputs)
+    every.run(store, inputs)
     return store
 
 
@@ -214,7 +214,7 @@ def test_workers_with_emrs_packages_add_up_a_bill_in_s3_as_this_process_does(
     assert done.returncode == 0, done.stderr[-3000:]
     assert f"{rows} lines of 2026-09, 2026-10 worth" in done.stdout
     here = ParquetStore(str(tmp_path / "here"))
-    ingest.run(bill.read(None, folder), here, now=datetime.now(UTC))
+    ingest.run(bill.read(folder), here, now=datetime.now(UTC))
     there = ParquetStore(str(tmp_path / "there"))
     for table in (tables.USAGE, tables.COST, tables.TRANSFER):
         found = sorted(map(repr, there.rows(table)))

@@ -142,12 +142,12 @@ def test_any_bills_dollars_are_each_in_one_row_in_whatever_order(
 ) -> None:
     path = tmp_path_factory.mktemp("bill") / "focus.csv"
     numbers = [r["BilledCost"] for r in rows if r["BilledCost"] not in ("NULL", "", "x", "NaN")]
-    delivery = bill.read(None, bills.focus_file(path, rows))
+    delivery = bill.read(bills.focus_file(path, rows))
     table = here.usage_rows(delivery)
     assert sum(row.billed_cost for row in table) == sum(map(Decimal, numbers), Decimal(0))
     assert sum(row.charges for row in table) == len(rows)
     order.shuffle(rows)
-    shuffled = bill.read(None, bills.focus_file(path, rows))
+    shuffled = bill.read(bills.focus_file(path, rows))
     assert set(here.usage_rows(shuffled)) == set(table)
 
 

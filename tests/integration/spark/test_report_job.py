@@ -108,8 +108,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
         "book": BOOK,
         "today": TODAY,
     }
-    made = job.run(None, store, job.Inputs(bill=folder / "bill", month="2026-11", **given))
-    again = job.run(None, store, job.Inputs(month="2026-11", **given))
+    made = job.run(store, job.Inputs(bill=folder / "bill", month="2026-11", **given))
+    again = job.run(store, job.Inputs(month="2026-11", **given))
     november = sum((line.unblended for line in every if line.period == "2026-11"), Decimal(0))
     return World(made, again, november, store, folder)
 
@@ -186,12 +186,12 @@ def test_every_link_of_the_page_leads_to_a_row(world: World) -> None:
 
 def test_a_month_the_tables_lack_is_named(world: World) -> None:
     with pytest.raises(InvalidInput, match="no bill of 2026-09, only of 2026-10, 2026-11"):
-        job.run(None, world.store, job.Inputs(month="2026-09"))
+        job.run(world.store, job.Inputs(month="2026-09"))
 
 
 def test_without_tables_a_bill_is_asked_for(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="name one with --bill"):
-        job.run(None, ParquetStore(str(tmp_path)), job.Inputs())
+        job.run(ParquetStore(str(tmp_path)), job.Inputs())
 
 
 def test_the_price_book_is_held_against_the_bill(world: World) -> None:

@@ -110,7 +110,7 @@ def test_no_order_no_splitting_and_no_second_delivery_moves_a_total(
     tellings = []
     for execution, count in (("2026-11-01", 1), ("2026-11-02", files)):
         write(folder / "bill", every, execution=execution, files=count)
-        ingest.run(bill.read(lambda _: session, folder / "bill"), store, now=NOW)
+        ingest.run(bill.read(folder / "bill", engine=lambda _: session), store, now=NOW)
         tellings.append(set(store.rows(tables.USAGE)))
         random.Random(seed).shuffle(every)  # noqa: S311 - no secret
     assert tellings[0] == tellings[1]

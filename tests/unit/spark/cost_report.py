@@ -55,7 +55,7 @@ def report_on(
         raise InvalidInput([f"The report cannot be written to {out}: {error.strerror}."]) from None
     store = ParquetStore(str(out.resolve()))
     now = datetime.now(UTC)
-    ingested = ingest.run(bill.read(None, bill_at), store, now=now, cluster=cluster)
+    ingested = ingest.run(bill.read(bill_at), store, now=now, cluster=cluster)
     return _page(store, ingested, out, today or now.date())
 
 

@@ -17,7 +17,7 @@ from spark.transforms.grain import grain_of, net_of_discounts
 
 
 def opened(path: Path, kafka: KafkaTags = OURS, months: Sequence[str] = ()) -> Delivery:
-    return bill.read(None, path, kafka=kafka, months=months)
+    return bill.read(path, kafka=kafka, months=months)
 
 
 def usage(path: Path, kafka: KafkaTags = OURS) -> list[Any]:

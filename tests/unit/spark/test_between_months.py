@@ -76,7 +76,7 @@ def test_84_months_in_two_currencies_are_told_apart_and_not_compared(tmp_path: P
     }
     path = bills.focus_file(tmp_path / "bill.csv", [{}, was])
     store = ParquetStore(str(tmp_path / "tables"))
-    made = report.run(None, store, every.Inputs(bill=path, today=TODAY))
+    made = report.run(store, every.Inputs(bill=path, today=TODAY))
     assert (made.evidence.month, made.document.total.currency) == ("2026-11", "USD")
     assert made.document.total.against == ""
     told = " ".join(made.evidence.notes)

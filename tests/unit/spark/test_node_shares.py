@@ -49,7 +49,7 @@ class Made:
 
 
 def made(folder: Path, every: Sequence[BillLine], **how: Any) -> Made:
-    delivery = bill.read(None, write(folder / "bill", every, **how))
+    delivery = bill.read(write(folder / "bill", every, **how))
     store = ParquetStore(str(folder / "tables"))
     ingest.run(delivery, store, now=NOW)
     nodes.run(store, delivery, [MONTH])

@@ -147,7 +147,7 @@ def test_52_a_total_beside_unread_costs_says_what_it_is(tmp_path: Path) -> None:
     lines = legacy([{}, {"lineItem/UnblendedCost": "$1.25"}])
     store = ParquetStore(str(tmp_path / "tables"))
     given = every.Inputs(bill=written(tmp_path, lines), today=date(2026, 12, 20))
-    made = report.run(None, store, given)
+    made = report.run(store, given)
     assert story.sentences(made.evidence.report)[0] == (
         "The bill of 2026-11 is 1.25 USD in its readable rows."
     )

@@ -69,7 +69,7 @@ def test_94_columns_of_focus_are_known_by_their_display_names(tmp_path: Path) ->
     row = {**bills.FOCUS_ROW, "PublisherName": "AWS", "Tags": '{"stillwater:cluster": "harbour"}'}
     columns = {shown.get(name, _apart(name)): [value] for name, value in row.items()}
     pq.write_table(pa.table(columns), tmp_path / "bill.parquet")
-    delivery = bill.read(None, tmp_path / "bill.parquet")
+    delivery = bill.read(tmp_path / "bill.parquet")
     (found,) = here.usage_rows(delivery)
     assert (found.provider, found.cluster, found.component) == ("AWS", "harbour", Component.OTHER)
     assert not [note for note in delivery.notes if "ProviderName" in note]

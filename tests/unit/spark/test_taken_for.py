@@ -158,7 +158,7 @@ def test_36_easy_savings_are_what_their_meters_cost(tmp_path: Path) -> None:
         meter("DataTransfer-Regional-Bytes", 7.0, line_item_operation="LoadBalancing-In"),
         meter("DataTransfer-Regional-Bytes", 9.0, line_item_operation="InterZone-In"),
     ]
-    delivery = bill.read(None, bills.cur_export(tmp_path, lines))
+    delivery = bill.read(bills.cur_export(tmp_path, lines))
     found = easy_savings(grain_of(delivery.usage()))
     assert [(each.easy, each.is_kafkas, each.usd, each.at_most) for each in found] == [
         (Easy.IDLE_RESERVATION, True, Decimal("88.4"), False),
@@ -184,7 +184,7 @@ def test_38_what_was_given_back_on_a_meter_cannot_be_saved_again(tmp_path: Path)
     meter = {"lineItem/UsageType": "AmazonEKS-Hours:extendedSupport"}
     back = {"lineItem/LineItemType": "EdpDiscount", "lineItem/UnblendedCost": "-0.25", **meter}
     path = written(tmp_path, legacy([meter, back]))
-    (found,) = easy_savings(grain_of(bill.read(None, path).usage()))
+    (found,) = easy_savings(grain_of(bill.read(path).usage()))
     assert (found.easy, found.usd) == (Easy.EXTENDED_SUPPORT, Decimal(1))
 
 
@@ -198,7 +198,7 @@ def test_39_what_focus_calls_unused_is_found_and_no_brokers(tmp_path: Path) -> N
         {"CommitmentDiscountStatus": "", "ChargeDescription": idle},
     ]
     path = bills.focus_file(tmp_path / "focus.csv", lines)
-    delivery = bill.read(None, path)
+    delivery = bill.read(path)
     found = {each.easy: each.usd for each in easy_savings(grain_of(delivery.usage()))}
     assert found == {
         Easy.UNUSED_COMMITMENT: Decimal("12.5"), Easy.IDLE_RESERVATION: Decimal("0.8")
@@ -221,7 +221,7 @@ def test_39_a_commitment_is_amortised_by_its_usage_and_not_by_its_purchase_too(
     used = {"BilledCost": "0", "EffectiveCost": "100", "CommitmentDiscountStatus": "Used"}
     used["CommitmentDiscountId"] = "arn:plan/1"
     path = bills.focus_file(tmp_path / "focus.csv", [bought, used])
-    rows = here.usage_rows(bill.read(None, path))
+    rows = here.usage_rows(bill.read(path))
     assert sum(row.billed_cost for row in rows) == 100
     assert sum(row.amortised_cost for row in rows) == amortised
     assert sum(row.net_cost for row in rows) == amortised
@@ -260,11 +260,8 @@ def test_43_a_correction_of_an_earlier_month_is_no_day_of_this_one(tmp_path: Pat
         for when in ("2026-10-05 00:00:00", "2027-03-01 00:00:00")
     ]
     path = bills.focus_file(tmp_path / "focus.csv", [*lines, *odd])
-    made = report.run(
-        None,
-        ParquetStore(str(tmp_path / "tables")),
-        report.Inputs(bill=path, today=NOW.date()),
-    )
+    inputs = report.Inputs(bill=path, today=NOW.date())
+    made = report.run(ParquetStore(str(tmp_path / "tables")), inputs)
     assert made.evidence.report.billed == Decimal(-72)
     assert {each.day.month for each in made.evidence.all_days} == {11}
     assert month_comparison(made.evidence) is None

@@ -83,7 +83,7 @@ def test_5_a_tag_is_found_in_every_spelling_and_missed_aloud(
     assert owners == {"broker-a", "broker-b", "broker-c"}
     if layout is not Layout.CUR2:
         return
-    delivery = bill.read(None, tmp_path / "bill")
+    delivery = bill.read(tmp_path / "bill")
     store = ParquetStore(str(tmp_path / "tables"))
     with pytest.raises(InvalidInput) as raised:
         ingest.run(delivery, store, now=NOW, cluster="another")
@@ -138,7 +138,7 @@ def test_9_a_region_prefix_is_cut_off_and_nothing_else_is(tmp_path: Path) -> Non
 def test_10_a_month_that_is_not_asked_for_is_not_opened(tmp_path: Path) -> None:
     for period in ("2026-09", "2026-10"):
         write(tmp_path, lines(dataclasses.replace(BILL, period=period)))
-    one = bill.read(None, tmp_path, months=["2026-10"])
+    one = bill.read(tmp_path, months=["2026-10"])
     assert list(one.refreshes) == ["2026-10"]
     assert all("2026-10" in piece.address for piece in one.pieces)
     assert {row.billing_period for row in here.usage_rows(one)} == {"2026-10"}
@@ -151,7 +151,7 @@ def test_11_a_refresh_replaces_its_month_and_says_until_when_it_may_change(tmp_p
     late = BillLine(hour=month_start("2026-10"), kind="Tax", unblended=Decimal("0.11"))
     for execution, every in (("2026-11-01", first), ("2026-11-02", [*first[1:], late])):
         write(folder, every, execution=execution)
-        ingest.run(bill.read(None, folder), store, now=NOW)
+        ingest.run(bill.read(folder), store, now=NOW)
     known = truth([*first[1:], late])
     (noted,) = store.rows(tables.DELIVERIES)
     assert (noted.execution, noted.lines) == ("2026-11-02", known.lines)

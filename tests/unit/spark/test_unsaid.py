@@ -26,7 +26,7 @@ CLUSTER = "resourceTags/user:stillwater:cluster"
 
 def reported(path: Path) -> report.Made:
     store = ParquetStore(str(path.parent / "tables"))
-    return report.run(None, store, every.Inputs(bill=path, today=date(2026, 12, 20)))
+    return report.run(store, every.Inputs(bill=path, today=date(2026, 12, 20)))
 
 
 def test_62_lines_whose_month_cannot_be_read_are_said_beside_every_month(tmp_path: Path) -> None:
