@@ -118,7 +118,7 @@ def _spark(bill: Path, out: Path, warm_runs: int) -> dict[str, Any]:
     started = time.perf_counter()
     builder = SparkSession.builder.master(f"local[{CORES}]")
     # Long enough for both of Java's compilers to pay.
-    settings = {**SETTINGS, "spark.driver.extraJavaOptions": "-XX:+UseParallelGC"}
+    settings: dict[str, Any] = {**SETTINGS, "spark.driver.extraJavaOptions": "-XX:+UseParallelGC"}
     session = builder.config(map=settings).getOrCreate()
     start_seconds = time.perf_counter() - started
     pid = session.sparkContext._gateway.proc.pid  # type: ignore[union-attr]  # noqa: SLF001

@@ -27,8 +27,6 @@ from spark.file_systems import file_system
 from spark.rows import Found
 
 PARTITION = "billing_period"
-# The month of rows whose month cannot be read.
-UNKNOWN_PERIOD = "unknown"
 # Refreshes that stay readable: AWS makes up to three a day for six weeks, and each replaces a month
 # or two. Older ones expire, but never the last of them.
 SNAPSHOT_DAYS = 60

@@ -269,7 +269,6 @@ def _arguments(made: JobParts) -> list[str]:
         *("--metrics", f"{made.root}/{SAMPLES_FOLDER}"),
         *_history(made),
         *(word for name, tag in made.bill_tags.items() if tag for word in (name, tag)),
-        "--all-jobs",
         # Never years of months: the tables keep those that are final.
         "--unsettled",
     ]

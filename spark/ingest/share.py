@@ -23,10 +23,10 @@ from spark.ingest.columns import Alike, groups_of, tags_of, texts_of
 from spark.ingest.layout import BROKEN_LINE, Layout
 from spark.ingest.pieces import CORRUPT, Piece, batches, readable_piece
 from spark.ingest.sieve import sieved_lines
+from spark.months import UNKNOWN_PERIOD
 from spark.rules.line import EMPTY, REGION_PREFIX, Described, Raw, describe
 from spark.rules.meters import SPECIAL
 
-UNKNOWN_PERIOD = "unknown"
 # What a described line is known by.
 KEYS = Described._fields
 USAGE_KEYS = ("billing_period", "day", *KEYS)

@@ -30,8 +30,9 @@ from spark.ingest.cur_names import (
 )
 from spark.ingest.layout import Layout, text_or_none
 from spark.ingest.pieces import CORRUPT, Piece, batches
-from spark.ingest.share import UNKNOWN_PERIOD, month_name
-from spark.tag_keys import spellings
+from spark.ingest.share import month_name
+from spark.months import UNKNOWN_PERIOD
+from spark.tag_keys import every_spelling
 
 # arn:aws:eks:REGION:ACCOUNT:pod/CLUSTER/NAMESPACE/POD/UID
 _POD = re.compile(r":pod/([^/]+)/([^/]+)/([^/]+)")
@@ -179,13 +180,6 @@ def _amount(value: Any) -> float:
     return found if abs(found) < LARGEST else 0.0
 
 
-# Where a pod's own tags stand: in a column, or in a map.
-_PLACES = {
-    name: (*(column for column, of in EKS_TAG_COLUMNS.items() if of == key), *spellings(key))
-    for name, key in EKS_TAGS.items()
-}
-
-
 def _tag(tags: Mapping[str, str | None], name: str) -> str | None:
-    values = (text_or_none(tags.get(place)) for place in _PLACES[name])
+    values = (text_or_none(tags.get(place)) for place in every_spelling(EKS_TAGS[name]))
     return next((value for value in values if value is not None), None)

@@ -20,7 +20,8 @@ from spark.ingest.amounts import MONEY, Amounts, amounts_of, decimal_of
 from spark.ingest.columns import groups_of, tags_of, texts_of
 from spark.ingest.layout import BROKEN_LINE, LINE_CHARACTERS, Layout
 from spark.ingest.pieces import CORRUPT, Piece, batches, readable_piece
-from spark.ingest.share import NO_DAY, UNKNOWN_PERIOD, Lines, month_name
+from spark.ingest.share import NO_DAY, Lines, month_name
+from spark.months import UNKNOWN_PERIOD
 from spark.rules.line import EMPTY
 
 ROWS = pa.schema(

@@ -31,22 +31,22 @@ from spark.findings import (
 )
 from spark.ingest import bill, history, metrics
 from spark.ingest.files import address_of, files_of
-from spark.jobs import economics, ingest, nodes, restated, storage, unread
+from spark.jobs import economics, ingest, storage, unread
 from spark.jobs.anomaly import anomaly_rows
-from spark.jobs.chosen_month import Chosen
+from spark.jobs.chosen_month import Chosen, other_tags
 from spark.jobs.ingest import Beside
 from spark.jobs.month_tables import evidence_of, last_complete, report_of
 from spark.jobs.resync import resync_rows
 from spark.jobs.unit import unit_rows
-from spark.months import is_by_the_month, is_of_its_month
+from spark.months import is_by_the_month, is_of_its_month, made_by
 from spark.report.evidence import Evidence
 from spark.report.model import Report
-from spark.report.next_rotation import forecast
 from spark.rows import Found
 from spark.tables import Store
 from spark.tag_keys import OURS, KafkaTags
 from spark.transforms import rates
 from spark.transforms.grain import table_grain
+from spark.transforms.rotations import forecast
 from spark.transforms.transfer import traffic
 
 NO_METRICS = "Without Prometheus's samples (--metrics) no volume and no flow is judged."
@@ -143,7 +143,6 @@ def _ingest_months(
         cluster=inputs.facts.cluster if inputs.facts else None,
         beside=read,
     )
-    nodes.run(store, delivery, list(ingested.months))
     return ingested.grain, kept
 
 
@@ -195,7 +194,7 @@ def finished_month(store: Store, inputs: Inputs) -> Known:
         economics=store.rows(ECONOMICS_TABLE, own),
         notes=(
             *chosen.notes(report.currency),
-            *restated.other_tags(chosen.note, inputs.kafka),
+            *other_tags(chosen.note, inputs.kafka),
             *_left_out(inputs, report),
         ),
     )
@@ -204,7 +203,7 @@ def finished_month(store: Store, inputs: Inputs) -> Known:
 
 def _report(store: Store, inputs: Inputs, chosen: Chosen, paid: Sequence[Found]) -> Report:
     """Return what the month's bill came to, by the tag that its tables were made by."""
-    tag, _ = restated.made_by(chosen.note) or inputs.kafka.asked
+    tag, _ = made_by(chosen.note) or inputs.kafka.asked
     report = report_of(store, chosen.month, paid, chosen.deliveries, chosen.today)
     return replace(report, tag=tag)
 

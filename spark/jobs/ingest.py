@@ -23,12 +23,12 @@ from spark.ingest.delivery import Delivery, readable
 from spark.ingest.unread_lines import NO_LINES, Control
 from spark.jobs import guards
 from spark.jobs.found_tags import found_tags
-from spark.jobs.restated import reading_of
-from spark.months import Refresh, final_of, settled_on
+from spark.months import UNKNOWN_PERIOD, Refresh, final_of, settled_on
 from spark.rows import Found
+from spark.rules.names import Component
 from spark.samples import Series
 from spark.schemas import USAGE
-from spark.tables import UNKNOWN_PERIOD, Store
+from spark.tables import Store
 from spark.transforms.grain import (
     Placed,
     cost_rows,
@@ -36,6 +36,7 @@ from spark.transforms.grain import (
     net_of_discounts,
     placed_by_month,
 )
+from spark.transforms.node_shares import node_shares, parts_of_hours
 from spark.transforms.transfer import DailyTraffic, transfer_rows
 
 
@@ -109,13 +110,14 @@ def run(
             grain = grain_of(usage)
         store.replace(tables.USAGE, usage.select(USAGE.names), list(months))
         write_costs(store, grain, list(months), beside or Beside())
+        _write_node_shares(store, delivery, list(months))
         _write_what_is_unsaid(store, delivery, list(months), placed)
         known = {**_notes_elsewhere(noted_in, delivery), **before}
         rows_noted = [
             (
                 *_note(delivery, period, month, placed.get(period), before.get(period), now),
                 "\n".join([*delivery.notes, *unnamed.get(period, [])]) or None,
-                *_final(period, month, known.get(period), now),
+                *final_of(period, month.billed, now.replace(tzinfo=None), known.get(period)),
                 *_of_files(delivery, period, placed.get(period)),
             )
             for period, month in months.items()
@@ -132,6 +134,21 @@ def write_costs(store: Store, grain: pa.Table, periods: Sequence[str], beside: B
     """Replace these months of COST and TRANSFER, which are made of the cost grain."""
     store.replace(tables.COST, cost_rows(grain, beside.rotations), periods)
     store.replace(tables.TRANSFER, transfer_rows(grain, beside.traffic), periods)
+
+
+def _write_node_shares(store: Store, delivery: Delivery, periods: Sequence[str]) -> None:
+    """Replace these months of what ran on Kafka's nodes, from split cost allocation data.
+
+    For a bill without split lines nothing of it is read again.
+    """
+    paid = store.rows(tables.COST, periods)
+    shares: list[Found] = []
+    if delivery.opened.has_splits and any(row.component == Component.SPLIT.value for row in paid):
+        usage = store.rows(tables.USAGE, periods, component=Component.BROKER_COMPUTE.value)
+        instances = {row.resource_id for row in usage if row.resource_id is not None}
+        parts = parts_of_hours(delivery.instance_hours(instances))
+        shares = node_shares(usage, delivery.pod_shares(parts))
+    store.replace(tables.NODE_SHARES, shares, periods)
 
 
 def _require_rows(delivery: Delivery, before: Mapping[str, Found]) -> None:
@@ -190,7 +207,7 @@ def _notes_elsewhere(store: Store | None, delivery: Delivery) -> dict[str, Found
 def _forget_monthless(store: Store) -> None:
     """Clear what an earlier reading of the bill held of lines without a month."""
     for table in (
-        *(tables.USAGE, tables.COST, tables.TRANSFER),
+        *(tables.USAGE, tables.COST, tables.TRANSFER, tables.NODE_SHARES),
         *(tables.QUARANTINE, tables.TAGS_FOUND, tables.DELIVERIES),
     ):
         store.replace(table, [], [UNKNOWN_PERIOD])
@@ -221,18 +238,6 @@ def _note(
         settled_on(period) if period != UNKNOWN_PERIOD else None,
         *delivery.kafka.asked,
     )
-
-
-def _final(
-    period: str, month: Control, before: Found | None, now: datetime
-) -> tuple[Decimal | None, datetime | None]:
-    """Return what a month came to when it was first final, and when that was read."""
-    if period == UNKNOWN_PERIOD:
-        return None, None
-    found = final_of(
-        period, month.billed, now.replace(tzinfo=None), reading_of(before) if before else None
-    )
-    return (found.billed, found.read_at) if found else (None, None)
 
 
 def _of_files(

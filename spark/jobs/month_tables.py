@@ -11,8 +11,7 @@ import pyarrow.compute as pc  # type: ignore[import-untyped] # the same
 
 from spark import tables
 from spark.arrow_rows import rows_of
-from spark.jobs import nodes
-from spark.months import is_of_its_month, last_complete_day
+from spark.months import UNKNOWN_PERIOD, is_of_its_month, last_complete_day
 from spark.report.evidence import DayCost, Evidence
 from spark.report.model import BAD_ROWS_SHOWN, BadRow, Line, Monthless, Report
 from spark.rows import Found, grouped, row_type, summed
@@ -20,6 +19,7 @@ from spark.rules.names import Attribution, Component
 from spark.schemas import TRANSFER
 from spark.tables import Store
 from spark.transforms.easy import easy_savings
+from spark.transforms.node_shares import AMOUNTS
 
 # What a report shows of a table of days.
 _MONTHLY = attrgetter(
@@ -28,6 +28,9 @@ _MONTHLY = attrgetter(
 )
 _FLOW = attrgetter("billing_period", "day", "cluster", "flow", "certainty", "currency")
 _Transfer = row_type(TRANSFER)
+# What it lists of nodes, over all of them and all days.
+LISTED = ("cluster", "kind", "namespace", "workload_type", "workload", "currency")
+Workload = row_type([*LISTED, "pods", "nodes", *AMOUNTS])
 
 
 def report_of(
@@ -41,10 +44,10 @@ def report_of(
 
     `paid` are COST rows, of the month and perhaps of others.
     """
-    note, monthless = deliveries[month], deliveries.get(tables.UNKNOWN_PERIOD)
+    note, monthless = deliveries[month], deliveries.get(UNKNOWN_PERIOD)
     if monthless is not None and monthless.bill != note.bill:
         monthless = None
-    unread = [month, tables.UNKNOWN_PERIOD] if note.quarantined or monthless else []
+    unread = [month, UNKNOWN_PERIOD] if note.quarantined or monthless else []
     currency, lines = report_lines(row for row in paid if row.billing_period == month)
     return Report(
         label=f"{note.bill}, {month}",
@@ -75,7 +78,7 @@ def report_lines(paid: Iterable[Found]) -> tuple[str, list[Line]]:
     months = grouped(paid, _MONTHLY)
     lines = [
         Line(
-            billing_period=None if period == tables.UNKNOWN_PERIOD else period,
+            billing_period=None if period == UNKNOWN_PERIOD else period,
             component=Component(component),
             attribution=Attribution(attribution),
             cluster=cluster,
@@ -109,7 +112,7 @@ def evidence_of(
         tags=() if report.has_kafka else store.rows(tables.TAGS_FOUND, own),
         easy=easy_savings(grain.filter(pc.equal(grain["billing_period"], month))),
         transfer=_flows(store.rows(tables.TRANSFER, own)),
-        nodes=nodes.workload_totals(store.rows(tables.NODE_SHARES, own)),
+        nodes=workload_totals(store.rows(tables.NODE_SHARES, own)),
     )
 
 
@@ -144,4 +147,18 @@ def _days(paid: Iterable[Found]) -> list[DayCost]:
     return [
         DayCost(day, component, summed(rows, "billed_cost"), is_kafkas)
         for (day, component, is_kafkas), rows in days.items()
+    ]
+
+
+def workload_totals(shares: Iterable[Found]) -> list[Found]:
+    """Return what a report shows of some months: sums per workload, and of how many pods."""
+    key = attrgetter(*LISTED)
+    return [
+        Workload(
+            *known,
+            len({row.pod for row in rows} - {None}),
+            len({row.instance_id for row in rows}),
+            *(summed(rows, name) for name in AMOUNTS),
+        )
+        for known, rows in grouped(shares, key).items()
     ]

@@ -18,9 +18,11 @@ from spark import tag_keys
 from spark.ingest import bill
 from spark.ingest.delivery import readable
 from spark.ingest.files import address_of, files_of
-from spark.jobs import every, ingest, nodes, restated, unread
+from spark.jobs import every, ingest, unread
+from spark.jobs.chosen_month import restatement
+from spark.months import UNKNOWN_PERIOD
 from spark.session import Start, engine_of
-from spark.tables import DELIVERIES, UNKNOWN_PERIOD, IcebergStore, ParquetStore, Store
+from spark.tables import DELIVERIES, IcebergStore, ParquetStore, Store
 
 
 def run(start: Start, chosen: argparse.Namespace, now: datetime) -> str:
@@ -49,11 +51,9 @@ def run(start: Start, chosen: argparse.Namespace, now: datetime) -> str:
     periods = list(ingested.months)
     if not periods:
         return f"No month of {chosen.bill} that was delivered since holds a line."
-    if chosen.all_jobs:
-        nodes.run(store, delivery, periods)
-        # Of lines without a month there is their cost alone.
-        for period in (period for period in periods if period != UNKNOWN_PERIOD):
-            every.run_month(store, replace(given, month=period), read, ingested.grain)
+    # Of lines without a month there is their cost alone.
+    for period in (period for period in periods if period != UNKNOWN_PERIOD):
+        every.run_month(store, replace(given, month=period), read, ingested.grain)
     store.tidy(now)
     unreadable = sum(ingested.quarantined.values())
     beside = ((chosen.metrics, given.metrics), (chosen.history, given.history))
@@ -69,7 +69,7 @@ def run(start: Start, chosen: argparse.Namespace, now: datetime) -> str:
 def _changed(store: Store, periods: Sequence[str]) -> list[str]:
     """Return which of these months came to something else than when they were final."""
     notes = sorted(store.rows(DELIVERIES, periods), key=lambda note: note.billing_period)
-    found = [restated.restatement(note) for note in notes]
+    found = [restatement(note) for note in notes]
     return [sentence for sentence in found if sentence is not None]
 
 
@@ -100,9 +100,6 @@ def parser() -> argparse.ArgumentParser:
     known.add_argument("--cluster", help="a cluster that the bill must name")
     known.add_argument("--cluster-tag", help="the tag that means Kafka: KEY, or KEY=VALUE")
     known.add_argument("--pool-tag", help="the key of the tag that names a node's pool")
-    known.add_argument(
-        "--all-jobs", action="store_true", help="every job, not cost and transfer alone"
-    )
     known.add_argument(
         "--facts", help="a cluster's facts (core.settings.facts): for volumes, rotations"
     )

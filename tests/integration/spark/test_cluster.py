@@ -24,7 +24,7 @@ from local.bills.export import write
 from local.bills.line import truth
 from spark import findings, tables
 from spark.ingest import bill
-from spark.jobs import every, ingest, nodes
+from spark.jobs import every, ingest
 from spark.tables import ParquetStore
 from tests.integration.spark import standalone
 from tests.unit.spark import simulated
@@ -79,7 +79,6 @@ def here(session: SparkSession, given: Given, tmp_path_factory: pytest.TempPathF
     store = ParquetStore(str(tmp_path_factory.mktemp("here")))
     delivery = bill.read(given.path("bill"), engine=lambda _: session)
     ingest.run(delivery, store, now=datetime.now(UTC), cluster=FACTS.cluster)
-    nodes.run(store, delivery, [BILL.period])
     inputs = every.Inputs(
         month=BILL.period,
         metrics=str(given.path("metrics")),
@@ -115,7 +114,7 @@ def test_a_job_without_packages_for_its_python_says_so_and_what_to_do(
     python = standalone.fresh_python(tmp_path / "fresh")
     launcher = tmp_path / "launcher.py"
     launcher.write_text(ON_WORKERS)
-    arguments = [*given.arguments, "--all-jobs", "--tables", str(tmp_path / "there")]
+    arguments = [*given.arguments, "--tables", str(tmp_path / "there")]
     jobs = report_job.build(tmp_path / "jobs")
     done = standalone.submit(
         master, python, jobs, launcher, arguments, tmp_path, packages=of_another_machine
@@ -150,7 +149,7 @@ def test_every_job_says_on_a_cluster_what_it_says_on_one_machine(
     packages = report_job.packages({n: path.as_uri() for n, path in wheels.items()}, HERE)
     launcher = tmp_path / "launcher.py"
     launcher.write_text(ON_WORKERS)
-    arguments = [*given.arguments, "--all-jobs", "--tables", str(tmp_path / "there")]
+    arguments = [*given.arguments, "--tables", str(tmp_path / "there")]
     jobs = report_job.build(tmp_path / "jobs")
     done = standalone.submit(master, python, jobs, launcher, arguments, tmp_path, packages=packages)
     assert done.returncode == 0, done.stderr[-3000:]

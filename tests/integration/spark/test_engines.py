@@ -15,7 +15,7 @@ from local.bills.cluster import ClusterBill, lines
 from local.bills.export import Layout, write
 from spark import tables
 from spark.ingest import bill
-from spark.jobs import ingest, nodes
+from spark.jobs import ingest
 from spark.tables import ParquetStore
 from tests.unit.spark import bills, written
 
@@ -70,8 +70,7 @@ def test_both_make_the_same_tables(session: SparkSession, tmp_path: Path, name: 
     for engine in (None, lambda _: session):
         store = ParquetStore(str(tmp_path / f"{len(stores)}"))
         delivery = bill.read(place, engine=engine)
-        months = ingest.run(delivery, store, now=NOW).months
-        nodes.run(store, delivery, list(months))
+        ingest.run(delivery, store, now=NOW)
         stores.append(store)
     for table in TABLES:
         here, there = (sorted(map(repr, store.rows(table))) for store in stores)

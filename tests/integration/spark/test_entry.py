@@ -55,16 +55,13 @@ def mornings(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
     (folder / "facts.json").write_text(facts.to_json(FACTS))
     known = ["--facts", str(folder / "facts.json"), "--history", history.as_uri()]
     told = ["--bill", str(bill), "--namespace", NAMESPACE, "--unsettled", *known]
-    # The bill's tables alone: the other jobs take their time, and run on the second morning.
     first = scheduled.run(lambda: session, scheduled.parser().parse_args(told), FIRST)
     # The open month has come again, with its second day, and a broker was rotated: charges of the
     # first day alone would be a bill by the month's.
     write(bill, month("2026-11", 26), execution="second")
     # After October was final: what the ledger learnt since says nothing of it.
     simulated.write_history(history, [Rotation(10, simulated.at(11, 20, 12), 240)])
-    second = scheduled.run(
-        lambda: session, scheduled.parser().parse_args([*told, "--all-jobs"]), NEXT
-    )
+    second = scheduled.run(lambda: session, scheduled.parser().parse_args(told), NEXT)
     return Mornings((first, second), IcebergStore(session, NAMESPACE), folder)
 
 

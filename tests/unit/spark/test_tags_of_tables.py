@@ -8,7 +8,8 @@ import pytest
 from pyspark.sql import Row
 
 from spark import schemas
-from spark.jobs import restated
+from spark.jobs.chosen_month import other_tags
+from spark.months import made_by
 from spark.tag_keys import OURS, KafkaTags
 from tests.unit.spark import month
 
@@ -31,9 +32,9 @@ def note(tags: tuple[str, str] | None) -> Row:
     ids=["as asked", "nothing asked", "not noted", "other tags"],
 )
 def test_other_tags_than_are_asked_for_are_said(made: Any, asked: KafkaTags, *, said: bool) -> None:
-    told = restated.other_tags(note(made), asked)
+    told = other_tags(note(made), asked)
     assert bool(told) is said
-    assert restated.made_by(note(made)) == made
+    assert made_by(note(made)) == made
     if said:
         (sentence,) = told
         assert "made by the tags stillwater:cluster and, of pools, stillwater:pool" in sentence

@@ -13,9 +13,10 @@ import pytest
 from core.cost.pricing import INSTANCE_HOUR, PriceBook
 from spark import tables
 from spark.jobs import every, report
+from spark.months import UNKNOWN_PERIOD
 from spark.report import story
 from spark.rules.names import Component
-from spark.tables import UNKNOWN_PERIOD, ParquetStore
+from spark.tables import ParquetStore
 from spark.transforms import rates
 from tests.unit.spark import bills
 from tests.unit.spark.written import ingested, legacy, refused, written
