@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 from collections.abc import Mapping
 from datetime import date, datetime
 from decimal import Decimal
@@ -102,28 +101,6 @@ def test_a_missing_focus_column_names_itself_and_the_setting_that_adds_it(tmp_pa
     first, second = raised.value.problems
     assert "has no column EffectiveCost; list it in the export's column selection" in first
     assert "has no column PricingUnit" in second
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "sentence"),
-    [
-        ("focus.csv", b"", "is empty; its first line must name its columns"),
-        ("focus.csv", b"\x80\x81binary", "cannot be read"),
-        ("focus.csv.gz", b"not gzip at all", "cannot be read"),
-        ("focus.csv.gz", gzip.compress(b"BilledCost,Tags\n" * 99, mtime=0)[:25], "cannot be read"),
-        ("focus.csv", b"BilledCost,BilledCost\n1,2\n", "names column BilledCost twice"),
-        ("focus.xlsx", b"PK", "is neither .csv, .csv.gz, .zip nor .parquet"),
-    ],
-)
-def test_a_file_that_is_no_focus_bill_is_one_sentence(
-    tmp_path: Path, name: str, content: bytes, sentence: str
-) -> None:
-    path = tmp_path / name
-    path.write_bytes(content)
-    with pytest.raises(InvalidInput) as raised:
-        bill.read(path)
-    assert sentence in str(raised.value)
-    assert len(raised.value.problems) == 1
 
 
 def test_a_cur_export_reads_alike_from_parquet_and_from_csv(tmp_path: Path) -> None:

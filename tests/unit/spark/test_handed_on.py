@@ -23,14 +23,6 @@ def test_53_of_tags_that_differ_by_case_the_one_that_is_asked_for_is_found(tmp_p
         assert [row.cluster for row in rows] == [value]
 
 
-def test_54_any_other_column_that_stands_twice_is_named(tmp_path: Path) -> None:
-    twice = written(tmp_path, legacy([{"lineitem/unblendedcost": "2"}]))
-    said = refused(twice)
-    assert "names column lineitem/unblendedcost twice, once as lineItem/UnblendedCost" in said
-    blank = written(tmp_path, legacy([{}]).replace(",", " , ", 4))
-    assert "has blanks around its columns' names" in refused(blank)
-
-
 def locked(content: str) -> bytes:
     """Pack an archive that says of its file that a password is needed."""
     packed = io.BytesIO()

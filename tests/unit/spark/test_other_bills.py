@@ -64,28 +64,6 @@ def test_57_who_sells_aws_makes_no_other_cloud_of_it(tmp_path: Path) -> None:
     assert [(each.easy, each.usd) for each in found] == [(Easy.GP2_VOLUMES, Decimal(5))]
 
 
-def test_58_what_other_services_add_to_an_instance_is_not_its_hours(tmp_path: Path) -> None:
-    emr, eks = "ElasticMapReduce", "AmazonEKS"
-    auto = "USE2-EKS-Auto:m7i.large-management-hours"
-    rows = [
-        used("BoxUsage:m7i.large", 10.0),
-        used("BoxUsage:m7i.large", 4.0, line_item_product_code=emr),
-        used("BoxUsage:m7i.large", 3.0, line_item_product_code=emr, resource_tags={}),
-        used(auto, 2.0, line_item_product_code=eks),
-        used(auto, 1.0, line_item_product_code=eks, resource_tags={}),
-    ]
-    came, usage, _ = ingested(lines(tmp_path / "bill.parquet", rows))
-    found = {(row.service, row.attribution): row.component for row in usage}
-    assert found == {
-        ("AmazonEC2", "node pool"): Component.BROKER_COMPUTE,
-        (emr, "node pool"): Component.OTHER,
-        (emr, "unattributed"): Component.OTHER,
-        (eks, "node pool"): Component.BROKER_COMPUTE,
-        (eks, "unattributed"): Component.OTHER,
-    }
-    assert came.billed == Decimal(20)
-
-
 @pytest.mark.parametrize(
     ("times", "loud"), [("ns", False), ("us", True)], ids=["pandas", "capitals"]
 )

@@ -55,15 +55,6 @@ def test_92_columns_of_numbers_are_times_by_their_size_and_accounts_with_their_z
     assert found.account == "000000000012"
 
 
-def test_93_what_people_write_for_nothing_is_no_tag_and_no_resource(tmp_path: Path) -> None:
-    nothing = ("-", "n/a", "N/A", "#N/A", "(null)", "<null>", "nil", "none", "\\N", "NULL", " ")
-    rows = [{CLUSTER: each, "lineItem/UsageAccountId": each} for each in nothing]
-    found = usage(written(tmp_path, legacy(rows)))
-    assert {(row.cluster, row.account, row.attribution) for row in found} == {
-        (None, None, "unattributed")
-    }
-
-
 def test_94_columns_of_focus_are_known_by_their_display_names(tmp_path: Path) -> None:
     shown = {"ProviderName": "Provider", "PublisherName": "Publisher", "ResourceId": "Resource ID"}
     row = {**bills.FOCUS_ROW, "PublisherName": "AWS", "Tags": '{"stillwater:cluster": "harbour"}'}

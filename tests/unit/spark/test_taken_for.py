@@ -27,49 +27,11 @@ from tests.unit.spark import bills, here
 from tests.unit.spark.written import NOW, ingested, legacy, written
 
 
-def test_25_other_clouds_are_on_the_bill_and_never_kafkas(tmp_path: Path) -> None:
-    azure = {"ProviderName": "Microsoft", "ServiceName": "Virtual Machines", "BilledCost": "3.10"}
-    google = {"ProviderName": "Google Cloud", "ServiceName": "Compute Engine", "BilledCost": "2.05"}
-    path = bills.focus_file(tmp_path / "focus.csv", [azure, google, {}])
-    came, rows, _ = ingested(path)
-    assert came.billed == Decimal("6.15")
-    assert {row.provider: row.component for row in rows} == {
-        "Microsoft": "other",
-        "Google Cloud": "other",
-        "AWS": "EC2 instances",
-    }
-
-
 def test_26_focus_without_the_columns_that_it_allows_to_lack(tmp_path: Path) -> None:
     lacking = ("Tags", "ResourceId", "SubAccountId", "AvailabilityZone")
     path = bills.focus_file(tmp_path / "focus.csv", [{}, {}], without=lacking)
     came, rows, _ = ingested(path)
     assert (came.billed, sum(row.billed_cost for row in rows)) == (2, 2)
-
-
-def test_27_what_is_given_back_is_added_up_with_its_sign(tmp_path: Path) -> None:
-    given = [
-        {"lineItem/LineItemType": kind, "lineItem/UnblendedCost": amount}
-        for kind, amount in (("Credit", "-5.0000000001"), ("Refund", "-0.25"), ("Tax", "0.75"))
-    ]
-    came, rows, _ = ingested(written(tmp_path, legacy([{}, *given])))
-    assert came.billed == sum(row.billed_cost for row in rows) == Decimal("-3.2500000001")
-    assert {row.component for row in rows if row.category != "Usage"} == {"other"}
-
-
-def test_28_a_line_at_midnight_is_the_first_of_its_day(tmp_path: Path) -> None:
-    at = ("2026-11-01T00:00:00Z", "2026-11-30T23:00:00Z")
-    text = legacy([{"lineItem/UsageStartDate": each} for each in at])
-    _, rows, _ = ingested(written(tmp_path, text))
-    assert {row.day for row in rows} == {date(2026, 11, 1), date(2026, 11, 30)}
-
-
-def test_29_a_tag_of_the_users_own_means_kafka(tmp_path: Path) -> None:
-    key = "resourceTags/user:team"
-    text = legacy([{key: "streaming"}, {key: "web"}, {}])
-    tags = KafkaTags(cluster="team", value="streaming", name="harbour")
-    _, rows, _ = ingested(written(tmp_path, text), tags)
-    assert [(row.cluster, row.charges) for row in rows if row.cluster] == [("harbour", 1)]
 
 
 def test_30_without_any_kafka_the_tags_are_told(tmp_path: Path) -> None:
@@ -135,12 +97,6 @@ def test_34_a_resource_and_a_name_on_every_line_are_one_row(tmp_path: Path) -> N
     assert (row.charges, row.billed_cost, row.zone) == (500, Decimal("5E-8"), None)
 
 
-def test_35_blank_tags_say_nothing(tmp_path: Path) -> None:
-    blank = [{"user_stillwater_cluster": value} for value in ("", " ", "NULL")]
-    lines = [{"resource_tags": tags} for tags in blank]
-    assert {row.attribution for row in cur(tmp_path, *lines)} == {"unattributed"}
-
-
 def test_36_easy_savings_are_what_their_meters_cost(tmp_path: Path) -> None:
     def meter(usage_type: str, cost: float, **more: Any) -> Mapping[str, Any]:
         return {
@@ -167,17 +123,6 @@ def test_36_easy_savings_are_what_their_meters_cost(tmp_path: Path) -> None:
         (Easy.CROSS_ZONE_LB, False, Decimal(7), True),
         (Easy.IDLE_IPV4, False, Decimal("3.6"), False),
     ]
-
-
-def test_37_a_discount_of_any_kind_counts_once_beside_net_columns(tmp_path: Path) -> None:
-    kinds = ("EdpDiscount", "PrivateRateDiscount", "SppDiscount", "BundledDiscount")
-    lines = [
-        {"lineItem/LineItemType": kind, "lineItem/UnblendedCost": "-0.1000000000"} for kind in kinds
-    ]
-    net = {"lineItem/NetUnblendedCost": "0.85"}
-    _, rows, _ = ingested(written(tmp_path, legacy([net, *lines])))
-    assert sum(row.billed_cost for row in rows) == Decimal("0.85")
-    assert sum(row.net_cost for row in rows) == Decimal("0.85")
 
 
 def test_38_what_was_given_back_on_a_meter_cannot_be_saved_again(tmp_path: Path) -> None:

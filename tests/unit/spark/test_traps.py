@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from core.ground.errors import InvalidInput
-from core.ground.naming import CLUSTER_TAG
 from local.aws.billing import seconds_in_month
 from local.bills.cluster import Broker, ClusterBill, hour_lines, lines
 from local.bills.export import Layout, write
@@ -116,23 +115,6 @@ def test_8_storage_is_prorated_by_the_months_own_length(tmp_path: Path, period: 
     (row,) = [r for r in found if r.component == "gp3 storage"]
     size = row.quantity * seconds_in_month(month_start(period)) / 86400
     assert size == pytest.approx(100, abs=Decimal("1e-3"))
-
-
-def test_9_a_region_prefix_is_cut_off_and_nothing_else_is(tmp_path: Path) -> None:
-    start = month_start("2026-10")
-    written = {
-        "EBS:VolumeUsage.gp3": "EBS:VolumeUsage.gp3",
-        "EU-EBS:VolumeUsage.gp3": "EBS:VolumeUsage.gp3",
-        "USE1-CAN1-AWS-Out-Bytes": "AWS-Out-Bytes",
-        "USE1-WL1-BOS1-BoxUsage:t3.medium": "BoxUsage:t3.medium",
-        "ECS-EC2-GB-Hours": "ECS-EC2-GB-Hours",
-        "EMR-SERVERLESS-ARM-vCPUHours": "EMR-SERVERLESS-ARM-vCPUHours",
-        "USE1-EKS-EC2-vCPU-Hours": "EKS-EC2-vCPU-Hours",
-    }
-    ours = {CLUSTER_TAG: "harbour"}
-    every = [BillLine(hour=start, usage_type=name, resource_id=name, tags=ours) for name in written]
-    found = usage(tmp_path, every)
-    assert {row.resource_id: row.usage_type for row in found} == written
 
 
 def test_10_a_month_that_is_not_asked_for_is_not_opened(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from spark import tables
 from spark.jobs import every, report
 from spark.months import UNKNOWN_PERIOD
 from spark.report import story
-from spark.rules.names import Component
 from spark.tables import ParquetStore
 from spark.transforms import rates
 from tests.unit.spark import bills
@@ -61,17 +60,6 @@ def test_63_the_cells_of_a_broken_line_are_no_tags(tmp_path: Path) -> None:
     assert {row.cluster: row.charges for row in rows} == {"harbour": 1, None: 1}
 
 
-def test_64_tags_as_athena_prints_them_are_read(tmp_path: Path) -> None:
-    written_as = [
-        "{note=a, b, stillwater:cluster=harbour, url=x=y}",
-        "{user_stillwater_cluster=pier}",
-        "{}",
-    ]
-    path = bills.focus_file(tmp_path / "bill.csv", [{"Tags": tags} for tags in written_as])
-    _, rows, _ = ingested(path)
-    assert {row.cluster for row in rows} == {"harbour", "pier", None}
-
-
 def test_65_tags_that_nobody_can_read_are_not_called_absent(tmp_path: Path) -> None:
     written_as = ["stillwater:cluster=harbour;team", '{"team": "we', "{}"]
     path = bills.focus_file(tmp_path / "bill.csv", [{"Tags": tags} for tags in written_as])
@@ -96,20 +84,6 @@ def test_66_a_time_of_another_age_is_not_one(tmp_path: Path) -> None:
     columns = {name: pa.array([value], kinds.get(name)) for name, value in row.items()}
     pq.write_table(pa.table(columns), tmp_path / "bill.parquet")
     assert "is not a time" in refused(tmp_path / "bill.parquet")
-
-
-def test_67_all_that_amazon_msk_sells_is_amazon_msks(tmp_path: Path) -> None:
-    meters = (
-        *("Kafka.m7g.large", "Kafka.Storage.GP2", "KafkaServerless-ClusterHours"),
-        *("Express.m7g.large", "MCU-Hours", "Kafka.Replicator-Hours"),
-    )
-    lines = [{"lineItem/ProductCode": "AmazonMSK", "lineItem/UsageType": f"EU-{m}"} for m in meters]
-    crossing = {"lineItem/UsageType": "EU-DataTransfer-Regional-Bytes", "pricing/unit": "GB"}
-    lines.append({"lineItem/ProductCode": "AmazonMSK", **crossing})
-    _, rows, _ = ingested(written(tmp_path, legacy(lines)))
-    found = {row.usage_type: row.component for row in rows}
-    assert found.pop("DataTransfer-Regional-Bytes") == Component.INTER_AZ
-    assert found == dict.fromkeys(meters, Component.MANAGED_KAFKA)
 
 
 def test_68_files_that_order_or_have_other_columns_are_one_bill(tmp_path: Path) -> None:
@@ -138,11 +112,6 @@ def test_69_bills_of_two_formats_are_not_one(tmp_path: Path) -> None:
         columns = {key: pa.array([value]) for key, value in row.items()}
         pq.write_table(pa.table(columns), both / f"{name}.parquet")
     assert "holds bills of two formats" in refused(both)
-
-
-def test_70_a_header_in_another_encoding_is_named(tmp_path: Path) -> None:
-    text = legacy([{"resourceTags/user:équipe": "x"}])
-    assert "is not written in UTF-8" in refused(written(tmp_path, text.encode("latin-1")))
 
 
 def test_71_amortised_keeps_every_place_of_text(tmp_path: Path) -> None:
