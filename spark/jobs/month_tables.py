@@ -6,19 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from operator import attrgetter
 
-import pyarrow as pa  # type: ignore[import-untyped] # ships no types
-import pyarrow.compute as pc  # type: ignore[import-untyped] # the same
-
 from spark import tables
 from spark.arrow_rows import rows_of
 from spark.months import UNKNOWN_PERIOD, is_of_its_month, last_complete_day
-from spark.report.evidence import DayCost, Evidence
+from spark.report.evidence import DayCost
 from spark.report.model import BAD_ROWS_SHOWN, BadRow, Line, Monthless, Report
 from spark.rows import Found, grouped, row_type, summed
 from spark.rules.names import Attribution, Component
 from spark.schemas import TRANSFER
 from spark.tables import Store
-from spark.transforms.easy import easy_savings
 from spark.transforms.node_shares import AMOUNTS
 
 # What a report shows of a table of days.
@@ -96,26 +92,6 @@ def report_lines(paid: Iterable[Found]) -> tuple[str, list[Line]]:
     return next((known[-1] for known in months if known[-1]), "USD"), lines
 
 
-def evidence_of(
-    store: Store, report: Report, month: str, paid: Iterable[Found], grain: pa.Table
-) -> Evidence:
-    """Return what the bill's own tables say.
-
-    `paid` are the COST rows of the month and of the one before, `grain` what the month's bill came
-    to in the cost grain.
-    """
-    own = [month]
-    return Evidence(
-        report=report,
-        month=month,
-        all_days=_days(paid),
-        tags=() if report.has_kafka else store.rows(tables.TAGS_FOUND, own),
-        easy=easy_savings(grain.filter(pc.equal(grain["billing_period"], month))),
-        transfer=_flows(store.rows(tables.TRANSFER, own)),
-        nodes=workload_totals(store.rows(tables.NODE_SHARES, own)),
-    )
-
-
 def last_complete(paid: Iterable[Found], deliveries: Mapping[str, Found]) -> date | None:
     """Return the last complete day of COST rows; `deliveries` say when each month was read."""
     last = max((row.day for row in paid if is_of_its_month(row)), default=None)
@@ -125,7 +101,8 @@ def last_complete(paid: Iterable[Found], deliveries: Mapping[str, Found]) -> dat
     return last_complete_day(last, note.ingested_at.date() if note is not None else None)
 
 
-def _flows(moved: Iterable[Found]) -> list[Found]:
+def monthly_flows(moved: Iterable[Found]) -> list[Found]:
+    """Return TRANSFER rows as a report has them: what each flow came to on a day."""
     return [
         _Transfer(
             *known,
@@ -139,7 +116,9 @@ def _flows(moved: Iterable[Found]) -> list[Found]:
     ]
 
 
-def _days(paid: Iterable[Found]) -> list[DayCost]:
+def daily_costs(paid: Iterable[Found]) -> list[DayCost]:
+    """Return what each component cost on each day of COST rows."""
+
     def key(row: Found) -> tuple[date, str, bool]:
         return row.day, row.component, row.attribution != Attribution.NOBODY.value
 

@@ -33,5 +33,5 @@ def run(store: Store, inputs: Inputs, *, finished: bool = False) -> Made:
     Of `finished` tables, which every job has made already, it is told alone. Raises InvalidInput
     for a bill, a month or an input that cannot be read.
     """
-    known = every.finished_month(store, inputs) if finished else every.run(store, inputs)
+    known = every.told_month(store, inputs) if finished else every.run(store, inputs)
     return Made(story.report_document(known.evidence), known.evidence, known.bill_total, known.kept)

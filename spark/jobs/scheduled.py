@@ -53,7 +53,7 @@ def run(start: Start, chosen: argparse.Namespace, now: datetime) -> str:
         return f"No month of {chosen.bill} that was delivered since holds a line."
     # Of lines without a month there is their cost alone.
     for period in (period for period in periods if period != UNKNOWN_PERIOD):
-        every.run_month(store, replace(given, month=period), read, ingested.grain)
+        every.make_month(store, replace(given, month=period), read, ingested.grain)
     store.tidy(now)
     unreadable = sum(ingested.quarantined.values())
     beside = ((chosen.metrics, given.metrics), (chosen.history, given.history))

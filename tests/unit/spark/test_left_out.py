@@ -31,7 +31,7 @@ def test_73_what_a_bill_cannot_tell_for_want_of_a_column_is_said_and_kept(tmp_pa
     assert section is not None
     assert "include them in the export" in " ".join(section.sentences)
     # A report of finished tables knows it as well.
-    known = every.finished_month(store, every.Inputs(today=date(2026, 12, 20)))
+    known = every.told_month(store, every.Inputs(today=date(2026, 12, 20)))
     assert set(made.evidence.notes[:5]) <= set(known.evidence.notes)
 
 
