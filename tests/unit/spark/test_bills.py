@@ -158,13 +158,6 @@ def test_a_path_is_taken_as_it_is_written(tmp_path: Path) -> None:
     assert bill.read(export).control["2026-11"].lines == 1
 
 
-def test_files_beside_the_manifest_are_not_read(tmp_path: Path) -> None:
-    bills.cur_export(tmp_path, [{}])
-    (file,) = tmp_path.glob("data/*/*.parquet")
-    file.with_name("export-00002.snappy.parquet").write_bytes(file.read_bytes())
-    assert bill.read(tmp_path).control["2026-11"].lines == 1
-
-
 @pytest.mark.parametrize(
     ("column", "setting"),
     [

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from pyspark.sql import Row
 
 from spark import schemas
-from spark.jobs.chosen_month import Chosen, restatement, restatements
-from spark.months import final_of
+from spark.jobs.chosen_month import Chosen, other_tags, restatement, restatements
+from spark.months import final_of, made_by
+from spark.tag_keys import OURS, KafkaTags
 from tests.unit.spark import month
 
 EARLY, FIRST, LATER = datetime(2026, 9, 10, 6), datetime(2026, 9, 15, 6), datetime(2026, 11, 3, 6)  # noqa: DTZ001 - as tables hold them
@@ -98,3 +100,28 @@ def test_a_report_of_finished_tables_says_what_was_noted_when_their_bill_was_rea
     assert told[1].startswith("AWS has restated 2026-08")
     # Tables of an earlier version note nothing.
     assert Chosen("2026-08", TODAY, {"2026-08": note("1200", final=OPEN)}).notes("USD") == []
+
+
+TEAM = KafkaTags("team", "streaming", "kafka-pool")
+
+
+@pytest.mark.parametrize(
+    ("made", "asked", "said"),
+    [
+        (TEAM.asked, TEAM, False),
+        (TEAM.asked, OURS, False),
+        (None, TEAM, False),
+        (OURS.asked, TEAM, True),
+    ],
+    ids=["as asked", "nothing asked", "not noted", "other tags"],
+)
+def test_other_tags_than_are_asked_for_are_said(made: Any, asked: KafkaTags, *, said: bool) -> None:
+    cluster, pool = made or (None, None)
+    row = month.row(schemas.DELIVERIES, cluster_tag=cluster, pool_tag=pool)
+    told = other_tags(row, asked)
+    assert bool(told) is said
+    assert made_by(row) == made
+    if said:
+        (sentence,) = told
+        assert "made by the tags stillwater:cluster and, of pools, stillwater:pool" in sentence
+        assert "by team = streaming and, of pools, kafka-pool they have" in sentence

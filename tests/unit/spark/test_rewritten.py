@@ -1,11 +1,12 @@
-"""More traps of bills (45 to 52): what a spreadsheet, a download or another writer made of one."""
+"""More traps of bills (45 to 56): what a spreadsheet, a download or another writer made of one."""
 
 from __future__ import annotations
 
 import bz2
 import gzip
+import io
+import zipfile
 from collections.abc import Mapping
-from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from spark import tables
-from spark.jobs import every, report
-from spark.report import story
 from spark.tables import ParquetStore
+from spark.tag_keys import KafkaTags
 from tests.unit.spark import bills
 from tests.unit.spark.written import ingested, legacy, refused, written
 
@@ -161,11 +161,38 @@ def test_51_any_codec_of_parquet_is_read(tmp_path: Path) -> None:
     assert (came.lines, came.billed) == (1, 1)
 
 
-def test_52_a_total_beside_unread_costs_says_what_it_is(tmp_path: Path) -> None:
-    lines = legacy([{}, {"lineItem/UnblendedCost": "$1.25"}])
-    store = ParquetStore(str(tmp_path / "tables"))
-    given = every.Inputs(bill=written(tmp_path, lines), today=date(2026, 12, 20))
-    made = report.run(store, given)
-    assert story.sentences(made.evidence.report)[0] == (
-        "The bill of 2026-11 is 1.25 USD in its readable rows."
-    )
+def test_53_of_tags_that_differ_by_case_the_one_that_is_asked_for_is_found(tmp_path: Path) -> None:
+    tags = {"resourceTags/user:Owner": "first", "resourceTags/user:owner": "second"}
+    path = written(tmp_path, legacy([tags]))
+    for key, value in (("Owner", "first"), ("owner", "second"), ("OWNER", "first")):
+        came, rows, _ = ingested(path, KafkaTags(cluster=key))
+        assert (came.lines, [row.billed_cost for row in rows]) == (1, [1.25])
+        assert [row.cluster for row in rows] == [value]
+
+
+def locked(content: str) -> bytes:
+    """Pack an archive that says of its file that a password is needed."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("bill.csv", content)
+    raw = bytearray(packed.getvalue())
+    for place in (6, raw.rfind(b"PK\x01\x02") + 8):
+        raw[place] |= 1
+    return bytes(raw)
+
+
+@pytest.mark.parametrize("kind", ["cut off", "locked"])
+def test_55_a_file_that_is_cut_off_or_locked_says_so(tmp_path: Path, kind: str) -> None:
+    whole = legacy([{}] * 50)
+    if kind == "locked":
+        path = written(tmp_path, locked(whole), "bill.zip")
+        assert "needs a password; pack it again without one" in refused(path)
+    else:
+        path = written(tmp_path, gzip.compress(whole.encode(), mtime=0)[:-20], "bill.csv.gz")
+        assert "ends before its data does; copy it again" in refused(path)
+
+
+def test_56_times_of_another_type_are_named_by_their_column(tmp_path: Path) -> None:
+    path = cur(tmp_path / "bill.parquet", line_item_usage_start_date=True)
+    said = refused(path)
+    assert "line_item_usage_start_date 'True' is not a time" in said

@@ -15,30 +15,12 @@ from spark.ingest import bill
 from spark.rules.names import Component
 from spark.tag_keys import KafkaTags
 from tests.unit.spark import bills, here
-from tests.unit.spark.written import legacy, usage, written
+from tests.unit.spark.written import usage
 
 CLUSTER = "resourceTags/user:stillwater:cluster"
 # 2026-11-01 and 2026-11-20 12:00, both UTC.
 MONTH, HOUR = 1_793_491_200, 1_795_176_000
 STREAMING = KafkaTags("team", "streaming")
-
-
-def test_91_times_are_read_as_databases_count_them(tmp_path: Path) -> None:
-    units = (10**3, 10**6, 10**9)
-    rows = [
-        {
-            "bill/BillingPeriodStartDate": f"{MONTH * unit}",
-            "lineItem/UsageStartDate": f"{HOUR * unit}",
-        }
-        for unit in units
-    ]
-    # Seconds have as many digits as a day and its hour.
-    rows.append({"lineItem/UsageStartDate": f"{HOUR}"})
-    found = usage(written(tmp_path, legacy(rows)))
-    assert {(r.billing_period, r.day, r.charges, r.is_unreadable) for r in found} == {
-        ("2026-11", date(2026, 11, 20), 3, False),
-        ("2026-11", None, 1, True),
-    }
 
 
 @pytest.mark.parametrize("unit", [1, 10**3, 10**6, 10**9])

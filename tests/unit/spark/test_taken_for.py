@@ -27,13 +27,6 @@ from tests.unit.spark import bills, here
 from tests.unit.spark.written import NOW, ingested, legacy, written
 
 
-def test_26_focus_without_the_columns_that_it_allows_to_lack(tmp_path: Path) -> None:
-    lacking = ("Tags", "ResourceId", "SubAccountId", "AvailabilityZone")
-    path = bills.focus_file(tmp_path / "focus.csv", [{}, {}], without=lacking)
-    came, rows, _ = ingested(path)
-    assert (came.billed, sum(row.billed_cost for row in rows)) == (2, 2)
-
-
 def test_30_without_any_kafka_the_tags_are_told(tmp_path: Path) -> None:
     key = "resourceTags/user:team"
     text = legacy([{key: "streaming"}, {key: "web"}, {key: "web"}, {}])
@@ -81,20 +74,6 @@ def test_33_an_instance_of_the_ledger_is_kafkas_without_a_tag(tmp_path: Path) ->
         ("i-1", "broker compute", 1),
         (None, "EC2 instances", 2),
     }
-
-
-def test_34_a_resource_and_a_name_on_every_line_are_one_row(tmp_path: Path) -> None:
-    lines = [
-        {
-            "line_item_resource_id": f"i-{n}",
-            "line_item_availability_zone": f"us-east-1{'abc'[n % 3]}",
-            "resource_tags": {"user_name": f"box {n}", "user_team": "web"},
-            "line_item_unblended_cost": 0.0000000001,
-        }
-        for n in range(500)
-    ]
-    (row,) = cur(tmp_path, *lines)
-    assert (row.charges, row.billed_cost, row.zone) == (500, Decimal("5E-8"), None)
 
 
 def test_36_easy_savings_are_what_their_meters_cost(tmp_path: Path) -> None:

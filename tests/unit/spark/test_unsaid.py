@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 
@@ -68,22 +68,6 @@ def test_65_tags_that_nobody_can_read_are_not_called_absent(tmp_path: Path) -> N
     told = " ".join(section.sentences)
     assert "The tags of 2 rows are unreadable, such as " in told
     assert "No line of the bill has a tag" not in told
-
-
-@pytest.mark.parametrize("at", ["00:00.0", "12:00:00", "46327", "46327.5", "0026-11-20", "2026"])
-@pytest.mark.parametrize("column", [PERIOD_START, USED_AT])
-def test_66_text_that_says_no_month_is_no_time(tmp_path: Path, column: str, at: str) -> None:
-    said = refused(written(tmp_path, legacy([{column: at}])))
-    assert f"'{at}' is not a time" in said
-
-
-def test_66_a_time_of_another_age_is_not_one(tmp_path: Path) -> None:
-    row = {**bills.CUR_ROW, "resource_tags": []}
-    row["bill_billing_period_start_date"] = datetime(9999, 12, 1)  # noqa: DTZ001 - CUR writes no zone
-    kinds = {"resource_tags": pa.map_(pa.string(), pa.string())}
-    columns = {name: pa.array([value], kinds.get(name)) for name, value in row.items()}
-    pq.write_table(pa.table(columns), tmp_path / "bill.parquet")
-    assert "is not a time" in refused(tmp_path / "bill.parquet")
 
 
 def test_68_files_that_order_or_have_other_columns_are_one_bill(tmp_path: Path) -> None:
