@@ -23,7 +23,7 @@ from pyspark.sql.types import StructType
 
 from core.ground.errors import InvalidInput
 from spark import arrow_rows, schemas
-from spark.file_systems import file_system
+from spark.files import file_system
 from spark.rows import Found
 
 PARTITION = "billing_period"

@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from core.ground.errors import InvalidInput
+from spark.files import address_of, files_of
 from spark.ingest import cur, cur_names, focus, source
 from spark.ingest.delivery import Delivery, Opened, readable, surveyed
-from spark.ingest.files import address_of, files_of
 from spark.ingest.layout import letters
 from spark.ingest.source import Source
 from spark.session import Engine

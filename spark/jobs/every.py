@@ -23,6 +23,7 @@ from core.cost.pricing import PriceBook
 from core.ground.errors import InvalidInput
 from core.settings.facts import Facts
 from spark import tables
+from spark.files import address_of, files_of
 from spark.findings import (
     ANOMALIES_TABLE,
     ECONOMICS_TABLE,
@@ -31,7 +32,6 @@ from spark.findings import (
     UNIT_TABLE,
 )
 from spark.ingest import bill, history, metrics
-from spark.ingest.files import address_of, files_of
 from spark.jobs import economics, ingest, storage, unread
 from spark.jobs.anomaly import anomaly_rows
 from spark.jobs.chosen_month import Chosen, other_tags

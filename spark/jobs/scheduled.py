@@ -15,9 +15,9 @@ from core.ground.errors import InvalidInput, StillwaterError
 from core.settings import facts
 from core.settings.facts import Facts
 from spark import tag_keys
+from spark.files import address_of, files_of
 from spark.ingest import bill
 from spark.ingest.delivery import readable
-from spark.ingest.files import address_of, files_of
 from spark.jobs import every, ingest, unread
 from spark.jobs.chosen_month import restatement
 from spark.months import UNKNOWN_PERIOD

@@ -16,8 +16,8 @@ from pyspark.sql import Row
 from cli import emr
 from core.ground.errors import InvalidInput, StillwaterError
 from spark import schemas, tables
+from spark.files import LocalFiles, fingerprint
 from spark.ingest import manifest
-from spark.ingest.files import LocalFiles, fingerprint
 from spark.months import Refresh
 from spark.tables import Table
 from spark.tag_keys import KafkaTags

@@ -12,8 +12,8 @@ import pytest
 
 from core.cost import pricing
 from core.ground.errors import InvalidInput
+from spark.files import LocalFiles
 from spark.ingest import history, metrics
-from spark.ingest.files import LocalFiles
 from spark.jobs import resync
 from spark.samples import Series
 from spark.transforms.rotations import forecast
