@@ -26,7 +26,7 @@ from typing import Any
 from bench import record
 from bench.bill_queries import DUCKDB, polars_tables
 from local.bills import bulk
-from spark.session import JAVA_OPTIONS, SETTINGS
+from spark.session import CONVENTIONS
 
 MONTHS = {
     1: ("2026-10",),
@@ -39,13 +39,12 @@ ENGINES = ("spark", "python", "duckdb", "polars")
 # Java compiles what is used much for some four runs; the median is of what comes after, too.
 WARM_RUNS = 8
 CORES = 2
-# Long enough for C2 to pay, unlike the command's own settings.
-LONG_RUN = "-XX:+UseParallelGC"
-ONE_SHOT = (
-    "spark.ui.enabled=false",
-    f"spark.sql.shuffle.partitions={CORES}",
-    "spark.sql.adaptive.enabled=false",
-)
+SETTINGS = {
+    **CONVENTIONS,
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": f"{CORES}",
+    "spark.sql.adaptive.enabled": "false",
+}
 LIMITS = {
     "warm_1m_s": 1.5,
     "warm_to_duckdb_at_10m": 2.0,
@@ -110,34 +109,38 @@ def measure(engine: str, bill: Path, warm_runs: int = WARM_RUNS) -> dict[str, An
 
 
 def _spark(bill: Path, out: Path, warm_runs: int) -> dict[str, Any]:
-    from spark import session as sessions  # noqa: PLC0415 - one engine per process
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - one engine per process
+
     from spark.ingest import bill as bills  # noqa: PLC0415
     from spark.jobs import ingest  # noqa: PLC0415
     from spark.tables import ParquetStore  # noqa: PLC0415
 
-    SETTINGS[JAVA_OPTIONS] = LONG_RUN
     started = time.perf_counter()
-    with sessions.local_session(CORES) as session:
-        start_seconds = time.perf_counter() - started
-        pid = session.sparkContext._gateway.proc.pid  # type: ignore[union-attr]  # noqa: SLF001
-        store = ParquetStore(session, str(out))
-        held: dict[str, Any] = {}
+    builder = SparkSession.builder.master(f"local[{CORES}]")
+    # Long enough for both of Java's compilers to pay.
+    settings: dict[str, Any] = {**SETTINGS, "spark.driver.extraJavaOptions": "-XX:+UseParallelGC"}
+    session = builder.config(map=settings).getOrCreate()
+    start_seconds = time.perf_counter() - started
+    pid = session.sparkContext._gateway.proc.pid  # type: ignore[union-attr]  # noqa: SLF001
+    store = ParquetStore(str(out))
+    held: dict[str, Any] = {}
 
-        def processor() -> float:
-            return sum(map(_processor_seconds, _family(pid))) + time.process_time()
+    def processor() -> float:
+        return sum(map(_processor_seconds, _family(pid))) + time.process_time()
 
-        def make() -> None:
-            delivery = bills.read(lambda _: session, bill)
-            now = datetime.now(UTC)
-            held["in"] = ingest.run(delivery, store, now=now)
+    def make() -> None:
+        delivery = bills.read(bill, engine=lambda _: session)
+        held["in"] = ingest.run(delivery, store, now=datetime.now(UTC))
 
-        return {
-            "start_s": round(start_seconds, 2),
-            **_time_runs(make, processor, warm_runs),
-            # Java's workers in Python are its descendants, and the driver is this process.
-            "peak_mib": sum(map(_peak_mib, _family(pid))) + _own_peak_mib(),
-            "total": f"{held['in'].billed:f}",
-        }
+    found = {
+        "start_s": round(start_seconds, 2),
+        **_time_runs(make, processor, warm_runs),
+        # Java's workers in Python are its descendants, and the driver is this process.
+        "peak_mib": sum(map(_peak_mib, _family(pid))) + _own_peak_mib(),
+        "total": f"{held['in'].billed:f}",
+    }
+    session.stop()
+    return found
 
 
 def _python(bill: Path, out: Path, warm_runs: int) -> dict[str, Any]:
@@ -149,8 +152,8 @@ def _python(bill: Path, out: Path, warm_runs: int) -> dict[str, Any]:
     held: dict[str, Any] = {}
 
     def make() -> None:
-        store = ParquetStore(None, str(out))
-        held["in"] = ingest.run(bills.read(None, bill), store, now=datetime.now(UTC))
+        store = ParquetStore(str(out))
+        held["in"] = ingest.run(bills.read(bill), store, now=datetime.now(UTC))
 
     return {
         **_time_runs(make, time.process_time, warm_runs),
@@ -235,7 +238,7 @@ def _one_shot(folder: str) -> dict[str, Any]:
             [
                 *(str(home / "bin" / "spark-submit"), "--master", f"local[{CORES}]"),
                 *("--driver-java-options", options, "--driver-memory", "2g"),
-                *(word for setting in ONE_SHOT for word in ("--conf", setting)),
+                *(word for setting in SETTINGS.items() for word in ("--conf", "=".join(setting))),
                 *(str(launcher), "--bill", folder, "--tables", f"{out}/tables"),
             ],
             SPARK_HOME=str(home),

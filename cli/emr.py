@@ -25,8 +25,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from core.ground import naming
 from core.ground.errors import InvalidInput, StillwaterError, one_line
+from spark.files import version
 from spark.ingest import manifest
-from spark.ingest.files import version
 from spark.jobs import unread
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def is_in_s3(address: str | None) -> bool:
 
 
 class S3Files:
-    """A bucket's objects as spark.ingest.files.Files has them."""
+    """A bucket's objects as spark.files.Files has them."""
 
     def __init__(self, s3: Any) -> None:
         self._s3 = s3

@@ -121,7 +121,7 @@ def _billed_rates(root: Path) -> list[price_list.BilledRate]:
             f"{root} holds no table {tables.USAGE.name}; name the folder of a report's tables."
         )
         raise InvalidInput([problem])
-    return billed_rates(tables.ParquetStore(None, str(root.resolve())).rows(tables.USAGE))
+    return billed_rates(tables.ParquetStore(str(root.resolve())).rows(tables.USAGE))
 
 
 @dataclass(frozen=True, slots=True)

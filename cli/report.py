@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -28,8 +28,6 @@ from core.settings.facts import Facts
 from core.settings.facts import load as load_facts
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from spark.jobs.report import Inputs
     from spark.report.document import Document
     from spark.tables import Store
@@ -61,7 +59,7 @@ class ReportOptions:
 
 
 def make_locally(asked: ReportOptions, console: Console) -> Document:
-    """Make the report with a local Spark session; what is in S3 is copied here first."""
+    """Make the report in this process; what is in S3 is copied here first."""
     _made_folders(asked)
     with tempfile.TemporaryDirectory(prefix=".copied-", dir=asked.output) as scratch:
         return _make_document(
@@ -73,17 +71,11 @@ def _make_document(asked: ReportOptions, console: Console, scratch: Path | None 
     """Make the report; a bill in S3 is copied into `scratch`, as far as it is to be read."""
     facts = _facts(asked)
     book = None if facts is None else stack_settings.prices(facts.region, asked.prices)
-    with console.status("Stillwater makes the report"), ExitStack() as stack:
+    with console.status("Stillwater makes the report"):
         from spark import tag_keys  # noqa: PLC0415 - starts the imports of the jobs
-        from spark.ingest.delivery import LINES_HERE  # noqa: PLC0415 - the same
         from spark.jobs import report as job  # noqa: PLC0415 - the same
         from spark.report import formats  # noqa: PLC0415
         from spark.tables import ParquetStore  # noqa: PLC0415 - the same
-
-        def started() -> SparkSession:
-            from spark.session import local_session  # noqa: PLC0415 - starts Spark's imports
-
-            return stack.enter_context(local_session())
 
         inputs = job.Inputs(
             bill=asked.bill,
@@ -95,14 +87,11 @@ def _make_document(asked: ReportOptions, console: Console, scratch: Path | None 
             today=asked.today,
             kafka=tag_keys.parse_tags(asked.cluster_tag, asked.pool_tag),
         )
-        store = ParquetStore(None, str(asked.tables.resolve()))
+        store = ParquetStore(str(asked.tables.resolve()))
         if scratch is not None and (asked.bill or "").startswith("s3"):
             inputs = _copied_inputs(store, inputs, asked, scratch)
 
-        def engine(lines: int) -> SparkSession | None:
-            return None if lines < LINES_HERE else started()
-
-        made = job.run(engine, store, inputs, finished=asked.finished)
+        made = job.run(store, inputs, finished=asked.finished)
         store.tidy(datetime.now(UTC))
     kept = [NOT_READ.format(", ".join(made.kept))] if made.kept else []
     for line in [*formats.summary(made.document), *kept]:

@@ -1,16 +1,11 @@
-"""Reads and writes tables as Parquet on this machine's disk, without Java."""
+"""Turns rows into Arrow tables of a known shape, and back: what jobs and tables hand each other."""
 
 from __future__ import annotations
 
-import shutil
-import uuid
-from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
-import pyarrow.compute as pc  # type: ignore[import-untyped] # the same
-import pyarrow.parquet as pq  # type: ignore[import-untyped] # the same
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -20,9 +15,11 @@ from spark.rows import row_type
 MOMENT, NAIVE = pa.timestamp("us", "UTC"), pa.timestamp("us")
 
 
-def table_of(rows: Sequence[Sequence[Any]], schema: StructType) -> pa.Table:
+def table_of(rows: pa.Table | Sequence[Sequence[Any]], schema: StructType) -> pa.Table:
     """Return rows as a table of this shape; times without a zone are UTC."""
     shape = _shape(schema)
+    if isinstance(rows, pa.Table):
+        return rows.cast(shape)
     columns = list(zip(*rows, strict=True)) or [() for _ in shape]
     made = [
         pa.array(values, NAIVE).cast(MOMENT)
@@ -40,51 +37,18 @@ def rows_of(table: pa.Table) -> list[Any]:
     return [*map(row_type(table.column_names)._make, values)]
 
 
-def replace(folder: Path, table: pa.Table) -> None:
-    """Make a folder hold these rows in one file; the old ones go once the new file is whole.
-
-    Of no rows nothing is left of the folder.
-    """
-    before = list(folder.iterdir()) if folder.is_dir() else []
-    if not table.num_rows:
-        shutil.rmtree(folder, ignore_errors=True)
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    name = f"part-{uuid.uuid4().hex}.parquet"
-    # A name that begins with a dot is no part of the table yet.
-    pq.write_table(table, folder / f".{name}", store_schema=False)
-    (folder / f".{name}").rename(folder / name)
-    for old in before:
-        shutil.rmtree(old) if old.is_dir() else old.unlink()
-
-
-def read(
-    files: Collection[Path],
-    schema: StructType,
-    constant: Mapping[str, str],
-    equal: Mapping[str, str],
+def shaped(
+    table: pa.Table, schema: StructType, constant: Mapping[str, str] | None = None
 ) -> pa.Table:
-    """Return the rows of files as one table; a column that a file lacks is null in them.
-
-    `constant` holds the columns that folders are named for, `equal` what others must be.
-    """
+    """Return a table in this shape; a column that it lacks is a constant, or null."""
     shape = _shape(schema)
-    found = []
-    for path in files:
-        with pq.ParquetFile(path) as file:
-            there = [name for name in shape.names if name in file.schema_arrow.names]
-            table = file.read(there)
-        for name, value in equal.items():
-            if name in there:
-                table = table.filter(pc.equal(table[name], value))
-        columns = [_column(table, field, constant) for field in shape]
-        found.append(pa.Table.from_arrays(columns, schema=shape))
-    return pa.concat_tables(found) if found else shape.empty_table()
+    columns = [_column(table, field, (constant or {}).get(field.name)) for field in shape]
+    return pa.Table.from_arrays(columns, schema=shape)
 
 
-def _column(table: pa.Table, field: pa.Field, constant: Mapping[str, str]) -> Any:
+def _column(table: pa.Table, field: pa.Field, constant: str | None) -> Any:
     if field.name not in table.column_names:
-        return pa.repeat(pa.scalar(constant.get(field.name), field.type), table.num_rows)
+        return pa.repeat(pa.scalar(constant, field.type), table.num_rows)
     column = table[field.name]
     if field.type == MOMENT:
         # Spark may have written nanoseconds without a zone; they are UTC.

@@ -20,21 +20,27 @@ from spark.session import CONVENTIONS
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Make a bill's tables; a mistake is a sentence and exit 1."""
-    session = SparkSession.builder.appName("stillwater").getOrCreate()
-    packages.add(session.sparkContext)
+    packages.add(_session)
     try:
         from spark.jobs import scheduled  # noqa: PLC0415 - needs what the job brings
     except ImportError as error:
         sys.exit(packages.LACKING.format(python=packages.PYTHON, error=error))
     chosen = scheduled.parser().parse_args(arguments)
-    for key, value in CONVENTIONS.items():
-        session.conf.set(key, value)
     try:
-        print(scheduled.run(session, chosen, datetime.now(UTC)))  # noqa: T201 - the job's log is all its caller sees
+        print(scheduled.run(_session, chosen, datetime.now(UTC)))  # noqa: T201 - the job's log is all its caller sees
     except StillwaterError as error:
         sys.exit(str(error))
     finally:
-        session.stop()
+        if session := SparkSession.getActiveSession():
+            session.stop()
+
+
+def _session() -> SparkSession:
+    """Return the session that spark-submit describes, started at the first call."""
+    session = SparkSession.builder.appName("stillwater").getOrCreate()
+    for key, value in CONVENTIONS.items():
+        session.conf.set(key, value)
+    return session
 
 
 if __name__ == "__main__":

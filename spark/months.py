@@ -6,12 +6,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import Any
 
+from spark.rows import Found
 from spark.tag_keys import OURS, KafkaTags
 
 # AWS corrects a month for up to two weeks after it closed (Data Exports, "Export refreshing").
 SETTLING_DAYS = 14
+# The month of rows whose month cannot be read.
+UNKNOWN_PERIOD = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,50 +26,26 @@ class Refresh:
     fingerprint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
-    """What tables hold of a month: which refresh of it, and the day that it was read.
-
-    What tables of an earlier version did not note is None.
-    """
-
-    execution: str
-    read_on: date
-    fingerprint: str | None = None
-    # By what Kafka's was told from the rest: the tags, and what was known beside them.
-    tags: tuple[str, str] | None = None
-    told_by: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Final:
-    """What a month came to when it was first read as final, and when that was."""
-
-    billed: Decimal
-    read_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class NotedMonth:
-    """What tables noted of a month when they were last made, and of what was final of it then."""
-
-    billed: Decimal
-    read_at: datetime
-    final: Final | None
-
-
 def final_of(
-    period: str, billed: Decimal, now: datetime, before: NotedMonth | None
-) -> Final | None:
-    """Return what a month that is read now came to when it was first final; None before that.
+    period: str, billed: Decimal, now: datetime, before: Found | None
+) -> tuple[Decimal | None, datetime | None]:
+    """Return what a month that is read now came to when it was first final, and when that was read.
 
-    Tables that were made before this was noted say it by the day on which they were made.
+    `before` is what DELIVERIES noted of it the last time. Tables that were made before this was
+    noted say it by the day on which they were made; before a month is final nothing says it.
     """
-    if before is not None and before.final is not None:
-        return before.final
-    if before is not None and before.read_at.date() >= settled_on(period):
-        return Final(before.billed, before.read_at)
-    return Final(billed, now) if now.date() >= settled_on(period) else None
+    if period == UNKNOWN_PERIOD:
+        return None, None
+    if before is not None and before.final_billed_cost is not None:
+        return before.final_billed_cost, before.final_read_at
+    if before is not None and before.ingested_at.date() >= settled_on(period):
+        return before.billed_cost, before.ingested_at
+    return (billed, now) if now.date() >= settled_on(period) else (None, None)
+
+
+def made_by(note: Found) -> tuple[str, str] | None:
+    """Return the tags by which a month's tables tell Kafka's from the rest, where that is noted."""
+    return None if note.cluster_tag is None else (note.cluster_tag, note.pool_tag)
 
 
 def first_day_after(billing_period: str) -> date:
@@ -86,7 +64,7 @@ def is_by_the_month(days: Collection[date], today: date) -> bool:
     return is_first and today > max(days) + timedelta(days=2)
 
 
-def is_of_its_month(row: Any) -> bool:
+def is_of_its_month(row: Found) -> bool:
     """Say whether a row's day is one of the month that billed it.
 
     A correction of an earlier month, or a fee that begins later, is no day of this one.
@@ -118,12 +96,13 @@ def settled_on(billing_period: str) -> date:
 
 
 def unsettled(
-    delivered: Mapping[str, Refresh], held: Mapping[str, Held], kafka: KafkaTags = OURS
+    delivered: Mapping[str, Refresh], held: Mapping[str, Found], kafka: KafkaTags = OURS
 ) -> list[str]:
     """Return the months to make again: all but those held as AWS left them.
 
-    `delivered` is the newest refresh of every month of the bill. A month last read before it was
-    final is made once more, however long the job was away; so is one whose Kafka was told by
+    `delivered` is the newest refresh of every month of the bill, `held` what DELIVERIES noted of
+    those in the tables; what an earlier version did not note is None. A month last read before it
+    was final is made once more, however long the job was away; so is one whose Kafka was told by
     something else than `kafka`, since months are compared with each other.
     """
     done = {
@@ -134,7 +113,7 @@ def unsettled(
     return sorted(set(delivered) - done)
 
 
-def _is_settled(period: str, refresh: Refresh, held: Held, kafka: KafkaTags) -> bool:
+def _is_settled(period: str, refresh: Refresh, held: Found, kafka: KafkaTags) -> bool:
     final_on = settled_on(period)
     # Files of a month that nobody reads may be gone, and tables of an earlier version noted none:
     # then the execution says whether it is another.
@@ -142,7 +121,7 @@ def _is_settled(period: str, refresh: Refresh, held: Held, kafka: KafkaTags) -> 
     return (
         (is_same_by_name or refresh.fingerprint in ("", held.fingerprint))
         and held.execution == refresh.execution
-        and held.read_on >= final_on
-        and held.tags in (None, kafka.asked)
+        and held.ingested_at.date() >= final_on
+        and made_by(held) in (None, kafka.asked)
         and held.told_by in (None, kafka.told_by(final_on))
     )

@@ -10,10 +10,11 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from pyspark import SparkContext, SparkFiles
+from pyspark import SparkFiles
+from pyspark.sql import SparkSession
 from pyspark.sql.pandas.utils import (
     require_minimum_pandas_version,
     require_minimum_pyarrow_version,
@@ -33,14 +34,15 @@ REMEDY = (
 LACKING = f"The job's Python {{python}} lacks pyarrow, numpy or pandas ({{error}}): {REMEDY}."
 
 
-def add(context: SparkContext) -> None:
+def add(start: Callable[[], SparkSession]) -> None:
     """Put a job's packages on the path of its driver and of the workers that it starts from now on.
 
     Where one of them cannot be imported none is there, and nothing is changed; nor is it where this
-    Python has all of its own that Spark accepts.
+    Python has all of its own that Spark accepts, and Spark does not start for it.
     """
     if has_own():
         return
+    context = start().sparkContext
     names = folders(context.getConf().get(ARCHIVES, ""), PYTHON)
     # Spark unpacks them here, and a driver that runs on the cluster starts beside them.
     roots = (Path(SparkFiles.getRootDirectory()), Path.cwd())

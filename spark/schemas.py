@@ -1,4 +1,4 @@
-"""The shapes of every table a job reads or writes, and the guard that stands at each job's edges.
+"""The shapes of every table a job reads or writes.
 
 A bill's lines are summed once, to a day per resource and meter: that is USAGE, the normalised bill,
 a hundredth of its size. COST, TRANSFER and every later job are made from USAGE. Money is decimal;
@@ -7,7 +7,6 @@ times are UTC.
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
 from pyspark.sql.types import (
     BooleanType,
     DataType,
@@ -21,8 +20,6 @@ from pyspark.sql.types import (
     StructType,
     TimestampType,
 )
-
-from core.ground.errors import StillwaterError
 
 STRING, DOUBLE, LONG, INTEGER = StringType(), DoubleType(), LongType(), IntegerType()
 DATE, MOMENT, BOOLEAN = DateType(), TimestampType(), BooleanType()
@@ -159,20 +156,3 @@ DELIVERIES = struct(
     told_by=STRING,  # what told Kafka's charges beside the tags: a cluster's name, its ledger
     currency=STRING,
 )
-
-
-def require_schema(frame: DataFrame, expected: StructType, what: str) -> DataFrame:
-    """Return the frame's columns in the expected order, or say which column is missing or wrong.
-
-    Nullability is not compared: Spark widens it freely.
-    """
-    found = {field.name: field.dataType for field in frame.schema.fields}
-    wanted = {field.name: field.dataType for field in expected.fields}
-    problems = [
-        f"column {name} is missing" if name not in found else f"column {name} is {found[name]}"
-        for name, kind in wanted.items()
-        if found.get(name) != kind
-    ] + [f"column {name} is unexpected" for name in found if name not in wanted]
-    if problems:
-        raise StillwaterError(f"{what} has not the shape it must have: {'; '.join(problems)}.")
-    return frame.select(*wanted)

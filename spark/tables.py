@@ -6,29 +6,27 @@ comes again changes nothing, one that was corrected leaves no row of the old one
 
 from __future__ import annotations
 
-import re
+import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
-from threading import Lock
 from typing import Any, TypeAlias
 
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 import pyarrow.compute as pc  # type: ignore[import-untyped] # the same
-from pyspark.sql import DataFrame, SparkSession
+import pyarrow.fs as pf  # type: ignore[import-untyped] # the same
+import pyarrow.parquet as pq  # type: ignore[import-untyped] # the same
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from core.ground.errors import InvalidInput, StillwaterError
+from core.ground.errors import InvalidInput
 from spark import arrow_rows, schemas
+from spark.files import file_system
 from spark.rows import Found
-from spark.schemas import require_schema
 
 PARTITION = "billing_period"
-# The month of rows whose month cannot be read.
-UNKNOWN_PERIOD = "unknown"
 # Refreshes that stay readable: AWS makes up to three a day for six weeks, and each replaces a month
 # or two. Older ones expire, but never the last of them.
 SNAPSHOT_DAYS = 60
@@ -52,49 +50,25 @@ TAGS_FOUND = Table("tags_found", schemas.TAGS_FOUND)
 DELIVERIES = Table("deliveries", schemas.DELIVERIES)
 
 
-# Rows as Spark has them, or as the driver does: in the order of the table's columns.
-Rows: TypeAlias = "DataFrame | pa.Table | Sequence[Any]"
-
-
-def _known(table: Table, rows: pa.Table | Sequence[Any]) -> pa.Table:
-    return rows if isinstance(rows, pa.Table) else arrow_rows.table_of(rows, table.schema)
-
-
-def literal_address(address: str) -> str:
-    """Return a path or URI as Spark must be told it: with nothing in it to be taken for a glob."""
-    return re.sub(r"([\\*?\[\]{}])", r"\\\1", address)
+# Rows in the order of the table's columns.
+Rows: TypeAlias = "pa.Table | Sequence[Any]"
 
 
 class Store(ABC):
     """Reads tables and replaces months of them."""
 
-    def __init__(self, session: SparkSession | None) -> None:
-        self._known = session
-
-    @property
-    def _session(self) -> SparkSession:
-        if self._known is None:
-            raise StillwaterError("Without Spark tables are folders of Parquet on this machine.")
-        return self._known
-
     @abstractmethod
-    def read(self, table: Table) -> DataFrame:
-        """Return a table; one that was never written is empty."""
+    def table(self, table: Table, periods: Collection[str] | None = None, **equal: str) -> pa.Table:
+        """Return the rows of some months, or of all, in which these columns are so.
 
-    def some(self, table: Table, periods: Collection[str]) -> DataFrame | pa.Table:
-        """Return the rows of some months where they are: in Spark, where there is one."""
-        return self.read(table).where(F.col(PARTITION).isin(*periods))
+        A table that was never written is empty.
+        """
 
     def rows(
         self, table: Table, periods: Collection[str] | None = None, **equal: str
     ) -> list[Found]:
-        """Return the rows of some months, or of all, in which these columns are so."""
-        frame = self.read(table)
-        if periods is not None:
-            frame = frame.where(F.col(PARTITION).isin(*periods))
-        for name, value in equal.items():
-            frame = frame.where(F.col(name) == value)
-        return frame.collect()
+        """Return the same as named tuples."""
+        return arrow_rows.rows_of(self.table(table, periods, **equal))
 
     @abstractmethod
     def replace(self, table: Table, rows: Rows, periods: Collection[str]) -> None:
@@ -103,135 +77,92 @@ class Store(ABC):
     def tidy(self, now: datetime) -> None:  # noqa: B027 - most stores have nothing to let go of
         """Let go of what is kept for audit and is too old for that; of most tables nothing is."""
 
-    def _frame(self, table: Table, rows: Rows, periods: Collection[str]) -> DataFrame:
-        """Return what is to be written: rows of these months, of the table's shape."""
-        if not isinstance(rows, DataFrame):
-            rows = self._session.createDataFrame(_known(table, rows), table.schema)
-        frame = require_schema(rows, table.schema, f"The table {table.name}")
-        return frame.where(F.col(PARTITION).isin(*periods))
-
 
 class ParquetStore(Store):
-    """Tables as folders of Parquet, one folder per month below each.
+    """Tables as folders of Parquet, one folder per month below each, on a disk or in S3."""
 
-    On this machine's disk rows are read and written without Spark.
-    """
+    def __init__(self, root: str) -> None:
+        self._files, self._root = file_system(root.rstrip("/"))
 
-    def __init__(self, session: SparkSession | None, root: str) -> None:
-        super().__init__(session)
-        self._root = root.rstrip("/")
-        self._is_local = self._root.startswith("/")
-
-    def rows(
-        self, table: Table, periods: Collection[str] | None = None, **equal: str
-    ) -> list[Found]:
-        if not self._is_local:
-            return super().rows(table, periods, **equal)
-        return arrow_rows.rows_of(self._table(table, periods, equal))
-
-    def _table(
-        self, table: Table, periods: Collection[str] | None, equal: Mapping[str, str]
-    ) -> pa.Table:
-        folders = sorted(Path(self._address(table)).glob(f"{PARTITION}=*"))
+    def table(self, table: Table, periods: Collection[str] | None = None, **equal: str) -> pa.Table:
         found = [arrow_rows.table_of([], table.schema)]
-        for folder in folders:
-            period = folder.name.partition("=")[2]
-            if periods is not None and period not in periods:
+        for folder in self._below(f"{self._root}/{table.name}"):
+            name, _, period = folder.base_name.partition("=")
+            if name != PARTITION or (periods is not None and period not in periods):
                 continue
-            files = [path for path in sorted(folder.iterdir()) if path.name[0] not in "._"]
-            found.append(arrow_rows.read(files, table.schema, {PARTITION: period}, equal))
+            for file in self._below(folder.path):
+                if file.base_name[0] not in "._":
+                    read = self._read(file.path, table, equal)
+                    found.append(arrow_rows.shaped(read, table.schema, {PARTITION: period}))
         return pa.concat_tables(found)
 
-    def read(self, table: Table) -> DataFrame:
-        if not self._exists(self._address(table)):
-            return self._session.createDataFrame([], table.schema)
-        # Not by inference: a column that is null in every row would have no type, and a partition
-        # would become a date or a number.
-        read = self._session.read.schema(table.schema).parquet(
-            literal_address(self._address(table))
-        )
-        return require_schema(read, table.schema, f"The table {table.name}")
-
-    def some(self, table: Table, periods: Collection[str]) -> DataFrame | pa.Table:
-        if self._known is None:
-            return self._table(table, periods, {})
-        return super().some(table, periods)
+    def _read(self, path: str, table: Table, equal: Mapping[str, str]) -> pa.Table:
+        with pq.ParquetFile(path, filesystem=self._files) as file:
+            there = file.schema_arrow.names
+            read = file.read([name for name in table.schema.names if name in there])
+        for name in equal.keys() & set(there):
+            read = read.filter(pc.equal(read[name], equal[name]))
+        return read
 
     def replace(self, table: Table, rows: Rows, periods: Collection[str]) -> None:
-        if self._is_local and not isinstance(rows, DataFrame):
-            known = _known(table, rows)
-            for period in periods:
-                own = known.filter(pc.equal(known[PARTITION], period))
-                path = Path(self._month(table, period))
-                arrow_rows.replace(path, own.drop_columns([PARTITION]))
+        known = arrow_rows.table_of(rows, table.schema)
+        for period in periods:
+            own = known.filter(pc.equal(known[PARTITION], period)).drop_columns([PARTITION])
+            self._replace_files(f"{self._root}/{table.name}/{PARTITION}={period}", own)
+
+    def _replace_files(self, folder: str, rows: pa.Table) -> None:
+        """Make a folder hold these rows in one file; the old ones go once the new one is whole.
+
+        Of no rows nothing is left of the folder.
+        """
+        before = self._below(folder)
+        if not rows.num_rows:
+            if before:
+                self._files.delete_dir(folder)
             return
-        chosen = self._frame(table, rows, periods)
-        before = {period: self._files(table, period) for period in periods}
-        writer = chosen.write.mode("overwrite").partitionBy(PARTITION)
-        writer.option("partitionOverwriteMode", "dynamic").parquet(self._address(table))
-        # An overwrite leaves a month that it has no rows for as it was: it is empty now.
-        emptied = [p for p, files in before.items() if files == self._files(table, p)]
-        if self._is_local:
-            self.replace(table, [], emptied)
-            return
-        for path in (self._path(self._month(table, period)) for period in emptied):
-            path.getFileSystem(self._configuration()).delete(path, True)  # noqa: FBT003 - Java's
+        if isinstance(self._files, pf.LocalFileSystem):
+            # S3 has no folders, and would be given an object that stands for one.
+            self._files.create_dir(folder)
+        name = f"part-{uuid.uuid4().hex}.parquet"
+        # A name that begins with a dot is no part of the table yet.
+        pq.write_table(rows, f"{folder}/.{name}", filesystem=self._files, store_schema=False)
+        self._files.move(f"{folder}/.{name}", f"{folder}/{name}")
+        for old in before:
+            is_folder = old.type == pf.FileType.Directory
+            (self._files.delete_dir if is_folder else self._files.delete_file)(old.path)
 
-    def _files(self, table: Table, period: str) -> list[str]:
-        address = self._month(table, period)
-        if self._is_local:
-            return sorted(path.name for path in Path(address).glob("*"))
-        if not self._exists(address):
-            return []
-        path = self._path(address)
-        found = path.getFileSystem(self._configuration()).listStatus(path)
-        return sorted(str(status.getPath().getName()) for status in found)
-
-    def _month(self, table: Table, period: str) -> str:
-        return f"{self._address(table)}/{PARTITION}={period}"
-
-    def _address(self, table: Table) -> str:
-        return f"{self._root}/{table.name}"
-
-    def _exists(self, address: str) -> bool:
-        path = self._path(address)
-        return bool(path.getFileSystem(self._configuration()).exists(path))
-
-    def _path(self, address: str) -> Any:
-        jvm: Any = self._session._jvm  # noqa: SLF001 - pyspark has no other way to Hadoop's files
-        return jvm.org.apache.hadoop.fs.Path(address)
-
-    def _configuration(self) -> Any:
-        context: Any = self._session._jsc  # noqa: SLF001 - the same
-        return context.hadoopConfiguration()
+    def _below(self, folder: str) -> list[pf.FileInfo]:
+        """Return what stands in a folder, in order."""
+        found = self._files.get_file_info(pf.FileSelector(folder, allow_not_found=True))
+        return sorted(found, key=lambda each: each.path)
 
 
 class IcebergStore(Store):
     """Tables of an Iceberg catalog: every refresh is a snapshot, kept for audit."""
 
     def __init__(self, session: SparkSession, namespace: str) -> None:
-        super().__init__(session)
-        self._namespace = namespace
+        self._session, self._namespace = session, namespace
         self._written: set[str] = set()
-        # Tables are written side by side, and the namespace is the first one's to make.
-        self._making = Lock()
 
-    def read(self, table: Table) -> DataFrame:
+    def table(self, table: Table, periods: Collection[str] | None = None, **equal: str) -> pa.Table:
         if not self._session.catalog.tableExists(self._name(table)):
-            return self._session.createDataFrame([], table.schema)
-        there = self._session.table(self._name(table))
+            return arrow_rows.table_of([], table.schema)
+        frame = self._session.table(self._name(table))
+        if periods is not None:
+            frame = frame.where(F.col(PARTITION).isin(*periods))
+        for name, value in equal.items():
+            frame = frame.where(F.col(name) == value)
         # A column that this version added is null in a table not written since.
-        new = [field for field in table.schema.fields if field.name not in there.columns]
-        added = {field.name: F.lit(None).cast(field.dataType) for field in new}
-        return require_schema(there.withColumns(added), table.schema, f"The table {table.name}")
+        return arrow_rows.shaped(frame.toArrow(), table.schema)
 
     def replace(self, table: Table, rows: Rows, periods: Collection[str]) -> None:
-        chosen = self._frame(table, rows, periods)
-        with self._making:
-            self._make(table)
+        known = arrow_rows.table_of(rows, table.schema)
+        is_chosen = F.col(PARTITION).isin(*periods)
+        chosen = self._session.createDataFrame(known, table.schema).where(is_chosen)
+        self._make(table)
         self._written.add(table.name)
         # The condition also empties a month that has no rows any more, in the same commit.
-        chosen.writeTo(self._name(table)).overwrite(F.col(PARTITION).isin(*periods))
+        chosen.writeTo(self._name(table)).overwrite(is_chosen)
 
     def tidy(self, now: datetime) -> None:
         """Expire old snapshots of what was written, and with them the files only they named."""

@@ -12,6 +12,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cache
 
 from core.ground.errors import InvalidInput
 from core.ground.naming import CLUSTER_TAG, POOL_TAG
@@ -152,6 +153,18 @@ def column_spellings(key: str) -> tuple[str, ...]:
     category = f"cost_category_{snake.removeprefix('user_')}"
     forms = (f"resource_tags_{snake}", snake, f"resourcetags/{marked.lower()}", category)
     return tuple(dict.fromkeys(forms))
+
+
+@cache
+def every_spelling(key: str) -> tuple[str, ...]:
+    """Return every spelling of a tag's key, of a column for itself and then of a map."""
+    return tuple(dict.fromkeys((*column_spellings(key), *spellings(key))))
+
+
+@cache
+def all_spellings(keys: tuple[str, ...]) -> frozenset[str]:
+    """Return several tags' keys in every spelling."""
+    return frozenset(spelled for key in keys for spelled in every_spelling(key))
 
 
 def tag_columns(key: str, columns: Collection[str]) -> list[str]:

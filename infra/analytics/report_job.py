@@ -194,8 +194,13 @@ TIMEOUT_MINUTES = 120
 ICEBERG_JAR = "/usr/share/aws/iceberg/lib/iceberg-spark3-runtime.jar"
 CATALOG = "glue"
 # Of EMR's own worker (4 vCPU, 16 GB; 14 for Java, a tenth beside it): each core has a Python, which
-# holds half a GiB of a bill's lines where it adds them up (docs/reference/bill-measured.md).
-ROOM_FOR_PYTHON = {"spark.executor.memory": "12g", "spark.executor.memoryOverhead": "4g"}
+# holds half a GiB of a bill's lines where it adds them up (docs/reference/bill-measured.md). The
+# driver adds up all but the largest bills by itself.
+ROOM_FOR_PYTHON = {
+    f"spark.{where}.{what}": size
+    for where in ("driver", "executor")
+    for what, size in (("memory", "12g"), ("memoryOverhead", "4g"))
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -264,7 +269,6 @@ def _arguments(made: JobParts) -> list[str]:
         *("--metrics", f"{made.root}/{SAMPLES_FOLDER}"),
         *_history(made),
         *(word for name, tag in made.bill_tags.items() if tag for word in (name, tag)),
-        "--all-jobs",
         # Never years of months: the tables keep those that are final.
         "--unsettled",
     ]

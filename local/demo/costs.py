@@ -77,7 +77,7 @@ def report(
         facts=report_facts(spec),
         book=pricing.book(environment.REGION),
     )
-    made = job.run(None, ParquetStore(None, str((folder / "tables").resolve())), inputs)
+    made = job.run(ParquetStore(str((folder / "tables").resolve())), inputs)
     _write(made, folder)
     return Costs(
         f"{bill.total.normalize():f}",

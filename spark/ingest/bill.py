@@ -7,11 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from core.ground.errors import InvalidInput
+from spark.files import address_of, files_of
 from spark.ingest import cur, cur_names, focus, source
-from spark.ingest.delivery import Delivery, Engine, Opened, readable, surveyed
-from spark.ingest.files import address_of, files_of
+from spark.ingest.delivery import Delivery, Opened, readable, surveyed
 from spark.ingest.layout import letters
 from spark.ingest.source import Source
+from spark.session import Engine
 from spark.tag_keys import OURS, KafkaTags
 
 COLUMNS_SHOWN = 5
@@ -23,11 +24,11 @@ TEXT_LINE = 10
 
 
 def read(
-    engine: Engine | None,
     address: str | Path,
     *,
     months: Collection[str] = (),
     kafka: KafkaTags = OURS,
+    engine: Engine | None = None,
 ) -> Delivery:
     """Read the newest delivery of every billing period of an export, or of these months.
 

@@ -1,8 +1,8 @@
-"""Defines a bill as delivered, and plans how Spark adds it up: one job of shares.
+"""Defines a bill as delivered, and adds it up: in threads here, or in workers of Spark's.
 
-    range(shares) -> worker (spark.ingest.share) -> sum of each key -> the rows of USAGE
+    shares of its files -> worker (spark.ingest.share) -> sum of each key -> the rows of USAGE
 
-Nothing of the bill's size comes to the driver.
+No line of the bill comes to the driver, but for those that cannot be read.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any
+from itertools import chain
 
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 from py4j.protocol import Py4JJavaError
@@ -24,38 +24,27 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from core.cost.pricing import total
-from core.ground.errors import InvalidInput, StillwaterError, passed_on
-from spark.ingest import unread_lines
-from spark.ingest.amounts import MONEY
+from core.ground.errors import InvalidInput, passed_on
+from spark.arrow_rows import rows_of
+from spark.ingest import splits, unread_lines
 from spark.ingest.layout import Format, Layout
-from spark.ingest.pieces import Piece, batches, readable_piece
-from spark.ingest.share import SUMS, USAGE_KEYS, USAGE_ROWS, Share, UsageJob, asked_shares
-from spark.ingest.splits import AMOUNTS as SPLIT_AMOUNTS
-from spark.ingest.splits import HOUR_ROWS, POD_ROWS, HourJob, Parts, PodJob
+from spark.ingest.pieces import Piece
+from spark.ingest.share import SUMS, USAGE_KEYS, USAGE_ROWS, Share, usage_rows
 from spark.ingest.unread_lines import NO_LINES, Control
 from spark.months import Refresh
 from spark.packages import REMEDY
 from spark.rows import Found, grouped, row_type
-from spark.tables import Rows
 from spark.tag_keys import KafkaTags
 
 # Of each core, so that none waits long for the other's last one.
 PARTS_PER_CORE = 2
 # A share that a worker lost is read again.
 LINES_OF_A_SHARE = 8 << 20
-# Threads that add a bill up here: most of it is done by libraries that let others run meanwhile.
+# Threads that read a bill here: most of it is done by libraries that let others run meanwhile.
 THREADS = min(4, os.cpu_count() or 1)
-# Threads that read columns for the control totals.
-PIECES_AT_ONCE = 4
 # Of fewer lines one worker has added them up before two have started.
 LINES_OF_ONE_SHARE = 300_000
 OWN, CAUSED = f"{InvalidInput.__module__}.{InvalidInput.__name__}: ", "Caused by: "
-
-
-# Returns the session that adds up a bill of about so many lines, or None for this process.
-Engine = Callable[[int], SparkSession | None]
-# Of fewer lines this process has added a bill up before Spark would have started.
-LINES_HERE = 20_000_000
 
 
 @dataclass(frozen=True)
@@ -110,16 +99,14 @@ class Delivery:
         """Return what each month's files hold, straight from their cost column."""
         return self.surveyed.control
 
-    def usage(self) -> DataFrame:
+    def usage(self) -> pa.Table:
         """Return the bill as USAGE, and `flow`, `easy`, is_unreadable and has_net beside it."""
-        rows = self._made(UsageJob, USAGE_ROWS)
-        if len(self._shares) == 1:
-            return rows
-        sums = [F.sum(name).alias(name) for name in SUMS]
-        return rows.groupBy(*USAGE_KEYS).agg(*sums, F.max("has_net").alias("has_net"))
-
-    def usage_here(self) -> pa.Table:
-        """Return the same rows, added up by threads of this process."""
+        if self.session is not None:
+            work = partial(usage_rows, layout=self.layout)
+            rows = _by_workers(self.session, self.pieces, work, USAGE_ROWS)
+            sums = [F.sum(name).alias(name) for name in SUMS]
+            made = rows.groupBy(*USAGE_KEYS).agg(*sums, F.max("has_net").alias("has_net"))
+            return made.toArrow().cast(USAGE_ROWS)
         shares = shares_of(self.pieces, THREADS)
         with ThreadPoolExecutor(THREADS) as pool:
             whole, *others = pool.map(partial(Share.of, layout=self.layout), shares)
@@ -127,63 +114,69 @@ class Delivery:
             whole.join(other)
         return pa.Table.from_batches(whole.rows(), USAGE_ROWS)
 
-    def unread_lines(self) -> Rows:
-        """Return the lines that cannot be read, each with its reason: QUARANTINE."""
+    @cached_property
+    def unread_lines(self) -> list[Found]:
+        """The lines that cannot be read, each with its reason: QUARANTINE."""
         names = frozenset(name.lower() for piece in self.pieces for name in piece.columns)
-        job = partial(unread_lines.UnreadJob, columns=names)
-        if self.session is None:
-            return self._collected(job, unread_lines.ROWS)
-        return self._made(job, unread_lines.ROWS)
+        work = partial(unread_lines.unread, layout=self.layout, columns=names)
+        return self._found(work, unread_lines.ROWS)
 
     def first_unread(self, reason: str | None = None) -> Found | None:
         """Return the first line that cannot be read, or that cannot for this reason."""
-        rows = self.unread_lines()
-        if isinstance(rows, DataFrame):
-            return (rows if reason is None else rows.where(F.col("reason") == reason)).head()
-        return next((row for row in rows if reason in (None, row.reason)), None)
+        return next((row for row in self.unread_lines if reason in (None, row.reason)), None)
 
     def tags_found(self) -> list[Found]:
         """Return every tag of every line, counted and summed: TAGS_FOUND once they are chosen."""
-        job = partial(unread_lines.TagsJob, spread=self.opened.spread)
-        return self._collected(job, unread_lines.TAG_ROWS)
+        work = partial(unread_lines.tags, layout=self.layout, spread=self.opened.spread)
+        return self._found(work, unread_lines.TAG_ROWS)
 
     def instance_hours(self, instances: Collection[str]) -> list[Found]:
         """Return how the hours of these instances were paid for, as HOUR_ROWS."""
-        job = partial(HourJob, instances=frozenset(instances))
-        return self._collected(job, HOUR_ROWS)
+        return self._found(partial(splits.hours, instances=frozenset(instances)), splits.HOUR_ROWS)
 
-    def pod_shares(self, parts: Parts) -> list[Found]:
+    def pod_shares(self, parts: splits.Parts) -> list[Found]:
         """Return what pods had of instances on each day, whose intervals have these parts."""
-        rows = self._collected(partial(PodJob, parts=parts), POD_ROWS)
-        keys, named = len(POD_ROWS.names) - len(SPLIT_AMOUNTS), row_type(POD_ROWS.names)
+        work = partial(splits.pods, layout=self.layout, parts=parts)
+        rows = self._found(work, splits.POD_ROWS)
+        names = splits.POD_ROWS.names
+        keys, named = len(names) - len(splits.AMOUNTS), row_type(names)
         days = grouped(rows, lambda row: row[:keys])
         amounts = (zip(*(row[keys:] for row in own), strict=True) for own in days.values())
         return [named(*key, *map(total, each)) for key, each in zip(days, amounts, strict=True)]
 
-    @cached_property
-    def _shares(self) -> list[list[Piece]]:
-        return shares_of(self.pieces, self._spark.sparkContext.defaultParallelism)
+    def _found(self, work: Work, shape: pa.Schema) -> list[Found]:
+        return rows_of(made_of_pieces(self.session, self.pieces, work, shape))
 
-    @property
-    def _spark(self) -> SparkSession:
-        if self.session is None:
-            raise StillwaterError(f"The bill {self.label} was opened without Spark.")
-        return self.session
 
-    def _made(self, job: Callable[..., Any], shape: pa.Schema) -> DataFrame:
-        count = len(self._shares)
-        work = job(self._shares, self.layout)
-        numbers = self._spark.range(0, count, 1, count)
-        return numbers.mapInArrow(work, from_arrow_schema(shape))
+# What is made of some pieces of a bill, batch by batch.
+Work = Callable[[Sequence[Piece]], Iterator[pa.RecordBatch]]
 
-    def _collected(self, job: Callable[..., Any], shape: pa.Schema) -> list[Found]:
-        """Return what is small enough to come here, made by Spark's workers or by this process."""
-        named = row_type(shape.names)
-        if self.session is not None:
-            return [named(*row) for row in self._made(job, shape).collect()]
-        work = job([self.pieces], self.layout)
-        rows = work([pa.RecordBatch.from_pydict({"id": [0]})])
-        return [named(**row) for batch in rows for row in batch.to_pylist()]
+
+def made_of_pieces(
+    session: SparkSession | None, pieces: Sequence[Piece], work: Work, shape: pa.Schema
+) -> pa.Table:
+    """Return what workers of Spark's make of a bill, or threads of this process; it must be small.
+
+    Threads take a piece at a time, and what they make is in the order of the pieces.
+    """
+    if session is not None:
+        return _by_workers(session, pieces, work, shape).toArrow().cast(shape)
+    with ThreadPoolExecutor(THREADS) as pool:
+        made = pool.map(lambda piece: list(work([piece])), pieces)
+        return pa.Table.from_batches(chain.from_iterable(made), shape)
+
+
+def _by_workers(
+    session: SparkSession, pieces: Sequence[Piece], work: Work, shape: pa.Schema
+) -> DataFrame:
+    shares = shares_of(pieces, session.sparkContext.defaultParallelism)
+
+    def made(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number in (each for batch in numbers for each in batch.column(0).to_pylist()):
+            yield from work(shares[number])
+
+    numbers = session.range(0, len(shares), 1, len(shares))
+    return numbers.mapInArrow(made, from_arrow_schema(shape))
 
 
 def shares_of(pieces: Sequence[Piece], cores: int) -> list[list[Piece]]:
@@ -209,76 +202,15 @@ class Surveyed:
     kinds: frozenset[str]
 
 
-_KIND = "line_item_line_item_type"
-_SURVEY_ROWS = pa.schema(
-    [
-        ("billing_period", pa.string()),
-        *((name, pa.int64()) for name in ("lines", "lines_without_cost")),
-        ("billed", MONEY),
-        ("kinds", pa.list_(pa.string())),
-    ]
-)
-
-
 def surveyed(session: SparkSession | None, pieces: Sequence[Piece], layout: Layout) -> Surveyed:
-    """Return what pieces hold, by threads here or by a cluster's workers; text is slow to read."""
-    is_text = any(piece.header is not None for piece in pieces)
-    if session is None or (_is_local(session) and not is_text):
-        with ThreadPoolExecutor(PIECES_AT_ONCE) as pool:
-            found = list(pool.map(partial(_survey, layout=layout), pieces))
-    else:
-        shares = [[piece] for piece in pieces]
-        numbers = session.range(0, len(shares), 1, len(shares))
-        job = _SurveyJob(shares, layout)
-        rows = numbers.mapInArrow(job, from_arrow_schema(_SURVEY_ROWS)).collect()
-        found = [({row[0]: Control(*row[1:4])}, row[4]) for row in rows]
+    """Return what pieces hold, read past every transform."""
+    work = partial(unread_lines.survey, layout=layout)
+    rows = rows_of(made_of_pieces(session, pieces, work, unread_lines.SURVEY_ROWS))
     control: dict[str, Control] = defaultdict(lambda: NO_LINES)
-    for months, _ in found:
-        for period, month in months.items():
-            control[period] += month
-    kinds = frozenset(kind for _, each in found for kind in each)
-    return Surveyed({p: month for p, month in sorted(control.items()) if month.lines}, kinds)
-
-
-@dataclass(frozen=True)
-class _SurveyJob:
-    shares: Sequence[Sequence[Piece]]
-    layout: Layout
-
-    def __call__(self, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for pieces in asked_shares(numbers, self.shares):
-            for piece in pieces:
-                months, kinds = _survey(piece, self.layout)
-                rows = [
-                    {"billing_period": month, **asdict(found), "kinds": kinds}
-                    for month, found in months.items()
-                ]
-                yield from pa.Table.from_pylist(rows, _SURVEY_ROWS).to_batches()
-
-
-def _survey(piece: Piece, layout: Layout) -> tuple[Mapping[str, Control], list[str]]:
-    """Return what a piece holds, straight from the columns of its cost, its kind and its month."""
-    months: dict[str, Control] = defaultdict(lambda: NO_LINES)
-    kinds: set[str] = set()
-    has_kinds = _KIND in layout.texts
-    wanted = (
-        layout.cost,
-        *([_KIND] if has_kinds else []),
-        *([layout.month] if piece.period is None else []),
-    )
-    with readable_piece(piece):
-        for batch in batches(piece, wanted):
-            for period, month in unread_lines.control_totals(batch, layout, piece.period).items():
-                months[period] += month
-            if has_kinds:
-                kinds |= {
-                    kind for kind in unread_lines.texts_said(batch[_KIND]) if kind is not None
-                }
-    return months, sorted(kinds)
-
-
-def _is_local(session: SparkSession) -> bool:
-    return str(session.sparkContext.master).startswith("local")
+    for period, lines, lines_without_cost, billed, _ in rows:
+        control[period] += Control(lines, lines_without_cost, billed)
+    kinds = frozenset(kind for row in rows for kind in row.kinds if kind is not None)
+    return Surveyed(dict(sorted(control.items())), kinds)
 
 
 @contextmanager

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from core.ground.errors import InvalidInput
+from spark.files import Files
 from spark.findings import ROTATIONS
 from spark.ingest.delivery import readable
-from spark.ingest.files import Files
 from spark.rows import Found, row_type
 from spark.samples import moment_of
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.ground.errors import InvalidInput, passed_on
-from spark.ingest.files import Files, fingerprint
+from spark.files import Files, fingerprint
 from spark.months import Refresh
 
 MANIFEST_SUFFIX = "-Manifest.json"

@@ -17,9 +17,8 @@ from typing import Any
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 
 from core.ground.errors import InvalidInput
+from spark.files import Files, address_of, files_of, parquet
 from spark.ingest.delivery import readable
-from spark.ingest.files import Files, address_of, files_of
-from spark.ingest.objects import parquet
 from spark.samples import Series
 
 # A name, its labels, when it was sampled (seconds since 1970), and the value.

@@ -16,10 +16,10 @@ from typing import IO
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 
 from core.ground.errors import InvalidInput, passed_on
+from spark.files import opened, parquet
 from spark.ingest import lines
 from spark.ingest.columns import texts_of
 from spark.ingest.lines import Header, Rows
-from spark.ingest.objects import opened, parquet
 
 # More lines than these are added up apart, which bounds a worker's memory.
 LINES_AT_ONCE = 1 << 19

@@ -23,10 +23,10 @@ from spark.ingest.columns import Alike, groups_of, tags_of, texts_of
 from spark.ingest.layout import BROKEN_LINE, Layout
 from spark.ingest.pieces import CORRUPT, Piece, batches, readable_piece
 from spark.ingest.sieve import sieved_lines
+from spark.months import UNKNOWN_PERIOD
 from spark.rules.line import EMPTY, REGION_PREFIX, Described, Raw, describe
 from spark.rules.meters import SPECIAL
 
-UNKNOWN_PERIOD = "unknown"
 # What a described line is known by.
 KEYS = Described._fields
 USAGE_KEYS = ("billing_period", "day", *KEYS)
@@ -49,6 +49,8 @@ _EPOCH = date(1970, 1, 1).toordinal()
 NO_DAY = 1 - _EPOCH
 # Different lines that are remembered from batch to batch.
 _REMEMBERED = 200_000
+# Sums of as many batches are made one, so that memory does not grow with the lines of a bill.
+_PARTS_KEPT = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,10 +160,7 @@ class _Sums:
             for name in ("number", "day", "charges", "has_net")
         )
         amounts = [joined(each) for each in zip(*(part.amounts for part in parts), strict=True)]
-        alike = Alike(len(number))
-        alike.tell(number, int(number.max()) + 1)
-        alike.tell(day - day.min(), int(day.max() - day.min()) + 1)
-        order, starts = groups_of(alike.numbers()[0])
+        order, starts = groups_of(_by_line_and_day(number, day).numbers()[0])
         head = order[starts]
         return cls(
             number[head],
@@ -170,6 +169,14 @@ class _Sums:
             np.logical_or.reduceat(has_net[order], starts),
             [each.grouped(order, starts) for each in amounts],
         )
+
+
+def _by_line_and_day(number: Any, day: Any) -> Alike:
+    """Return numbers that are the same for one described line's of one day."""
+    alike = Alike(len(number))
+    alike.tell(number, int(number.max()) + 1)
+    alike.tell(day - day.min(), int(day.max() - day.min()) + 1)
+    return alike
 
 
 class Share:
@@ -264,9 +271,7 @@ class Share:
         day, amounts = lines.days, lines.amounts
         if lines.broken.any():
             amounts = {name: each.where(~lines.broken) for name, each in amounts.items()}
-        alike = Alike(len(number))
-        alike.tell(number, int(number.max()) + 1)
-        alike.tell(day - day.min(), int(day.max() - day.min()) + 1)
+        alike = _by_line_and_day(number, day)
         alike.tell(kind, int(kind.max()) + 1)
         for each in amounts.values():
             if each.known.any() and not each.known.all():
@@ -277,6 +282,8 @@ class Share:
         sums = {name: each.grouped(order, starts) for name, each in amounts.items()}
         costs = self._layout.costs(kind[head], sums)
         made = [costs.quantity, costs.billed, costs.amortised, costs.net]
+        if len(self._parts) >= _PARTS_KEPT:
+            self._parts = [_Sums.of(self._parts)]
         self._parts.append(_Sums(number[head], day[head], counts, costs.has_net, made))
 
     def rows(self) -> Iterator[pa.RecordBatch]:
@@ -336,20 +343,6 @@ def _heads(
         yield names, values, of_text
 
 
-def asked_shares(
-    numbers: Iterable[pa.RecordBatch], shares: Sequence[Sequence[Piece]]
-) -> Iterator[Sequence[Piece]]:
-    """Yield the shares that Spark asks a worker for, by their numbers."""
-    return (shares[each] for batch in numbers for each in batch.column(0).to_pylist())
-
-
-@dataclass(frozen=True)
-class UsageJob:
-    """What a worker does: adds its shares up."""
-
-    shares: Sequence[Sequence[Piece]]
-    layout: Layout
-
-    def __call__(self, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for pieces in asked_shares(numbers, self.shares):
-            yield from Share.of(pieces, self.layout).rows()
+def usage_rows(pieces: Iterable[Piece], layout: Layout) -> Iterator[pa.RecordBatch]:
+    """Yield what a share of a bill comes to, as USAGE_ROWS."""
+    yield from Share.of(pieces, layout).rows()

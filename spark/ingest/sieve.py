@@ -7,7 +7,6 @@ every line is as small, once it is added up, as one with few.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 import pyarrow.compute as pc  # type: ignore[import-untyped] # the same
 
 from spark.ingest.layout import Layout
-from spark.tag_keys import CLAIM_TAG, column_spellings, spellings, words_of
+from spark.tag_keys import CLAIM_TAG, all_spellings
 
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
@@ -28,7 +27,7 @@ def sieved_lines(lines: pa.RecordBatch, layout: Layout) -> pa.RecordBatch:
     kept = _may_be_kafkas(lines, layout)
     blank = pa.array(~kept)
     places = {layout.resource, layout.zone, *layout.own}
-    looked_up = _all_spellings(layout.kafka.keys)
+    looked_up = all_spellings(layout.kafka.keys)
     columns = {name: lines[name] for name in lines.schema.names}
     for name, column in columns.items():
         if pa.types.is_map(column.type):
@@ -40,7 +39,7 @@ def sieved_lines(lines: pa.RecordBatch, layout: Layout) -> pa.RecordBatch:
 
 def _may_be_kafkas(lines: pa.RecordBatch, layout: Layout) -> Flags:
     kafka, kept = layout.kafka, np.zeros(lines.num_rows, np.bool_)
-    telling = _all_spellings((kafka.cluster, kafka.pool, *([CLAIM_TAG] if kafka.claims else [])))
+    telling = all_spellings((kafka.cluster, kafka.pool, *([CLAIM_TAG] if kafka.claims else [])))
     for name in lines.schema.names:
         column = lines[name]
         if pa.types.is_map(column.type):
@@ -51,16 +50,6 @@ def _may_be_kafkas(lines: pa.RecordBatch, layout: Layout) -> Flags:
             known = pa.array(sorted(kafka.resources))
             kept |= _as_flags(pc.is_in(_plain(column), known))
     return kept
-
-
-@lru_cache
-def _all_spellings(keys: tuple[str, ...]) -> frozenset[str]:
-    """Return tags' keys in every spelling."""
-    return frozenset(
-        spelled
-        for key in keys
-        for spelled in (*column_spellings(key), *spellings(key), words_of(key))
-    )
 
 
 def _has_key(column: pa.MapArray, keys: frozenset[str]) -> Flags:

@@ -1,21 +1,24 @@
-"""Opens a bill's files: which they are, per month, and what columns they have.
+"""Opens a bill's files: which they are, per month, what columns they have, and what folders say.
 
-Stands between the manifest, which says what was delivered, and the reader of each format.
+Stands between the manifest, which says what was delivered, and the reader of each format. Athena,
+Hive and Spark take the columns that a table is partitioned by out of its files (`key=value`);
+people put each account's bill into a folder of its number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from urllib.parse import unquote
 
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 
 from core.ground.errors import InvalidInput, passed_on
-from spark.ingest import folder_names, lines, loose_files, manifest
-from spark.ingest.files import Files, fingerprint
-from spark.ingest.layout import distinct_names
-from spark.ingest.objects import is_known, opened
+from spark.files import Files, fingerprint, is_known, opened
+from spark.ingest import lines, loose_files, manifest
+from spark.ingest.layout import distinct_names, letters
 from spark.ingest.pieces import Piece, footer
 from spark.months import Refresh
 
@@ -27,6 +30,13 @@ UNLISTED = (
     "line that stands in two of them counts twice."
 )
 EMPTY = "The manifest of {} names no files: nothing of it was delivered."
+ACCOUNT = re.compile(r"^\d{12}$")
+# A folder's key that means a line's account, by its letters.
+ACCOUNT_KEYS = ("account", "accountid", "accountnumber", "linkedaccount", "linkedaccountid")
+# And one that means a line's month, as Data Exports and Glue partition a bill.
+MONTH_KEY = "billingperiod"
+# Stands for nothing in a folder's name.
+NOTHING = "__HIVE_DEFAULT_PARTITION__"
 PLAIN = (".csv", ".csv.gz", ".gz", ".parquet", ".zip")
 
 
@@ -84,7 +94,7 @@ def _loose(
     """Open files that no manifest describes: their lines say which month they are of."""
     pieces = _pieces(files, [(None, address) for address in addresses], what)
     if not addresses[0].endswith(manifest.ZIP):
-        pieces = folder_names.with_said(pieces, named)
+        pieces = _with_said(pieces, named)
     mark = fingerprint(files.versions(named), named, addresses)
     return Source(label_of(named), pieces, fingerprint=mark, notes=notes)
 
@@ -168,3 +178,38 @@ def _require_one_bills(pieces: Sequence[Piece], what: str) -> None:
                 f"alone."
             )
             raise InvalidInput([problem])
+
+
+def _with_said(pieces: Sequence[Piece], place: str) -> list[Piece]:
+    """Return pieces with what the folders below `place` say of their lines.
+
+    A column that any file has counts before its folder's name.
+    """
+    known = {letters(name) for piece in pieces for name in piece.columns}
+    return [replace(piece, said=said_by_folders(place, piece.address, known)) for piece in pieces]
+
+
+def said_by_folders(place: str, address: str, known: Iterable[str]) -> dict[str, str]:
+    """Return what a file's folders say of its lines, of columns that no file has.
+
+    `place` is the folder that was named, `known` the letters of the columns that files have.
+    """
+    held = set(known)
+    is_focus = not held.isdisjoint({"billedcost", "effectivecost"})
+    account, month = ("line_item_usage_account_id", "bill_billing_period_start_date")
+    if is_focus:
+        account, month = "SubAccountId", "BillingPeriodStart"
+    called = {**dict.fromkeys(ACCOUNT_KEYS, account), MONTH_KEY: month}
+    said: dict[str, str] = {}
+    for part in address.removeprefix(place).rpartition("/")[0].split("/"):
+        key, equals, value = part.partition("=")
+        if equals:
+            # Hive and Spark escape a time's colons.
+            said.setdefault(called.get(letters(key), key), unquote(value))
+        elif ACCOUNT.match(part):
+            said.setdefault(account, part)
+    return {
+        name: value
+        for name, value in said.items()
+        if letters(name) not in held and value not in ("", NOTHING)
+    }

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -31,8 +30,9 @@ from spark.ingest.cur_names import (
 )
 from spark.ingest.layout import Layout, text_or_none
 from spark.ingest.pieces import CORRUPT, Piece, batches
-from spark.ingest.share import UNKNOWN_PERIOD, asked_shares, month_name
-from spark.tag_keys import spellings
+from spark.ingest.share import month_name
+from spark.months import UNKNOWN_PERIOD
+from spark.tag_keys import every_spelling
 
 # arn:aws:eks:REGION:ACCOUNT:pod/CLUSTER/NAMESPACE/POD/UID
 _POD = re.compile(r":pod/([^/]+)/([^/]+)/([^/]+)")
@@ -61,91 +61,71 @@ POD_ROWS = pa.schema(
 )
 
 
-@dataclass(frozen=True)
-class HourJob:
-    """What a worker does with instances' hours: says how each was paid for."""
-
-    shares: Sequence[Sequence[Piece]]
-    layout: Layout
-    instances: frozenset[str]
-
-    def __call__(self, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for pieces in asked_shares(numbers, self.shares):
-            for piece in pieces:
-                for batch in batches(piece, OF_LINE):
-                    rows = list(self._hours(batch, piece.period))
-                    yield from pa.Table.from_pylist(rows, HOUR_ROWS).to_batches()
-
-    def _hours(self, batch: pa.RecordBatch, period: str | None) -> Iterator[dict[str, Any]]:
-        for line in _lines_of(batch, _RESOURCE, self.instances).to_pylist():
-            kind, usage_type = line[_KIND], line[_USAGE_TYPE] or ""
-            is_run = (line[_OPERATION] or "").startswith("RunInstances") and kind in _USED
-            if is_run and _EC2_HOURS.search(usage_type) and line[_AMOUNT] is not None:
-                yield {
-                    "billing_period": period or month_name(line[_MONTH]) or UNKNOWN_PERIOD,
-                    "instance_id": line[_RESOURCE],
-                    "at": _seconds(times.moment_of(line[_START])),
-                    "paid_by": _paid_by(kind, usage_type),
-                    "hours": decimal_read(str(line[_AMOUNT])),
-                }
+def hours(pieces: Iterable[Piece], instances: frozenset[str]) -> Iterator[pa.RecordBatch]:
+    """Yield how each hour of these instances was paid for, as HOUR_ROWS."""
+    for piece in pieces:
+        for batch in batches(piece, OF_LINE):
+            rows = list(_hours(batch, piece.period, instances))
+            yield from pa.Table.from_pylist(rows, HOUR_ROWS).to_batches()
 
 
-@dataclass(frozen=True)
-class PodJob:
-    """What a worker does with pods' shares of instances: scales each by how its hour was paid for.
+def _hours(
+    batch: pa.RecordBatch, period: str | None, instances: frozenset[str]
+) -> Iterator[dict[str, Any]]:
+    for line in _lines_of(batch, _RESOURCE, instances).to_pylist():
+        kind, usage_type = line[_KIND], line[_USAGE_TYPE] or ""
+        is_run = (line[_OPERATION] or "").startswith("RunInstances") and kind in _USED
+        if is_run and _EC2_HOURS.search(usage_type) and line[_AMOUNT] is not None:
+            yield {
+                "billing_period": period or month_name(line[_MONTH]) or UNKNOWN_PERIOD,
+                "instance_id": line[_RESOURCE],
+                "at": _seconds(times.moment_of(line[_START])),
+                "paid_by": _paid_by(kind, usage_type),
+                "hours": decimal_read(str(line[_AMOUNT])),
+            }
+
+
+def pods(pieces: Iterable[Piece], layout: Layout, parts: Parts) -> Iterator[pa.RecordBatch]:
+    """Yield pods' shares of instances, each scaled by how its hour was paid for, as POD_ROWS.
 
     A share is made once per way in which the hour was, and all of a day are added up.
     """
+    split = (*SPLIT_COLUMNS, *SPLIT_NET.values(), *OF_LINE)
+    wanted = tuple(dict.fromkeys((*split, *layout.maps, *EKS_TAG_COLUMNS)))
+    found = [
+        scaled
+        for piece in pieces
+        for batch in batches(piece, wanted)
+        for scaled in _scaled(batch, piece.period, layout, parts)
+    ]
+    if found:
+        keys, amounts = zip(*found, strict=True)
+        yield from _summed(keys, amounts).to_batches()
 
-    shares: Sequence[Sequence[Piece]]
-    layout: Layout
-    parts: Parts
 
-    def __call__(self, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for pieces in asked_shares(numbers, self.shares):
-            keys: list[tuple[Any, ...]] = []
-            amounts: list[tuple[float, ...]] = []
-            for piece in pieces:
-                found = (self._scaled(each, piece.period) for each in batches(piece, self._wanted))
-                for key, costs in (scaled for each in found for scaled in each):
-                    keys.append(key)
-                    amounts.append(costs)
-            if keys:
-                yield from _summed(keys, amounts).to_batches()
-
-    @property
-    def _wanted(self) -> tuple[str, ...]:
-        split = (*SPLIT_COLUMNS, *SPLIT_NET.values(), *OF_LINE)
-        return tuple(dict.fromkeys((*split, *self.layout.maps, *EKS_TAG_COLUMNS)))
-
-    def _scaled(
-        self, batch: pa.RecordBatch, period: str | None
-    ) -> Iterator[tuple[tuple[Any, ...], tuple[float, ...]]]:
-        instances = frozenset(instance for _, instance, _ in self.parts)
-        own = _lines_of(batch, PARENT, instances)
-        maps = [tags_of(own[name]).to_pylist() for name in self.layout.maps]
-        columns = own.select([n for n in own.schema.names if n not in self.layout.maps])
-        # A pod's tags are the same hour after hour.
-        pods: dict[Any, tuple[str | None, ...]] = {}
-        for number, line in enumerate(columns.to_pylist()):
-            at = times.moment_of(line[_START])
-            month = period or month_name(line[_MONTH]) or UNKNOWN_PERIOD
-            if line[SPLIT] is None or at is None:
-                continue
-            tags = tuple(tuple(each[number] or ()) for each in maps)
-            said = (line[_RESOURCE], tags, *(line[name] for name in EKS_TAG_COLUMNS))
-            pod = pods.get(said) or pods.setdefault(said, _pod(line, tags))
-            split, unused = _amount(line[SPLIT]), _amount(line[UNUSED])
-            # An account without private discounts has nothing there, or 0.
-            net = (
-                _amount(line[SPLIT_NET[SPLIT]]) or split,
-                _amount(line[SPLIT_NET[UNUSED]]) or unused,
-            )
-            for paid_by, part in self.parts.get(
-                (month, line[PARENT], int(at.timestamp())), {}
-            ).items():
-                key = (month, at.date(), line[PARENT], paid_by, *pod)
-                yield key, tuple(each * part for each in (split, unused, *net))
+def _scaled(
+    batch: pa.RecordBatch, period: str | None, layout: Layout, parts: Parts
+) -> Iterator[tuple[tuple[Any, ...], tuple[float, ...]]]:
+    own = _lines_of(batch, PARENT, frozenset(instance for _, instance, _ in parts))
+    maps = [tags_of(own[name]).to_pylist() for name in layout.maps]
+    columns = own.select([n for n in own.schema.names if n not in layout.maps])
+    # A pod's tags are the same hour after hour.
+    pods: dict[Any, tuple[str | None, ...]] = {}
+    for number, line in enumerate(columns.to_pylist()):
+        at = times.moment_of(line[_START])
+        month = period or month_name(line[_MONTH]) or UNKNOWN_PERIOD
+        if line[SPLIT] is None or at is None:
+            continue
+        tags = tuple(tuple(each[number] or ()) for each in maps)
+        said = (line[_RESOURCE], tags, *(line[name] for name in EKS_TAG_COLUMNS))
+        pod = pods.get(said) or pods.setdefault(said, _pod(line, tags))
+        split, unused = _amount(line[SPLIT]), _amount(line[UNUSED])
+        # An account without private discounts has nothing there, or 0.
+        net = (_amount(line[SPLIT_NET[SPLIT]]) or split, _amount(line[SPLIT_NET[UNUSED]]) or unused)
+        ways = parts.get((month, line[PARENT], int(at.timestamp())), {})
+        for paid_by, part in ways.items():
+            key = (month, at.date(), line[PARENT], paid_by, *pod)
+            yield key, tuple(each * part for each in (split, unused, *net))
 
 
 def _summed(keys: Sequence[tuple[Any, ...]], amounts: Sequence[tuple[float, ...]]) -> pa.Table:
@@ -200,13 +180,6 @@ def _amount(value: Any) -> float:
     return found if abs(found) < LARGEST else 0.0
 
 
-# Where a pod's own tags stand: in a column, or in a map.
-_PLACES = {
-    name: (*(column for column, of in EKS_TAG_COLUMNS.items() if of == key), *spellings(key))
-    for name, key in EKS_TAGS.items()
-}
-
-
 def _tag(tags: Mapping[str, str | None], name: str) -> str | None:
-    values = (text_or_none(tags.get(place)) for place in _PLACES[name])
+    values = (text_or_none(tags.get(place)) for place in every_spelling(EKS_TAGS[name]))
     return next((value for value in values if value is not None), None)

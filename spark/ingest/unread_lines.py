@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -19,12 +19,21 @@ from spark.ingest import times
 from spark.ingest.amounts import MONEY, Amounts, amounts_of, decimal_of
 from spark.ingest.columns import groups_of, tags_of, texts_of
 from spark.ingest.layout import BROKEN_LINE, LINE_CHARACTERS, Layout
-from spark.ingest.pieces import CORRUPT, Piece, batches
-from spark.ingest.share import NO_DAY, UNKNOWN_PERIOD, Lines, asked_shares, month_name
+from spark.ingest.pieces import CORRUPT, Piece, batches, readable_piece
+from spark.ingest.share import NO_DAY, Lines, month_name
+from spark.months import UNKNOWN_PERIOD
 from spark.rules.line import EMPTY
 
 ROWS = pa.schema(
     [*((n, pa.string()) for n in ("billing_period", "reason", "line")), ("billed_cost", MONEY)]
+)
+SURVEY_ROWS = pa.schema(
+    [
+        ("billing_period", pa.string()),
+        *((name, pa.int64()) for name in ("lines", "lines_without_cost")),
+        ("billed", MONEY),
+        ("kinds", pa.list_(pa.string())),
+    ]
 )
 TAG_ROWS = pa.schema(
     [
@@ -33,6 +42,8 @@ TAG_ROWS = pa.schema(
         ("billed_cost", MONEY),
     ]
 )
+
+_KIND = "line_item_line_item_type"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +89,20 @@ def control_totals(
     return found
 
 
-def texts_said(column: pa.Array) -> list[str | None]:
-    """Return the different texts of a column."""
-    found: list[str | None] = texts_of(column).dictionary.to_pylist()
-    return found
+def survey(pieces: Iterable[Piece], layout: Layout) -> Iterator[pa.RecordBatch]:
+    """Yield what pieces hold, straight from the columns of cost, kind and month, as SURVEY_ROWS."""
+    kind = [_KIND] if _KIND in layout.texts else []
+    for piece in pieces:
+        month = [layout.month] if piece.period is None else []
+        # A sum that has no place is the file's fault as well.
+        with readable_piece(piece):
+            for batch in batches(piece, (layout.cost, *kind, *month)):
+                said = texts_of(batch[_KIND]).dictionary.to_pylist() if kind else []
+                rows = [
+                    {"billing_period": period, "kinds": said, **asdict(found)}
+                    for period, found in control_totals(batch, layout, piece.period).items()
+                ]
+                yield from pa.Table.from_pylist(rows, SURVEY_ROWS).to_batches()
 
 
 def _written(column: pa.Array) -> list[str | None]:
@@ -90,106 +111,97 @@ def _written(column: pa.Array) -> list[str | None]:
     return [None if v is None else "NaN" if v != v else str(v) for v in values]  # noqa: PLR0124 - what is no number is unlike itself
 
 
-@dataclass(frozen=True)
-class UnreadJob:
-    """What a worker does with lines that cannot be read: says why, and shows them."""
+def unread(
+    pieces: Iterable[Piece], layout: Layout, columns: frozenset[str]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the lines that cannot be read, each with its reason, as ROWS.
 
-    shares: Sequence[Sequence[Piece]]
-    layout: Layout
-    columns: frozenset[str]
-
-    def __call__(self, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for pieces in asked_shares(numbers, self.shares):
-            for piece in pieces:
-                for batch in batches(piece, self.layout.wanted):
-                    yield from pa.Table.from_pylist(
-                        list(self._unread(batch, piece.period)), ROWS
-                    ).to_batches()
-
-    def _unread(self, batch: pa.RecordBatch, period: str | None) -> Iterator[dict[str, Any]]:
-        layout = self.layout
-        lines = Lines.read(batch, layout)
-        unread = lines.is_unreadable(layout, period)
-        for name in layout.present:
-            said = texts_of(batch[name])
-            empty = [each in EMPTY for each in said.dictionary.to_pylist()]
-            unread |= np.array([*empty, True])[
-                said.indices.fill_null(len(empty)).to_numpy(zero_copy_only=False)
-            ]
-        at = np.flatnonzero(unread)
-        bad = batch.take(pa.array(at))
-        names = dict.fromkeys(
-            (*layout.shown, *layout.numbers, layout.day, layout.month, *layout.present)
-        )
-        cells = {name: _written(bad[name]) for name in names}
-        broken = bad[CORRUPT].to_pylist() if CORRUPT in bad.schema.names else [None] * len(at)
-        cost = lines.amounts[layout.cost]
-        for place, line in enumerate(at):
-            own = {name: values[place] for name, values in cells.items()}
-            month, said = lines.months[lines.month[line]], broken[place]
-            known = {name: bool(lines.amounts[name].known[line]) for name in layout.numbers}
-            known |= {layout.day: lines.days[line] != NO_DAY, layout.month: month is not None}
-            reason, excerpt = BROKEN_LINE, (said or "").rstrip("\r\n")[:LINE_CHARACTERS]
-            if said is None:
-                reason = layout.reason(own, known, self.columns, period, month) or BROKEN_LINE
-                excerpt = layout.excerpt(own)
-            is_known = cost.known[line] and said is None
-            yield {
-                "billing_period": period or month or UNKNOWN_PERIOD,
-                "reason": reason,
-                "line": excerpt,
-                "billed_cost": _cost_of(cost, int(line)) if is_known else None,
-            }
+    `columns` are what the bill's files call their columns, in lower case.
+    """
+    for piece in pieces:
+        for batch in batches(piece, layout.wanted):
+            rows = list(_unread(batch, layout, columns, piece.period))
+            yield from pa.Table.from_pylist(rows, ROWS).to_batches()
 
 
-@dataclass(frozen=True)
-class TagsJob:
-    """What a worker does for a bill that names no Kafka: counts and sums every tag of every line.
+def _unread(
+    batch: pa.RecordBatch, layout: Layout, columns: frozenset[str], period: str | None
+) -> Iterator[dict[str, Any]]:
+    lines = Lines.read(batch, layout)
+    unread = lines.is_unreadable(layout, period)
+    for name in layout.present:
+        said = texts_of(batch[name])
+        empty = [each in EMPTY for each in said.dictionary.to_pylist()]
+        unread |= np.array([*empty, True])[
+            said.indices.fill_null(len(empty)).to_numpy(zero_copy_only=False)
+        ]
+    at = np.flatnonzero(unread)
+    bad = batch.take(pa.array(at))
+    names = dict.fromkeys(
+        (*layout.shown, *layout.numbers, layout.day, layout.month, *layout.present)
+    )
+    cells = {name: _written(bad[name]) for name in names}
+    broken = bad[CORRUPT].to_pylist() if CORRUPT in bad.schema.names else [None] * len(at)
+    cost = lines.amounts[layout.cost]
+    for place, line in enumerate(at):
+        own = {name: values[place] for name, values in cells.items()}
+        month, said = lines.months[lines.month[line]], broken[place]
+        known = {name: bool(lines.amounts[name].known[line]) for name in layout.numbers}
+        known |= {layout.day: lines.days[line] != NO_DAY, layout.month: month is not None}
+        reason, excerpt = BROKEN_LINE, (said or "").rstrip("\r\n")[:LINE_CHARACTERS]
+        if said is None:
+            reason = layout.reason(own, known, columns, period, month) or BROKEN_LINE
+            excerpt = layout.excerpt(own)
+        is_known = cost.known[line] and said is None
+        yield {
+            "billing_period": period or month or UNKNOWN_PERIOD,
+            "reason": reason,
+            "line": excerpt,
+            "billed_cost": _cost_of(cost, int(line)) if is_known else None,
+        }
+
+
+def tags(
+    pieces: Iterable[Piece],
+    layout: Layout,
+    spread: Callable[[Sequence[str]], Mapping[str, str]],
+) -> Iterator[pa.RecordBatch]:
+    """Yield every tag of every line, counted and summed, as TAG_ROWS.
 
     `spread` says which columns of a file hold one tag each.
     """
+    sums: dict[tuple[str, str, str], tuple[int, Any]] = {}
+    for piece in pieces:
+        _add_tags(piece, layout, spread(piece.columns), sums)
+    rows = [
+        dict(zip(TAG_ROWS.names, (*key, *counted), strict=True)) for key, counted in sums.items()
+    ]
+    yield from pa.Table.from_pylist(rows, TAG_ROWS).to_batches()
 
-    shares: Sequence[Sequence[Piece]]
-    layout: Layout
-    spread: Callable[[Sequence[str]], Mapping[str, str]]
 
-    def __call__(self, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        sums: dict[tuple[str, str, str], tuple[int, Any]] = {}
-        for pieces in asked_shares(numbers, self.shares):
-            for piece in pieces:
-                self._add(piece, sums)
-        rows = [
-            {
-                "billing_period": month,
-                "key": key,
-                "value": value,
-                "charges": charges,
-                "billed_cost": cost,
-            }
-            for (month, key, value), (charges, cost) in sums.items()
-        ]
-        yield from pa.Table.from_pylist(rows, TAG_ROWS).to_batches()
-
-    def _add(self, piece: Piece, sums: dict[tuple[str, str, str], tuple[int, Any]]) -> None:
-        spread = self.spread(piece.columns)
-        layout = self.layout
-        named = (layout.cost, layout.month, *layout.maps, *spread)
-        own = replace(piece, places={**piece.places, **spread})
-        for batch in batches(own, tuple(dict.fromkeys(named))):
-            months = [month_name(value) for value in batch[layout.month].to_pylist()]
-            cost = amounts_of(batch[layout.cost])
-            columns = [(name, texts_of(batch[name]).to_pylist()) for name in spread]
-            maps = [tags_of(batch[name]).to_pylist() for name in layout.maps]
-            for line in range(batch.num_rows):
-                tags = [(name, values[line]) for name, values in columns]
-                tags += [tag for each in maps for tag in each[line] or ()]
-                billed = _cost_of(cost, int(line))
-                for key, value in tags:
-                    if value is None or value.strip(" ") in EMPTY:
-                        continue
-                    month = piece.period or months[line] or UNKNOWN_PERIOD
-                    charges, before = sums.get((month, key, value), (0, 0))
-                    sums[month, key, value] = (charges + 1, before + billed)
+def _add_tags(
+    piece: Piece,
+    layout: Layout,
+    spread: Mapping[str, str],
+    sums: dict[tuple[str, str, str], tuple[int, Any]],
+) -> None:
+    named = (layout.cost, layout.month, *layout.maps, *spread)
+    own = replace(piece, places={**piece.places, **spread})
+    for batch in batches(own, tuple(dict.fromkeys(named))):
+        months = [month_name(value) for value in batch[layout.month].to_pylist()]
+        cost = amounts_of(batch[layout.cost])
+        columns = [(name, texts_of(batch[name]).to_pylist()) for name in spread]
+        maps = [tags_of(batch[name]).to_pylist() for name in layout.maps]
+        for line in range(batch.num_rows):
+            tags = [(name, values[line]) for name, values in columns]
+            tags += [tag for each in maps for tag in each[line] or ()]
+            billed = _cost_of(cost, line)
+            for key, value in tags:
+                if value is None or value.strip(" ") in EMPTY:
+                    continue
+                month = piece.period or months[line] or UNKNOWN_PERIOD
+                charges, before = sums.get((month, key, value), (0, 0))
+                sums[month, key, value] = (charges + 1, before + billed)
 
 
 def _cost_of(cost: Amounts, line: int) -> Any:

@@ -1,20 +1,23 @@
-"""Chooses which month a report is about, of those that the tables hold, and names the others."""
+"""Chooses which month a report is about, and says what the tables noted of it and of the others."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 
 from core.ground.errors import InvalidInput
 from spark import tables
-from spark.jobs import restated
-from spark.months import first_day_after, month_before
+from spark.months import UNKNOWN_PERIOD, first_day_after, made_by, month_before
 from spark.report.words import cents, enumeration
 from spark.rows import Found
 from spark.tables import Store
+from spark.tag_keys import OURS, KafkaTags
 
 MONTHS_NAMED = 12
+# A month that no report is about is told of for as long after it was read again.
+TOLD_DAYS = 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class Chosen:
             *others(self.month, self.deliveries, currency),
             *(self.note.notes or "").splitlines(),
             *not_compared(self.month, self.deliveries),
-            *restated.notes(self.month, self.deliveries, currency, self.today),
+            *restatements(self.month, self.deliveries, currency, self.today),
         ]
 
 
@@ -57,7 +60,7 @@ def month_to_report(asked: str | None, deliveries: Mapping[str, Found], today: d
     last days spill into a month of their own. Where every month gave back, every one is whole.
     Raises InvalidInput for a month that is not there.
     """
-    known = sorted(period for period in deliveries if period != tables.UNKNOWN_PERIOD)
+    known = sorted(period for period in deliveries if period != UNKNOWN_PERIOD)
     if not known:
         raise InvalidInput(["The tables hold no bill yet; name one with --bill."])
     if asked is not None:
@@ -99,7 +102,7 @@ def not_compared(month: str, deliveries: Mapping[str, Found]) -> list[str]:
 
 def others(month: str, deliveries: Mapping[str, Found], currency: str) -> list[str]:
     """Name the other months that there are."""
-    held = sorted(p for p in deliveries if p not in {month, tables.UNKNOWN_PERIOD})
+    held = sorted(p for p in deliveries if p not in {month, UNKNOWN_PERIOD})
     if not held:
         return []
     named = [
@@ -108,3 +111,50 @@ def others(month: str, deliveries: Mapping[str, Found], currency: str) -> list[s
         for known in [deliveries[p].currency or currency]
     ]
     return [f"This is {month}; there is also {enumeration(named)}: name one with --month."]
+
+
+def restatement(note: Found, currency: str = "") -> str | None:
+    """Return how a month's total differs from what was final of it; None where it does not."""
+    final = note.final_billed_cost
+    if final is None or cents(final, currency) == cents(note.billed_cost, currency):
+        return None
+    more = note.billed_cost > final
+    return (
+        f"AWS has restated {note.billing_period} since it was final: "
+        f"{_money(final, currency)} as read on {note.final_read_at:%Y-%m-%d}, "
+        f"{_money(note.billed_cost, currency)} as delivered again and read on "
+        f"{note.ingested_at:%Y-%m-%d}, {_money(abs(note.billed_cost - final), currency)} "
+        f"{'more' if more else 'less'}. Credits, refunds and late corrections do that; the tables "
+        f"hold the newer delivery."
+    )
+
+
+def restatements(
+    month: str, deliveries: Mapping[str, Found], currency: str, today: date
+) -> list[str]:
+    """Return a sentence for each restated month that a report's reader has to know of.
+
+    Those are the report's own month and the one that it is compared with, and any other that was
+    read again lately: nobody may ever ask for a report of it.
+    """
+    compared = {month, month_before(month)}
+    since = today - timedelta(days=TOLD_DAYS)
+    told = [
+        restatement(note, note.currency or currency)
+        for period, note in sorted(deliveries.items())
+        if period in compared or note.ingested_at.date() >= since
+    ]
+    return [sentence for sentence in told if sentence is not None]
+
+
+def other_tags(note: Found, kafka: KafkaTags) -> list[str]:
+    """Say where tables were made by other tags than are asked for now."""
+    made = made_by(note)
+    if made is None or kafka.asked in (made, OURS.asked):
+        return []
+    shown, asked = (f"{cluster} and, of pools, {pool}" for cluster, pool in (made, kafka.asked))
+    return [f"These tables were made by the tags {shown}; by {asked} they have to be made again."]
+
+
+def _money(amount: Decimal, currency: str) -> str:
+    return f"{cents(amount, currency)} {currency}".rstrip()

@@ -1,4 +1,4 @@
-"""Every job on one month, in order, each table written once: what a report is made of.
+"""Runs every job on one month, in order, and reads what a report is made of from their tables.
 
     bill -> ingest -> cost -> transfer, storage, resync, economics, unit, anomaly -> evidence
 
@@ -16,12 +16,14 @@ from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
+import pyarrow.compute as pc  # type: ignore[import-untyped] # the same
 
 from core.cost import pricing
 from core.cost.pricing import PriceBook
 from core.ground.errors import InvalidInput
 from core.settings.facts import Facts
 from spark import tables
+from spark.files import address_of, files_of
 from spark.findings import (
     ANOMALIES_TABLE,
     ECONOMICS_TABLE,
@@ -30,24 +32,30 @@ from spark.findings import (
     UNIT_TABLE,
 )
 from spark.ingest import bill, history, metrics
-from spark.ingest.delivery import Engine
-from spark.ingest.files import address_of, files_of
-from spark.jobs import economics, ingest, nodes, restated, storage, unread
+from spark.jobs import economics, ingest, storage, unread
 from spark.jobs.anomaly import anomaly_rows
-from spark.jobs.chosen_month import Chosen
+from spark.jobs.chosen_month import Chosen, other_tags
 from spark.jobs.ingest import Beside
-from spark.jobs.month_tables import evidence_of, last_complete, report_of
+from spark.jobs.month_tables import (
+    daily_costs,
+    last_complete,
+    monthly_flows,
+    report_lines,
+    report_of,
+    workload_totals,
+)
 from spark.jobs.resync import resync_rows
-from spark.jobs.summed import table_grain
 from spark.jobs.unit import unit_rows
-from spark.months import is_by_the_month, is_of_its_month
+from spark.months import is_by_the_month, is_of_its_month, made_by
 from spark.report.evidence import Evidence
 from spark.report.model import Report
-from spark.report.next_rotation import forecast
 from spark.rows import Found
 from spark.tables import Store
 from spark.tag_keys import OURS, KafkaTags
 from spark.transforms import rates
+from spark.transforms.easy import easy_savings
+from spark.transforms.grain import table_grain
+from spark.transforms.rotations import forecast
 from spark.transforms.transfer import traffic
 
 NO_METRICS = "Without Prometheus's samples (--metrics) no volume and no flow is judged."
@@ -104,42 +112,32 @@ class Known:
     kept: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Ingested:
-    """Which months of a bill were read, which were not, and what the first came to."""
-
-    months: Sequence[str] = ()
-    kept: Sequence[str] = ()
-    grain: pa.Table | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _OfCluster:
-    rotations: Sequence[Found]
-    volumes: Sequence[Found]
-    designs: Sequence[Found]
-    notes: Sequence[str] = ()
-
-
-def run(engine: Engine | None, store: Store, inputs: Inputs) -> Known:
+def run(store: Store, inputs: Inputs) -> Known:
     """Run every job on one month; every table of that month in the store is replaced.
 
     Raises InvalidInput for a bill, a month or an input that cannot be read.
     """
-    read = _inputs(inputs)
-    return _run_month(store, inputs, read, _ingest_months(engine, store, inputs, read))
+    read = read_beside(inputs)
+    grain, kept = _ingest_months(store, inputs, read)
+    notes = make_month(store, inputs, read, grain)
+    return replace(told_month(store, inputs, grain, notes), kept=kept)
 
 
-def _ingest_months(engine: Engine | None, store: Store, inputs: Inputs, read: Beside) -> _Ingested:
-    """Run the jobs on every month of the bill that is not final and in the tables unchanged."""
+def _ingest_months(
+    store: Store, inputs: Inputs, read: Beside
+) -> tuple[pa.Table | None, Sequence[str]]:
+    """Read every month of the bill that is not final and in the tables unchanged.
+
+    Return what they came to in the cost grain, and the others.
+    """
     if inputs.bill is None:
-        return _Ingested(kept=inputs.kept)
+        return None, inputs.kept
     kafka = kafka_of(inputs, read.rotations)
     months, found = unread.months_to_read(inputs.bill, store, kafka)
     kept = sorted({*inputs.kept, *found})
     if months == []:
-        return _Ingested(kept=kept)
-    delivery = bill.read(engine, inputs.bill, months=months or (), kafka=kafka)
+        return None, kept
+    delivery = bill.read(inputs.bill, months=months or (), kafka=kafka)
     ingested = ingest.run(
         delivery,
         store,
@@ -147,68 +145,75 @@ def _ingest_months(engine: Engine | None, store: Store, inputs: Inputs, read: Be
         cluster=inputs.facts.cluster if inputs.facts else None,
         beside=read,
     )
-    made = list(ingested.months)
-    nodes.run(store, delivery, made)
-    return _Ingested(made, kept, ingested.grain)
+    return ingested.grain, kept
 
 
-def _run_month(store: Store, inputs: Inputs, read: Beside, ingested: _Ingested) -> Known:
-    """Run the other jobs on one month, and return what all tables say of it."""
+def make_month(store: Store, inputs: Inputs, read: Beside, grain: pa.Table | None) -> Sequence[str]:
+    """Run the other jobs on one month, and return what they leave out.
+
+    `grain` is what the months that were just ingested came to in the cost grain.
+    """
     chosen = Chosen.of(store, inputs.month, inputs.today)
-    month, grain = chosen.month, ingested.grain
-    if grain is None or month not in ingested.months:
+    month = chosen.month
+    if _own_grain(grain, month) is None:
         # What the ledger and the samples say of it may be new.
-        grain = table_grain(store.some(tables.USAGE, [month]))
+        grain = table_grain(store.table(tables.USAGE, [month]))
         ingest.write_costs(store, grain, [month], read)
     paid = store.rows(tables.COST, chosen.compared)
-    report = _report(store, inputs, chosen, paid)
-    evidence = replace(
-        evidence_of(store, report, month, paid, grain),
-        unit=_units(store, paid, read, chosen),
-        anomalies=_anomalies(store, paid, read, chosen),
-        notes=(*chosen.notes(report.currency), *_left_out(inputs, report)),
-    )
-    if inputs.facts is not None:
-        book = inputs.book or pricing.PriceBook(inputs.facts.region, "No price file")
-        book = book.beside(report.currency)
-        own = _of_cluster(store, inputs.facts, book, read, chosen, paid)
-        evidence = replace(
-            evidence,
-            resync=own.rotations,
-            storage=own.volumes,
-            economics=own.designs,
-            notes=(*evidence.notes, *own.notes),
-        )
-    return Known(evidence, chosen.note.billed_cost, ingested.kept)
+    last = last_complete(paid, chosen.deliveries)
+    units = unit_rows(paid, read.traffic, read.samples, last)
+    store.replace(UNIT_TABLE, units, chosen.compared)
+    store.replace(ANOMALIES_TABLE, anomaly_rows(paid, read.rotations, last), chosen.compared)
+    return _make_clusters(store, inputs, read, chosen, paid)
 
 
-def finished_month(store: Store, inputs: Inputs) -> Known:
-    """Return what tables that every job has made say of one month; nothing is made again."""
+def told_month(
+    store: Store, inputs: Inputs, grain: pa.Table | None = None, notes: Sequence[str] | None = None
+) -> Known:
+    """Return what tables that every job has made say of one month.
+
+    `notes` say what the jobs of this run left out; None of tables that another run made.
+    """
     chosen = Chosen.of(store, inputs.month, inputs.today)
     own, recent = [chosen.month], chosen.compared
     paid = store.rows(tables.COST, recent)
-    report = _report(store, inputs, chosen, paid)
-    evidence = replace(
-        evidence_of(store, report, chosen.month, paid, table_grain(store.some(tables.USAGE, own))),
+    tag, _ = made_by(chosen.note) or inputs.kafka.asked
+    report = replace(report_of(store, chosen.month, paid, chosen.deliveries, chosen.today), tag=tag)
+    known = _own_grain(grain, chosen.month)
+    has_cluster = inputs.facts is not None or notes is None
+    clusters = {
+        name: store.rows(table, own) if has_cluster else ()
+        for name, table in (
+            ("resync", RESYNC_TABLE),
+            ("storage", STORAGE_TABLE),
+            ("economics", ECONOMICS_TABLE),
+        )
+    }
+    evidence = Evidence(
+        report=report,
+        month=chosen.month,
+        all_days=daily_costs(paid),
+        tags=() if report.has_kafka else store.rows(tables.TAGS_FOUND, own),
+        easy=easy_savings(table_grain(store.table(tables.USAGE, own)) if known is None else known),
+        transfer=monthly_flows(store.rows(tables.TRANSFER, own)),
+        nodes=workload_totals(store.rows(tables.NODE_SHARES, own)),
         unit=store.rows(UNIT_TABLE, recent),
         anomalies=store.rows(ANOMALIES_TABLE, own),
-        resync=store.rows(RESYNC_TABLE, own),
-        storage=store.rows(STORAGE_TABLE, own),
-        economics=store.rows(ECONOMICS_TABLE, own),
         notes=(
             *chosen.notes(report.currency),
-            *restated.other_tags(chosen.note, inputs.kafka),
+            *other_tags(chosen.note, inputs.kafka),
             *_left_out(inputs, report),
+            *(notes or ()),
         ),
+        **clusters,
     )
     return Known(evidence, chosen.note.billed_cost)
 
 
-def _report(store: Store, inputs: Inputs, chosen: Chosen, paid: Sequence[Found]) -> Report:
-    """Return what the month's bill came to, by the tag that its tables were made by."""
-    tag, _ = restated.made_by(chosen.note) or inputs.kafka.asked
-    report = report_of(store, chosen.month, paid, chosen.deliveries, chosen.today)
-    return replace(report, tag=tag)
+def _own_grain(grain: pa.Table | None, month: str) -> pa.Table | None:
+    """Return a month's part of a cost grain, or None where it has none."""
+    own = None if grain is None else grain.filter(pc.equal(grain["billing_period"], month))
+    return own if own is not None and own.num_rows else None
 
 
 def kafka_of(inputs: Inputs, rotations: Sequence[Found]) -> KafkaTags:
@@ -233,7 +238,8 @@ def book_of(facts: Facts | None) -> PriceBook | None:
     return pricing.book(facts.region) if facts else None
 
 
-def _inputs(inputs: Inputs) -> Beside:
+def read_beside(inputs: Inputs) -> Beside:
+    """Return what is known beside the bill."""
     facts, rotations = inputs.facts, inputs.rotations()
     if facts is None or inputs.metrics is None:
         return Beside(rotations=rotations)
@@ -242,32 +248,21 @@ def _inputs(inputs: Inputs) -> Beside:
     return Beside(samples, rotations, moved)
 
 
-def _units(store: Store, paid: Sequence[Found], read: Beside, chosen: Chosen) -> list[Found]:
-    """Replace the unit costs of the months that are compared, and return them."""
-    last = last_complete(paid, chosen.deliveries)
-    rows = unit_rows(paid, read.traffic, read.samples, last)
-    store.replace(UNIT_TABLE, rows, chosen.compared)
-    return rows
-
-
-def _anomalies(store: Store, paid: Sequence[Found], read: Beside, chosen: Chosen) -> list[Found]:
-    """Replace the days that stand out of those months, and return the month's own."""
-    rows = anomaly_rows(paid, read.rotations, last_complete(paid, chosen.deliveries))
-    store.replace(ANOMALIES_TABLE, rows, chosen.compared)
-    return [row for row in rows if row.billing_period == chosen.month]
-
-
-def _of_cluster(
-    store: Store, facts: Facts, book: PriceBook, read: Beside, chosen: Chosen, paid: Sequence[Found]
-) -> _OfCluster:
-    """Run the jobs that need to know the cluster.
+def _make_clusters(
+    store: Store, inputs: Inputs, read: Beside, chosen: Chosen, paid: Sequence[Found]
+) -> Sequence[str]:
+    """Run the jobs that need to know the cluster, and return what they leave out.
 
     Of a bill by the month no volume's size is known, nor how long the rotations took to come.
     """
-    month = chosen.month
+    facts, month = inputs.facts, chosen.month
+    if facts is None:
+        return []
     usage = store.rows(tables.USAGE, [month], cluster=facts.cluster)
     last, last_own = _last_days(paid, chosen, facts.cluster)
-    book = rates.cluster_book(usage, book, last)
+    currency, _ = report_lines(row for row in paid if row.billing_period == month)
+    book = inputs.book or pricing.PriceBook(facts.region, "No price file")
+    book = rates.cluster_book(usage, book.beside(currency), last)
     own = [row for row in read.rotations if row.billing_period == month]
     rotated = resync_rows(own, read.samples, facts, book)
     ahead = forecast(rotated)
@@ -286,7 +281,7 @@ def _of_cluster(
     store.replace(RESYNC_TABLE, rotated, [month])
     store.replace(STORAGE_TABLE, volumes, [month])
     store.replace(ECONOMICS_TABLE, designs, [month])
-    return _OfCluster(rotated, volumes, designs, notes)
+    return notes
 
 
 def _last_days(paid: Sequence[Found], chosen: Chosen, cluster: str) -> tuple[date, date]:

@@ -8,8 +8,9 @@ from core.ground.errors import InvalidInput
 from spark import tables
 from spark.ingest.delivery import Delivery
 from spark.ingest.layout import SECOND_HEADER
+from spark.months import UNKNOWN_PERIOD
 from spark.rows import Found
-from spark.tables import UNKNOWN_PERIOD, Store
+from spark.tables import Store
 from spark.tag_keys import spellings
 from spark.transforms.grain import Placed
 

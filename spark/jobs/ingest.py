@@ -3,9 +3,8 @@
     read, say of each line what it is and whose, sum to a day (spark.ingest.share)
          -> cost grain -> reconcile -> replace the months of USAGE, COST and TRANSFER -> note it
 
-The bill is read once for the table and once, one column of it, for the control total. Nothing of
-its size is ever in the driver's memory: the cost grain is (spark.transforms.grain). What it was
-added up to is kept while it is written: nothing that was just written is read back.
+The bill is read once for the table and once, one column of it, for the control total. No line
+stays in memory: what all of them add up to does, so that nothing just written is read back.
 """
 
 from __future__ import annotations
@@ -24,13 +23,20 @@ from spark.ingest.delivery import Delivery, readable
 from spark.ingest.unread_lines import NO_LINES, Control
 from spark.jobs import guards
 from spark.jobs.found_tags import found_tags
-from spark.jobs.restated import reading_of
-from spark.jobs.summed import summed_bill
-from spark.months import Refresh, final_of, settled_on
+from spark.months import UNKNOWN_PERIOD, Refresh, final_of, settled_on
 from spark.rows import Found
+from spark.rules.names import Component
 from spark.samples import Series
-from spark.tables import UNKNOWN_PERIOD, Store
-from spark.transforms.grain import Placed, cost_rows, placed_by_month
+from spark.schemas import USAGE
+from spark.tables import Store
+from spark.transforms.grain import (
+    Placed,
+    cost_rows,
+    grain_of,
+    net_of_discounts,
+    placed_by_month,
+)
+from spark.transforms.node_shares import node_shares, parts_of_hours
 from spark.transforms.transfer import DailyTraffic, transfer_rows
 
 
@@ -88,36 +94,37 @@ def run(
         if not months:
             _require_rows(delivery, before)
             return Ingested(delivery.label, {}, {}, delivery.simulated, delivery.notes)
-        with summed_bill(delivery) as bill:
-            grain = bill.grain()
-            placed = placed_by_month(grain)
-            guards.require_one_currency(placed, delivery.label)
-            unnamed = guards.require_cluster(placed, delivery, cluster, store)
-            reconcile(months, placed)
-            guards.require_same_bill(noted, delivery.label, months)
-            found = {period: month.quarantined for period, month in placed.items()}
-            if any(found.values()):
-                guards.require_one_header(delivery)
-                guards.require_a_readable_line(delivery, placed)
-            if any(month.is_discounted for month in placed.values()):
-                bill = bill.net_of_discounts()  # noqa: PLW2901 - the same, without what counts twice
-                grain = bill.grain()
-            store.replace(tables.USAGE, bill.usage, list(months))
-            write_costs(store, grain, list(months), beside or Beside())
-            _write_what_is_unsaid(store, delivery, list(months), placed)
-            known = {**_notes_elsewhere(noted_in, delivery), **before}
-            rows_noted = [
-                (
-                    *_note(delivery, period, month, placed.get(period), before.get(period), now),
-                    "\n".join([*delivery.notes, *unnamed.get(period, [])]) or None,
-                    *_final(period, month, known.get(period), now),
-                    *_of_files(delivery, period, placed.get(period)),
-                )
-                for period, month in months.items()
-            ]
-            store.replace(tables.DELIVERIES, rows_noted, list(months))
-            if UNKNOWN_PERIOD in before and UNKNOWN_PERIOD not in months:
-                _forget_monthless(store)
+        usage = delivery.usage()
+        grain = grain_of(usage)
+        placed = placed_by_month(grain)
+        guards.require_one_currency(placed, delivery.label)
+        unnamed = guards.require_cluster(placed, delivery, cluster, store)
+        reconcile(months, placed)
+        guards.require_same_bill(noted, delivery.label, months)
+        found = {period: month.quarantined for period, month in placed.items()}
+        if any(found.values()):
+            guards.require_one_header(delivery)
+            guards.require_a_readable_line(delivery, placed)
+        if any(month.is_discounted for month in placed.values()):
+            usage = net_of_discounts(usage)
+            grain = grain_of(usage)
+        store.replace(tables.USAGE, usage.select(USAGE.names), list(months))
+        write_costs(store, grain, list(months), beside or Beside())
+        _write_node_shares(store, delivery, list(months))
+        _write_what_is_unsaid(store, delivery, list(months), placed)
+        known = {**_notes_elsewhere(noted_in, delivery), **before}
+        rows_noted = [
+            (
+                *_note(delivery, period, month, placed.get(period), before.get(period), now),
+                "\n".join([*delivery.notes, *unnamed.get(period, [])]) or None,
+                *final_of(period, month.billed, now.replace(tzinfo=None), known.get(period)),
+                *_of_files(delivery, period, placed.get(period)),
+            )
+            for period, month in months.items()
+        ]
+        store.replace(tables.DELIVERIES, rows_noted, list(months))
+        if UNKNOWN_PERIOD in before and UNKNOWN_PERIOD not in months:
+            _forget_monthless(store)
     newest = max((period for period in months if period != UNKNOWN_PERIOD), default="")
     said = [*delivery.notes, *unnamed.get(newest, [])]
     return Ingested(delivery.label, months, found, delivery.simulated, said, grain)
@@ -127,6 +134,21 @@ def write_costs(store: Store, grain: pa.Table, periods: Sequence[str], beside: B
     """Replace these months of COST and TRANSFER, which are made of the cost grain."""
     store.replace(tables.COST, cost_rows(grain, beside.rotations), periods)
     store.replace(tables.TRANSFER, transfer_rows(grain, beside.traffic), periods)
+
+
+def _write_node_shares(store: Store, delivery: Delivery, periods: Sequence[str]) -> None:
+    """Replace these months of what ran on Kafka's nodes, from split cost allocation data.
+
+    For a bill without split lines nothing of it is read again.
+    """
+    paid = store.rows(tables.COST, periods)
+    shares: list[Found] = []
+    if delivery.opened.has_splits and any(row.component == Component.SPLIT.value for row in paid):
+        usage = store.rows(tables.USAGE, periods, component=Component.BROKER_COMPUTE.value)
+        instances = {row.resource_id for row in usage if row.resource_id is not None}
+        parts = parts_of_hours(delivery.instance_hours(instances))
+        shares = node_shares(usage, delivery.pod_shares(parts))
+    store.replace(tables.NODE_SHARES, shares, periods)
 
 
 def _require_rows(delivery: Delivery, before: Mapping[str, Found]) -> None:
@@ -156,7 +178,7 @@ def _write_what_is_unsaid(
     """Replace these months' unread lines and, of a bill without any Kafka, its tags."""
     is_whole = not any(month.quarantined for month in placed.values())
     has_kafka = any(month.has_kafka for month in placed.values())
-    store.replace(tables.QUARANTINE, [] if is_whole else delivery.unread_lines(), periods)
+    store.replace(tables.QUARANTINE, [] if is_whole else delivery.unread_lines, periods)
     tags = [] if has_kafka else found_tags(delivery.tags_found())
     store.replace(tables.TAGS_FOUND, tags, periods)
 
@@ -185,7 +207,7 @@ def _notes_elsewhere(store: Store | None, delivery: Delivery) -> dict[str, Found
 def _forget_monthless(store: Store) -> None:
     """Clear what an earlier reading of the bill held of lines without a month."""
     for table in (
-        *(tables.USAGE, tables.COST, tables.TRANSFER),
+        *(tables.USAGE, tables.COST, tables.TRANSFER, tables.NODE_SHARES),
         *(tables.QUARANTINE, tables.TAGS_FOUND, tables.DELIVERIES),
     ):
         store.replace(table, [], [UNKNOWN_PERIOD])
@@ -216,18 +238,6 @@ def _note(
         settled_on(period) if period != UNKNOWN_PERIOD else None,
         *delivery.kafka.asked,
     )
-
-
-def _final(
-    period: str, month: Control, before: Found | None, now: datetime
-) -> tuple[Decimal | None, datetime | None]:
-    """Return what a month came to when it was first final, and when that was read."""
-    if period == UNKNOWN_PERIOD:
-        return None, None
-    found = final_of(
-        period, month.billed, now.replace(tzinfo=None), reading_of(before) if before else None
-    )
-    return (found.billed, found.read_at) if found else (None, None)
 
 
 def _of_files(

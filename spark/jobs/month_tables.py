@@ -6,21 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from operator import attrgetter
 
-import pyarrow as pa  # type: ignore[import-untyped] # ships no types
-import pyarrow.compute as pc  # type: ignore[import-untyped] # the same
-from pyspark.sql import DataFrame
-
 from spark import tables
 from spark.arrow_rows import rows_of
-from spark.jobs import nodes
-from spark.months import is_of_its_month, last_complete_day
-from spark.report.evidence import DayCost, Evidence
+from spark.months import UNKNOWN_PERIOD, is_of_its_month, last_complete_day
+from spark.report.evidence import DayCost
 from spark.report.model import BAD_ROWS_SHOWN, BadRow, Line, Monthless, Report
 from spark.rows import Found, grouped, row_type, summed
 from spark.rules.names import Attribution, Component
 from spark.schemas import TRANSFER
 from spark.tables import Store
-from spark.transforms.easy import easy_savings
+from spark.transforms.node_shares import AMOUNTS
 
 # What a report shows of a table of days.
 _MONTHLY = attrgetter(
@@ -29,6 +24,9 @@ _MONTHLY = attrgetter(
 )
 _FLOW = attrgetter("billing_period", "day", "cluster", "flow", "certainty", "currency")
 _Transfer = row_type(TRANSFER)
+# What it lists of nodes, over all of them and all days.
+LISTED = ("cluster", "kind", "namespace", "workload_type", "workload", "currency")
+Workload = row_type([*LISTED, "pods", "nodes", *AMOUNTS])
 
 
 def report_of(
@@ -42,10 +40,10 @@ def report_of(
 
     `paid` are COST rows, of the month and perhaps of others.
     """
-    note, monthless = deliveries[month], deliveries.get(tables.UNKNOWN_PERIOD)
+    note, monthless = deliveries[month], deliveries.get(UNKNOWN_PERIOD)
     if monthless is not None and monthless.bill != note.bill:
         monthless = None
-    unread = [month, tables.UNKNOWN_PERIOD] if note.quarantined or monthless else []
+    unread = [month, UNKNOWN_PERIOD] if note.quarantined or monthless else []
     currency, lines = report_lines(row for row in paid if row.billing_period == month)
     return Report(
         label=f"{note.bill}, {month}",
@@ -67,12 +65,7 @@ def bad_rows(store: Store, periods: Sequence[str]) -> tuple[BadRow, ...]:
     """Return the first rows of some months that could not be read."""
     if not periods:
         return ()
-    bad = store.some(tables.QUARANTINE, periods)
-    first = (
-        bad.limit(BAD_ROWS_SHOWN).toArrow()
-        if isinstance(bad, DataFrame)
-        else bad.slice(0, BAD_ROWS_SHOWN)
-    )
+    first = store.table(tables.QUARANTINE, periods).slice(0, BAD_ROWS_SHOWN)
     return tuple(BadRow(row.reason, row.line, row.billed_cost) for row in rows_of(first))
 
 
@@ -81,7 +74,7 @@ def report_lines(paid: Iterable[Found]) -> tuple[str, list[Line]]:
     months = grouped(paid, _MONTHLY)
     lines = [
         Line(
-            billing_period=None if period == tables.UNKNOWN_PERIOD else period,
+            billing_period=None if period == UNKNOWN_PERIOD else period,
             component=Component(component),
             attribution=Attribution(attribution),
             cluster=cluster,
@@ -99,26 +92,6 @@ def report_lines(paid: Iterable[Found]) -> tuple[str, list[Line]]:
     return next((known[-1] for known in months if known[-1]), "USD"), lines
 
 
-def evidence_of(
-    store: Store, report: Report, month: str, paid: Iterable[Found], grain: pa.Table
-) -> Evidence:
-    """Return what the bill's own tables say.
-
-    `paid` are the COST rows of the month and of the one before, `grain` what the month's bill came
-    to in the cost grain.
-    """
-    own = [month]
-    return Evidence(
-        report=report,
-        month=month,
-        all_days=_days(paid),
-        tags=() if report.has_kafka else store.rows(tables.TAGS_FOUND, own),
-        easy=easy_savings(grain.filter(pc.equal(grain["billing_period"], month))),
-        transfer=_flows(store.rows(tables.TRANSFER, own)),
-        nodes=nodes.workload_totals(store.rows(tables.NODE_SHARES, own)),
-    )
-
-
 def last_complete(paid: Iterable[Found], deliveries: Mapping[str, Found]) -> date | None:
     """Return the last complete day of COST rows; `deliveries` say when each month was read."""
     last = max((row.day for row in paid if is_of_its_month(row)), default=None)
@@ -128,7 +101,8 @@ def last_complete(paid: Iterable[Found], deliveries: Mapping[str, Found]) -> dat
     return last_complete_day(last, note.ingested_at.date() if note is not None else None)
 
 
-def _flows(moved: Iterable[Found]) -> list[Found]:
+def monthly_flows(moved: Iterable[Found]) -> list[Found]:
+    """Return TRANSFER rows as a report has them: what each flow came to on a day."""
     return [
         _Transfer(
             *known,
@@ -142,7 +116,9 @@ def _flows(moved: Iterable[Found]) -> list[Found]:
     ]
 
 
-def _days(paid: Iterable[Found]) -> list[DayCost]:
+def daily_costs(paid: Iterable[Found]) -> list[DayCost]:
+    """Return what each component cost on each day of COST rows."""
+
     def key(row: Found) -> tuple[date, str, bool]:
         return row.day, row.component, row.attribution != Attribution.NOBODY.value
 
@@ -150,4 +126,18 @@ def _days(paid: Iterable[Found]) -> list[DayCost]:
     return [
         DayCost(day, component, summed(rows, "billed_cost"), is_kafkas)
         for (day, component, is_kafkas), rows in days.items()
+    ]
+
+
+def workload_totals(shares: Iterable[Found]) -> list[Found]:
+    """Return what a report shows of some months: sums per workload, and of how many pods."""
+    key = attrgetter(*LISTED)
+    return [
+        Workload(
+            *known,
+            len({row.pod for row in rows} - {None}),
+            len({row.instance_id for row in rows}),
+            *(summed(rows, name) for name in AMOUNTS),
+        )
+        for known, rows in grouped(shares, key).items()
     ]

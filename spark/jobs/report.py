@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from spark.ingest.delivery import Engine
 from spark.jobs import every
 from spark.jobs.every import Inputs
 from spark.report import story
@@ -28,11 +27,11 @@ class Made:
     kept: Sequence[str] = ()
 
 
-def run(engine: Engine | None, store: Store, inputs: Inputs, *, finished: bool = False) -> Made:
+def run(store: Store, inputs: Inputs, *, finished: bool = False) -> Made:
     """Make the report of one month; every table of that month in the store is replaced.
 
     Of `finished` tables, which every job has made already, it is told alone. Raises InvalidInput
     for a bill, a month or an input that cannot be read.
     """
-    known = every.finished_month(store, inputs) if finished else every.run(engine, store, inputs)
+    known = every.told_month(store, inputs) if finished else every.run(store, inputs)
     return Made(story.report_document(known.evidence), known.evidence, known.bill_total, known.kept)

@@ -11,49 +11,49 @@ from dataclasses import replace
 from datetime import datetime
 from urllib.parse import urlsplit
 
-from pyspark.sql import SparkSession
-
 from core.ground.errors import InvalidInput, StillwaterError
 from core.settings import facts
 from core.settings.facts import Facts
 from spark import tag_keys
+from spark.files import address_of, files_of
 from spark.ingest import bill
 from spark.ingest.delivery import readable
-from spark.ingest.files import address_of, files_of
-from spark.jobs import every, ingest, nodes, restated, unread
-from spark.jobs.ingest import Beside
-from spark.tables import DELIVERIES, UNKNOWN_PERIOD, IcebergStore, ParquetStore, Store
+from spark.jobs import every, ingest, unread
+from spark.jobs.chosen_month import restatement
+from spark.months import UNKNOWN_PERIOD
+from spark.session import Start, engine_of
+from spark.tables import DELIVERIES, IcebergStore, ParquetStore, Store
 
 
-def run(session: SparkSession, chosen: argparse.Namespace, now: datetime) -> str:
-    """Make the tables and return one line on what they hold."""
-    store = store_of(session, chosen.tables, chosen.namespace)
+def run(start: Start, chosen: argparse.Namespace, now: datetime) -> str:
+    """Make the tables and return one line on what they hold; Spark starts where it is needed."""
+    store = store_of(start, chosen.tables, chosen.namespace)
     given = _inputs(chosen)
     months = chosen.month
     cluster = chosen.cluster or (given.facts.cluster if given.facts else None)
-    rotations = given.rotations()
-    kafka = every.kafka_of(given, rotations)
+    read = every.read_beside(given)
+    kafka = every.kafka_of(given, read.rotations)
     if chosen.unsettled:
         months, _ = unread.months_to_read(chosen.bill, store, kafka)
         if months == []:
             return f"Every month of {chosen.bill} is final and in {_place(chosen)}."
-    delivery = bill.read(lambda _: session, chosen.bill, months=months or (), kafka=kafka)
+    delivery = bill.read(chosen.bill, months=months or (), kafka=kafka, engine=engine_of(start))
     is_elsewhere = chosen.noted_in not in {None, chosen.namespace}
-    elsewhere = IcebergStore(session, chosen.noted_in) if is_elsewhere else None
+    elsewhere = IcebergStore(start(), chosen.noted_in) if is_elsewhere else None
     ingested = ingest.run(
         delivery,
         store,
         now=now,
         cluster=cluster,
-        beside=Beside(rotations=rotations),
+        beside=read,
         noted_in=elsewhere,
     )
     periods = list(ingested.months)
     if not periods:
         return f"No month of {chosen.bill} that was delivered since holds a line."
-    if chosen.all_jobs:
-        nodes.run(store, delivery, periods)
-        _every(store, given, periods)
+    # Of lines without a month there is their cost alone.
+    for period in (period for period in periods if period != UNKNOWN_PERIOD):
+        every.make_month(store, replace(given, month=period), read, ingested.grain)
     store.tidy(now)
     unreadable = sum(ingested.quarantined.values())
     beside = ((chosen.metrics, given.metrics), (chosen.history, given.history))
@@ -69,17 +69,17 @@ def run(session: SparkSession, chosen: argparse.Namespace, now: datetime) -> str
 def _changed(store: Store, periods: Sequence[str]) -> list[str]:
     """Return which of these months came to something else than when they were final."""
     notes = sorted(store.rows(DELIVERIES, periods), key=lambda note: note.billing_period)
-    found = [restated.restatement(note) for note in notes]
+    found = [restatement(note) for note in notes]
     return [sentence for sentence in found if sentence is not None]
 
 
-def store_of(session: SparkSession, tables: str | None, namespace: str | None) -> Store:
+def store_of(start: Start, tables: str | None, namespace: str | None) -> Store:
     """Return the store that the arguments name: an Iceberg namespace, or folders of Parquet."""
     if namespace:
-        return IcebergStore(session, namespace)
+        return IcebergStore(start(), namespace)
     if not tables:
         raise StillwaterError("Name where tables are kept: --tables ADDRESS or --namespace NAME.")
-    return ParquetStore(session, tables)
+    return ParquetStore(address_of(tables))
 
 
 def parser() -> argparse.ArgumentParser:
@@ -101,20 +101,11 @@ def parser() -> argparse.ArgumentParser:
     known.add_argument("--cluster-tag", help="the tag that means Kafka: KEY, or KEY=VALUE")
     known.add_argument("--pool-tag", help="the key of the tag that names a node's pool")
     known.add_argument(
-        "--all-jobs", action="store_true", help="every job, not cost and transfer alone"
-    )
-    known.add_argument(
         "--facts", help="a cluster's facts (core.settings.facts): for volumes, rotations"
     )
     known.add_argument("--metrics", help="Prometheus's answers, or samples as Parquet")
     known.add_argument("--history", help="the ledger's archive of closed incidents")
     return known
-
-
-def _every(store: Store, given: every.Inputs, periods: Sequence[str]) -> None:
-    """Run every job on each month; of lines without a month there is their cost alone."""
-    for period in (period for period in periods if period != UNKNOWN_PERIOD):
-        every.run(None, store, replace(given, month=period))
 
 
 def _inputs(chosen: argparse.Namespace) -> every.Inputs:

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from spark.files import Files, address_of, files_of, fingerprint
 from spark.ingest import loose_files, manifest
 from spark.ingest.delivery import readable
-from spark.ingest.files import Files, address_of, files_of, fingerprint
 from spark.ingest.source import label_of
-from spark.jobs import restated
-from spark.months import Held, Refresh, unsettled
+from spark.months import UNKNOWN_PERIOD, Refresh, unsettled
 from spark.rows import Found
-from spark.tables import DELIVERIES, UNKNOWN_PERIOD, Store
+from spark.tables import DELIVERIES, Store
 from spark.tag_keys import KafkaTags
 
 
@@ -53,19 +52,9 @@ def of_files(
     return [], sorted(held)
 
 
-def _held_by_month(rows: Sequence[Found], bill: str) -> dict[str, Held]:
+def _held_by_month(rows: Sequence[Found], bill: str) -> dict[str, Found]:
     """Return what tables hold of one bill; the months of another are not this one's."""
-    return {
-        row.billing_period: Held(
-            row.execution,
-            row.ingested_at.date(),
-            row.fingerprint,
-            restated.made_by(row),
-            row.told_by,
-        )
-        for row in rows
-        if row.bill == bill
-    }
+    return {row.billing_period: row for row in rows if row.bill == bill}
 
 
 def _loose(files: Files, address: str) -> str | None:

@@ -17,8 +17,9 @@ from core.ground.naming import CLUSTER_TAG, POOL_TAG, REPLICA_SELECTOR
 from spark.months import first_day_after
 from spark.report.cells import slug
 from spark.report.document import Action
-from spark.report.evidence import Evidence, Found
+from spark.report.evidence import Evidence
 from spark.report.words import count, dollars, enumeration, most, percent
+from spark.rows import Found
 from spark.rules.names import Certainty, Easy
 from spark.transforms.easy import HOW, EasySaving
 from spark.transforms.transfer import MEASURED

@@ -15,10 +15,8 @@ from typing import Any
 from core.cost.pricing import total
 from spark.months import first_day_after, is_by_the_month
 from spark.report.model import Report
+from spark.rows import Found
 from spark.transforms.easy import EasySaving
-
-# A row of a table, its columns as attributes: pyspark's Row.
-Found = Any
 
 
 @dataclass(frozen=True, slots=True)

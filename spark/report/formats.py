@@ -11,6 +11,7 @@ from enum import StrEnum
 
 import jinja2
 
+from spark.report.cells import exact
 from spark.report.document import Action, Document, ReportTable, Section
 from spark.report.words import dollars, most
 
@@ -54,7 +55,7 @@ def as_html(document: Document) -> str:
         undefined=jinja2.StrictUndefined,
     )
     template = environment.get_template("report.html.j2")
-    return template.render(document=document, dollars=dollars, no_action=NO_ACTION)
+    return template.render(document=document, dollars=dollars, exact=exact, no_action=NO_ACTION)
 
 
 def as_json(document: Document) -> str:
@@ -67,7 +68,7 @@ def as_json(document: Document) -> str:
 
 def _plain(value: object) -> str:
     if isinstance(value, Decimal):
-        return f"{value:f}"
+        return exact(value)
     raise TypeError(f"{value!r} has no place in a report.")
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from spark.rules import meters
 from spark.rules.meters import REMEMBERED, SPECIAL, Meter, is_found, pattern, search
 from spark.rules.names import Attribution, Component, Easy, Flow
-from spark.tag_keys import OURS, KafkaTags, column_spellings, spellings
+from spark.tag_keys import OURS, KafkaTags, all_spellings, every_spelling
 
 # What exports write for "nothing", and what databases (\\N), Python and pandas do.
 EMPTY = frozenset(
@@ -356,7 +356,7 @@ def _written(
     tag_names: tuple[str, ...], tag_values: tuple[str | None, ...], kafka: KafkaTags
 ) -> _Written:
     """Return the tags that are looked up under whatever spelling, as they are delivered."""
-    known = _known_spellings(kafka.keys)
+    known = all_spellings(kafka.keys)
     # Most lines have none of them.
     if known.isdisjoint(tag_names):
         return ()
@@ -372,15 +372,5 @@ def _tags(written: _Written, kafka: KafkaTags) -> _Tags:
 
 def _value(values: dict[str, str | None], key: str) -> str | None:
     """Return a tag's value; one that says nothing hides no other spelling of the key."""
-    spelled = (values.get(place) for place in _places(key))
+    spelled = (values.get(place) for place in every_spelling(key))
     return next((value for value in spelled if value is not None), None)
-
-
-@lru_cache
-def _places(key: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*column_spellings(key), *spellings(key))))
-
-
-@lru_cache
-def _known_spellings(keys: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(place for key in keys for place in _places(key))

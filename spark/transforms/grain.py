@@ -1,7 +1,7 @@
 """Sums USAGE to the cost grain: all that later jobs need of a bill of any size.
 
-Nothing else of the bill's size comes to the driver: the grain has neither resources nor accounts,
-but for the instances of Kafka's, of which the ledger may know whose they were.
+The grain has neither resources nor accounts, but for the instances of Kafka's, of which the ledger
+may know whose they were.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 import pyarrow.compute as pc  # type: ignore[import-untyped] # the same
 
 from spark.arrow_rows import rows_of
 from spark.rows import Found, grouped, summed
-from spark.rules.line import DISCOUNT
+from spark.rules.line import DISCOUNT, MEANING_OF, meaning_of
 from spark.rules.names import Attribution, Component
 from spark.schemas import COST
 
@@ -60,6 +61,31 @@ def grain_of(usage: pa.Table) -> pa.Table:
     for name, column in own.items():
         usage = usage.append_column(name, column)
     return added_up(usage, KEYS)
+
+
+def table_grain(usage: pa.Table) -> pa.Table:
+    """Return the USAGE table, which keeps neither `flow` nor `easy`, in the cost grain."""
+    columns = (usage[name].to_pylist() for name in MEANING_OF)
+    meanings = [*map(cache(meaning_of), *columns)]
+    for place, name in enumerate(("flow", "easy")):
+        texts = pa.array([each[place] for each in meanings], pa.string())
+        usage = usage.append_column(name, texts)
+    return grain_of(usage)
+
+
+def net_of_discounts(usage: pa.Table) -> pa.Table:
+    """Return USAGE, with has_net beside it, without the discounts that net columns already hold.
+
+    An export of the compatible kind writes them as lines and leaves the net columns empty; one
+    that has both would otherwise count them twice.
+    """
+    month = ["billing_period", "account"]
+    has_net = set(rows_of(usage.filter(usage["has_net"]).select(month)))
+    chosen = are_discounts(usage)
+    rows = rows_of(usage.filter(chosen).select([*month, "net_cost"]))
+    found = [Decimal(0) if row[:2] in has_net else row.net_cost for row in rows]
+    place = usage.column_names.index("net_cost")
+    return usage.set_column(place, usage.field(place), replaced(usage["net_cost"], chosen, found))
 
 
 def are_discounts(usage: pa.Table) -> pa.ChunkedArray:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from core.cost.economics import EBS, IN_PLACE, NVME
 from spark.report import cells, plot
 from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section
-from spark.report.evidence import Evidence, Found
+from spark.report.evidence import Evidence
 from spark.report.words import DASH, count, dollars, duration, share
+from spark.rows import Found
 
 METHOD = (
     "A local disk costs the price difference to an instance without one. A local disk holds at "

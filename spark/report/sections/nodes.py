@@ -9,8 +9,9 @@ from decimal import Decimal
 from core.cost.pricing import total
 from spark.report import cells
 from spark.report.document import Cell, Column, ReportTable, Row, Section, first_rows
-from spark.report.evidence import Evidence, Found
+from spark.report.evidence import Evidence
 from spark.report.words import count, decimal_places, money, percent
+from spark.rows import Found
 from spark.rules.names import Attribution, Component
 from spark.transforms.node_shares import ShareKind
 

@@ -8,9 +8,10 @@ from decimal import Decimal
 from core.cost.pricing import total
 from spark.report import cells, plot
 from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section, first_rows
-from spark.report.evidence import Evidence, Found
-from spark.report.next_rotation import RotationForecast, forecast
+from spark.report.evidence import Evidence
 from spark.report.words import count, dollars, duration, rate, size
+from spark.rows import Found
+from spark.transforms.rotations import RotationForecast, forecast
 
 ROTATIONS_SHOWN = 100
 DRAWN = 12

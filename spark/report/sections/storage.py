@@ -10,8 +10,9 @@ from core.cost.pricing import total
 from core.volumes.sizing import GIB
 from spark.report import cells, plot
 from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section, first_rows
-from spark.report.evidence import Evidence, Found
+from spark.report.evidence import Evidence
 from spark.report.words import DASH, count, dollars, rate, share, size
+from spark.rows import Found
 from spark.transforms.volumes import SNAPSHOT, Finding
 
 VOLUMES_SHOWN = 200

@@ -8,8 +8,9 @@ from decimal import Decimal
 from core.cost.pricing import total
 from spark.report import cells
 from spark.report.document import Cell, Column, ReportTable, Row, Section
-from spark.report.evidence import Evidence, Found
+from spark.report.evidence import Evidence
 from spark.report.words import DASH, money, most, percent, size, smallest_places
+from spark.rows import Found
 from spark.rules.names import Certainty
 
 METHOD = (

@@ -11,8 +11,9 @@ from core.cost.economics import Backtest, backtest, forecast
 from core.cost.pricing import total
 from spark.report import cells, plot
 from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section
-from spark.report.evidence import Evidence, Found
+from spark.report.evidence import Evidence
 from spark.report.words import count, dollars
+from spark.rows import Found
 
 # column of UNIT -> what it is called, and its unit
 WEIGHTS = {"cost_per_produced_gib": "produced_gib"}

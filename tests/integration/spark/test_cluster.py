@@ -24,7 +24,7 @@ from local.bills.export import write
 from local.bills.line import truth
 from spark import findings, tables
 from spark.ingest import bill
-from spark.jobs import every, ingest, nodes
+from spark.jobs import every, ingest
 from spark.tables import ParquetStore
 from tests.integration.spark import standalone
 from tests.unit.spark import simulated
@@ -41,6 +41,10 @@ TABLES = (
     *(findings.UNIT_TABLE, findings.ANOMALIES_TABLE, findings.STORAGE_TABLE),
     *(findings.RESYNC_TABLE, findings.ECONOMICS_TABLE),
 )
+
+
+# As a bill that is too large for the driver has it.
+ON_WORKERS = f"from spark import session\n\nsession.LINES_HERE = 0\n{report_job.LAUNCHER}"
 
 
 @dataclass(frozen=True)
@@ -72,10 +76,9 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> Given:
 @pytest.fixture(scope="module")
 def here(session: SparkSession, given: Given, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The tables as local[*] makes them."""
-    store = ParquetStore(session, str(tmp_path_factory.mktemp("here")))
-    delivery = bill.read(lambda _: session, given.path("bill"))
+    store = ParquetStore(str(tmp_path_factory.mktemp("here")))
+    delivery = bill.read(given.path("bill"), engine=lambda _: session)
     ingest.run(delivery, store, now=datetime.now(UTC), cluster=FACTS.cluster)
-    nodes.run(store, delivery, [BILL.period])
     inputs = every.Inputs(
         month=BILL.period,
         metrics=str(given.path("metrics")),
@@ -83,7 +86,7 @@ def here(session: SparkSession, given: Given, tmp_path_factory: pytest.TempPathF
         facts=FACTS,
         book=every.book_of(FACTS),
     )
-    every.run(None, store, inputs)
+    every.run(store, inputs)
     return store
 
 
@@ -110,8 +113,8 @@ def test_a_job_without_packages_for_its_python_says_so_and_what_to_do(
 ) -> None:
     python = standalone.fresh_python(tmp_path / "fresh")
     launcher = tmp_path / "launcher.py"
-    launcher.write_text(report_job.LAUNCHER)
-    arguments = [*given.arguments, "--all-jobs", "--tables", str(tmp_path / "there")]
+    launcher.write_text(ON_WORKERS)
+    arguments = [*given.arguments, "--tables", str(tmp_path / "there")]
     jobs = report_job.build(tmp_path / "jobs")
     done = standalone.submit(
         master, python, jobs, launcher, arguments, tmp_path, packages=of_another_machine
@@ -128,7 +131,7 @@ def test_workers_that_alone_lack_arrow_are_told_of(
 ) -> None:
     python = standalone.fresh_python(tmp_path / "fresh")
     launcher = tmp_path / "launcher.py"
-    launcher.write_text(report_job.LAUNCHER)
+    launcher.write_text(ON_WORKERS)
     jobs = report_job.build(tmp_path / "jobs")
     asked = ["--bill", str(given.path("bill")), "--tables", str(tmp_path / "there")]
     own = Path(sys.executable)
@@ -145,17 +148,17 @@ def test_every_job_says_on_a_cluster_what_it_says_on_one_machine(
     wheels = {name: standalone.wheel_of(name, tmp_path) for name in PACKAGES}
     packages = report_job.packages({n: path.as_uri() for n, path in wheels.items()}, HERE)
     launcher = tmp_path / "launcher.py"
-    launcher.write_text(report_job.LAUNCHER)
-    arguments = [*given.arguments, "--all-jobs", "--tables", str(tmp_path / "there")]
+    launcher.write_text(ON_WORKERS)
+    arguments = [*given.arguments, "--tables", str(tmp_path / "there")]
     jobs = report_job.build(tmp_path / "jobs")
     done = standalone.submit(master, python, jobs, launcher, arguments, tmp_path, packages=packages)
     assert done.returncode == 0, done.stderr[-3000:]
     known = truth(lines(BILL))
     assert f"{known.lines} lines of {BILL.period} worth {plain(known.billed)}" in done.stdout
-    there = ParquetStore(session, str(tmp_path / "there"))
+    there = ParquetStore(str(tmp_path / "there"))
     for table in TABLES:
-        rows = set(there.read(table).collect())
-        assert rows == set(here.read(table).collect()), table.name
+        rows = set(there.rows(table))
+        assert rows == set(here.rows(table)), table.name
         assert rows or table is findings.ANOMALIES_TABLE, table.name
 
 
@@ -196,7 +199,7 @@ def test_workers_with_emrs_packages_add_up_a_bill_in_s3_as_this_process_does(
         if path.is_file():
             s3.upload_file(str(path), "bills", f"export/{path.relative_to(folder)}")
     launcher = tmp_path / "launcher.py"
-    launcher.write_text(report_job.LAUNCHER)
+    launcher.write_text(ON_WORKERS)
     asked = ["--bill", "s3://bills/export", "--tables", str(tmp_path / "there")]
     jobs = report_job.build(tmp_path / "jobs")
     # All the Python that there is holds no package: pyarrow and numpy come as they do on EMR.
@@ -209,9 +212,9 @@ def test_workers_with_emrs_packages_add_up_a_bill_in_s3_as_this_process_does(
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert f"{rows} lines of 2026-09, 2026-10 worth" in done.stdout
-    here = ParquetStore(None, str(tmp_path / "here"))
-    ingest.run(bill.read(None, folder), here, now=datetime.now(UTC))
-    there = ParquetStore(None, str(tmp_path / "there"))
+    here = ParquetStore(str(tmp_path / "here"))
+    ingest.run(bill.read(folder), here, now=datetime.now(UTC))
+    there = ParquetStore(str(tmp_path / "there"))
     for table in (tables.USAGE, tables.COST, tables.TRANSFER):
         found = sorted(map(repr, there.rows(table)))
         assert found == sorted(map(repr, here.rows(table))), table.name

@@ -39,7 +39,7 @@ class Mornings:
     folder: Path
 
     def deliveries(self) -> dict[str, Row]:
-        return {row.billing_period: row for row in self.store.read(tables.DELIVERIES).collect()}
+        return {row.billing_period: row for row in self.store.rows(tables.DELIVERIES)}
 
 
 def month(period: str, hours: int) -> Iterator[BillLine]:
@@ -55,14 +55,13 @@ def mornings(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
     (folder / "facts.json").write_text(facts.to_json(FACTS))
     known = ["--facts", str(folder / "facts.json"), "--history", history.as_uri()]
     told = ["--bill", str(bill), "--namespace", NAMESPACE, "--unsettled", *known]
-    # The bill's tables alone: the other jobs take their time, and run on the second morning.
-    first = scheduled.run(session, scheduled.parser().parse_args(told), FIRST)
+    first = scheduled.run(lambda: session, scheduled.parser().parse_args(told), FIRST)
     # The open month has come again, with its second day, and a broker was rotated: charges of the
     # first day alone would be a bill by the month's.
     write(bill, month("2026-11", 26), execution="second")
     # After October was final: what the ledger learnt since says nothing of it.
     simulated.write_history(history, [Rotation(10, simulated.at(11, 20, 12), 240)])
-    second = scheduled.run(session, scheduled.parser().parse_args([*told, "--all-jobs"]), NEXT)
+    second = scheduled.run(lambda: session, scheduled.parser().parse_args(told), NEXT)
     return Mornings((first, second), IcebergStore(session, NAMESPACE), folder)
 
 
@@ -88,13 +87,12 @@ def test_what_is_not_there_yet_is_said_until_it_is(mornings: Mornings) -> None:
     bills_own = first.partition("/history yet.")[2]
     assert bills_own.startswith(" The bill has net columns but no column ")
     assert second.partition(f"are in {NAMESPACE}.")[2] == bills_own
-    (rotation,) = mornings.store.read(findings.RESYNC_TABLE).collect()
+    (rotation,) = mornings.store.rows(findings.RESYNC_TABLE)
     assert (rotation.billing_period, rotation.node_id) == ("2026-11", 10)
 
 
 def months_of(mornings: Mornings, table: Table) -> set[str]:
-    rows = mornings.store.read(table).select("billing_period").distinct().collect()
-    return {row[0] for row in rows}
+    return {row.billing_period for row in mornings.store.rows(table)}
 
 
 def test_when_every_month_is_final_nothing_is_read(
@@ -106,7 +104,7 @@ def test_when_every_month_is_final_nothing_is_read(
     facts_at = str(mornings.folder / "facts.json")
     told = ["--bill", str(tmp_path / "bill"), "--namespace", NAMESPACE, "--unsettled"]
     chosen = scheduled.parser().parse_args([*told, "--facts", facts_at])
-    assert "is final and in here.scheduled" in scheduled.run(session, chosen, NEXT)
+    assert "is final and in here.scheduled" in scheduled.run(lambda: session, chosen, NEXT)
     # By another tag Kafka is something else in every month, and months are compared.
     (row,) = (r for p, r in mornings.deliveries().items() if p == "2026-10")
     assert (row.cluster_tag, row.pool_tag) == ("stillwater:cluster", "stillwater:pool")
@@ -120,7 +118,7 @@ def test_a_path_of_this_machine_that_is_not_there_is_a_mistake(
 ) -> None:
     told = ["--bill", "unread", "--tables", str(tmp_path), option, str(tmp_path / "absent")]
     with pytest.raises(InvalidInput, match=r"absent: there is no such folder or file"):
-        scheduled.run(session, scheduled.parser().parse_args(told), NEXT)
+        scheduled.run(lambda: session, scheduled.parser().parse_args(told), NEXT)
 
 
 def test_a_final_month_that_aws_restates_is_told_of_by_a_run_with_tables_of_its_own(
@@ -130,10 +128,10 @@ def test_a_final_month_that_aws_restates_is_told_of_by_a_run_with_tables_of_its_
     write(tmp_path / "bill", month("2026-10", 3), execution="restated")
     told = ["--bill", str(tmp_path / "bill"), "--tables", str(tmp_path / "own")]
     said = scheduled.run(
-        session, scheduled.parser().parse_args([*told, "--noted-in", NAMESPACE]), NEXT
+        lambda: session, scheduled.parser().parse_args([*told, "--noted-in", NAMESPACE]), NEXT
     )
     assert f"AWS has restated 2026-10 since it was final: {was:.2f} as read on 2026-11-20, " in said
-    (noted,) = ParquetStore(session, str(tmp_path / "own")).read(tables.DELIVERIES).collect()
+    (noted,) = ParquetStore(str(tmp_path / "own")).rows(tables.DELIVERIES)
     assert (noted.final_billed_cost, noted.previous_billed_cost) == (was, None)
     assert noted.billed_cost > was
     assert mornings.deliveries()["2026-10"].billed_cost == was

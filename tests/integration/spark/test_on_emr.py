@@ -87,7 +87,7 @@ def run_as_emr_would(session: SparkSession, s3: Any, told: Sequence[str], folder
         if files.is_folder(address) or files.is_file(address):
             copy = emr.copy_everything(s3, address, copy)
         setattr(chosen, name, copy.as_uri())
-    scheduled.run(session, chosen, datetime.now(UTC))
+    scheduled.run(lambda: session, chosen, datetime.now(UTC))
     put_below(s3, folder / "made", tables)
 
 

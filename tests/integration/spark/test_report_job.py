@@ -14,7 +14,6 @@ import pytest
 
 from core.cost import pricing
 from core.cost.price_list import disagreements
-from core.ground.errors import InvalidInput
 from local.bills import cluster as bills
 from local.bills import export
 from local.bills.cluster import PODS
@@ -100,7 +99,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     series += [one for rotation in ROTATIONS for one in simulated.load(rotation)]
     simulated.write_metrics(folder / "metrics.json", series)
     simulated.write_history(folder / "history", ROTATIONS)
-    store = ParquetStore(None, str(folder / "tables"))
+    store = ParquetStore(str(folder / "tables"))
     given = {
         "metrics": str(folder / "metrics.json"),
         "history": str(folder / "history"),
@@ -108,8 +107,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
         "book": BOOK,
         "today": TODAY,
     }
-    made = job.run(None, store, job.Inputs(bill=folder / "bill", month="2026-11", **given))
-    again = job.run(None, store, job.Inputs(month="2026-11", **given))
+    made = job.run(store, job.Inputs(bill=folder / "bill", month="2026-11", **given))
+    again = job.run(store, job.Inputs(month="2026-11", **given))
     november = sum((line.unblended for line in every if line.period == "2026-11"), Decimal(0))
     return World(made, again, november, store, folder)
 
@@ -168,30 +167,6 @@ def test_what_ran_on_the_nodes_adds_up_to_what_they_cost(world: World) -> None:
     assert {row.kind for row in rows} == {"Kafka", "daemon set"}
     cost = [each for each in world.made.evidence.report.lines if each.component == "broker compute"]
     assert sum(row.split_cost + row.unused_cost for row in rows) == sum(c.amortised for c in cost)
-
-
-def test_the_story_has_three_things_to_do_the_dearest_first(world: World) -> None:
-    actions = world.made.document.actions
-    assert len(actions) == 3
-    dollars = [action.usd_per_month or Decimal(0) for action in actions]
-    assert dollars == sorted(dollars, reverse=True)
-    assert "Replace 3 volumes with smaller ones" in {action.title for action in actions}
-
-
-def test_every_link_of_the_page_leads_to_a_row(world: World) -> None:
-    html = formats.write(world.made.document, Format.HTML)
-    for action in world.made.document.actions:
-        assert f'id="{action.evidence}"' in html
-
-
-def test_a_month_the_tables_lack_is_named(world: World) -> None:
-    with pytest.raises(InvalidInput, match="no bill of 2026-09, only of 2026-10, 2026-11"):
-        job.run(None, world.store, job.Inputs(month="2026-09"))
-
-
-def test_without_tables_a_bill_is_asked_for(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="name one with --bill"):
-        job.run(None, ParquetStore(None, str(tmp_path)), job.Inputs())
 
 
 def test_the_price_book_is_held_against_the_bill(world: World) -> None:

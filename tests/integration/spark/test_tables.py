@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -37,31 +35,27 @@ NEW = Table("counts", StructType([*OLD.schema.fields, StructField("b", LongType(
 def store(request: pytest.FixtureRequest, session: SparkSession, tmp_path: Path) -> Store:
     if request.param == "iceberg":
         return IcebergStore(session, f"here.{tmp_path.name.replace('-', '_')}")
-    return ParquetStore(session, str(tmp_path / "tables"))
-
-
-def put(session: SparkSession, store: Store, table: Table, rows: Sequence[Any], *p: str) -> None:
-    store.replace(table, session.createDataFrame(rows, table.schema), p)
+    return ParquetStore(str(tmp_path / "tables"))
 
 
 def test_a_write_replaces_its_months_and_leaves_the_others(
     session: SparkSession, store: Store
 ) -> None:
-    assert store.read(OLD).collect() == []
-    put(session, store, OLD, [("2026-09", 1), ("2026-10", 2), ("2026-10", 3)], "2026-09", "2026-10")
-    put(session, store, OLD, [("2026-10", 4)], "2026-10")
-    assert sorted(map(tuple, store.read(OLD).collect())) == [("2026-09", 1), ("2026-10", 4)]
-    put(session, store, OLD, [], "2026-10")
-    assert [tuple(row) for row in store.read(OLD).collect()] == [("2026-09", 1)]
+    assert store.rows(OLD) == []
+    store.replace(OLD, [("2026-09", 1), ("2026-10", 2), ("2026-10", 3)], ["2026-09", "2026-10"])
+    store.replace(OLD, [("2026-10", 4)], ["2026-10"])
+    assert sorted(map(tuple, store.rows(OLD))) == [("2026-09", 1), ("2026-10", 4)]
+    store.replace(OLD, [], ["2026-10"])
+    assert [tuple(row) for row in store.rows(OLD)] == [("2026-09", 1)]
 
 
 def test_a_column_that_a_newer_version_adds_is_null_in_older_months(
     session: SparkSession, store: Store
 ) -> None:
-    put(session, store, OLD, [("2026-09", 1)], "2026-09")
-    assert [tuple(row) for row in store.read(NEW).collect()] == [("2026-09", 1, None)]
-    put(session, store, NEW, [("2026-10", 2, 3)], "2026-10")
-    assert sorted(map(tuple, store.read(NEW).collect())) == [
+    store.replace(OLD, [("2026-09", 1)], ["2026-09"])
+    assert [tuple(row) for row in store.rows(NEW)] == [("2026-09", 1, None)]
+    store.replace(NEW, [("2026-10", 2, 3)], ["2026-10"])
+    assert sorted(map(tuple, store.rows(NEW))) == [
         ("2026-09", 1, None),
         ("2026-10", 2, 3),
     ]
@@ -69,14 +63,14 @@ def test_a_column_that_a_newer_version_adds_is_null_in_older_months(
 
 def test_iceberg_keeps_what_each_refresh_said(session: SparkSession) -> None:
     store = IcebergStore(session, "here.audit")
-    put(session, store, OLD, [("2026-10", 1)], "2026-10")
-    put(session, store, OLD, [("2026-10", 2)], "2026-10")
+    store.replace(OLD, [("2026-10", 1)], ["2026-10"])
+    store.replace(OLD, [("2026-10", 2)], ["2026-10"])
     first, _ = session.sql("SELECT snapshot_id FROM here.audit.counts.history").collect()
     then = session.read.option("versionAsOf", first[0]).table("here.audit.counts").collect()
     assert [row.a for row in then] == [1]
     changed = Table("counts", StructType([OLD.schema.fields[0], StructField("a", StringType())]))
     with pytest.raises(InvalidInput, match="holds a as another type"):
-        put(session, store, changed, [("2026-10", "x")], "2026-10")
+        store.replace(changed, [("2026-10", "x")], ["2026-10"])
 
 
 def test_iceberg_lets_go_of_snapshots_that_are_too_old_for_an_audit(
@@ -85,13 +79,13 @@ def test_iceberg_lets_go_of_snapshots_that_are_too_old_for_an_audit(
     monkeypatch.setattr(tables, "SNAPSHOTS_KEPT", 2)
     store = IcebergStore(session, "here.expiry")
     for number in range(4):
-        put(session, store, OLD, [("2026-10", number)], "2026-10")
+        store.replace(OLD, [("2026-10", number)], ["2026-10"])
     snapshots = "SELECT snapshot_id FROM here.expiry.counts.snapshots"
     store.tidy(datetime.now(UTC))
     assert session.sql(snapshots).count() == 4
     store.tidy(datetime.now(UTC) + timedelta(days=tables.SNAPSHOT_DAYS + 1))
     assert session.sql(snapshots).count() == 2
-    assert [tuple(row) for row in store.read(OLD).collect()] == [("2026-10", 3)]
+    assert [tuple(row) for row in store.rows(OLD)] == [("2026-10", 3)]
 
 
 @settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
@@ -112,14 +106,14 @@ def test_no_order_no_splitting_and_no_second_delivery_moves_a_total(
     folder = tmp_path_factory.mktemp("invariance")
     every = list(lines(ClusterBill(hours=hours, taxes=taxes)))
     known = truth(every)
-    store = ParquetStore(session, str(folder / "tables"))
+    store = ParquetStore(str(folder / "tables"))
     tellings = []
     for execution, count in (("2026-11-01", 1), ("2026-11-02", files)):
         write(folder / "bill", every, execution=execution, files=count)
-        ingest.run(bill.read(lambda _: session, folder / "bill"), store, now=NOW)
-        tellings.append(set(store.read(tables.USAGE).collect()))
+        ingest.run(bill.read(folder / "bill", engine=lambda _: session), store, now=NOW)
+        tellings.append(set(store.rows(tables.USAGE)))
         random.Random(seed).shuffle(every)  # noqa: S311 - no secret
     assert tellings[0] == tellings[1]
     assert sum((row.billed_cost for row in tellings[1]), Decimal(0)) == known.billed
     assert sum(row.charges for row in tellings[1]) == known.lines
-    assert store.read(tables.USAGE).count() == len(tellings[1])
+    assert len(store.rows(tables.USAGE)) == len(tellings[1])

@@ -27,8 +27,8 @@ from core.ground.errors import InvalidInput, StillwaterError
 from core.settings import facts
 from infra.spec import read
 from spark import findings, schemas, tables
+from spark.files import LocalFiles, fingerprint
 from spark.ingest import manifest
-from spark.ingest.files import LocalFiles, fingerprint
 from spark.jobs import scheduled
 from spark.months import Refresh
 from spark.tables import Table
@@ -158,7 +158,7 @@ ROLE = "arn:aws:iam::123456789012:role/report-job"
 TOLD = (
     *("--bill", "s3://bills/export/x", "--namespace", "glue.x", "--cluster", "orders"),
     *("--facts", "s3://bills/facts/cluster.json", "--metrics", "s3://bills/metrics"),
-    *("--history", "s3://incidents/incidents", "--all-jobs", "--unsettled"),
+    *("--history", "s3://incidents/incidents", "--unsettled"),
 )
 RUN = JobRun("app", "run-1", "s3://bills/tables/runs/token", "s3://bills/logs/")
 
@@ -216,7 +216,7 @@ def test_a_run_is_the_stacks_job_with_tables_of_its_own(aws: None) -> None:
         *("--bill", "s3://bills/export/x"),
         *("--tables", "s3://bills/tables/runs/token", "--cluster", "orders"),
         *("--facts", "s3://bills/facts/cluster.json", "--metrics", "s3://bills/metrics"),
-        *("--history", "s3://incidents/incidents", "--all-jobs", "--month", "2026-10"),
+        *("--history", "s3://incidents/incidents", "--month", "2026-10"),
     ]
     assert found["tags"] == {"stillwater:cluster": "orders"}
     assert run.tables == "s3://bills/tables/runs/token"

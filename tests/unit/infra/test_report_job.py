@@ -109,7 +109,6 @@ def test_the_job_makes_every_table_of_the_months_that_are_not_final(
     layers: dict[str, Recorded],
 ) -> None:
     known = scheduled.parser().parse_args(told(layers))
-    assert known.all_jobs
     assert known.unsettled
     assert known.month == []
     assert known.metrics == f"s3://{BUCKET}/metrics"
@@ -224,8 +223,9 @@ def test_python_packages_stand_beside_the_code_and_are_unpacked_for_emrs_python(
         f"{code}/p0/pyarrow-1-cp311-x.zip#package-pyarrow-cp311"
     )
     # The worker stays EMR's own, and its Pythons have room beside Java.
-    java, beside = settings["spark.executor.memory"], settings["spark.executor.memoryOverhead"]
-    assert int(java.removesuffix("g")) + int(beside.removesuffix("g")) == 16
+    for where in ("driver", "executor"):
+        sizes = (settings[f"spark.{where}.{name}"] for name in ("memory", "memoryOverhead"))
+        assert sum(int(size.removesuffix("g")) for size in sizes) == 16
 
 
 def test_up_goes_on_without_packages_that_cannot_be_fetched_and_says_so(
@@ -239,6 +239,6 @@ def test_up_goes_on_without_packages_that_cannot_be_fetched_and_says_so(
     monkeypatch.setattr("pulumi.log.warn", warned.append)
     settings = submitted(analytics())
     assert "spark.submit.pyFiles" in settings
-    assert not [name for name in settings if "archives" in name or "executor.memory" in name]
+    assert not [name for name in settings if "archives" in name or ".memory" in name]
     (sentence,) = warned
     assert sentence.startswith("pip found no pyarrow. No report runs on EMR without them")

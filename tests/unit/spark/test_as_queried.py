@@ -65,24 +65,6 @@ def test_97_tags_that_a_tool_gave_columns_of_their_own_are_read_in_focus(
     assert not [note for note in came.notes if "Tags" in note]
 
 
-def test_98_a_zone_by_its_id_is_no_node_pools(tmp_path: Path) -> None:
-    zones = ("us-east-1a", "us-west-2-lax-1a", "use1-az1", "us-east-1-wl1-bos-wlz-1", "")
-    rows = [
-        {
-            "line_item_availability_zone": zone,
-            "line_item_resource_id": f"i-{n}",
-            "resource_tags": TAGS,
-        }
-        for n, zone in enumerate(zones)
-    ]
-    _, found, _ = ingested(bills.cur_export(tmp_path, rows))
-    owners = {row.resource_id: row.owner for row in found}
-    assert owners == {
-        **dict.fromkeys(("i-0", "i-1"), "broker-a"),
-        **dict.fromkeys(("i-2", "i-3", "i-4"), "whole cluster"),
-    }
-
-
 def test_99_a_maps_value_is_no_tag_where_another_file_has_text(tmp_path: Path) -> None:
     hostile = {"user_note": "x, user_stillwater_cluster=harbour", "user_stillwater_pool": ""}
     maps = bills.cur_export(

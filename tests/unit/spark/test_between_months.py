@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -13,8 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from spark import tables
-from spark.jobs import every, report
-from spark.tables import ParquetStore
 from tests.unit.spark import bills
 from tests.unit.spark.written import ingested, legacy, refused, written
 
@@ -59,31 +56,6 @@ def test_82_a_month_whose_manifest_names_no_files_keeps_no_other_from_being_read
     assert "names no files" in refused(bill)
 
 
-def test_83_one_currency_in_two_spellings_is_one(tmp_path: Path) -> None:
-    lines = [{"lineItem/CurrencyCode": code} for code in ("USD", "usd", "USD ")]
-    came, rows, _ = ingested(written(tmp_path, legacy(lines)))
-    assert {row.currency for row in rows} == {"USD"}
-    assert came.billed == Decimal("3.75")
-
-
-@pytest.mark.long
-def test_84_months_in_two_currencies_are_told_apart_and_not_compared(tmp_path: Path) -> None:
-    was = {
-        "BillingPeriodStart": "2026-10-01 00:00:00",
-        "ChargePeriodStart": "2026-10-07 00:00:00",
-        "BillingCurrency": "INR",
-        "BilledCost": "200",
-    }
-    path = bills.focus_file(tmp_path / "bill.csv", [{}, was])
-    store = ParquetStore(None, str(tmp_path / "tables"))
-    made = report.run(None, store, every.Inputs(bill=path, today=TODAY))
-    assert (made.evidence.month, made.document.total.currency) == ("2026-11", "USD")
-    assert made.document.total.against == ""
-    told = " ".join(made.evidence.notes)
-    assert "2026-10 is billed in INR: nothing of it is compared with 2026-11, in USD." in told
-    assert "there is also 2026-10 (200.00 INR)" in told
-
-
 def test_85_a_month_that_does_not_name_the_cluster_is_told_of_where_another_does(
     tmp_path: Path,
 ) -> None:
@@ -94,26 +66,6 @@ def test_85_a_month_that_does_not_name_the_cluster_is_told_of_where_another_does
     noted = {row.billing_period: row.notes for row in store.rows(tables.DELIVERIES)}
     assert "No line of 2026-11 carries the tag stillwater:cluster = harbour" in noted["2026-11"]
     assert "carries the tag" not in noted["2026-10"]
-
-
-@pytest.mark.parametrize("zone", ["Z", "+00:00", " UTC", ""])
-def test_86_a_time_to_the_minute_is_one(tmp_path: Path, zone: str) -> None:
-    # As Azure and Oracle write them in FOCUS.
-    at = {
-        "BillingPeriodStart": f"2026-11-01T00:00{zone}",
-        "ChargePeriodStart": f"2026-11-30T23:00{zone}",
-    }
-    _, rows, _ = ingested(bills.focus_file(tmp_path / "bill.csv", [at]))
-    assert [(row.billing_period, row.day) for row in rows] == [("2026-11", date(2026, 11, 30))]
-
-
-@pytest.mark.parametrize("spelled", [str.upper, str.lower, str.title])
-def test_87_a_report_is_read_with_its_tags_whatever_the_case_of_its_header(
-    tmp_path: Path, spelled: Callable[[str], str]
-) -> None:
-    header, *lines = legacy([{"resourceTags/user:stillwater:cluster": "harbour"}]).splitlines()
-    _, rows, _ = ingested(written(tmp_path, "\n".join([spelled(header), *lines])))
-    assert [(row.cluster, row.billed_cost) for row in rows] == [("harbour", Decimal("1.25"))]
 
 
 def in_capitals(path: Path) -> None:

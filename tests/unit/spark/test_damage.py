@@ -13,18 +13,6 @@ from spark import tables
 from tests.unit.spark.written import ingested, legacy, refused, written
 
 
-@pytest.mark.parametrize(("letter", "name"), [(";", "semicolons"), ("\t", "tabs"), ("|", "bars")])
-def test_13_another_delimiter_is_named(tmp_path: Path, letter: str, name: str) -> None:
-    said = refused(written(tmp_path, legacy([{}]).replace(",", letter)))
-    assert f"separates its fields by {name}" in said
-
-
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le"])
-def test_14_utf_16_is_named(tmp_path: Path, encoding: str) -> None:
-    said = refused(written(tmp_path, legacy([{}]).encode(encoding)))
-    assert "is written in UTF-16; save it as UTF-8" in said
-
-
 def test_15_a_byte_order_mark_and_carriage_returns_are_read(tmp_path: Path) -> None:
     content = "\ufeff" + legacy([{}, {}]).replace("\n", "\r\n")
     came, rows, _ = ingested(written(tmp_path, content))
@@ -59,42 +47,12 @@ def test_18_two_files_glued_together_are_named(tmp_path: Path, same: bool) -> No
     assert "a second header among its lines" in said
 
 
-def test_19_two_currencies_are_named(tmp_path: Path) -> None:
-    said = refused(written(tmp_path, legacy([{}, {"lineItem/CurrencyCode": "EUR"}])))
-    assert "charges in EUR and USD" in said
-
-
-@pytest.mark.parametrize("content", ["", "\n"])
-def test_20_an_empty_file_is_named(tmp_path: Path, content: str) -> None:
-    assert "is empty" in refused(written(tmp_path, content))
-
-
-def test_21_a_header_alone_is_named(tmp_path: Path) -> None:
-    said = refused(written(tmp_path, legacy([])))
-    assert "holds no rows: nothing was charged yet" in said
-    assert "export it again" not in said
-
-
 def test_22_legacy_without_resource_ids_is_read_by_component_and_says_so(tmp_path: Path) -> None:
     came, rows, _ = ingested(written(tmp_path, legacy([{}, {}])))
     assert [(row.component, row.charges, row.resource_id) for row in rows] == [
         ("EC2 instances", 2, None)
     ]
     assert "Include resource IDs" in came.notes[0]
-
-
-def test_23_a_missing_column_is_named_as_the_bill_names_it(tmp_path: Path) -> None:
-    text = legacy([{}], without=["lineItem/CurrencyCode"])
-    said = refused(written(tmp_path, text))
-    assert "has no column lineItem/CurrencyCode" in said
-    assert "INCLUDE_RESOURCES" not in said
-    assert "COST_AND_USAGE_REPORT" not in said
-
-
-def test_24_a_column_for_amortised_cost_is_named_as_the_bill_names_it(tmp_path: Path) -> None:
-    text = legacy([{"lineItem/LineItemType": "SavingsPlanCoveredUsage"}])
-    said = refused(written(tmp_path, text))
-    assert "no column savingsPlan/SavingsPlanEffectiveCost" in said
 
 
 def test_41_every_file_of_a_zip_archive_is_read(tmp_path: Path) -> None:

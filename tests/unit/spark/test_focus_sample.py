@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 
 import duckdb
 import pytest
 
-from spark.report.model import Share
+from spark import tables
+from spark.ingest import bill
+from spark.jobs import ingest
+from spark.jobs.month_tables import report_lines
+from spark.report.model import Report, Share
 from spark.rules.names import Attribution
-from tests.unit.spark import bills, cost_report
+from spark.tables import ParquetStore
+from tests.unit.spark import bills, month
 
 pytestmark = [
     pytest.mark.integration,
@@ -60,9 +65,13 @@ ELSEWHERE = ("other", "elsewhere", "other volumes", "internet egress", "public I
 
 
 @pytest.fixture(scope="module")
-def result(tmp_path_factory: pytest.TempPathFactory) -> cost_report.CostResult:
-    out = tmp_path_factory.mktemp("sample")
-    return cost_report.report_on(bill_at=bills.SAMPLE, out=out, today=TODAY)
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """The sample's lines, of all its months."""
+    store = ParquetStore(str(tmp_path_factory.mktemp("sample")))
+    came = ingest.run(bill.read(bills.SAMPLE), store, now=datetime.now(UTC))
+    _, lines = report_lines(store.rows(tables.COST))
+    bad = sum(came.quarantined.values())
+    return month.a_report(*lines, today=TODAY, rows=came.lines, bad_rows=bad)
 
 
 def asked(path: Path) -> dict[str, tuple[int, Decimal, Decimal]]:
@@ -75,30 +84,31 @@ def told(share: Share) -> tuple[int, Decimal, Decimal]:
 
 
 def test_every_component_has_the_rows_and_dollars_that_sql_finds(
-    result: cost_report.CostResult,
+    sample: Report,
 ) -> None:
     oracle = asked(bills.SAMPLE)
-    shares = {share.name: told(share) for share in result.report.components()}
+    shares = {share.name: told(share) for share in sample.components()}
     named = {name: row for name, row in oracle.items() if name not in ELSEWHERE}
     assert {name: row for name, row in shares.items() if name not in ELSEWHERE} == named
     assert set(named) >= {"gp3 storage", "gp3 IOPS", "gp3 throughput", "inter-AZ transfer"}
 
 
 def test_the_totals_are_the_files_own_and_no_row_is_unexplained(
-    result: cost_report.CostResult,
+    sample: Report,
 ) -> None:
     rows = asked(bills.SAMPLE).values()
-    assert result.rows == sum(row[0] for row in rows) == 1000
-    assert result.bad_rows == 0
-    assert result.bill_total == result.report_total == sum(row[1] for row in rows)
-    assert result.amortised_total == sum(row[2] for row in rows)
-    assert result.report.attributed(Attribution.NOBODY) == result.report.billed
-    assert not result.report.provisional
+    assert sample.rows == sum(row[0] for row in rows) == 1000
+    assert sample.bad_rows == 0
+    assert sample.billed == sum(row[1] for row in rows)
+    assert sample.amortised == sum(row[2] for row in rows)
+    assert sample.attributed(Attribution.NOBODY) == sample.billed
+    assert not sample.provisional
 
 
 def test_throughput_is_billed_per_gib_though_its_text_says_mib(
-    result: cost_report.CostResult,
+    sample: Report,
 ) -> None:
     # Of a volume with 125 MiB/s more than included for a part of an hour, at 48.7424 a GiB/s.
+    components = {share.name: share.billed for share in sample.components()}
     throughput = Decimal("0.0008477105") * Decimal("48.7424")
-    assert abs(result.components["gp3 throughput"] - throughput) < Decimal("1e-9")
+    assert abs(components["gp3 throughput"] - throughput) < Decimal("1e-9")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from spark.ingest.folder_names import said_by_folders
 from spark.ingest.layout import letters
+from spark.ingest.source import said_by_folders
 from tests.every_case import every_case
 
 CUR = ("line_item_unblended_cost", "bill_billing_period_start_date", "line_item_usage_account_id")

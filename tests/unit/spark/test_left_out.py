@@ -22,8 +22,8 @@ CLUSTER = "resourceTags/user:stillwater:cluster"
 def test_73_what_a_bill_cannot_tell_for_want_of_a_column_is_said_and_kept(tmp_path: Path) -> None:
     lacking = ["Tags", "ResourceId", "AvailabilityZone", "ProviderName"]
     path = bills.focus_file(tmp_path / "bill.csv", [{}], without=lacking)
-    store = ParquetStore(None, str(tmp_path / "tables"))
-    made = report.run(None, store, every.Inputs(bill=path, today=date(2026, 12, 20)))
+    store = ParquetStore(str(tmp_path / "tables"))
+    made = report.run(store, every.Inputs(bill=path, today=date(2026, 12, 20)))
     told = " ".join(made.evidence.notes)
     for name in (*lacking, "CommitmentDiscountStatus"):
         assert f"The bill has no column {name}: " in told
@@ -31,7 +31,7 @@ def test_73_what_a_bill_cannot_tell_for_want_of_a_column_is_said_and_kept(tmp_pa
     assert section is not None
     assert "include them in the export" in " ".join(section.sentences)
     # A report of finished tables knows it as well.
-    known = every.finished_month(store, every.Inputs(today=date(2026, 12, 20)))
+    known = every.told_month(store, every.Inputs(today=date(2026, 12, 20)))
     assert set(made.evidence.notes[:5]) <= set(known.evidence.notes)
 
 
@@ -42,11 +42,11 @@ def test_73_a_report_says_which_of_its_columns_are_missing_by_its_own_names(tmp_
         "savingsPlan/SavingsPlanEffectiveCost": "0.9",
     }
     path = written(tmp_path, legacy([net, {**net, **covered}]))
-    told = " ".join(bill.read(None, path).notes)
+    told = " ".join(bill.read(path).notes)
     assert "no column bill/BillingEntity: what a marketplace sold" in told
     assert "no column savingsPlan/NetSavingsPlanEffectiveCost, so that net cost is without" in told
     path = written(tmp_path, legacy([{}], without=["resourceTags/user:team"]), "tagless.csv")
-    assert "The bill has no column of tags" in " ".join(bill.read(None, path).notes)
+    assert "The bill has no column of tags" in " ".join(bill.read(path).notes)
 
 
 def _snake(name: str) -> str:

@@ -332,6 +332,22 @@ def test_a_value_that_means_kafka_is_called_as_the_cluster_is() -> None:
 # --- What it says beside that.
 
 
+@pytest.mark.parametrize(
+    ("usage_type", "cut"),
+    [
+        ("EBS:VolumeUsage.gp3", "EBS:VolumeUsage.gp3"),
+        ("EU-EBS:VolumeUsage.gp3", "EBS:VolumeUsage.gp3"),
+        ("USE1-CAN1-AWS-Out-Bytes", "AWS-Out-Bytes"),
+        ("USE1-WL1-BOS1-BoxUsage:t3.medium", "BoxUsage:t3.medium"),
+        ("ECS-EC2-GB-Hours", "ECS-EC2-GB-Hours"),
+        ("EMR-SERVERLESS-ARM-vCPUHours", "EMR-SERVERLESS-ARM-vCPUHours"),
+        ("USE1-EKS-EC2-vCPU-Hours", "EKS-EC2-vCPU-Hours"),
+    ],
+)
+def test_a_region_prefix_is_cut_off_and_nothing_else_is(usage_type: str, cut: str) -> None:
+    assert described(usage_type=usage_type).usage_type == cut
+
+
 def test_texts_are_tidied() -> None:
     line = described(
         BROKERS, usage_type=" USE1-CAN1-AWS-Out-Bytes ", currency=" usd", unit="n/a", service=""

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.ground.errors import InvalidInput
-from spark.ingest.files import LocalFiles
+from spark.files import LocalFiles
 from spark.ingest.loose_files import unlisted
 from tests.every_case import every_case
 

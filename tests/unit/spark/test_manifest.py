@@ -13,8 +13,8 @@ import pytest
 from core.ground.errors import InvalidInput
 from local.bills import export
 from local.bills.cluster import ClusterBill, lines
+from spark.files import LocalFiles
 from spark.ingest import manifest
-from spark.ingest.files import LocalFiles
 from spark.ingest.manifest import Export
 
 PERIOD = "BILLING_PERIOD=2026-11"

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import date, datetime, time, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark.months import Held, Refresh, last_complete_day, settled_on, unsettled
+from spark import schemas
+from spark.months import Refresh, last_complete_day, settled_on, unsettled
+from spark.rows import Found
 from spark.tag_keys import KafkaTags
 from tests.every_case import every_case
+from tests.unit.spark import month
 
 FINAL = date(2026, 11, 15)
 A, B = Refresh("a"), Refresh("b")
 DAYS = st.dates(date(2026, 9, 1), date(2027, 3, 1))
+
+
+def held(execution: str, read_on: date, **noted: str | None) -> Found:
+    """Return what DELIVERIES noted of a month."""
+    read_at = datetime.combine(read_on, time())
+    return month.row(schemas.DELIVERIES, execution=execution, ingested_at=read_at, **noted)
 
 
 @pytest.mark.parametrize(("period", "final"), [("2026-10", FINAL), ("2026-12", date(2027, 1, 15))])
@@ -32,15 +41,15 @@ def test_what_the_tables_do_not_hold_is_made() -> None:
 def test_a_month_read_before_it_was_final_is_made_once_more(
     read_on: date, again: list[str]
 ) -> None:
-    assert unsettled({"2026-10": A}, {"2026-10": Held("a", read_on)}) == again
+    assert unsettled({"2026-10": A}, {"2026-10": held("a", read_on)}) == again
 
 
 def test_a_final_month_that_aws_delivers_again_is_made_again() -> None:
-    assert unsettled({"2026-10": B}, {"2026-10": Held("a", FINAL)}) == ["2026-10"]
+    assert unsettled({"2026-10": B}, {"2026-10": held("a", FINAL)}) == ["2026-10"]
 
 
 def test_a_month_that_is_no_longer_delivered_is_left_as_it_is() -> None:
-    assert unsettled({}, {"2026-10": Held("a", date(2026, 10, 3))}) == []
+    assert unsettled({}, {"2026-10": held("a", date(2026, 10, 3))}) == []
 
 
 @pytest.mark.parametrize(
@@ -55,9 +64,9 @@ def test_a_month_that_is_no_longer_delivered_is_left_as_it_is() -> None:
 def test_a_final_month_made_by_other_tags_is_made_again(
     tags: tuple[str, str] | None, again: list[str]
 ) -> None:
-    held = {"2026-10": Held("a", FINAL, tags=tags)}
+    there = {"2026-10": held("a", FINAL, cluster_tag=tags and tags[0], pool_tag=tags and tags[1])}
     asked = KafkaTags("team", "streaming", pool="pool")
-    assert unsettled({"2026-10": A}, held, asked) == again
+    assert unsettled({"2026-10": A}, there, asked) == again
 
 
 @pytest.mark.parametrize(
@@ -82,8 +91,8 @@ def test_a_final_month_made_by_other_tags_is_made_again(
 def test_a_final_month_is_made_again_where_its_files_are_others(
     execution: str, noted: str | None, now: str, again: bool
 ) -> None:
-    held = {"2026-10": Held(execution, FINAL, noted)}
-    found = unsettled({"2026-10": Refresh(execution, 1, now)}, held)
+    there = {"2026-10": held(execution, FINAL, fingerprint=noted)}
+    found = unsettled({"2026-10": Refresh(execution, 1, now)}, there)
     assert found == (["2026-10"] if again else [])
 
 
@@ -112,23 +121,23 @@ KNOWN = KafkaTags(name="harbour", learnt_on=(date(2026, 11, 1), FINAL))
 def test_a_final_month_is_made_again_where_kafkas_was_told_by_something_else(
     told_by: str | None, again: bool
 ) -> None:
-    held = {"2026-10": Held("a", FINAL, told_by=told_by)}
-    assert unsettled({"2026-10": A}, held, KNOWN) == (["2026-10"] if again else [])
+    there = {"2026-10": held("a", FINAL, told_by=told_by)}
+    assert unsettled({"2026-10": A}, there, KNOWN) == (["2026-10"] if again else [])
 
 
 @given(DAYS, st.integers(1, 80))
 def test_a_job_that_runs_every_day_makes_the_open_month_and_at_most_the_one_before_it(
     first: date, days: int
 ) -> None:
-    held: dict[str, Held] = {}
+    there: dict[str, Found] = {}
     delivered: dict[str, Refresh] = {}
     for today in (first + timedelta(days=number) for number in range(days)):
         delivered[f"{today:%Y-%m}"] = Refresh("same")
-        made = unsettled(delivered, held)
-        held |= {period: Held("same", today) for period in made}
+        made = unsettled(delivered, there)
+        there |= {period: held("same", today) for period in made}
         assert made[-1] == f"{today:%Y-%m}"
         assert len(made) <= 2
-    assert set(held) == set(delivered)
+    assert set(there) == set(delivered)
 
 
 @every_case(

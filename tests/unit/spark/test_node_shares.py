@@ -20,7 +20,7 @@ from local.bills.line import BillLine, truth
 from spark import tables
 from spark.ingest import bill
 from spark.ingest.splits import POD
-from spark.jobs import ingest, nodes
+from spark.jobs import ingest
 from spark.rows import row_type
 from spark.schemas import USAGE
 from spark.tables import ParquetStore
@@ -49,10 +49,9 @@ class Made:
 
 
 def made(folder: Path, every: Sequence[BillLine], **how: Any) -> Made:
-    delivery = bill.read(None, write(folder / "bill", every, **how))
-    store = ParquetStore(None, str(folder / "tables"))
+    delivery = bill.read(write(folder / "bill", every, **how))
+    store = ParquetStore(str(folder / "tables"))
     ingest.run(delivery, store, now=NOW)
-    nodes.run(store, delivery, [MONTH])
     return Made(store, store.rows(tables.NODE_SHARES), store.rows(tables.USAGE))
 
 

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from spark import tables
-from spark.jobs.summed import table_grain
 from spark.rules.names import Component, Easy
 from spark.transforms.easy import easy_savings
+from spark.transforms.grain import table_grain
 from tests.unit.spark import bills
 from tests.unit.spark.written import ingested
 
@@ -60,30 +60,8 @@ def test_57_who_sells_aws_makes_no_other_cloud_of_it(tmp_path: Path) -> None:
         ("AWS (Western Cloud Data)", Component.BROKER_COMPUTE),
     }
     assert came.billed == sum(row.billed_cost for row in usage) == Decimal("18.5")
-    found = easy_savings(table_grain(store.some(tables.USAGE, ["2026-11"])))
+    found = easy_savings(table_grain(store.table(tables.USAGE, ["2026-11"])))
     assert [(each.easy, each.usd) for each in found] == [(Easy.GP2_VOLUMES, Decimal(5))]
-
-
-def test_58_what_other_services_add_to_an_instance_is_not_its_hours(tmp_path: Path) -> None:
-    emr, eks = "ElasticMapReduce", "AmazonEKS"
-    auto = "USE2-EKS-Auto:m7i.large-management-hours"
-    rows = [
-        used("BoxUsage:m7i.large", 10.0),
-        used("BoxUsage:m7i.large", 4.0, line_item_product_code=emr),
-        used("BoxUsage:m7i.large", 3.0, line_item_product_code=emr, resource_tags={}),
-        used(auto, 2.0, line_item_product_code=eks),
-        used(auto, 1.0, line_item_product_code=eks, resource_tags={}),
-    ]
-    came, usage, _ = ingested(lines(tmp_path / "bill.parquet", rows))
-    found = {(row.service, row.attribution): row.component for row in usage}
-    assert found == {
-        ("AmazonEC2", "node pool"): Component.BROKER_COMPUTE,
-        (emr, "node pool"): Component.OTHER,
-        (emr, "unattributed"): Component.OTHER,
-        (eks, "node pool"): Component.BROKER_COMPUTE,
-        (eks, "unattributed"): Component.OTHER,
-    }
-    assert came.billed == Decimal(20)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +93,7 @@ def test_60_a_focus_bill_says_by_any_of_its_names_that_it_is_awss(tmp_path: Path
     path = bills.focus_file(tmp_path / "focus.csv", rows)
     came, usage, store = ingested(path)
     assert came.billed == sum(row.billed_cost for row in usage) == 5
-    (idle,) = easy_savings(table_grain(store.some(tables.USAGE, ["2026-11"])))
+    (idle,) = easy_savings(table_grain(store.table(tables.USAGE, ["2026-11"])))
     assert (idle.easy, idle.usd) == (Easy.IDLE_RESERVATION, Decimal("0.8"))
     assert sorted((row.provider or "", str(row.component)) for row in usage) == [
         ("", Component.OTHER),

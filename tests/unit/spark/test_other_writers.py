@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
 import json
 import zipfile
 from collections.abc import Callable, Mapping
@@ -14,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.unit.spark import bills
-from tests.unit.spark.written import ingested, legacy, refused, usage, written
+from tests.unit.spark.written import ingested, legacy, usage, written
 
 CLUSTER = "resourceTags/user:stillwater:cluster"
 TAGS = {"note": "a, b", "stillwater:cluster": "harbour", "team": "web"}
@@ -80,11 +79,7 @@ def test_78_what_a_tool_makes_of_a_csv_file_is_read(
     assert {row.cluster for row in rows} == {"harbour"}
 
 
-def test_79_files_by_other_names_are_told_what_they_are(tmp_path: Path) -> None:
-    packed = written(tmp_path, bz2.compress(legacy([{}]).encode()))
-    assert "is compressed by bzip2: unpack it" in refused(packed)
-    hidden = written(tmp_path, legacy([{}]), "_bill.csv")
-    assert "a name that begins with an underscore" in refused(hidden)
+def test_79_archives_of_a_folder_are_one_bill(tmp_path: Path) -> None:
     folder = tmp_path / "archives"
     folder.mkdir()
     for name in ("a", "b"):

@@ -62,7 +62,7 @@ def test_the_driver_imports_them_and_workers_find_them_where_they_start(
     monkeypatch.chdir(tmp_path)
     unpacked(tmp_path / root)
     found = context(PYTHONPATH="/own")
-    packages.add(found)
+    packages.add(lambda: SimpleNamespace(sparkContext=found))
     assert set(NAMES) <= set(sys.modules)
     folders = [f"./package-{name}-cp{TAG}" for name in NAMES]
     assert found.environment["PYTHONPATH"].split(os.pathsep) == [*folders, "/own"]
@@ -75,7 +75,7 @@ def test_a_python_with_packages_of_its_own_is_left_alone(
     monkeypatch.undo()
     assert packages.has_own()
     found = context()
-    packages.add(found)
+    packages.add(lambda: SimpleNamespace(sparkContext=found))
     assert found.environment == {}
 
 
@@ -85,6 +85,6 @@ def test_what_cannot_be_imported_is_on_no_path(tmp_path: Path, case: str) -> Non
         unpacked(tmp_path / "files", "from emr_pyarrow._of_another_machine import x")
     before = list(sys.path)
     found = context("399" if case == "another Python" else TAG)
-    packages.add(found)
+    packages.add(lambda: SimpleNamespace(sparkContext=found))
     assert sys.path == before
     assert found.environment == {}

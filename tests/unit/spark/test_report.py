@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark.months import settled_on
 from spark.report import formats, words
 from spark.report import story as stories
 from spark.report.model import BadRow, Line, Monthless, Report
@@ -66,15 +65,6 @@ def test_an_owner_shows_the_kafka_node_its_volumes_name() -> None:
     report = a_report(a_line(), a_line(component=Component.GP3_STORAGE, node_id=10))
     (owner,) = report.owners()
     assert owner.detail == "node 10 in us-east-1a"
-
-
-@pytest.mark.parametrize(
-    ("period", "day"), [("2026-11", date(2026, 12, 15)), ("2026-12", date(2027, 1, 15))]
-)
-def test_a_month_is_final_two_weeks_after_it_closed(period: str, day: date) -> None:
-    assert settled_on(period) == day
-    assert a_report(a_line(billing_period=period), today=date(2026, 12, 14)).provisional
-    assert not a_report(a_line(billing_period=period), today=day).provisional
 
 
 def test_the_story_says_what_it_cost_on_what_and_whose_it_is() -> None:

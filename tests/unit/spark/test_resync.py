@@ -12,11 +12,11 @@ import pytest
 
 from core.cost import pricing
 from core.ground.errors import InvalidInput
+from spark.files import LocalFiles
 from spark.ingest import history, metrics
-from spark.ingest.files import LocalFiles
 from spark.jobs import resync
-from spark.report.next_rotation import forecast
 from spark.samples import Series
+from spark.transforms.rotations import forecast
 from tests.unit.spark import simulated
 from tests.unit.spark.simulated import FACTS, STEP_SECONDS, Rotation
 

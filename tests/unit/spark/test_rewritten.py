@@ -1,9 +1,12 @@
-"""More traps of bills (45 to 52): what a spreadsheet, a download or another writer made of one."""
+"""More traps of bills (45 to 56): what a spreadsheet, a download or another writer made of one."""
 
 from __future__ import annotations
 
+import bz2
 import gzip
-from datetime import date
+import io
+import zipfile
+from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,10 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from spark import tables
-from spark.jobs import every, report
-from spark.report import story
-from spark.rules.names import Attribution
 from spark.tables import ParquetStore
+from spark.tag_keys import KafkaTags
 from tests.unit.spark import bills
 from tests.unit.spark.written import ingested, legacy, refused, written
 
@@ -37,53 +38,70 @@ def test_45_a_bill_of_which_nothing_can_be_read_is_refused_and_no_table_is_writt
     assert "None of the 2 lines of the bill bill.csv can be read" in said
     assert value in said
     assert "as AWS delivered it" in said
-    store = ParquetStore(None, str(tmp_path / "tables"))
+    store = ParquetStore(str(tmp_path / "tables"))
     assert store.rows(tables.DELIVERIES) == []
 
 
-def test_46_one_line_that_can_be_read_is_a_bill(tmp_path: Path) -> None:
-    lines = legacy([{}, {"lineItem/UnblendedCost": "$1.25"}])
-    came, _, _ = ingested(written(tmp_path, lines))
-    assert (came.lines, sum(came.quarantined.values())) == (2, 1)
-    assert came.billed == Decimal("1.25")
+LINE = legacy([{}])
+FILES: Mapping[str, tuple[str | bytes, str, str]] = {
+    "gzip": (gzip.compress(LINE.encode(), mtime=0), "bill.csv", "call it .csv.gz"),
+    "gzip cut off": (gzip.compress(LINE.encode(), mtime=0)[:25], "bill.csv.gz", "copy it again"),
+    "no gzip": (b"not gzip at all", "bill.csv.gz", "cannot be read"),
+    "bzip2": (bz2.compress(LINE.encode()), "bill.csv", "is compressed by bzip2: unpack it"),
+    "zip": (b"PK\x03\x04" + bytes(60), "bill.csv", "call it .zip"),
+    "parquet": (b"PAR1" + bytes(60), "bill.csv", "call it .parquet"),
+    "excel": (b"PK", "bill.xlsx", "is neither .csv, .csv.gz, .zip nor .parquet"),
+    "html": ("<!doctype html>\n<title>Sign in</title>", "bill.csv", "copy the bill again"),
+    "xml": ('\ufeff\n<?xml version="1.0"?><Error/>', "bill.csv", "copy the bill again"),
+    "json": ('{"BilledCost": 1, "EffectiveCost": 1}', "bill.csv", "choose csv or Parquet"),
+    "list": ('[{"BilledCost": 1}]', "bill.csv", "choose csv or Parquet"),
+    "nothing": ("", "bill.csv", "is empty; its first line must name its columns"),
+    "an empty line": ("\n", "bill.csv", "is empty"),
+    "a header alone": (legacy([]), "bill.csv", "holds no rows: nothing was charged yet"),
+    "another bill": ("Service,Total\nEC2,1\n", "bill.csv", "its columns are Service, Total"),
+    "capitals": (LINE, "BILL.CSV", "rename it bill.csv"),
+    "hidden": (LINE, "_bill.csv", "a name that begins with an underscore"),
+    "semicolons": (LINE.replace(",", ";"), "bill.csv", "separates its fields by semicolons"),
+    "tabs": (LINE.replace(",", "\t"), "bill.csv", "separates its fields by tabs"),
+    "bars": (LINE.replace(",", "|"), "bill.csv", "separates its fields by bars"),
+    "utf-16": (LINE.encode("utf-16"), "bill.csv", "is written in UTF-16; save it as UTF-8"),
+    "utf-16 unmarked": (LINE.encode("utf-16-le"), "bill.csv", "is written in UTF-16"),
+    "latin-1": (
+        legacy([{"resourceTags/user:\u00e9quipe": "x"}]).encode("latin-1"),
+        "bill.csv",
+        "is not written in UTF-8",
+    ),
+    "a column twice": (
+        legacy([{"lineitem/unblendedcost": "2"}]),
+        "bill.csv",
+        "names column lineitem/unblendedcost twice, once as lineItem/UnblendedCost",
+    ),
+    "blanks": (LINE.replace(",", " , ", 4), "bill.csv", "has blanks around its columns' names"),
+    "two currencies": (
+        legacy([{}, {"lineItem/CurrencyCode": "EUR"}]),
+        "bill.csv",
+        "charges in EUR and USD",
+    ),
+    "a column of each line": (
+        legacy([{}], without=["lineItem/CurrencyCode"]),
+        "bill.csv",
+        "has no column lineItem/CurrencyCode; choose it in the report's content",
+    ),
+    "a column of its kind": (
+        legacy([{"lineItem/LineItemType": "SavingsPlanCoveredUsage"}]),
+        "bill.csv",
+        "no column savingsPlan/SavingsPlanEffectiveCost",
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    ("content", "name", "remedy"),
-    [
-        (gzip.compress(legacy([{}]).encode(), mtime=0), "bill.csv", "call it .csv.gz"),
-        (b"PK\x03\x04" + bytes(60), "bill.csv", "call it .zip"),
-        (b"PAR1" + bytes(60), "bill.csv", "call it .parquet"),
-        ("<!doctype html>\n<title>Sign in</title>", "bill.csv", "copy the bill again"),
-        ('\ufeff\n<?xml version="1.0"?><Error/>', "bill.csv", "copy the bill again"),
-        ('{"BilledCost": 1, "EffectiveCost": 1}', "bill.csv", "choose csv or Parquet"),
-        ('[{"BilledCost": 1}]', "bill.csv", "choose csv or Parquet"),
-        (legacy([{}]), "BILL.CSV", "rename it bill.csv"),
-        ("Service,Total costs($)\nEC2,1\n", "bill.csv", "its columns are Service, Total costs($)"),
-    ],
-    ids=["gzip", "zip", "parquet", "html", "xml", "json", "list", "capitals", "another"],
-)
-def test_47_a_file_that_is_something_else_is_named(
-    tmp_path: Path, content: str | bytes, name: str, remedy: str
-) -> None:
+@pytest.mark.parametrize("case", FILES)
+def test_47_a_file_that_cannot_be_read_is_named_in_one_sentence(tmp_path: Path, case: str) -> None:
+    content, name, sentence = FILES[case]
     said = refused(written(tmp_path, content, name))
-    assert remedy in said
+    assert sentence in said
+    assert "\n" not in said
     assert "_corrupt_line" not in said
-
-
-def test_48_tags_as_a_list_of_keys_and_values_are_read(tmp_path: Path) -> None:
-    written_as = [
-        '[{"Key":"stillwater:cluster","Value":"a"},{"Key":"team","Value":null}]',
-        '[{"key":"stillwater:cluster","value":"b"}]',
-        '{"user:stillwater:cluster":"c"}',
-        "[]",
-        "x",
-    ]
-    path = bills.focus_file(tmp_path / "bill.csv", [{"Tags": tags} for tags in written_as])
-    _, rows, _ = ingested(path)
-    owners = {row.cluster for row in rows if row.attribution != Attribution.NOBODY.value}
-    assert owners == {"a", "b", "c"}
-    assert sum(row.billed_cost for row in rows) == 5
 
 
 def cur(path: Path, *, kind: pa.DataType | None = None, **changes: Any) -> Path:
@@ -143,11 +161,38 @@ def test_51_any_codec_of_parquet_is_read(tmp_path: Path) -> None:
     assert (came.lines, came.billed) == (1, 1)
 
 
-def test_52_a_total_beside_unread_costs_says_what_it_is(tmp_path: Path) -> None:
-    lines = legacy([{}, {"lineItem/UnblendedCost": "$1.25"}])
-    store = ParquetStore(None, str(tmp_path / "tables"))
-    given = every.Inputs(bill=written(tmp_path, lines), today=date(2026, 12, 20))
-    made = report.run(None, store, given)
-    assert story.sentences(made.evidence.report)[0] == (
-        "The bill of 2026-11 is 1.25 USD in its readable rows."
-    )
+def test_53_of_tags_that_differ_by_case_the_one_that_is_asked_for_is_found(tmp_path: Path) -> None:
+    tags = {"resourceTags/user:Owner": "first", "resourceTags/user:owner": "second"}
+    path = written(tmp_path, legacy([tags]))
+    for key, value in (("Owner", "first"), ("owner", "second"), ("OWNER", "first")):
+        came, rows, _ = ingested(path, KafkaTags(cluster=key))
+        assert (came.lines, [row.billed_cost for row in rows]) == (1, [1.25])
+        assert [row.cluster for row in rows] == [value]
+
+
+def locked(content: str) -> bytes:
+    """Pack an archive that says of its file that a password is needed."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("bill.csv", content)
+    raw = bytearray(packed.getvalue())
+    for place in (6, raw.rfind(b"PK\x01\x02") + 8):
+        raw[place] |= 1
+    return bytes(raw)
+
+
+@pytest.mark.parametrize("kind", ["cut off", "locked"])
+def test_55_a_file_that_is_cut_off_or_locked_says_so(tmp_path: Path, kind: str) -> None:
+    whole = legacy([{}] * 50)
+    if kind == "locked":
+        path = written(tmp_path, locked(whole), "bill.zip")
+        assert "needs a password; pack it again without one" in refused(path)
+    else:
+        path = written(tmp_path, gzip.compress(whole.encode(), mtime=0)[:-20], "bill.csv.gz")
+        assert "ends before its data does; copy it again" in refused(path)
+
+
+def test_56_times_of_another_type_are_named_by_their_column(tmp_path: Path) -> None:
+    path = cur(tmp_path / "bill.parquet", line_item_usage_start_date=True)
+    said = refused(path)
+    assert "line_item_usage_start_date 'True' is not a time" in said

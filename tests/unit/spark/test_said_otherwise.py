@@ -15,30 +15,12 @@ from spark.ingest import bill
 from spark.rules.names import Component
 from spark.tag_keys import KafkaTags
 from tests.unit.spark import bills, here
-from tests.unit.spark.written import legacy, usage, written
+from tests.unit.spark.written import usage
 
 CLUSTER = "resourceTags/user:stillwater:cluster"
 # 2026-11-01 and 2026-11-20 12:00, both UTC.
 MONTH, HOUR = 1_793_491_200, 1_795_176_000
 STREAMING = KafkaTags("team", "streaming")
-
-
-def test_91_times_are_read_as_databases_count_them(tmp_path: Path) -> None:
-    units = (10**3, 10**6, 10**9)
-    rows = [
-        {
-            "bill/BillingPeriodStartDate": f"{MONTH * unit}",
-            "lineItem/UsageStartDate": f"{HOUR * unit}",
-        }
-        for unit in units
-    ]
-    # Seconds have as many digits as a day and its hour.
-    rows.append({"lineItem/UsageStartDate": f"{HOUR}"})
-    found = usage(written(tmp_path, legacy(rows)))
-    assert {(r.billing_period, r.day, r.charges, r.is_unreadable) for r in found} == {
-        ("2026-11", date(2026, 11, 20), 3, False),
-        ("2026-11", None, 1, True),
-    }
 
 
 @pytest.mark.parametrize("unit", [1, 10**3, 10**6, 10**9])
@@ -55,21 +37,12 @@ def test_92_columns_of_numbers_are_times_by_their_size_and_accounts_with_their_z
     assert found.account == "000000000012"
 
 
-def test_93_what_people_write_for_nothing_is_no_tag_and_no_resource(tmp_path: Path) -> None:
-    nothing = ("-", "n/a", "N/A", "#N/A", "(null)", "<null>", "nil", "none", "\\N", "NULL", " ")
-    rows = [{CLUSTER: each, "lineItem/UsageAccountId": each} for each in nothing]
-    found = usage(written(tmp_path, legacy(rows)))
-    assert {(row.cluster, row.account, row.attribution) for row in found} == {
-        (None, None, "unattributed")
-    }
-
-
 def test_94_columns_of_focus_are_known_by_their_display_names(tmp_path: Path) -> None:
     shown = {"ProviderName": "Provider", "PublisherName": "Publisher", "ResourceId": "Resource ID"}
     row = {**bills.FOCUS_ROW, "PublisherName": "AWS", "Tags": '{"stillwater:cluster": "harbour"}'}
     columns = {shown.get(name, _apart(name)): [value] for name, value in row.items()}
     pq.write_table(pa.table(columns), tmp_path / "bill.parquet")
-    delivery = bill.read(None, tmp_path / "bill.parquet")
+    delivery = bill.read(tmp_path / "bill.parquet")
     (found,) = here.usage_rows(delivery)
     assert (found.provider, found.cluster, found.component) == ("AWS", "harbour", Component.OTHER)
     assert not [note for note in delivery.notes if "ProviderName" in note]

@@ -50,9 +50,9 @@ class Reported:
 def reported(folder: Path, name: str, **inputs: object) -> Reported:
     lines = list(shapes.SHAPES[name]())
     bill = bills.cur_export(folder / "bill", lines)
-    store = ParquetStore(None, str(folder / "tables"))
+    store = ParquetStore(str(folder / "tables"))
     asked = report.Inputs(bill=bill, today=TODAY, **inputs)  # type: ignore[arg-type]
-    made = report.run(None, store, asked)
+    made = report.run(store, asked)
     return Reported(lines, made, store.rows(tables.USAGE))
 
 
@@ -190,9 +190,9 @@ def is_of_the_first(each: shapes.Line) -> bool:
 def test_of_a_bill_by_the_month_no_day_and_no_size_is_said(tmp_path: Path) -> None:
     first = [each for each in shapes.SHAPES["eu_west_1"]() if is_of_the_first(each)]
     path = bills.cur_export(tmp_path / "bill", first)
-    store = ParquetStore(None, str(tmp_path / "tables"))
+    store = ParquetStore(str(tmp_path / "tables"))
     given = report.Inputs(bill=path, today=TODAY, facts=FACTS, book=book("eu-west-1"))
-    made = report.run(None, store, given)
+    made = report.run(store, given)
     assert story.BY_THE_MONTH in made.document.story
     assert (made.evidence.storage, made.evidence.economics) == ([], [])
     assert made.document.section("unit") is None

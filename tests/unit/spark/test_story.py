@@ -192,22 +192,6 @@ def test_what_kafka_could_do_without_is_a_thing_to_do() -> None:
     assert "save 1,591 USD a year" in " ".join(told.story)
 
 
-@pytest.mark.parametrize(
-    ("amount", "said"),
-    [
-        ("0.24", "0.24"),
-        ("17.1", "17.10"),
-        ("0.0031", "0.0031"),
-        ("0.0000000001", "0.00000000010"),
-        ("0", "0"),
-        ("-0.5", f"{words.MINUS}0.50"),
-    ],
-)
-def test_headline_money_is_written_like_money(amount: str, said: str) -> None:
-    told = month.document_of(month.a_report(month.a_line(billed=Decimal(amount))))
-    assert told.total.text == said
-
-
 def test_a_report_without_findings_does_not_invent_any() -> None:
     fits = month.a_volume(finding="fits", monthly_saving=Decimal(0), one_off_cost=Decimal(0))
     told = story.report_document(

@@ -15,7 +15,6 @@ from spark.ingest import bill
 from spark.jobs import report
 from spark.jobs.anomaly import anomaly_rows
 from spark.jobs.found_tags import found_tags
-from spark.jobs.summed import Summed
 from spark.report.evidence import month_comparison
 from spark.rows import row_type
 from spark.rules.names import Easy
@@ -23,53 +22,9 @@ from spark.schemas import COST
 from spark.tables import ParquetStore
 from spark.tag_keys import KafkaTags
 from spark.transforms.easy import easy_savings
+from spark.transforms.grain import grain_of
 from tests.unit.spark import bills, here
 from tests.unit.spark.written import NOW, ingested, legacy, written
-
-
-def test_25_other_clouds_are_on_the_bill_and_never_kafkas(tmp_path: Path) -> None:
-    azure = {"ProviderName": "Microsoft", "ServiceName": "Virtual Machines", "BilledCost": "3.10"}
-    google = {"ProviderName": "Google Cloud", "ServiceName": "Compute Engine", "BilledCost": "2.05"}
-    path = bills.focus_file(tmp_path / "focus.csv", [azure, google, {}])
-    came, rows, _ = ingested(path)
-    assert came.billed == Decimal("6.15")
-    assert {row.provider: row.component for row in rows} == {
-        "Microsoft": "other",
-        "Google Cloud": "other",
-        "AWS": "EC2 instances",
-    }
-
-
-def test_26_focus_without_the_columns_that_it_allows_to_lack(tmp_path: Path) -> None:
-    lacking = ("Tags", "ResourceId", "SubAccountId", "AvailabilityZone")
-    path = bills.focus_file(tmp_path / "focus.csv", [{}, {}], without=lacking)
-    came, rows, _ = ingested(path)
-    assert (came.billed, sum(row.billed_cost for row in rows)) == (2, 2)
-
-
-def test_27_what_is_given_back_is_added_up_with_its_sign(tmp_path: Path) -> None:
-    given = [
-        {"lineItem/LineItemType": kind, "lineItem/UnblendedCost": amount}
-        for kind, amount in (("Credit", "-5.0000000001"), ("Refund", "-0.25"), ("Tax", "0.75"))
-    ]
-    came, rows, _ = ingested(written(tmp_path, legacy([{}, *given])))
-    assert came.billed == sum(row.billed_cost for row in rows) == Decimal("-3.2500000001")
-    assert {row.component for row in rows if row.category != "Usage"} == {"other"}
-
-
-def test_28_a_line_at_midnight_is_the_first_of_its_day(tmp_path: Path) -> None:
-    at = ("2026-11-01T00:00:00Z", "2026-11-30T23:00:00Z")
-    text = legacy([{"lineItem/UsageStartDate": each} for each in at])
-    _, rows, _ = ingested(written(tmp_path, text))
-    assert {row.day for row in rows} == {date(2026, 11, 1), date(2026, 11, 30)}
-
-
-def test_29_a_tag_of_the_users_own_means_kafka(tmp_path: Path) -> None:
-    key = "resourceTags/user:team"
-    text = legacy([{key: "streaming"}, {key: "web"}, {}])
-    tags = KafkaTags(cluster="team", value="streaming", name="harbour")
-    _, rows, _ = ingested(written(tmp_path, text), tags)
-    assert [(row.cluster, row.charges) for row in rows if row.cluster] == [("harbour", 1)]
 
 
 def test_30_without_any_kafka_the_tags_are_told(tmp_path: Path) -> None:
@@ -121,26 +76,6 @@ def test_33_an_instance_of_the_ledger_is_kafkas_without_a_tag(tmp_path: Path) ->
     }
 
 
-def test_34_a_resource_and_a_name_on_every_line_are_one_row(tmp_path: Path) -> None:
-    lines = [
-        {
-            "line_item_resource_id": f"i-{n}",
-            "line_item_availability_zone": f"us-east-1{'abc'[n % 3]}",
-            "resource_tags": {"user_name": f"box {n}", "user_team": "web"},
-            "line_item_unblended_cost": 0.0000000001,
-        }
-        for n in range(500)
-    ]
-    (row,) = cur(tmp_path, *lines)
-    assert (row.charges, row.billed_cost, row.zone) == (500, Decimal("5E-8"), None)
-
-
-def test_35_blank_tags_say_nothing(tmp_path: Path) -> None:
-    blank = [{"user_stillwater_cluster": value} for value in ("", " ", "NULL")]
-    lines = [{"resource_tags": tags} for tags in blank]
-    assert {row.attribution for row in cur(tmp_path, *lines)} == {"unattributed"}
-
-
 def test_36_easy_savings_are_what_their_meters_cost(tmp_path: Path) -> None:
     def meter(usage_type: str, cost: float, **more: Any) -> Mapping[str, Any]:
         return {
@@ -158,8 +93,8 @@ def test_36_easy_savings_are_what_their_meters_cost(tmp_path: Path) -> None:
         meter("DataTransfer-Regional-Bytes", 7.0, line_item_operation="LoadBalancing-In"),
         meter("DataTransfer-Regional-Bytes", 9.0, line_item_operation="InterZone-In"),
     ]
-    delivery = bill.read(None, bills.cur_export(tmp_path, lines))
-    found = easy_savings(Summed(delivery.usage_here()).grain())
+    delivery = bill.read(bills.cur_export(tmp_path, lines))
+    found = easy_savings(grain_of(delivery.usage()))
     assert [(each.easy, each.is_kafkas, each.usd, each.at_most) for each in found] == [
         (Easy.IDLE_RESERVATION, True, Decimal("88.4"), False),
         (Easy.EXTENDED_SUPPORT, False, Decimal(336), False),
@@ -169,22 +104,11 @@ def test_36_easy_savings_are_what_their_meters_cost(tmp_path: Path) -> None:
     ]
 
 
-def test_37_a_discount_of_any_kind_counts_once_beside_net_columns(tmp_path: Path) -> None:
-    kinds = ("EdpDiscount", "PrivateRateDiscount", "SppDiscount", "BundledDiscount")
-    lines = [
-        {"lineItem/LineItemType": kind, "lineItem/UnblendedCost": "-0.1000000000"} for kind in kinds
-    ]
-    net = {"lineItem/NetUnblendedCost": "0.85"}
-    _, rows, _ = ingested(written(tmp_path, legacy([net, *lines])))
-    assert sum(row.billed_cost for row in rows) == Decimal("0.85")
-    assert sum(row.net_cost for row in rows) == Decimal("0.85")
-
-
 def test_38_what_was_given_back_on_a_meter_cannot_be_saved_again(tmp_path: Path) -> None:
     meter = {"lineItem/UsageType": "AmazonEKS-Hours:extendedSupport"}
     back = {"lineItem/LineItemType": "EdpDiscount", "lineItem/UnblendedCost": "-0.25", **meter}
     path = written(tmp_path, legacy([meter, back]))
-    (found,) = easy_savings(Summed(bill.read(None, path).usage_here()).grain())
+    (found,) = easy_savings(grain_of(bill.read(path).usage()))
     assert (found.easy, found.usd) == (Easy.EXTENDED_SUPPORT, Decimal(1))
 
 
@@ -198,9 +122,8 @@ def test_39_what_focus_calls_unused_is_found_and_no_brokers(tmp_path: Path) -> N
         {"CommitmentDiscountStatus": "", "ChargeDescription": idle},
     ]
     path = bills.focus_file(tmp_path / "focus.csv", lines)
-    delivery = bill.read(None, path)
-    summed = Summed(delivery.usage_here())
-    found = {each.easy: each.usd for each in easy_savings(summed.grain())}
+    delivery = bill.read(path)
+    found = {each.easy: each.usd for each in easy_savings(grain_of(delivery.usage()))}
     assert found == {
         Easy.UNUSED_COMMITMENT: Decimal("12.5"), Easy.IDLE_RESERVATION: Decimal("0.8")
     }  # fmt: skip
@@ -222,7 +145,7 @@ def test_39_a_commitment_is_amortised_by_its_usage_and_not_by_its_purchase_too(
     used = {"BilledCost": "0", "EffectiveCost": "100", "CommitmentDiscountStatus": "Used"}
     used["CommitmentDiscountId"] = "arn:plan/1"
     path = bills.focus_file(tmp_path / "focus.csv", [bought, used])
-    rows = here.usage_rows(bill.read(None, path))
+    rows = here.usage_rows(bill.read(path))
     assert sum(row.billed_cost for row in rows) == 100
     assert sum(row.amortised_cost for row in rows) == amortised
     assert sum(row.net_cost for row in rows) == amortised
@@ -261,11 +184,8 @@ def test_43_a_correction_of_an_earlier_month_is_no_day_of_this_one(tmp_path: Pat
         for when in ("2026-10-05 00:00:00", "2027-03-01 00:00:00")
     ]
     path = bills.focus_file(tmp_path / "focus.csv", [*lines, *odd])
-    made = report.run(
-        None,
-        ParquetStore(None, str(tmp_path / "tables")),
-        report.Inputs(bill=path, today=NOW.date()),
-    )
+    inputs = report.Inputs(bill=path, today=NOW.date())
+    made = report.run(ParquetStore(str(tmp_path / "tables")), inputs)
     assert made.evidence.report.billed == Decimal(-72)
     assert {each.day.month for each in made.evidence.all_days} == {11}
     assert month_comparison(made.evidence) is None

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from core.ground.errors import InvalidInput
-from core.ground.naming import CLUSTER_TAG
 from local.aws.billing import seconds_in_month
 from local.bills.cluster import Broker, ClusterBill, hour_lines, lines
 from local.bills.export import Layout, write
@@ -83,8 +82,8 @@ def test_5_a_tag_is_found_in_every_spelling_and_missed_aloud(
     assert owners == {"broker-a", "broker-b", "broker-c"}
     if layout is not Layout.CUR2:
         return
-    delivery = bill.read(None, tmp_path / "bill")
-    store = ParquetStore(None, str(tmp_path / "tables"))
+    delivery = bill.read(tmp_path / "bill")
+    store = ParquetStore(str(tmp_path / "tables"))
     with pytest.raises(InvalidInput) as raised:
         ingest.run(delivery, store, now=NOW, cluster="another")
     assert "stillwater:cluster = another; it names harbour" in str(raised.value)
@@ -118,40 +117,23 @@ def test_8_storage_is_prorated_by_the_months_own_length(tmp_path: Path, period: 
     assert size == pytest.approx(100, abs=Decimal("1e-3"))
 
 
-def test_9_a_region_prefix_is_cut_off_and_nothing_else_is(tmp_path: Path) -> None:
-    start = month_start("2026-10")
-    written = {
-        "EBS:VolumeUsage.gp3": "EBS:VolumeUsage.gp3",
-        "EU-EBS:VolumeUsage.gp3": "EBS:VolumeUsage.gp3",
-        "USE1-CAN1-AWS-Out-Bytes": "AWS-Out-Bytes",
-        "USE1-WL1-BOS1-BoxUsage:t3.medium": "BoxUsage:t3.medium",
-        "ECS-EC2-GB-Hours": "ECS-EC2-GB-Hours",
-        "EMR-SERVERLESS-ARM-vCPUHours": "EMR-SERVERLESS-ARM-vCPUHours",
-        "USE1-EKS-EC2-vCPU-Hours": "EKS-EC2-vCPU-Hours",
-    }
-    ours = {CLUSTER_TAG: "harbour"}
-    every = [BillLine(hour=start, usage_type=name, resource_id=name, tags=ours) for name in written]
-    found = usage(tmp_path, every)
-    assert {row.resource_id: row.usage_type for row in found} == written
-
-
 def test_10_a_month_that_is_not_asked_for_is_not_opened(tmp_path: Path) -> None:
     for period in ("2026-09", "2026-10"):
         write(tmp_path, lines(dataclasses.replace(BILL, period=period)))
-    one = bill.read(None, tmp_path, months=["2026-10"])
+    one = bill.read(tmp_path, months=["2026-10"])
     assert list(one.refreshes) == ["2026-10"]
     assert all("2026-10" in piece.address for piece in one.pieces)
     assert {row.billing_period for row in here.usage_rows(one)} == {"2026-10"}
 
 
 def test_11_a_refresh_replaces_its_month_and_says_until_when_it_may_change(tmp_path: Path) -> None:
-    store = ParquetStore(None, str(tmp_path / "tables"))
+    store = ParquetStore(str(tmp_path / "tables"))
     folder = tmp_path / "bill"
     first = [*lines(BILL)]
     late = BillLine(hour=month_start("2026-10"), kind="Tax", unblended=Decimal("0.11"))
     for execution, every in (("2026-11-01", first), ("2026-11-02", [*first[1:], late])):
         write(folder, every, execution=execution)
-        ingest.run(bill.read(None, folder), store, now=NOW)
+        ingest.run(bill.read(folder), store, now=NOW)
     known = truth([*first[1:], late])
     (noted,) = store.rows(tables.DELIVERIES)
     assert (noted.execution, noted.lines) == ("2026-11-02", known.lines)

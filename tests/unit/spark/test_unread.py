@@ -44,11 +44,11 @@ def data_of(bill: Path, *periods: str) -> list[Path]:
 
 @pytest.mark.long
 def test_a_final_month_is_read_once_and_again_where_aws_restates_it(tmp_path: Path) -> None:
-    store, bill = ParquetStore(None, str(tmp_path / "tables")), tmp_path / "bill"
+    store, bill = ParquetStore(str(tmp_path / "tables")), tmp_path / "bill"
     asked = Inputs(bill=bill, month=FINAL)
 
     def reported(**changes: object) -> Made:
-        return report.run(None, store, dataclasses.replace(asked, **changes))
+        return report.run(store, dataclasses.replace(asked, **changes))
 
     for period in (BEFORE, FINAL, OPEN):
         write(bill, month(period), execution="first")
@@ -74,32 +74,32 @@ def test_a_final_month_is_read_once_and_again_where_aws_restates_it(tmp_path: Pa
 
 
 def test_files_without_a_manifest_are_read_again_where_one_of_them_changed(tmp_path: Path) -> None:
-    store, folder = ParquetStore(None, str(tmp_path / "tables")), tmp_path / "bill"
+    store, folder = ParquetStore(str(tmp_path / "tables")), tmp_path / "bill"
     folder.mkdir()
     for number, period in enumerate((BEFORE, FINAL), start=1):
         start = f"{period}-01 00:00:00"
         row = {"BillingPeriodStart": start, "ChargePeriodStart": start, "ResourceId": f"i-{number}"}
         bills.focus_file(folder / f"{period}.csv", [row])
-    first = report.run(None, store, Inputs(bill=folder))
+    first = report.run(store, Inputs(bill=folder))
     spoilt([folder / f"{FINAL}.csv"])
-    again = report.run(None, store, Inputs(bill=folder))
+    again = report.run(store, Inputs(bill=folder))
     assert (first.kept, again.kept) == ([], [BEFORE, FINAL])
     assert again.bill_total == first.bill_total == 1
     bills.focus_file(folder / "late.csv", [{"ResourceId": "i-3"}])
     # Then all of them are read, and the one that is spoilt is found.
     with pytest.raises(InvalidInput, match="2024-02"):
-        report.run(None, store, Inputs(bill=folder))
+        report.run(store, Inputs(bill=folder))
 
 
 def test_a_month_that_is_delivered_again_without_a_line_holds_nothing(tmp_path: Path) -> None:
     bill = tmp_path / "bill"
     for period in (FINAL, OPEN):
         write(bill, month(period), execution="first")
-    store = ParquetStore(None, str(tmp_path / "tables"))
-    report.run(None, store, Inputs(bill=bill))
+    store = ParquetStore(str(tmp_path / "tables"))
+    report.run(store, Inputs(bill=bill))
     (data,) = data_of(bill, OPEN)
     bills.emptied(data)
-    report.run(None, store, Inputs(bill=bill))
+    report.run(store, Inputs(bill=bill))
     noted = {row.billing_period: row for row in store.rows(tables.DELIVERIES)}
     assert (noted[OPEN].lines, noted[OPEN].billed_cost) == (0, 0)
     assert noted[OPEN].previous_billed_cost > 0

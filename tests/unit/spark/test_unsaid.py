@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 
@@ -13,9 +13,9 @@ import pytest
 from core.cost.pricing import INSTANCE_HOUR, PriceBook
 from spark import tables
 from spark.jobs import every, report
+from spark.months import UNKNOWN_PERIOD
 from spark.report import story
-from spark.rules.names import Component
-from spark.tables import UNKNOWN_PERIOD, ParquetStore
+from spark.tables import ParquetStore
 from spark.transforms import rates
 from tests.unit.spark import bills
 from tests.unit.spark.written import ingested, legacy, refused, written
@@ -25,8 +25,8 @@ CLUSTER = "resourceTags/user:stillwater:cluster"
 
 
 def reported(path: Path) -> report.Made:
-    store = ParquetStore(None, str(path.parent / "tables"))
-    return report.run(None, store, every.Inputs(bill=path, today=date(2026, 12, 20)))
+    store = ParquetStore(str(path.parent / "tables"))
+    return report.run(store, every.Inputs(bill=path, today=date(2026, 12, 20)))
 
 
 def test_62_lines_whose_month_cannot_be_read_are_said_beside_every_month(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_62_lines_whose_month_cannot_be_read_are_said_beside_every_month(tmp_pat
     written(tmp_path, legacy([{}, {}, {}]))
     again = reported(path)
     assert story.sentences(again.evidence.report)[0] == "The bill of 2026-11 is 3.75 USD."
-    store = ParquetStore(None, str(tmp_path / "tables"))
+    store = ParquetStore(str(tmp_path / "tables"))
     assert UNKNOWN_PERIOD not in {row.billing_period for row in store.rows(tables.USAGE)}
 
 
@@ -60,17 +60,6 @@ def test_63_the_cells_of_a_broken_line_are_no_tags(tmp_path: Path) -> None:
     assert {row.cluster: row.charges for row in rows} == {"harbour": 1, None: 1}
 
 
-def test_64_tags_as_athena_prints_them_are_read(tmp_path: Path) -> None:
-    written_as = [
-        "{note=a, b, stillwater:cluster=harbour, url=x=y}",
-        "{user_stillwater_cluster=pier}",
-        "{}",
-    ]
-    path = bills.focus_file(tmp_path / "bill.csv", [{"Tags": tags} for tags in written_as])
-    _, rows, _ = ingested(path)
-    assert {row.cluster for row in rows} == {"harbour", "pier", None}
-
-
 def test_65_tags_that_nobody_can_read_are_not_called_absent(tmp_path: Path) -> None:
     written_as = ["stillwater:cluster=harbour;team", '{"team": "we', "{}"]
     path = bills.focus_file(tmp_path / "bill.csv", [{"Tags": tags} for tags in written_as])
@@ -79,36 +68,6 @@ def test_65_tags_that_nobody_can_read_are_not_called_absent(tmp_path: Path) -> N
     told = " ".join(section.sentences)
     assert "The tags of 2 rows are unreadable, such as " in told
     assert "No line of the bill has a tag" not in told
-
-
-@pytest.mark.parametrize("at", ["00:00.0", "12:00:00", "46327", "46327.5", "0026-11-20", "2026"])
-@pytest.mark.parametrize("column", [PERIOD_START, USED_AT])
-def test_66_text_that_says_no_month_is_no_time(tmp_path: Path, column: str, at: str) -> None:
-    said = refused(written(tmp_path, legacy([{column: at}])))
-    assert f"'{at}' is not a time" in said
-
-
-def test_66_a_time_of_another_age_is_not_one(tmp_path: Path) -> None:
-    row = {**bills.CUR_ROW, "resource_tags": []}
-    row["bill_billing_period_start_date"] = datetime(9999, 12, 1)  # noqa: DTZ001 - CUR writes no zone
-    kinds = {"resource_tags": pa.map_(pa.string(), pa.string())}
-    columns = {name: pa.array([value], kinds.get(name)) for name, value in row.items()}
-    pq.write_table(pa.table(columns), tmp_path / "bill.parquet")
-    assert "is not a time" in refused(tmp_path / "bill.parquet")
-
-
-def test_67_all_that_amazon_msk_sells_is_amazon_msks(tmp_path: Path) -> None:
-    meters = (
-        *("Kafka.m7g.large", "Kafka.Storage.GP2", "KafkaServerless-ClusterHours"),
-        *("Express.m7g.large", "MCU-Hours", "Kafka.Replicator-Hours"),
-    )
-    lines = [{"lineItem/ProductCode": "AmazonMSK", "lineItem/UsageType": f"EU-{m}"} for m in meters]
-    crossing = {"lineItem/UsageType": "EU-DataTransfer-Regional-Bytes", "pricing/unit": "GB"}
-    lines.append({"lineItem/ProductCode": "AmazonMSK", **crossing})
-    _, rows, _ = ingested(written(tmp_path, legacy(lines)))
-    found = {row.usage_type: row.component for row in rows}
-    assert found.pop("DataTransfer-Regional-Bytes") == Component.INTER_AZ
-    assert found == dict.fromkeys(meters, Component.MANAGED_KAFKA)
 
 
 def test_68_files_that_order_or_have_other_columns_are_one_bill(tmp_path: Path) -> None:
@@ -137,11 +96,6 @@ def test_69_bills_of_two_formats_are_not_one(tmp_path: Path) -> None:
         columns = {key: pa.array([value]) for key, value in row.items()}
         pq.write_table(pa.table(columns), both / f"{name}.parquet")
     assert "holds bills of two formats" in refused(both)
-
-
-def test_70_a_header_in_another_encoding_is_named(tmp_path: Path) -> None:
-    text = legacy([{"resourceTags/user:équipe": "x"}])
-    assert "is not written in UTF-8" in refused(written(tmp_path, text.encode("latin-1")))
 
 
 def test_71_amortised_keeps_every_place_of_text(tmp_path: Path) -> None:

@@ -59,8 +59,8 @@ def ingested(
     *,
     cluster: str | None = None,
 ) -> tuple[ingest.Ingested, list[Any], ParquetStore]:
-    store = ParquetStore(None, str(path.parent / "tables"))
-    delivery = bill.read(None, path, kafka=kafka or KafkaTags())
+    store = ParquetStore(str(path.parent / "tables"))
+    delivery = bill.read(path, kafka=kafka or KafkaTags())
     came = ingest.run(delivery, store, now=NOW, cluster=cluster)
     return came, store.rows(tables.USAGE), store
 
