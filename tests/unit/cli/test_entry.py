@@ -316,7 +316,8 @@ def test_help_is_had_by_its_short_name(words: list[str]) -> None:
 
 
 def test_the_command_says_its_version_and_completes_itself() -> None:
-    assert CliRunner().invoke(app, ["--version"]).stdout == f"stillwater {version('stillwater')}\n"
+    shown = CliRunner().invoke(app, ["--version"]).stdout
+    assert shown == f"stillwater {version('stillwater-kafka')}\n"
     assert "--install-completion" in CliRunner().invoke(app, ["--help"]).stdout
 
 

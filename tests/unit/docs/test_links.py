@@ -11,6 +11,7 @@ import yaml
 
 from core.incidents.actions import runbook
 from core.incidents.record import State
+from tests import pictures
 from tests.every_case import every_case
 from tests.unit.docs import markdown
 
@@ -166,3 +167,8 @@ def decide(page):
 
 def test_the_search_finds_what_the_loop_sends() -> None:
     assert {"hold_limit", "no_capacity", "zone_lost", "budget:"} <= set(sent())
+
+
+@every_case(("name", "drawn"), pictures.diagrams().items(), ids=list(pictures.diagrams()))
+def test_the_diagrams_are_those_that_make_pictures_draws(name: str, drawn: str) -> None:
+    assert (pictures.IMAGES / f"{name}.svg").read_text() == drawn, "run `make pictures`"

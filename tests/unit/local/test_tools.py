@@ -170,6 +170,7 @@ def test_every_program_is_known_by_its_name() -> None:
         "prometheus",
         "kube-score",
         "karpenter-kwok",
+        "vale",
         "kubectl",
         "pulumi-language-yaml",
     }
