@@ -39,9 +39,8 @@ def health(seen: ClusterFacts) -> Iterator[Finding]:
         yield worth_knowing(
             "health-unasked",
             "AWS Health",
-            "not known, because its API answers accounts with a Business, Enterprise On-Ramp, "
-            "Enterprise or Unified Operations plan of AWS Support alone: what EC2 itself has "
-            "scheduled for the nodes was read, and nothing else",
+            "unknown: its API answers only accounts with a Business plan of AWS Support or a "
+            "larger one. EC2's own schedule of the nodes was read",
             "look at the AWS Health dashboard before a rotation",
         )
     ours = _ours(seen)
@@ -122,7 +121,7 @@ def _shift_finding(
             ": nodes there are cordoned or get no clients, and a broker that leaves there is not "
             "replaced meanwhile"
             if mine
-            else ": it is no resource that was surveyed, and the zone may be in trouble"
+            else ": the survey does not cover that resource, and the zone may be in trouble"
         ),
         "let no node leave, there or elsewhere, before the shift is over",
     )
@@ -169,8 +168,8 @@ def support(seen: ClusterFacts) -> Iterator[Finding]:
         yield producer_may_stall(
             "support-over",
             title,
-            f"Kubernetes {plane.version} is supported no more: AWS upgrades its control plane at "
-            f"any moment, in the middle of a rotation as well",
+            f"Kubernetes {plane.version} is no longer supported. AWS upgrades its control plane at "
+            "any moment, also during a rotation",
             "upgrade it now, at an hour that you choose",
         )
     elif plane.support == "EXTENDED_SUPPORT":
@@ -191,9 +190,9 @@ def _extended_support(plane: ControlPlane, title: str, now: float) -> Finding:
         "support-extended",
         Weight.PRODUCER if _is_near(plane.extended_ends, now) else Weight.ADVICE,
         title,
-        f"Kubernetes {plane.version} of its control plane is in extended support, for "
-        f"{EXTENDED_USD_PER_HOUR:.2f} USD an hour in place of {STANDARD_USD_PER_HOUR:.2f} until "
-        f"{ends or _day(plane.extended_ends)}; then AWS upgrades it by itself",
+        f"Kubernetes {plane.version} is in extended support, for {EXTENDED_USD_PER_HOUR:.2f} USD "
+        f"an hour in place of {STANDARD_USD_PER_HOUR:.2f} until "
+        f"{ends or _day(plane.extended_ends)}. Then AWS upgrades it by itself",
         "upgrade the control plane, then rotate the nodes to its version",
     )
 
@@ -217,7 +216,7 @@ def state(seen: ClusterFacts) -> Iterator[Finding]:
         yield broker_may_die(
             "cluster-deleting",
             title,
-            "somebody deletes it: its API server goes, and nothing brings a lost pod back",
+            "it is being deleted: its API server goes, and nothing brings a lost pod back",
             "save the volumes first (persistentVolumeReclaimPolicy Retain); a deletion cannot be "
             "taken back",
         )
@@ -309,7 +308,7 @@ def keys(seen: ClusterFacts) -> Iterator[Finding]:
             f"{listing(claims)} are encrypted under {_short(name)}, which is "
             + (f"deleted{when}" if lost else f"{found.state}")
             + ": they are readable while their machines hold them, and are attached to no other"
-            + (", and after that day nobody reads them again" if lost else ""),
+            + (", and after that day this survey does not read them again" if lost else ""),
             "cancel the deletion (`aws kms cancel-key-deletion`) and enable the key, before any "
             "node leaves"
             if lost
@@ -339,9 +338,9 @@ def _group_key_findings(
             yield producer_may_stall(
                 "key-grant",
                 group.title,
-                f"disks of machines that it starts are encrypted under {_short(name)}, and "
-                f"neither the key's policy nor a grant names {role}: its machines end at "
-                f"once (Client.InternalError)",
+                f"disks of machines that it starts are encrypted under {_short(name)}. Neither the "
+                f"key's policy nor a grant names {role}: its machines end at once "
+                "(Client.InternalError)",
                 "allow that role to use the key, and to make grants for AWS resources",
             )
 

@@ -258,7 +258,7 @@ def _their_handler(adopted: Adoption, found: TerminationHandler) -> Iterator[Fin
         remedy = "let it drain: CORDON_ONLY and DRY_RUN off"
         yield drift(found.title, "drains", "only cordons, or only says so", remedy)
     if found.down:
-        remedy = "see its pods: what is held is drained by nobody"
+        remedy = "see its pods: held nodes are not drained"
         yield drift(found.title, "runs", "none of its pods is available", remedy)
     if found.refuses:
         remedy = "set these to true: Strimzi's pods have an emptyDir, nodes a DaemonSet's pods"
@@ -314,7 +314,7 @@ def _rules_that_drain(adopted: Adoption, standing: Standing) -> Iterator[Finding
                 f"none for the hooks {' and '.join(HOOKS)}",
                 f"those of {', '.join(told)}",
                 "give the rule detail.LifecycleHookName with the name of your own hook, as "
-                "docs/how-to/adopt.md says: else it drains at once what is held",
+                "docs/how-to/adopt.md says. Otherwise it drains held nodes at once",
             )
 
 
@@ -355,7 +355,7 @@ def _gates(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
 def _gate(adopted: Adoption, name: str, gate: StandingGate) -> Iterator[Finding]:
     wanted = "" if adopted.eviction_gate is None else adopted.eviction_gate.image
     if gate.available < REPLICAS:
-        remedy = "see its pods in kube-system; while none answers, nobody is evicted"
+        remedy = "see its pods in kube-system; while none answers, no pod is evicted"
         replicas = f"replicas of eviction gate {name} that answer"
         yield drift(replicas, str(REPLICAS), str(gate.available), remedy)
     if not gate.trusted:

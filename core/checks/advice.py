@@ -47,7 +47,7 @@ def doors(spec: ClusterSpec) -> Iterator[Finding]:
             yield worth_knowing(
                 "tls-missing",
                 key,
-                "it has no TLS: whoever is on the way reads every record",
+                "it has no TLS: every record can be read on the way",
                 "set tls to true",
             )
     if kafka.authorization == "none":
@@ -89,17 +89,17 @@ def karpenter(spec: ClusterSpec) -> Iterator[Finding]:
         yield worth_knowing(
             "karpenter-unasked",
             subject,
-            "nothing looks at in-sync replicas or the quorum before a drain, and an interrupted "
-            "node is drained before its replacement is there, so that a broker is away for a boot "
-            "and a join longer and `rotate` takes none",
+            "no drain waits for in-sync replicas or the quorum. An interrupted node is drained "
+            "before its replacement is there, so its broker is away longer. `rotate` takes no "
+            "node",
             "set eviction_gate, which asks Kafka and waits for the replacement",
         )
     yield worth_knowing(
         "karpenter-unheld",
         subject,
-        "nothing retains an instance whose drain is stuck, a failed instance check ends the node "
-        "past the PodDisruptionBudget, and scheduled maintenance ends a node as soon as it is "
-        "seen, outside of any window",
+        "nothing retains an instance whose drain is stuck. A failed instance check ends the node "
+        "past the PodDisruptionBudget. Scheduled maintenance ends a node at once, outside of any "
+        "window",
         "set node_provisioner to asg where that is not meant",
     )
 
@@ -133,7 +133,7 @@ def nobody_told(spec: ClusterSpec) -> Iterator[Finding]:
         yield worth_knowing(
             "alerts-off",
             "alerts.enabled",
-            f"it is false, so that {', '.join(told)} would never be told",
+            f"it is false, so that {', '.join(told)} would never hear of it",
             "set it to true, or leave them out",
         )
 
@@ -150,8 +150,8 @@ def many_partitions(spec: ClusterSpec) -> Iterator[Finding]:
             "partitions-many",
             "topics",
             f"they make {sum(sizes.values())} replicas, {each} of each broker ({largest} alone "
-            f"{sizes[largest]}), and Kafka advises {MOST_REPLICAS_OF_A_BROKER} at the most: a "
-            f"broker that stops hands that many over, and one that starts opens as many logs",
+            f"{sizes[largest]}), and Kafka advises {MOST_REPLICAS_OF_A_BROKER} at most. A broker "
+            "that stops hands them all over, and one that starts opens as many logs",
             "lower partitions, which are never taken away again, or have more brokers",
         )
 

@@ -61,7 +61,7 @@ def readiness(seen: ClusterFacts) -> Iterator[Finding]:
         yield producer_may_stall(
             "lbc-missing",
             "AWS Load Balancer Controller",
-            "there are TargetGroupBindings for brokers and nobody registers their targets",
+            "there are TargetGroupBindings for brokers and no controller registers their targets",
             "install the AWS Load Balancer Controller",
         )
 
@@ -75,8 +75,8 @@ def node_ports(seen: ClusterFacts) -> Iterator[Finding]:
         yield worth_knowing(
             "node-port",
             "listeners of type nodeport",
-            f"clients know {listing(pods)} by the addresses of their nodes: a client that was "
-            f"given these alone as bootstrap servers finds nobody once all of them were replaced",
+            f"clients know {listing(pods)} by the addresses of their nodes. A client with these "
+            "alone as bootstrap servers finds no broker once all of them were replaced",
             "give clients a name for bootstrap that follows the nodes, and let them in to every "
             "node",
         )
@@ -127,7 +127,7 @@ def controller(seen: ClusterFacts) -> Iterator[Finding]:
                 "lbc-unknown",
                 each.title,
                 "its image names no version: how late it may set readiness gates was not judged",
-                "name a version in its image, beside the digest",
+                "name a version in its image, next to the digest",
             )
         if version is None:
             continue
@@ -184,8 +184,8 @@ def attributes(seen: ClusterFacts) -> Iterator[Finding]:
             yield producer_may_stall(
                 "target-group-unused",
                 subject,
-                f"{binding.title} fills it and no load balancer uses it: no client comes in by it, "
-                f"ELB calls its targets `unused`, and the readiness gate of a new pod never opens",
+                f"{binding.title} fills it and no load balancer uses it. No client comes in by it, "
+                "and the readiness gate of a new pod never opens",
                 "let a listener of a load balancer forward to it, or remove the binding",
             )
         yield from _draining(group, binding, pods, subject, seen)
@@ -195,7 +195,7 @@ def attributes(seen: ClusterFacts) -> Iterator[Finding]:
                 "cross-zone",
                 subject,
                 f"{pods[0].name} is its one target and cross-zone balancing is off: clients that "
-                f"hold the balancer's address of another zone meet nobody",
+                "hold the balancer's address of another zone meet no broker",
                 "set load_balancing.cross_zone.enabled of this target group to true",
             )
 
@@ -217,8 +217,8 @@ def _draining(
                 "deregistration",
                 subject,
                 f"its deregistration delay is {delay} s, longer than the {grace} s that brokers "
-                f"have to stop: a connection that is open by then is cut by the broker's end, and "
-                f"the rest of the delay protects nobody",
+                "have to stop. The broker's end cuts an open connection, and the rest of the "
+                "delay protects no client",
                 f"set deregistration_delay.timeout_seconds below {grace}",
             )
         return
@@ -229,8 +229,8 @@ def _draining(
             "deregistration",
             subject,
             f"its targets are nodes, its deregistration delay is {delay} s, and a lifecycle hook "
-            f"holds a node for {min(waits)} s: the node ends while the balancer still sends over "
-            f"it, and clients of every broker behind it are cut",
+            f"holds a node for {min(waits)} s. The node ends while the balancer still sends over "
+            "it, and clients of every broker behind it are cut",
             f"set deregistration_delay.timeout_seconds below {min(waits)}, or let pods be the "
             f"targets (target type ip)",
         )
@@ -243,8 +243,8 @@ def _kept_connections(group: TargetGroup, subject: str) -> Iterator[Finding]:
         yield worth_knowing(
             "connections-kept",
             subject,
-            "it does not end connections when the deregistration delay is over: clients of a "
-            "broker whose machine is lost hold dead connections until their own timeouts",
+            "it does not end connections after the deregistration delay. Clients of a lost "
+            "machine's broker hold dead connections until their own timeouts",
             "set deregistration_delay.connection_termination.enabled to true",
         )
     if not group.ends_unhealthy:
@@ -259,9 +259,8 @@ def _kept_connections(group: TargetGroup, subject: str) -> Iterator[Finding]:
         yield worth_knowing(
             "client-ip",
             subject,
-            "it preserves clients' addresses: a client in the cluster that a broker moves beside, "
-            "on one node, cannot reach it by the balancer, and nodes must let every client's "
-            "address in",
+            "it preserves clients' addresses. A client on the broker's own node cannot reach it "
+            "by the balancer. Nodes must let every client's address in",
             "set preserve_client_ip.enabled to false, unless the brokers need the addresses",
         )
 
@@ -334,7 +333,7 @@ def _listeners(
             "ingress-tls",
             kafka.title,
             f"{listing(each.title for each in deaf)} does not hand TLS on, and listener "
-            f"{named[INGRESS]} needs it: nobody comes in by it",
+            f"{named[INGRESS]} needs it: no client comes in by it",
             "start it with TLS passthrough (nginx: --enable-ssl-passthrough)",
         )
 

@@ -65,7 +65,7 @@ def refusals(seen: ClusterFacts) -> Iterator[Finding]:
                     + f"webhook {hook.name} asks {hook.unanswered} before a pod is created, and "
                     f"refuses it without an answer (failurePolicy Fail): {listing(asked)} cannot "
                     f"come back once they leave",
-                    "have somebody answer it again, or remove it",
+                    "have it answered again, or remove it",
                 )
         yield from _lax(kafka, pods, seen)
         for quota in known_items(seen.quotas):
@@ -112,8 +112,8 @@ def trust(seen: ClusterFacts) -> Iterator[Finding]:
                 "trust-ends",
                 Weight.PRODUCER if left < URGENT_DAYS else Weight.ADVICE,
                 f"webhook {hook.name}",
-                f"the last authority of its caBundle ends at {clock(end)}: from then on the API "
-                f"server trusts no answer, and refuses what it asks about (failurePolicy Fail)",
+                f"the last authority of its caBundle ends at {clock(end)}. From then on the API "
+                "server trusts no answer, and refuses the request (failurePolicy Fail)",
                 "see that whatever made the caBundle renews it in time",
             )
 
@@ -136,7 +136,7 @@ def steps(seen: ClusterFacts) -> Iterator[Finding]:
                 ("on matchConditions that were not judged, " if hook.conditional else "")
                 + f"before {' and before '.join(sorted(words))} it asks {hook.unanswered}: without "
                 f"an answer that is refused (failurePolicy Fail)",
-                "have somebody answer it again, or remove it",
+                "have it answered again, or remove it",
             )
 
 
@@ -150,8 +150,9 @@ def policies(seen: ClusterFacts) -> Iterator[Finding]:
             yield worth_knowing(
                 "policy-install",
                 f"ValidatingAdmissionPolicy {each.name}",
-                f"it is asked when {' and when '.join(sorted(each.installs))}, and may refuse what "
-                f"Stillwater makes in this cluster, by expressions that were not judged",
+                f"the API server asks it when {' and when '.join(sorted(each.installs))}, and may "
+                "refuse what Stillwater makes in this cluster, by expressions that were not "
+                "judged",
                 "hold what `adopt plan` lists against it before the first `up`",
             )
         if not each.steps or not spaces - each.leaves_out:
@@ -161,14 +162,15 @@ def policies(seen: ClusterFacts) -> Iterator[Finding]:
                 "policy-broken",
                 f"ValidatingAdmissionPolicy {each.name}",
                 f"the API server finds its expressions wrong ({each.broken}), and where they fail "
-                f"it denies; it is asked when {words}",
-                "mend its expressions, or set its failurePolicy to Ignore until then",
+                f"it denies; the API server asks it when {words}",
+                "fix its expressions, or set its failurePolicy to Ignore until then",
             )
             continue
         yield worth_knowing(
             "policy-drain",
             f"ValidatingAdmissionPolicy {each.name}",
-            f"it is asked when {words}, and may deny it by expressions that were not judged",
+            f"the API server asks it when {words}, and may deny it by expressions that were not "
+            "judged",
             "see that it allows what drains nodes, Stillwater's functions among them",
         )
 
@@ -202,8 +204,8 @@ def images(seen: ClusterFacts) -> Iterator[Finding]:
             yield producer_may_stall(
                 "image-gone",
                 kafka.title,
-                f"its pods run {listing(gone)}, which ECR has no more: on a node that has not run "
-                f"it before, a pod stays in ImagePullBackOff",
+                f"its pods run {listing(gone)}, which ECR no longer has: on a node that has not "
+                "run it before, a pod stays in ImagePullBackOff",
                 "push the image again, and keep the repository's lifecycle policy off it",
             )
 
@@ -221,7 +223,7 @@ def fargate(seen: ClusterFacts) -> Iterator[Finding]:
                     "fargate-takes",
                     kafka.title,
                     f"Fargate profile {each.name} selects {listing(taken)}: once they are created "
-                    f"again they go to Fargate, which attaches no disk of EBS's, and wait for ever",
+                    "again they go to Fargate, which attaches no EBS disk, and wait forever",
                     "narrow the profile's selectors, so that they leave Kafka's pods out",
                 )
 
@@ -254,8 +256,8 @@ def essentials(seen: ClusterFacts) -> Iterator[Finding]:
             yield producer_may_stall(
                 "essential-down",
                 each.title,
-                f"none of its pods is available: without {each.what} a broker that starts finds "
-                f"nobody",
+                f"none of its pods is available: without {each.what} a broker that starts finds no "
+                "peer",
                 "bring it back before any node leaves",
             )
 
@@ -343,8 +345,8 @@ def _risks(every: tuple[Volume, ...]) -> Iterator[Finding]:
         yield broker_may_die(
             "local-volume",
             "volumes of Kafka",
-            f"{_claims(found)} are disks of their node and end with it: the pod waits for a node "
-            f"that is gone until somebody deletes its claim, and then copies all its data",
+            f"{_claims(found)} are disks of their node and end with it. The pod waits for a lost "
+            "node until its claim is deleted. Then it copies all its data",
             "keep data on EBS, or have a routine that deletes the claim and watches the copy",
         )
     if found := [volume for volume in every if volume.shared_by]:
@@ -377,11 +379,10 @@ def _risks(every: tuple[Volume, ...]) -> Iterator[Finding]:
             yield producer_may_stall(
                 "claim-resizing",
                 "volumes of Kafka",
-                f"{volume.title} has grown at EBS and says {volume.resizing}: the file system that "
-                f"the broker writes to has its former size until the kubelet of its node has grown "
-                f"it",
-                "see `kubectl describe pvc` and the log of the EBS driver's pod on that node; let "
-                "the node stay until the word is gone, or restart the pod there",
+                f"{volume.title} has grown at EBS and says {volume.resizing}. The broker's file "
+                "system has its former size until the kubelet of its node has grown it",
+                "see `kubectl describe pvc` and the log of the EBS driver's pod on that node. Let "
+                "the node stay until the condition is gone, or restart the pod there",
             )
     for driver in sorted({volume.unknown_driver for volume in every if volume.unknown_driver}):
         found = [volume for volume in every if volume.unknown_driver == driver]

@@ -62,15 +62,13 @@ def name_doubts(spec: ClusterSpec) -> Iterator[str]:
     host = spec.kafka.listener.advertised_host
     if is_loopback(host) and spec.environment != naming.TWIN_ENVIRONMENT:
         yield (
-            f"kafka.listener.advertised_host is {host}, an address of the client's own machine, "
-            f"which is right on the twin alone; write a name of your DNS, such as "
-            f"kafka.example.internal."
+            f"kafka.listener.advertised_host is {host}, an address of the client's own machine; "
+            "write a name of your DNS, such as kafka.example.internal."
         )
     if spec.slack is not None and _LIKE_AN_ARN.fullmatch(spec.slack.secret_name):
         yield (
-            f"slack.secret_name {spec.slack.secret_name} ends with a hyphen and six characters, as "
-            f"the ARN of a secret does, so that Secrets Manager may look for another one; give the "
-            f"secret another name."
+            f"slack.secret_name {spec.slack.secret_name} ends like the ARN of a secret, and "
+            "Secrets Manager may look for another one; give the secret another name."
         )
 
 
@@ -78,8 +76,9 @@ def _listener(spec: ClusterSpec) -> Iterator[str]:
     listener = spec.kafka.listener
     if listener.name == INTERNAL_LISTENER:
         yield (
-            f"kafka.listener.name is {INTERNAL_LISTENER}, which is what kafka.internal_listener is "
-            f"called, and Strimzi wants a name for each; choose another, such as nlb."
+            f"kafka.listener.name is {INTERNAL_LISTENER}, which is the name of "
+            "kafka.internal_listener, and Strimzi wants a name for each; choose another, such as "
+            "nlb."
         )
     if listener.name in TAKEN_PORT_NAMES:
         yield (
@@ -88,9 +87,8 @@ def _listener(spec: ClusterSpec) -> Iterator[str]:
         )
     if (listener.name, listener.port) in OLD_LISTENERS:
         yield (
-            f"kafka.listener.name is {listener.name} at port {listener.port}, for which Strimzi "
-            f"keeps Services and ports of other names, so that the load balancer would find none; "
-            f"choose another name, such as nlb."
+            f"kafka.listener.name is {listener.name} at port {listener.port}, which Strimzi keeps "
+            "for other Services; choose another name, such as nlb."
         )
 
 
@@ -101,8 +99,7 @@ def _namespaces(spec: ClusterSpec) -> Iterator[str]:
     if len(made) > 1 and spec.strimzi.namespace == spec.kubernetes.namespace:
         yield (
             f"strimzi.namespace and kubernetes.namespace are both {spec.strimzi.namespace}, and "
-            f"each is made once, by the operator's chart and for Kafka alone; choose another for "
-            f"one of them."
+            "each must be made once; choose another for one of them."
         )
     for setting, name, whose, other in made:
         if name == "default" or name.startswith("kube-"):
@@ -153,9 +150,8 @@ def _acls(spec: ClusterSpec) -> Iterator[str]:
             alone = acl.name in {".", ".."} and not acl.prefix
             if alone or not _TOPIC.fullmatch(str(acl.name)):
                 yield (
-                    f"user {user.name} has an ACL on the topic {acl.name!r}, and no topic is "
-                    f"called so: their names have letters, digits, dots, hyphens and underscores, "
-                    f"and not a dot or two alone; correct it."
+                    f"user {user.name} has an ACL on the topic {acl.name!r}, which no topic can "
+                    "have; use letters, digits, dots, hyphens and underscores."
                 )
 
 
@@ -200,9 +196,9 @@ def _labels(spec: ClusterSpec) -> Iterator[str]:
     length = len(json.dumps(prometheus.labels))
     if length > LABELS_LIMIT:
         yield (
-            f"metrics.prometheus.labels are {length} characters as JSON, and the environment of "
-            f"the functions that ask, 4 KB in all, has {LABELS_LIMIT} for them; name only those "
-            f"that tell this Kafka's series from others."
+            f"metrics.prometheus.labels are {length} characters as JSON, and the functions' "
+            f"environment has {LABELS_LIMIT} for them; name only those that tell this Kafka's "
+            "series from others."
         )
 
 
@@ -262,8 +258,8 @@ def system_node_problems(spec: ClusterSpec) -> Iterator[str]:
         if kind is not None and daemons + 1 > kind.addressable_pods:
             yield (
                 f"pool {pool.name} runs {daemons + 1} pods on a node, Kafka's among them, and an "
-                f"{kind.name} has addresses for {kind.addressable_pods}: the last would wait for "
-                f"ever; choose a larger instance type."
+                f"{kind.name} has addresses for {kind.addressable_pods}: the last would wait "
+                "forever; choose a larger instance type."
             )
     kind = known.get(spec.kubernetes.system_instance_type)
     if kind is not None:
@@ -310,8 +306,8 @@ def _requests(spec: ClusterSpec, kind: InstanceType) -> Iterator[str]:
                 f"{each.replicas} pods of {each.whose} are asked for, each with "
                 f"{each.request.cpu_millis} m of CPU and {each.request.memory_mib} MiB, and the "
                 f"{most} system nodes ({kind.name}) have room for {most * on_a_node}: the others "
-                f"would wait for ever; ask for fewer, raise kubernetes.system_nodes_per_zone, or "
-                f"choose a larger kubernetes.system_instance_type."
+                "would wait forever; ask for fewer, raise kubernetes.system_nodes_per_zone, or "
+                "choose a larger kubernetes.system_instance_type."
             )
     wanted = Request(
         sum(each.replicas * each.request.cpu_millis for each in pods),
@@ -324,8 +320,8 @@ def _requests(spec: ClusterSpec, kind: InstanceType) -> Iterator[str]:
             yield (
                 f"kubernetes.system_instance_type is {kind.name}, of which the {most} system nodes "
                 f"have {has} {unit} for pods, and {asked} are requested ({_join_pods(pods)}): some "
-                f"would wait for ever; choose a larger type or raise "
-                f"kubernetes.system_nodes_per_zone."
+                "would wait forever; choose a larger type or raise "
+                "kubernetes.system_nodes_per_zone."
             )
 
 
@@ -472,8 +468,8 @@ def _kubernetes_names(spec: ClusterSpec) -> Iterator[str]:
         )
     if any(pool.role.is_broker and pool.name == naming.BOOTSTRAP for pool in spec.pools):
         yield (
-            f"a pool of brokers is named {naming.BOOTSTRAP}, which is what the load balancer's "
-            f"rules for the bootstrap port are called; choose another name."
+            f"a pool of brokers is named {naming.BOOTSTRAP}, the name of the load balancer's rules "
+            "for the bootstrap port; choose another name."
         )
 
 

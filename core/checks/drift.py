@@ -212,8 +212,8 @@ def _drain_cleaners(found: Snapshot) -> Iterator[Finding]:
                 f"STRIMZI_DRAIN_KAFKA of Drain Cleaner {name}",
                 "false",
                 "true",
-                "set it to false: Kafka is asked before each drain here, and a drain that Drain "
-                "Cleaner denies is not tried again by the node termination handler",
+                "set it to false: Stillwater asks Kafka before each drain. The node termination "
+                "handler does not repeat a drain that Drain Cleaner denies",
             )
 
 

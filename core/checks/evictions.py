@@ -49,9 +49,9 @@ def budgets(seen: ClusterFacts) -> Iterator[Finding]:
                 kafka.title,
                 f"no PodDisruptionBudget covers {listing(bare)}: all of them may be evicted at "
                 f"once",
-                "make one that lets one pod leave (of Strimzi's pods minAvailable, one less than "
-                "there are; of a StatefulSet's maxUnavailable 1), or let Strimzi make its own "
-                "again (STRIMZI_POD_DISRUPTION_BUDGET_GENERATION)",
+                "make one that lets one pod leave: minAvailable, one less than the pods, for "
+                "Strimzi's, maxUnavailable 1 for a StatefulSet's. Or let Strimzi make its own "
+                "(STRIMZI_POD_DISRUPTION_BUDGET_GENERATION)",
             )
         for names in sorted(doubled):
             yield broker_may_die(
@@ -126,7 +126,7 @@ def _allowance(
             "cleaner-passed",
             lenient[0].title,
             f"it denies nothing (STRIMZI_DENY_EVICTION is false) and {budget.title} lets {leave} "
-            f"go: an eviction takes the pod without a look at replicas, and then it is rolled",
+            "go. An eviction takes the pod without a look at replicas",
             "set maxUnavailable of template.podDisruptionBudget to 0, or let it deny",
         )
 
@@ -155,7 +155,7 @@ def webhooks(seen: ClusterFacts) -> Iterator[Finding]:
                 Weight.BROKER if each.fails_closed else Weight.PRODUCER,
                 each.title,
                 f"it asks {each.unanswered}: {end}",
-                "have somebody answer it again, or remove it",
+                "have it answered again, or remove it",
             )
     asked = [each for each in seen.eviction_webhooks if not (each.general or each.mutating)]
     unasked = [
@@ -166,7 +166,7 @@ def webhooks(seen: ClusterFacts) -> Iterator[Finding]:
         yield producer_may_stall(
             "eviction-unasked",
             "evictions" if not asked else f"evictions in {listing(k.namespace for k in unasked)}",
-            "no webhook is asked about them"
+            "no webhook judges their evictions"
             + (f", though {installed} runs" if installed else "")
             + ": a budget counts ready pods, and a broker is ready before its replicas are in sync",
             "install Strimzi's Drain Cleaner, or another gate that looks at the replicas",
@@ -181,7 +181,7 @@ def cleaners(seen: ClusterFacts) -> Iterator[Finding]:
             yield producer_may_stall(
                 "cleaner-down",
                 cleaner.title,
-                "none of its pods is available: it moves nobody",
+                "none of its pods is available: it moves no broker",
                 "look at its pods",
             )
         if not cleaner.drains_kafka:
@@ -195,9 +195,9 @@ def cleaners(seen: ClusterFacts) -> Iterator[Finding]:
             yield broker_may_die(
                 "cleaner-denies",
                 cleaner.title,
-                f"it denies evictions with status 500, which {handlers[0].title} does not "
-                f"try again: the drain fails at once, and the hook may end before Strimzi has "
-                f"moved the broker",
+                f"it denies evictions with status 500, which {handlers[0].title} does not try "
+                "again. The drain fails at once, and the hook may end before Strimzi has moved "
+                "the broker",
                 "set STRIMZI_DENY_EVICTION to false with maxUnavailable 0, so that the budget "
                 "answers 429, or let the queue deliver for as long as the hook waits",
             )
@@ -265,7 +265,7 @@ def evictors(seen: ClusterFacts) -> Iterator[Finding]:
             "evictor",
             each.title,
             f"{each.tool} evicts pods or drains nodes by its own rules, those of Kafka among them",
-            "keep it away from the nodes of Kafka, or see that its drains are asked about",
+            "keep it away from the nodes of Kafka, or have a webhook judge its drains",
         )
 
 
@@ -301,8 +301,8 @@ def preemption(seen: ClusterFacts) -> Iterator[Finding]:
                     kafka.title,
                     f"{listing(each.title for each in rivals)} "
                     f"{'wait for room' if waits else 'run'}, have a higher priority and fit on "
-                    f"nodes of {listing(names)}: where room is short, the scheduler deletes these "
-                    f"for them, and no webhook is asked",
+                    f"nodes of {listing(names)}. If capacity is short, the scheduler deletes these "
+                    "for them, and asks no webhook",
                     _REMEDY,
                 )
 

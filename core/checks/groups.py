@@ -33,10 +33,10 @@ def managed_findings(group: ScalingGroup, subject: str, seen: ClusterFacts) -> I
         "managed-node-group",
         Weight.PRODUCER if len(group.zones) > 1 else Weight.ADVICE,
         subject,
-        f"it is managed node group {name}: when it shrinks or is rebalanced, EKS ends a node 15 "
-        f"minutes after it began to drain it, whatever PodDisruptionBudgets say",
-        "make no change of its size while a broker cannot leave, never update it with force, or "
-        "move the brokers to groups of your own with termination hooks",
+        f"it is managed node group {name}. When it shrinks or is rebalanced, EKS ends a node 15 "
+        "minutes after the start of its drain, despite every PodDisruptionBudget",
+        "do not resize it while a broker cannot leave, and never update it with force. Or move "
+        "the brokers to groups of your own with termination hooks",
     )
     if node_group := mapping_of(seen.managed_node_groups).get(group.name):
         yield from _state(node_group, subject)
@@ -57,8 +57,8 @@ def _updates(managed: ManagedNodeGroup, group: ScalingGroup, subject: str) -> It
         yield producer_may_stall(
             "managed-repair",
             subject,
-            f"EKS repairs managed node group {name}: a node of which its monitoring agent "
-            f"complains for half an hour is replaced, whatever Kafka does at the time",
+            f"EKS repairs managed node group {name}. It replaces a node after half an hour of its "
+            "monitoring agent's complaints, without asking Kafka",
             "disable node auto repair for it, and replace sick nodes one by one",
         )
     if managed.strategy == "MINIMAL":
@@ -167,8 +167,8 @@ def _room(group: ScalingGroup, subject: str) -> Iterator[Finding]:
         yield worth_knowing(
             "group-latest",
             subject,
-            "its launch template's version is $Latest: whoever makes a new one changes the next "
-            "machine that starts, in the middle of a rotation as well",
+            "its launch template's version is $Latest: a new version changes the next machine "
+            "that starts, also during a rotation",
             "name a version's number, or $Default, and raise it when you mean to rotate",
         )
     stopped = [process for process in REPLACING if process in group.suspended]
@@ -183,9 +183,9 @@ def _room(group: ScalingGroup, subject: str) -> Iterator[Finding]:
         yield worth_knowing(
             "launch-hook",
             subject,
-            f"a new machine waits in {listing(group.launch_hooks)}, and ends when nobody completes "
-            f"that in time (ABANDON), with the broker that came to it meanwhile",
-            "see that whoever completes it runs, or set its default result to CONTINUE",
+            f"a new machine waits in {listing(group.launch_hooks)}, and ends when that is not "
+            "completed in time (ABANDON), with the broker that came to it meanwhile",
+            "see that its program runs, or set its default result to CONTINUE",
         )
 
 
@@ -195,7 +195,7 @@ def _there(group: ScalingGroup, subject: str) -> Iterator[Finding]:
         yield broker_may_die(
             "group-deleted",
             subject,
-            "somebody deletes it: all of its nodes end, with what runs there",
+            "it is being deleted: all of its nodes end, with what runs there",
             "move its brokers to another group at once; a deletion cannot be taken back",
         )
     states = (group.states or {}).values()
@@ -294,8 +294,8 @@ def _own_ends(group: ScalingGroup, subject: str) -> Iterator[Finding]:
         yield producer_may_stall(
             "group-warm-pool",
             subject,
-            "its warm pool takes nodes back (ReuseOnScaleIn): a node that leaves is stopped and "
-            "comes back later under the name of then, and its hooks wait twice",
+            "its warm pool takes nodes back (ReuseOnScaleIn). A node that leaves is stopped and "
+            "comes back later, and its hooks wait twice",
             "set ReuseOnScaleIn to false",
         )
     if group.may_be_spot:
@@ -399,8 +399,8 @@ def _time(
         yield broker_may_die(
             "hook-heartbeat",
             subject,
-            f"hook {hook.name} waits {hook.heartbeat_seconds} s and {asked}: unless somebody "
-            f"records heartbeats in time it runs out in the middle",
+            f"hook {hook.name} waits {hook.heartbeat_seconds} s and {asked}: without heartbeats in "
+            "time it runs out in the middle",
             f"raise its heartbeat timeout above {max(grace, drain)} s, or record heartbeats",
         )
 
@@ -451,8 +451,8 @@ def _starts(template: MachineTemplate, group: ScalingGroup, subject: str) -> Ite
         yield producer_may_stall(
             "template-parts",
             subject,
-            f"{template.title} names {listing(template.lost)}, which AWS has no more, or keeps "
-            f"from this account: no replacement starts",
+            f"{template.title} names {listing(template.lost)}, which AWS no longer has, or keeps "
+            "from this account: no replacement starts",
             "make a version that names what is there, before any node leaves",
         )
     # What EKS sells as spot it says of its own groups.
@@ -490,8 +490,8 @@ def metadata(seen: ClusterFacts) -> Iterator[Finding]:
             yield broker_may_die(
                 "metadata-far",
                 handler.title,
-                f"it asks the metadata of {listing(far)} from a pod's network, which these answer "
-                f"to the machine itself alone (hop limit 1, or none): it hears nothing",
+                f"it asks the metadata of {listing(far)} from a pod's network. These answer only "
+                "the machine itself (hop limit 1, or none), so it hears nothing",
                 "let it use the host's network, or run it in queue mode",
             )
 

@@ -113,10 +113,9 @@ def _completing(handler: TerminationHandler) -> Iterator[Finding]:
         yield not_judged(
             "nth-version",
             handler.title,
-            f"neither its image nor its label app.kubernetes.io/version names its version: "
-            f"{COMPLETES_NONE} completes no lifecycle hook, and whether it is that one was not "
-            f"judged",
-            "name the version in the image's tag, beside a digest as well",
+            "neither its image nor its label app.kubernetes.io/version names its version: "
+            f"{COMPLETES_NONE} completes no lifecycle hook, and this may be it",
+            "name the version in the image's tag, next to a digest as well",
         )
     elif handler.version == COMPLETES_NONE:
         yield broker_may_die(
@@ -139,8 +138,8 @@ def _looking(
         yield broker_may_die(
             "nth-lookup",
             handler.title,
-            f"it looks for a node by EC2's private DNS name, which neither the name nor the label "
-            f"{HOST} of {listing(missed)} has: it finds none of them, and drains none",
+            "it looks for a node by EC2's private DNS name, and neither the name nor the label "
+            f"{HOST} of {listing(missed)} has it. It finds none of them, and drains none",
             "set USE_PROVIDER_ID to true (useProviderId of its chart, 1.25.4 or newer)",
         )
 
@@ -172,8 +171,8 @@ def _queue(
             handler.title,
             f"{_why(queue)} sends lifecycle actions to its queue {handler.queue_url}: it never "
             f"hears that nodes of {listing(deaf)} terminate",
-            "have a rule for EC2 Instance-terminate Lifecycle Action, of these groups and hooks, "
-            "with the queue as its target, and let events.amazonaws.com send to it",
+            "make a rule for EC2 Instance-terminate Lifecycle Action of these groups and hooks, "
+            "with the queue as its target. Let events.amazonaws.com send to it",
         )
     hook = max((h.heartbeat_seconds for g in own.values() for h in g.hooks), default=0)
     if queue.kept_seconds < max(hook, handler.drain_timeout_seconds):
@@ -181,8 +180,8 @@ def _queue(
             "nth-queue",
             handler.title,
             f"its queue keeps a message {queue.kept_seconds} s, a drain may take "
-            f"{handler.drain_timeout_seconds} s and a hook waits {hook} s: a drain that fails late "
-            f"is not tried again",
+            f"{handler.drain_timeout_seconds} s and a hook waits {hook} s. A drain that fails late "
+            "is not tried again",
             "keep messages for longer than the longest hook waits",
         )
 

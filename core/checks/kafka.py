@@ -185,7 +185,7 @@ def listeners(seen: ClusterFacts) -> Iterator[Finding]:
                     # Not everybody comes that far, where the network's plugin enforces policies.
                     Weight.ADVICE if listener.fenced else Weight.EXPOSED,
                     kafka.title,
-                    f"listener {listener.name} asks nobody who they are"
+                    f"listener {listener.name} does not authenticate clients"
                     + (
                         ", and only its networkPolicyPeers keep others off, if the network plugin "
                         "enforces NetworkPolicies"
@@ -240,16 +240,15 @@ def operators(seen: ClusterFacts) -> Iterator[Finding]:
             yield producer_may_stall(
                 "paused",
                 kafka.title,
-                "strimzi.io/pause-reconciliation is true: lost pods are made again as they were, "
-                "and nothing else is done: no roll that Drain Cleaner asks for, no new certificate "
-                "before the old one ends",
+                "strimzi.io/pause-reconciliation is true. The operator makes lost pods again and "
+                "does nothing else: no rolls, and no new certificates",
                 "remove the annotation",
             )
         for ignored in kafka.ignored:
             yield producer_may_stall(
                 "ignored",
                 kafka.title,
-                f"Strimzi's operator did not do all that is asked of it: "
+                "Strimzi's operator did not carry out all of its description: "
                 f"{ignored.message.rstrip('.') or ignored.reason}",
                 remedy(ignored),
             )
@@ -305,8 +304,8 @@ def carried_out(seen: ClusterFacts) -> Iterator[Finding]:
             yield worth_knowing(
                 "unreconciled",
                 kafka.title,
-                "it was changed since the operator carried it out last: what the change rolls is "
-                "rolled at any moment, or once a pause or an error is over",
+                "it was changed since the operator carried it out last. The operator rolls its "
+                "pods at any moment, or once a pause or an error is over",
                 "let the operator carry it out before any node leaves",
             )
         if moving := [each.name for each in parts_of(seen.rebalances, kafka)]:
@@ -394,8 +393,7 @@ def asleep(seen: ClusterFacts) -> Iterator[Finding]:
                 yield not_judged(
                     "asleep",
                     kafka.title,
-                    "its node pools want no pods today: of its nodes, groups and volumes nothing "
-                    "was judged",
+                    "its node pools want no pods today: its nodes, groups and volumes are unknown",
                     "survey it again when it runs",
                 )
 
@@ -411,7 +409,8 @@ def settings(seen: ClusterFacts) -> Iterator[Finding]:
             yield not_judged(
                 "setting-odd",
                 kafka.title,
-                f"{listing(odd)} is no whole number: what producers wait for was not judged",
+                f"{listing(odd)} is not a whole number: the acknowledgements of producers are "
+                "unknown",
                 "write it as a whole number, which Kafka wants too",
             )
 
@@ -436,8 +435,8 @@ def nodes(seen: ClusterFacts) -> Iterator[Finding]:
             yield not_judged(
                 "machine-unknown",
                 kafka.title,
-                f"{listing(foreign)} is no EC2 instance by its providerID (Fargate, hybrid, or not "
-                f"AWS's): what ends or replaces it was not judged",
+                f"{listing(foreign)} is not an EC2 instance by its providerID (Fargate, hybrid, or "
+                "not AWS's): its end and its replacement are unknown",
                 "run brokers on EC2 instances, or judge these machines yourself",
             )
         instances = None if isinstance(seen.instances, Unknown) else seen.instances

@@ -156,8 +156,8 @@ def places(seen: ClusterFacts) -> Iterator[Finding]:
         yield worth_knowing(
             "outpost",
             "nodes of Kafka",
-            f"{listing(outposts)} stand in an Outpost: a replacement starts only where that has a "
-            f"machine of the type to spare, and no quota or zone of the region's says so",
+            f"{listing(outposts)} stand in an Outpost. A replacement starts only if the Outpost "
+            "has a spare machine of the type",
             "see that the Outpost has room for one machine more (its capacity tasks and slots)",
         )
     if old := [n.name for n in mapping_of(seen.nodes).values() if ENDED_IMAGE.match(n.os_image)]:
@@ -234,8 +234,8 @@ def _refused(
             "node-role-older",
             group.title,
             f"the access entry of its machines' role {role.name} was made at {clock(made)}, and "
-            f"the role at {clock(role.created)}: the entry is for a role of that name that is "
-            f"gone, and a replacement does not join",
+            f"the role at {clock(role.created)}. The entry is for an earlier role of that name, "
+            "and a replacement does not join",
             "delete the access entry and make it again for the role that is there",
         )
 
@@ -250,7 +250,7 @@ def findings(pool: NodePool, nodes: list[Node], pods: list[Pod]) -> Iterator[Fin
         yield broker_may_die(
             "karpenter-deleted",
             subject,
-            "somebody has deleted it: Karpenter drains all of its nodes and ends them",
+            "it is being deleted: Karpenter drains all of its nodes and ends them",
             "let no broker stay on its nodes; a deletion cannot be taken back",
         )
     if pool.replicas is not None and pool.replicas < len(nodes):
@@ -388,7 +388,7 @@ def _drift(pool: NodePool, exposed: list[str]) -> Iterator[Finding]:
     yield producer_may_stall(
         "karpenter-drift",
         f"NodePool {pool.name}",
-        f"after a new image, or a change of its template, Karpenter replaces {many} at once: no "
+        f"after a new image, or a change of its template, Karpenter replaces {many} at once. No "
         f"budget for Drifted holds that to one, and {listing(exposed)} do not say "
         f"{DO_NOT_DISRUPT[0]}",
         "add a budget of 1 node for every reason",
@@ -441,7 +441,7 @@ def controllers(seen: ClusterFacts) -> Iterator[Finding]:
                 "karpenter-repair",
                 each.title,
                 f"feature gate NodeRepair is on: a node of {subject} that is unwell for half an "
-                f"hour is ended at once, whatever budgets and Kafka say at the time",
+                "hour is ended at once, despite budgets and Kafka",
                 "take NodeRepair out of FEATURE_GATES, and replace sick nodes one by one",
             )
         if each.queue is None:

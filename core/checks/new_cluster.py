@@ -134,7 +134,7 @@ def subnets(wanted: NeededNetwork, found: Mapping[str, Subnet], missing: str) ->
                 "network",
                 "subnets",
                 f"subnet {subnet} has {there.free_addresses} free addresses, and the load "
-                f"balancer, the control plane and the nodes there take {addresses} at the least",
+                f"balancer, the control plane and the nodes there take {addresses} at least",
                 "name a larger subnet in network.existing, or free some",
             )
 
@@ -456,8 +456,8 @@ def volumes_key(_needs: Needs, _account: Account, found: EncryptionKey) -> Itera
         yield _no(
             "volumes-key",
             part,
-            f"the key of volumes {found.name} is your own and no grant or policy lets "
-            f"{SCALING_ROLE} use it: instances would end with Client.InternalError as they start",
+            f"the key of volumes {found.name} is your own, and no grant or policy lets "
+            f"{SCALING_ROLE} use it. Instances would end with Client.InternalError as they start",
             "grant it, or name another: encryption_key, or EBS's default key aws/ebs",
         )
 
@@ -502,7 +502,7 @@ def permissions(_needs: Needs, account: Account, found: Mapping[str, str]) -> It
             "permissions",
             "permissions",
             f"{account.caller} may not {', '.join(sorted(actions))}: {who}",
-            "have it allowed, or run `up` as somebody who may",
+            "have it allowed, or run `up` with an identity that may",
         )
 
 

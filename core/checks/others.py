@@ -70,7 +70,7 @@ def ready_too_soon(seen: ClusterFacts) -> Iterator[Finding]:
         port = [name for name, probe in asked.items() if probe == "port"]
         for names, what in (
             (bare, "have no readiness probe: each counts as ready as soon as its container runs"),
-            (port, "are asked for an open port alone, which a broker has long before it serves"),
+            (port, "ask for an open port alone, which a broker has long before it serves"),
         ):
             if names:
                 yield producer_may_stall(
@@ -91,8 +91,8 @@ def images(seen: ClusterFacts) -> Iterator[Finding]:
             yield producer_may_stall(
                 "image-gone",
                 other.title,
-                f"it runs {other.image}, and Bitnami took its versions off Docker Hub in 2025: on "
-                f"a node that has not run it before, its pod stays in ImagePullBackOff",
+                f"it runs {other.image}, which Docker Hub no longer has since 2025. On a node that "
+                "has not run it before, its pod stays in ImagePullBackOff",
                 "run a copy from a registry of your own, or the same version of bitnamilegacy, "
                 "before any node leaves",
             )
@@ -109,8 +109,8 @@ def moving_images(seen: ClusterFacts) -> Iterator[Finding]:
             yield producer_may_stall(
                 "image-moving",
                 other.title,
-                f"it runs {image}: a pod that starts on a node without it takes the release that "
-                f"is newest then, which may not speak with the others or read their data",
+                f"it runs {image}. On a node without it a pod takes the newest release, which may "
+                "not speak with the others or read their data",
                 "name a version in its image",
             )
 
@@ -123,7 +123,7 @@ def rolling(seen: ClusterFacts) -> Iterator[Finding]:
             yield producer_may_stall(
                 "rolling",
                 other.title,
-                "its pods are of two descriptions: a roll is under way, or was left half-way, and "
+                "its pods have two descriptions. A roll is under way, or stopped half-way, and "
                 "takes the next pod as soon as the last one is ready",
                 "let it end before any node leaves",
             )
@@ -147,7 +147,7 @@ def claims(seen: ClusterFacts) -> Iterator[Finding]:
                 "claims-deleted",
                 other.title,
                 f"its persistentVolumeClaimRetentionPolicy is Delete ({listing(other.claims_go)}): "
-                f"who scales it in, or deletes it to make it anew, deletes its brokers' data",
+                "scaling it in, or deleting it, deletes its brokers' data",
                 "set both of it to Retain",
             )
 
@@ -221,9 +221,9 @@ def neighbours(seen: ClusterFacts) -> Iterator[Finding]:
             yield producer_may_stall(
                 "drain-barred",
                 "nodes of Kafka",
-                f"beside brokers run {listing(f'{each.title} ({why})' for each, why in kept)}: a "
+                f"next to brokers run {listing(f'{each.title} ({why})' for each, why in kept)}: a "
                 f"drain of {listing(each.node for each, _ in kept)} waits for these until it is "
-                f"over its time, or the node is taken by force",
+                "over its time, or the node is taken by force",
                 "let their budgets allow one pod to leave (two replicas or more), or keep such "
                 "pods off the nodes of Kafka by a taint",
             )
@@ -232,8 +232,8 @@ def neighbours(seen: ClusterFacts) -> Iterator[Finding]:
         yield worth_knowing(
             "pod-alone",
             "nodes of Kafka",
-            f"beside brokers run {listing(each.title for each in bare)}, which nothing makes "
-            f"again: a drain deletes them for good, or stops at them",
+            f"next to brokers run {listing(each.title for each in bare)}, which nothing makes "
+            "again: a drain deletes them for good, or stops at them",
             "run them as Deployments or Jobs, or off the nodes of Kafka",
         )
 
@@ -272,7 +272,7 @@ def _slow(every: tuple[Neighbour, ...], seen: ClusterFacts) -> Iterator[Finding]
         yield worth_knowing(
             "drain-slow",
             "nodes of Kafka",
-            "beside brokers run "
+            "next to brokers run "
             + listing(f"{each.title} ({each.grace_seconds} s to stop)" for each in slow)
             + f", and the termination handler gives a drain {min(given)} s: it fails while they "
             f"still stop, and is begun again",
@@ -290,10 +290,10 @@ def meshes(seen: ClusterFacts) -> Iterator[Finding]:
             yield producer_may_stall(
                 "mesh-sidecar",
                 kafka.title,
-                f"{listing(pod.name for pod in beside)} have a proxy beside Kafka "
+                f"{listing(pod.name for pod in beside)} have a proxy next to Kafka "
                 f"({listing(name for pod in beside for name in pod.proxies)}), which ends at the "
-                f"pod's first signal: the broker then reaches no controller, hands over no leader, "
-                f"and is killed when its grace is over",
+                "pod's first signal. The broker then reaches no controller, hands over no leader, "
+                "and is killed after its grace",
                 "keep Kafka out of the mesh, or have the mesh inject native sidecars",
             )
         later = [
@@ -309,9 +309,9 @@ def meshes(seen: ClusterFacts) -> Iterator[Finding]:
             yield producer_may_stall(
                 "mesh-later",
                 kafka.title,
-                f"namespace {kafka.namespace} has a mesh put a proxy into new pods, and "
-                f"{listing(later)} have none: they get one when they start again, and brokers with "
-                f"and without it may not understand each other",
+                f"namespace {kafka.namespace} has a mesh that puts a proxy into new pods, and "
+                f"{listing(later)} have none. They get one at their next start, and brokers with "
+                "and without it may not understand each other",
                 "say sidecar.istio.io/inject: 'false' (Linkerd: linkerd.io/inject: disabled) in "
                 "the pods' template",
             )
@@ -372,8 +372,8 @@ def _together(
             yield _finding(
                 kafka,
                 f"{counts[crowded[0]]} of {len(pods)} ZooKeeper pods stand on {kind} "
-                f"{listing(crowded)}: without it they are no majority, and no partition gets "
-                f"another leader",
+                f"{listing(crowded)}: without it the rest lacks a majority, and no partition gets "
+                "another leader",
                 f"spread them over {kind}s (spec.zookeeper.template.pod), or migrate to KRaft",
             )
             return  # Those on one node are in one zone, too.

@@ -116,7 +116,7 @@ def quorum(seen: ClusterFacts) -> Iterator[Finding]:
             yield producer_may_stall(
                 "quorum",
                 kafka.title,
-                f"of {len(voters)} controllers none can leave: the rest is no majority",
+                f"of {len(voters)} controllers none can leave: the rest lacks a majority",
                 f"run {LEAST_VOTERS} controllers; a static quorum is not enlarged in place",
             )
         else:
@@ -172,8 +172,8 @@ def _together(kafka: Kafka, voters: list[Pod], spare: int, seen: ClusterFacts) -
                 yield producer_may_stall(
                     f"quorum-{kind}",
                     kafka.title,
-                    f"{count} of {len(voters)} controllers stand on {kind} {place}: without it "
-                    f"there is no majority",
+                    f"{count} of {len(voters)} controllers stand on {kind} {place}: without it the "
+                    "rest lacks a majority",
                     f"spread the controllers so that no {kind} holds more than {spare} of them",
                 )
 
@@ -198,9 +198,11 @@ def grace(seen: ClusterFacts) -> Iterator[Finding]:
                 kafka.title,
                 f"terminationGracePeriodSeconds of {listing(short)} "
                 + ("leaves, after what their preStop sleeps, " if slept else "is ")
-                + f"{min(short.values())}, and a broker waits up to {CONTROLLED_SHUTDOWN_SECONDS} "
-                f"s for its controlled shutdown: it is killed in the middle and recovers its logs "
-                f"on the next start",
+                + (
+                    f"{min(short.values())}, and a broker waits up to "
+                    f"{CONTROLLED_SHUTDOWN_SECONDS} s for its controlled shutdown. It is killed "
+                    "meanwhile, and recovers its logs at the next start"
+                ),
                 f"set terminationGracePeriodSeconds of its pods (Strimzi's template.pod) above "
                 f"{CONTROLLED_SHUTDOWN_SECONDS}, for example to 330"
                 + (", and what preStop sleeps more" if slept else ""),
@@ -265,8 +267,8 @@ def unwell(seen: ClusterFacts) -> Iterator[Finding]:
             yield producer_may_stall(
                 "node-leaving",
                 kafka.title,
-                f"its pods are on {listing(leaving)}, cordoned or marked to be emptied: a drain is "
-                f"under way or was left half-way, and a pod that stops does not start there again",
+                f"its pods are on {listing(leaving)}, cordoned or marked for a drain. A pod that "
+                "stops does not start there again",
                 "let the drain end before any other node leaves, or uncordon them",
             )
         ailing = [f"{name} ({', '.join(n.ailments)})" for name, n in nodes.items() if n.ailments]
@@ -274,9 +276,8 @@ def unwell(seen: ClusterFacts) -> Iterator[Finding]:
             yield producer_may_stall(
                 "node-unwell",
                 kafka.title,
-                f"its pods are on {listing(ailing)}: under pressure the kubelet evicts pods "
-                f"without asking any budget, and a sick machine is soon replaced by whoever looks "
-                f"after it",
+                f"its pods are on {listing(ailing)}. Under pressure the kubelet evicts pods "
+                "without asking any budget, and a sick machine is soon replaced",
                 "see to these nodes before any other leaves",
             )
 

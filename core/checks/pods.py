@@ -53,8 +53,8 @@ def memory(seen: ClusterFacts) -> Iterator[Finding]:
             yield broker_may_die(
                 "best-effort",
                 kafka.title,
-                f"{listing(first)} ask for no memory (BestEffort): the kernel and the kubelet end "
-                f"them first when their node runs out of it, and no budget is asked",
+                f"{listing(first)} request no memory (BestEffort). The kernel and the kubelet end "
+                "them first when their node runs out of it, without asking a budget",
                 "set resources.requests and limits of memory, equal, where they are described",
             )
         if ended := [pod.name for pod in pods if pod.out_of_memory]:
@@ -93,9 +93,9 @@ def heap_large(subject: str, whose: str) -> Finding:
     return worth_knowing(
         "heap-large",
         subject,
-        f"the heap of {whose} may take more than {LARGEST_HEAP:.0%} of its pod's memory: Java "
-        f"takes memory beside it, for threads, classes and buffers, and the kernel ends a pod "
-        f"that goes beyond",
+        f"the heap of {whose} may take more than {LARGEST_HEAP:.0%} of its pod's memory. Java "
+        "needs more memory for threads, classes and buffers, and the kernel ends a pod that "
+        "exceeds its limit",
         "leave half of the memory, or a few GiB, to the JVM itself and the page cache",
     )
 
@@ -115,9 +115,9 @@ def liveness(seen: ClusterFacts) -> Iterator[Finding]:
             yield broker_may_die(
                 "liveness-brief",
                 kafka.title,
-                f"the probes of {listing(closed)} ask a port, which a broker opens after log "
-                f"recovery, and the kubelet restarts it after {min(closed.values())} s: a broker "
-                f"that was killed begins its recovery again and again",
+                f"the probes of {listing(closed)} ask a port, which opens after log recovery, and "
+                f"the kubelet restarts the broker after {min(closed.values())} s. A killed broker "
+                "begins its recovery again and again",
                 f"give them a startupProbe whose periodSeconds x failureThreshold is above "
                 f"{RECOVERY_SECONDS} s",
             )
@@ -171,7 +171,7 @@ def returning(seen: ClusterFacts) -> Iterator[Finding]:
                 "pinned",
                 kafka.title,
                 f"{listing(pinned)} may run on a host of one name alone ({HOST}): without that "
-                f"node they wait for ever",
+                "node they wait forever",
                 "let them choose their nodes by a label of a pool, and not by a host's name",
             )
         barred = [
@@ -219,7 +219,7 @@ def idle(seen: ClusterFacts) -> Iterator[Finding]:
             f"no broker or controller can start on "
             f"{listing(f'{name}, which {why}' for name, why in barred.items())}: Stillwater takes "
             f"none of them for a replacement",
-            "`kubectl describe node` shows what is in the way; mend it, or end these machines",
+            "`kubectl describe node` shows the cause; fix it, or end these machines",
         )
 
 
@@ -301,9 +301,8 @@ def interfaces(seen: ClusterFacts) -> Iterator[Finding]:
             yield worth_knowing(
                 "branch-interfaces",
                 kafka.title,
-                f"{listing(found)} have security groups of their own, and so a branch interface of "
-                f"their machine: few types have such (no t3, a large one 9), and a pod waits until "
-                f"the VPC resource controller has made it one",
+                f"{listing(found)} have security groups of their own, which need branch "
+                "interfaces. Few instance types have many of them, and a pod waits for one",
                 "see that whatever starts the next node chooses types with branch interfaces",
             )
 

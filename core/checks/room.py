@@ -142,7 +142,7 @@ def _short(title: str, zone: str, subnets: list[str], free: int, wanted: int) ->
         return producer_may_stall(
             "subnet-full",
             title,
-            f"{said}, and a replacement with its broker takes {wanted} at the least"
+            f"{said}, and a replacement with its broker takes {wanted} at least"
             + (", 16 of them in one block" if wanted == PREFIX else "")
             + ": it cannot start, or its broker stays pending",
             f"free addresses there, or give it another subnet of {zone}, before any node leaves",
@@ -194,8 +194,8 @@ def machines(seen: ClusterFacts) -> Iterator[Finding]:
                 "quota-machines",
                 f"quota {name}",
                 f"{quota.used:g} of {quota.limit:g} vCPUs are used, which leaves room for 0 "
-                f"machines of type {instance.type} ({instance.vcpus} vCPUs): no replacement starts "
-                f"before an old one has gone",
+                f"machines of type {instance.type} ({instance.vcpus} vCPUs). No replacement starts "
+                "before an old machine has gone",
                 f"ask for more of {quota.of.name!r} ({quota.of.service}) in Service Quotas, which "
                 f"takes days",
             )
@@ -233,8 +233,8 @@ def ways_out(seen: ClusterFacts) -> Iterator[Finding]:
         yield not_judged(
             "route-unseen",
             SUBJECT,
-            f"EC2 lists no route table of {listing(unseen)}: whether a node that starts there "
-            f"reaches anybody was not judged",
+            f"EC2 lists no route table of {listing(unseen)}: the way out of a node that starts "
+            "there was not judged",
             "look at its route table in the account that owns the VPC",
         )
     mine = {name: subnet for name, subnet in every.items() if name in seen.ways_out}
@@ -243,8 +243,8 @@ def ways_out(seen: ClusterFacts) -> Iterator[Finding]:
         yield producer_may_stall(
             "route-gone",
             SUBJECT,
-            f"the default route of {listing(gone)} leads to what is no more: a node that starts "
-            f"there fetches no image and does not join",
+            f"the default route of {listing(gone)} leads to a target that is gone: a node that "
+            "starts there fetches no image and does not join",
             "give the route table a NAT gateway that is there",
         )
     yield from _endpoint_findings(mine, ways, seen)
@@ -273,8 +273,8 @@ def functions(seen: ClusterFacts) -> Iterator[Finding]:
         yield producer_may_stall(
             "function-route",
             subject,
-            f"the default route of {listing(gone)} leads to what is no more: functions there "
-            f"reach nobody",
+            f"the default route of {listing(gone)} leads to a target that is gone: functions there "
+            "reach nothing",
             "give the route table a NAT gateway that is there",
         )
     alone = {
@@ -326,8 +326,8 @@ def _endpoint_findings(
         yield producer_may_stall(
             "api-server-far",
             SUBJECT,
-            f"{listing(alone)} has no default route, and the API server of EKS cluster "
-            f"{plane.name} has no address in the VPC: a node that starts there does not join",
+            f"{listing(alone)} has no default route. The API server of EKS cluster {plane.name} "
+            "has no address in the VPC, so a node that starts there does not join",
             "enable private access of the cluster's endpoint",
         )
     missing = {
@@ -451,8 +451,8 @@ def impaired_disks(seen: ClusterFacts) -> Iterator[Finding]:
         yield broker_may_die(
             "volume-multi-attach",
             "volumes of Kafka",
-            f"{listing(open_ones)} may be attached to several machines (Multi-Attach): a broker on "
-            f"a node that is cut off may write on beside its successor",
+            f"{listing(open_ones)} may be attached to several machines (Multi-Attach). A broker on "
+            "a node that is cut off may go on writing next to its successor",
             "disable Multi-Attach of the volume, as each of Kafka's has one writer",
         )
     yield from _attachments(seen.disks, seen)

@@ -43,9 +43,9 @@ def api_versions(seen: ClusterFacts) -> Iterator[Finding]:
                 yield producer_may_stall(
                     "strimzi-api",
                     each.title,
-                    f"Strimzi {_release(each)} reads its resources as {listing(read)}, and the "
-                    f"API server serves them as {listing(served)} alone: it reconciles nothing, "
-                    f"and a lost pod does not come back",
+                    f"Strimzi {_release(each)} reads its resources as {listing(read)}, and the API "
+                    f"server serves them as {listing(served)} alone. It reconciles nothing, and a "
+                    "lost pod does not come back",
                     "apply the CRDs of the operator's release (Helm leaves them as they are)",
                 )
     versions = seen.pod_set_versions
@@ -58,8 +58,8 @@ def api_versions(seen: ClusterFacts) -> Iterator[Finding]:
         yield worth_knowing(
             "strimzi-before-v1",
             "Strimzi",
-            f"its resources are served as {listing(versions)} alone, as before Strimzi 0.49: "
-            f"Strimzi 1.0 reads {V1} alone, and so do Stillwater's levels from watch on",
+            f"its resources are served as {listing(versions)} alone, as before Strimzi 0.49. "
+            f"Strimzi 1.0 reads {V1} alone, as do Stillwater's levels from watch on",
             "upgrade to a release from 0.49 to 0.51, convert the resources to v1, then go on to "
             "1.0",
         )
@@ -123,8 +123,8 @@ def authorities(seen: ClusterFacts) -> Iterator[Finding]:
                 "own-authority",
                 kafka.title,
                 f"Strimzi does not make its {' and '.join(kafka.own_authorities)} "
-                f"(generateCertificateAuthority is false), and renews it never: on the day that it "
-                f"ends a broker that starts is trusted by nobody",
+                "(generateCertificateAuthority is false), and never renews it. After its end no "
+                "client trusts a broker that starts",
                 "know its last day, and who renews it",
             )
 
@@ -179,8 +179,8 @@ def _ending(
         yield broker_may_die(
             "certificate-ends",
             kafka.title,
-            f"{what} {'has ended' if over else 'ends'} at {clock(end)}, and nobody has renewed "
-            f"it: from then on clients and brokers that connect trust no broker",
+            f"{what} {'has ended' if over else 'ends'} at {clock(end)}, and it was not renewed: "
+            "from then on clients and brokers that connect trust no broker",
             remedy,
         )
 

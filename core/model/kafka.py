@@ -27,7 +27,9 @@ class KafkaListener:
     def door(self) -> str:
         """What it asks of its clients, as a finding names it."""
         asked = (
-            f"asks for {self.authentication}" if self.authentication else "asks nobody who they are"
+            f"asks for {self.authentication}"
+            if self.authentication
+            else ("does not authenticate clients")
         )
         return f"{self.name} {asked}, {'over' if self.tls else 'without'} TLS"
 

@@ -401,7 +401,7 @@ def test_a_kafka_says_whom_its_listeners_let_in_and_what_they_may_do() -> None:
     made = item("orders", metadata={"namespace": "kafka"}, spec={"kafka": kafka})
     assert read_kafka(made) == {
         "doors": {
-            "nlb asks nobody who they are, without TLS",
+            "nlb does not authenticate clients, without TLS",
             "internal asks for scram-sha-512, over TLS",
         },
         "authorization": "simple",

@@ -310,7 +310,7 @@ def test_without_a_plan_of_support_it_is_said_why_nothing_is_known(
     monkeypatch.setattr(around.Around, "describe_events", refused)
     (said,) = surveyed(own())
     assert said.check == "health-unasked"
-    assert said.evidence.startswith("not known, because")
+    assert said.evidence.startswith("unknown: its API answers only")
 
 
 def test_a_cluster_that_nobody_names_is_unknown() -> None:

@@ -160,7 +160,7 @@ def test_the_operators_release_is_the_one_that_is_pinned() -> None:
                     "internal_listener": {"port": 9095},
                 }
             },
-            "listener.name is tls at port 9093, for which Strimzi keeps",
+            "listener.name is tls at port 9093, which Strimzi keeps",
         ),
         (
             {"kubernetes": {"namespace": "strimzi"}},
@@ -312,7 +312,7 @@ def test_a_network_that_the_nodes_interfaces_use_up_is_warned_of() -> None:
             },
             "whose first block is of 172.16.0.0/12 takes none of 198.19.0.0/16",
         ),
-        ({"slack": {**SLACK, "secret_name": "kafka/slack-abc123"}}, "as the ARN of a secret does"),
+        ({"slack": {**SLACK, "secret_name": "kafka/slack-abc123"}}, "like the ARN of a secret"),
         (ON_LOOPBACK | {"environment": "prod"}, "address of the client's own machine"),
     ],
 )
@@ -413,7 +413,7 @@ def test_a_heap_of_connects_that_leaves_java_too_little_is_warned_of() -> None:
 
 def test_addresses_that_nobody_writes_to_are_warned_of() -> None:
     (said,) = changed(alerts={"enabled": False, "email": ["a@example.org"]})
-    assert "so that a@example.org would never be told" in said
+    assert "so that a@example.org would never hear of it" in said
     assert changed(alerts={"enabled": False}) == []
     assert changed(alerts={"email": ["a@example.org"]}) == []
 
@@ -425,4 +425,4 @@ def test_more_replicas_than_a_broker_hands_over_are_a_warning(
     raw = spec().model_dump(mode="json", exclude_unset=True)
     topics = [{"name": f"t{n}", "partitions": partitions} for n in range(2)]
     found = advice(parse({**raw, "topics": topics}))
-    assert any("Kafka advises 4000 at the most" in each for each in found) is said
+    assert any("Kafka advises 4000 at most" in each for each in found) is said

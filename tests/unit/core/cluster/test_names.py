@@ -98,7 +98,7 @@ def user(name: str, **more: Any) -> dict[str, Any]:
         (user("orders-clients-ca"), "in which Strimzi keeps the cluster's own keys"),
         (
             user("u", acls=[{"resource": "topic", "name": "a b", "operations": ["Read"]}]),
-            "user u has an ACL on the topic 'a b', and no topic is called so",
+            "user u has an ACL on the topic 'a b', which no topic can have",
         ),
         (user("u", producer_bytes_per_s=2**31), "users.0.producer_bytes_per_s is 2147483648"),
         (
@@ -135,7 +135,7 @@ def user(name: str, **more: Any) -> dict[str, Any]:
         ),
         (
             user("u", acls=[{"resource": "topic", "name": "..", "operations": ["Read"]}]),
-            "no topic is called so",
+            "which no topic can have",
         ),
         (
             {"pools": [CONTROLLER, {**BROKER, "name": "bootstrap"}]},

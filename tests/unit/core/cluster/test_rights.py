@@ -222,7 +222,7 @@ def test_a_cluster_that_asks_everybody_has_no_finding() -> None:
 
 
 def test_every_door_without_a_lock_is_a_finding() -> None:
-    doors = [("listener", "listener internal asks nobody who they are")]
+    doors = [("listener", "listener internal does not authenticate clients")]
     assert findings(kafka={"internal_listener": ANONYMOUS}) == doors
     assert [check for check, _ in findings(kafka=OPEN)].count("listener") == 2
     said = findings(kafka={"authorization": "none"})
