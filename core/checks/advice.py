@@ -40,7 +40,7 @@ def doors(spec: ClusterSpec) -> Iterator[Finding]:
             yield worth_knowing(
                 "authorization-none",
                 "kafka.authorization",
-                f"it is none: whoever {key} lets in may do everything",
+                f"it is none: each client that {key} admits may do everything",
                 "set it to simple and give each client ACLs in users",
             )
         if not listener.tls:

@@ -42,8 +42,8 @@ def deletions(seen: ClusterFacts) -> Iterator[Finding]:
             yield broker_may_die(
                 "deleted",
                 kafka.title,
-                f"somebody has deleted {' and '.join(gone)}: its pods end, and nothing brings them "
-                f"back",
+                f"{' and '.join(gone)} is being deleted: its pods end, and nothing brings them "
+                "back",
                 "find out who meant it; a deletion cannot be taken back, so save the volumes first "
                 "(persistentVolumeReclaimPolicy Retain)",
             )

@@ -196,9 +196,8 @@ def _labels(spec: ClusterSpec) -> Iterator[str]:
     length = len(json.dumps(prometheus.labels))
     if length > LABELS_LIMIT:
         yield (
-            f"metrics.prometheus.labels are {length} characters as JSON, and the functions' "
-            f"environment has {LABELS_LIMIT} for them; name only those that tell this Kafka's "
-            "series from others."
+            f"metrics.prometheus.labels are {length} characters as JSON. The functions' "
+            f"environment has {LABELS_LIMIT} for them; name only labels that other series lack."
         )
 
 
@@ -258,7 +257,7 @@ def system_node_problems(spec: ClusterSpec) -> Iterator[str]:
         if kind is not None and daemons + 1 > kind.addressable_pods:
             yield (
                 f"pool {pool.name} runs {daemons + 1} pods on a node, Kafka's among them, and an "
-                f"{kind.name} has addresses for {kind.addressable_pods}: the last would wait "
+                f"{kind.name} has addresses for {kind.addressable_pods}. The last would wait "
                 "forever; choose a larger instance type."
             )
     kind = known.get(spec.kubernetes.system_instance_type)
@@ -273,10 +272,10 @@ def _addresses(spec: ClusterSpec, kind: InstanceType, daemons: int) -> list[str]
     if wanted <= room:
         return []
     problem = (
-        f"kubernetes.system_instance_type is {kind.name}, which has addresses for "
-        f"{kind.addressable_pods} pods, {daemons} of them every node's own: {most} such nodes "
-        f"have room for {room} and {wanted} are needed ({_join_pods(pods)}); choose a larger type "
-        f"or raise kubernetes.system_nodes_per_zone."
+        f"kubernetes.system_instance_type is {kind.name}, with addresses for "
+        f"{kind.addressable_pods} pods, {daemons} of them every node's own. {most} such nodes take "
+        f"{room} and {wanted} are needed ({_join_pods(pods)}). Choose a larger type or raise "
+        "kubernetes.system_nodes_per_zone."
     )
     return [problem]
 
@@ -295,17 +294,17 @@ def _requests(spec: ClusterSpec, kind: InstanceType) -> Iterator[str]:
                 fitting = False
                 yield (
                     f"kubernetes.system_instance_type is {kind.name}, which leaves its pods {has} "
-                    f"{unit} beside what the system and the pods of every node keep, and each pod "
-                    f"of {each.whose} requests {asked}: none could ever run; choose a larger type."
+                    f"{unit} after the system and the pods of every node. Each pod of {each.whose} "
+                    f"requests {asked}, so none could run; choose a larger type."
                 )
     for each in pods if fitting else ():
         on_a_node = min(has // asked for _, asked, has in _figures(each.request, room) if asked)
         if each.replicas > most * on_a_node:
             fitting = False
             yield (
-                f"{each.replicas} pods of {each.whose} are asked for, each with "
+                f"{each.replicas} pods of {each.whose} are wanted, each with "
                 f"{each.request.cpu_millis} m of CPU and {each.request.memory_mib} MiB, and the "
-                f"{most} system nodes ({kind.name}) have room for {most * on_a_node}: the others "
+                f"{most} system nodes ({kind.name}) have room for {most * on_a_node}. The others "
                 "would wait forever; ask for fewer, raise kubernetes.system_nodes_per_zone, or "
                 "choose a larger kubernetes.system_instance_type."
             )
@@ -319,7 +318,7 @@ def _requests(spec: ClusterSpec, kind: InstanceType) -> Iterator[str]:
         if fitting and asked > has:
             yield (
                 f"kubernetes.system_instance_type is {kind.name}, of which the {most} system nodes "
-                f"have {has} {unit} for pods, and {asked} are requested ({_join_pods(pods)}): some "
+                f"have {has} {unit} for pods, and {asked} are requested ({_join_pods(pods)}). Some "
                 "would wait forever; choose a larger type or raise "
                 "kubernetes.system_nodes_per_zone."
             )

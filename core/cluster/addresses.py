@@ -111,7 +111,10 @@ def _why(name: str, region: str) -> str | None:
     of_ec2 = ("ec2.internal", f"{region}.compute.internal", "compute.internal")
     for domains, why in (
         (OF_AWS, "names under {0} are AWS's: Route 53 makes no zone of them"),
-        (OF_THE_CLUSTER, "{0} is answered for by the cluster's own DNS, and outside by nobody"),
+        (
+            OF_THE_CLUSTER,
+            ("{0} belongs to the cluster's own DNS, and nothing answers for it outside"),
+        ),
         (of_ec2, "{0} is where EC2 names its instances: a zone of it hides the nodes' own names"),
     ):
         for domain in domains:
@@ -178,15 +181,15 @@ def beyond_what_accounts_begin_with(spec: ClusterSpec) -> Iterator[str]:
         if wanted.get(name, 0) > quota:
             yield (
                 f"The cluster takes {wanted[name]:g} {what}, and an account begins with {quota:g}: "
-                f"`up` stops there unless the quota was raised; `stillwater preflight` says what "
-                f"yours has, and Service Quotas raises it, which may take days."
+                "`up` stops there unless the quota was raised. `stillwater preflight` shows "
+                "yours, and Service Quotas raises it, which may take days."
             )
     memory = memory_mib(spec)
     if memory > MEMORY_OF_A_NEW_ACCOUNT_MIB:
         yield (
             f"functions.memory_mib is {memory}, and a function of a new account has "
-            f"{MEMORY_OF_A_NEW_ACCOUNT_MIB} at the most, which AWS raises as the account is used: "
-            f"`up` stops there until then; lower it, or ask AWS's support."
+            f"{MEMORY_OF_A_NEW_ACCOUNT_MIB} at most. `up` stops there until AWS raises that; lower "
+            "it, or ask AWS's support."
         )
 
 
@@ -271,7 +274,7 @@ def _blocks(spec: ClusterSpec) -> Iterator[str]:
     if len(named) > MOST_BLOCKS_OF_A_VPC:
         yield (
             f"network.secondary_cidrs names {len(named) - 1} blocks, and a VPC has "
-            f"{MOST_BLOCKS_OF_A_VPC} with its first at the very most; name those it has."
+            f"{MOST_BLOCKS_OF_A_VPC} with its first at most; name those it has."
         )
     for (_, one), (key, other) in itertools.combinations(named, 2):
         if one.overlaps(other):
@@ -295,9 +298,9 @@ def doubts(spec: ClusterSpec) -> Iterator[str]:
     if most > free:
         yield (
             f"network.vpc_cidr is {block}, which leaves the private subnet of each zone {free} "
-            f"addresses, and what stands in {zone}, with a replacement for each pool, keeps "
-            f"{most}, since the network plugin takes those of two whole interfaces for every node: "
-            f"a replacement might find none; name a larger block, up to /16, before the first `up`."
+            f"addresses. The resources in {zone}, with a replacement for each pool, need {most}, "
+            "two whole interfaces for every node. A replacement might find none; name a larger "
+            "block, up to /16, before the first `up`."
         )
 
 
@@ -311,18 +314,18 @@ def _vpc_problems(spec: ClusterSpec) -> Iterator[str]:
     for block in blocks:
         if block.overlaps(DOCKERS_BLOCK):
             yield (
-                f"network.vpc_cidr or secondary_cidrs has {block}, which overlaps {DOCKERS_BLOCK}: "
-                f"Docker and services of AWS's (Cloud9, SageMaker) use that inside themselves and "
-                f"cannot reach a VPC there; choose another block."
+                f"network.vpc_cidr or secondary_cidrs has {block}, which overlaps {DOCKERS_BLOCK}. "
+                "Docker, Cloud9 and SageMaker use that block themselves and cannot reach a VPC "
+                "there; choose another block."
             )
     private = {block: next((k for k in KINDS if block.overlaps(k)), None) for block in blocks}
     first = private[blocks[0]]
     for block in blocks[1:]:
         if first is not None and private[block] not in (first, None):
             yield (
-                f"network.secondary_cidrs names {block} beside {blocks[0]}, and a VPC whose first "
-                f"block is of {first} takes none of {private[block]}; look at what `aws ec2 "
-                f"describe-vpcs` says of it."
+                f"network.secondary_cidrs names {block} and {blocks[0]}. A VPC whose first block "
+                f"is of {first} takes none of {private[block]}; take those of `aws ec2 "
+                "describe-vpcs`."
             )
 
 
@@ -343,8 +346,8 @@ def _kept_in(spec: ClusterSpec, zone: str) -> int:
 def _reserved_problems(key: str, block: _Block) -> Iterator[str]:
     if any(block.version == 4 and block.overlaps(each) for each in _NOBODYS) and block.prefixlen:
         yield (
-            f"{key} names {block}, which is set aside for hosts themselves, links or multicast, "
-            f"so that no machine has an address there; name a private block, such as 10.40.0.0/16."
+            f"{key} names {block}, which is reserved for hosts themselves, links or multicast; "
+            "name a private block, such as 10.40.0.0/16."
         )
 
 
@@ -373,10 +376,10 @@ def _rules(spec: ClusterSpec) -> Iterator[str]:
     ranges = 1 + sum(pool.role.is_broker for pool in spec.pools)
     if networks * ranges > RULES_PER_GROUP:
         yield (
-            f"load_balancer.client_cidrs and the VPC's blocks are {networks} networks, and with "
-            f"{ranges} ranges of ports (the bootstrap's and each broker pool's) they need "
-            f"{networks * ranges} rules where a security group takes {RULES_PER_GROUP}; join "
-            f"networks or pools, to {RULES_PER_GROUP // ranges} networks or fewer."
+            f"load_balancer.client_cidrs and the VPC's blocks are {networks} networks. With "
+            f"{ranges} ranges of ports they need {networks * ranges} rules, and a security group "
+            f"takes {RULES_PER_GROUP}; join networks or pools, to {RULES_PER_GROUP // ranges} "
+            "networks or fewer."
         )
 
 
@@ -391,9 +394,9 @@ def _public_access(spec: ClusterSpec) -> Iterator[str]:
             )
         elif any(block.overlaps(private) for private in _PRIVATE):
             yield (
-                f"kubernetes.public_access_cidrs names {written}, and EKS refuses private "
-                f"networks there: name the public address they call from, or reach the private "
-                f"API server from inside the VPC."
+                f"kubernetes.public_access_cidrs names {written}, and EKS refuses private networks "
+                "there; name the public address that they call from, or use the private API "
+                "server inside the VPC."
             )
     for written, times in Counter(blocks).items():
         if times > 1:

@@ -70,13 +70,13 @@ class AdoptedKafka(Section):
     credentials_secret: KubernetesName | None = None
     """The Secret of a KafkaUser, in the same namespace, which the functions speak as."""
     authentication: Literal["none", "tls", "scram-sha-512"] = "none"
-    """How that listener asks who somebody is."""
+    """How that listener authenticates clients."""
     tls: bool = True
     """Whether it is encrypted."""
     authority_secret: KubernetesName | None = None
     """The Secret with the brokers' authority; without it, Strimzi's own."""
     called: Called | None = None
-    """What everything of ours is called by; without it, EKS cluster and Kafka: `shop-orders`."""
+    """The prefix of every name; without it, EKS cluster and Kafka: `shop-orders`."""
 
     @property
     def title(self) -> str:
@@ -91,20 +91,18 @@ def unspeakable(kafka: AdoptedKafka) -> Iterator[str]:
         short = host.startswith(f"{kafka.name}-kafka-") and host.endswith(f".{kafka.namespace}")
         if short or INSIDE.fullmatch(host):
             yield (
-                f"bootstrap of Kafka {kafka.title} names {server}, which is known inside "
-                f"the cluster alone, and the functions stand outside; name a listener that "
-                f"their subnets reach, such as one behind a load balancer"
+                f"bootstrap of Kafka {kafka.title} names {server}, which only the cluster knows; "
+                "name a listener that the functions' subnets reach"
             )
     if kafka.authentication == "tls" and not kafka.tls:
         yield (
-            f"Kafka {kafka.title} has authentication tls and tls false, and a certificate is "
-            f"shown over TLS alone; set tls to true, or authentication to scram-sha-512 or none"
+            f"Kafka {kafka.title} has authentication tls and tls false, and certificates need TLS; "
+            "set tls to true, or authentication to scram-sha-512 or none"
         )
     if kafka.authentication == "none" and kafka.credentials_secret is not None:
         yield (
-            f"Kafka {kafka.title} has a credentials_secret and authentication none, so "
-            f"that nobody would show it; set authentication to tls or scram-sha-512, or "
-            f"remove credentials_secret"
+            f"Kafka {kafka.title} has a credentials_secret that authentication none does not use; "
+            "set authentication to tls or scram-sha-512, or remove credentials_secret"
         )
     if kafka.authentication != "none" and kafka.credentials_secret is None:
         yield (
@@ -166,8 +164,9 @@ class Adoption(Section):
     pool_label: LabelKey | None = None
     """The node label that tells pools apart, where there is one."""
     drainer: Drainer = Drainer.THEIRS
-    """Whose termination handler drains: `theirs`; `ours`, beside theirs and for held machines
-    alone; or `none`: the functions cordon nodes and evict their pods."""
+    """Whose termination handler drains: `theirs`, `ours` (for held machines alone), or `none`: the
+    functions cordon nodes and evict their pods.
+    """
     queue_url: QueueUrl | None = None
     """The queue of their termination handler."""
     subnets: Annotated[tuple[SubnetId, ...], Field(max_length=MOST_SUBNETS)] = ()
@@ -177,15 +176,15 @@ class Adoption(Section):
     security_groups: Annotated[
         tuple[SecurityGroupId, ...], Field(max_length=MOST_SECURITY_GROUPS)
     ] = ()
-    """What the functions stand behind; the API server and the brokers must let them in."""
+    """The functions' security groups; the API server and the brokers must admit them."""
     eviction_gate: EvictionGate | None = None
     """Who answers evictions of Kafka's pods, from `gate` on, one for each Kafka; at `act` it may
     be left out.
     """
     slack: Slack | None = None
-    """Where incidents are told; without it they stand in the ledger alone."""
+    """The Slack channel of incidents; without it only the ledger has them."""
     alerts: Alerts = Alerts(enabled=False)
-    """Who is called; made by this project, or a topic that exists."""
+    """The topic of pages; made by this project, or one that exists."""
     maintenance: Maintenance | None = None
     """When what AWS has scheduled may be done ahead of it."""
     timings: Timings = Timings()
@@ -261,9 +260,8 @@ class Adoption(Section):
                     )
                 if server and unroutable(server.rpartition(":")[0]):
                     yield (
-                        f"bootstrap of Kafka {kafka.title} names {server}, which is the machine "
-                        f"that asks, or nobody's address; name a listener that the functions' "
-                        f"subnets reach"
+                        f"bootstrap of Kafka {kafka.title} names {server}, which is not the "
+                        "address of a broker; name a listener that the functions' subnets reach"
                     )
 
     def _unreachable(self) -> Iterator[str]:
@@ -305,10 +303,9 @@ class Adoption(Section):
         for kafka in self.kafkas:
             if (length := self._names_length(kafka)) > MOST_TOLD_CHARACTERS:
                 yield (
-                    f"names of machines, servers, secrets and queues of Kafka {kafka.title} take "
-                    f"{length} characters of a function's environment, and {MOST_TOLD_CHARACTERS} "
-                    f"are left there; split the description, a Kafka each, or name fewer servers "
-                    f"of the bootstrap"
+                    f"the names of Kafka {kafka.title} take {length} characters of a function's "
+                    f"environment. {MOST_TOLD_CHARACTERS} are left; split the description, a Kafka "
+                    "each, or name fewer bootstrap servers"
                 )
 
     @property
@@ -336,49 +333,51 @@ class Adoption(Section):
     def _drainer_problems(self) -> Iterator[str]:
         if self.drainer is Drainer.THEIRS and self.queue_url is None:
             yield (
-                "adopt.level is act and adopt.queue_url is not set; name the queue from which your "
-                "termination handler takes its drains, or set adopt.drainer to ours or none"
+                "adopt.level is act and adopt.queue_url is not set; name the queue of your "
+                "termination handler, or set adopt.drainer to ours or none"
             )
         if len(self.kafkas) > 1:
             yield (
-                f"adopt.level is act and {len(self.kafkas)} Kafkas share the description; a group "
-                f"has one pair of hooks, so give each Kafka its own description and groups"
+                f"adopt.level is act and {len(self.kafkas)} Kafkas share the description; give "
+                "each Kafka its own description and groups"
             )
         for name in self.scaling_groups:
             if OF_EKS.fullmatch(name):
                 yield (
-                    f"adopt.scaling_groups names {name}, which is of a managed node group by its "
-                    f"name, and EKS takes no hooks of others; name the node group in "
-                    f"managed_node_groups instead"
+                    f"adopt.scaling_groups names {name}, a group of a managed node group, where "
+                    "EKS takes no hooks of others; name it in managed_node_groups"
                 )
         if not self.scaling_groups:
             yield (
-                "adopt.level is act and adopt.scaling_groups is empty; EKS and Karpenter take no "
-                "hooks of others on their machines, so gate is the last level for them"
+                "adopt.level is act and adopt.scaling_groups is empty; use level gate for "
+                "machines of EKS and Karpenter, which take no hooks of others"
             )
 
     def _name_problems(self) -> Iterator[str]:
         names = {kafka.title: self.called(kafka) for kafka in self.kafkas}
         for name in named_twice(names.values()):
             both = " and ".join(title for title, called in names.items() if called == name)
-            yield f"Kafkas {both} would both be called {name}; give one of them another `called`"
+            yield (
+                f"Kafkas {both} would both have the name {name}; give one of them another `called`"
+            )
         for title, name in names.items():
             if not CALLED.fullmatch(name):
                 yield (
-                    f"what is ours for Kafka {title} would be called {name!r}, and names of AWS's "
-                    f"take 3 to 43 of a-z, 0-9 and -; give it another `called`"
+                    f"resources for Kafka {title} would have the name {name!r}. AWS's names take 3 "
+                    "to 43 of a-z, 0-9 and -; give it another `called`"
                 )
             for start, what in RESERVED_STARTS.items():
                 if what == BUCKET and name.startswith(start):
                     yield (
-                        f"what is ours for Kafka {title} would be called {name}, and AWS keeps "
-                        f"{start!r} at the beginning of {what} for itself; give it another `called`"
+                        f"resources for Kafka {title} would have the name {name}, and AWS keeps "
+                        f"{start!r} at the beginning of {what} for itself; give it another "
+                        "`called`"
                     )
         yield from self._too_long()
         if self.scaling_groups and self.pool_label is None:
             yield (
-                "adopt.scaling_groups needs pool_label, the label by which their nodes can be told "
-                "from others; name it"
+                "adopt.scaling_groups needs pool_label, the label that only their nodes have; "
+                "name it"
             )
 
 
@@ -391,8 +390,8 @@ def parse(raw: object, locate: Locate = lambda _place, _sentence: "") -> Adoptio
         )
     if others := sorted(str(key) for key in raw if key != "adopt"):
         problem = (
-            f"Beside `adopt` it has {', '.join(others)}; a cluster is adopted or made by "
-            f"Stillwater, not both: keep one of them per file."
+            f"In addition to `adopt` it has {', '.join(others)}; a cluster is adopted or made by "
+            "Stillwater, not both: keep one of them per file."
         )
         raise InvalidInput([problem])
 
@@ -447,9 +446,9 @@ def _ways_in(kafka: AdoptedKafka) -> Iterator[str]:
     numbers = [host for host in hosts if _is_address(host)]
     if numbers and len(numbers) == len(hosts):
         yield (
-            f"bootstrap of Kafka {kafka.title} names addresses alone ({', '.join(numbers)}); where "
-            f"these are nodes' they change as nodes are replaced, and the functions then find "
-            f"nobody: name a host that follows them, such as a load balancer's."
+            f"bootstrap of Kafka {kafka.title} names only addresses ({', '.join(numbers)}). "
+            "Addresses of nodes change when nodes are replaced; name a host that follows them, "
+            "such as a load balancer's."
         )
     if bare := [host for host in hosts if host and "." not in host and ":" not in host]:
         yield (

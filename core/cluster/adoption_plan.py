@@ -13,8 +13,8 @@ ORDER = tuple(Level)
 TOUCHES = {
     Level.WATCH: "Nothing of theirs is written: it reads, keeps a ledger of its own, and tells.",
     Level.GATE: (
-        "Evictions and deletions of Kafka's pods, and deletions of nodes, are asked about; nothing "
-        "of theirs is changed."
+        "Evictions and deletions of Kafka's pods, and deletions of nodes, wait for Kafka's "
+        "consent; nothing of theirs changes."
     ),
     Level.ACT: "The named groups get termination hooks and a tag; their machines are held.",
 }
@@ -82,7 +82,7 @@ def _missing(adopted: Adoption) -> Iterator[str]:
         if kafka.credentials_secret is None:
             yield (
                 f"Kafka {kafka.title} has no credentials_secret; name the Secret of a KafkaUser, "
-                f"unless the listener asks nobody."
+                "unless the listener authenticates no clients."
             )
     for key in ("subnets", "security_groups"):
         if not getattr(adopted, key):
@@ -109,8 +109,8 @@ def _answering_needs(adopted: Adoption) -> Iterator[str]:
     yield "EKS Pod Identity's agent must run (add-on eks-pod-identity-agent): the gate has a role."
     spaces = " or ".join(sorted({kafka.namespace for kafka in adopted.kafkas}))
     yield (
-        f"Name the account of Strimzi's operator in eviction_gate.operators, unless it is "
-        f"strimzi-cluster-operator in {spaces}: who is not named is asked before a roll."
+        "Name the account of Strimzi's operator in eviction_gate.operators, unless it is "
+        f"strimzi-cluster-operator in {spaces}. The webhook judges rolls of other accounts."
     )
     if adopted.scaling_groups:
         yield (
@@ -126,10 +126,7 @@ def _acting_needs(adopted: Adoption) -> Iterator[str]:
             "Set the instance lifecycle policy of each group to retain on TerminateHookAbandon: "
             "without it a hook that runs out lets its machine go."
         )
-        yield (
-            "Give a hook of your own that is called drain or gate another name: Auto Scaling knows "
-            "hooks by name, and ours would take its place."
-        )
+        yield ("Rename your own hooks drain and gate: ours would take their place.")
     if adopted.drainer is not Drainer.NONE:
         yield (
             "Let your own rule for lifecycle actions name your hook alone: one that matches "
@@ -137,8 +134,8 @@ def _acting_needs(adopted: Adoption) -> Iterator[str]:
         )
     else:
         yield (
-            "Let nothing else drain what a lifecycle hook holds (a termination handler, a rule "
-            "with a function behind it): it would not wait for the replacement."
+            "Let no other tool drain a node that a lifecycle hook holds: it would not wait for "
+            "the replacement."
         )
     if adopted.drainer is Drainer.OURS and not adopted.gated:
         yield (
@@ -178,8 +175,8 @@ def _watcher_changes(ours: str, kafka: AdoptedKafka) -> Iterator[PlanLine]:
         yield PlanLine(
             " ",
             f"ACLs of Kafka {kafka.title}",
-            f"whoever {kafka.credentials_secret} names needs Describe and DescribeConfigs of the "
-            f"cluster and of every topic: give it them in its KafkaUser",
+            f"the user of {kafka.credentials_secret} needs Describe and DescribeConfigs of the "
+            "cluster and of every topic: grant them in its KafkaUser",
         )
 
 
@@ -194,8 +191,8 @@ def _gate_changes(ours: str, kafka: AdoptedKafka) -> Iterator[PlanLine]:
     yield PlanLine(
         "+",
         f"ValidatingWebhookConfiguration {name}",
-        f"asked before a pod of Kafka {kafka.title} is evicted (while nobody answers, none is) or "
-        f"deleted, and before a node is",
+        f"the API server asks it before a pod of Kafka {kafka.title} is evicted or deleted, and "
+        "before a node is. Without an answer no pod is evicted",
     )
     yield PlanLine(
         "+",
@@ -211,7 +208,7 @@ def _gate_changes(ours: str, kafka: AdoptedKafka) -> Iterator[PlanLine]:
     yield PlanLine(
         "+",
         f"lease of Kafka {kafka.title} in {ours}-incidents",
-        "one node out at a time, whoever drains",
+        "one node out at a time, with any drainer",
     )
 
 

@@ -52,29 +52,31 @@ def shut_out(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
     """Yield a sentence for each kind of client that would be refused, or find nobody."""
     if before.kafka.authorization != after.kafka.authorization:
         yield (
-            "kafka.authorization becomes simple: whoever has no ACL among users is refused, from "
-            "the first broker on; write the ACLs of every client first."
+            "kafka.authorization becomes simple: clients without an ACL are refused, from the "
+            "first broker on; write the ACLs of every client first."
             if after.kafka.authorization == "simple"
-            else "kafka.authorization becomes none: whoever is let in may do everything, and ACLs "
-            "count for nothing."
+            else (
+                "kafka.authorization becomes none: every client may do everything, and ACLs have "
+                "no effect."
+            )
         )
     yield from _users(before, after)
     for key in ("load_balancer.client_cidrs", "network.secondary_cidrs"):
         was, is_ = (attrgetter(key)(spec) for spec in (before, after))
         if gone := sorted(set(was) - set(is_)):
-            yield f"{key} no longer names {', '.join(gone)}: whoever comes from there is cut off."
+            yield f"{key} no longer names {', '.join(gone)}: clients from there are cut off."
     yield from _endpoints(before, after)
     was_zone, is_zone = before.load_balancer.private_zone, after.load_balancer.private_zone
     if was_zone is not None and was_zone != is_zone:
         yield (
             f"load_balancer.private_zone was {was_zone} and is {is_zone or 'not set'}: the zone "
             f"goes with its record, and clients find {before.kafka.listener.advertised_host} only "
-            f"where somebody else answers for it."
+            "where another DNS zone answers for it."
         )
     for change in _differing(before, after, "kafka.listener.name"):
         yield (
             f"{change}: bindings look for Services of the new name, which Strimzi makes broker by "
-            "broker, and until then nobody comes in from outside."
+            "broker, and until then no client comes in from outside."
         )
     if before.connect is not None and after.connect is None:
         yield "connect is left out: its workers and every connector on them would stop."
@@ -85,9 +87,9 @@ def _endpoints(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
     was, is_ = (set(spec.load_balancer.endpoint_principals) for spec in (before, after))
     if was and not is_:
         yield (
-            "load_balancer.endpoint_principals names nobody any more: the endpoint service goes, "
-            "and AWS deletes none that endpoints are connected to; reject those first (`aws ec2 "
-            "reject-vpc-endpoint-connections`)."
+            "load_balancer.endpoint_principals names no principal any longer: the endpoint "
+            "service goes. AWS deletes none with connected endpoints; reject those first (`aws "
+            "ec2 reject-vpc-endpoint-connections`)."
         )
     elif gone := sorted(was - is_):
         yield (
@@ -129,7 +131,7 @@ def given_up(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
             "among it."
         )
     if before.snapshots is not None and after.snapshots is None:
-        yield "snapshots is null: no more are taken of Kafka's volumes."
+        yield "snapshots is null: Kafka's volumes get no further snapshots."
     for change in _differing(before, after, "encryption_key"):
         yield (
             f"{change}: volumes that are there keep their key, which must stay enabled; only new "
@@ -146,9 +148,9 @@ def given_up(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
         )
     for change in _differing(before, after, "kubernetes.system_instance_type"):
         yield (
-            f"{change}: a managed node group keeps its type, so that every zone's is deleted, at "
-            "once, before another is made, and meanwhile no operator, drainer or load balancer "
-            "controller runs; do it while no broker leaves."
+            f"{change}: every zone's managed node group is deleted before another is made. "
+            "Meanwhile no operator, drainer or load balancer controller runs; do it while no "
+            "broker leaves."
         )
     for change in _differing(before, after, "strimzi.operator", "strimzi.namespace"):
         yield (
@@ -169,10 +171,9 @@ def _subnets(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
     ]
     if moved:
         yield (
-            f"network.existing.private_subnet_ids changes in {', '.join(moved)}: AWS makes a load "
-            f"balancer anew whose subnets are taken away, with another name, and clients are cut "
-            f"off meanwhile; nodes stand in the old subnets until they are rotated, and the "
-            f"control plane for good."
+            f"network.existing.private_subnet_ids changes in {', '.join(moved)}: AWS replaces the "
+            "load balancer under another name, and clients are cut off meanwhile. Nodes stay in "
+            "the old subnets until you rotate them, and the control plane forever."
         )
 
 
@@ -223,9 +224,9 @@ def _zones(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
     gone = [each for each in before.availability_zones if each not in after.availability_zones]
     if gone and after.network.existing is None:
         yield (
-            f"availability_zones no longer names {', '.join(gone)}, and AWS deletes no subnet in "
-            f"which the control plane, whose zones stay, and the load balancer have interfaces; "
-            f"leave it there, and take pools out of the zone by their zones."
+            f"availability_zones no longer names {', '.join(gone)}. AWS keeps subnets with "
+            "interfaces of the control plane or load balancer; keep the zone, and take pools out "
+            "of it by their zones."
         )
 
 
@@ -234,8 +235,8 @@ def _services(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
     if was != is_:
         yield (
             f"network.secondary_cidrs changes the block of Kubernetes' Services from {was} to "
-            f"{is_}, and EKS would make the cluster anew for it; leave out of secondary_cidrs what "
-            f"overlaps {was}, or leave there what did."
+            f"{is_}. EKS would replace the cluster for it; leave out of secondary_cidrs the block "
+            f"that overlaps {was}, or keep the former one."
         )
 
 
@@ -243,8 +244,8 @@ def _ports(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
     was, is_ = before.kafka.listener, after.kafka.listener
     for change in _differing(before, after, "kafka.listener.port"):
         yield (
-            f"{change}, and a target group keeps its port and is not replaced while a listener "
-            "uses it; leave it: clients come by the ports of the load balancer."
+            f"{change}, and a target group keeps its port while a listener uses it; leave it, "
+            "since clients use the ports of the load balancer."
         )
     moves = (was.first_advertised_port, was.bootstrap_port) != (
         is_.first_advertised_port,
@@ -255,9 +256,9 @@ def _ports(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
     taken = [r.port for r in routes(after) if owners.get(r.port, r.key) != r.key]
     if taken:
         yield (
-            f"kafka.listener would give port {min(taken)} of the load balancer to another broker "
-            f"than has it now, and {len(taken)} ports in all; AWS takes no second listener at a "
-            f"port; choose first_advertised_port and bootstrap_port so that none is used already."
+            f"kafka.listener would give port {min(taken)} of the load balancer to another broker, "
+            f"and {len(taken)} ports in all. AWS takes one listener at a port; choose unused ones "
+            "by first_advertised_port and bootstrap_port."
         )
 
 
@@ -266,9 +267,9 @@ def _key(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
     was, is_ = before.encryption_key, after.encryption_key
     if was is not None and was != is_:
         yield (
-            f"encryption_key was {was} and is {is_ or 'not set'}: volumes keep the key they were "
-            f"made with, and the grants by which nodes attach them would go, so that no broker "
-            f"that moves finds its own; leave it, or move the partitions to another environment."
+            f"encryption_key was {was} and is {is_ or 'not set'}. Volumes keep their key, and "
+            "nodes would lose the grants to attach them; leave it, or move the partitions to "
+            "another environment."
         )
 
 
@@ -367,8 +368,8 @@ def felt_changes(before: ClusterSpec, after: ClusterSpec) -> list[str]:
 def _made_anew(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
     for change in _differing(before, after, *_FOR_GOOD):
         yield (
-            f"{change}, by which what runs would be made anew without its data; leave it, or "
-            "describe another environment."
+            f"{change}, which would replace the cluster without its data; leave it, or describe "
+            "another environment."
         )
 
 
@@ -399,10 +400,9 @@ def _ids(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
         kept = min(len(was[node_pool]), len(is_[node_pool]))
         if was[node_pool][:kept] != is_[node_pool][:kept]:
             yield (
-                f"the nodes of {node_pool} have the ids {id_list(was[node_pool])}, and would be "
-                f"looked for under {id_list(is_[node_pool])}: a node keeps its id, so that none "
-                f"would be reached; leave the order of availability_zones (add at the end), "
-                f"first_node_id and node_ids_per_zone."
+                f"the nodes of {node_pool} have the ids {id_list(was[node_pool])}, and Stillwater "
+                f"would look for {id_list(is_[node_pool])}. A node keeps its id; leave the order "
+                "of availability_zones (add at the end), first_node_id and node_ids_per_zone."
             )
     owners, later = _running(before), _running(after)
     moved = {
@@ -412,8 +412,8 @@ def _ids(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
     }
     for old, new in sorted(moved):
         yield (
-            f"nodes of {old} run under ids that {new} would take: no two nodes have one id, so "
-            f"those of {new} could never start; leave the pool's name, or give {new} ids of its "
+            f"nodes of {old} run under ids that {new} would take. No two nodes have one id, so "
+            f"those of {new} could never start. Leave the pool's name, or give {new} ids of its "
             f"own and take {old} away once it holds no partition."
         )
 
@@ -421,8 +421,8 @@ def _ids(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
 def _machines(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
     for change in _differing(before, after, "node_provisioner"):
         yield (
-            f"{change}, by which every machine of Kafka's would go at once, and others come after "
-            "it; leave it, or describe another environment and move the partitions there."
+            f"{change}, which would replace every machine of Kafka's at once; leave it, or "
+            "describe another environment and move the partitions there."
         )
 
 
@@ -452,8 +452,8 @@ def _volumes(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
             if is_.size_gib < was.size_gib:
                 yield (
                     f"volume {number} of pool {pool.name} has {was.size_gib} GiB and would have "
-                    f"{is_.size_gib}, and EBS volumes never shrink; leave its size_gib, or add a "
-                    f"pool with smaller ones and move the partitions there."
+                    f"{is_.size_gib}. EBS volumes never shrink; leave its size_gib, or move the "
+                    "partitions to a pool with smaller volumes."
                 )
 
 
@@ -494,10 +494,9 @@ def _joining(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
         else "Karpenter starts their nodes once the pods wait for them."
     )
     yield (
-        f"the brokers {id_list(new)} would come: until they are Ready, Strimzi's operator does "
-        f"nothing else for this Kafka, not even take the change back, for up to "
-        f"{after.timings.strimzi_operation_timeout_seconds} s at a time "
-        f"(timings.strimzi_operation_timeout_seconds). {first}"
+        f"the brokers {id_list(new)} would come. Until they are Ready, Strimzi's operator does "
+        f"nothing else for this Kafka, for up to {after.timings.strimzi_operation_timeout_seconds} "
+        f"s at a time (timings.strimzi_operation_timeout_seconds). {first}"
     )
 
 
@@ -515,9 +514,8 @@ def _leaving(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
         if later is not None and len(later.volumes) < len(pool.volumes):
             yield (
                 f"pool {pool.name} would have {len(later.volumes)} volumes where it has "
-                f"{len(pool.volumes)}: move what is on the others first "
-                f"(kafka-reassign-partitions.sh), as a broker does not start without a directory "
-                f"that holds partitions."
+                f"{len(pool.volumes)}. A broker does not start without its partitions; first move "
+                "them away (kafka-reassign-partitions.sh)."
             )
 
 
@@ -534,14 +532,14 @@ def _steps(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
     if _minor(after) > _minor(before) + 1:
         yield (
             f"kubernetes.version was {before.kubernetes.version} and is "
-            f"{after.kubernetes.version}, and EKS goes up one minor version at a time; write "
+            f"{after.kubernetes.version}. EKS upgrades one minor version at a time; write "
             f"1.{_minor(before) + 1} first, unless the control plane is there already."
         )
     if _minor(after) == _minor(before) - 1:
         yield (
             f"kubernetes.version was {before.kubernetes.version} and is "
-            f"{after.kubernetes.version}: EKS rolls back within seven days of an upgrade alone, "
-            f"and after every node; see docs/how-to/upgrade-eks.md."
+            f"{after.kubernetes.version}. EKS rolls back only within seven days of an upgrade, and "
+            "after every node; see docs/how-to/upgrade-eks.md."
         )
     for topic, later in kept_topics(before, after):
         was, is_ = (
@@ -550,10 +548,9 @@ def _steps(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
         )
         if was != is_:
             yield (
-                f"topic {topic.name} had {was} replicas and would have {is_}, which the topic "
-                f"operator does not change: reassign its partitions first "
-                f"(kafka-reassign-partitions.sh), unless that is done, or set its "
-                f"replication_factor to {was}."
+                f"topic {topic.name} had {was} replicas and would have {is_}. The topic operator "
+                "does not change that; reassign its partitions first "
+                f"(kafka-reassign-partitions.sh), or set its replication_factor to {was}."
             )
 
 

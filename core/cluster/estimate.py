@@ -55,7 +55,7 @@ class Usage:
     def __post_init__(self) -> None:
         given = {each.name: getattr(self, each.name) for each in fields(self)}
         problems = [
-            f"{name} is {value}: it is no number; correct it."
+            f"{name} is {value}: it is not a number; correct it."
             for name, value in given.items()
             if not value.is_finite()
         ] or [
@@ -331,7 +331,7 @@ def size(load: ClientLoad) -> BrokerSize:
     if volume > LARGEST_GIB:
         problem = (
             f"{load.retention_hours} h of {load.produce_mib_per_s:g} MiB/s are {volume:,} GiB on "
-            f"each of {load.brokers} brokers, and a gp3 volume ends at {LARGEST_GIB:,}: "
+            f"each of {load.brokers} brokers. A gp3 volume has at most {LARGEST_GIB:,}: "
             f"{_remedy(load)}, or keep records for a shorter time."
         )
         raise InvalidInput([problem])
@@ -379,9 +379,9 @@ def _problems(load: ClientLoad) -> Iterator[str]:
         )
     elif load.brokers > (most := _most_brokers(load.zones)):
         yield (
-            f"{load.brokers} brokers: AWS gives a load balancer {LISTENERS_PER_LOAD_BALANCER} "
-            f"listeners for good, and the bootstrap, every broker and a spare one per zone take "
-            f"one each; ask for {most} at most."
+            f"{load.brokers} brokers. AWS gives a load balancer {LISTENERS_PER_LOAD_BALANCER} "
+            "listeners. The bootstrap, every broker and a spare one per zone take one each; ask "
+            f"for {most} at most."
         )
     for name, value in (
         ("produced MiB/s", load.produce_mib_per_s),

@@ -39,9 +39,8 @@ T = typing.TypeVar("T", bound=Iterable[str])
 def _host_name(value: str) -> str:
     if len(value) > HOST_NAME_LIMIT or _HOST.fullmatch(value) is None:
         raise ValueError(
-            f"{value!r} is no host name: write parts of letters, digits and hyphens with a dot "
-            f"between them, 63 characters each and {HOST_NAME_LIMIT} in all, such as "
-            f"kafka.example.internal"
+            f"{value!r} is not a host name. Write letters, digits and hyphens with dots between, "
+            f"63 characters each and {HOST_NAME_LIMIT} in all, such as kafka.example.internal"
         )
     last = value.rpartition(".")[2]
     if re.fullmatch(r"0[xX][0-9a-fA-F]*", last):
@@ -53,8 +52,8 @@ def _host_name(value: str) -> str:
         return value
     if last.isdigit() or last.lower() in {"localhost", "localdomain"}:
         raise ValueError(
-            f"{value!r} is an address or every machine's own name, and a load balancer's addresses "
-            f"change; write a name of your DNS, such as kafka.example.internal"
+            f"{value!r} is an address or every machine's own name; write a name of your DNS, such "
+            "as kafka.example.internal"
         )
     return value
 
@@ -116,7 +115,7 @@ def address_block(written: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network
         block = ipaddress.ip_network(written, strict=False)
     except ValueError:
         raise ValueError(
-            f"{written!r} is no block of addresses; write one such as 10.40.0.0/16"
+            f"{written!r} is not a block of addresses; write one such as 10.40.0.0/16"
         ) from None
     if str(block) != written:
         raise ValueError(
@@ -149,7 +148,7 @@ def visible(value: object) -> object:
             if unicodedata.category(character) == "Cf":
                 raise PydanticCustomError(
                     "is_invisible",
-                    "it must be without the character U+{code}, which nobody sees",
+                    "it must be without the character U+{code}, which is invisible",
                     {"code": f"{ord(character):04X}"},
                 )
     return value
@@ -208,10 +207,10 @@ def expression_problem(expression: str) -> str | None:
     if re.search(r"\s", expression):
         return f"{expression!r} has a space, which no metric's name has; take it out"
     if _PYTHONS_OWN.search(expression) or _NESTED.search(expression):
-        return f"{expression!r} is no expression that Java reads; write it more simply"
+        return f"{expression!r} is not an expression that Java reads; write it more simply"
     try:
         # Java names a group without Python's P.
         re.compile(_JAVAS_GROUP.sub("(?P<", expression))
     except re.error as error:
-        return f"{expression!r} is no regular expression: {one_line(error)}"
+        return f"{expression!r} is not a regular expression:  {one_line(error)}"
     return None

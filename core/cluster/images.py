@@ -36,8 +36,8 @@ def image_name(value: str) -> str:
     found = _IMAGE.fullmatch(value)
     if found is None or not 0 < int(found["port"] or 1) <= LAST_PORT:
         raise ValueError(
-            f"{value!r} is no image: write [registry/]repository[:tag][@sha256:digest], the "
-            f"repository in lower case, such as registry.example/team/connect:1.4"
+            f"{value!r} is not an image: write [registry/]repository[:tag][@sha256:digest], the "
+            "repository in lower case, such as registry.example/team/connect:1.4"
         )
     return value
 
@@ -48,8 +48,8 @@ def versioned_image(value: str) -> str:
     _, _, tag = name.partition(":")
     if "@sha256:" not in name and tag in {"", "latest"}:
         raise ValueError(
-            f"{value} names no version, so two replicas may run two; end it with a tag other than "
-            f"latest, or with a digest, such as registry.example/stillwater-gate:1.4"
+            f"{value} names no version; end it with a tag other than latest, or with a digest, "
+            "such as registry.example/stillwater-gate:1.4"
         )
     return value
 
@@ -66,8 +66,8 @@ _SERVICE_ACCOUNT = re.compile(
 def _service_account(value: str) -> str:
     if _SERVICE_ACCOUNT.fullmatch(value) is None:
         raise ValueError(
-            f"{value[:80]!r} is no service account; write it as "
-            f"system:serviceaccount:NAMESPACE:NAME"
+            f"{value[:80]!r} is not a service account; write it as "
+            "system:serviceaccount:NAMESPACE:NAME"
         )
     return value
 
@@ -81,10 +81,10 @@ class EvictionGate(Frozen):
     image: VersionedImage
     """The image of the gate, built from this repository: `docker build --target gate`."""
     reading_age_seconds: Annotated[int, Field(ge=1, le=30)] = 2
-    """How old a reading may be that a refusal rests on. Whoever is let through is let through on
-    one that was begun after the lease was taken.
+    """The greatest age of a reading for a refusal. Consent needs one that began after the lease was
+    taken.
     """
     operators: Annotated[tuple[ServiceAccount, ...], EachOnce] = ()
-    """Accounts whose deletions of Kafka's pods are not asked about, beside Strimzi's own: another
-    operator's, as `system:serviceaccount:NAMESPACE:NAME`.
+    """Accounts whose deletions of Kafka's pods the webhook allows, in addition to Strimzi's own, as
+    `system:serviceaccount:NAMESPACE:NAME`.
     """

@@ -96,7 +96,7 @@ class Asking(Frozen):
     `anonymous_clients`, not at all.
     """
     anonymous_clients: bool = False
-    """Said aloud where `authentication` is `none`: whoever reaches the listener is a client."""
+    """Required for `authentication: none`: any program that reaches the listener is a client."""
     oauth: OAuth | None = None
     """Whose tokens it takes, where `authentication` is `oauth`."""
 
@@ -110,17 +110,15 @@ class Asking(Frozen):
     def _problems(self) -> tuple[str, ...]:
         asks = self.authentication
         return (
-            "authentication tls shows a client's certificate, which only a listener with tls asks "
-            "for; set tls to true, or authentication to scram-sha-512, or to none together with "
-            "anonymous_clients: true"
+            "authentication tls needs a listener with tls; set tls to true, or authentication to "
+            "scram-sha-512, or to none with anonymous_clients: true"
             if asks == "tls" and not self.tls
             else "",
-            "authentication oauth sends a token that whoever reads it may use, so set tls to true"
+            "authentication oauth sends a token in clear text; set tls to true"
             if asks == "oauth" and not self.tls
             else "",
-            "authentication none lets whoever reaches the listener in without a name; set "
-            "anonymous_clients to true if that is meant, or authentication to tls, scram-sha-512 "
-            "or oauth"
+            "authentication none lets any client in without a name; set anonymous_clients to "
+            "true, or authentication to tls, scram-sha-512 or oauth"
             if asks == "none" and not self.anonymous_clients
             else "",
             f"anonymous_clients is true and authentication {asks} asks every client who it is; set "
@@ -130,8 +128,8 @@ class Asking(Frozen):
             "authentication oauth needs oauth.valid_issuer_url and oauth.jwks_url"
             if asks == "oauth" and self.oauth is None
             else "",
-            f"oauth stands beside authentication {asks}; set authentication to oauth, or leave "
-            f"oauth out"
+            f"oauth stands with authentication {asks}; set authentication to oauth, or leave oauth "
+            "out"
             if asks != "oauth" and self.oauth is not None
             else "",
         )
@@ -195,12 +193,12 @@ class User(Frozen):
     name: DnsLabel
     """The user's name, and its Secret's."""
     authentication: Literal["tls", "scram-sha-512", "tls-external", "oauth"] | None = None
-    """How it says who it is: by a certificate or a password that Strimzi makes, by a certificate
-    made elsewhere (its subject `CN=` the name), or by a token of this name. Without one, as
-    `kafka.internal_listener` asks, or `kafka.listener` where that one asks nobody.
+    """How it authenticates: by a certificate or a password of Strimzi's, by a certificate made
+    elsewhere (subject `CN=` the name), or by a token. The default is that of
+    `kafka.internal_listener`, else of `kafka.listener`.
     """
     acls: tuple[Acl, ...] = ()
-    """What the user may do; nothing else."""
+    """The user's rights."""
     producer_bytes_per_s: Annotated[int | None, Field(ge=1, le=MOST_BYTES_PER_S)] = None
     """Quota on what it writes, per broker."""
     consumer_bytes_per_s: Annotated[int | None, Field(ge=1, le=MOST_BYTES_PER_S)] = None
@@ -219,9 +217,9 @@ class Functions(Frozen):
     AWS role, to Amazon MSK.
     """
     secret_name: KubernetesName | None = None
-    """A Secret in `kubernetes.namespace` that somebody else fills, for all of them: `user.crt` and
-    `user.key`, or `tls.crt` and `tls.key`; `username` and `password`; or `client-id` and
-    `client-secret`. No users are made then, and what they need is granted by its owner.
+    """A Secret in `kubernetes.namespace` that another team fills, for all of them. It has
+    `user.crt` and `user.key`, `tls.crt` and `tls.key`, `username` and `password`, or `client-id`
+    and `client-secret`. No users are made then, and its owner grants the rights.
     """
     authority_secret_name: KubernetesName | None = None
     """A Secret with the authorities (`*.crt`) of the brokers' certificates; without one,
@@ -261,9 +259,9 @@ class Probe(Frozen):
     """When the kubelet asks, and how often it takes no for an answer."""
 
     initial_delay_seconds: Annotated[int, Field(ge=0, le=MOST_WHOLE)] = 15
-    """How long after its start a container is asked first."""
+    """How long after its start a container is probed first."""
     period_seconds: Seconds = 10
-    """How often it is asked."""
+    """How often it is probed."""
     timeout_seconds: Seconds = 5
     """How long an answer may take; none by then is a no."""
     failure_threshold: Annotated[int, Field(ge=1, le=MOST_WHOLE)] = 3
@@ -319,8 +317,8 @@ class Metrics(Frozen):
     dashboards: bool = False
     """Whether Grafana\'s sidecar is there, which loads dashboards from labelled ConfigMaps."""
     prometheus: Prometheus | None = None
-    """Who knows how full volumes are and what is asked of them; null: the brokers and CloudWatch,
-    which know nothing of the fill of controllers.
+    """The source of volume usage and load. null: the brokers and CloudWatch, which do not have the
+    usage of controllers.
     """
 
     @field_validator("allow")
@@ -351,12 +349,12 @@ class Kafka(Frozen):
     """For clients inside the cluster."""
     authorization: Literal["simple", "none"] = "simple"
     """`simple`: a client may do what its ACLs say and nothing else; Strimzi's own components alone
-    may do everything. `none`: whoever is let in may do everything.
+    may do everything. `none`: every client may do everything.
     """
     functions: Functions = Functions()
     """Who this project's own functions are."""
     probes: Probes = Probes()
-    """When Kafka's containers are asked how they are."""
+    """The probes of Kafka's containers."""
     config: dict[str, str | int | bool] = Field(default_factory=dict)
     """Broker settings, merged over the defaults; keys that Strimzi owns are refused by Strimzi
     itself.

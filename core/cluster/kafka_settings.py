@@ -107,8 +107,8 @@ def doubts(spec: ClusterSpec) -> Iterator[str]:
         close = difflib.get_close_matches(setting, known, n=1, cutoff=ALIKE)
         if setting not in known and close:
             yield (
-                f"kafka.config sets {setting}, which this release does not know of Kafka's, and a "
-                f"broker ignores what it does not know; did you mean {close[0]}?"
+                f"kafka.config sets {setting}, which this release does not know, and a broker "
+                f"ignores unknown settings; did you mean {close[0]}?"
             )
 
 
@@ -184,9 +184,8 @@ def _lines(key: str, config: Mapping[str, Value]) -> Iterator[str]:
             )
         elif "\\" in _ESCAPED.sub("", str(value)):
             yield (
-                f"{key} sets {setting} to {str(value)[:60]!r}, and the properties that Kafka reads "
-                f"take a single backslash away, at the end together with the next line; write it "
-                f"twice."
+                f"{key} sets {setting} to {str(value)[:60]!r}, and Kafka's properties drop a "
+                "single backslash; write it twice."
             )
 
 
@@ -268,14 +267,14 @@ def _broker_problems(spec: ClusterSpec) -> Iterator[str]:
         if wait is not None and most is not None and wait > most:
             yield (
                 f"kafka.config: {_said(_FETCH_WAIT, wait, config)} and "
-                f"{_said(setting, most, config)}, and Kafka wants the first no higher than the "
-                f"second, so that no broker would start; lower the first or raise the second."
+                f"{_said(setting, most, config)}, and no broker starts if the first is higher; "
+                "lower the first or raise the second."
             )
     deciding = next((each for each in _RETENTION if each in config), None)
     if deciding is not None and _figure(deciding, config, -1) == 0:
         yield (
-            f"kafka.config sets {deciding} to 0, and Kafka keeps records for a time or, at -1, for "
-            f"good, so that no broker would start; write -1 or more than 0."
+            f"kafka.config sets {deciding} to 0, with which no broker starts; write -1 or more "
+            "than 0."
         )
     if is_true(config, TIERED):
         if STORAGE not in config:
@@ -298,8 +297,8 @@ def _topic_problems(whose: str, config: Config, brokers: Config) -> Iterator[str
     policy = str(config.get("cleanup.policy", brokers.get("log.cleanup.policy", "delete")))
     if "compact" in policy:
         yield (
-            f"{whose} sets remote.storage.enable beside cleanup.policy {policy}, and Kafka keeps "
-            f"no compacted topic in remote storage; take one out."
+            f"{whose} sets remote.storage.enable with cleanup.policy {policy}, and Kafka keeps no "
+            "compacted topic in remote storage; take one out."
         )
     yield from _local_retention(whose, "local.retention", config, brokers)
 
@@ -320,9 +319,8 @@ def _local_retention(whose: str, prefix: str, config: Config, brokers: Config) -
             continue
         if local == -1 or local > kept:
             yield (
-                f"{whose} keeps records by retention.{unit} {kept} and on the brokers by "
-                f"{prefix}.{unit} {local}, which has to be no more than that, so that Kafka "
-                f"refuses them; lower {prefix}.{unit}, or take it out."
+                f"{whose} has retention.{unit} {kept} and {prefix}.{unit} {local}. That must not "
+                f"be more; lower {prefix}.{unit}, or take it out."
             )
 
 
@@ -333,8 +331,7 @@ def _connect_problems(spec: ClusterSpec, config: Config) -> Iterator[str]:
         if factor is not None and factor > spec.brokers:
             yield (
                 f"connect.config sets {setting} to {factor} and the cluster has {spec.brokers} "
-                f"brokers: Kafka could never make that topic, so that no worker would start; "
-                f"lower it."
+                "brokers, with which no worker starts; lower it."
             )
     for prefix, defaults, else_ in (
         ("", _CONNECT, "no worker would start"),
@@ -445,7 +442,7 @@ def release_problems(spec: ClusterSpec) -> Iterator[str]:
             f"({', '.join(VERSIONS)}){_nearest_release(version, VERSIONS)}."
         )
     elif _VERSION.fullmatch(version) is None:
-        yield f"kafka.version {version} is no version of Kafka; write it as in {VERSIONS[0]}."
+        yield f"kafka.version {version} is not a version of Kafka; write it as in {VERSIONS[0]}."
     level = metadata_level(metadata)
     if level is None:
         yield (
@@ -454,9 +451,8 @@ def release_problems(spec: ClusterSpec) -> Iterator[str]:
         )
     elif _release(level) > _release(version):
         yield (
-            f"kafka.metadata_version {metadata} is newer than kafka.version {version}: no broker "
-            f"of that version can read it; raise kafka.version first, and the metadata version "
-            f"once every node runs it."
+            f"kafka.metadata_version {metadata} is newer than kafka.version {version}; raise "
+            "kafka.version first, and the metadata version once every node runs it."
         )
     minor = tuple(int(part) for part in spec.kubernetes.version.split("."))
     if ours and minor < KUBERNETES:

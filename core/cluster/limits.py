@@ -127,9 +127,9 @@ def _outside_objects(spec: ClusterSpec) -> Iterator[str]:
     size = len(json.dumps(told, separators=(",", ":")))
     if size > ITEM_BYTES - _KEPT_OF_ITEM:
         yield (
-            f"pools have {len(told)} nodes, a list of {size} bytes, and the item of DynamoDB in "
-            f"which functions are told of them has room for {ITEM_BYTES - _KEPT_OF_ITEM} of it; "
-            f"have fewer nodes, or shorter names of pools."
+            f"pools have {len(told)} nodes, a list of {size} bytes. The item of DynamoDB with the "
+            f"functions' settings holds {ITEM_BYTES - _KEPT_OF_ITEM} of it; have fewer nodes, or "
+            "shorter names of pools."
         )
 
 
@@ -215,10 +215,10 @@ def tight(spec: ClusterSpec) -> list[str]:
         sure = room - overhead_mib(instance)
         if sure < pool.memory_request_mib <= room:
             sentences.append(
-                f"memory_request_mib of pool {pool.name} is {pool.memory_request_mib} MiB, and of "
-                f"the {instance.memory_mib} MiB of an {instance.name} its kernel and firmware keep "
-                f"up to {KARPENTERS_OVERHEAD:.1%}: the pod might never find a node; ask "
-                f"for {sure} MiB or less."
+                f"memory_request_mib of pool {pool.name} is {pool.memory_request_mib} MiB. An "
+                f"{instance.name} has {instance.memory_mib} MiB, and its kernel and firmware keep "
+                f"up to {KARPENTERS_OVERHEAD:.1%}. The pod might never find a node; request {sure} "
+                "MiB or less."
             )
     return sentences
 
@@ -235,16 +235,16 @@ def _names(spec: ClusterSpec) -> Iterator[str]:
     if len(spec.prefix) > left:
         yield (
             f"environment and name make the prefix {spec.prefix!r}, {len(spec.prefix)} characters "
-            f"long, but AWS's {RULE_NAME_LIMIT} for a rule's name leave {left} beside {suffix}: "
-            f"the first `up` would be refused halfway; shorten one."
+            f"long, but AWS's {RULE_NAME_LIMIT} for a rule's name leave {left} before {suffix}. "
+            "The first `up` would stop halfway; shorten one."
         )
 
     for start, what in RESERVED_STARTS.items():
         if spec.prefix.startswith(start):
             yield (
                 f"environment and name make the prefix {spec.prefix!r}, but AWS keeps {start!r} at "
-                f"the beginning of {what} for itself: the first `up` would be refused halfway; "
-                f"choose another environment."
+                f"the beginning of {what} for itself. The first `up` would stop halfway; choose "
+                "another environment."
             )
 
 
@@ -262,9 +262,9 @@ def _groups(spec: ClusterSpec) -> Iterator[str]:
         if asked > most:
             yield (
                 f"the names of {len(names)} pools' groups, which begin with {spec.prefix!r}, take "
-                f"{asked} characters of {what}, but AWS's limit leaves {most} there: the first "
-                f"`up` would be refused halfway; use fewer pools, or shorten environment, name or "
-                f"the pools' names."
+                f"{asked} characters of {what}, but AWS's limit leaves {most} there. The first "
+                "`up` would stop halfway; use fewer pools, or shorten environment, name or the "
+                "pools' names."
             )
             return
 
@@ -276,8 +276,8 @@ def _zones(spec: ClusterSpec) -> Iterator[str]:
         if zone[-1] not in ZONE_LETTERS:
             yield (
                 f"availability_zones names {zone} but the VPC is divided among zones "
-                f"{ZONE_LETTERS[0]} to {ZONE_LETTERS[-1]}: the zone has no addresses; choose one "
-                f"of those, or bring a VPC of your own in network.existing."
+                f"{ZONE_LETTERS[0]} to {ZONE_LETTERS[-1]}. The zone has no addresses; choose one "
+                "of those, or bring a VPC of your own in network.existing."
             )
 
 
@@ -301,10 +301,9 @@ def _performance(pool: NodePool, instance: InstanceType) -> Iterator[str]:
         if max(asked) > included and sum(asked) > baseline:
             yield (
                 f"{setting} of pool {pool.name} adds up to {sum(asked)} {unit} over the volumes of "
-                f"a node but its {instance.name} sustains {baseline} {unit} to EBS: the rest is "
-                f"paid for and had in bursts at most, never while a broker catches up; lower "
-                f"{setting}, choose an instance type that sustains {sum(asked)} {unit}, or set "
-                f"volumes_may_burst."
+                f"a node but its {instance.name} sustains {baseline} {unit} to EBS. The rest costs "
+                f"money and helps only in bursts; lower {setting}, choose an instance type that "
+                f"sustains {sum(asked)} {unit}, or set volumes_may_burst."
             )
 
 
@@ -314,8 +313,8 @@ def _attachments(pool: NodePool, instance: InstanceType) -> Iterator[str]:
     if len(pool.volumes) > room:
         yield (
             f"pool {pool.name} has {len(pool.volumes)} volumes per node but an {instance.name} "
-            f"attaches {room} beside its root volume and network interfaces: the pod waits for "
-            f"ever for the last of them; use fewer, larger volumes or another instance type."
+            f"attaches {room} in addition to its root volume and network interfaces. The pod waits "
+            "forever for the last of them; use fewer, larger volumes or another instance type."
         )
 
 
@@ -331,7 +330,6 @@ def _requests(spec: ClusterSpec, pool: NodePool, instance: InstanceType) -> Iter
         if asked > has:
             yield (
                 f"{setting} of pool {pool.name} is {asked} {unit} but an {instance.name} leaves it "
-                f"{has} {unit} beside what the system{as_reckoned} and the pods of every node "
-                f"keep: no node can ever run the pod; lower {setting} or choose a larger instance "
-                f"type."
+                f"{has} {unit} after the system{as_reckoned} and the pods of every node. No node "
+                f"can ever run the pod; lower {setting} or choose a larger instance type."
             )

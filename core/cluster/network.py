@@ -41,8 +41,8 @@ def _address_block_text(value: str) -> str:
 def _principal(value: str) -> str:
     if _PRINCIPAL.fullmatch(value) is None:
         raise ValueError(
-            f"{value} is no principal; name an account's ARN, or a user's or role's that has no "
-            f"path, such as arn:aws:iam::111122223333:root (a * would be everybody)"
+            f"{value} is not a principal; name the ARN of an account, user or role without a path, "
+            "such as arn:aws:iam::111122223333:root"
         )
     return value
 
@@ -76,7 +76,7 @@ class Network(Frozen):
     /28.
     """
     secondary_cidrs: Annotated[tuple[VpcBlock, ...], EachOnce] = ()
-    """Blocks that an existing VPC has beside it and whose subnets hold clients or nodes."""
+    """Further blocks of an existing VPC whose subnets hold clients or nodes."""
     existing: ExistingNetwork | None = None
     """A VPC you have, in place of a new one."""
     interface_endpoints: bool = False
@@ -135,7 +135,7 @@ class LoadBalancer(Frozen):
     """The network load balancer in front of the brokers, inside the VPC."""
 
     client_cidrs: tuple[Block, ...] = ()
-    """Networks beside the VPC's own whose clients may connect: peered VPCs, an office."""
+    """Further networks whose clients may connect: peered VPCs, an office."""
     endpoint_principals: Annotated[tuple[Principal, ...], EachOnce] = ()
     """Accounts, users or roles, by ARN, that may connect through PrivateLink; none named, no
     endpoint service is made.

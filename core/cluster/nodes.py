@@ -32,7 +32,7 @@ class VolumePolicy(Frozen):
     """
 
     act_days: Annotated[float, Field(ge=0.25, le=30)] = 3.0
-    """Volumes are grown when the growth of so many days fits no more."""
+    """Volumes grow when the growth of so many days no longer fits."""
     headroom_days: Annotated[float, Field(ge=1, le=365)] = 14.0
     """Until the growth of so many days fits."""
     free_percent: Annotated[int, Field(ge=5, le=50)] = 15
@@ -48,14 +48,15 @@ class VolumePolicy(Frozen):
     ] = sizing.MOST_MIB_PER_S
     """None is raised beyond it, nor beyond what its instance sustains."""
     exceeded_percent: Annotated[int, Field(ge=1, le=100)] = 10
-    """Volumes are raised when more than they give was asked for this part of the last hour."""
+    """Volumes are raised after demand above their limit for this part of the last hour."""
     quiet_hours: Annotated[int, Field(ge=6, le=168)] = 24
     """Raised volumes are lowered after so many hours in which less would have sufficed."""
     reserved_modifications: Annotated[int, Field(ge=1, le=3)] = 1
-    """Of AWS's four per volume in 24 hours, those kept for a volume that is nearly full."""
+    """Modifications, of AWS's four per volume in 24 hours, kept for a volume that is nearly full.
+    """
     usd_per_minute_saved: Annotated[Decimal, Field(ge=0, le=1000)] = Decimal(0)
-    """What a minute less of resync is worth, per broker: for a rotation volumes are made faster
-    where that costs less. 0: never.
+    """The worth of a minute less of resync, per broker. A rotation makes volumes faster if that
+    costs less. 0: never.
     """
 
     @model_validator(mode="after")
@@ -73,8 +74,8 @@ class Volumes(Frozen):
     """What λ volumes may do to Kafka's volumes."""
 
     mode: Literal["advise", "apply"] = "advise"
-    """`advise`: decisions are told, nothing is changed. `apply`: the volumes in the KafkaNodePools
-    are changed by it, and no more by `stillwater up`.
+    """`advise`: the plan names changes. `apply`: the function changes volumes in the
+    KafkaNodePools, and `stillwater up` no longer does.
     """
     max_monthly_increase_usd: Annotated[Decimal, Field(ge=0, le=1_000_000_000)] | None = None
     """What all volumes may cost a month above what the pools' `volumes` ask for. Null: no limit,
@@ -113,7 +114,7 @@ class Kubernetes(Frozen):
     version: Annotated[str, StringConstraints(pattern=r"^1\.[0-9]{2}$")] = "1.35"
     """The EKS cluster's version. It moves up one minor version at a time."""
     upgrade_policy: Literal["standard", "extended"] = "standard"
-    """What follows a version's fourteen months of standard support. `standard`: AWS upgrades the
+    """Support after a version's fourteen months of standard support. `standard`: AWS upgrades the
     control plane by itself, so upgrade before. `extended`: twelve months more, at six times the
     price of the control plane.
     """
@@ -124,7 +125,7 @@ class Kubernetes(Frozen):
     system_nodes_per_zone: Annotated[int, Field(ge=1, le=10)] = 1
     """How many of them per availability zone."""
     public_access_cidrs: tuple[str, ...] = ()
-    """Who may reach the API server from outside the VPC; none named: nobody, its address is
+    """Networks that may reach the API server from outside the VPC. Without one its address is
     private.
     """
     control_plane_logs: Annotated[tuple[ControlPlaneLog, ...], EachOnce] = (
@@ -138,8 +139,8 @@ class Kubernetes(Frozen):
     control_plane_log_retention_days: LogRetentionDays = 90
     """How long CloudWatch keeps them; it accepts these numbers and no other."""
     node_monitoring: bool = True
-    """Install EKS's node monitoring agent, which writes what is wrong with a machine on its Node: a
-    sick machine is then replaced before it dies.
+    """Install EKS's node monitoring agent, which writes a machine's faults on its Node. A sick
+    machine is then replaced before it dies.
     """
     addon_versions: dict[str, str] = Field(default_factory=dict)
     """EKS add-on -> version, in place of the version this release was made with."""
@@ -150,7 +151,8 @@ class Kubernetes(Frozen):
         for block in value:
             if address_block(block).prefixlen == 0:
                 raise ValueError(
-                    f"{block} opens the API server to everybody; name the networks you call from"
+                    f"{block} opens the API server to any address; name the networks that you call "
+                    "from"
                 )
         return value
 
@@ -209,14 +211,14 @@ class NodePool(Frozen):
     """Kafka nodes, and EC2 instances, per availability zone."""
     spare_nodes_per_zone: Annotated[int, Field(ge=0, le=50)] = 0
     """Brokers to come, per zone: their listeners, target groups and bindings exist already, so that
-    whoever adds them first finds their readiness gates in place.
+    their readiness gates are in place.
     """
     first_node_id: Annotated[int, Field(ge=0, le=100_000)]
     """The first Kafka node id in the first of `availability_zones`, whether it stands there or not:
     the zones it stands in change no id.
     """
     node_ids_per_zone: Annotated[int, Field(ge=1, le=1000)] = 10
-    """Node ids reserved per zone, so that adding a node moves nobody else's id."""
+    """Node ids reserved per zone, so that adding a node moves no other id."""
     volumes: Annotated[tuple[Storage, ...], Field(min_length=1, max_length=16)] = (Storage(),)
     """One gp3 volume each per node (JBOD)."""
     volumes_may_burst: bool = False
@@ -276,7 +278,7 @@ class NodePool(Frozen):
             # The request is the pod's limit, too.
             raise ValueError(
                 f"heap_mib {self.heap_mib} of pool {self.name} leaves nothing of its "
-                f"memory_request_mib {self.memory_request_mib}, and the kernel kills the pod; "
-                f"lower heap_mib to half of it, so that the page cache has the rest"
+                f"memory_request_mib {self.memory_request_mib}; lower heap_mib to half of it, so "
+                "that the page cache has the rest"
             )
         return self

@@ -32,7 +32,8 @@ def _email_address(value: str) -> str:
     found = _EMAIL.fullmatch(value)
     if found is None:
         raise ValueError(
-            f"{value!r} is no email address that SNS takes; write one such as oncall@example.org"
+            f"{value!r} is not an email address that SNS takes; write one such as "
+            "oncall@example.org"
         )
     if len(found["local"]) > LOCAL_PART_LIMIT or len(value) > ADDRESS_LIMIT:
         raise ValueError(
@@ -78,7 +79,7 @@ class Alerts(Frozen):
         if colon and "/" not in scheme:
             on_the_web = scheme.lower() in {"http", "https"} and re.match(r"//[^/:?#]", rest)
             if not on_the_web:
-                raise ValueError(f"{value} is no address of a page; write https:// or a path")
+                raise ValueError(f"{value} is not the address of a page; write https:// or a path")
         return value
 
     def elsewhere(self, region: str) -> list[str]:
@@ -96,9 +97,8 @@ class Alerts(Frozen):
     def _subscribers_need_our_topic(self) -> Self:
         if self.sns_topic_arn is not None and self.email:
             raise ValueError(
-                f"email subscribes to a topic that is made here, and sns_topic_arn names "
-                f"{self.sns_topic_arn}, which is somebody else's; subscribe the addresses there, "
-                f"or remove one of the two"
+                "email needs a topic that is made here, and sns_topic_arn names "
+                f"{self.sns_topic_arn}; subscribe the addresses there, or remove one of the two"
             )
         return self
 
@@ -118,9 +118,7 @@ def _is_an_api(value: str) -> str:
         )
     parts = urlsplit(value)
     if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
-        raise ValueError(
-            f"{value} sends the bot's token where everybody on the way can read it; write https://"
-        )
+        raise ValueError(f"{value} sends the bot's token in clear text; write https://")
     return value
 
 
@@ -190,7 +188,7 @@ class Timings(Frozen):
     post_condition_hold_seconds: Seconds = 30
     """How long a broker must have been back in every ISR before it counts as back."""
     post_condition_wait_seconds: Seconds = 1800
-    """How long its return may take before its old instance is retained and somebody is paged."""
+    """How long its return may take before its old instance is retained and a page is sent."""
     broker_connections_max_idle_seconds: Seconds = 240
     """When a broker closes an idle connection."""
     client_connections_max_idle_seconds: Seconds = 240
@@ -217,7 +215,7 @@ class Timings(Frozen):
     hook_heartbeats: Annotated[int, Field(ge=1, le=1000)] = 60
     """How many heartbeats a hook may get; times the above, how long it can be kept waiting."""
     hold_limit_seconds: Seconds = 14_400
-    """How long a node may be held before it is retained and somebody is paged."""
+    """How long a node may be held before it is retained and a page is sent."""
     planned_margin_seconds: Seconds = 21_600
     """How long before AWS's own time a scheduled replacement begins at the latest."""
     # Load balancer.
@@ -241,9 +239,9 @@ class Timings(Frozen):
     """How far its retries may space out."""
     # Strimzi.
     strimzi_operation_timeout_seconds: Seconds = 600
-    """How long Strimzi waits for a pod to become Ready before it stops the roll, and for how long a
-    new broker without a node keeps it from everything else that this Kafka needs. It then fails
-    the reconciliation and tries again."""
+    """How long Strimzi waits for a pod to become Ready, or for a new broker without a node. It then
+    fails the reconciliation and tries again.
+    """
     # Connect.
     connect_probe_timeout_seconds: Seconds = 12
     """How long Connect's probes wait. GET /health answers 500 and 503 only after its own 10 s
@@ -278,8 +276,8 @@ class FunctionMemory(Frozen):
     """The functions that act on what AWS announces."""
 
     memory_mib: Annotated[int | None, Field(ge=LEAST_MIB, le=10_240)] = None
-    """Each function's memory; Lambda gives processor time in proportion. Left out: 200 MiB and 2
-    for each broker, which is what planning a rotation of all of them takes; 512 MiB at least.
+    """Each function's memory; Lambda gives processor time in proportion. The default is 200 MiB and
+    2 for each broker, and at least 512 MiB.
     """
 
 

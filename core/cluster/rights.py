@@ -175,8 +175,8 @@ def _function_problems(spec: ClusterSpec) -> Iterator[str]:
     how, functions = functions_authentication(kafka), kafka.functions
     if how == "oauth" and functions.secret_name is None:
         yield (
-            "kafka.listener.authentication is oauth, and the functions have no token; put their "
-            "client-id and client-secret into a Secret and name it in kafka.functions.secret_name"
+            "kafka.listener.authentication is oauth; put the functions' client-id and "
+            "client-secret into a Secret and name it in kafka.functions.secret_name"
         )
     if how == "oauth" and kafka.listener.oauth is not None and not kafka.listener.oauth.token_url:
         yield (
@@ -198,9 +198,9 @@ def _function_problems(spec: ClusterSpec) -> Iterator[str]:
         yield "Amazon MSK takes AWS roles over TLS alone; set kafka.listener.tls to true"
     if how == "none" and kafka.authorization == "simple" and not everyone_may(kafka.config):
         yield (
-            "the functions connect to kafka.listener without a name, and authorization simple "
-            "gives a client without a name no right; set kafka.listener.authentication to tls, or "
-            "kafka.authorization to none"
+            "the functions connect to kafka.listener without a name, which authorization simple "
+            "gives no right; set kafka.listener.authentication to tls, or kafka.authorization to "
+            "none"
         )
 
 
@@ -209,8 +209,8 @@ def _config_problems(spec: ClusterSpec) -> Iterator[str]:
     anonymous = any(listener.anonymous_clients for listener in listeners(kafka).values())
     if EVERYONE in kafka.config and not anonymous:
         yield (
-            f"kafka.config sets {EVERYONE}: every right that no ACL takes is everybody's, and one "
-            f"ACL takes it from all; give each client a user in users"
+            f"kafka.config sets {EVERYONE}: without an ACL every client has every right; give each "
+            "client a user in users"
         )
     if SUPER_USERS in kafka.config:
         yield (

@@ -122,9 +122,9 @@ class ClusterSpec(Frozen):
     strimzi: Strimzi = Strimzi()
     """The operator."""
     metrics: Metrics = Metrics()
-    """What is exposed to Prometheus."""
+    """The metrics for Prometheus."""
     alerts: Alerts = Alerts()
-    """Who is told when something is wrong."""
+    """Alarms and their topic."""
     connect: Connect | None = None
     """A Kafka Connect cluster; without it, none is made."""
     probe: ClientProbe | None = None
@@ -168,17 +168,17 @@ class ClusterSpec(Frozen):
     maintenance: Maintenance | None = None
     """When what AWS has scheduled may be done ahead of it; without it, as soon as it is known."""
     gate: Literal["isr", "ready"] = "isr"
-    """What a broker must be before its old instance goes: back in every `isr`, or just `ready`."""
+    """The broker's state before its old instance goes: back in every `isr`, or just `ready`."""
     isr_margin: Annotated[int, Field(ge=0, le=3)] = 1
     """In-sync replicas that must be left above `min.insync.replicas` after a broker has gone, where
     the replication factor allows.
     """
     eviction_gate: EvictionGate | None = None
-    """Asks Kafka before anybody evicts one of its pods; without it, [a disruption budget alone
-    answers](../how-to/eviction-gate.md) whoever does not go through this project.
+    """Asks Kafka before any eviction of its pods. Without it, [a disruption budget alone
+    answers](../how-to/eviction-gate.md) other drainers.
     """
     slack: Slack | None = None
-    """Where incidents are told; without it they stand in the ledger alone."""
+    """The Slack channel of incidents; without it only the ledger has them."""
     split_cost_allocation: bool = False
     """Whether the bill's export has [what each pod cost of its
     node](../how-to/set-up-the-bill-export.md#what-ran-on-a-node): for the report, at two lines more
@@ -199,8 +199,8 @@ class ClusterSpec(Frozen):
     ) = None
     """The key of the tag that names a node's pool on the bill; without it `stillwater:pool`."""
     tags: dict[str, str] = Field(default_factory=dict)
-    """Tags on everything, beside the project's own; thirty at most, as the narrowest of what
-    carries them takes them. Objects in S3 carry none.
+    """Tags on everything, in addition to the project's own; thirty at most. Objects in S3 have
+    none.
     """
     webhook_concurrency: Annotated[int, Field(ge=0, le=100)] = 5
     """How many calls of the public webhook run at once. They are reserved out of the account's

@@ -85,7 +85,7 @@ def bill_problems(cluster: str | None, pool: str | None) -> Iterator[str]:
         if wrong:
             yield (
                 f"{setting} has {' '.join(map(repr, wrong))}, and tags have letters, digits, "
-                f"spaces and + - = . _ : / @ alone; write it as it stands on your resources"
+                "spaces and + - = . _ : / @ alone; write it as on your resources"
             )
 
 
@@ -97,8 +97,8 @@ def doubts(tags: Mapping[str, str]) -> Iterator[str]:
     for key in tags:
         if "=" in key:
             yield (
-                f"tags has the key {key!r}, and the volume driver reads a key up to its first =, "
-                f"so that volumes get the tag {key.partition('=')[0]!r} there; replace it."
+                f"tags has the key {key!r}, and the volume driver reads a key up to its first =. "
+                f"Volumes get the tag {key.partition('=')[0]!r} there; replace it."
             )
 
 
@@ -106,8 +106,8 @@ def _count(tags: Mapping[str, str]) -> Iterator[str]:
     most = TAGS_PER_RESOURCE - TAGS_OF_OURS
     if len(tags) > most:
         yield (
-            f"tags has {len(tags)} tags; AWS allows {TAGS_PER_RESOURCE} on a resource and "
-            f"{TAGS_OF_OURS} are needed for what we and Kubernetes add; leave {most} or fewer"
+            f"tags has {len(tags)} tags; AWS allows {TAGS_PER_RESOURCE} on a resource, of which "
+            f"{TAGS_OF_OURS} are for Stillwater and Kubernetes; leave {most} or fewer"
         )
 
 

@@ -86,7 +86,7 @@ def test_a_file_that_is_no_spec_is_one_sentence(tmp_path: Path, content: bytes) 
         ({"pools": [CONTROLLER, {**BROKER, "instance_type": "r99g.large"}]}, "r99g.large"),
         ({"kubernetes": {"system_instance_type": "m7ii.large"}}, "that is in it is m7i.large"),
         ({"node_provisioner": "karpenter"}, "drained before its replacement is there"),
-        ({"node_provisioner": "karpenter"}, "nothing looks at in-sync replicas"),
+        ({"node_provisioner": "karpenter"}, "no drain waits for in-sync replicas"),
         ({"load_balancer": {"client_cidrs": ["172.20.8.0/24"]}}, "overlaps 172.20.0.0/16"),
     ],
 )

@@ -172,7 +172,7 @@ def test_what_the_running_cluster_cannot_follow_is_refused_before_anything_runs(
     stacks: type[Stacks],
 ) -> None:
     stacks.of_kafka = {"spec": spec(availability_zones=ZONES[::-1]).model_dump_json()}
-    with pytest.raises(InvalidInput, match="a node keeps its id"):
+    with pytest.raises(InvalidInput, match="A node keeps its id"):
         provision.up("prod", pipe(), wanted(yes=True))
     assert stacks.called == []
     console = pipe()

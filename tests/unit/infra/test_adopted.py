@@ -335,7 +335,7 @@ def test_below_act_nobody_may_evict_whatever_the_drainer(level: str) -> None:
         (
             "operations",
             {"kafkas": [KAFKA, {**KAFKA, "namespace": "lab"}]},
-            "shop-kafka/orders and lab/orders would both be called shop-orders",
+            "shop-kafka/orders and lab/orders would both have the name shop-orders",
         ),
         ("operations", {"subnets": []}, "adopt.level is watch and adopt.subnets is empty"),
         ("operations", ONE, "adopt.level is act and adopt.queue_url is not set"),
@@ -352,12 +352,12 @@ def test_below_act_nobody_may_evict_whatever_the_drainer(level: str) -> None:
         (
             "operations",
             {"level": "act", "queue_url": QUEUE},
-            "adopt.level is act and 2 Kafkas share the description; a group has one pair of hooks",
+            "adopt.level is act and 2 Kafkas share the description; give each Kafka its own",
         ),
         (
             "operations",
             ONE | {"queue_url": QUEUE, "scaling_groups": []},
-            "EKS and Karpenter take no hooks of others on their machines",
+            "EKS and Karpenter, which take no hooks of others",
         ),
         (
             "operations",

@@ -243,7 +243,7 @@ BEYOND: Mapping[str, tuple[Mapping[str, Any], str]] = {
     ),
     "a bootstrap of every broker": (
         {**ACT, "scaling_groups": ["g"], "kafkas": [{**KAFKA, "bootstrap": servers(40, 60)}]},
-        "name fewer servers",
+        "name fewer bootstrap servers",
     ),
 }
 

@@ -86,11 +86,11 @@ def test_the_operators_release_is_the_one_that_is_pinned() -> None:
         ({"kubernetes": {"namespace": "default"}}, "namespace is default, which Kubernetes makes"),
         ({"kubernetes": {"namespace": "kube-kafka"}}, "choose another name, such as kafka"),
         ({"pools": [CONTROLLER, {**BROKER, "name": "system"}]}, "a pool is named system"),
-        ({"network": {"vpc_cidr": "127.0.0.0/16"}}, "vpc_cidr names 127.0.0.0/16, which is set"),
-        ({"network": {"vpc_cidr": "169.254.0.0/16"}}, "no machine has an address there"),
+        ({"network": {"vpc_cidr": "127.0.0.0/16"}}, "vpc_cidr names 127.0.0.0/16, which is res"),
+        ({"network": {"vpc_cidr": "169.254.0.0/16"}}, "reserved for hosts themselves"),
         (
             {"load_balancer": {"client_cidrs": ["224.0.0.0/8"]}},
-            "client_cidrs names 224.0.0.0/8, which is set aside",
+            "client_cidrs names 224.0.0.0/8, which is reserved",
         ),
         (
             {"network": {"existing": EXISTING, "secondary_cidrs": ["10.40.128.0/17"]}},
@@ -105,7 +105,7 @@ def test_the_operators_release_is_the_one_that_is_pinned() -> None:
         ),
         (
             {"load_balancer": {"client_cidrs": [f"10.{n}.0.0/16" for n in range(100, 130)]}},
-            "they need 62 rules where a security group takes 60; join networks or pools, to 30",
+            "they need 62 rules, and a security group takes 60; join networks or pools, to 30",
         ),
         (
             {"kubernetes": {"public_access_cidrs": ["127.0.0.0/8"]}},
@@ -125,15 +125,15 @@ def test_the_operators_release_is_the_one_that_is_pinned() -> None:
         ({"load_balancer": {"client_cidrs": ["fd00::/8"]}}, "has IPv4 addresses alone"),
         (
             {"kubernetes": {"system_instance_type": "t3.nano"}},
-            "t3.nano, which has addresses for 4 pods, 5 of them every node's own",
+            "t3.nano, with addresses for 4 pods, 5 of them every node's own",
         ),
         (
             {"kubernetes": {"system_instance_type": "m7g.medium"}, "cluster_autoscaler": False},
-            "3 such nodes have room for 9 and 12 are needed (2 of CoreDNS, ",
+            "3 such nodes take 9 and 12 are needed (2 of CoreDNS, ",
         ),
         (
             {"kubernetes": {"system_instance_type": "t3.small"}, "connect": {}},
-            "leaves its pods 1422 MiB of memory beside what the system and the pods of",
+            "leaves its pods 1422 MiB of memory after the system and the pods of",
         ),
         (
             {"pools": [CONTROLLER | {"instance_type": "t3.micro"}, BROKER]},
@@ -296,7 +296,7 @@ def test_a_network_that_the_nodes_interfaces_use_up_is_warned_of() -> None:
 @every_case(
     ("changed", "words"),
     [
-        ({"network": {"vpc_cidr": "172.17.0.0/16"}}, "Docker and services of AWS's"),
+        ({"network": {"vpc_cidr": "172.17.0.0/16"}}, "Docker, Cloud9 and SageMaker"),
         ({"network": {"vpc_cidr": "172.17.128.0/20"}}, "overlaps 172.17.0.0/16"),
         (
             {"network": {"existing": EXISTING, "secondary_cidrs": ["192.168.0.0/16"]}},

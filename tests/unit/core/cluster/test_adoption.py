@@ -49,15 +49,15 @@ REFUSED = {
     ),
     "a way in that only the cluster knows": (
         {"level": "watch", "kafkas": [KAFKA | {"bootstrap": "orders-kafka-bootstrap.a.svc:9093"}]},
-        "names orders-kafka-bootstrap.a.svc:9093, which is known inside the cluster alone",
+        "names orders-kafka-bootstrap.a.svc:9093, which only the cluster knows",
     ),
     "a pod's name in full": (
         {"level": "watch", "kafkas": [KAFKA | {"bootstrap": "b.a:1,x-0.b.a.svc.cluster.local:2"}]},
-        "names x-0.b.a.svc.cluster.local:2, which is known inside the cluster alone",
+        "names x-0.b.a.svc.cluster.local:2, which only the cluster knows",
     ),
     "a Secret that nobody would show": (
         {"level": "watch", "kafkas": [KAFKA | {"credentials_secret": "toolkit"}]},
-        "has a credentials_secret and authentication none",
+        "has a credentials_secret that authentication none does not use",
     ),
     "a certificate in the clear": (
         {
@@ -66,7 +66,7 @@ REFUSED = {
                 KAFKA | {"authentication": "tls", "tls": False, "credentials_secret": "toolkit"}
             ],
         },
-        "has authentication tls and tls false, and a certificate is shown over TLS alone",
+        "has authentication tls and tls false, and certificates need TLS",
     ),
     "a topic of another region": (
         {"alerts": {"sns_topic_arn": "arn:aws:sns:us-east-1:111122223333:calls"}},
@@ -91,7 +91,7 @@ REFUSED = {
             "drainer": "none",
             "scaling_groups": ["eks-kafka-a0c2b3d4-1234-5678-9abc-def012345678"],
         },
-        "of a managed node group by its name, and EKS takes no hooks of others",
+        "a group of a managed node group, where EKS takes no hooks of others",
     ),
     "timeouts that contradict each other": (
         {"timings": {"nth_drain_timeout_seconds": 300}},
@@ -132,7 +132,7 @@ def test_a_file_without_a_description_is_told_where_to_get_one(raw: object) -> N
 
 
 def test_a_cluster_is_adopted_or_made_and_never_both() -> None:
-    with pytest.raises(InvalidInput, match="Beside `adopt` it has name, pools"):
+    with pytest.raises(InvalidInput, match="In addition to `adopt` it has name, pools"):
         adoption.parse({"adopt": GOOD, "name": "tide", "pools": []})
 
 
@@ -173,7 +173,7 @@ def test_a_drain_of_our_own_is_planned_with_its_rights_and_no_queue() -> None:
     ) in plan.diff()
     assert any("create pods/eviction" in line for line in plan.diff())
     assert not any("messages to" in line for line in plan.diff())
-    assert any("Let nothing else drain" in each for each in plan.missing)
+    assert any("Let no other tool drain" in each for each in plan.missing)
 
 
 def test_a_termination_handler_of_ours_is_planned_with_its_queue_and_role() -> None:
@@ -281,22 +281,22 @@ def read(path: Path, changed: dict[str, Any]) -> adoption.Adoption:
         (kafka(bootstrap="a/b:9093"), 8, "kafkas.0.bootstrap is"),
         (kafka(bootstrap="ü.example:9093"), 8, "kafkas.0.bootstrap is"),
         (kafka(bootstrap=f"{'a' * 254}:9093"), 8, "kafkas.0.bootstrap is"),
-        (kafka(bootstrap="A.B.SVC:9093"), 8, "which is known inside the cluster alone"),
+        (kafka(bootstrap="A.B.SVC:9093"), 8, "which only the cluster knows"),
         (kafka(called="sthree-x"), 9, "AWS keeps 'sthree-' at the beginning of a bucket's name"),
         ({"pool_label": "a..b/pool"}, 11, "pool_label is"),
         ({"pool_label": "-a/pool"}, 11, "pool_label is"),
         ({"scaling_groups": ["a\nb"]}, 10, "scaling_groups.0 is"),
         ({"scaling_groups": ["a:b"]}, 10, "scaling_groups.0 is 'a:b'"),
-        (kafka(bootstrap="orders-kafka-bootstrap.streams:9093"), 8, "inside the cluster alone"),
-        ({"scaling_groups": ["kafka-\u200ba"]}, 9, "U+200B, which nobody sees"),
+        (kafka(bootstrap="orders-kafka-bootstrap.streams:9093"), 8, "only the cluster knows"),
+        ({"scaling_groups": ["kafka-\u200ba"]}, 9, "U+200B, which is invisible"),
         ({"scaling_groups": ["kafka-a "]}, 10, "without a space at either end"),
-        ({"node_pools": ["n" * 64]}, 18, "which is the value of a label"),
-        (kafka(bootstrap="127.0.0.1:9094"), 8, "the machine that asks, or nobody's address"),
+        ({"node_pools": ["n" * 64]}, 18, "the name of a NodePool"),
+        (kafka(bootstrap="127.0.0.1:9094"), 8, "not the address of a broker"),
         (kafka(bootstrap="a.example:1,localhost:9094"), 8, "names localhost:9094"),
         (kafka(bootstrap="[::1]:9094"), 8, "names [::1]:9094"),
         (kafka(bootstrap="169.254.1.1:9094"), 8, "names 169.254.1.1:9094"),
         (kafka(bootstrap="10.0.1:9094"), 8, "names 10.0.1:9094"),
-        (kafka(name="orders.eu"), 7, "Strimzi's Services are called by it"),
+        (kafka(name="orders.eu"), 7, "with no hyphen at either end"),
         (kafka(name="o" * 48), 7, "at most 47"),
         ({"managed_node_groups": ["n" * 64]}, 18, "managed_node_groups.0 is"),
         ({"queue_url": f"{QUEUE}.fifo"}, 12, "queue_url is"),

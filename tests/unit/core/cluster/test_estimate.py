@@ -177,7 +177,7 @@ def test_every_missing_price_is_named_once_and_the_total_is_not_claimed() -> Non
     [
         ({"readers": Decimal(-1)}, "readers is -1: it must be 0 or more"),
         ({"filled": Decimal(2)}, "filled is 2: it is a share of the volumes, between 0 and 1"),
-        ({"filled": Decimal("nan")}, "filled is NaN: it is no number"),
+        ({"filled": Decimal("nan")}, "filled is NaN: it is not a number"),
     ],
 )
 def test_a_use_that_cannot_be_is_a_sentence(wrong: dict[str, Decimal], sentence: str) -> None:
@@ -245,7 +245,7 @@ def test_a_broker_carries_its_load_or_the_answer_says_what_to_change(
         ({"produce_mib_per_s": 0}, "0 produced MiB/s"),
         ({"readers": -1}, "-1 consumer groups"),
         ({"retention_hours": 0}, "0 hours of retention"),
-        ({"retention_hours": 10_000}, "a gp3 volume ends at 65,536"),
+        ({"retention_hours": 10_000}, "A gp3 volume has at most 65,536"),
     ],
 )
 def test_a_load_that_cannot_be_is_one_sentence(changed: dict[str, float], sentence: str) -> None:

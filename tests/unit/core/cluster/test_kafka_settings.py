@@ -78,7 +78,7 @@ def test_a_topics_value_that_kafka_refuses_is_a_sentence(
         (
             topic(remote__storage__enable=True, local__retention__ms=9, retention__ms=5)
             | {"kafka": TIERED},
-            "by retention.ms 5 and on the brokers by local.retention.ms 9, which has to be no more",
+            "has retention.ms 5 and local.retention.ms 9. That must not be more",
         ),
         (topic(remote__storage__enable=True), "remote.log.storage.system.enable to true"),
         (
@@ -94,7 +94,7 @@ def test_a_topics_value_that_kafka_refuses_is_a_sentence(
         ({"kafka": {"config": {"zookeeper.connect": "z:2181"}}}, "Kafka 4 has no ZooKeeper"),
         ({"kafka": {"config": {"inter.broker.protocol.version": "3.4"}}}, "kafka.metadata_version"),
         ({"kafka": {"config": {"num.partitions": "3\nnode.id=7"}}}, "which is more than a line"),
-        ({"kafka": {"config": {"my.path": "C:\\"}}}, "at the end together with the next line"),
+        ({"kafka": {"config": {"my.path": "C:\\"}}}, "drop a single backslash"),
         ({"kafka": {"config": {"my.pattern": "a\\.b"}}}, "write it twice"),
         ({"kafka": {"config": {"reserved.broker.max.id": 5}}}, "gives no ids of its own"),
         ({"kafka": {"config": {"": 1}}}, "kafka.config has the setting ''"),
@@ -116,10 +116,9 @@ def test_what_a_broker_or_a_pair_may_not_be_told_is_a_sentence(
         (
             {"replica.fetch.wait.max.ms": 40_000, "replica.lag.time.max.ms": 60_000},
             (
-                "kafka.config: replica.fetch.wait.max.ms is 40000 and "
-                "replica.socket.timeout.ms is 30000 where nothing is said, and Kafka wants "
-                "the first no higher than the second, so that no broker would start; lower "
-                "the first or raise the second."
+                "kafka.config: replica.fetch.wait.max.ms is 40000 and replica.socket.timeout.ms "
+                "is 30000 where nothing is said, and no broker starts if the first is higher; "
+                "lower the first or raise the second."
             ),
         ),
         (
@@ -127,16 +126,15 @@ def test_what_a_broker_or_a_pair_may_not_be_told_is_a_sentence(
             {"replica.lag.time.max.ms": 99},
             (
                 "kafka.config: replica.fetch.wait.max.ms is 100 where nothing is said and "
-                "replica.lag.time.max.ms is 99, and Kafka wants the first no higher than the "
-                "second, so that no broker would start; lower the first or raise the second."
+                "replica.lag.time.max.ms is 99, and no broker starts if the first is higher; "
+                "lower the first or raise the second."
             ),
         ),
         (
             {"log.retention.hours": 5, "log.retention.minutes": 0},
             (
-                "kafka.config sets log.retention.minutes to 0, and Kafka keeps records for a "
-                "time or, at -1, for good, so that no broker would start; write -1 or more "
-                "than 0."
+                "kafka.config sets log.retention.minutes to 0, with which no broker starts; write "
+                "-1 or more than 0."
             ),
         ),
         (
@@ -150,9 +148,9 @@ def test_what_a_broker_or_a_pair_may_not_be_told_is_a_sentence(
         (
             STORAGE | {"log.local.retention.ms": 7_200_001, "log.retention.minutes": 120},
             (
-                "kafka.config keeps records by retention.ms 7200000 and on the brokers by "
-                "log.local.retention.ms 7200001, which has to be no more than that, so that "
-                "Kafka refuses them; lower log.local.retention.ms, or take it out."
+                "kafka.config has retention.ms 7200000 and "
+                "log.local.retention.ms 7200001. That must not be more; lower "
+                "log.local.retention.ms, or take it out."
             ),
         ),
     ],
@@ -166,8 +164,8 @@ def test_settings_with_which_no_broker_starts_are_one_sentence(
 @pytest.mark.parametrize(
     ("of_topic", "of_brokers", "words"),
     [
-        ({}, {"log.cleanup.policy": "compact"}, "beside cleanup.policy compact"),
-        ({"local.retention.ms": 60_001}, {"log.retention.minutes": 1}, "by retention.ms 60000"),
+        ({}, {"log.cleanup.policy": "compact"}, "with cleanup.policy compact"),
+        ({"local.retention.ms": 60_001}, {"log.retention.minutes": 1}, "has retention.ms 60000"),
         ({"retention.bytes": 5}, {"log.local.retention.bytes": 6}, "local.retention.bytes 6"),
     ],
 )
@@ -229,7 +227,7 @@ def test_what_kafka_ignores_is_doubted(changed: dict[str, Any], words: str) -> N
         ("producer.batch.size", -1, "so that connectors' tasks would not start"),
         ("consumer.max.poll.records", 0, "takes 1 to"),
         ("admin.retries", -1, "takes 0 to"),
-        ("status.storage.replication.factor", 99, "could never make that topic"),
+        ("status.storage.replication.factor", 99, "with which no worker starts"),
         ("heartbeat.interval.ms", 10_000, "session.timeout.ms is 10000 where nothing is said"),
         ("session.timeout.ms", 5000, "the brokers take 6000 to 1800000"),
         ("producer.delivery.timeout.ms", 30_004, "30000 together, 30005"),
@@ -265,13 +263,13 @@ def test_what_kafka_connect_takes_is_taken(config: dict[str, Any]) -> None:
         (r"kafka_\d+", "its backslash is taken away"),
         ("kafka_a\nnode.id=7", "has a space"),
         (" kafka_a", "has a space"),
-        ("(kafka", "is no regular expression"),
-        ("*kafka", "is no regular expression"),
-        ("(?P<a>kafka)", "no expression that Java reads"),
-        ("(kafka)?(?(1)_a|b)", "no expression that Java reads"),
-        ("kafka(?#all)", "no expression that Java reads"),
-        ("(?a)kafka", "no expression that Java reads"),
-        ("kafka_[a[b]", "no expression that Java reads"),
+        ("(kafka", "is not a regular expression"),
+        ("*kafka", "is not a regular expression"),
+        ("(?P<a>kafka)", "not an expression that Java reads"),
+        ("(kafka)?(?(1)_a|b)", "not an expression that Java reads"),
+        ("kafka(?#all)", "not an expression that Java reads"),
+        ("(?a)kafka", "not an expression that Java reads"),
+        ("kafka_[a[b]", "not an expression that Java reads"),
     ],
 )
 def test_what_kafka_would_not_read_as_it_is_meant_is_refused(expression: str, words: str) -> None:

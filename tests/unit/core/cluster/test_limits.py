@@ -98,7 +98,7 @@ BREAKING: list[tuple[str, ClusterSpec, tuple[str, ...]]] = [
         }.items()
     ],
     (
-        "the zone has no addresses",
+        "The zone has no addresses",
         spec(availability_zones=["us-east-1a", "us-east-1b", "us-east-1k"]),
         ("us-east-1k", "zones a to h", "network.existing"),
     ),
@@ -120,7 +120,7 @@ BREAKING: list[tuple[str, ClusterSpec, tuple[str, ...]]] = [
     (
         "an d3en.12xlarge attaches",
         spec(broker={"instance_type": "d3en.12xlarge", **volumes({}, {})}),
-        ("2 volumes per node", "attaches 1 beside", "fewer, larger volumes"),
+        ("2 volumes per node", "attaches 1 in addition to", "fewer, larger volumes"),
     ),
     (
         "memory_request_mib of pool node",
@@ -130,7 +130,7 @@ BREAKING: list[tuple[str, ClusterSpec, tuple[str, ...]]] = [
     (
         "cpu_request_millis of pool node",
         spec(broker={"cpu_request_millis": 3950}),
-        ("3950 m", "leaves it 3730 m", "no node can ever run the pod"),
+        ("3950 m", "leaves it 3730 m", "No node can ever run the pod"),
     ),
 ]
 
@@ -235,7 +235,7 @@ def voters(pools: int) -> dict[str, Any]:
     ("changed", "words"),
     [
         (gate(290), "operators takes 96280 characters, and the expression of Kubernetes' webhook"),
-        (voters(24), "pools have 7206 nodes, a list of 409633 bytes, and the item of DynamoDB"),
+        (voters(24), "pools have 7206 nodes, a list of 409633 bytes. The item of DynamoDB"),
         (allowed(50_000), "metrics.allow takes 1200000 bytes, and one object of Kubernetes has"),
         ({"users": [{"name": "billing", "acls": reading(15_000)}]}, "acls of user billing takes"),
         ({"connect": {"acls": reading(15_000)}}, "connect.acls takes"),
@@ -277,15 +277,15 @@ def test_what_runs_on_every_node_are_add_ons_of_ours() -> None:
     ("changed", "words"),
     [
         # 3,920 m are left by the kubelet; the add-ons' pods request 190 of them.
-        ({"pools": broker(cpu_request_millis=3731)}, "leaves it 3730 m beside what the system"),
-        ({"pools": broker(memory_request_mib=31626)}, "leaves it 31625 MiB beside"),
+        ({"pools": broker(cpu_request_millis=3731)}, "leaves it 3730 m after the system"),
+        ({"pools": broker(memory_request_mib=31626)}, "leaves it 31625 MiB after"),
         (
             {
                 "pools": broker(memory_request_mib=29169),
                 "node_provisioner": "karpenter",
                 "eviction_gate": GATE,
             },
-            "leaves it 29168 MiB beside what the system (as Karpenter reckons it)",
+            "leaves it 29168 MiB after the system (as Karpenter reckons it)",
         ),
         (
             {"connect": {"replicas": 50}},
@@ -301,7 +301,7 @@ def test_what_runs_on_every_node_are_add_ons_of_ours() -> None:
         ),
         (
             {"connect": {"memory_request_mib": 7400, "replicas": 1}},
-            "each pod of connect requests 7400: none could ever run",
+            "Each pod of connect requests 7400, so none could run",
         ),
     ],
     ids=lambda value: value[:40] if isinstance(value, str) else "",
@@ -335,7 +335,7 @@ def test_memory_that_a_machine_may_be_short_of_is_doubted() -> None:
     assert limits.tight(fits) == []
     (doubt,) = limits.tight(parse(description(pools=broker(memory_request_mib=29169))))
     assert "up to 7.5%" in doubt
-    assert "ask for 29168 MiB or less" in doubt
+    assert "request 29168 MiB or less" in doubt
     assert doubt in doubts_of(parse(description(pools=broker(memory_request_mib=29169))))
 
 

@@ -62,8 +62,8 @@ def user(name: str, **more: Any) -> dict[str, Any]:
         (named("amazonaws.com"), "private_zone is amazonaws.com, and names under amazonaws.com"),
         (named("kafka.us-east-1.amazonaws.com"), "Route 53 makes no zone of them"),
         (named("Kafka.AMAZONAWS.com"), "Route 53 makes no zone of them"),
-        (named("cluster.local"), "answered for by the cluster's own DNS"),
-        (named("kafka.svc.cluster.local"), "answered for by the cluster's own DNS"),
+        (named("cluster.local"), "belongs to the cluster's own DNS"),
+        (named("kafka.svc.cluster.local"), "belongs to the cluster's own DNS"),
         (named("ec2.internal"), "hides the nodes' own names"),
         (named("us-east-1.compute.internal"), "hides the nodes' own names"),
         (named("com"), "a top-level domain, for which Route 53 makes no hosted zone"),
@@ -75,7 +75,7 @@ def user(name: str, **more: Any) -> dict[str, Any]:
         ),
         ({"kafka": {"listener": {"advertised_host": "0x7f000001"}}}, "is an address"),
         ({"kafka": {"listener": {"advertised_host": "kafka.0xff"}}}, "is an address"),
-        (slack("http://slack.com/api/"), "where everybody on the way can read it; write https://"),
+        (slack("http://slack.com/api/"), "in clear text; write https://"),
         (slack("http://127.0.0.1.example.org/api/"), "write https://"),
         (slack("https:///api/"), "is no address of an API"),
         (slack("https://u:p@slack.com/api/"), "is no address of an API"),
@@ -121,14 +121,14 @@ def user(name: str, **more: Any) -> dict[str, Any]:
             "system:serviceaccount:NAMESPACE:NAME",
         ),
         ({"connect": {"image": f"{'a' * 300}:1"}}, "registries take 255"),
-        (named("svc"), "answered for by the cluster's own DNS"),
+        (named("svc"), "belongs to the cluster's own DNS"),
         (
             {"kafka": {"listener": {"advertised_host": "orders-kafka-bootstrap.kafka.svc"}}},
-            "answered for by the cluster's own DNS",
+            "belongs to the cluster's own DNS",
         ),
         ({"kafka": {"listener": {"advertised_host": "x.localdomain"}}}, "every machine's own"),
-        ({"kafka": {"functions": {"secret_name": "a..b"}}}, "beside each dot"),
-        ({"kafka": {"functions": {"authority_secret_name": "a.-b"}}}, "beside each dot"),
+        ({"kafka": {"functions": {"secret_name": "a..b"}}}, "next to each dot"),
+        ({"kafka": {"functions": {"authority_secret_name": "a.-b"}}}, "next to each dot"),
         (
             {**user("ours"), "kafka": {"functions": {"authority_secret_name": "ours"}}},
             "names as that of the brokers' authorities",
@@ -142,11 +142,11 @@ def user(name: str, **more: Any) -> dict[str, Any]:
             "a pool of brokers is named bootstrap",
         ),
         ({"alerts": {"runbooks_url": "https://w.example/{{x}}"}}, "runbooks_url is"),
-        ({"alerts": {"runbooks_url": "https:"}}, "is no address of a page"),
+        ({"alerts": {"runbooks_url": "https:"}}, "is not the address of a page"),
         ({"tags": {"elbv2.k8s.aws/cluster": "x"}}, "belongs to AWS, Kubernetes"),
         ({"tags": {"node.k8s.amazonaws.com/instance_id": "x"}}, "belongs to AWS, Kubernetes"),
         ({"tags": {"kubernetes.io": "x"}}, "belongs to AWS, Kubernetes"),
-        ({"alerts": {"runbooks_url": "javascript:alert(1)"}}, "is no address of a page"),
+        ({"alerts": {"runbooks_url": "javascript:alert(1)"}}, "is not the address of a page"),
         ({"tags": {"team": "AWS:x"}}, "AWS keeps what begins with aws: for itself, in values too"),
         (
             {"metrics": {"prometheus": {"address": PROMETHEUS, "labels": {"__name__": "x"}}}},
@@ -159,7 +159,7 @@ def user(name: str, **more: Any) -> dict[str, Any]:
                     "secondary_cidrs": [f"10.{n}.0.0/16" for n in range(50, 100)],
                 }
             },
-            "a VPC has 50 with its first at the very most",
+            "a VPC has 50 with its first at most",
         ),
         ({"kubernetes": {"public_access_cidrs": ["198.18.0.0/15"]}}, "EKS refuses private"),
         ({"kubernetes": {"system_nodes_per_zone": True}}, "makes a truth value of this"),
@@ -213,7 +213,7 @@ def test_what_only_looks_like_it_is_taken(changed: dict[str, Any]) -> None:
 
 def test_a_tag_that_volumes_get_otherwise_is_doubted() -> None:
     (doubt,) = contradictions.doubts(parse_spec(description(tags={"a=b": "c", "d": "e=f"})))
-    assert "volumes get the tag 'a' there" in doubt
+    assert "Volumes get the tag 'a' there" in doubt
 
 
 def test_more_blocks_than_a_vpc_has_by_default_are_doubted() -> None:
@@ -328,5 +328,5 @@ def test_an_image_is_taken(name: str) -> None:
     ],
 )
 def test_what_is_none_is_a_sentence(name: str) -> None:
-    with pytest.raises(ValueError, match="is no image: write"):
+    with pytest.raises(ValueError, match="is not an image: write"):
         image_name(name)

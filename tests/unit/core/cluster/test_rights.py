@@ -44,7 +44,7 @@ def acl(resource: str, *operations: str, **named: Any) -> list[dict[str, Any]]:
     [
         pytest.param(
             {"kafka": {"listener": {"authentication": "none"}}},
-            ("kafka.listener", "without a name", "anonymous_clients to true if that is meant"),
+            ("kafka.listener", "without a name", "anonymous_clients to true"),
             id="nobody asked, not said aloud",
         ),
         pytest.param(
@@ -54,7 +54,7 @@ def acl(resource: str, *operations: str, **named: Any) -> list[dict[str, Any]]:
         ),
         pytest.param(
             {"kafka": {"internal_listener": {"tls": False}}},
-            ("only a listener with tls asks for", "none together with anonymous_clients: true"),
+            ("needs a listener with tls", "none with anonymous_clients: true"),
             id="certificates without TLS, as a spec from before says",
         ),
         pytest.param(
@@ -69,7 +69,7 @@ def acl(resource: str, *operations: str, **named: Any) -> list[dict[str, Any]]:
         ),
         pytest.param(
             {"kafka": {"internal_listener": {"oauth": OAUTH["oauth"]}}},
-            ("oauth stands beside authentication tls",),
+            ("oauth stands with authentication tls",),
             id="an issuer nobody asks for",
         ),
         pytest.param(
@@ -79,7 +79,7 @@ def acl(resource: str, *operations: str, **named: Any) -> list[dict[str, Any]]:
         ),
         pytest.param(
             {"kafka": {"listener": OAUTH}},
-            ("the functions have no token", "kafka.functions.secret_name"),
+            ("put the functions' client-id", "kafka.functions.secret_name"),
             id="functions without a token",
         ),
         pytest.param(
@@ -89,7 +89,7 @@ def acl(resource: str, *operations: str, **named: Any) -> list[dict[str, Any]]:
         ),
         pytest.param(
             {"kafka": {"config": EVERYONE}},
-            ("every right that no ACL takes is everybody's",),
+            ("without an ACL every client has every right",),
             id="everybody's rights",
         ),
         pytest.param(
