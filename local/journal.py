@@ -34,10 +34,6 @@ class Journal:
             os.close(handle)
 
 
-def journal(place: Place) -> Journal:
-    return Journal(place)
-
-
 def read(place: Place) -> list[dict[str, Any]]:
     """Return every fact written so far in the order of writing, without an unfinished last line."""
     try:

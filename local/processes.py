@@ -89,8 +89,10 @@ def kill_recorded(directory: Path) -> list[int]:
     killed = []
     for entry in sorted(directory.glob("[0-9]*")):
         pid = int(entry.name)
-        if start_time_ticks(pid) == entry.read_text() and kill_group(pid):
-            killed.append(pid)
+        # Whoever recorded it may forget it at this moment.
+        with contextlib.suppress(FileNotFoundError):
+            if start_time_ticks(pid) == entry.read_text() and kill_group(pid):
+                killed.append(pid)
         entry.unlink(missing_ok=True)
     return killed
 

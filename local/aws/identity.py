@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,13 +38,8 @@ class Credentials:
     session_token: str | None = None
 
     def as_json(self) -> dict[str, str | None]:
-        return {
-            "secret": self.secret,
-            "arn": self.arn,
-            "account": self.account,
-            "user_id": self.user_id,
-            "session_token": self.session_token,
-        }
+        """Return what whoever has the access key's id asks for: the rest."""
+        return {key: text for key, text in asdict(self).items() if key != "access_key_id"}
 
 
 def create_admin() -> Credentials:
@@ -54,13 +49,7 @@ def create_admin() -> Credentials:
         user = iam.create_user(REGION, ADMIN_USER)
         iam.put_user_policy(ADMIN_USER, "everything", ADMIN_POLICY)
         key = iam.create_access_key(ADMIN_USER)
-    return Credentials(
-        access_key_id=key.access_key_id,
-        secret=key.secret_access_key,
-        arn=user.arn,
-        account=ACCOUNT,
-        user_id=user.id,
-    )
+    return _of_user(user, key)
 
 
 def write(credentials: Credentials, path: Path) -> None:
@@ -97,23 +86,24 @@ def assume(role_arn: str, session_name: str) -> Credentials:
 def look_up(access_key_id: str) -> Credentials | None:
     """Return the credentials behind an access key id, of a user or of an assumed role."""
     with IDENTITY:
-        for account in list(sts_backends.values()):
-            for sts in list(account.values()):
-                if role := sts.get_assumed_role_from_access_key(access_key_id):
-                    return _of_role(role)
-        for account in list(iam_backends.values()):
-            for iam in list(account.values()):
-                for user in iam.users.values():
-                    for key in user.access_keys:
-                        if key.access_key_id == access_key_id and key.status == "Active":
-                            return Credentials(
-                                access_key_id=access_key_id,
-                                secret=key.secret_access_key,
-                                arn=user.arn,
-                                account=user.account_id,
-                                user_id=user.id,
-                            )
+        role = sts_backends[ACCOUNT][PARTITION].get_assumed_role_from_access_key(access_key_id)
+        if role is not None:
+            return _of_role(role)
+        for user in iam_backends[ACCOUNT][PARTITION].users.values():
+            for key in user.access_keys:
+                if key.access_key_id == access_key_id and key.status == "Active":
+                    return _of_user(user, key)
     return None
+
+
+def _of_user(user: Any, key: Any) -> Credentials:
+    return Credentials(
+        access_key_id=key.access_key_id,
+        secret=key.secret_access_key,
+        arn=user.arn,
+        account=user.account_id,
+        user_id=user.id,
+    )
 
 
 def _of_role(role: Any) -> Credentials:

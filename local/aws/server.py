@@ -45,7 +45,7 @@ from local.aws.membership import Membership
 from local.delays import Delays
 from local.environment import FUNCTION_URL_PATH, credentials_file
 from local.iam.guard import Guard
-from local.journal import journal
+from local.journal import Journal
 from local.locks import COMPUTE, turn
 from local.moved_ports import dial
 from local.place import Place
@@ -96,7 +96,7 @@ class Background:
     """Everything this program runs besides answering requests."""
 
     def __init__(self, place: Place) -> None:
-        write = journal(place).write
+        write = Journal(place).write
         agenda = Agenda()
         delays = Delays.from_env()
         machines = instances.InstanceStates(agenda, delays, write)

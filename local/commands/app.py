@@ -14,7 +14,7 @@ from cli.provision import Asked, StackOperation, parse_targets, run, show, summa
 from core.ground.errors import InvalidInput
 from core.ground.naming import TWIN_ENVIRONMENT
 from local import twin
-from local.commands.layers import TwinLayers, provision
+from local.commands.layers import TwinLayers
 from local.commands.setup import prepare_tools
 from local.demo import narration
 from local.demo import rotation as story
@@ -146,7 +146,7 @@ def show_demo(output: Path, console: Console, *, brief: bool = False) -> list[st
     try:
         with twin.running(narrator.say, keep_logs=output / "logs") as running:
             tell = story.tell_briefly if brief else story.run
-            return tell(running, provision, output, narrator, started)
+            return tell(running, TwinLayers, output, narrator, started)
     finally:
         # Of a run that was ended early, too: it shows how far it came.
         narration.write(output / "narration.svg", narrator.printed, "make demo, as it ran")

@@ -17,7 +17,7 @@ from infra.eks.api import Api
 from local.demo import spec as demo_spec
 from local.processes import forget, record
 from local.pulumi.project import twin_project
-from local.twin import RunningTwin, Twin
+from local.twin import RunningTwin
 
 NAMESPACE = Kubernetes().namespace
 
@@ -90,8 +90,3 @@ def _tell(result: LayerResult, on_progress: Callable[[str], None]) -> None:
         if change.operation != Operation.CREATE:
             paths = ", ".join(difference.path for difference in change.differences)
             on_progress(f"  {change.operation} {change.kind} {change.name}: {paths}")
-
-
-def provision(twin: Twin, spec: Path) -> TwinLayers:
-    """Return the provisioner the demo is given."""
-    return TwinLayers(twin, spec)

@@ -94,15 +94,11 @@ class Entry:
     def _credentials(self) -> tuple[str, str, str]:
         """Return the authorities, the certificate and its key; empty while they are not there."""
         trusted, mine = self._secret(cluster_ca_secret(CLUSTER)), self._secret(self._user)
-        authorities = "\n".join(text for key, text in sorted(trusted.items()) if _is_pem(key))
-        return authorities, mine.get("user.crt", ""), mine.get("user.key", "")
+        pems = [text for key, text in sorted(trusted.items()) if key.endswith(".crt")]
+        return "\n".join(pems), mine.get("user.crt", ""), mine.get("user.key", "")
 
     def _secret(self, name: str) -> dict[str, str]:
         return data_of(find(self._api, f"/api/v1/namespaces/{NAMESPACE}/secrets/{name}"))
-
-
-def _is_pem(key: str) -> bool:
-    return key.endswith(".crt")
 
 
 class _Finding:

@@ -65,16 +65,31 @@ OF_A_BUCKET = {
 }
 OF_A_TABLE = {"DeleteItem", "DescribeTable", "GetItem", "PutItem", "Query", "Scan", "UpdateItem"}
 
+# What is named by parameters alone, as in {name}.
+NAMED = {
+    "eks:DescribeCluster": "cluster/{name}",
+    "eks:DescribeNodegroup": "nodegroup/{clusterName}/{nodegroupName}/*",
+    "iam:GetInstanceProfile": "instance-profile/{InstanceProfileName}",
+    "logs:CreateLogStream": "log-group:{logGroupName}:log-stream:{logStreamName}",
+    "logs:PutLogEvents": "log-group:{logGroupName}:log-stream:{logStreamName}",
+}
+WITHOUT_REGION = {"iam"}
+
 
 def needs(call: Call, facts: AccountFacts) -> list[Need]:
     """Return what a call needs; raises UnmappedCall where nothing here says it."""
     reads = READS_ALL.get(call.service)
     if reads is not None and reads.fullmatch(call.operation):
         return [Need(action=f"{PREFIXES.get(call.service, call.service)}:{call.operation}")]
+    action = f"{call.service}:{call.operation}"
+    if action in NAMED:
+        region = "" if call.service in WITHOUT_REGION else call.region
+        resource = arn(call.service, region, NAMED[action].format_map(call.parameters))
+        return [Need(action=action, resource=resource)]
     service = SERVICES.get(call.service)
     found = list(service(call, facts)) if service is not None else []
     if not found:
-        raise UnmappedCall(f"{call.service}:{call.operation}")
+        raise UnmappedCall(action)
     return found
 
 
@@ -167,31 +182,6 @@ def _objects(call: Call, facts: AccountFacts) -> Iterator[Need]:  # noqa: ARG001
             yield Need(action="s3:DeleteObject", resource=f"{bucket}/{each['Key']}")
 
 
-def _logs(call: Call, facts: AccountFacts) -> Iterator[Need]:  # noqa: ARG001
-    if call.operation in ("CreateLogStream", "PutLogEvents"):
-        given = call.parameters
-        stream = f"log-group:{given['logGroupName']}:log-stream:{given['logStreamName']}"
-        yield Need(action=f"logs:{call.operation}", resource=arn("logs", call.region, stream))
-
-
-def _clusters(call: Call, facts: AccountFacts) -> Iterator[Need]:  # noqa: ARG001
-    given = call.parameters
-    if call.operation == "DescribeCluster":
-        resource = arn("eks", call.region, f"cluster/{given['name']}")
-        yield Need(action="eks:DescribeCluster", resource=resource)
-    elif call.operation == "DescribeNodegroup":
-        path = f"nodegroup/{given['clusterName']}/{given['nodegroupName']}/*"
-        yield Need(action="eks:DescribeNodegroup", resource=arn("eks", call.region, path))
-
-
-def _profiles(call: Call, facts: AccountFacts) -> Iterator[Need]:  # noqa: ARG001
-    if call.operation == "GetInstanceProfile":
-        name = call.parameters["InstanceProfileName"]
-        yield Need(
-            action="iam:GetInstanceProfile", resource=arn("iam", "", f"instance-profile/{name}")
-        )
-
-
 def _catalogue(call: Call, facts: AccountFacts) -> Iterator[Need]:  # noqa: ARG001
     """Glue asks for the catalog, the database and the table of every call about a table."""
     given = call.parameters
@@ -226,12 +216,9 @@ SERVICES: Mapping[str, Callable[[Call, AccountFacts], Iterator[Need]]] = {
     "autoscaling": _autoscaling,
     "dynamodb": _tables,
     "ec2": ec2.needs,
-    "eks": _clusters,
     "elbv2": _balancers,
     "emr-serverless": _jobs,
     "glue": _catalogue,
-    "iam": _profiles,
-    "logs": _logs,
     "s3": _objects,
     "secretsmanager": _secrets,
     "sns": _topics,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.ground.errors import Conflict
 from core.ground.naming import EBS_CSI_DRIVER
-from local.journal import Journal, journal
+from local.journal import Journal
 from local.kubernetes.client import Api, Informer, Object, find
 from local.kubernetes.cloud import CloudError
 from local.kubernetes.ebs import EbsCalls
@@ -151,7 +151,7 @@ def main() -> None:
     api = Api.load_kubeconfig(place.path("kubeconfig"))
     stopped = stop_event()
     ec2: Any = AsDriver(place)
-    facts = journal(place)
+    facts = Journal(place)
     provisioner, attacher = Provisioner(place, api, ec2, facts), Attacher(api, ec2, facts)
     resizer = Resizer(api, ec2, facts)
     provisioner.wait_synced()

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from core.ground.errors import StillwaterError
 from core.settings.codec import SETTINGS
@@ -27,54 +26,6 @@ from local.kubernetes.environment import command_line
 from local.kubernetes.identity import pod_credentials
 from local.kubernetes.mounts import SERVICE_ACCOUNT_DIRECTORY, with_private_mounts
 from local.place import PLACE_VARIABLE, Place
-
-
-def kafka_command(
-    pod: Mapping[str, Any],
-    container: Mapping[str, Any],
-    mounts: Mapping[str, Path],
-    pod_ip: str,
-    place: Place,
-) -> list[str]:
-    """Return the command that formats the pod's volumes if need be and becomes the JVM.
-
-    Raises StillwaterError when the pod mounts no configuration, or its node has no rack.
-    """
-    real = {path.rstrip("/"): directory for path, directory in mounts.items()}
-    if CONFIG_MOUNT not in real:
-        raise StillwaterError(
-            f"Container {container['name']} of pod {pod['metadata']['name']} mounts nothing at "
-            f"{CONFIG_MOUNT}, where its server.config belongs; only pods of the twin's Strimzi "
-            f"stand-in can run Kafka here."
-        )
-    config = real.pop(CONFIG_MOUNT)
-    return [
-        *(sys.executable, "-m", "local.kafka.run"),
-        *("--config", str(config)),
-        *("--work", str(place.path("pods", pod["metadata"]["uid"], "kafka"))),
-        *("--address", place.socket_address(pod_ip)),
-        *("--jars", str(place.path("kafka", "jars"))),
-        *("--hosts", str(place.path("hosts"))),
-        *_rack_of(pod, config, place),
-        *(f"--mount={path}={directory}" for path, directory in sorted(real.items())),
-    ]
-
-
-def _rack_of(pod: Mapping[str, Any], config: Path, place: Place) -> list[str]:
-    """Return the option for the pod's rack, as Strimzi's init container finds it: on its node."""
-    wanted = config / RACK_LABEL
-    if not wanted.exists():
-        return []
-    label, node = wanted.read_text().strip(), pod["spec"]["nodeName"]
-    api = Api.load_kubeconfig(place.path("kubeconfig"))
-    rack = (api.get(f"/api/v1/nodes/{node}")["metadata"].get("labels") or {}).get(label)
-    if not rack:
-        raise StillwaterError(
-            f"Node {node} carries no label {label}, so pod {pod['metadata']['name']} has no rack; "
-            f"label the node, or take the rack out of the pod's resource."
-        )
-    return ["--rack", str(rack)]
-
 
 PROCESS_IMAGE = "stillwater/process"
 MOUNTS_VARIABLE = "STILLWATER_MOUNTS"
@@ -166,15 +117,47 @@ def _process(request: ContainerRequest) -> ContainerLaunch:
 
 
 def _kafka(request: ContainerRequest) -> ContainerLaunch:
-    argv = kafka_command(
-        request.pod,
-        request.container,
-        request.mounts,
-        request.pod_ip,
-        request.place,
-    )
-    agent = {request.place.port("kafka-health"): request.place.host("kafka-health")}
+    """Run what formats the pod's volumes if need be and becomes the JVM.
+
+    Raises StillwaterError when the pod mounts no configuration, or its node has no rack.
+    """
+    metadata, place = request.pod["metadata"], request.place
+    real = {path.rstrip("/"): directory for path, directory in request.mounts.items()}
+    if CONFIG_MOUNT not in real:
+        raise StillwaterError(
+            f"Container {request.container['name']} of pod {metadata['name']} mounts nothing at "
+            f"{CONFIG_MOUNT}, where its server.config belongs; only pods of the twin's Strimzi "
+            f"stand-in can run Kafka here."
+        )
+    config = real.pop(CONFIG_MOUNT)
+    argv = [
+        *(sys.executable, "-m", "local.kafka.run"),
+        *("--config", str(config)),
+        *("--work", str(place.path("pods", metadata["uid"], "kafka"))),
+        *("--address", place.socket_address(request.pod_ip)),
+        *("--jars", str(place.path("kafka", "jars"))),
+        *("--hosts", str(place.path("hosts"))),
+        *_rack_of(request.pod, config, place),
+        *(f"--mount={path}={directory}" for path, directory in sorted(real.items())),
+    ]
+    agent = {place.port("kafka-health"): place.host("kafka-health")}
     return ContainerLaunch(argv=argv, environment=request.environment, answered_at=agent)
+
+
+def _rack_of(pod: Object, config: Path, place: Place) -> list[str]:
+    """Return the option for the pod's rack, as Strimzi's init container finds it: on its node."""
+    wanted = config / RACK_LABEL
+    if not wanted.exists():
+        return []
+    label, node = wanted.read_text().strip(), pod["spec"]["nodeName"]
+    api = Api.load_kubeconfig(place.path("kubeconfig"))
+    rack = (api.get(f"/api/v1/nodes/{node}")["metadata"].get("labels") or {}).get(label)
+    if not rack:
+        raise StillwaterError(
+            f"Node {node} carries no label {label}, so pod {pod['metadata']['name']} has no rack; "
+            f"label the node, or take the rack out of the pod's resource."
+        )
+    return ["--rack", str(rack)]
 
 
 def _termination_handler(request: ContainerRequest) -> ContainerLaunch:

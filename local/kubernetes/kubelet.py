@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 from core.ground.errors import InvalidInput
 from local.delays import Delays
-from local.journal import Journal, journal
+from local.journal import Journal
 from local.kubernetes.addresses import Addresses
 from local.kubernetes.client import Api, ApiError, Informer, Object
 from local.kubernetes.cloud import (
@@ -339,7 +339,7 @@ def main() -> None:
     place = Place.load()
     api = Api.load_kubeconfig(place.path("kubeconfig"))
     cloud = InstanceCloud(client("ec2", place))
-    Kubelet(place, api, cloud, journal(place), stop_event()).run()
+    Kubelet(place, api, cloud, Journal(place), stop_event()).run()
     # Informers and probes are daemon threads that may sit in a read; nothing is left to finish.
     logging.shutdown()
     os._exit(0)

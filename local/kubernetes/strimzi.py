@@ -13,7 +13,7 @@ import logging
 import threading
 
 from core.ground import naming
-from local.journal import journal
+from local.journal import Journal
 from local.kubernetes import crds, dns
 from local.kubernetes.client import Api, ApiError, Informer, key_of
 from local.kubernetes.strimzi_connect import Connects
@@ -41,7 +41,7 @@ class Operator:
         self._interval_seconds, self._stopped = timing.interval_seconds, threading.Event()
         self._changed = threading.Event()  # a Kafka or a KafkaConnect
         self._wakes: dict[Key, threading.Event] = {}
-        facts, self._objects = journal(place), OperatorObjects(api)
+        facts, self._objects = Journal(place), OperatorObjects(api)
         health = place.port("kafka-health")
         self._reconciler = KafkaReconciler(api, self._objects, facts, timing, health)
         self._kafkas = Informer(api, f"{STRIMZI}/kafkas", self._on_kafka)

@@ -59,14 +59,7 @@ class MotoAccessKeys:
             raise StillwaterError(
                 f"moto answered {response.status} when asked for the access key {access_key}."
             )
-        found = json.loads(response.data)
-        return KeyOwner(
-            secret=found["secret"],
-            arn=found["arn"],
-            account=found["account"],
-            user_id=found["user_id"],
-            session_token=found.get("session_token"),
-        )
+        return KeyOwner(**json.loads(response.data))
 
 
 class _StsHandler(BaseHTTPRequestHandler):

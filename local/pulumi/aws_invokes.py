@@ -119,12 +119,7 @@ def _eks_cluster(aws: Aws, arguments: Properties) -> Properties:
     return {
         "id": found["name"],
         "name": found["name"],
-        "arn": found["arn"],
-        "endpoint": found["endpoint"],
-        "certificateAuthorities": [{"data": found["certificateAuthority"]["data"]}],
         "vpcConfig": {"subnetIds": found["resourcesVpcConfig"]["subnetIds"]},
-        "status": found.get("status", "ACTIVE"),
-        "version": found.get("version", ""),
     }
 
 

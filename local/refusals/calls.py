@@ -61,15 +61,6 @@ class TypeCall:
         made = getattr(client, xform_name(self.operation))
         return made(**{**self.parameters(wanted), **more})
 
-    def matched_inputs(self, inputs: Mapping[str, Any]) -> set[str]:
-        """Return the inputs that this call takes."""
-        members = {name.lower() for name in input_shape(self.service, self.operation).members}
-        return {
-            key
-            for key in inputs
-            if key in self.built or self.names.get(key, key).lower() in members
-        }
-
 
 @dataclass(frozen=True, kw_only=True)
 class TypeCalls:

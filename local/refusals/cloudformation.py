@@ -7,13 +7,12 @@ requires is left to the API's own model, as inputs of other names are not matche
 from __future__ import annotations
 
 import functools
-import importlib.util
 import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from local.refusals.calls import TYPES
+from local.refusals.documents import cfn_lint_data
 from local.refusals.json_schema import Schema, referred, wrongs
 from local.refusals.model import CODES
 from local.refusals.refusal import Refusal, Wanted
@@ -53,15 +52,8 @@ _CHOICES = frozenset({"anyOf", "if", "not", "oneOf"})
 
 
 @functools.cache
-def data_folder() -> Path | None:
-    """Return the folder of cfn-lint's data, found without importing it, which takes a second."""
-    found = importlib.util.find_spec("cfnlint")
-    return Path(found.origin).parent / "data" if found and found.origin else None
-
-
-@functools.cache
 def _schema_files() -> Mapping[str, str]:
-    folder = data_folder()
+    folder = cfn_lint_data()
     known = (folder / "schemas/providers/us-east-1.json").read_text() if folder else "{}"
     return {name.lower(): file for name, file in json.loads(known).items()}
 
@@ -72,7 +64,7 @@ def schemas(token: str) -> tuple[Schema, ...]:
     module, _, name = token.removeprefix("aws:").partition("/")
     plain = f"{module}::{name.partition(':')[0]}".lower()
     wanted = f"aws::{_NAMES.get(token.removeprefix('aws:'), plain)}"
-    file, folder = _schema_files().get(wanted), data_folder()
+    file, folder = _schema_files().get(wanted), cfn_lint_data()
     if file is None or folder is None:
         return ()
     own = (folder / "schemas/extensions" / wanted.replace("::", "_")).glob("*.json")

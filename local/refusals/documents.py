@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import json
 import tomllib
 from pathlib import Path
@@ -21,6 +22,13 @@ def _all_words() -> dict[str, list[str]]:
 def words(name: str) -> frozenset[str]:
     """Return a list of words.toml."""
     return frozenset(_all_words()[name])
+
+
+@functools.cache
+def cfn_lint_data() -> Path | None:
+    """Return the folder of cfn-lint's data, found without importing it, which takes a second."""
+    found = importlib.util.find_spec("cfnlint")
+    return Path(found.origin).parent / "data" if found and found.origin else None
 
 
 def text(document: Any) -> str:

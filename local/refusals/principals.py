@@ -8,16 +8,14 @@ that service or a region; what no table knows by any of these is refused by IAM 
 from __future__ import annotations
 
 import functools
-import importlib.util
 import json
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import botocore.session
 
-from local.refusals.documents import words
+from local.refusals.documents import cfn_lint_data, words
 
 _DOMAIN = re.compile(
     r"(?P<names>[a-z0-9.-]+)\.(?:amazonaws\.com(?:\.cn)?|aws\.internal|api\.aws|amazon\.com)"
@@ -57,7 +55,7 @@ def clients() -> frozenset[str]:
 
 
 SOURCE = "https://docs.aws.amazon.com/service-authorization/latest/reference/"
-_TABLE = "data/AdditionalSpecs/Policies.json"
+_TABLE = "AdditionalSpecs/Policies.json"
 
 
 def actions(service: str) -> Mapping[str, frozenset[str]]:
@@ -77,9 +75,6 @@ def services() -> frozenset[str]:
 
 @functools.cache
 def _table() -> dict[str, Any]:
-    # Found and not imported: importing cfn-lint takes a second, and only its data is wanted.
-    found = importlib.util.find_spec("cfnlint")
-    if found is None or found.origin is None:
-        return {}
-    known: dict[str, Any] = json.loads((Path(found.origin).parent / _TABLE).read_text())
+    folder = cfn_lint_data()
+    known: dict[str, Any] = json.loads((folder / _TABLE).read_text()) if folder else {}
     return known

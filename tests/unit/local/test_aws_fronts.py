@@ -9,22 +9,29 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+import boto3
 import pytest
+from moto import mock_aws
+from moto.s3.models import FakeBucket
 
 from local.aws import buckets, function_urls
 from local.aws.runtime import Outcome
 
-DENIED_WITHOUT_TLS = {"Effect": "Deny", "Condition": {"Bool": {"aws:SecureTransport": "false"}}}
-OTHER = {"Effect": "Deny", "Action": "s3:*", "Resource": "*"}
 
-
-def test_a_statement_about_requests_without_tls_applies_to_none() -> None:
-    both = json.dumps({"Version": "2012-10-17", "Statement": [DENIED_WITHOUT_TLS, OTHER]})
-    left = buckets.applicable(both.encode())
-    assert left is not None
-    assert json.loads(left)["Statement"] == [OTHER]
-    alone = json.dumps({"Statement": [DENIED_WITHOUT_TLS]})
-    assert buckets.applicable(alone.encode()) is None
+def test_a_bucket_that_denies_what_comes_without_tls_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(FakeBucket, "get_permission", FakeBucket.get_permission)
+    buckets.install()
+    without_tls = {"Bool": {"aws:SecureTransport": "false"}}
+    denied = {"Effect": "Deny", "Principal": "*", "Action": "s3:*", "Condition": without_tls}
+    with mock_aws():
+        s3 = boto3.client("s3", region_name="us-east-1")
+        s3.create_bucket(Bucket="reports")
+        s3.put_object(Bucket="reports", Key="k", Body=b"x")
+        statement = {**denied, "Resource": ["arn:aws:s3:::reports", "arn:aws:s3:::reports/*"]}
+        s3.put_bucket_policy(Bucket="reports", Policy=json.dumps({"Statement": [statement]}))
+        assert s3.get_object(Bucket="reports", Key="k")["Body"].read() == b"x"
 
 
 @dataclass

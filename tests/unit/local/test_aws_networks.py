@@ -25,8 +25,6 @@ LIFECYCLE = RowAdapter(f"aws:{LIFECYCLE_TYPE}", ROWS[LIFECYCLE_TYPE])
 
 @pytest.fixture
 def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Aws]:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
     with mock_aws():
         yield Aws()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from local.journal import FILE_NAME, journal
+from local.journal import FILE_NAME, Journal
 from local.place import Place
 from tests.integration import denials
 
@@ -42,7 +42,7 @@ def check(item: Any) -> None:
 
 
 def refuse(place: Place, **changes: object) -> None:
-    journal(place).write("iam", "iam_judged", **{**REFUSED, "allowed": False, **changes})
+    Journal(place).write("iam", "iam_judged", **{**REFUSED, "allowed": False, **changes})
 
 
 def test_the_action_the_resource_and_the_role_are_named_once(place: Place) -> None:
@@ -61,7 +61,7 @@ def test_the_action_the_resource_and_the_role_are_named_once(place: Place) -> No
 
 
 def test_what_nobody_can_judge_is_a_denial_too(place: Place) -> None:
-    journal(place).write(
+    Journal(place).write(
         "iam", "iam_unjudged", principal="tick", action="ssm:GetParameter", why="no entry"
     )
     with pytest.raises(AssertionError, match="tick was refused ssm:GetParameter"):

@@ -3,14 +3,14 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from local.journal import journal, read
+from local.journal import Journal, read
 from local.place import Place
 
 
 def test_facts_are_read_back_in_the_order_of_writing(tmp_path: Path) -> None:
     place = Place(11, tmp_path)
-    journal(place).write("kubelet", "pod_started", pod="broker-10", at_node=Path("/n"))
-    journal(place).write("nth", "drained", node="ip-10-11-0-4.ec2.internal")
+    Journal(place).write("kubelet", "pod_started", pod="broker-10", at_node=Path("/n"))
+    Journal(place).write("nth", "drained", node="ip-10-11-0-4.ec2.internal")
     first, second = read(place)
     assert (first["source"], first["event"], first["pod"]) == (
         "kubelet",
@@ -27,7 +27,7 @@ def test_a_journal_nobody_has_written_to_is_empty(tmp_path: Path) -> None:
 
 def test_a_line_that_is_still_being_written_is_left_for_later(tmp_path: Path) -> None:
     place = Place(11, tmp_path)
-    journal(place).write("moto", "launched")
+    Journal(place).write("moto", "launched")
     with place.path("events.jsonl").open("a") as unfinished:
         unfinished.write('{"at": 1.0, "source": "mo')
     assert [fact["event"] for fact in read(place)] == ["launched"]
@@ -38,7 +38,7 @@ def test_lines_of_many_writers_are_never_mixed(tmp_path: Path) -> None:
 
     def write(writer: int) -> None:
         for count in range(50):
-            journal(place).write("kubelet", "fact", writer=writer, count=count, text="x" * 500)
+            Journal(place).write("kubelet", "fact", writer=writer, count=count, text="x" * 500)
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(write, range(8)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -97,9 +96,16 @@ def test_a_java_that_records_nothing_is_asked_once(
 
 
 def command(mounts: dict[str, Path]) -> list[str]:
-    pod: dict[str, Any] = {"metadata": {"name": "c-broker-a-10", "uid": "uid-1"}}
-    place = Place(41, Path("/twin"))
-    return images.kafka_command(pod, {"name": "kafka"}, mounts, "10.41.1.5", place)
+    request = images.ContainerRequest(
+        place=Place(41, Path("/twin")),
+        cluster="c",
+        pod={"metadata": {"name": "c-broker-a-10", "uid": "uid-1"}},
+        container={"name": "kafka", "image": "quay.io/strimzi/kafka:1"},
+        environment={},
+        mounts=mounts,
+        pod_ip="10.41.1.5",
+    )
+    return images.launch(request).argv
 
 
 def test_the_command_knows_its_pods_address_mounts_and_configuration() -> None:

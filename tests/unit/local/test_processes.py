@@ -14,11 +14,13 @@ import pytest
 
 from core.ground.errors import StillwaterError
 from local import place as places
+from local import processes as local_processes
 from local.place import PLACE_VARIABLE, claim_place
 from local.processes import (
     CLOSE_SECONDS,
     GIVES_WAY,
     Processes,
+    forget,
     give_way,
     kill_recorded,
     record,
@@ -202,6 +204,14 @@ def test_a_recorded_pid_that_now_belongs_to_somebody_else_is_left_alone(tmp_path
     assert bystander.poll() is None
     bystander.kill()
     bystander.wait()
+
+
+def test_a_process_that_is_forgotten_meanwhile_was_no_longer_ours_to_kill(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(tmp_path, 1)
+    monkeypatch.setattr(local_processes, "start_time_ticks", lambda _: forget(tmp_path, 1))
+    assert kill_recorded(tmp_path) == []
 
 
 def test_a_process_of_another_twin_is_left_alone(processes: Processes, tmp_path: Path) -> None:

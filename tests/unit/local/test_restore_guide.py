@@ -25,8 +25,6 @@ CLAIM, ZONE = "data-0-orders-broker-a-10", "us-east-1a"
 
 @pytest.fixture
 def ec2(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
     with mock_aws():
         yield boto3.client("ec2", region_name="us-east-1")

@@ -80,8 +80,6 @@ class Ec2:
 
 @pytest.fixture
 def ec2(monkeypatch: pytest.MonkeyPatch) -> Iterator[Ec2]:
-    for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(f"AWS_{name}", "testing")
     for name in ("create_replace_root_volume_task", "describe_replace_root_volume_tasks"):
         monkeypatch.setattr(EC2Response, name, None, raising=False)
     with mock_aws():

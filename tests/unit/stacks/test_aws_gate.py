@@ -20,6 +20,7 @@ from core.cluster import adoption
 from core.ground.errors import InvalidInput
 from local.pulumi.aws_provider import ADAPTERS, REPLACING
 from local.refusals import calls, gate
+from local.refusals.model import input_shape
 from local.refusals.refusal import Wanted
 from stacks.program import main
 from tests.effort import EFFORT
@@ -123,7 +124,10 @@ def unmatched_inputs(wanted: Wanted) -> set[str]:
     """Return the inputs of a resource that no call takes and no reason explains."""
     known = calls.TYPES[wanted.type]
     left = set(wanted.inputs) - set(known.apart) - {"tags", "tagsAll", "region"}
-    return left.difference(*(each.matched_inputs(wanted.inputs) for each in known.calls))
+    for call in known.calls:
+        members = {name.lower() for name in input_shape(call.service, call.operation).members}
+        left -= call.built | {key for key in left if call.names.get(key, key).lower() in members}
+    return left
 
 
 def test_aws_refuses_nothing(resources: list[Wanted]) -> None:
