@@ -177,7 +177,7 @@ def test_what_the_running_cluster_cannot_follow_is_refused_before_anything_runs(
     assert stacks.called == []
     console = pipe()
     provision.preview("prod", console, wanted())
-    assert "a node keeps its id" in said(console).replace("\n", " ")
+    assert "A node keeps its id" in said(console).replace("\n", " ")
 
 
 def test_what_clients_feel_is_said_before_the_question(
