@@ -97,7 +97,7 @@ def wait_until_settled(
         raise StillwaterError(
             f"Strimzi's operator did not do all that is asked of Kafka {spec.name}. "
             + " ".join(
-                f"{each.message.rstrip('.')}. To mend it, {remedy(each)}; then run `up` again."
+                f"{each.message.rstrip('.')}. To fix it, {remedy(each)}; then run `up` again."
                 for each in found.objections
             )
         )

@@ -188,8 +188,8 @@ def _unseen(node_id: int, verdict: HealthVerdict, seen: Seen) -> tuple[str, ...]
     if pod is None or not (pod.ready and unwell):
         return ()
     said = (
-        f"Pod {pod.name} is Ready all the same: its probes do not see this, and a disruption "
-        f"budget lets another pod go."
+        f"Pod {pod.name} is still Ready: its probes do not see this, and a disruption budget lets "
+        "another pod go."
     )
     return (said,)
 
@@ -282,7 +282,7 @@ def _incidents(found: tuple[OpenIncident, ...] | Unknown, now: float) -> HealthV
     waiting = [incident for incident in found if incident.pages]
     if waiting:
         first = waiting[0]
-        return degraded(f"Incident {first.id} has asked for somebody: {first.reason}")
+        return degraded(f"Incident {first.id} needs a person: {first.reason}")
     if not found:
         return healthy("No incident is open.")
     first = found[0]
@@ -326,8 +326,8 @@ def _operator(found: KafkaConditions | Unknown) -> Part:
         first = found.ignored[0]
         return part(
             degraded(
-                f"Strimzi's operator did not do all that is asked: {first.message.rstrip('.')}. "
-                f"To mend it, {remedy(first)}."
+                "Strimzi's operator ignored a part of the description: "
+                f"{first.message.rstrip('.')}. To fix it, {remedy(first)}."
             )
         )
     at_work = "The operator has not finished with the Kafka as it is written."

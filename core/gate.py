@@ -212,7 +212,7 @@ ASKS_FIRST_SECONDS = 60.0
 # Karpenter gives less than a pod's own time from its deadline's last moment on, by its own clock.
 CLOCKS_APART_SECONDS = 30.0
 # In the place of a reading that is only taken with the lease in hand; it is no consent.
-ASKED_LAST = "Kafka is asked once the lease is taken."
+ASKED_LAST = "The webhook asks Kafka once it has the lease."
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,9 +228,9 @@ class Ruling:
 def allow_if_gone(pod: PodView | None, name: str) -> GateAnswer | None:
     """Allow what takes nothing away: no such Kafka pod runs, or it has been told to stop."""
     if pod is None:
-        return GateAnswer(allowed=True, reason=f"{name} is no running pod of Kafka's.")
+        return GateAnswer(allowed=True, reason=f"{name} is not a running pod of Kafka's.")
     if pod.stopping:
-        return GateAnswer(allowed=True, reason=f"{name} has been told to stop already.")
+        return GateAnswer(allowed=True, reason=f"{name} already stops.")
     if pod.node_name is None:
         return GateAnswer(allowed=True, reason=f"{name} runs nowhere yet.")
     return None

@@ -32,8 +32,8 @@ _SYMBOLS = {
 _OUTLOOK = {
     State.OPENED: "A replacement in the same zone comes first; the node is not drained before.",
     State.REPLACING: (
-        "Once the replacement is Ready with its volume driver, Kafka is asked whether this node "
-        "may go."
+        "Once the replacement is Ready with its volume driver, Stillwater asks Kafka whether this "
+        "node may go."
     ),
     State.DRAINING: (
         "The node termination handler evicts the pod, which has its whole grace to stop; then its "
@@ -43,8 +43,8 @@ _OUTLOOK = {
         "The instance is let go once its volumes are detached and the node is back in every ISR."
     ),
     State.RETAINED: (
-        "The instance stays as it is until somebody decides: `stillwater release "
-        "ENVIRONMENT {instance}` lets it go."
+        "The instance stays until a person decides: `stillwater release ENVIRONMENT {instance}` "
+        "lets it go."
     ),
     State.LOST: "",
 }

@@ -184,7 +184,7 @@ _QUEUES = (
         _DRAIN_LIFE,
         "<",
         "hold_limit_seconds",
-        "a node is kept while NTH may still be given its drain, and everybody else waits for that",
+        "a node is kept while NTH may still receive its drain, and every other node waits for that",
         "lower nth_queue_retention_seconds, or raise hold_limit_seconds",
     ),
     TimingRule(

@@ -76,7 +76,7 @@ def may_leave_together(
     elif lost:
         kept = (
             f"{len(held) - len(lost)} of {its} {len(held)} partitions stay in sync without {them}; "
-            f"nobody can keep the rest writable, among them {lost[0].name},"
+            f"the rest cannot stay writable, among them {lost[0].name},"
         )
     alone = [p for p in lost if _is_last_in_sync(leaving, p)]
     if alone and not leaving <= cluster.fenced:
@@ -319,8 +319,8 @@ def too_much(
             where = f"the brokers that stay in {zone}" if zone else "the brokers that stay"
             return (
                 f"Without them {where} would lead {led + more} partitions instead of {led}, more "
-                f"than {MOST_TIMES:g} times as many; spread preferred leaders over more zones, or "
-                f"take fewer at once."
+                f"than {MOST_TIMES:g} times as many. Spread preferred leaders over more zones, or "
+                "take fewer at once."
             )
     return None
 
@@ -374,7 +374,7 @@ def check_returned(node_id: int, cluster: ClusterView) -> Verdict:
 
 def _absences(node_id: int, cluster: ClusterView) -> Iterator[str]:
     if cluster.lacks_quorum:
-        yield f"Whether node {node_id} is back cannot be told: the controllers have no quorum."
+        yield f"Whether node {node_id} is back is unknown: the controllers have no quorum."
         return
     if cluster.doubts:
         yield f"Whether node {node_id} is back cannot be told. {cluster.doubt}"

@@ -174,7 +174,7 @@ def begin(
     others = tuple(lease for lease in valid if lease.holder != holder)
     refusal = None if forced else _refusal(others, holder, party, now)
     if refusal is None and mine is None and not forced:
-        refusal = f"{holder} no longer holds the lease: it lapsed before the drain was sent."
+        refusal = f"{holder} no longer holds the lease: it expired before the drain was sent."
     if refusal:
         return LeaseDecision(granted=False, leases=leases, reason=refusal)
     held = mine or Lease(holder, now + ttl_seconds, node_id, party)

@@ -371,8 +371,8 @@ def _topic_doubts(answers: Answers) -> Iterator[str]:
         if hidden:
             yield (
                 f"Kafka has {len(answers.topic_names)} topics and described {len(described)}: "
-                f"topic {hidden[0]} is missing, as it is for a user who may not describe it; "
-                f"{grant(KafkaRequest.METADATA)}, unless it was deleted just now."
+                f"topic {hidden[0]} is missing, perhaps for lack of the right to describe it;  "
+                f"{grant(KafkaRequest.METADATA)}, or wait if it was deleted just now."
             )
         unlisted = sorted(described - answers.topic_names)
         if unlisted:
@@ -508,8 +508,8 @@ def _directory_doubts(answers: Answers) -> Iterator[Doubt]:
     for each in answers.brokers:
         if each.broker_id not in answers.counted:
             yield Doubt(
-                f"Broker {each.broker_id} is fenced and cannot say which partitions only it holds, "
-                f"and brokers before 4.1 list no topics by name; bring it back first.",
+                f"Broker {each.broker_id} is fenced and cannot name the partitions that only it "
+                "holds; bring it back first.",
                 about=each.broker_id,
             )
 
@@ -549,8 +549,9 @@ def _undescribed_partitions(
     for topic, number in sorted(held - assigned)[:1]:
         yield (
             f"Broker {broker_id} holds {len(held)} partitions and Kafka described {len(assigned)} "
-            f"of them: {topic}-{number} is missing, as it is for a user who may not describe it; "
-            f"{grant(KafkaRequest.METADATA, name=topic)}, unless it was deleted or moved just now."
+            f"of them: {topic}-{number} is missing, perhaps for lack of the right to describe it;  "
+            f"{grant(KafkaRequest.METADATA, name=topic)}, or wait if it was deleted or moved just "
+            "now."
         )
 
 

@@ -212,5 +212,5 @@ def expression_problem(expression: str) -> str | None:
         # Java names a group without Python's P.
         re.compile(_JAVAS_GROUP.sub("(?P<", expression))
     except re.error as error:
-        return f"{expression!r} is not a regular expression:  {one_line(error)}"
+        return f"{expression!r} is not a regular expression: {one_line(error)}"
     return None

@@ -291,8 +291,8 @@ def product_quotes(entry: dict[str, Any], today: date) -> Iterator[Quoted]:
 
 def _no_offer(name: str) -> str:
     return (
-        f"{name} is no offer file of AWS's price list, or ends early; download index.json of the "
-        f"service and region again."
+        f"{name} is not an offer file of AWS's price list, or ends early; download index.json of "
+        "the service and region again."
     )
 
 

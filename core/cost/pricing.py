@@ -173,7 +173,7 @@ def parse(text: str, *, name: str = "The price file") -> dict[str, PriceBook]:
         document = json.loads(text, parse_float=Decimal, parse_int=Decimal)
     except ValueError as error:
         raise InvalidInput(
-            [passed_on(f"{name} is not JSON; mend it there, or copy it again.", error)]
+            [passed_on(f"{name} is not JSON; correct it there, or copy it again.", error)]
         ) from None
     if not isinstance(document, dict) or not isinstance(document.get("regions"), dict):
         raise InvalidInput([f'{name} has no "regions" object; copy the shape of core/prices.json.'])

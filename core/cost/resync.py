@@ -135,9 +135,9 @@ def _never(flow: Flow) -> str:
     appended = flow.append_bytes_per_s / BYTES_PER_MB
     brought = flow.replication_bytes_per_s / BYTES_PER_MB
     return (
-        f"The broker never catches up: {appended:.2f} MB/s are appended to its replicas and "
+        f"The broker never catches up: {appended:.2f} MB/s are appended to its replicas. "
         f"{flow.limited_by} brings in {brought:.2f} MB/s; raise it above {appended:.2f} MB/s, or "
-        f"move replicas to other brokers first."
+        "move replicas to other brokers first."
     )
 
 

@@ -267,7 +267,7 @@ def _scheduled_changes(envelope: Envelope) -> Iterator[_Found]:
         closed = entity.resolved or is_closed(envelope)
         yield _instance(envelope, instance_id, Kind.SCHEDULED_CHANGE, closed=closed)
     if (others or not entities) and not is_closed(envelope):
-        yield _advisory(envelope, "names what is no instance", others)
+        yield _advisory(envelope, "does not name an instance", others)
     elif len(others) == len(entities):
         yield envelope.says(
             f"({code_of(envelope)}) names no affected entity that is an instance, and is over."
@@ -295,7 +295,7 @@ def _issue(envelope: Envelope) -> Iterator[_Found]:
     entities = list(entities_of(envelope))
     speaks = zones.zone_ids or zones.healthy_ids or zones.over
     if entities and not (told or speaks) and _is_ours_alone(envelope):
-        yield _advisory(envelope, "is an issue with what is no instance, volume or zone", entities)
+        yield _advisory(envelope, "does not name an instance, volume or zone", entities)
         return
     # An instance's own trouble needs no word about its zone, unless there is one, or it ends one.
     if speaks or not told:

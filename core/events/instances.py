@@ -114,7 +114,7 @@ def read_instance(envelope: Envelope) -> Iterator[Interruption | VolumeNotice | 
     elif envelope.detail_type in BLOCK_EXPIRES:
         yield _block_expires(envelope)
     else:
-        yield envelope.says("is no announcement about a node.")
+        yield envelope.says("is not an announcement about a node.")
 
 
 def _block_expires(envelope: Envelope) -> Advisory:
@@ -147,9 +147,8 @@ def _notice(envelope: Envelope, kind: Kind) -> Interruption | Ignored:
         )
     if state is not None and state not in LEAVING_STATES:
         return envelope.ignored(
-            f"Instance {instance_id} is {display_text(state)}, a state that nobody knows; the "
-            "sweep asks "
-            f"EC2 for its own."
+            f"Instance {instance_id} is {display_text(state)}, an unknown state; the sweep asks "
+            "EC2."
         )
     return Interruption(
         kind=kind,
@@ -170,7 +169,7 @@ MOST_METRICS = 20
 
 def read_alarm(envelope: Envelope) -> Iterator[Interruption | VolumeNotice | Ignored]:
     if envelope.detail_type != ALARM_STATE_CHANGE:
-        yield envelope.says("is no announcement about a node.")
+        yield envelope.says("is not an announcement about a node.")
         return
     name = text(envelope.detail, "alarmName")
     state = part(envelope.detail.get("state"))
@@ -248,7 +247,7 @@ LONGEST_MANUAL_SHIFT_SECONDS = 3 * 24 * 3600
 def read_zonal_shift(envelope: Envelope) -> Iterator[ZoneNotice | Ignored]:
     shift = SHIFTS.get(envelope.detail_type or "")
     if shift is None:
-        yield envelope.says("is no shift that this toolkit knows.")
+        yield envelope.says("is not a shift that this toolkit knows.")
         return
     metadata = part(envelope.detail.get("metadata"))
     away_from = text(metadata, "awayFrom")
@@ -343,10 +342,9 @@ def _waits(envelope: Envelope, instance_id: str, what: str) -> Advisory:
     moment = envelope.identity["occurred_at"] or 0.0
     return Advisory(
         sentence=(
-            f"{what} It stands in hook {display_text(hook)} of group {display_text(group)}, "
-            "where a broker on it "
-            f"stops without a drain or the hook runs out: move its broker away first, then "
-            f"complete the hook with `aws autoscaling complete-lifecycle-action`."
+            f"{what} It waits in hook {display_text(hook)} of group {display_text(group)}, where "
+            "its broker stops without a drain or the hook runs out. Move its broker away first, "
+            "then complete the hook with `aws autoscaling complete-lifecycle-action`."
         ),
         subjects=(instance_id,),
         # Both hooks of one departure are one matter, and so is every delivery of them.

@@ -99,7 +99,7 @@ def _read(message: Fields, body: str) -> Iterable[Announcement | Ignored]:
     envelope = Envelope(message, detail, body)
     reader = _READERS.get(source)
     if reader is None:
-        return [envelope.says("is no announcement about a node.")]
+        return [envelope.says("is not an announcement about a node.")]
     return reader(envelope)
 
 

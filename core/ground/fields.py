@@ -135,7 +135,9 @@ def unreadable_time(fields: Fields, key: str) -> str | None:
     value = fields.get(key)
     if value is None or value == "" or epoch(value) is not None:
         return None
-    return f"{key} is {display_text(readable(str(value)))}, which is no time between 2000 and 2100"
+    return (
+        f"{key} is {display_text(readable(str(value)))}, which is not a time between 2000 and 2100"
+    )
 
 
 def digest(body: str) -> str:

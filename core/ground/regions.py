@@ -65,9 +65,8 @@ def refusal(region: str) -> str | None:
     for beginning, partition in OTHER_PARTITIONS.items():
         if region.startswith(beginning):
             return (
-                f"region {region} is of {partition}, which this release does not serve: its bill, "
-                f"its schedules and its prices are those of the commercial partition; choose a "
-                f"commercial region."
+                f"region {region} is of {partition}, which this release does not serve; choose a "
+                "commercial region."
             )
     return None
 

@@ -180,7 +180,7 @@ def _verdict_of_silence(worker: Worker, answer: RestResponse) -> HealthVerdict:
                 f"did not answer {answer.path} within {answer.seconds:.0f} s: its tick thread is "
                 f"busy or blocked",
             )
-    return _unknown(worker, f"could not be asked: {_quotation(answer.detail)}", REST)
+    return _unknown(worker, f"did not answer: {_quotation(answer.detail)}", REST)
 
 
 def _still_starting(worker: Worker, said: str) -> HealthVerdict:
@@ -197,7 +197,7 @@ def _still_starting(worker: Worker, said: str) -> HealthVerdict:
 def _strange(worker: Worker, answer: RestResponse) -> HealthVerdict:
     said = f"answered {answer.status} ({answer.content_type or 'no type'}) to {answer.path}"
     quote = _quotation(answer.body) or "nothing"
-    return _unknown(worker, f"{said}, which is no answer of Kafka Connect's: {quote}", REST)
+    return _unknown(worker, f"{said}, which is not an answer of Kafka Connect's: {quote}", REST)
 
 
 def _message(said: dict[str, object]) -> str:

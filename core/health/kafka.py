@@ -88,7 +88,7 @@ def controller_verdict(node_id: int, view: ClusterView) -> HealthVerdict:
     if unmeasured or (view.doubts and (voter is None or not _lags(voter))):
         return not_whole(f"Controller {node_id}", view)
     if voter is None:
-        return unhealthy(f"Controller {node_id} is no voter of the quorum that answers.")
+        return unhealthy(f"Controller {node_id} is not a voter of the quorum that answers.")
     if voter.node_id == view.quorum_leader:
         return healthy(f"Controller {node_id} leads the quorum.")
     if not _lags(voter):
@@ -140,9 +140,9 @@ def _partition_troubles(view: ClusterView, total: int) -> Iterator[HealthVerdict
         )
     if impossible := next((p for p in view.partitions if not _can_lead(p, view)), None):
         yield not_known(
-            f"Partitions: unknown. Broker {impossible.leader} is told to lead {impossible.name}, "
-            f"and is {_why_not(impossible, view)}: what was read contradicts itself; look again, "
-            f"and at that broker's connection to the controllers.",
+            f"Partitions: unknown. Broker {impossible.leader} should lead {impossible.name}, and "
+            f"is {_why_not(impossible, view)}. The readings contradict each other; look again, and "
+            "at that broker's connection to the controllers.",
             (WHOLE,),
         )
     if behind := [p for p in view.partitions if set(p.isr) != set(p.replicas)]:
@@ -250,7 +250,7 @@ def _state(signs: BrokerSigns, session_seconds: float) -> tuple[Lifecycle, str]:
         return Lifecycle.OFFLINE, "it is not registered"
     if signs.told_to_stop and signs.process is not False:
         # Fenced at its end, a controlled shutdown still closes logs: it stops until it has ended.
-        return Lifecycle.STOPPING, "its pod was told to stop"
+        return Lifecycle.STOPPING, "its pod stops"
     return _fencing(signs, session_seconds)
 
 
@@ -268,7 +268,7 @@ def _fencing(signs: BrokerSigns, session_seconds: float) -> tuple[Lifecycle, str
     heard = signs.since_heartbeat_seconds
     if heard is None or heard <= session_seconds:
         return Lifecycle.FENCED, "the quorum fenced it"
-    silent = f"nobody has heard of it for {heard:.0f} s"
+    silent = f"no heartbeat for {heard:.0f} s"
     state = Lifecycle.OFFLINE if signs.broker_state is None else Lifecycle.FENCED
     return state, f"the quorum fenced it, and {silent}"
 

@@ -58,7 +58,7 @@ def strict_liveness(observed: NodeObservation, limits: Limits) -> HealthVerdict:
     if observed.scraped:
         closed = _closed_port(observed, limits)
         if closed is not None:
-            return unhealthy(f"{name} runs, but nobody listens on port {closed}.")
+            return unhealthy(f"{name} runs, but does not listen on port {closed}.")
         return healthy(f"{name} runs and answers.")
     hangs = _hangs(observed, limits)
     if hangs is not None:
@@ -347,7 +347,7 @@ def _listens(observed: NodeObservation, port: int) -> HealthVerdict:
 
 
 def _unknown(observed: NodeObservation, source: str) -> HealthVerdict:
-    return not_known(f"Nobody told {source} of node {observed.node_id}.", (source,))
+    return not_known(f"No source has {source} of node {observed.node_id}.", (source,))
 
 
 NOW = 10_000.0

@@ -349,7 +349,7 @@ Level = Literal["watch", "gate", "act", "own"]
 OWN: Level = "own"
 ACTING: frozenset[Level] = frozenset({"act", "own"})
 # What the one who asks a group to terminate hears of it.
-WITHHELD = "Watching only: no group is asked to terminate anything."
+WITHHELD = "Watching only: Stillwater asks no group to terminate anything."
 # Before what would be done, in a record, a thread and a page.
 WATCHED = "Watching only, this would be done: "
 # They write the ledger's table and the ticks queue, and nothing else.

@@ -201,8 +201,8 @@ def other_kafka_pods(incident: Incident, seen: Observation, policy: Policy) -> s
     if not beside or incident.node_name is None:
         return None
     return (
-        f"{listing(beside, MOST_NAMED)} of the same Kafka is on {incident.node_name}, too, and "
-        f"would leave with it: move one of them by hand, or release the instance."
+        f"{listing(beside, MOST_NAMED)} of the same Kafka is also on {incident.node_name}, too, "
+        "and would leave with it: move one of them by hand, or release the instance."
     )
 
 
@@ -259,7 +259,9 @@ def forward_now(policy: Policy) -> Decision:
     if policy.drain_route == "direct":
         return go(State.DRAINING, "The termination handler heard the warning itself.", KeepErrors())
     if policy.drain_route == "asked":
-        reason = "EC2 takes the instance within two minutes: whoever drains it is let through."
+        reason = (
+            "EC2 takes the instance within two minutes: the webhook allows every eviction on it."
+        )
         return go(State.DRAINING, reason, KeepErrors())
     return go(
         State.DRAINING,
@@ -481,13 +483,11 @@ def not_open_yet(incident: Incident, seen: Observation) -> tuple[str, tuple[Acti
     away = next((p for p in seen.pods if not p.ready and p.node_id not in together), None)
     if away is not None:
         # Unlabelled it would not be let go either: the budget counts the others' pods.
-        return f"Pod {away.name} is not Ready, so no party is opened.", _label_removal(
-            incident, seen
-        )
+        return f"Pod {away.name} is not Ready, so no set is opened.", _label_removal(incident, seen)
     if not is_open(incident, seen):
         pod = incident.pod_name or ""
         others = id_list(sorted(together - {incident.node_id}))
-        return f"{pod} is opened to leave beside {others}.", (OpenBudget(pod),)
+        return f"{pod} is opened to leave together with {others}.", (OpenBudget(pod),)
     refusing = seen.refusing_budget(incident.pod_name)
     if refusing is not None:
         return f"PodDisruptionBudget {refusing.name} has not counted {incident.pod_name} yet.", ()

@@ -78,7 +78,7 @@ def why_unanswered(interruption: Interruption) -> str | None:
     if interruption.kind is Kind.ASG_LAUNCH:
         return f"Instance {interruption.instance_id} is being launched, which takes nothing away."
     if interruption.closed:
-        return f"What was scheduled for instance {interruption.instance_id} is over or called off."
+        return f"The scheduled change of instance {interruption.instance_id} is over or called off."
     return None
 
 
@@ -240,8 +240,8 @@ def _decide_unasked_termination(incident: Incident, seen: Observation) -> Decisi
     abandoned = incident.group is not None and seen.group is None
     if abandoned and seen.ec2_state not in ENDING:
         reason = (
-            f"Group {incident.group} is gone and instance {incident.instance_id} runs on: nobody "
-            f"terminates it, and nobody would replace it."
+            f"Group {incident.group} is gone and instance {incident.instance_id} runs on: no group "
+            "terminates or replaces it."
         )
         return go(State.CANCELLED, reason, Page("group_gone", reason), DropLease())
     return None

@@ -95,7 +95,7 @@ def hindrance(incident: Incident, seen: Observation, policy: Policy) -> str | No
     if _waits_for_room(incident, seen):
         mine = is_own_group(seen) and policy.drain_route != "asked"
         told = what_is_coming(incident, seen) if mine or seen.claims else ""
-        coming = told or ("" if mine else ": whoever drains it brings one")
+        coming = told or ("" if mine else ": its drainer brings one")
         return f"No other node of {incident.zone} is ready to take {incident.pod_name}{coming}."
     allowed, reason = consent(incident, seen, policy)
     return None if allowed else reason
@@ -136,7 +136,7 @@ def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     if _waits_for_room(incident, seen):
         return go(State.REPLACING, nowhere_to_go(incident))
     refusal = hindrance(incident, seen, policy)
-    reason = refusal or f"{_asker(incident)} is let through when it asks."
+    reason = refusal or f"{_asker(incident)}."
     waits = stay(incident, policy, reason, *_told_late(incident, seen, policy, refusal))
     others = seen.lease_holder or who_goes_first(incident, seen, policy)
     asked_at = None if incident.drainer is None else incident.drainer.asked_at
@@ -171,7 +171,7 @@ def draining(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     sent = incident.forwarded
     since = incident.entered_at if sent is None else sent.last_at
     if sent is None and not incident.is_evicted:
-        reason = f"Whoever drains {incident.node_name} is let through when it asks."
+        reason = f"The webhook allows the eviction of pods on {incident.node_name}."
         return stay(incident, policy, reason, *lease_renewal(incident))
     if pod is None or pod.stopping or seen.now - since <= REQUEST_SECONDS:
         reason = f"{_asker(incident)} evicts {incident.pod_name} from {incident.node_name}."
@@ -179,8 +179,8 @@ def draining(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     missing = _not_back(incident, seen, ready=pod.ready)
     if missing is None:
         reason = (
-            f"Kafka node {incident.node_id} is whole on {incident.node_name}: its eviction was "
-            f"refused by somebody else, or it has started again there."
+            f"Kafka node {incident.node_id} is whole on {incident.node_name}: another webhook or "
+            "budget refused its eviction, or it has started again there."
         )
         return go(State.RIDDEN_THROUGH, reason, DropLease(ended=True))
     late = seen.now - since > policy.post_condition_wait_seconds
@@ -258,6 +258,6 @@ def deadlines(incident: Incident, seen: Observation, decided: Decision) -> tuple
     else:
         how = (
             f"From {clock(told.forced_at)} on Karpenter deletes {incident.pod_name} past its "
-            f"disruption budget ({told.reason}), and only an eviction gate is asked."
+            f"disruption budget ({told.reason}), and asks only an eviction webhook."
         )
     return (Page("forced", f"{how} {decided.reason}"),)

@@ -96,7 +96,7 @@ def leave(incident: Incident, seen: Observation, policy: Policy, reason: str) ->
         said = f"{unfit} Its instance is replaced."
         return replace(stay(incident, policy, said, DropLease(), delay=0.0), not_in_place=unfit)
     if place.tried_at is None:
-        said = f"{reason} EC2 is asked whether it would replace the root volume."
+        said = f"{reason} Stillwater asks EC2 whether it would replace the root volume."
         trial = ReplaceRoot(place.image_id, trial=True)
         return stay(incident, policy, said, TakeLease(), trial, delay=0.0)
     waits = party_waits(incident, seen, policy, reason)
@@ -147,10 +147,10 @@ def _unfit(incident: Incident, seen: Observation) -> Iterator[str]:
         yield f"Node {incident.node_name} is not Ready, so a boot may not bring it back."
         return
     if node.boot_id is None:
-        yield f"Node {node.name} tells no boot id, so its next boot could not be told from this."
+        yield f"Node {node.name} has no boot id, so its next boot would not show."
     elsewhere = node.cordoned_for != incident.id
     if not node.schedulable and elsewhere:
-        yield f"Somebody has cordoned {node.name}, whose cordon is not ours to take off."
+        yield f"A person has cordoned {node.name}, and Stillwater keeps that cordon."
     if seen.group is not None and seen.lifecycle_state != "InService":
         state = seen.lifecycle_state or "not"
         yield f"{seen.group.name} has instance {incident.instance_id} {state}."
@@ -168,7 +168,9 @@ def _ask(incident: Incident, seen: Observation, policy: Policy) -> Decision:
         reason = f"Nothing is replaced without a whole reading of Kafka. {_silence(seen)}"
         return stay(incident, policy, reason, *lease_renewal(incident))
     image = _place(incident).image_id
-    reason = f"EC2 is asked to replace the root volume of {incident.instance_id} with {image}."
+    reason = (
+        f"Stillwater asks EC2 to replace the root volume of {incident.instance_id} with {image}."
+    )
     return stay(incident, policy, reason, *lease_renewal(incident), ReplaceRoot(image))
 
 
@@ -177,16 +179,16 @@ def _occupation(incident: Incident, seen: Observation) -> str | None:
     node = seen.node_named(incident.node_name)
     pod = seen.pod_on(incident.node_name)
     if pod is not None:
-        return f"Pod {pod.name} runs on {incident.node_name}, which somebody has uncordoned."
+        return f"Pod {pod.name} runs on {incident.node_name}, which a person has uncordoned."
     if node is not None and node.schedulable:
-        return f"Somebody has uncordoned {node.name}, so that a pod may start there."
+        return f"A person has uncordoned {node.name}, so that a pod may start there."
     return None
 
 
 def _wanted_back(incident: Incident, seen: Observation) -> str | None:
     """Say why the broker should return rather than stay away for the length of a boot."""
     if incident.called_off:
-        return "The rotation was called off."
+        return "A person called the rotation off."
     if seen.paused:
         return seen.paused
     freeze = seen.freeze(incident.zone)
@@ -220,7 +222,10 @@ def _waited_for(incident: Incident, seen: Observation, policy: Policy) -> Decisi
             incident, policy, reason, Page("root_detached", reason), *lease_renewal(incident)
         )
     if place.task_id is None and seen.now - asked_at > SHOWN_SECONDS:
-        reason = f"EC2 shows no task for {incident.instance_id}: it is asked under the same key."
+        reason = (
+            f"EC2 shows no task for {incident.instance_id}: Stillwater asks again under the same "
+            "key."
+        )
         return stay(
             incident,
             policy,
@@ -273,7 +278,9 @@ def _home(incident: Incident, seen: Observation, policy: Policy, node: NodeView)
     ended = _drain_ended(incident, policy)
     if not ended:
         # The lease stands until the message can do nothing more (core.incidents.consenting).
-        reason += " The termination handler may be given its drain once more; nobody else goes yet."
+        reason += (
+            " The termination handler may receive its drain once more; no other node leaves yet."
+        )
     return go(State.RIDDEN_THROUGH, reason, DropLease(ended=ended))
 
 
@@ -300,7 +307,9 @@ def _late_pages(incident: Incident, seen: Observation, reason: str) -> tuple[Act
     waited = seen.now - incident.entered_at
     if waited <= LATE_SECONDS:
         return ()
-    said = f"{reason.rstrip('.')}, {waited:.0f} s after its pod left; nobody else goes meanwhile."
+    said = (
+        f"{reason.rstrip('.')}, {waited:.0f} s after its pod left; no other node leaves meanwhile."
+    )
     return (Page("machine_late", said),)
 
 

@@ -470,7 +470,7 @@ def read_drain_report(body: str) -> DrainReport:
             ["The body is no valid JSON; set NTH's webhookTemplate to {{ toJson . }}."]
         ) from None
     if not isinstance(message, Mapping):
-        raise InvalidInput(["The body is no JSON object, as NTH's events are."])
+        raise InvalidInput(["The body is not a JSON object, as NTH's events are."])
     event_id, kind = text(message, "EventID"), text(message, "Kind")
     instance_id = instance_in(message.get("InstanceID"))
     missing = [

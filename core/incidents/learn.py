@@ -355,7 +355,7 @@ _TOLD: Mapping[Reason, str] = {
     Reason.EXPIRY: "it is older than its expireAfter",
     Reason.DRIFT: "it has drifted from its NodePool",
     Reason.CONSOLIDATION: "its pods are to fit elsewhere",
-    Reason.REPAIR: "it is called sick, and no budget is asked",
+    Reason.REPAIR: "Karpenter's node repair ends it without asking a budget",
     Reason.ROTATION: "a rotation has asked for that",
     Reason.UNTOLD: "nothing says why: a person, or a warning that Karpenter alone has heard",
 }

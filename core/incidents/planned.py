@@ -132,9 +132,9 @@ AHEAD_SECONDS = 3600.0
 READY_SECONDS = 60.0
 # Whom we ask to leave ourselves -> how that ends when it is no longer wanted.
 _CALLED_OFF: Mapping[Kind, str] = {
-    Kind.ROTATION: "The rotation was called off.",
+    Kind.ROTATION: "A person called the rotation off.",
     Kind.SICK_NODE: "The machine is well again: its agent, its kubelet and EC2 all say so.",
-    Kind.EVICTION: "Nobody asks for the eviction any more.",
+    Kind.EVICTION: "No drainer requests the eviction any longer.",
 }
 
 # Who waits for no window, and why.
@@ -180,7 +180,7 @@ def _governing(incident: Incident, seen: Observation, policy: Policy) -> Decisio
     taken = f"AWS takes instance {incident.instance_id} {when} ({code})"
     if incident.node_name is None:
         # There is nothing to move; a person may care.
-        reason = f"{taken}; it is no node of Kubernetes."
+        reason = f"{taken}; it is not a node of Kubernetes."
         page = Page("scheduled", reason)
         return stay(incident, policy, reason, page, delay=LONGEST_DELAY_SECONDS)
     return _begin(incident, seen, policy, taken)
@@ -219,9 +219,7 @@ def _against_a_freeze(
     freeze = seen.freeze(incident.zone)
     if freeze is None or not out_of_time(incident, seen, policy):
         return ()
-    reason = (
-        f"{taken}. {freeze.sentence} AWS does not wait for that, so it is replaced all the same."
-    )
+    reason = f"{taken}. {freeze.sentence} AWS does not wait for that, so it is replaced anyway."
     return (Page("frozen_zone", reason),)
 
 

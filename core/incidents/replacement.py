@@ -561,4 +561,4 @@ def _remedy(incident: Incident, seen: Observation) -> str:
         return "Put it in service again (aws autoscaling exit-standby)."
     if _is_below_minimum(incident):
         return "Lower the group's minimum size."
-    return "See the group's activities; it is asked again every 10 min."
+    return "See the group's activities; Stillwater asks again every 10 min."

@@ -88,10 +88,10 @@ def _groupless_concern(nodes: Sequence[NodeView]) -> Concern:
         key="set_aside:no groups",
         page="set_aside",
         reason=(
-            f"Kafka runs on machines ({named}{more}) for which the cluster has no Auto Scaling "
-            f"group any more, nor a NodeClaim: nobody replaces one that dies, and no hook holds it "
-            f"when it ends. Were the groups deleted, or is the tag or name gone by which they are "
-            f"known? Make them again, and attach the machines (`aws autoscaling attach-instances`)."
+            f"Kafka runs on machines ({named}{more}) without an Auto Scaling group or a NodeClaim. "
+            "Nothing replaces one that dies, and no hook holds it. Were the groups deleted, or "
+            "their tag or name changed? Make them again, and attach the machines (`aws "
+            "autoscaling attach-instances`)."
         ),
     )
 
@@ -107,8 +107,9 @@ def _set_aside_concern(node: NodeView, lifecycle: str | None) -> Concern:
         key=f"set_aside:{node.instance_id}:{lifecycle or 'detached'}",
         page="set_aside",
         reason=(
-            f"Instance {node.instance_id} ({node.name}) runs Kafka and is {where}: nobody replaces "
-            f"it, and no hook holds it when it ends. {remedy}, or move its broker away first."
+            f"Instance {node.instance_id} ({node.name}) runs Kafka and is {where}: nothing "
+            f"replaces it, and no hook holds it when it ends. {remedy}, or move its broker away "
+            "first."
         ),
     )
 
@@ -144,7 +145,7 @@ def _left_out_concern(pod: PodView, seconds: float) -> Concern:
         page="left_out",
         reason=(
             f"Kafka node {pod.node_id} is out for {seconds / 60:.0f} minutes, and no incident has "
-            f"called anybody about it. Pod {pod.name} is {where}{trouble}. `kubectl describe pod "
+            f"called a person about it. Pod {pod.name} is {where}{trouble}. `kubectl describe pod "
             f"{pod.name}` says what it waits for."
         ),
     )
@@ -612,8 +613,8 @@ def _shared_sickness(whose: str, sick: Sequence[Patient]) -> Concern:
     named = sorted(p.node.instance_id or "" for p in sick)
     told = "; ".join(p.sentence for p in sick[:3])
     reason = (
-        f"{whose} of Kafka's machines are sick at once, which no departure mends: none is "
-        f"replaced, and a person decides. {told}."
+        f"{whose} of Kafka's machines are unhealthy at once. Replacing them would not help: none "
+        f"is replaced, and a person decides. {told}."
     )
     return Concern(f"sick_together:{','.join(named)}", reason, page="sick")
 

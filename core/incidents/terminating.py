@@ -445,7 +445,7 @@ def _not_gone(incident: Incident, seen: Observation, policy: Policy) -> Decision
     asked_at = incident.completed_at
     stands = f"Instance {incident.instance_id} may go, and its group has it {seen.lifecycle_state}"
     if policy.drain_route == "asked":
-        return stay(incident, policy, f"{stands}: whoever made its hook completes it.")
+        return stay(incident, policy, f"{stands}: the owner of its hook completes it.")
     if asked_at is None:
         actions = complete(incident, HookResult.CONTINUE)
         return stay(incident, policy, f"{stands}.", *actions, delay=SOON_SECONDS)
@@ -524,7 +524,7 @@ def _evict_pods(incident: Incident, seen: Observation, policy: Policy, pod: PodV
 def _kafka_waits(incident: Incident, seen: Observation, policy: Policy, pod: PodView) -> str | None:
     """Return what keeps Kafka's own pod for now; None: it is to go."""
     if pod.stopping:
-        return f"{pod.name} has been told to stop on {incident.node_name}."
+        return f"{pod.name} stops on {incident.node_name}."
     still = f"{pod.name} is still on {incident.node_name}."
     if not _leaving_kafka_pods(incident, seen):
         return f"{still} The list of the node's pods does not show it: it is looked at once more."
@@ -558,7 +558,7 @@ def _eviction_text(incident: Incident, seen: Observation, pod: PodView) -> str:
         return f"{pod.name} is evicted from {incident.node_name}."
     return (
         f"PodDisruptionBudget {budget.name} allows no disruption, so {pod.name} is not evicted "
-        f"from {incident.node_name}; it is asked for again."
+        f"from {incident.node_name}; Stillwater tries again."
     )
 
 
@@ -614,7 +614,7 @@ def _emptying_actions(incident: Incident, seen: Observation) -> tuple[Action, ..
     """Keep new pods off the node, evict what is not Kafka's, and name what nobody makes anew."""
     bare = [each for each in seen.on_node if not (each.stays or each.owned or each.kafka)]
     reason = (
-        f"Not evicted from {incident.node_name}, since nobody owns it and would make it anew: "
+        f"Not evicted from {incident.node_name}, since no controller would make it again: "
         f"{_join_titles(bare)}. It ends with its machine; move it by hand if it matters."
     )
     page = (Page("pods_without_owner", reason),) if bare else ()

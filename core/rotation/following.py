@@ -78,7 +78,7 @@ def _broken_off(run: Run, seen: RunObservation) -> RunStep | None:
         return None
     stays = [t.node_id for t in run.open_turns if _is_unhooked(t, seen)]
     comes = [t.node_id for t in run.open_turns if t.node_id not in stays]
-    said = f"{missing} Nobody else of {run.open_turns[0].zone} leaves."
+    said = f"{missing} No other broker of {run.open_turns[0].zone} leaves."
     if stays:
         said += f" Called off, and kept: {id_list(stays)}."
     if comes:

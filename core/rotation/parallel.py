@@ -51,8 +51,8 @@ def refusals(options: Options, policy: Policy) -> Iterator[str]:
     """Yield why a run may not take several nodes at a time; one that takes one is never refused."""
     if options.at_once != 1 and policy.drain_route == "direct":
         yield (
-            "With drain_route direct the termination handler drains without asking Kafka, so nodes "
-            "go one at a time; leave --at-once out, or set drain_route to held."
+            "With drain_route direct no drain asks Kafka, so nodes go one at a time; leave "
+            "--at-once out, or set drain_route to held."
         )
     if options.at_once != 1 and policy.drain_route == "asked":
         yield (
@@ -157,7 +157,7 @@ def heavy_parties(
         heavy = _heavy(party, seen) if len(party) > 1 else None
         if heavy:
             ids = id_list(sorted(turn.node_id for turn in party))
-            yield f"Of {ids} as many go together as the others can stand in for. {heavy}"
+            yield f"Of {ids} only as many go together as the others can replace. {heavy}"
 
 
 def batch_numbers(
@@ -194,9 +194,9 @@ def partings(
         shared = [p for p in kafka.held_by(one.node_id) if breaks(pair, p, policy.isr_margin)]
         if shared:
             yield (
-                f"Brokers of {zone} go in {len(first_of)} parties. {id_list(sorted(pair))} go "
-                f"apart for partition {shared[0].name} ({len(shared)} in all): with its replicas "
-                f"in different zones they would go together."
+                f"Brokers of {zone} go in {len(first_of)} parties. {id_list(sorted(pair))} leave "
+                f"separately because of partition {shared[0].name} ({len(shared)} in all). With "
+                "its replicas in different zones they would leave together."
             )
 
 

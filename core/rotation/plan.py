@@ -236,7 +236,7 @@ def _ways(ordered: Sequence[NodeTurn], options: Options, estimate: MoveEstimate)
     if stay:
         yield f"In place: {id_list([turn.node_id for turn in stay])}."
     if options.at_once != 1 and 0 < len(stay) < len(ordered):
-        yield "Who stays and who gets a new instance go in different parties."
+        yield "Brokers that stay and brokers that get a new instance leave separately."
     if any(not estimate.knows(turn) for turn in stay):
         boot = SWAP_SECONDS + BOOT_SECONDS
         yield f"{boot:.0f} s are assumed for a boot from a new root volume; no run has measured it."
@@ -391,9 +391,9 @@ def stale_template(
             continue
         if _same_image(found):
             yield (
-                f"Instance {instance_id} has kubelet {kubelet} under Kubernetes {server}, and its "
-                f"launch template still names the same image: give it a newer one first (in "
-                f"stacks of ours by `stillwater up`)."
+                f"Instance {instance_id} has kubelet {kubelet} under Kubernetes {server}. Its "
+                "launch template still names the same image: give it a newer one first "
+                "(`stillwater up`)."
             )
 
 
@@ -457,7 +457,7 @@ def _image_objections(launched: Launched) -> Iterator[str]:
         yield "EC2 tells nothing of its instance, or of the image."
         return
     if has.get(ROOT_DEVICE) != EBS or needs.get(ROOT_DEVICE) != EBS:
-        yield "Its root volume, or the image's, is no EBS volume."
+        yield "Its root volume, or the image's, is not an EBS volume."
     for name in sorted((has.keys() | needs.keys()) - {ROOT_DEVICE}):
         if has.get(name) != needs.get(name):
             yield (
@@ -467,10 +467,7 @@ def _image_objections(launched: Launched) -> Iterator[str]:
 
 
 BY_HAND = "asked for by hand"
-NO_PODS = (
-    "Kubernetes lists no pod of this Kafka's, so there is nobody to rotate; see to its node pools "
-    "and the operator first."
-)
+NO_PODS = "Kubernetes lists no pod of this Kafka's; look at its node pools and the operator first."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -540,7 +537,7 @@ def _nowhere(pod: PodView, node: NodeView | None) -> str:
         return f"runs on no node ({pod.trouble or 'it starts'})"
     if node is None:
         return f"runs on {pod.node_name}, which Kubernetes does not list"
-    return f"runs on {node.name}, which is no instance of EC2's"
+    return f"runs on {node.name}, which is not an instance of EC2's"
 
 
 def unjudged_nodes(seen: RunObservation, launched: Mapping[str, Launched]) -> Iterator[str]:
@@ -560,16 +557,16 @@ def unjudged_nodes(seen: RunObservation, launched: Mapping[str, Launched]) -> It
             reasons.setdefault(why, []).append(pod.node_id)
     for why, ids in reasons.items():
         whose = "Node" if len(ids) == 1 else "Nodes"
-        yield f"{whose} {id_list(ids)} may be outdated, which nobody can tell: {why}."
+        yield f"{whose} {id_list(ids)} may be outdated, which is unknown: {why}."
 
 
 def _unknown(seen: RunObservation, selection: Selection) -> Iterable[str]:
     ids = {pod.node_id for pod in seen.pods}
     for node_id in sorted(set(selection.node_ids) - ids):
-        yield f"There is no Kafka node {node_id}; there are {sorted(ids)}."
+        yield f"The cluster lacks Kafka node {node_id}; there are {sorted(ids)}."
     pools = {node.pool for node in seen.nodes if node.pool}
     for pool in sorted(set(selection.pools) - pools):
-        yield f"There is no node of a pool {pool}; there are {', '.join(sorted(pools))}."
+        yield f"The cluster lacks a pool {pool}; there are {', '.join(sorted(pools))}."
     zones = {node.zone for node in seen.nodes if node.zone}
     for zone in sorted(set(selection.zones) - zones):
-        yield f"There is no node in a zone {zone}; there are {', '.join(sorted(zones))}."
+        yield f"The cluster lacks nodes in a zone {zone}; there are {', '.join(sorted(zones))}."

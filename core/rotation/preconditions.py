@@ -92,8 +92,8 @@ def _eviction_objections(pod: PodView, now: float) -> Iterator[str]:
         )
     if pod.ignores_disruption:
         yield (
-            f"{pod.name} tolerates the taint {DISRUPTED_TAINT}: Karpenter would end its node under "
-            f"it and ask nobody. Narrow its tolerations."
+            f"{pod.name} tolerates the taint {DISRUPTED_TAINT}: Karpenter would end its node "
+            "without an eviction. Narrow its tolerations."
         )
 
 
@@ -226,8 +226,8 @@ def machine_objections(
     wanted = group.desired + len(homes & set(group.instances))
     if wanted >= group.maximum:
         yield (
-            f"{group.name} wants {wanted} instances of at most {group.maximum}: there is no "
-            f"room for a replacement of node {turn.node_id}; raise its maximum."
+            f"{group.name} wants {wanted} instances of at most {group.maximum}, which leaves no "
+            f"place for a replacement of node {turn.node_id}; raise its maximum."
         )
 
 
@@ -239,14 +239,14 @@ def _node_objections(turn: NodeTurn, seen: RunObservation, policy: Policy) -> It
     lacking = [what for what, said in (("pool", node.pool), ("zone", node.zone)) if said is None]
     if lacking and seen.claim_of(turn.instance_id) is None:
         yield (
-            f"Node {node.name} has no label of its {' and '.join(lacking)}, so nobody knows which "
+            f"Node {node.name} has no label of its {' and '.join(lacking)}, so it is unknown which "
             f"other node could take Kafka node {turn.node_id}; label it as the others."
         )
     with_it = [p.name for p in seen.pods if p.node_name == node.name and p.node_id != turn.node_id]
     if with_it and policy.drain_route in {"held", "evict"}:
         yield (
-            f"Pod {with_it[0]} of the same Kafka is on {node.name}, too, and would leave together "
-            f"with Kafka node {turn.node_id}; give each a node of its own first."
+            f"Pod {with_it[0]} of the same Kafka is also on {node.name} and would leave with Kafka "
+            f"node {turn.node_id}; give each a node of its own first."
         )
 
 
@@ -285,8 +285,7 @@ def _recovery_objections(node_id: int, recovering: set[int], options: Options) -
         elif not options.even_recovering:
             yield (
                 f"Broker {broker_id} is still recovering its logs; wait until it runs, or allow it "
-                f"with --even-recovering: the recovery then begins anew on the next node, and its "
-                f"partitions are without it for as long."
+                "with --even-recovering. The recovery then begins again on the next node."
             )
 
 
@@ -329,8 +328,8 @@ def _fenced_objections(node_id: int, kafka: ClusterView) -> Iterator[str]:
         few = len(others) < partition.min_isr < len(partition.replicas)
         if few:
             yield (
-                f"Broker {node_id} is fenced, and partition {partition.name} has only "
-                f"{id_list(others)} of the {partition.min_isr} in-sync replicas it needs; bring "
+                f"Broker {node_id} is fenced. Partition {partition.name} has only "
+                f"{id_list(others)} of the {partition.min_isr} in-sync replicas it needs. Bring "
                 f"another of {id_list(partition.replicas)} back first, or this one where it is."
             )
 

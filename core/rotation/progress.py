@@ -80,8 +80,8 @@ def spending_step(run: Run, turn: NodeTurn, seen: RunObservation, policy: Policy
         return None
     reason = (
         f"{spent.failed:.0f} of {spent.attempts:.0f} attempts of the probe failed within "
-        f"{span(spent.seconds)}: {spent.percent:.1f} % of the clients' error budget of 30 days, "
-        f"and this run may spend {spent.allowed_percent:g} %; find out why, then resume it."
+        f"{span(spent.seconds)}: {spent.percent:.1f} % of the clients' error budget of 30 days. "
+        f"This run may spend {spent.allowed_percent:g} %; find out why, then resume it."
     )
     return stop_for_person(run, turn, reason, seen.now, KEY)
 
@@ -153,7 +153,7 @@ def add_throttle(step: RunStep, seen: RunObservation) -> RunStep:
 
 def _throttle_sentence(run: Run, wanted: Throttle | None) -> str:
     if wanted is None:
-        return "Nobody refills any more, or it took too long: replication is not throttled."
+        return "No broker refills any longer, or it took too long: replication is not throttled."
     why = "assumed" if run.replication is None else f"measured in {run.replication.run_id}"
     rate = f"{wanted.follower_bytes_per_s / 1e6:.1f} MB/s"
     return (
@@ -283,7 +283,7 @@ def _passed_over(
     for turn, objection in blocked:
         run = run.replace_turn(replace(turn, since=None, reason=objection))
     if blocked:
-        said = f"{_waiting(blocked)} Whoever is behind goes first."
+        said = f"{_waiting(blocked)} A node that is behind goes first."
         run = note_run(run, ACTOR, said, now, quiet=True)
     for said in left_out:
         run = note_run(run, ACTOR, said, now, quiet=True)
@@ -370,7 +370,7 @@ def _departure_sentence(turn: NodeTurn, seen: RunObservation) -> str | None:
     """Say that a node has left its instance already: AWS took it, or somebody else did."""
     pod, node = seen.pod_of(turn.node_id), seen.node_of(turn.node_id)
     if pod is None and _is_forgotten(turn.node_id, seen):
-        return f"Node {turn.node_id} is no part of the cluster any more."
+        return f"Node {turn.node_id} is no longer part of the cluster."
     if node is not None and node.instance_id not in {None, turn.instance_id}:
         return f"Node {turn.node_id} runs on {node.instance_id} already."
     return None

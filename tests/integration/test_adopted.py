@@ -294,7 +294,7 @@ def test_at_gate_an_eviction_is_answered_and_recorded(
     until(lambda: "No other node of" in str(theirs.refused()), "the gate is trusted and answers")
     refusal = theirs.refused()
     assert refusal.status == 429
-    assert f"ready to take {BROKER}: whoever drains it brings one" in str(refusal)
+    assert f"ready to take {BROKER}: its drainer brings one" in str(refusal)
     ledger = Ledger(f"{PREFIX}-incidents", KAFKA, environment.REGION, client=twin.aws("dynamodb"))
     asked = until(lambda: ledger.get(instance), "the refusal is recorded")
     assert asked.drainer is not None

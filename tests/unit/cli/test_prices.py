@@ -48,7 +48,7 @@ def test_files_become_prices_that_estimate_uses(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("region", "content", "sentence"),
     [
-        ("eu-west-1", b"<html>", "is no offer file"),
+        ("eu-west-1", b"<html>", "is not an offer file"),
         ("eu-west-1", gzip.compress(as_json().encode(), mtime=0)[:200], "cannot be read"),
         ("ap-south-1", as_json().encode(), "what was read is of eu-west-1"),
         ("us-gov-west-1", b"", "AWS GovCloud"),

@@ -237,8 +237,8 @@ def test_a_pod_that_is_ready_beside_its_own_broker_out_of_sync_is_said_to_be() -
     assert not found[PartKind.BROKER, "20"].verdict.healthy
     (note,) = found[PartKind.BROKER, "20"].notes
     assert note == (
-        "Pod orders-20 is Ready all the same: its probes do not see this, and a disruption budget "
-        "lets another pod go."
+        "Pod orders-20 is still Ready: its probes do not see this, and a disruption budget lets "
+        "another pod go."
     )
     assert found[PartKind.BROKER, "10"].notes == ()
 
@@ -263,7 +263,7 @@ def test_where_both_see_the_same_or_one_sees_nothing_no_gap_is_claimed(
     [
         ({"paused": True}, "The Kafka is paused"),
         ({"ready": False, "not_ready": Condition("FatalProblem", "Pod a-1")}, "Pod a-1"),
-        ({"warnings": (Condition("KafkaStorage", "KafkaNodePool a is ignored."),)}, "To mend"),
+        ({"warnings": (Condition("KafkaStorage", "KafkaNodePool a is ignored."),)}, "To fix"),
     ],
     ids=["paused", "not ready", "ignored"],
 )

@@ -122,7 +122,7 @@ def test_a_pod_of_another_zone_that_is_not_ready_closes_what_was_opened(station:
     station.cluster.pods[30] = replace(station.cluster.pods[30], ready=False)
     once(station, instance)
     assert labels(station) == {}
-    assert "is not Ready, so no party is opened" in station.incident(instance).reason
+    assert "is not Ready, so no set is opened" in station.incident(instance).reason
 
 
 def test_who_has_lost_the_lease_to_another_closes_what_it_opened(station: Station) -> None:
@@ -427,8 +427,8 @@ def test_a_plan_says_that_a_party_is_more_than_the_others_can_stand_in_for(
     station.cluster.kafka = leaning()
     planned = ask(station, "plan", selection={"everything": True}, at_once="zone")["plan"]
     assert isinstance(planned, dict)
-    (said,) = [note for note in planned["notes"] if "stand in for" in note]
-    assert said.startswith("Of 10, 11 as many go together as the others can stand in for. Without")
+    (said,) = [note for note in planned["notes"] if "as the others can" in note]
+    assert said.startswith("Of 10, 11 only as many go together as the others can replace. Without")
 
 
 def test_a_party_is_not_opened_once_the_others_would_lead_too_much(station: Station) -> None:

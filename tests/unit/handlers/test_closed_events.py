@@ -337,7 +337,7 @@ def test_a_change_whose_date_makes_no_sense_is_told_and_crashes_no_later_turn(
     assert station.ledger.open_incidents() == ()
     pages = [r.message for r in caplog.records if r.levelname == "CRITICAL"]
     assert len(pages) == 6
-    assert all("no time between 2000 and 2100" in page for page in pages)
+    assert all("not a time between 2000 and 2100" in page for page in pages)
 
 
 def messages() -> list[str]:

@@ -241,7 +241,7 @@ WORLDS: Mapping[str, tuple[Change, tuple[Health], str]] = {
     "a controller whose vote was taken": (
         of_kafka(lambda k: k.voters.pop(12)),
         DEGRADED,
-        "Controller 12 is no voter of the quorum that answers.",
+        "Controller 12 is not a voter of the quorum that answers.",
     ),
     "two of five away": (
         of_kafka(lambda k: k.voters.update({13: -1, 14: -1})),

@@ -89,7 +89,7 @@ WHOLE: Mapping[str, tuple[Change, str]] = {
     # Where pods run.
     "a broker on a machine of no group": (detached, "belongs to no Auto Scaling group"),
     "a node without labels": (node(pool=None, zone=None), "has no label of its pool and zone"),
-    "a node that is no instance": (node(instance_id=None), "which is no instance of EC2's"),
+    "a node that is no instance": (node(instance_id=None), "which is not an instance of EC2's"),
     "a node that is not listed": (
         lambda cluster: cluster.node_views.pop(OLD),
         "which Kubernetes does not list",
@@ -100,7 +100,7 @@ WHOLE: Mapping[str, tuple[Change, str]] = {
     ),
     "two brokers on one node": (
         pod(20, node_name=node_named(OLD)),
-        "Pod orders-broker-b-20 of the same Kafka is on ip-i-0a.ec2.internal, too",
+        "Pod orders-broker-b-20 of the same Kafka is also on ip-i-0a.ec2.internal",
     ),
     "controllers on nodes of nobody's": (controllers_elsewhere, "Instance i-x of node 0 belongs"),
     "no pods": (lambda cluster: cluster.pods.clear(), "lists no pod of this Kafka's"),
@@ -161,9 +161,15 @@ ASKED: Mapping[str, tuple[dict[str, Any], str]] = {
     "a node that is no number": ({"selection": {"node_ids": ["x"]}}, "node_ids is 'x', and must"),
     "no list of nodes": ({"selection": {"node_ids": 7}}, "must be lists of node_ids, pools, zones"),
     "no selection": ({"selection": "all"}, "selection is 'all', and must be lists"),
-    "a node that is not there": ({"selection": {"node_ids": [99]}}, "There is no Kafka node 99"),
-    "a pool that is not there": ({"selection": {"pools": ["x"]}}, "no node of a pool x"),
-    "a zone that is not there": ({"selection": {"zones": ["z"]}}, "There is no node in a zone z"),
+    "a node that is not there": (
+        {"selection": {"node_ids": [99]}},
+        ("The cluster lacks Kafka node 99"),
+    ),
+    "a pool that is not there": ({"selection": {"pools": ["x"]}}, "lacks a pool x"),
+    "a zone that is not there": (
+        {"selection": {"zones": ["z"]}},
+        ("The cluster lacks nodes in a zone z"),
+    ),
     "a deadline that is none": ({"deadline_seconds": "soon"}, "deadline_seconds is 'soon'"),
     "a deadline without end": ({"deadline_seconds": float("inf")}, "deadline_seconds is inf"),
     "sizes without a time": ({"held": {"bytes": {}}}, "held.at is None, and must be a number"),

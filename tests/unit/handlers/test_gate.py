@@ -102,7 +102,7 @@ def test_without_a_replacement_the_group_is_asked_for_one_and_the_drainer_told(d
 def test_machines_of_others_are_not_asked_for_more(door: Door) -> None:
     cluster = door.station.cluster
     cluster.instances[OLD] = replace(cluster.instances[OLD], tags={"eks:nodegroup-name": "kafka"})
-    assert "whoever drains it brings one" in door.ask().reason
+    assert "its drainer brings one" in door.ask().reason
     door.station.tick_until_quiet()
     assert cluster.desired_calls == []
     assert door.station.incident().state is State.REPLACING
@@ -178,7 +178,7 @@ def test_an_eviction_that_a_budget_then_refused_gives_the_lease_back(door: Door)
     assert door.ask().allowed
     door.station.now += 120
     door.tick_until(State.RIDDEN_THROUGH)
-    assert "refused by somebody else" in door.station.incident().reason
+    assert "another webhook or budget refused" in door.station.incident().reason
     assert door.station.ledger.leases() == ()
 
 
@@ -256,7 +256,7 @@ def test_the_node_of_a_running_broker_is_not_deleted(door: Door) -> None:
 @pytest.mark.parametrize(
     ("name", "answer"),
     [
-        ("orders-web-0", "is no running pod of Kafka's"),
+        ("orders-web-0", "is not a running pod of Kafka's"),
         # The broker that is out, and the one beside it that Kafka needs.
         ("orders-broker-a-10", "Node 10 may not leave: broker 20 is fenced"),
     ],

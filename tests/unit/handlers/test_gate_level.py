@@ -119,7 +119,7 @@ def test_their_termination_is_answered_and_never_said_to_be_only_watched() -> No
         station.tick()
     incident = station.incident()
     assert incident.state is State.GATING
-    assert "whoever made its hook completes it" in incident.reason
+    assert "the owner of its hook completes it" in incident.reason
     station.cluster.set_state(OLD, "terminated")
     station.cluster.set_groups_without(OLD)
     made.tick_until(State.RELEASED)
@@ -131,7 +131,7 @@ def test_their_termination_is_answered_and_never_said_to_be_only_watched() -> No
 def test_a_broker_that_waits_for_a_place_is_not_kept_until_their_hook_ends() -> None:
     made = Door(Station(reach=GATE))
     terminated(made.station)
-    assert "whoever drains it brings one" in made.ask().reason
+    assert "its drainer brings one" in made.ask().reason
     made.station.now += 121
     answer = made.ask()
     assert answer.allowed, answer.reason

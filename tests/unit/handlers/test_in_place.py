@@ -189,7 +189,7 @@ def test_while_its_drain_may_come_again_nobody_else_goes(
     station.ledger.put(replace(incident, forwarded=replace(incident.forwarded, **unsure)))
     ended = comes_back(station)
     assert ended.state is State.RIDDEN_THROUGH
-    assert "may be given its drain once more" in ended.reason
+    assert "may receive its drain once more" in ended.reason
     (lease,) = station.ledger.leases()
     assert lease.holder == ended.id
     station.announce(hook_event("drain", instance_id="i-0b", zone="us-east-1b"))
@@ -427,7 +427,7 @@ def test_a_machine_that_somebody_has_uncordoned_is_not_booted(
         pytest.param({"beyond_image": None}, "cannot be read", id="no-version"),
         pytest.param({"traits": {**TRAITS, "architecture": "x86_64"}}, "architecture", id="x86"),
         pytest.param(
-            {"traits": {**TRAITS, "root device": "instance-store"}}, "no EBS volume", id="store"
+            {"traits": {**TRAITS, "root device": "instance-store"}}, "not an EBS volume", id="store"
         ),
         pytest.param({"traits": None}, "EC2 tells nothing", id="no-image"),
         pytest.param({"instance_type": "m8g.large"}, "instance type", id="type"),
@@ -469,7 +469,7 @@ def test_a_cordon_of_somebody_else_makes_it_a_replacement(station: Station) -> N
         incident = look(station)
     assert incident.state is State.REPLACING
     assert incident.in_place is not None
-    assert "Somebody has cordoned" in (incident.in_place.refusal or "")
+    assert "A person has cordoned" in (incident.in_place.refusal or "")
     assert not station.cluster.node_views[OLD].schedulable
 
 

@@ -65,7 +65,7 @@ def test_a_drift_is_followed_from_before_its_node_is_deleted(door: Door) -> None
     assert station.incident().reason.startswith("ip-i-0a.ec2.internal waits for a replacement")
     bring_node(door, NEW)
     station.tick_until_quiet()
-    assert station.incident().reason == "Karpenter (drift) is let through when it asks."
+    assert station.incident().reason == "Karpenter (drift)."
     assert door.ask(user=KARPENTER).allowed
 
 
@@ -97,7 +97,7 @@ def test_claims_that_cannot_be_read_stop_no_sweep_and_let_nobody_go(door: Door) 
 def test_the_gate_waits_for_the_node_that_karpenter_brings(door: Door) -> None:
     end(door, delete_claim())
     nothing = door.ask(user=KARPENTER)
-    assert "to take orders-broker-a-10: whoever drains it brings one." in nothing.reason
+    assert "to take orders-broker-a-10: its drainer brings one." in nothing.reason
     bring_node(door, NEW)
     *kept, new = door.station.cluster.node_claims or ()
     door.station.cluster.node_claims = (*kept, replace(new, conditions={}))
@@ -163,7 +163,7 @@ def test_karpenter_does_not_give_up_and_an_incident_of_its_own_neither(door: Doo
     assert station.incident().open
     station.cluster.node_claims = (claim_of(),)
     door.tick_until(State.CANCELLED)
-    assert station.incident().reason == "Nobody asks for the eviction any more."
+    assert station.incident().reason == "No drainer requests the eviction any longer."
 
 
 def lag(door: Door) -> None:

@@ -111,7 +111,7 @@ def test_a_claim_whose_end_could_not_be_held_is_not_begun_with(
             {"ignores_disruption": True},
             (
                 "orders-broker-a-10 tolerates the taint karpenter.sh/disrupted: Karpenter would "
-                "end its node under it and ask nobody. Narrow its tolerations."
+                "end its node without an eviction. Narrow its tolerations."
             ),
         ),
     ],

@@ -315,8 +315,8 @@ def test_brokers_that_break_a_partition_together_go_apart_and_the_plan_says_why(
     planned = ask(six, "plan", selection={"everything": True}, at_once="zone")["plan"]
     assert [node["batch"] for node in planned["nodes"]] == [1, 2, 3, 3, 4, 4]
     assert planned["notes"][0] == (
-        "Brokers of us-east-1a go in 2 parties. 10, 11 go apart for partition crowded-7 (1 in "
-        "all): with its replicas in different zones they would go together."
+        "Brokers of us-east-1a go in 2 parties. 10, 11 leave separately because of partition "
+        "crowded-7 (1 in all). With its replicas in different zones they would leave together."
     )
     start(six, at_once="zone")
     assert [t.node_id for t in turn(six).open_turns] == [10]

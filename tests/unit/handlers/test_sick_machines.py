@@ -173,7 +173,7 @@ def launched_by_karpenter(station: Station, *instance_ids: str) -> None:
 def test_machines_whose_groups_are_all_gone_are_told_in_one_call(sick: Station) -> None:
     sick.cluster.groups.clear()
     (told,) = set_aside_pages(sick)
-    assert "Kafka runs on machines (i-0a, i-0b, i-0c) for which the cluster has no Auto" in told
+    assert "Kafka runs on machines (i-0a, i-0b, i-0c) without an Auto" in told
     sick.now += 3600
     assert set_aside_pages(sick) == [told]
 

@@ -227,7 +227,12 @@ def test_the_overview_names_every_alarm_that_is_made(layers: dict[str, Recorded]
 
 
 RUNBOOKS = Path(__file__).parents[3] / "docs" / "runbooks"
-PAGES = {page.stem: page.read_text() for page in RUNBOOKS.glob("*.md")}
+# A runbook of an incident's page begins with its key in code; tests/unit/docs hold its form.
+PAGES = {
+    page.stem: text
+    for page in RUNBOOKS.glob("*.md")
+    if not (text := page.read_text()).startswith("# `")
+}
 EVERYTHING = spec(connect={}, probe={"image": "probe:1"}, eviction_gate={"image": "gate:1"})
 ALERTS = set(prometheus_alerts(EVERYTHING))
 LISTED_ALARMS = {alarm.runbook for alarm in alarms(operated_cluster(spec()))}
@@ -242,7 +247,9 @@ def test_a_page_says_what_it_means_where_to_look_what_to_do_and_when_it_ends(nam
     title, meaning, *_ = PAGES[name].splitlines()
     assert title == f"# {name}" or name in LISTED_ALARMS
     assert meaning.rstrip("|").strip()
-    assert re.findall(r"^## (.+)$", PAGES[name], re.MULTILINE) == ["Look", "Do", "Ends"]
+    headings = re.findall(r"^## (.+)$", PAGES[name], re.MULTILINE)
+    assert [each for each in headings if each in ("Look", "Do")] == ["Look", "Do"]
+    assert headings[-1] in ("Ends", "Fixed when")
 
 
 @every_case("name", sorted(PAGES))

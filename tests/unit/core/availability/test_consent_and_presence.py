@@ -268,8 +268,8 @@ def test_a_renewal_never_shortens_the_lease() -> None:
 def test_a_verdict_says_what_nobody_can_keep_writable() -> None:
     kept, lost = partition(), replace(partition((10, 20), replicas=(10, 20)), topic="two")
     assert may_leave(10, cluster(kept, lost)).reason == (
-        "Node 10 may leave: 1 of its 2 partitions stay in sync without it; nobody can keep the "
-        "rest writable, among them two-3, and the quorum keeps its majority."
+        "Node 10 may leave: 1 of its 2 partitions stay in sync without it; the rest cannot stay "
+        "writable, among them two-3, and the quorum keeps its majority."
     )
 
 

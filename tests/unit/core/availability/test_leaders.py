@@ -131,7 +131,7 @@ def test_a_placement_that_leans_on_one_zone_is_refused_with_its_figures() -> Non
     assert said is not None
     assert said.startswith(
         "Without them the brokers that stay in b would lead 60 partitions instead of 10, more than "
-        "2.5 times as many;"
+        "2.5 times as many."
     )
 
 

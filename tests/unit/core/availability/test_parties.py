@@ -145,7 +145,7 @@ def reasons(view: ClusterView, node_id: int, margin: int) -> Iterator[Callable[[
         f"{p.name} is offline" in said for p in view.partitions if p.leader is None
     )
     yield lambda said: any(
-        f"Broker {node_id} is fenced, and partition {p.name} " in said
+        f"Broker {node_id} is fenced. Partition {p.name} " in said
         and len(set(p.isr) - {node_id}) < p.min_isr
         for p in view.partitions
     )

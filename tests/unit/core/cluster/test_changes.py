@@ -37,7 +37,10 @@ def kubernetes(version: str) -> dict[str, Any]:
         ({"environment": "prod"}, "environment was test and is prod"),
         ({"kubernetes": {"namespace": "streams"}}, "kubernetes.namespace was kafka"),
         ({"network": {"vpc_cidr": "10.50.0.0/16"}}, "network.vpc_cidr was 10.40.0.0/16"),
-        (pools(first_node_id=40), "the nodes of broker-a have the ids 10, and Stillwater would look"),
+        (
+            pools(first_node_id=40),
+            "the nodes of broker-a have the ids 10, and Stillwater would look",
+        ),
         (pools(node_ids_per_zone=20), "the nodes of broker-b have the ids 20, and Stillwater"),
         (pools(name="kafka"), "nodes of broker-a run under ids that kafka-a would take"),
         (

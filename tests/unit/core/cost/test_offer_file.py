@@ -170,7 +170,7 @@ def test_a_large_file_is_read_in_bounded_memory() -> None:
     ["", "{", "[]", "<html>", "{}", as_json()[:-200], '{"products": 4}', "a,b\n1,2"],
 )
 def test_what_is_no_offer_file_is_a_sentence(text: str) -> None:
-    with pytest.raises(InvalidInput, match="is no offer file of AWS's price list"):
+    with pytest.raises(InvalidInput, match="is not an offer file of AWS's price list"):
         gathered(text)
 
 

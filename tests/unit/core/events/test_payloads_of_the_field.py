@@ -192,9 +192,9 @@ SHAPES: dict[str, tuple[object, list[str]]] = {
     "an id in capitals": (state("terminated", **{"instance-id": ID.upper()}), ["ignored"]),
     "a state in capitals": (state("Terminated"), [f"state_change {ID}"]),
     "a state with blanks": (state(" shutting-down "), [f"state_change {ID}"]),
-    "a state nobody knows": (state("vanished"), ["ignored: knows"]),
-    "a state that is a number": (state(48), ["ignored: knows"]),
-    "a state that is none": (state(None), ["ignored: knows"]),
+    "a state nobody knows": (state("vanished"), ["ignored: unknown state"]),
+    "a state that is a number": (state(48), ["ignored: unknown state"]),
+    "a state that is none": (state(None), ["ignored: unknown state"]),
     "a machine that runs": (state("running"), ["ignored: not leaving"]),
     # Lifecycle actions.
     "an action with fields nobody knows": (hook(NotificationMetadata={"a": 1}, New=[1]), ["hook"]),

@@ -110,7 +110,7 @@ def test_a_broker_whose_process_is_gone_is_online_until_its_session_ends_and_tha
 
 def test_a_pod_that_was_told_to_stop_says_so_where_kafka_was_not_asked() -> None:
     found = lifecycle(BrokerSigns(broker_id=11, told_to_stop=True))
-    assert found.reason == "Broker 11 is stopping: its pod was told to stop."
+    assert found.reason == "Broker 11 is stopping: its pod stops."
     assert lifecycle(BrokerSigns(broker_id=11, process=False)).state is Lifecycle.UNKNOWN
 
 

@@ -240,7 +240,7 @@ def test_a_pod_nobody_cares_for_is_told_with_what_it_waits_for() -> None:
     (told,) = left_out([POD], [], NOW)
     assert (told.key, told.page) == ("left_out:orders-broker-a-10", "left_out")
     assert told.reason.startswith(
-        "Kafka node 10 is out for 30 minutes, and no incident has called anybody about it. Pod "
+        "Kafka node 10 is out for 30 minutes, and no incident has called a person about it. Pod "
         "orders-broker-a-10 is on no node: Unschedulable."
     )
 

@@ -247,7 +247,7 @@ def test_a_rotation_reads_stopping_offline_fenced_online_in_the_timeline() -> No
     ):
         incident = learn(incident, replace(seen(at, fenced=fenced), pods=where(pod)))
     assert told(incident) == [
-        "Broker 11 is stopping: its pod was told to stop; it was online.",
+        "Broker 11 is stopping: its pod stops; it was online.",
         "Broker 11 is offline: the quorum fenced it, and no process of it runs; it was stopping.",
         "Broker 11 is fenced: the quorum fenced it; it was offline.",
         "Broker 11 is online: it is registered and not fenced; it was fenced.",

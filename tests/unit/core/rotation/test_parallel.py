@@ -175,7 +175,7 @@ def test_a_plan_says_what_keeps_a_zone_from_going_at_once() -> None:
     assert batches == [1, 2, 2, 1] or len(set(batches)) > 1
     (said,) = partings(turns, batches, view, policy)
     assert said.startswith("Brokers of us-east-1a go in ")
-    assert "for partition t-0 (1 in all)" in said
+    assert "because of partition t-0 (1 in all)" in said
 
 
 def test_nobody_goes_in_company_while_another_replica_is_behind() -> None:

@@ -213,7 +213,7 @@ def test_a_person_may_have_it_go_even_so_and_hears_what_that_costs() -> None:
     seen = replace(around(WHOLE), recovering=(10,))
     (said,) = against(seen)
     assert "--even-recovering" in said
-    assert "begins anew" in said
+    assert "begins again" in said
     assert against(seen, even_recovering=True) == []
     assert against(replace(seen, recovering=(40,)), even_recovering=True) != []
 
