@@ -351,7 +351,7 @@ def rotation_head_message(run: Run, cluster: str) -> Message:
     if run.ended_at is not None:
         parts.append(f"took {span(run.ended_at - run.started_at)}")
     return Message(
-        f"{title}: {run.reason}"[:2900],
+        f"{title}: {run.reason}"[:LONGEST_TEXT],
         (
             header(title),
             section(
@@ -365,12 +365,13 @@ def rotation_head_message(run: Run, cluster: str) -> Message:
 
 def _rotation_reply(note: Note) -> Message:
     by = f"{escape_markup(note.actor)} · {time_shown(note.at)}"
-    return Message(note.text[:2900], (section(f"• {escape_markup(note.text)}"), context(by)))
+    return Message(
+        note.text[:LONGEST_TEXT], (section(f"• {escape_markup(note.text)}"), context(by))
+    )
 
 
 PREFIX = "zone:"
 _ZONE_SYMBOLS = {ZoneState.WATCHED: "○", ZoneState.FROZEN: "▲", ZoneState.THAWED: "●"}
-LONGEST_ZONE_TEXT = 2900
 # An end is told this long after it, in case the first message about it got lost.
 TOLD_SECONDS = 3600.0
 
@@ -418,7 +419,7 @@ def zone_head_message(incident: ZoneIncident, cluster: str) -> Message:
     if not incident.open and incident.history:
         parts.append(f"took {span(incident.history[-1].at - incident.opened_at)}")
     return Message(
-        f"{title}: {incident.reason}"[:LONGEST_ZONE_TEXT],
+        f"{title}: {incident.reason}"[:LONGEST_TEXT],
         (header(title), section("\n".join(lines)), context(" · ".join(p for p in parts if p))),
     )
 
@@ -429,4 +430,4 @@ def _zone_reply(entry: ZoneEntry) -> Message:
         f"{_ZONE_SYMBOLS[entry.state]} *{entry.state.value}* {escape_markup(entry.reason)}"
     )
     by = context(f"{escape_markup(entry.actor)} · {time_shown(entry.at)}")
-    return Message(text[:LONGEST_ZONE_TEXT], (said, by))
+    return Message(text[:LONGEST_TEXT], (said, by))

@@ -52,8 +52,7 @@ class VolumePolicy(Frozen):
     quiet_hours: Annotated[int, Field(ge=6, le=168)] = 24
     """Raised volumes are lowered after so many hours in which less would have sufficed."""
     reserved_modifications: Annotated[int, Field(ge=1, le=3)] = 1
-    """Modifications, of AWS's four per volume in 24 hours, kept for a volume that is nearly full.
-    """
+    """Modifications of AWS's four in 24 hours that are kept for a volume that is nearly full."""
     usd_per_minute_saved: Annotated[Decimal, Field(ge=0, le=1000)] = Decimal(0)
     """The worth of a minute less of resync, per broker. A rotation makes volumes faster if that
     costs less. 0: never.

@@ -130,14 +130,12 @@ def unreadable_time(fields: Fields, key: str) -> str | None:
     """Say that a field holds no time within reason; None: it does, or there is none.
 
     >>> unreadable_time({"startTime": "9999-12-31T23:59:59Z"}, "startTime")
-    "startTime is '9999-12-31T23:59:59Z', which is no time between 2000 and 2100"
+    "startTime is '9999-12-31T23:59:59Z', not a time between 2000 and 2100"
     """
     value = fields.get(key)
     if value is None or value == "" or epoch(value) is not None:
         return None
-    return (
-        f"{key} is {display_text(readable(str(value)))}, which is not a time between 2000 and 2100"
-    )
+    return f"{key} is {display_text(readable(str(value)))}, not a time between 2000 and 2100"
 
 
 def digest(body: str) -> str:

@@ -168,9 +168,7 @@ def _ask(incident: Incident, seen: Observation, policy: Policy) -> Decision:
         reason = f"Nothing is replaced without a whole reading of Kafka. {_silence(seen)}"
         return stay(incident, policy, reason, *lease_renewal(incident))
     image = _place(incident).image_id
-    reason = (
-        f"Stillwater asks EC2 to replace the root volume of {incident.instance_id} with {image}."
-    )
+    reason = f"EC2 replaces the root volume of {incident.instance_id} with {image}."
     return stay(incident, policy, reason, *lease_renewal(incident), ReplaceRoot(image))
 
 
@@ -222,10 +220,7 @@ def _waited_for(incident: Incident, seen: Observation, policy: Policy) -> Decisi
             incident, policy, reason, Page("root_detached", reason), *lease_renewal(incident)
         )
     if place.task_id is None and seen.now - asked_at > SHOWN_SECONDS:
-        reason = (
-            f"EC2 shows no task for {incident.instance_id}: Stillwater asks again under the same "
-            "key."
-        )
+        reason = f"EC2 shows no task for {incident.instance_id}: λ tick asks for it again."
         return stay(
             incident,
             policy,
@@ -278,9 +273,7 @@ def _home(incident: Incident, seen: Observation, policy: Policy, node: NodeView)
     ended = _drain_ended(incident, policy)
     if not ended:
         # The lease stands until the message can do nothing more (core.incidents.consenting).
-        reason += (
-            " The termination handler may receive its drain once more; no other node leaves yet."
-        )
+        reason += " The termination handler may receive its drain again; no other node leaves."
     return go(State.RIDDEN_THROUGH, reason, DropLease(ended=ended))
 
 
@@ -307,9 +300,7 @@ def _late_pages(incident: Incident, seen: Observation, reason: str) -> tuple[Act
     waited = seen.now - incident.entered_at
     if waited <= LATE_SECONDS:
         return ()
-    said = (
-        f"{reason.rstrip('.')}, {waited:.0f} s after its pod left; no other node leaves meanwhile."
-    )
+    said = f"{reason.rstrip('.')}, {waited:.0f} s after its pod left; no other node leaves."
     return (Page("machine_late", said),)
 
 

@@ -29,7 +29,7 @@ class KafkaListener:
         asked = (
             f"asks for {self.authentication}"
             if self.authentication
-            else ("does not authenticate clients")
+            else "does not authenticate clients"
         )
         return f"{self.name} {asked}, {'over' if self.tls else 'without'} TLS"
 

@@ -3,8 +3,7 @@
 Metrics and workers are asked through the API server's proxy, within a bound. A function may reach
 the API server already, so nothing new is opened in the network: RBAC lets it `get` the proxy of
 each pod by name and port, and of nothing else (ADR 0012). Pods are asked side by side, and one that
-is frozen costs its own timeout and nobody else's. A worker that runs on this network is asked
-directly; both see the same answers, which core.health.connect judges.
+is frozen costs its own timeout and nobody else's.
 """
 
 from __future__ import annotations
@@ -206,31 +205,17 @@ def ask(fetch: Fetch, seconds: float) -> tuple[RestResponse, ...]:
     return tuple(answers)
 
 
-def directly(host: str, port: int = CONNECT_REST_PORT) -> Fetch:
-    """Return a way to ask a worker on this network."""
-
-    def fetch(path: str, seconds: float) -> RestResponse:
-        timeout = urllib3.Timeout(connect=min(CONNECT_SECONDS, seconds), read=seconds)
-        with urllib3.PoolManager(timeout=timeout, retries=False) as pool:
-            return _timed_answer(
-                path,
-                lambda: pool.request("GET", f"http://{host}:{port}{path}", preload_content=False),
-            )
-
-    return fetch
-
-
 def through(api: EksApi, namespace: str, pod: str, port: int = CONNECT_REST_PORT) -> Fetch:
     """Return a way to ask a worker's pod through the API server."""
     proxy = f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(pod)}:{port}/proxy"
 
     def fetch(path: str, seconds: float) -> RestResponse:
-        return _relayed_answer(_timed_answer(path, lambda: api.relay(f"{proxy}{path}", seconds)))
+        return _relayed_answer(timed_answer(path, lambda: api.relay(f"{proxy}{path}", seconds)))
 
     return fetch
 
 
-def _timed_answer(path: str, request: Callable[[], urllib3.BaseHTTPResponse]) -> RestResponse:
+def timed_answer(path: str, request: Callable[[], urllib3.BaseHTTPResponse]) -> RestResponse:
     started = time.monotonic()
 
     def failed(failure: Failure, error: Exception) -> RestResponse:

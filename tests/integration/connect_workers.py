@@ -18,11 +18,12 @@ from pathlib import Path
 
 import urllib3
 
+from core.ground.constants import CONNECT_REST_PORT
 from core.ground.errors import StillwaterError
 from core.health.connect import Mode, RestResponse, Worker, worker_verdict
 from core.health.verdict import HealthVerdict
 from handlers.adapters.kafka import KafkaAdmin
-from handlers.adapters.pods import ask, directly
+from handlers.adapters.pods import CONNECT_SECONDS, Fetch, ask, timed_answer
 from local.kafka import jars
 from local.kafka.run import jvm
 from local.place import Place, cache_directory, claim_place
@@ -46,6 +47,18 @@ CONNECTOR = "lines"
 PROBE_SECONDS = 12.0
 # On a machine that is slow none of the states below may be called late.
 STARTUP_SECONDS = 600.0
+
+
+def directly(host: str) -> Fetch:
+    """Return a way to ask a worker on this network."""
+
+    def fetch(path: str, seconds: float) -> RestResponse:
+        timeout = urllib3.Timeout(connect=min(CONNECT_SECONDS, seconds), read=seconds)
+        url = f"http://{host}:{CONNECT_REST_PORT}{path}"
+        with urllib3.PoolManager(timeout=timeout, retries=False) as pool:
+            return timed_answer(path, lambda: pool.request("GET", url, preload_content=False))
+
+    return fetch
 
 
 def jars_of_3_8() -> Path:

@@ -189,7 +189,7 @@ def test_while_its_drain_may_come_again_nobody_else_goes(
     station.ledger.put(replace(incident, forwarded=replace(incident.forwarded, **unsure)))
     ended = comes_back(station)
     assert ended.state is State.RIDDEN_THROUGH
-    assert "may receive its drain once more" in ended.reason
+    assert "may receive its drain again" in ended.reason
     (lease,) = station.ledger.leases()
     assert lease.holder == ended.id
     station.announce(hook_event("drain", instance_id="i-0b", zone="us-east-1b"))
