@@ -37,10 +37,9 @@ from spark.jobs.anomaly import anomaly_rows
 from spark.jobs.chosen_month import Chosen, other_tags
 from spark.jobs.ingest import Beside
 from spark.jobs.month_tables import (
+    currency_of,
     daily_costs,
     last_complete,
-    monthly_flows,
-    report_lines,
     report_of,
     workload_totals,
 )
@@ -195,7 +194,7 @@ def told_month(
         all_days=daily_costs(paid),
         tags=() if report.has_kafka else store.rows(tables.TAGS_FOUND, own),
         easy=easy_savings(table_grain(store.table(tables.USAGE, own)) if known is None else known),
-        transfer=monthly_flows(store.rows(tables.TRANSFER, own)),
+        transfer=store.rows(tables.TRANSFER, own),
         nodes=workload_totals(store.rows(tables.NODE_SHARES, own)),
         unit=store.rows(UNIT_TABLE, recent),
         anomalies=store.rows(ANOMALIES_TABLE, own),
@@ -260,7 +259,7 @@ def _make_clusters(
         return []
     usage = store.rows(tables.USAGE, [month], cluster=facts.cluster)
     last, last_own = _last_days(paid, chosen, facts.cluster)
-    currency, _ = report_lines(row for row in paid if row.billing_period == month)
+    currency = currency_of(row for row in paid if row.billing_period == month)
     book = inputs.book or pricing.PriceBook(facts.region, "No price file")
     book = rates.cluster_book(usage, book.beside(currency), last)
     own = [row for row in read.rotations if row.billing_period == month]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import date
 from operator import attrgetter
 
@@ -10,21 +10,13 @@ from spark import tables
 from spark.arrow_rows import rows_of
 from spark.months import UNKNOWN_PERIOD, is_of_its_month, last_complete_day
 from spark.report.evidence import DayCost
-from spark.report.model import BAD_ROWS_SHOWN, BadRow, Line, Monthless, Report
+from spark.report.model import BAD_ROWS_SHOWN, Report
 from spark.rows import Found, grouped, row_type, summed
-from spark.rules.names import Attribution, Component
-from spark.schemas import TRANSFER
+from spark.rules.names import Attribution
 from spark.tables import Store
 from spark.transforms.node_shares import AMOUNTS
 
-# What a report shows of a table of days.
-_MONTHLY = attrgetter(
-    *("billing_period", "component", "attribution", "cluster", "owner", "node_id", "zone"),
-    "currency",
-)
-_FLOW = attrgetter("billing_period", "day", "cluster", "flow", "certainty", "currency")
-_Transfer = row_type(TRANSFER)
-# What it lists of nodes, over all of them and all days.
+# What a report lists of nodes, over all of them and all days.
 LISTED = ("cluster", "kind", "namespace", "workload_type", "workload", "currency")
 Workload = row_type([*LISTED, "pods", "nodes", *AMOUNTS])
 
@@ -44,52 +36,24 @@ def report_of(
     if monthless is not None and monthless.bill != note.bill:
         monthless = None
     unread = [month, UNKNOWN_PERIOD] if note.quarantined or monthless else []
-    currency, lines = report_lines(row for row in paid if row.billing_period == month)
+    lines = [row for row in paid if row.billing_period == month]
     return Report(
         label=f"{note.bill}, {month}",
-        currency=currency,
+        currency=currency_of(lines),
         today=today,
         simulated=note.simulated == "true",
         lines=lines,
         rows=note.lines,
         bad_rows=note.quarantined,
         rows_without_cost=note.lines_without_cost,
-        bad=bad_rows(store, unread),
-        monthless=Monthless(monthless.lines, monthless.lines_without_cost, monthless.billed_cost)
-        if monthless
-        else None,
+        bad=rows_of(store.table(tables.QUARANTINE, unread).slice(0, BAD_ROWS_SHOWN)),
+        monthless=monthless,
     )
 
 
-def bad_rows(store: Store, periods: Sequence[str]) -> tuple[BadRow, ...]:
-    """Return the first rows of some months that could not be read."""
-    if not periods:
-        return ()
-    first = store.table(tables.QUARANTINE, periods).slice(0, BAD_ROWS_SHOWN)
-    return tuple(BadRow(row.reason, row.line, row.billed_cost) for row in rows_of(first))
-
-
-def report_lines(paid: Iterable[Found]) -> tuple[str, list[Line]]:
-    """Return the currency and the lines of a report from COST rows."""
-    months = grouped(paid, _MONTHLY)
-    lines = [
-        Line(
-            billing_period=None if period == UNKNOWN_PERIOD else period,
-            component=Component(component),
-            attribution=Attribution(attribution),
-            cluster=cluster,
-            owner=owner,
-            node_id=node_id,
-            zone=zone,
-            charges=sum(row.charges for row in rows),
-            billed=summed(rows, "billed_cost"),
-            amortised=summed(rows, "amortised_cost"),
-        )
-        for (period, component, attribution, cluster, owner, node_id, zone, _), rows in (
-            months.items()
-        )
-    ]
-    return next((known[-1] for known in months if known[-1]), "USD"), lines
+def currency_of(paid: Iterable[Found]) -> str:
+    """Return the currency of COST rows of one month."""
+    return next((row.currency for row in paid if row.currency), "USD")
 
 
 def last_complete(paid: Iterable[Found], deliveries: Mapping[str, Found]) -> date | None:
@@ -99,21 +63,6 @@ def last_complete(paid: Iterable[Found], deliveries: Mapping[str, Found]) -> dat
         return None
     note = deliveries.get(f"{last:%Y-%m}")
     return last_complete_day(last, note.ingested_at.date() if note is not None else None)
-
-
-def monthly_flows(moved: Iterable[Found]) -> list[Found]:
-    """Return TRANSFER rows as a report has them: what each flow came to on a day."""
-    return [
-        _Transfer(
-            *known,
-            sum(row.billed_bytes for row in rows),
-            *(
-                summed(rows, name)
-                for name in ("billed_cost", "amortised_cost", "net_cost", "rack_aware_saving")
-            ),
-        )
-        for known, rows in grouped(moved, _FLOW).items()
-    ]
 
 
 def daily_costs(paid: Iterable[Found]) -> list[DayCost]:
