@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 
 from spark.ingest import times
-from spark.ingest.amounts import MONEY, Amounts, amounts_of, joined
+from spark.ingest.amounts import Amounts, amounts_of, joined
 from spark.ingest.columns import Alike, groups_of, tags_of, texts_of
 from spark.ingest.layout import BROKEN_LINE, Layout
 from spark.ingest.pieces import CORRUPT, Piece, batches, readable_piece
@@ -26,6 +26,7 @@ from spark.ingest.sieve import sieved_lines
 from spark.months import UNKNOWN_PERIOD
 from spark.rules.line import EMPTY, REGION_PREFIX, Described, Raw, describe
 from spark.rules.meters import SPECIAL
+from spark.schemas import BOOLEAN, DATE, INTEGER, LONG, MONEY, STRING, struct
 
 # What a described line is known by.
 KEYS = Described._fields
@@ -33,16 +34,14 @@ USAGE_KEYS = ("billing_period", "day", *KEYS)
 TOTALS = ("quantity", "billed_cost", "amortised_cost", "net_cost")
 SUMS = ("charges", *TOTALS)
 ACCOUNT_DIGITS = 12
-_KINDS = {"node_id": pa.int32(), "is_unreadable": pa.bool_()}
-USAGE_ROWS = pa.schema(
-    [
-        ("billing_period", pa.string()),
-        ("day", pa.date32()),
-        *((name, _KINDS.get(name, pa.string())) for name in KEYS),
-        ("charges", pa.int64()),
-        *((name, MONEY) for name in TOTALS),
-        ("has_net", pa.bool_()),
-    ]
+_KINDS = {"node_id": INTEGER, "is_unreadable": BOOLEAN}
+USAGE_ROWS = struct(
+    billing_period=STRING,
+    day=DATE,
+    **{name: _KINDS.get(name, STRING) for name in KEYS},
+    charges=LONG,
+    **dict.fromkeys(TOTALS, MONEY),
+    has_net=BOOLEAN,
 )
 _EPOCH = date(1970, 1, 1).toordinal()
 # A day that cannot be read: no bill is of the year one.

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 
 from spark.ingest import times
-from spark.ingest.amounts import LARGEST, MONEY, amounts_of, decimal_read
+from spark.ingest.amounts import LARGEST, amounts_of, decimal_read
 from spark.ingest.columns import tags_of, texts_of
 from spark.ingest.cur_names import (
     EKS_TAG_COLUMNS,
@@ -32,6 +32,7 @@ from spark.ingest.layout import Layout, text_or_none
 from spark.ingest.pieces import CORRUPT, Piece, batches
 from spark.ingest.share import month_name
 from spark.months import UNKNOWN_PERIOD
+from spark.schemas import DATE, LONG, MONEY, STRING, struct
 from spark.tag_keys import every_spelling
 
 # arn:aws:eks:REGION:ACCOUNT:pod/CLUSTER/NAMESPACE/POD/UID
@@ -43,21 +44,20 @@ _MONTH, _START, _RESOURCE, _KIND, _OPERATION, _USAGE_TYPE, _AMOUNT = OF_LINE
 Parts = Mapping[tuple[str, str, int], Mapping[str, float]]
 AMOUNTS = ("split_cost", "unused_cost", "net_split_cost", "net_unused_cost")
 POD = (*EKS_TAGS, "pod")
-HOUR_ROWS = pa.schema(
-    [
-        *((name, pa.string()) for name in ("billing_period", "instance_id")),
-        ("at", pa.int64()),  # seconds since 1970
-        ("paid_by", pa.string()),
-        ("hours", MONEY),
-    ]
+HOUR_ROWS = struct(
+    billing_period=STRING,
+    instance_id=STRING,
+    at=LONG,  # seconds since 1970
+    paid_by=STRING,
+    hours=MONEY,
 )
-POD_ROWS = pa.schema(
-    [
-        ("billing_period", pa.string()),
-        ("day", pa.date32()),
-        *((name, pa.string()) for name in ("instance_id", "paid_by", *POD)),
-        *((name, MONEY) for name in AMOUNTS),
-    ]
+POD_ROWS = struct(
+    billing_period=STRING,
+    day=DATE,
+    instance_id=STRING,
+    paid_by=STRING,
+    **dict.fromkeys(POD, STRING),
+    **dict.fromkeys(AMOUNTS, MONEY),
 )
 
 

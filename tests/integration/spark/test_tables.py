@@ -14,7 +14,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from moto.server import ThreadedMotoServer
 from pyspark.sql import SparkSession
-from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from core.ground.errors import InvalidInput
 from local.bills.cluster import ClusterBill, lines
@@ -23,15 +22,13 @@ from local.bills.line import truth
 from spark import tables
 from spark.ingest import bill
 from spark.jobs import ingest
+from spark.schemas import LONG, STRING, struct
 from spark.tables import IcebergStore, ParquetStore, Store, Table
 
 pytestmark = pytest.mark.integration
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
-OLD = Table(
-    "counts",
-    StructType([StructField("billing_period", StringType()), StructField("a", LongType())]),
-)
-NEW = Table("counts", StructType([*OLD.schema.fields, StructField("b", LongType())]))
+OLD = Table("counts", struct(billing_period=STRING, a=LONG))
+NEW = Table("counts", struct(billing_period=STRING, a=LONG, b=LONG))
 
 
 @pytest.fixture
@@ -85,7 +82,7 @@ def test_iceberg_keeps_what_each_refresh_said(session: SparkSession) -> None:
     first, _ = session.sql("SELECT snapshot_id FROM here.audit.counts.history").collect()
     then = session.read.option("versionAsOf", first[0]).table("here.audit.counts").collect()
     assert [row.a for row in then] == [1]
-    changed = Table("counts", StructType([OLD.schema.fields[0], StructField("a", StringType())]))
+    changed = Table("counts", struct(billing_period=STRING, a=STRING))
     with pytest.raises(InvalidInput, match="holds a as another type"):
         store.replace(changed, [("2026-10", "x")], ["2026-10"])
 

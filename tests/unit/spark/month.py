@@ -7,8 +7,8 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import Row
-from pyspark.sql.types import StructType
 
 from spark import findings, schemas
 from spark.report.document import Document
@@ -31,7 +31,7 @@ DAILY = {
 }
 
 
-def row(schema: StructType, **values: Any) -> Row:
+def row(schema: pa.Schema, **values: Any) -> Row:
     """Return a row of a table; a column that is not named is null."""
     unknown = values.keys() - set(schema.names)
     assert not unknown, unknown
