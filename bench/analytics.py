@@ -42,6 +42,7 @@ CORES = 2
 SETTINGS = {
     **CONVENTIONS,
     "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": f"{CORES}",
     "spark.sql.adaptive.enabled": "false",
 }
@@ -115,6 +116,8 @@ def _spark(bill: Path, out: Path, warm_runs: int) -> dict[str, Any]:
     from spark.jobs import ingest  # noqa: PLC0415
     from spark.tables import ParquetStore  # noqa: PLC0415
 
+    # Workers would otherwise take the first python3 on the PATH, which lacks our packages.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     started = time.perf_counter()
     builder = SparkSession.builder.master(f"local[{CORES}]")
     # Long enough for both of Java's compilers to pay.

@@ -150,6 +150,7 @@ def _ingest_months(
         cluster=inputs.facts.cluster if inputs.facts else None,
         beside=read,
     )
+    ingest.write_node_shares(store, delivery, list(ingested.months))
     return ingested.grain, kept
 
 

@@ -120,7 +120,6 @@ def run(
             grain = grain_of(usage)
         store.replace(tables.USAGE, usage.select(USAGE.names), list(months))
         write_costs(store, grain, list(months), beside or Beside())
-        _write_node_shares(store, delivery, list(months))
         _write_what_is_unsaid(store, delivery, list(months), placed)
         known = {**_notes_elsewhere(noted_in, delivery), **before}
         rows_noted = [
@@ -146,7 +145,7 @@ def write_costs(store: Store, grain: pa.Table, periods: Sequence[str], beside: B
     store.replace(tables.TRANSFER, transfer_rows(grain, beside.traffic), periods)
 
 
-def _write_node_shares(store: Store, delivery: Delivery, periods: Sequence[str]) -> None:
+def write_node_shares(store: Store, delivery: Delivery, periods: Sequence[str]) -> None:
     """Replace these months of what ran on Kafka's nodes, from split cost allocation data.
 
     For a bill without split lines nothing of it is read again.

@@ -228,6 +228,7 @@ def here(session: SparkSession, given: Given, tmp_path_factory: pytest.TempPathF
     store = ParquetStore(str(tmp_path_factory.mktemp("here")))
     delivery = bill.read(given.path("bill"), engine=lambda _: session)
     ingest.run(delivery, store, now=datetime.now(UTC), cluster=FACTS.cluster)
+    ingest.write_node_shares(store, delivery, [BILL.period])
     inputs = every.Inputs(
         month=BILL.period,
         metrics=str(given.path("metrics")),

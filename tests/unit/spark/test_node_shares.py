@@ -44,6 +44,7 @@ def made(folder: Path, every: Sequence[BillLine], **how: Any) -> Made:
     delivery = bill.read(write(folder / "bill", every, **how))
     store = ParquetStore(str(folder / "tables"))
     ingest.run(delivery, store, now=NOW)
+    ingest.write_node_shares(store, delivery, [MONTH])
     return Made(store, store.rows(tables.NODE_SHARES), store.rows(tables.USAGE))
 
 
