@@ -227,7 +227,7 @@ def _told_by(what: str, command: Sequence[str], **environment: str) -> str:
 
 
 def _one_shot(folder: str) -> dict[str, Any]:
-    """Return the seconds of one spark-submit of both jobs, from nothing to tables."""
+    """Return the seconds of one spark-submit of every job, from nothing to tables."""
     import pyspark  # noqa: PLC0415 - only this measurement needs to know where it is
 
     home = Path(pyspark.__file__).parent

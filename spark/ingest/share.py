@@ -76,7 +76,7 @@ class Lines:
         return cls(
             batch,
             {name: amounts_of(batch[name]) for name in layout.amounts},
-            _told(batch[layout.day], _day_number, np.int64),
+            read_once(batch[layout.day], _day_number, np.int64),
             months,
             np.array([months.index(name) for name in names])[number],
             broken,
@@ -102,7 +102,7 @@ def _day_number(value: Any) -> int:
     return NO_DAY if day is None else day.toordinal() - _EPOCH
 
 
-def _told(column: pa.Array, read: Callable[[Any], Any], kind: Any) -> Any:
+def read_once(column: pa.Array, read: Callable[[Any], Any], kind: Any) -> Any:
     """Return what is read of a column's values, each different one once."""
     values, number = times.distinct(column)
     return np.array([read(value) for value in values], kind)[number]
@@ -238,7 +238,7 @@ class Share:
         """Say of each line whether it is of a meter whose bytes cost nothing on another one."""
         is_free = np.zeros(len(lines.days), np.bool_)
         for name in self._layout.meters:
-            is_free |= _told(sieved[name], _is_free_where_unpriced, np.bool_)
+            is_free |= read_once(sieved[name], _is_free_where_unpriced, np.bool_)
         return is_free & ~lines.amounts[self._layout.cost].is_something
 
     def _described(self, said: tuple[Any, ...], flags: tuple[Any, ...]) -> tuple[int, int]:
