@@ -120,7 +120,6 @@ def _spark(bill: Path, out: Path, warm_runs: int) -> dict[str, Any]:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     started = time.perf_counter()
     builder = SparkSession.builder.master(f"local[{CORES}]")
-    # Long enough for both of Java's compilers to pay.
     settings: dict[str, Any] = {**SETTINGS, "spark.driver.extraJavaOptions": "-XX:+UseParallelGC"}
     session = builder.config(map=settings).getOrCreate()
     start_seconds = time.perf_counter() - started
@@ -135,15 +134,13 @@ def _spark(bill: Path, out: Path, warm_runs: int) -> dict[str, Any]:
         delivery = bills.read(bill, engine=lambda _: session)
         held["in"] = ingest.run(delivery, store, now=datetime.now(UTC))
 
-    found = {
+    return {
         "start_s": round(start_seconds, 2),
         **_time_runs(make, processor, warm_runs),
         # Java's workers in Python are its descendants, and the driver is this process.
         "peak_mib": sum(map(_peak_mib, _family(pid))) + _own_peak_mib(),
         "total": f"{held['in'].billed:f}",
     }
-    session.stop()
-    return found
 
 
 def _python(bill: Path, out: Path, warm_runs: int) -> dict[str, Any]:
