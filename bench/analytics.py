@@ -42,6 +42,7 @@ CORES = 2
 SETTINGS = {
     **CONVENTIONS,
     "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": f"{CORES}",
     "spark.sql.adaptive.enabled": "false",
 }
@@ -115,9 +116,10 @@ def _spark(bill: Path, out: Path, warm_runs: int) -> dict[str, Any]:
     from spark.jobs import ingest  # noqa: PLC0415
     from spark.tables import ParquetStore  # noqa: PLC0415
 
+    # Workers would otherwise take the first python3 on the PATH, which lacks our packages.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     started = time.perf_counter()
     builder = SparkSession.builder.master(f"local[{CORES}]")
-    # Long enough for both of Java's compilers to pay.
     settings: dict[str, Any] = {**SETTINGS, "spark.driver.extraJavaOptions": "-XX:+UseParallelGC"}
     session = builder.config(map=settings).getOrCreate()
     start_seconds = time.perf_counter() - started
@@ -132,15 +134,13 @@ def _spark(bill: Path, out: Path, warm_runs: int) -> dict[str, Any]:
         delivery = bills.read(bill, engine=lambda _: session)
         held["in"] = ingest.run(delivery, store, now=datetime.now(UTC))
 
-    found = {
+    return {
         "start_s": round(start_seconds, 2),
         **_time_runs(make, processor, warm_runs),
         # Java's workers in Python are its descendants, and the driver is this process.
         "peak_mib": sum(map(_peak_mib, _family(pid))) + _own_peak_mib(),
         "total": f"{held['in'].billed:f}",
     }
-    session.stop()
-    return found
 
 
 def _python(bill: Path, out: Path, warm_runs: int) -> dict[str, Any]:
@@ -224,7 +224,7 @@ def _told_by(what: str, command: Sequence[str], **environment: str) -> str:
 
 
 def _one_shot(folder: str) -> dict[str, Any]:
-    """Return the seconds of one spark-submit of both jobs, from nothing to tables."""
+    """Return the seconds of one spark-submit of every job, from nothing to tables."""
     import pyspark  # noqa: PLC0415 - only this measurement needs to know where it is
 
     home = Path(pyspark.__file__).parent

@@ -6,18 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
 
 from spark.rows import row_type
+from spark.schemas import MOMENT
 
-# As Spark carries times: microseconds of UTC.
-MOMENT, NAIVE = pa.timestamp("us", "UTC"), pa.timestamp("us")
+NAIVE = pa.timestamp("us")
 
 
-def table_of(rows: pa.Table | Sequence[Sequence[Any]], schema: StructType) -> pa.Table:
+def table_of(rows: pa.Table | Sequence[Sequence[Any]], shape: pa.Schema) -> pa.Table:
     """Return rows as a table of this shape; times without a zone are UTC."""
-    shape = _shape(schema)
     if isinstance(rows, pa.Table):
         return rows.cast(shape)
     columns = list(zip(*rows, strict=True)) or [() for _ in shape]
@@ -38,10 +35,9 @@ def rows_of(table: pa.Table) -> list[Any]:
 
 
 def shaped(
-    table: pa.Table, schema: StructType, constant: Mapping[str, str] | None = None
+    table: pa.Table, shape: pa.Schema, constant: Mapping[str, str] | None = None
 ) -> pa.Table:
     """Return a table in this shape; a column that it lacks is a constant, or null."""
-    shape = _shape(schema)
     columns = [_column(table, field, (constant or {}).get(field.name)) for field in shape]
     return pa.Table.from_arrays(columns, schema=shape)
 
@@ -54,10 +50,3 @@ def _column(table: pa.Table, field: pa.Field, constant: str | None) -> Any:
         # Spark may have written nanoseconds without a zone; they are UTC.
         column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
     return column.cast(field.type)
-
-
-def _shape(schema: StructType) -> pa.Schema:
-    return pa.schema(
-        pa.field(each.name, MOMENT if pa.types.is_timestamp(each.type) else each.type)
-        for each in to_arrow_schema(schema)
-    )

@@ -1,6 +1,6 @@
 """Rows of small tables as plain values, and how they are grouped and added up.
 
-What a bill comes to is a few thousand rows once Spark has summed it: past that no Spark is needed.
+What a bill comes to is a few thousand rows once it is added up.
 """
 
 from __future__ import annotations
@@ -9,12 +9,9 @@ from collections import defaultdict, namedtuple
 from collections.abc import Callable, Hashable, Iterable
 from decimal import Decimal
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from core.cost.pricing import total
-
-if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
 
 NOTHING = Decimal(0)
 # A row of a table, its columns as attributes.
@@ -24,8 +21,8 @@ T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 
 
-def row_type(names: StructType | Iterable[str]) -> Any:
-    """Return the named tuple of rows with these columns, or of a table's."""
+def row_type(names: Any) -> Any:
+    """Return the named tuple of rows with these columns, or with a schema's."""
     return _named(tuple(getattr(names, "names", names)))
 
 

@@ -7,29 +7,18 @@ times are UTC.
 
 from __future__ import annotations
 
-from pyspark.sql.types import (
-    BooleanType,
-    DataType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 
-STRING, DOUBLE, LONG, INTEGER = StringType(), DoubleType(), LongType(), IntegerType()
-DATE, MOMENT, BOOLEAN = DateType(), TimestampType(), BooleanType()
-MONEY = DecimalType(38, 18)
-QUANTITY = DecimalType(38, 18)
+STRING, DOUBLE, LONG, INTEGER = pa.string(), pa.float64(), pa.int64(), pa.int32()
+DATE, BOOLEAN = pa.date32(), pa.bool_()
+# As Spark carries times: microseconds of UTC.
+MOMENT = pa.timestamp("us", "UTC")
+MONEY = QUANTITY = pa.decimal128(38, 18)
 
 
-def struct(**columns: DataType) -> StructType:
+def struct(**columns: pa.DataType) -> pa.Schema:
     """Return a row's shape from its columns, in order."""
-    return StructType([StructField(name, kind) for name, kind in columns.items()])
+    return pa.schema(list(columns.items()))
 
 
 # The normalised bill: what one resource, on one meter, cost on one day. Every dollar of the bill is

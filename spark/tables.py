@@ -19,7 +19,7 @@ import pyarrow.fs as pf  # type: ignore[import-untyped] # the same
 import pyarrow.parquet as pq  # type: ignore[import-untyped] # the same
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from core.ground.errors import InvalidInput
 from spark import arrow_rows, schemas
@@ -38,7 +38,7 @@ class Table:
     """A table's name and shape; its first column is the partition."""
 
     name: str
-    schema: StructType
+    schema: pa.Schema
 
 
 USAGE = Table("usage", schemas.USAGE)
@@ -158,7 +158,7 @@ class IcebergStore(Store):
     def replace(self, table: Table, rows: Rows, periods: Collection[str]) -> None:
         known = arrow_rows.table_of(rows, table.schema)
         is_chosen = F.col(PARTITION).isin(*periods)
-        chosen = self._session.createDataFrame(known, table.schema).where(is_chosen)
+        chosen = self._session.createDataFrame(known).where(is_chosen)
         self._make(table)
         self._written.add(table.name)
         # The condition also empties a month that has no rows any more, in the same commit.
@@ -189,26 +189,22 @@ class IcebergStore(Store):
         """Create the table, or add the columns that a newer version of ours has."""
         self._session.sql(f"CREATE NAMESPACE IF NOT EXISTS {self._namespace}")
         name = self._name(table)
+        kinds = {f.name: f.dataType.simpleString() for f in from_arrow_schema(table.schema)}
         if not self._session.catalog.tableExists(name):
-            columns = ", ".join(
-                f"{f.name} {f.dataType.simpleString()}" for f in table.schema.fields
-            )
+            columns = ", ".join(f"{column} {kind}" for column, kind in kinds.items())
             self._session.sql(
                 f"CREATE TABLE {name} ({columns}) USING iceberg PARTITIONED BY ({PARTITION}) "
                 f"TBLPROPERTIES ('format-version'='2')"
             )
             return
-        there = {f.name: f.dataType for f in self._session.table(name).schema.fields}
-        changed = [
-            f.name for f in table.schema.fields if there.get(f.name, f.dataType) != f.dataType
-        ]
+        there = {f.name: f.dataType.simpleString() for f in self._session.table(name).schema}
+        changed = [column for column, kind in kinds.items() if there.get(column, kind) != kind]
         if changed:
             problem = (
                 f"The table {name} holds {', '.join(changed)} as another type than this version "
                 f"writes; rename the table, and ingest its months again."
             )
             raise InvalidInput([problem])
-        new = [f for f in table.schema.fields if f.name not in there]
-        if new:
-            added = ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in new)
+        added = ", ".join(f"{column} {kinds[column]}" for column in kinds if column not in there)
+        if added:
             self._session.sql(f"ALTER TABLE {name} ADD COLUMNS ({added})")

@@ -194,13 +194,9 @@ TIMEOUT_MINUTES = 120
 ICEBERG_JAR = "/usr/share/aws/iceberg/lib/iceberg-spark3-runtime.jar"
 CATALOG = "glue"
 # Of EMR's own worker (4 vCPU, 16 GB; 14 for Java, a tenth beside it): each core has a Python, which
-# holds half a GiB of a bill's lines where it adds them up (docs/reference/bill-measured.md). The
-# driver adds up all but the largest bills by itself.
-ROOM_FOR_PYTHON = {
-    f"spark.{where}.{what}": size
-    for where in ("driver", "executor")
-    for what, size in (("memory", "12g"), ("memoryOverhead", "4g"))
-}
+# holds half a GiB of a bill's lines, the driver's as well (docs/reference/bill-measured.md).
+_ROOM = {"memory": "12g", "memoryOverhead": "4g"}
+ROOM_FOR_PYTHON = {f"spark.{w}.{k}": v for w in ("driver", "executor") for k, v in _ROOM.items()}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,7 +36,6 @@ _STEPS = np.power(10.0, np.arange(len(_LARGE) + 1))
 _LARGEST_SUM = 1 << 62
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _EXACT = Context(prec=60)
-MONEY = pa.decimal128(38, PLACES)
 # Of two of these the sum has 38 digits, which is what a decimal of 128 bits holds.
 _ADDEND = pa.decimal128(37, PLACES)
 

@@ -34,6 +34,7 @@ from spark.ingest.unread_lines import NO_LINES, Control
 from spark.months import Refresh
 from spark.packages import REMEDY
 from spark.rows import Found, grouped, row_type
+from spark.schemas import QUARANTINE
 from spark.tag_keys import KafkaTags
 
 # Of each core, so that none waits long for the other's last one.
@@ -119,7 +120,7 @@ class Delivery:
         """The lines that cannot be read, each with its reason: QUARANTINE."""
         names = frozenset(name.lower() for piece in self.pieces for name in piece.columns)
         work = partial(unread_lines.unread, layout=self.layout, columns=names)
-        return self._found(work, unread_lines.ROWS)
+        return self._found(work, QUARANTINE)
 
     def first_unread(self, reason: str | None = None) -> Found | None:
         """Return the first line that cannot be read, or that cannot for this reason."""

@@ -48,15 +48,6 @@ class Export:
     empty: Sequence[str] = ()
 
     @property
-    def suffix(self) -> str:
-        """The one format of all its files."""
-        return _format(self.months[0].files[0])
-
-    @property
-    def periods(self) -> list[str]:
-        return [month.period for month in self.months]
-
-    @property
     def files(self) -> list[str]:
         return [file for month in self.months for file in month.files]
 

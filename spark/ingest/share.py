@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 
 from spark.ingest import times
-from spark.ingest.amounts import MONEY, Amounts, amounts_of, joined
+from spark.ingest.amounts import Amounts, amounts_of, joined
 from spark.ingest.columns import Alike, groups_of, tags_of, texts_of
 from spark.ingest.layout import BROKEN_LINE, Layout
 from spark.ingest.pieces import CORRUPT, Piece, batches, readable_piece
@@ -26,6 +26,7 @@ from spark.ingest.sieve import sieved_lines
 from spark.months import UNKNOWN_PERIOD
 from spark.rules.line import EMPTY, REGION_PREFIX, Described, Raw, describe
 from spark.rules.meters import SPECIAL
+from spark.schemas import BOOLEAN, DATE, INTEGER, LONG, MONEY, STRING, struct
 
 # What a described line is known by.
 KEYS = Described._fields
@@ -33,16 +34,14 @@ USAGE_KEYS = ("billing_period", "day", *KEYS)
 TOTALS = ("quantity", "billed_cost", "amortised_cost", "net_cost")
 SUMS = ("charges", *TOTALS)
 ACCOUNT_DIGITS = 12
-_KINDS = {"node_id": pa.int32(), "is_unreadable": pa.bool_()}
-USAGE_ROWS = pa.schema(
-    [
-        ("billing_period", pa.string()),
-        ("day", pa.date32()),
-        *((name, _KINDS.get(name, pa.string())) for name in KEYS),
-        ("charges", pa.int64()),
-        *((name, MONEY) for name in TOTALS),
-        ("has_net", pa.bool_()),
-    ]
+_KINDS = {"node_id": INTEGER, "is_unreadable": BOOLEAN}
+USAGE_ROWS = struct(
+    billing_period=STRING,
+    day=DATE,
+    **{name: _KINDS.get(name, STRING) for name in KEYS},
+    charges=LONG,
+    **dict.fromkeys(TOTALS, MONEY),
+    has_net=BOOLEAN,
 )
 _EPOCH = date(1970, 1, 1).toordinal()
 # A day that cannot be read: no bill is of the year one.
@@ -77,7 +76,7 @@ class Lines:
         return cls(
             batch,
             {name: amounts_of(batch[name]) for name in layout.amounts},
-            _told(batch[layout.day], _day_number, np.int64),
+            read_once(batch[layout.day], _day_number, np.int64),
             months,
             np.array([months.index(name) for name in names])[number],
             broken,
@@ -103,7 +102,7 @@ def _day_number(value: Any) -> int:
     return NO_DAY if day is None else day.toordinal() - _EPOCH
 
 
-def _told(column: pa.Array, read: Callable[[Any], Any], kind: Any) -> Any:
+def read_once(column: pa.Array, read: Callable[[Any], Any], kind: Any) -> Any:
     """Return what is read of a column's values, each different one once."""
     values, number = times.distinct(column)
     return np.array([read(value) for value in values], kind)[number]
@@ -239,7 +238,7 @@ class Share:
         """Say of each line whether it is of a meter whose bytes cost nothing on another one."""
         is_free = np.zeros(len(lines.days), np.bool_)
         for name in self._layout.meters:
-            is_free |= _told(sieved[name], _is_free_where_unpriced, np.bool_)
+            is_free |= read_once(sieved[name], _is_free_where_unpriced, np.bool_)
         return is_free & ~lines.amounts[self._layout.cost].is_something
 
     def _described(self, said: tuple[Any, ...], flags: tuple[Any, ...]) -> tuple[int, int]:

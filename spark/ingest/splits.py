@@ -10,14 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 
 from spark.ingest import times
-from spark.ingest.amounts import LARGEST, MONEY, amounts_of, decimal_read
-from spark.ingest.columns import tags_of, texts_of
+from spark.ingest.amounts import LARGEST, amounts_of, decimal_read
+from spark.ingest.columns import Alike, groups_of, tags_of, texts_of
 from spark.ingest.cur_names import (
     EKS_TAG_COLUMNS,
     EKS_TAGS,
@@ -30,8 +31,9 @@ from spark.ingest.cur_names import (
 )
 from spark.ingest.layout import Layout, text_or_none
 from spark.ingest.pieces import CORRUPT, Piece, batches
-from spark.ingest.share import month_name
+from spark.ingest.share import month_name, read_once
 from spark.months import UNKNOWN_PERIOD
+from spark.schemas import DATE, LONG, MONEY, STRING, struct
 from spark.tag_keys import every_spelling
 
 # arn:aws:eks:REGION:ACCOUNT:pod/CLUSTER/NAMESPACE/POD/UID
@@ -43,21 +45,20 @@ _MONTH, _START, _RESOURCE, _KIND, _OPERATION, _USAGE_TYPE, _AMOUNT = OF_LINE
 Parts = Mapping[tuple[str, str, int], Mapping[str, float]]
 AMOUNTS = ("split_cost", "unused_cost", "net_split_cost", "net_unused_cost")
 POD = (*EKS_TAGS, "pod")
-HOUR_ROWS = pa.schema(
-    [
-        *((name, pa.string()) for name in ("billing_period", "instance_id")),
-        ("at", pa.int64()),  # seconds since 1970
-        ("paid_by", pa.string()),
-        ("hours", MONEY),
-    ]
+HOUR_ROWS = struct(
+    billing_period=STRING,
+    instance_id=STRING,
+    at=LONG,  # seconds since 1970
+    paid_by=STRING,
+    hours=MONEY,
 )
-POD_ROWS = pa.schema(
-    [
-        ("billing_period", pa.string()),
-        ("day", pa.date32()),
-        *((name, pa.string()) for name in ("instance_id", "paid_by", *POD)),
-        *((name, MONEY) for name in AMOUNTS),
-    ]
+POD_ROWS = struct(
+    billing_period=STRING,
+    day=DATE,
+    instance_id=STRING,
+    paid_by=STRING,
+    **dict.fromkeys(POD, STRING),
+    **dict.fromkeys(AMOUNTS, MONEY),
 )
 
 
@@ -65,24 +66,26 @@ def hours(pieces: Iterable[Piece], instances: frozenset[str]) -> Iterator[pa.Rec
     """Yield how each hour of these instances was paid for, as HOUR_ROWS."""
     for piece in pieces:
         for batch in batches(piece, OF_LINE):
-            rows = list(_hours(batch, piece.period, instances))
-            yield from pa.Table.from_pylist(rows, HOUR_ROWS).to_batches()
+            yield from _hours(_lines_of(batch, _RESOURCE, instances), piece.period).to_batches()
 
 
-def _hours(
-    batch: pa.RecordBatch, period: str | None, instances: frozenset[str]
-) -> Iterator[dict[str, Any]]:
-    for line in _lines_of(batch, _RESOURCE, instances).to_pylist():
-        kind, usage_type = line[_KIND], line[_USAGE_TYPE] or ""
-        is_run = (line[_OPERATION] or "").startswith("RunInstances") and kind in _USED
-        if is_run and _EC2_HOURS.search(usage_type) and line[_AMOUNT] is not None:
-            yield {
-                "billing_period": period or month_name(line[_MONTH]) or UNKNOWN_PERIOD,
-                "instance_id": line[_RESOURCE],
-                "at": _seconds(times.moment_of(line[_START])),
-                "paid_by": _paid_by(kind, usage_type),
-                "hours": decimal_read(str(line[_AMOUNT])),
-            }
+def _hours(own: pa.RecordBatch, period: str | None) -> pa.Table:
+    is_run = (
+        read_once(own[_OPERATION], lambda each: (each or "").startswith("RunInstances"), np.bool_)
+        & read_once(own[_KIND], _USED.__contains__, np.bool_)
+        & read_once(own[_USAGE_TYPE], lambda each: bool(_EC2_HOURS.search(each or "")), np.bool_)
+        & np.asarray(own[_AMOUNT].is_valid())
+    )
+    lines = own.take(pa.array(np.flatnonzero(is_run)))
+    ways = zip(*(texts_of(lines[name]).to_pylist() for name in (_KIND, _USAGE_TYPE)), strict=True)
+    columns = [
+        pa.array(_months(lines, period), STRING),
+        texts_of(lines[_RESOURCE]).cast(STRING),
+        pa.array([None if at is None else int(at.timestamp()) for at in _moments(lines)], LONG),
+        pa.array([_paid_by(kind, usage_type) for kind, usage_type in ways], STRING),
+        amounts_of(lines[_AMOUNT]).decimals(),
+    ]
+    return pa.Table.from_arrays(columns, schema=HOUR_ROWS)
 
 
 def pods(pieces: Iterable[Piece], layout: Layout, parts: Parts) -> Iterator[pa.RecordBatch]:
@@ -92,11 +95,12 @@ def pods(pieces: Iterable[Piece], layout: Layout, parts: Parts) -> Iterator[pa.R
     """
     split = (*SPLIT_COLUMNS, *SPLIT_NET.values(), *OF_LINE)
     wanted = tuple(dict.fromkeys((*split, *layout.maps, *EKS_TAG_COLUMNS)))
+    instances = frozenset(instance for _, instance, _ in parts)
     found = [
         scaled
         for piece in pieces
         for batch in batches(piece, wanted)
-        for scaled in _scaled(batch, piece.period, layout, parts)
+        for scaled in _scaled(_lines_of(batch, PARENT, instances), piece.period, layout, parts)
     ]
     if found:
         keys, amounts = zip(*found, strict=True)
@@ -104,28 +108,70 @@ def pods(pieces: Iterable[Piece], layout: Layout, parts: Parts) -> Iterator[pa.R
 
 
 def _scaled(
-    batch: pa.RecordBatch, period: str | None, layout: Layout, parts: Parts
+    own: pa.RecordBatch, period: str | None, layout: Layout, parts: Parts
 ) -> Iterator[tuple[tuple[Any, ...], tuple[float, ...]]]:
-    own = _lines_of(batch, PARENT, frozenset(instance for _, instance, _ in parts))
-    maps = [tags_of(own[name]).to_pylist() for name in layout.maps]
-    columns = own.select([n for n in own.schema.names if n not in layout.maps])
-    # A pod's tags are the same hour after hour.
-    pods: dict[Any, tuple[str | None, ...]] = {}
-    for number, line in enumerate(columns.to_pylist()):
-        at = times.moment_of(line[_START])
-        month = period or month_name(line[_MONTH]) or UNKNOWN_PERIOD
-        if line[SPLIT] is None or at is None:
+    split, unused = (read_once(own[name], _amount, np.float64) for name in (SPLIT, UNUSED))
+    # An account without private discounts has nothing there, or 0.
+    nets = (read_once(own[SPLIT_NET[name]], _amount, np.float64) for name in (SPLIT, UNUSED))
+    net = (
+        np.where(own_net, own_net, cost)
+        for own_net, cost in zip(nets, (split, unused), strict=True)
+    )
+    costs = zip(*(each.tolist() for each in (split, unused, *net)), strict=True)
+    told = zip(
+        own[SPLIT].is_valid().to_pylist(),
+        _months(own, period),
+        texts_of(own[PARENT]).to_pylist(),
+        _moments(own),
+        _pods(own, layout),
+        costs,
+        strict=True,
+    )
+    for is_split, month, instance, at, pod, amounts in told:
+        if not is_split or at is None:
             continue
-        tags = tuple(tuple(each[number] or ()) for each in maps)
-        said = (line[_RESOURCE], tags, *(line[name] for name in EKS_TAG_COLUMNS))
-        pod = pods.get(said) or pods.setdefault(said, _pod(line, tags))
-        split, unused = _amount(line[SPLIT]), _amount(line[UNUSED])
-        # An account without private discounts has nothing there, or 0.
-        net = (_amount(line[SPLIT_NET[SPLIT]]) or split, _amount(line[SPLIT_NET[UNUSED]]) or unused)
-        ways = parts.get((month, line[PARENT], int(at.timestamp())), {})
-        for paid_by, part in ways.items():
-            key = (month, at.date(), line[PARENT], paid_by, *pod)
-            yield key, tuple(each * part for each in (split, unused, *net))
+        for paid_by, part in parts.get((month, instance, int(at.timestamp())), {}).items():
+            yield (
+                (month, at.date(), instance, paid_by, *pod),
+                tuple(each * part for each in amounts),
+            )
+
+
+def _pods(own: pa.RecordBatch, layout: Layout) -> Iterator[tuple[str | None, ...]]:
+    """Yield which pod each line is of; a pod says the same hour after hour."""
+    if not own.num_rows:
+        return
+    texts = {name: texts_of(own[name]) for name in (_RESOURCE, *EKS_TAG_COLUMNS)}
+    maps = [tags_of(own[name]) for name in layout.maps]
+    alike = Alike(own.num_rows)
+    for column in (*texts.values(), *maps):
+        alike.tell_apart(column)
+    number, _ = alike.numbers()
+    order, starts = groups_of(number)
+    first = pa.array(order[starts])
+    lines = pa.RecordBatch.from_pydict({n: each.take(first) for n, each in texts.items()})
+    tags = zip(*(each.take(first).to_pylist() for each in maps), strict=True)
+    known = [
+        _pod(line, own_tags)
+        for line, own_tags in zip(lines.to_pylist(), tags if maps else repeat(()), strict=False)
+    ]
+    yield from (known[each] for each in number.tolist())
+
+
+def _months(own: pa.RecordBatch, period: str | None) -> list[str]:
+    """Return the month of each line."""
+    if period is not None:
+        return [period] * own.num_rows
+    values, number = times.distinct(own[_MONTH])
+    names = [month_name(value) or UNKNOWN_PERIOD for value in values]
+    return [names[each] for each in number.tolist()]
+
+
+def _moments(own: pa.RecordBatch) -> list[datetime | None]:
+    """Return when each line's interval begins."""
+    values, number = times.distinct(own[_START])
+    moments = [times.moment_of(value) for value in values]
+    return [moments[each] for each in number.tolist()]
 
 
 def _summed(keys: Sequence[tuple[Any, ...]], amounts: Sequence[tuple[float, ...]]) -> pa.Table:
@@ -159,10 +205,6 @@ def _pod(line: Mapping[str, Any], maps: Sequence[Any]) -> tuple[str | None, ...]
     in_arn = dict(zip(("eks_cluster", "namespace"), found.groups() if found else (), strict=False))
     said = (_tag(tags, name) or in_arn.get(name) for name in EKS_TAGS)
     return (*said, found[3] if found else None)
-
-
-def _seconds(at: datetime | None) -> int | None:
-    return None if at is None else int(at.timestamp())
 
 
 def _paid_by(kind: str, usage_type: str) -> str:

@@ -16,33 +16,23 @@ import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 
 from core.cost.pricing import total
 from spark.ingest import times
-from spark.ingest.amounts import MONEY, Amounts, amounts_of, decimal_of
+from spark.ingest.amounts import Amounts, amounts_of, decimal_of
 from spark.ingest.columns import groups_of, tags_of, texts_of
 from spark.ingest.layout import BROKEN_LINE, LINE_CHARACTERS, Layout
 from spark.ingest.pieces import CORRUPT, Piece, batches, readable_piece
 from spark.ingest.share import NO_DAY, Lines, month_name
 from spark.months import UNKNOWN_PERIOD
 from spark.rules.line import EMPTY
+from spark.schemas import LONG, MONEY, QUARANTINE, STRING, struct
 
-ROWS = pa.schema(
-    [*((n, pa.string()) for n in ("billing_period", "reason", "line")), ("billed_cost", MONEY)]
+SURVEY_ROWS = struct(
+    billing_period=STRING,
+    lines=LONG,
+    lines_without_cost=LONG,
+    billed=MONEY,
+    kinds=pa.list_(STRING),
 )
-SURVEY_ROWS = pa.schema(
-    [
-        ("billing_period", pa.string()),
-        *((name, pa.int64()) for name in ("lines", "lines_without_cost")),
-        ("billed", MONEY),
-        ("kinds", pa.list_(pa.string())),
-    ]
-)
-TAG_ROWS = pa.schema(
-    [
-        *((name, pa.string()) for name in ("billing_period", "key", "value")),
-        ("charges", pa.int64()),
-        ("billed_cost", MONEY),
-    ]
-)
-
+TAG_ROWS = struct(billing_period=STRING, key=STRING, value=STRING, charges=LONG, billed_cost=MONEY)
 _KIND = "line_item_line_item_type"
 
 
@@ -114,14 +104,14 @@ def _written(column: pa.Array) -> list[str | None]:
 def unread(
     pieces: Iterable[Piece], layout: Layout, columns: frozenset[str]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the lines that cannot be read, each with its reason, as ROWS.
+    """Yield the lines that cannot be read, each with its reason, as QUARANTINE.
 
     `columns` are what the bill's files call their columns, in lower case.
     """
     for piece in pieces:
         for batch in batches(piece, layout.wanted):
             rows = list(_unread(batch, layout, columns, piece.period))
-            yield from pa.Table.from_pylist(rows, ROWS).to_batches()
+            yield from pa.Table.from_pylist(rows, QUARANTINE).to_batches()
 
 
 def _unread(

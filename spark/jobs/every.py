@@ -3,16 +3,17 @@
     bill -> ingest -> cost -> transfer, storage, resync, economics, unit, anomaly -> evidence
 
 What is not given is left out and said: without metrics no flow has a reason and no volume is
-judged, without the archive there are no rotations, without the cluster's facts neither. Nothing
-here needs a package that Spark does not bring, so that a cluster runs it (spark.entry).
+judged, without the archive there are no rotations, without the cluster's facts neither. Nothing is
+drawn here, so that a cluster runs it without what draws (spark.entry).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from operator import attrgetter
 from pathlib import Path
 
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
@@ -23,6 +24,7 @@ from core.cost.pricing import PriceBook
 from core.ground.errors import InvalidInput
 from core.settings.facts import Facts
 from spark import tables
+from spark.arrow_rows import rows_of
 from spark.files import address_of, files_of
 from spark.findings import (
     ANOMALIES_TABLE,
@@ -36,28 +38,31 @@ from spark.jobs import economics, ingest, storage, unread
 from spark.jobs.anomaly import anomaly_rows
 from spark.jobs.chosen_month import Chosen, other_tags
 from spark.jobs.ingest import Beside
-from spark.jobs.month_tables import (
-    daily_costs,
-    last_complete,
-    monthly_flows,
-    report_lines,
-    report_of,
-    workload_totals,
-)
 from spark.jobs.resync import resync_rows
 from spark.jobs.unit import unit_rows
-from spark.months import is_by_the_month, is_of_its_month, made_by
-from spark.report.evidence import Evidence
-from spark.report.model import Report
-from spark.rows import Found
+from spark.months import (
+    UNKNOWN_PERIOD,
+    is_by_the_month,
+    is_of_its_month,
+    last_complete_day,
+    made_by,
+)
+from spark.report.evidence import DayCost, Evidence
+from spark.report.model import BAD_ROWS_SHOWN, Report
+from spark.rows import Found, grouped, row_type, summed
+from spark.rules.names import Attribution
 from spark.tables import Store
 from spark.tag_keys import OURS, KafkaTags
 from spark.transforms import rates
 from spark.transforms.easy import easy_savings
 from spark.transforms.grain import table_grain
+from spark.transforms.node_shares import AMOUNTS
 from spark.transforms.rotations import forecast
 from spark.transforms.transfer import traffic
 
+# What a report lists of nodes, over all of them and all days.
+LISTED = ("cluster", "kind", "namespace", "workload_type", "workload", "currency")
+Workload = row_type([*LISTED, "pods", "nodes", *AMOUNTS])
 NO_METRICS = "Without Prometheus's samples (--metrics) no volume and no flow is judged."
 NO_HISTORY = "Without the ledger's archive (--history) there are no rotations in this report."
 NO_FACTS = "Without the cluster's spec (--spec) volumes, rotations and designs are left out."
@@ -145,6 +150,7 @@ def _ingest_months(
         cluster=inputs.facts.cluster if inputs.facts else None,
         beside=read,
     )
+    ingest.write_node_shares(store, delivery, list(ingested.months))
     return ingested.grain, kept
 
 
@@ -195,7 +201,7 @@ def told_month(
         all_days=daily_costs(paid),
         tags=() if report.has_kafka else store.rows(tables.TAGS_FOUND, own),
         easy=easy_savings(table_grain(store.table(tables.USAGE, own)) if known is None else known),
-        transfer=monthly_flows(store.rows(tables.TRANSFER, own)),
+        transfer=store.rows(tables.TRANSFER, own),
         nodes=workload_totals(store.rows(tables.NODE_SHARES, own)),
         unit=store.rows(UNIT_TABLE, recent),
         anomalies=store.rows(ANOMALIES_TABLE, own),
@@ -260,7 +266,7 @@ def _make_clusters(
         return []
     usage = store.rows(tables.USAGE, [month], cluster=facts.cluster)
     last, last_own = _last_days(paid, chosen, facts.cluster)
-    currency, _ = report_lines(row for row in paid if row.billing_period == month)
+    currency = currency_of(row for row in paid if row.billing_period == month)
     book = inputs.book or pricing.PriceBook(facts.region, "No price file")
     book = rates.cluster_book(usage, book.beside(currency), last)
     own = [row for row in read.rotations if row.billing_period == month]
@@ -307,3 +313,74 @@ def _left_out(inputs: Inputs, report: Report) -> list[str]:
     elif report.currency != pricing.CURRENCY:
         notes.append(OTHER_CURRENCY.format(currency=report.currency))
     return notes
+
+
+def report_of(
+    store: Store,
+    month: str,
+    paid: Iterable[Found],
+    deliveries: Mapping[str, Found],
+    today: date,
+) -> Report:
+    """Return what a month's bill came to, and the rows that may be of any month beside it.
+
+    `paid` are COST rows, of the month and perhaps of others.
+    """
+    note, monthless = deliveries[month], deliveries.get(UNKNOWN_PERIOD)
+    if monthless is not None and monthless.bill != note.bill:
+        monthless = None
+    unread = [month, UNKNOWN_PERIOD] if note.quarantined or monthless else []
+    lines = [row for row in paid if row.billing_period == month]
+    return Report(
+        label=f"{note.bill}, {month}",
+        currency=currency_of(lines),
+        today=today,
+        simulated=note.simulated == "true",
+        lines=lines,
+        rows=note.lines,
+        bad_rows=note.quarantined,
+        rows_without_cost=note.lines_without_cost,
+        bad=rows_of(store.table(tables.QUARANTINE, unread).slice(0, BAD_ROWS_SHOWN)),
+        monthless=monthless,
+    )
+
+
+def currency_of(paid: Iterable[Found]) -> str:
+    """Return the currency of COST rows of one month."""
+    return next((row.currency for row in paid if row.currency), "USD")
+
+
+def last_complete(paid: Iterable[Found], deliveries: Mapping[str, Found]) -> date | None:
+    """Return the last complete day of COST rows; `deliveries` say when each month was read."""
+    last = max((row.day for row in paid if is_of_its_month(row)), default=None)
+    if last is None:
+        return None
+    note = deliveries.get(f"{last:%Y-%m}")
+    return last_complete_day(last, note.ingested_at.date() if note is not None else None)
+
+
+def daily_costs(paid: Iterable[Found]) -> list[DayCost]:
+    """Return what each component cost on each day of COST rows."""
+
+    def key(row: Found) -> tuple[date, str, bool]:
+        return row.day, row.component, row.attribution != Attribution.NOBODY.value
+
+    days = grouped((row for row in paid if is_of_its_month(row)), key)
+    return [
+        DayCost(day, component, summed(rows, "billed_cost"), is_kafkas)
+        for (day, component, is_kafkas), rows in days.items()
+    ]
+
+
+def workload_totals(shares: Iterable[Found]) -> list[Found]:
+    """Return what a report shows of some months: sums per workload, and of how many pods."""
+    key = attrgetter(*LISTED)
+    return [
+        Workload(
+            *known,
+            len({row.pod for row in rows} - {None}),
+            len({row.instance_id for row in rows}),
+            *(summed(rows, name) for name in AMOUNTS),
+        )
+        for known, rows in grouped(shares, key).items()
+    ]

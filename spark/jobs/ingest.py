@@ -9,7 +9,8 @@ stays in memory: what all of them add up to does, so that nothing just written i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -22,12 +23,11 @@ from spark import tables
 from spark.ingest.delivery import Delivery, readable
 from spark.ingest.unread_lines import NO_LINES, Control
 from spark.jobs import guards
-from spark.jobs.found_tags import found_tags
 from spark.months import UNKNOWN_PERIOD, Refresh, final_of, settled_on
-from spark.rows import Found
+from spark.rows import Found, grouped, row_type, summed
 from spark.rules.names import Component
 from spark.samples import Series
-from spark.schemas import USAGE
+from spark.schemas import TAGS_FOUND, USAGE
 from spark.tables import Store
 from spark.transforms.grain import (
     Placed,
@@ -38,6 +38,16 @@ from spark.transforms.grain import (
 )
 from spark.transforms.node_shares import node_shares, parts_of_hours
 from spark.transforms.transfer import DailyTraffic, transfer_rows
+
+# Words in a key or a value by which a tag is likely to mean Kafka.
+KAFKA_WORDS = re.compile(r"(?i)kafka|strimzi|streaming|event-?bus")
+KEYS_KEPT = 30
+# AWS's own are no longer; of another's the beginning says enough.
+LONGEST = 256
+# How exports write the keys of tags that somebody set (spark.tag_keys).
+_PREFIX = re.compile(r"^(resourceTags/user:|resourceTags/|resource_tags_user_|user:|user_)")
+_TagFound = row_type(TAGS_FOUND)
+_Tag = row_type(["key", "value", "names_kafka", "charges", "billed_cost"])
 
 
 @dataclass(frozen=True)
@@ -110,7 +120,6 @@ def run(
             grain = grain_of(usage)
         store.replace(tables.USAGE, usage.select(USAGE.names), list(months))
         write_costs(store, grain, list(months), beside or Beside())
-        _write_node_shares(store, delivery, list(months))
         _write_what_is_unsaid(store, delivery, list(months), placed)
         known = {**_notes_elsewhere(noted_in, delivery), **before}
         rows_noted = [
@@ -136,7 +145,7 @@ def write_costs(store: Store, grain: pa.Table, periods: Sequence[str], beside: B
     store.replace(tables.TRANSFER, transfer_rows(grain, beside.traffic), periods)
 
 
-def _write_node_shares(store: Store, delivery: Delivery, periods: Sequence[str]) -> None:
+def write_node_shares(store: Store, delivery: Delivery, periods: Sequence[str]) -> None:
     """Replace these months of what ran on Kafka's nodes, from split cost allocation data.
 
     For a bill without split lines nothing of it is read again.
@@ -251,3 +260,40 @@ def _of_files(
 
 def _refresh(delivery: Delivery, period: str) -> Refresh:
     return delivery.refreshes.get(period, Refresh("", fingerprint=delivery.fingerprint))
+
+
+def found_tags(tagged: Iterable[Found]) -> list[Found]:
+    """Return TAGS_FOUND of what workers counted: month, key, value, charges and cost of each."""
+    found = []
+    for period, rows in grouped(tagged, lambda row: row.billing_period).items():
+        keys = [
+            _found_tag(period, key, own)
+            for key, own in grouped(map(_tagged, rows), _key_of).items()
+        ]
+        keys.sort(key=lambda row: (not row.names_kafka, -row.billed_cost, row.key))
+        found += keys[:KEYS_KEPT]
+    return found
+
+
+def _key_of(tag: Found) -> str:
+    return str(tag.key)
+
+
+def _tagged(row: Found) -> Found:
+    key, value = _shortened_text(_PREFIX.sub("", row.key)), _shortened_text(row.value)
+    names_kafka = bool(KAFKA_WORDS.search(key) or KAFKA_WORDS.search(value))
+    return _Tag(key, value, names_kafka, row.charges, Decimal(row.billed_cost))
+
+
+def _found_tag(period: str, key: str, tags: list[Found]) -> Found:
+    values = grouped(tags, lambda tag: (tag.value, tag.names_kafka))
+    costs = {known: summed(own, "billed_cost") for known, own in values.items()}
+    value, names_kafka = max(costs, key=lambda known: (known[1], costs[known]))
+    charges = sum(tag.charges for tag in tags)
+    return _TagFound(
+        period, key, value, names_kafka, len(costs), charges, summed(tags, "billed_cost")
+    )
+
+
+def _shortened_text(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}\N{HORIZONTAL ELLIPSIS}"

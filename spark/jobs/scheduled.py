@@ -51,6 +51,7 @@ def run(start: Start, chosen: argparse.Namespace, now: datetime) -> str:
     periods = list(ingested.months)
     if not periods:
         return f"No month of {chosen.bill} that was delivered since holds a line."
+    ingest.write_node_shares(store, delivery, periods)
     # Of lines without a month there is their cost alone.
     for period in (period for period in periods if period != UNKNOWN_PERIOD):
         every.make_month(store, replace(given, month=period), read, ingested.grain)

@@ -13,43 +13,10 @@ from decimal import Decimal
 from core.cost.pricing import total
 from core.ground.naming import CLUSTER_TAG
 from spark.months import settled_on
+from spark.rows import Found, grouped
 from spark.rules.names import Attribution, Component
 
 BAD_ROWS_SHOWN = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One row of the cost table."""
-
-    billing_period: str | None
-    component: Component
-    attribution: Attribution
-    cluster: str | None
-    owner: str
-    node_id: int | None
-    zone: str | None
-    charges: int
-    billed: Decimal
-    amortised: Decimal
-
-
-@dataclass(frozen=True, slots=True)
-class BadRow:
-    """A row that could not be read; its dollars, where they could, are in the total."""
-
-    reason: str
-    line: str
-    billed: Decimal | None
-
-
-@dataclass(frozen=True, slots=True)
-class Monthless:
-    """Rows of a bill that name no month which can be read: in no month's total, whichever it is."""
-
-    rows: int
-    rows_without_cost: int
-    billed: Decimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +39,20 @@ class Report:
     currency: str
     today: date
     simulated: bool
-    lines: Sequence[Line]
+    lines: Sequence[Found]  # rows of COST
     rows: int
     bad_rows: int
     rows_without_cost: int
-    bad: Sequence[BadRow]
+    bad: Sequence[Found]  # rows of QUARANTINE; the dollars that they name are in the total
     # What the tag that means Kafka is called.
     tag: str = CLUSTER_TAG
-    monthless: Monthless | None = None
+    # What DELIVERIES says of rows that name no month: in no month's total, whichever it is.
+    monthless: Found | None = None
 
     @property
     def unread_rows(self) -> int:
         """Return how many rows could not be read, those that name no month among them."""
-        return self.bad_rows + (self.monthless.rows if self.monthless else 0)
+        return self.bad_rows + (self.monthless.lines if self.monthless else 0)
 
     @property
     def is_whole(self) -> bool:
@@ -93,11 +61,11 @@ class Report:
 
     @property
     def billed(self) -> Decimal:
-        return total(line.billed for line in self.lines)
+        return total(line.billed_cost for line in self.lines)
 
     @property
     def amortised(self) -> Decimal:
-        return total(line.amortised for line in self.lines)
+        return total(line.amortised_cost for line in self.lines)
 
     @property
     def periods(self) -> list[str]:
@@ -120,21 +88,19 @@ class Report:
 
     @property
     def has_kafka(self) -> bool:
-        return any(line.attribution is not Attribution.NOBODY for line in self.lines)
+        return any(_is_kafkas(line) for line in self.lines)
 
     @property
     def clusters(self) -> list[str]:
         return sorted({line.cluster for line in self.lines if line.cluster})
 
     def _of(self, *, is_kafkas: bool) -> Report:
-        chosen = [
-            line for line in self.lines if (line.attribution is not Attribution.NOBODY) == is_kafkas
-        ]
+        chosen = [line for line in self.lines if _is_kafkas(line) == is_kafkas]
         return replace(self, lines=chosen, rows=sum(line.charges for line in chosen))
 
     def components(self) -> list[Share]:
         """Return the components in the report's order, those that bought something only."""
-        shares = {share.name: share for share in self._shares(lambda line: line.component.value)}
+        shares = {share.name: share for share in self._shares(lambda line: str(line.component))}
         return [shares[component.value] for component in Component if component.value in shares]
 
     def owners(self) -> list[Share]:
@@ -143,33 +109,34 @@ class Report:
         return sorted(shares, key=lambda share: (-share.billed, share.name))
 
     def attributed(self, attribution: Attribution) -> Decimal:
-        return total(line.billed for line in self.lines if line.attribution is attribution)
+        return total(line.billed_cost for line in self.lines if line.attribution == attribution)
 
-    def _shares(self, key: Callable[[Line], str]) -> list[Share]:
-        groups: dict[str, list[Line]] = {}
-        for line in self.lines:
-            groups.setdefault(key(line), []).append(line)
+    def _shares(self, key: Callable[[Found], str]) -> list[Share]:
         return [
             Share(
                 name=name,
                 charges=sum(line.charges for line in lines),
-                billed=total(line.billed for line in lines),
-                amortised=total(line.amortised for line in lines),
+                billed=total(line.billed_cost for line in lines),
+                amortised=total(line.amortised_cost for line in lines),
                 by_attribution={
-                    a: total(line.billed for line in lines if line.attribution is a)
+                    a: total(line.billed_cost for line in lines if line.attribution == a)
                     for a in Attribution
                 },
                 detail=_detail(lines),
             )
-            for name, lines in groups.items()
+            for name, lines in grouped(self.lines, key).items()
         ]
 
 
-def _owner(line: Line) -> str:
-    return line.owner if line.cluster is None else f"{line.cluster} / {line.owner}"
+def _is_kafkas(line: Found) -> bool:
+    return bool(line.attribution != Attribution.NOBODY)
 
 
-def _detail(lines: Sequence[Line]) -> str:
+def _owner(line: Found) -> str:
+    return str(line.owner) if line.cluster is None else f"{line.cluster} / {line.owner}"
+
+
+def _detail(lines: Sequence[Found]) -> str:
     """Return the Kafka node ids and zones that a share's charges name."""
     nodes = sorted({line.node_id for line in lines if line.node_id is not None})
     zones = sorted({line.zone for line in lines if line.zone})

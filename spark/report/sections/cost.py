@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from core.cost.pricing import total
 from spark.report import cells, plot
 from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section, first_rows
 from spark.report.evidence import Evidence
-from spark.report.model import Monthless, Report, Share
+from spark.report.model import Report, Share
 from spark.report.words import cents, count, decimal_places, enumeration, most
+from spark.rows import Found
 from spark.rules.names import Attribution, Component, Easy
 from spark.tag_keys import UNREAD_TAGS
 from spark.transforms.easy import HOW
@@ -86,7 +86,9 @@ def unreadable(report: Report) -> Section | None:
         Row(
             (
                 Cell(bad.reason),
-                Cell("unknown") if bad.billed is None else cells.billed(bad.billed, places),
+                Cell("unknown")
+                if bad.billed_cost is None
+                else cells.billed(bad.billed_cost, places),
                 Cell(bad.line),
             )
         )
@@ -115,19 +117,19 @@ def unread_sentences(report: Report) -> list[str]:
     return said
 
 
-def _monthless_sentences(some: Monthless, currency: str) -> list[str]:
+def _monthless_sentences(some: Found, currency: str) -> list[str]:
     """Return how many rows name no month, and their cost as far as it is known."""
-    rows = count(some.rows, "row of the bill names", "rows of the bill name")
-    said = [f"{rows} no readable month and {'is' if some.rows == 1 else 'are'} in no total."]
-    if some.rows_without_cost < some.rows:
-        cost = "Its cost is" if some.rows == 1 else "Their cost is"
-        if some.rows_without_cost:
+    rows = count(some.lines, "row of the bill names", "rows of the bill name")
+    said = [f"{rows} no readable month and {'is' if some.lines == 1 else 'are'} in no total."]
+    if some.lines_without_cost < some.lines:
+        cost = "Its cost is" if some.lines == 1 else "Their cost is"
+        if some.lines_without_cost:
             cost = "Their known cost is"
-        said.append(f"{cost} {cents(some.billed, currency)} {currency}.")
-    elif some.rows == 1:
+        said.append(f"{cost} {cents(some.billed_cost, currency)} {currency}.")
+    elif some.lines == 1:
         said.append("Its cost is unknown.")
-    if some.rows_without_cost and some.rows > 1:
-        said.append(f"The cost of {some.rows_without_cost:,} of these rows is unknown.")
+    if some.lines_without_cost and some.lines > 1:
+        said.append(f"The cost of {some.lines_without_cost:,} of these rows is unknown.")
     return said
 
 
@@ -226,7 +228,7 @@ def which_tag(evidence: Evidence) -> Section | None:
     )
 
 
-def _tags(currency: str, rows: list) -> ReportTable:  # type: ignore[type-arg] # rows of pyspark
+def _tags(currency: str, rows: list[Found]) -> ReportTable:
     columns = (
         Column("Tag", is_text=True),
         Column("Example value", is_text=True),
@@ -294,14 +296,13 @@ def others(report: Report) -> Section | None:
     rest = report.others
     if not report.has_kafka or not rest.lines:
         return None
-    billed = total(line.billed for line in rest.lines)
     return Section(
         key="others",
         title="Cost not attributed to Kafka",
         sentences=(
             (
-                f"{cents(billed, report.currency)} {report.currency} of the bill has no Kafka tag, "
-                f"claim or known resource."
+                f"{cents(rest.billed, rest.currency)} {rest.currency} of the bill has no Kafka "
+                f"tag, claim or known resource."
             ),
         ),
         tables=(components_table(rest, rest.components(), ""),),

@@ -37,7 +37,7 @@ def section(evidence: Evidence) -> Section | None:
     """Return what ran on the nodes, how to find out, or None of a bill without Kafka's nodes."""
     if not evidence.nodes:
         has_nodes = any(
-            line.component is Component.BROKER_COMPUTE and line.attribution is Attribution.NODE_POOL
+            line.component == Component.BROKER_COMPUTE and line.attribution == Attribution.NODE_POOL
             for line in evidence.report.lines
         )
         return (

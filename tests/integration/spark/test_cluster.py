@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import os
+import re
+import subprocess
 import sys
+import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import boto3
+import pyspark
 import pytest
 from moto.server import ThreadedMotoServer
 from pyspark.sql import SparkSession
@@ -26,11 +33,153 @@ from spark import findings, tables
 from spark.ingest import bill
 from spark.jobs import every, ingest
 from spark.tables import ParquetStore
-from tests.integration.spark import standalone
 from tests.unit.spark import simulated
 from tests.unit.spark.simulated import FACTS, Rotation
 
 pytestmark = pytest.mark.integration
+LOOPBACK = "127.0.0.1"
+HOME = Path(pyspark.__file__).parent
+PATIENCE_SECONDS = 120.0
+POLL_SECONDS = 0.2
+# A cluster of a few hundred lines: what starts fastest.
+SMALL_JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
+_MASTER = re.compile(r"Starting Spark master at (spark://\S+)")
+_REGISTERED = "Successfully registered with master"
+
+
+@contextmanager
+def cluster(folder: Path, workers: int = 2) -> Iterator[str]:
+    """Yield the master's address when every worker is registered; all end with the block."""
+    started: list[subprocess.Popen[bytes]] = []
+    try:
+        options = ("--host", LOOPBACK, "--port", "0", "--webui-port", "0")
+        log = folder / "master.log"
+        started.append(_start("org.apache.spark.deploy.master.Master", options, log))
+        address = _wait_for_log(_MASTER, log, started)
+        for number in range(workers):
+            log = folder / f"worker-{number}.log"
+            options = (
+                *("--host", LOOPBACK, "--port", "0", "--webui-port", "0"),
+                *("--cores", "1", "--memory", "1g"),
+                *("--work-dir", str(folder / f"worker-{number}"), address),
+            )
+            started.append(_start("org.apache.spark.deploy.worker.Worker", options, log))
+        for number in range(workers):
+            _wait_for_log(re.compile(f"({_REGISTERED})"), folder / f"worker-{number}.log", started)
+        yield address
+    finally:
+        for process in reversed(started):
+            process.terminate()
+        for process in started:
+            process.wait()
+
+
+def submit(
+    master: str,
+    python: Path,
+    jobs: Path,
+    launcher: Path,
+    arguments: Sequence[str],
+    folder: Path,
+    *,
+    variables: Mapping[str, str] | None = None,
+    packages: Mapping[str, str] | None = None,
+    driver_python: Path | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Run the jobs by spark-submit, where `python` is all the Python that there is.
+
+    The driver and every executor have the variables beside their own, and the packages by the
+    setting that a job on EMR has. `driver_python` is the driver's, where it is another one.
+    """
+    beside = variables or {}
+    settings = {
+        # Everything stays on loopback: a driver that asks the resolver for its name waits for it.
+        "spark.driver.host": LOOPBACK,
+        "spark.driver.bindAddress": LOOPBACK,
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.executor.memory": "512m",
+        "spark.executor.extraJavaOptions": SMALL_JAVA,
+        "spark.local.dir": str(folder / "scratch"),
+        "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
+        **{f"spark.executorEnv.{name}": value for name, value in beside.items()},
+        **(packages or {}),
+    }
+    return subprocess.run(
+        [
+            *(str(HOME / "bin" / "spark-submit"), "--master", master),
+            *("--driver-java-options", SMALL_JAVA, "--driver-memory", "512m"),
+            *(word for key, value in settings.items() for word in ("--conf", f"{key}={value}")),
+            *("--py-files", str(jobs), str(launcher), *arguments),
+        ],
+        cwd=folder,
+        env={
+            **_environment(),
+            **beside,
+            "PYSPARK_PYTHON": str(python),
+            "PYSPARK_DRIVER_PYTHON": str(driver_python or python),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=3 * PATIENCE_SECONDS,
+    )
+
+
+def fresh_python(folder: Path) -> Path:
+    """Return the interpreter of a virtual environment that holds nothing."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    return folder / "bin" / "python"
+
+
+def wheel_of(name: str, folder: Path) -> Path:
+    """Zip an installed package as its wheel holds it: what pip would fetch for this machine."""
+    made = folder / f"{name}.zip"
+    with zipfile.ZipFile(made, "w") as wheel:
+        for file in importlib.metadata.files(name) or ():
+            if ".." not in file.parts and "__pycache__" not in file.parts:
+                wheel.write(str(file.locate()), file.as_posix())
+    return made
+
+
+def _environment() -> dict[str, str]:
+    """Return the caller's environment without what would lead to another Spark or other modules."""
+    left_out = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in left_out and not name.startswith(("SPARK_", "PYSPARK_"))
+    }
+    return {**kept, "SPARK_HOME": str(HOME), "SPARK_LOCAL_IP": LOOPBACK}
+
+
+def _start(main: str, options: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
+    environment = {**_environment(), "SPARK_DAEMON_JAVA_OPTS": SMALL_JAVA}
+    with log.open("wb") as sink:
+        return subprocess.Popen(
+            [str(HOME / "bin" / "spark-class"), main, *options],
+            cwd=log.parent,
+            env=environment,
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+        )
+
+
+def _wait_for_log(
+    wanted: re.Pattern[str], log: Path, started: Sequence[subprocess.Popen[bytes]]
+) -> str:
+    """Return what a log says, once it does."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        text = log.read_text(errors="replace")
+        if found := wanted.search(text):
+            return found[1]
+        ended = [process.returncode for process in started if process.poll() is not None]
+        if ended or time.monotonic() > deadline:
+            pytest.fail(f"The cluster did not start; {log.name} says:\n{text[-3000:]}")
+        time.sleep(POLL_SECONDS)
+
+
 ROTATION = Rotation(10, simulated.at(10, 1, 1), 240)
 PACKAGES = ("numpy", "pandas", "pyarrow", "python-dateutil", "pytz", "six", "tzdata")
 HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
@@ -79,6 +228,7 @@ def here(session: SparkSession, given: Given, tmp_path_factory: pytest.TempPathF
     store = ParquetStore(str(tmp_path_factory.mktemp("here")))
     delivery = bill.read(given.path("bill"), engine=lambda _: session)
     ingest.run(delivery, store, now=datetime.now(UTC), cluster=FACTS.cluster)
+    ingest.write_node_shares(store, delivery, [BILL.period])
     inputs = every.Inputs(
         month=BILL.period,
         metrics=str(given.path("metrics")),
@@ -92,7 +242,7 @@ def here(session: SparkSession, given: Given, tmp_path_factory: pytest.TempPathF
 
 @pytest.fixture(scope="module")
 def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with standalone.cluster(tmp_path_factory.mktemp("cluster")) as address:
+    with cluster(tmp_path_factory.mktemp("cluster")) as address:
         yield address
 
 
@@ -111,14 +261,12 @@ def of_another_machine(tmp_path_factory: pytest.TempPathFactory) -> dict[str, st
 def test_a_job_without_packages_for_its_python_says_so_and_what_to_do(
     given: Given, master: str, of_another_machine: dict[str, str], tmp_path: Path
 ) -> None:
-    python = standalone.fresh_python(tmp_path / "fresh")
+    python = fresh_python(tmp_path / "fresh")
     launcher = tmp_path / "launcher.py"
     launcher.write_text(ON_WORKERS)
     arguments = [*given.arguments, "--tables", str(tmp_path / "there")]
     jobs = report_job.build(tmp_path / "jobs")
-    done = standalone.submit(
-        master, python, jobs, launcher, arguments, tmp_path, packages=of_another_machine
-    )
+    done = submit(master, python, jobs, launcher, arguments, tmp_path, packages=of_another_machine)
     assert done.returncode == 1
     assert f"Python {HERE} lacks pyarrow, numpy or pandas" in done.stdout
     assert "`stillwater up` brings them" in done.stdout
@@ -129,13 +277,13 @@ def test_a_job_without_packages_for_its_python_says_so_and_what_to_do(
 def test_workers_that_alone_lack_arrow_are_told_of(
     given: Given, master: str, tmp_path: Path
 ) -> None:
-    python = standalone.fresh_python(tmp_path / "fresh")
+    python = fresh_python(tmp_path / "fresh")
     launcher = tmp_path / "launcher.py"
     launcher.write_text(ON_WORKERS)
     jobs = report_job.build(tmp_path / "jobs")
     asked = ["--bill", str(given.path("bill")), "--tables", str(tmp_path / "there")]
     own = Path(sys.executable)
-    done = standalone.submit(master, python, jobs, launcher, asked, tmp_path, driver_python=own)
+    done = submit(master, python, jobs, launcher, asked, tmp_path, driver_python=own)
     assert done.returncode == 1
     assert "its workers lack pyarrow" in done.stdout
 
@@ -144,14 +292,14 @@ def test_workers_that_alone_lack_arrow_are_told_of(
 def test_every_job_says_on_a_cluster_what_it_says_on_one_machine(
     session: SparkSession, given: Given, here: ParquetStore, master: str, tmp_path: Path
 ) -> None:
-    python = standalone.fresh_python(tmp_path / "fresh")
-    wheels = {name: standalone.wheel_of(name, tmp_path) for name in PACKAGES}
+    python = fresh_python(tmp_path / "fresh")
+    wheels = {name: wheel_of(name, tmp_path) for name in PACKAGES}
     packages = report_job.packages({n: path.as_uri() for n, path in wheels.items()}, HERE)
     launcher = tmp_path / "launcher.py"
     launcher.write_text(ON_WORKERS)
     arguments = [*given.arguments, "--tables", str(tmp_path / "there")]
     jobs = report_job.build(tmp_path / "jobs")
-    done = standalone.submit(master, python, jobs, launcher, arguments, tmp_path, packages=packages)
+    done = submit(master, python, jobs, launcher, arguments, tmp_path, packages=packages)
     assert done.returncode == 0, done.stderr[-3000:]
     known = truth(lines(BILL))
     assert f"{known.lines} lines of {BILL.period} worth {plain(known.billed)}" in done.stdout
@@ -165,7 +313,7 @@ def test_every_job_says_on_a_cluster_what_it_says_on_one_machine(
 @pytest.fixture
 def in_s3() -> Iterator[tuple[Any, dict[str, str]]]:
     """A bucket called `bills` behind an endpoint of its own, and what leads a process to it."""
-    server = ThreadedMotoServer(ip_address=standalone.LOOPBACK, port=0)
+    server = ThreadedMotoServer(ip_address=LOOPBACK, port=0)
     server.start()
     host, port = server.get_host_and_port()
     variables = {
@@ -203,11 +351,11 @@ def test_workers_with_emrs_packages_add_up_a_bill_in_s3_as_this_process_does(
     asked = ["--bill", "s3://bills/export", "--tables", str(tmp_path / "there")]
     jobs = report_job.build(tmp_path / "jobs")
     # All the Python that there is holds no package: pyarrow and numpy come as they do on EMR.
-    python = standalone.fresh_python(tmp_path / "fresh")
-    wheels = {name: standalone.wheel_of(name, tmp_path) for name in PACKAGES}
+    python = fresh_python(tmp_path / "fresh")
+    wheels = {name: wheel_of(name, tmp_path) for name in PACKAGES}
     addresses = {name: path.as_uri() for name, path in wheels.items()}
     packages = report_job.packages(addresses, HERE)
-    done = standalone.submit(
+    done = submit(
         master, python, jobs, launcher, asked, tmp_path, variables=variables, packages=packages
     )
     assert done.returncode == 0, done.stderr[-3000:]

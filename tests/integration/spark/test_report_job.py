@@ -166,7 +166,9 @@ def test_what_ran_on_the_nodes_adds_up_to_what_they_cost(world: World) -> None:
     rows = world.table("nodes")
     assert {row.kind for row in rows} == {"Kafka", "daemon set"}
     cost = [each for each in world.made.evidence.report.lines if each.component == "broker compute"]
-    assert sum(row.split_cost + row.unused_cost for row in rows) == sum(c.amortised for c in cost)
+    assert sum(row.split_cost + row.unused_cost for row in rows) == sum(
+        c.amortised_cost for c in cost
+    )
 
 
 def test_the_price_book_is_held_against_the_bill(world: World) -> None:

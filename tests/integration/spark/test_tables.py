@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
+import boto3
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from moto.server import ThreadedMotoServer
 from pyspark.sql import SparkSession
-from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from core.ground.errors import InvalidInput
 from local.bills.cluster import ClusterBill, lines
@@ -20,27 +22,41 @@ from local.bills.line import truth
 from spark import tables
 from spark.ingest import bill
 from spark.jobs import ingest
+from spark.schemas import LONG, STRING, struct
 from spark.tables import IcebergStore, ParquetStore, Store, Table
 
 pytestmark = pytest.mark.integration
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
-OLD = Table(
-    "counts",
-    StructType([StructField("billing_period", StringType()), StructField("a", LongType())]),
-)
-NEW = Table("counts", StructType([*OLD.schema.fields, StructField("b", LongType())]))
+OLD = Table("counts", struct(billing_period=STRING, a=LONG))
+NEW = Table("counts", struct(billing_period=STRING, a=LONG, b=LONG))
 
 
-@pytest.fixture(params=["iceberg", "parquet"])
-def store(request: pytest.FixtureRequest, session: SparkSession, tmp_path: Path) -> Store:
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of a bucket of moto's, which Arrow is led to."""
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    name = f"tables-{port}"
+    boto3.client("s3", region_name="us-east-1").create_bucket(Bucket=name)
+    yield f"s3://{name}/tables"
+    server.stop()
+
+
+@pytest.fixture(params=["iceberg", "parquet", "s3"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     if request.param == "iceberg":
+        session = request.getfixturevalue("session")
         return IcebergStore(session, f"here.{tmp_path.name.replace('-', '_')}")
+    if request.param == "s3":
+        return ParquetStore(request.getfixturevalue("bucket"))
     return ParquetStore(str(tmp_path / "tables"))
 
 
-def test_a_write_replaces_its_months_and_leaves_the_others(
-    session: SparkSession, store: Store
-) -> None:
+def test_a_write_replaces_its_months_and_leaves_the_others(store: Store) -> None:
     assert store.rows(OLD) == []
     store.replace(OLD, [("2026-09", 1), ("2026-10", 2), ("2026-10", 3)], ["2026-09", "2026-10"])
     store.replace(OLD, [("2026-10", 4)], ["2026-10"])
@@ -49,9 +65,7 @@ def test_a_write_replaces_its_months_and_leaves_the_others(
     assert [tuple(row) for row in store.rows(OLD)] == [("2026-09", 1)]
 
 
-def test_a_column_that_a_newer_version_adds_is_null_in_older_months(
-    session: SparkSession, store: Store
-) -> None:
+def test_a_column_that_a_newer_version_adds_is_null_in_older_months(store: Store) -> None:
     store.replace(OLD, [("2026-09", 1)], ["2026-09"])
     assert [tuple(row) for row in store.rows(NEW)] == [("2026-09", 1, None)]
     store.replace(NEW, [("2026-10", 2, 3)], ["2026-10"])
@@ -68,7 +82,7 @@ def test_iceberg_keeps_what_each_refresh_said(session: SparkSession) -> None:
     first, _ = session.sql("SELECT snapshot_id FROM here.audit.counts.history").collect()
     then = session.read.option("versionAsOf", first[0]).table("here.audit.counts").collect()
     assert [row.a for row in then] == [1]
-    changed = Table("counts", StructType([OLD.schema.fields[0], StructField("a", StringType())]))
+    changed = Table("counts", struct(billing_period=STRING, a=STRING))
     with pytest.raises(InvalidInput, match="holds a as another type"):
         store.replace(changed, [("2026-10", "x")], ["2026-10"])
 

@@ -7,13 +7,13 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import Row
-from pyspark.sql.types import StructType
 
 from spark import findings, schemas
 from spark.report.document import Document
 from spark.report.evidence import DayCost, Evidence
-from spark.report.model import Line, Report
+from spark.report.model import Report
 from spark.report.story import report_document
 from spark.rules.names import Attribution, Component
 
@@ -31,14 +31,15 @@ DAILY = {
 }
 
 
-def row(schema: StructType, **values: Any) -> Row:
+def row(schema: pa.Schema, **values: Any) -> Row:
     """Return a row of a table; a column that is not named is null."""
     unknown = values.keys() - set(schema.names)
     assert not unknown, unknown
     return Row(**{name: values.get(name) for name in schema.names})
 
 
-def a_line(**changes: Any) -> Line:
+def a_line(**changes: Any) -> Row:
+    """Return a row of COST; its money is called `billed` and `amortised` here."""
     fields: dict[str, Any] = {
         "billing_period": "2026-11",
         "component": Component.BROKER_COMPUTE,
@@ -51,10 +52,13 @@ def a_line(**changes: Any) -> Line:
         "billed": Decimal("10.10"),
         "amortised": Decimal("8.08"),
     }
-    return Line(**{**fields, **changes})
+    known = {**fields, **changes}
+    for name in ("billed", "amortised"):
+        known[f"{name}_cost"] = known.pop(name)
+    return row(schemas.COST, **known)
 
 
-def a_report(*lines: Line, **changes: Any) -> Report:
+def a_report(*lines: Row, **changes: Any) -> Report:
     fields: dict[str, Any] = {
         "label": "november",
         "currency": "USD",
@@ -67,6 +71,15 @@ def a_report(*lines: Line, **changes: Any) -> Report:
         "bad": (),
     }
     return Report(**{**fields, **changes})
+
+
+def bad_row(reason: str, line: str, billed: Decimal | None) -> Row:
+    return row(schemas.QUARANTINE, reason=reason, line=line, billed_cost=billed)
+
+
+def monthless(lines: int, without_cost: int, billed: Decimal) -> Row:
+    noted = {"lines": lines, "lines_without_cost": without_cost, "billed_cost": billed}
+    return row(schemas.DELIVERIES, **noted)
 
 
 def document_of(report: Report) -> Document:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,18 +16,6 @@ from tests.unit.spark import bills, here
 
 def reasons(path: Path) -> list[str]:
     return [row["reason"] for row in here.quarantine(path)]
-
-
-@pytest.mark.skipif(not bills.SAMPLE.is_file(), reason="the FOCUS sample lies outside the project")
-def test_the_real_sample_loads_whole_and_adds_up() -> None:
-    with bills.SAMPLE.open(newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    delivery = bill.read(bills.SAMPLE)
-    found = here.usage_rows(delivery)
-    assert sum(row.charges for row in found) == len(rows) == 1000
-    assert not [row for row in found if row.is_unreadable]
-    assert sum(r.billed_cost for r in found) == sum(Decimal(r["BilledCost"]) for r in rows)
-    assert sum(r.amortised_cost for r in found) == sum(Decimal(r["EffectiveCost"]) for r in rows)
 
 
 def test_a_bad_row_keeps_its_reason_and_spoils_no_other(tmp_path: Path) -> None:
@@ -101,20 +86,6 @@ def test_a_missing_focus_column_names_itself_and_the_setting_that_adds_it(tmp_pa
     first, second = raised.value.problems
     assert "has no column EffectiveCost; list it in the export's column selection" in first
     assert "has no column PricingUnit" in second
-
-
-def test_a_cur_export_reads_alike_from_parquet_and_from_csv(tmp_path: Path) -> None:
-    rows: list[Mapping[str, Any]] = [
-        {"line_item_unblended_cost": 0.1, "resource_tags": {"user_stillwater_pool": "broker"}},
-        {"line_item_unblended_cost": 1.25e-7, "line_item_usage_type": "APS1-EBS:VolumeUsage.gp3"},
-        {"line_item_line_item_type": "Tax", "line_item_resource_id": ""},
-    ]
-    columnar = bill.read(bills.cur_export(tmp_path / "parquet", rows))
-    text = bill.read(bills.cur_export_as_csv(tmp_path / "csv", rows))
-    found = here.usage_rows(columnar)
-    assert set(found) == set(here.usage_rows(text))
-    assert {row.billed_cost for row in found} == {Decimal("0.1"), Decimal("1.25E-7"), 1}
-    assert "EBS:VolumeUsage.gp3" in {row.usage_type for row in found}
 
 
 def test_a_cur_row_without_a_finite_cost_or_its_own_month_is_quarantined(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
@@ -61,12 +62,52 @@ def test_whole_months_are_compared_by_the_days_that_they_have(
         assert "of both months" not in text
 
 
-def test_an_open_month_is_never_compared_with_more_days_than_the_one_before_has() -> None:
-    every = days(date(2027, 2, 1), 28) + days(date(2027, 3, 1), 31)
-    comparison = month_comparison(evidence(every, "2027-03", date(2027, 4, 1)))
+COMPARED: Mapping[str, tuple[list[DayCost], str, date, tuple[int, int]]] = {
+    # Of twenty days on the bill the last is not complete.
+    "half a month with half a month": (
+        days(date(2026, 10, 1), 51),
+        "2026-11",
+        date(2026, 11, 21),
+        (19, 19),
+    ),
+    "never more days than the one before has": (
+        days(date(2027, 2, 1), 28) + days(date(2027, 3, 1), 31),
+        "2027-03",
+        date(2027, 4, 1),
+        (30, 28),
+    ),
+    "a month that is over is whole though Kafka's last days cost nothing": (
+        [
+            *days(date(2026, 9, 1), 30),
+            *days(date(2026, 10, 1), 25),
+            dataclasses.replace(days(date(2026, 10, 31), 1)[0], is_kafkas=False),
+        ],
+        "2026-10",
+        date(2026, 12, 20),
+        (31, 30),
+    ),
+    # A savings plan's recurring fee stands on every day of its month from the first on.
+    "a fee of days to come makes no day complete": (
+        days(date(2026, 10, 1), 61),
+        "2026-11",
+        date(2026, 11, 20),
+        (19, 19),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", COMPARED)
+def test_as_many_days_are_compared_as_are_complete(case: str) -> None:
+    every, period, today, counts = COMPARED[case]
+    comparison = month_comparison(evidence(every, period, today))
     assert comparison is not None
-    assert (comparison.days, comparison.days_before) == (30, 28)
-    assert changes.against(comparison, "USD").endswith("30 days against 28")
+    assert (comparison.days, comparison.days_before) == counts
+    own = [e for e in every if e.is_kafkas and f"{e.day:%Y-%m}" == period]
+    earlier = [e for e in every if f"{e.day:%Y-%m}" < period]
+    assert comparison.totals == tuple(
+        sum(e.billed for e in chosen if e.day.day <= most)
+        for chosen, most in ((earlier, counts[1]), (own, counts[0]))
+    )
 
 
 def test_a_bill_that_ends_before_its_month_did_is_compared_as_far_as_it_goes_and_says_so() -> None:
@@ -82,16 +123,10 @@ def test_a_bill_that_ends_before_its_month_did_is_compared_as_far_as_it_goes_and
         assert "The last charge on this bill" not in " ".join(story.report_document(known).story)
 
 
-def test_a_fee_of_days_to_come_makes_no_day_complete() -> None:
-    # A savings plan's recurring fee stands on every day of its month from the first on.
-    every = days(date(2026, 10, 1), 31) + days(date(2026, 11, 1), 30)
-    known = evidence(every, "2026-11", date(2026, 11, 20))
-    assert known.days_so_far == 20
-    comparison = month_comparison(known)
-    assert comparison is not None
-    assert (comparison.days, comparison.days_before) == (19, 19)
-    ahead = evidence(every, "2026-11", date(2026, 10, 20))
-    assert ahead.days_so_far == 30
+def test_a_month_has_as_many_days_so_far_as_have_come() -> None:
+    every = days(date(2026, 10, 1), 61)
+    assert evidence(every, "2026-11", date(2026, 11, 20)).days_so_far == 20
+    assert evidence(every, "2026-11", date(2026, 10, 20)).days_so_far == 30
 
 
 @pytest.mark.parametrize(

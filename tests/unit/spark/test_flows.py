@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -39,58 +39,90 @@ def seen(
     return {(DAY, "orders"): Traffic(*counted, zones, follower_fetching)}
 
 
-def flows(rows: Sequence[Any], counters: Any) -> dict[str, Any]:
-    return {row.flow: row for row in transfer_rows(here.grain(*rows), counters)}
-
-
-def test_each_flow_has_the_bytes_its_counters_say_were_billed() -> None:
-    # Of 30 GB produced and 60 consumed two thirds cross; 60 replicated cross whole, billed twice.
-    found = flows([moved(200)], seen(30, 60, 60))
-    assert {flow: row.billed_bytes // GB for flow, row in found.items()} == {
-        "produce": 20,
-        "replicate": 120,
-        "consume": 40,
-        "between zones, flow not known": 20,
-    }
-    assert sum(row.billed_bytes for row in found.values()) == 200 * GB
-    assert sum(row.billed_cost for row in found.values()) == Decimal(2)
-    assert {flow: row.certainty for flow, row in found.items()} == {
-        "produce": "shared",
-        "replicate": "shared",
-        "consume": "at most",
-        "between zones, flow not known": "billed",
-    }
-
-
-def test_fetching_from_the_own_zone_would_leave_out_what_consumers_cost() -> None:
-    bill = [moved(200)]
-    found = flows(bill, seen(30, 60, 60))
-    assert found["consume"].rack_aware_saving == found["consume"].billed_cost > Decimal("0.39")
-    assert {row.rack_aware_saving for flow, row in found.items() if flow != "consume"} == {0}
-
-
-def test_where_brokers_let_them_consumers_have_what_the_bill_leaves() -> None:
+OPEN = "between zones, flow not known"
+# Of 30 GB produced and 60 consumed two thirds cross; 60 replicated cross whole, billed twice.
+CASES: Mapping[str, tuple[Sequence[Any], Any, Mapping[str, tuple[int, str]]]] = {
+    "what counters say was billed": (
+        [moved(200)],
+        seen(30, 60, 60),
+        {
+            "produce": (20, "shared"),
+            "replicate": (120, "shared"),
+            "consume": (40, "at most"),
+            OPEN: (20, "billed"),
+        },
+    ),
     # Of 40 GB that would cross 15 were billed beside what was produced and replicated.
-    counters = seen(30, 60, 60, follower_fetching=True)
-    found = flows([moved(155)], counters)
-    assert {flow: row.billed_bytes // GB for flow, row in found.items()} == {
-        "produce": 20,
-        "replicate": 120,
-        "consume": 15,
-    }
-    assert found["consume"].certainty == "at most"
-    assert found["consume"].rack_aware_saving == pytest.approx(Decimal("0.15"))
-    # More than all of them would cross with is never theirs.
-    roomy = flows([moved(200)], counters)
-    assert roomy["consume"].billed_bytes // GB == 40
-    assert roomy["between zones, flow not known"].billed_bytes // GB == 20
+    "where brokers let them consumers have what the bill leaves": (
+        [moved(155)],
+        seen(30, 60, 60, follower_fetching=True),
+        {"produce": (20, "shared"), "replicate": (120, "shared"), "consume": (15, "at most")},
+    ),
+    "and never more than all of them would cross with": (
+        [moved(200)],
+        seen(30, 60, 60, follower_fetching=True),
+        {
+            "produce": (20, "shared"),
+            "replicate": (120, "shared"),
+            "consume": (40, "at most"),
+            OPEN: (20, "billed"),
+        },
+    ),
+    "where brokers do not what they cross with is known": (
+        [moved(200)],
+        seen(30, 60, 60, follower_fetching=False),
+        {
+            "produce": (20, "shared"),
+            "replicate": (120, "shared"),
+            "consume": (40, "shared"),
+            OPEN: (20, "billed"),
+        },
+    ),
+    "counters that saw more than was billed share out the bill": (
+        [moved(90)],
+        seen(30, 60, 60),
+        {"produce": (10, "shared"), "replicate": (60, "shared"), "consume": (20, "at most")},
+    ),
+    "in one zone nothing is explained": (
+        [moved(10)],
+        seen(30, 60, 60, zones=1),
+        {OPEN: (10, "billed")},
+    ),
+    "without counters neither": ([moved(10)], {}, {OPEN: (10, "billed")}),
+    "what its own meter names is never shared out": (
+        [
+            moved(60),
+            moved(5, Flow.PEERING),
+            moved(7, Flow.LOAD_BALANCER_ZONES),
+            moved(1, Flow.PRIVATELINK),
+            moved(0, Flow.LOAD_BALANCER),
+        ],
+        seen(30, 10, 0),
+        {
+            "produce": (20, "shared"),
+            "replicate": (20, "shared"),
+            OPEN: (20, "billed"),
+            "peering": (5, "billed"),
+            "load balancer between zones": (7, "billed"),
+            "PrivateLink": (1, "billed"),
+            "load balancer": (0, "billed"),
+        },
+    ),
+}
 
 
-def test_where_brokers_do_not_what_consumers_cross_with_is_known() -> None:
-    counters = seen(30, 60, 60, follower_fetching=False)
-    found = flows([moved(200)], counters)
-    assert found["consume"].certainty == "shared"
-    assert found["consume"].rack_aware_saving == found["consume"].billed_cost > 0
+@pytest.mark.parametrize("case", CASES)
+def test_each_flow_has_its_bytes_and_all_of_them_the_bill(case: str) -> None:
+    bill, counters, wanted = CASES[case]
+    found = {row.flow: row for row in transfer_rows(here.grain(*bill), counters)}
+    told = {flow: (round(row.billed_bytes / GB), row.certainty) for flow, row in found.items()}
+    assert told == wanted
+    whole = sum(row["gigabytes"] for row in bill)
+    assert sum(row.billed_bytes for row in found.values()) == whole * GB
+    assert sum(row.billed_cost for row in found.values()) == whole / 100
+    # Fetching from the own zone would leave out what consumers cost, and nothing else.
+    for flow, row in found.items():
+        assert row.rack_aware_saving == (row.billed_cost if flow == "consume" else 0)
 
 
 @pytest.mark.parametrize("follower_fetching", [True, False, None])
@@ -102,45 +134,3 @@ def test_what_the_brokers_allow_stands_beside_their_counters(
     series = Series(name=BYTES_OUT, cluster="orders", points=points)
     found = daily_traffic([series], 3, follower_fetching=follower_fetching)
     assert found == {(DAY, "orders"): Traffic(0, 0, 7, 3, follower_fetching)}
-
-
-def test_counters_that_saw_more_than_was_billed_share_out_the_bill_and_no_more() -> None:
-    found = flows([moved(90)], seen(30, 60, 60))
-    assert sum(row.billed_bytes for row in found.values()) == 90 * GB
-    assert sum(row.billed_cost for row in found.values()) == Decimal("0.9")
-    shares = {flow: round(row.billed_bytes / (90 * GB), 3) for flow, row in found.items()}
-    assert shares["replicate"] == pytest.approx(120 / 180, abs=0.001)
-
-
-def test_in_one_zone_no_counter_explains_a_byte_between_zones() -> None:
-    found = flows([moved(10)], seen(30, 60, 60, zones=1))
-    assert list(found) == ["between zones, flow not known"]
-    assert found["between zones, flow not known"].billed_cost == Decimal("0.1")
-
-
-def test_what_its_own_meter_names_is_never_shared_out() -> None:
-    found = flows(
-        [
-            moved(60),
-            moved(5, Flow.PEERING),
-            moved(7, Flow.LOAD_BALANCER_ZONES),
-            moved(1, Flow.PRIVATELINK),
-            moved(0, Flow.LOAD_BALANCER),
-        ],
-        seen(30, 10, 0),
-    )
-    own = {flow: (row.billed_bytes // GB, row.certainty) for flow, row in found.items()}
-    assert own == {
-        "produce": (20, "shared"),
-        "replicate": (20, "shared"),
-        "between zones, flow not known": (20, "billed"),
-        "peering": (5, "billed"),
-        "load balancer between zones": (7, "billed"),
-        "PrivateLink": (1, "billed"),
-        "load balancer": (0, "billed"),
-    }
-
-
-def test_a_day_without_counters_keeps_one_row_whose_flow_is_not_known() -> None:
-    found = flows([moved(10)], {})
-    assert list(found) == ["between zones, flow not known"]

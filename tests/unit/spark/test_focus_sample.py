@@ -12,7 +12,6 @@ import pytest
 from spark import tables
 from spark.ingest import bill
 from spark.jobs import ingest
-from spark.jobs.month_tables import report_lines
 from spark.report.model import Report, Share
 from spark.rules.names import Attribution
 from spark.tables import ParquetStore
@@ -69,7 +68,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Report:
     """The sample's lines, of all its months."""
     store = ParquetStore(str(tmp_path_factory.mktemp("sample")))
     came = ingest.run(bill.read(bills.SAMPLE), store, now=datetime.now(UTC))
-    _, lines = report_lines(store.rows(tables.COST))
+    lines = store.rows(tables.COST)
     bad = sum(came.quarantined.values())
     return month.a_report(*lines, today=TODAY, rows=came.lines, bad_rows=bad)
 

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from local.bills.cluster import Broker, ClusterBill, Coverage, lines
 from local.bills.export import Layout, write
 from local.bills.line import BillLine, truth
 from spark import tables
 from spark.ingest import bill
-from spark.ingest.splits import POD
 from spark.jobs import ingest
-from spark.rows import row_type
-from spark.schemas import USAGE
 from spark.tables import ParquetStore
-from spark.transforms.node_shares import AMOUNTS, node_shares, parts_of_hours
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 MONTH = "2026-10"
@@ -34,8 +27,7 @@ BROKERS = (
     Broker(node_id=30, zone="us-east-1c", coverage=Coverage.RESERVED),
 )
 BILL = ClusterBill(brokers=BROKERS, hours=26, net_discount=Decimal("0.1"))
-# A double of a share is off by less than this; there are some hundred of them on a day.
-PLACES = Decimal("1e-12")
+# A double of a share is off by far less; there are some hundred of them on a day.
 TOLERANCE = Decimal("1e-9")
 
 
@@ -52,6 +44,7 @@ def made(folder: Path, every: Sequence[BillLine], **how: Any) -> Made:
     delivery = bill.read(write(folder / "bill", every, **how))
     store = ParquetStore(str(folder / "tables"))
     ingest.run(delivery, store, now=NOW)
+    ingest.write_node_shares(store, delivery, [MONTH])
     return Made(store, store.rows(tables.NODE_SHARES), store.rows(tables.USAGE))
 
 
@@ -154,85 +147,3 @@ def test_hours_that_no_split_line_tells_of_are_kept_as_such(tmp_path: Path) -> N
     ]
     assert row.unused_cost == pytest.approx(Decimal("0.3") * 12, abs=TOLERANCE)
     assert row.pod is None
-
-
-# A node's interval: the hours of each of its lines, and its pods' shares per meter.
-HOURS = st.decimals(min_value="0.0001", max_value=1, places=4)
-COST = st.floats(min_value=0, max_value=100, allow_nan=False).map(lambda each: round(each, 10))
-INTERVAL = st.tuples(
-    st.dictionaries(st.sampled_from(["on demand", "savings plan", "reserved"]), HOURS, max_size=3),
-    st.lists(st.tuples(st.sampled_from("pqr"), COST, COST), max_size=4),
-)
-
-
-def twin(nodes_: Sequence[Any]) -> dict[Any, Fraction]:
-    """Share costs out in plain Python: (node, way, pod, amount) -> money."""
-    sums: dict[Any, Fraction] = {}
-    for node, (ways, pods) in enumerate(nodes_):
-        hours = sum(map(Fraction, ways.values()))
-        for pod, split, unused in pods:
-            for way, part in ways.items():
-                for name, cost in (("split_cost", split), ("unused_cost", unused)):
-                    key = (f"i-{node}", way, pod, name)
-                    own = Fraction(Decimal(repr(cost))) * Fraction(part) / hours
-                    sums[key] = sums.get(key, Fraction(0)) + own
-    return sums
-
-
-def rows_of(nodes_: Sequence[Any]) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    first = datetime(2026, 10, 1)  # noqa: DTZ001 - frames write UTC without a zone
-    for node, (ways, pods) in enumerate(nodes_):
-        at = first + timedelta(hours=node)
-        for way, hours in ways.items():
-            yield "hours", (MONTH, f"i-{node}", at, way, hours)
-        for pod, split, unused in pods:
-            yield "pods", (at, f"i-{node}", pod, split, unused)
-
-
-@settings(
-    max_examples=3,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-@given(intervals=st.lists(INTERVAL, min_size=8, max_size=16))
-def test_shares_are_those_of_a_plain_python_twin(intervals: list[Any]) -> None:
-    hours = row_type(["billing_period", "instance_id", "at", "paid_by", "hours"])
-    pods = row_type(["billing_period", "day", "instance_id", "paid_by", *POD, *AMOUNTS])
-    told = list(rows_of(intervals))
-    parts = parts_of_hours(hours(*row) for what, row in told if what == "hours")
-    scaled = []
-    for at, instance, pod, *costs in (row for what, row in told if what == "pods"):
-        for way, part in parts.get((MONTH, instance, at), {}).items():
-            exact = (Decimal(repr(cost * part)).quantize(PLACES) for cost in (*costs, *costs))
-            scaled.append(pods(MONTH, at.date(), instance, way, *([None] * 4), pod, *exact))
-    day = {
-        "billing_period": MONTH,
-        "component": "broker compute",
-        "attribution": "node pool",
-        "cluster": "orders",
-        "owner": "broker-a",
-        "amortised_cost": Decimal(7),
-        "net_cost": Decimal(5),
-    }
-    usage = [
-        row_type(USAGE)(
-            **{
-                **dict.fromkeys(USAGE.names),
-                **day,
-                "resource_id": f"i-{node}",
-                "day": date(2026, 10, 1),
-            }
-        )
-        for node in range(len(intervals))
-    ]
-    found = node_shares(usage, scaled)
-    known = twin(intervals)
-    sums: dict[Any, Decimal] = {}
-    for row in (row for row in found if row.kind != "not allocated"):
-        for name in AMOUNTS[:2]:
-            key = (row.instance_id, row.paid_by, row.pod, name)
-            sums[key] = sums.get(key, Decimal(0)) + getattr(row, name)
-    assert sums.keys() == known.keys()
-    assert all(abs(Fraction(sums[key]) - known[key]) <= Fraction(TOLERANCE) for key in known)
-    whole = by_node_day(found, "instance_id", "split_cost", "unused_cost")
-    assert set(whole.values()) == {Decimal(7)}

@@ -8,13 +8,14 @@ from decimal import Decimal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql import Row
 
 from spark.report import formats, words
 from spark.report import story as stories
-from spark.report.model import BadRow, Line, Monthless, Report
+from spark.report.model import Report
 from spark.report.sections import cost
 from spark.rules.names import Attribution, Component
-from tests.unit.spark.month import a_line, a_report, document_of
+from tests.unit.spark.month import a_line, a_report, bad_row, document_of, monthless
 
 UNTAGGED = {"attribution": Attribution.NOBODY, "cluster": None, "owner": "unattributed"}
 MONEY = st.decimals(min_value=-1000, max_value=1000, places=11)
@@ -37,9 +38,9 @@ def html_of(report: Report) -> str:
         min_size=1,
     )
 )
-def test_components_owners_and_attributions_each_add_up_to_the_bill(lines: list[Line]) -> None:
+def test_components_owners_and_attributions_each_add_up_to_the_bill(lines: list[Row]) -> None:
     report = a_report(*lines)
-    total = sum(line.billed for line in lines)
+    total = sum(line.billed_cost for line in lines)
     assert sum(share.billed for share in report.components()) == total
     assert sum(share.billed for share in report.owners()) == total
     assert sum(report.attributed(attribution) for attribution in Attribution) == total
@@ -93,7 +94,7 @@ def test_a_bill_without_our_tags_asks_which_tag_means_kafka() -> None:
 
 
 def test_rows_that_could_not_be_read_are_in_the_story_and_on_the_page() -> None:
-    bad = (BadRow("BilledCost 'abc' is not a number", "abc, 2026-11-01", None),)
+    bad = (bad_row("BilledCost 'abc' is not a number", "abc, 2026-11-01", None),)
     report = a_report(a_line(), rows=2, bad_rows=1, rows_without_cost=1, bad=bad)
     assert stories.sentences(report)[-2:] == [
         "1 row is unreadable.",
@@ -105,17 +106,17 @@ def test_rows_that_could_not_be_read_are_in_the_story_and_on_the_page() -> None:
 
 
 @pytest.mark.parametrize(
-    ("monthless", "said"),
+    ("some", "said"),
     [
         (
-            Monthless(1, 1, Decimal(0)),
+            monthless(1, 1, Decimal(0)),
             [
                 "1 row of the bill names no readable month and is in no total.",
                 "Its cost is unknown.",
             ],
         ),
         (
-            Monthless(3, 0, Decimal("-4.5")),
+            monthless(3, 0, Decimal("-4.5")),
             [
                 "3 rows of the bill name no readable month and are in no total.",
                 f"Their cost is {words.MINUS}4.50 USD.",
@@ -123,10 +124,8 @@ def test_rows_that_could_not_be_read_are_in_the_story_and_on_the_page() -> None:
         ),
     ],
 )
-def test_a_total_beside_rows_of_any_month_is_not_called_whole(
-    monthless: Monthless, said: list[str]
-) -> None:
-    report = a_report(a_line(), monthless=monthless)
+def test_a_total_beside_rows_of_any_month_is_not_called_whole(some: Row, said: list[str]) -> None:
+    report = a_report(a_line(), monthless=some)
     told = stories.sentences(report)
     assert told[0].endswith("in its readable rows.")
     assert told[-2:] == said
@@ -141,7 +140,7 @@ def test_nothing_on_the_bill_can_run_in_the_page() -> None:
         a_line(owner=attack, cluster=attack, zone=attack, billing_period="2026-11"),
         label=attack,
         bad_rows=1,
-        bad=(BadRow(attack, attack, Decimal(1)),),
+        bad=(bad_row(attack, attack, Decimal(1)),),
     )
     html = html_of(report)
     assert "<script>alert" not in html

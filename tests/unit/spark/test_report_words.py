@@ -12,7 +12,6 @@ import pytest
 from spark.report import formats, plot, story
 from spark.report.document import Document
 from spark.report.evidence import Evidence
-from spark.report.model import Monthless
 from spark.rules.names import Attribution, Component, Easy
 from spark.transforms.easy import HOW, EasySaving
 from tests.unit.spark import month
@@ -31,7 +30,7 @@ UNREAD = {
     "rows": 2,
     "bad_rows": 1,
     "rows_without_cost": 1,
-    "monthless": Monthless(3, 1, Decimal(4)),
+    "monthless": month.monthless(3, 1, Decimal(4)),
 }
 OTHER = month.a_line(component=Component.OTHER, billed=Decimal(30))
 EVIDENCE = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -83,45 +84,72 @@ def test_a_volume_is_sized_exactly_as_the_advisor_sizes_it() -> None:
     assert row.finding == "larger than needed"
 
 
+FULL = {"used_bytes": 800 * GIB}
+INCLUDED = {"billed_iops": 0.0, "billed_gib_per_s": 0.0}
+# Of a rate near its limit, at which more was never asked for.
+NEAR = {
+    **FULL,
+    **INCLUDED,
+    "append_bytes_per_s": None,
+    "iops_p999": 2990.0,
+    "throughput_p999_bytes_per_s": 124 * 1024**2,
+}
+ONE: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any], str]] = {
+    "performance that nobody measured is not taken away": (
+        {"iops_p999": None, "throughput_p999_bytes_per_s": None},
+        {"wanted_iops": 6000, "wanted_throughput_mib_per_s": 250},
+        "",
+    ),
+    # 3,000 IOPS at 0.005 and 125 MiB/s at 0.04.
+    "a full one that is too fast is slowed in place": (
+        {**FULL, "append_bytes_per_s": None},
+        {
+            "finding": "faster than needed",
+            "wanted_size_gib": 1000,
+            "one_off_cost": 0,
+            "monthly_saving": 20,
+        },
+        "",
+    ),
+    "one near its limit is not too slow": (
+        NEAR,
+        {"finding": "fits", "wanted_iops": 3000, "wanted_throughput_mib_per_s": 125},
+        "",
+    ),
+    "nor is one of which nobody knows": (
+        {**NEAR, "volume_exceeded_share": None},
+        {"finding": "fits"},
+        "whether more was asked than it gives, nobody measured",
+    ),
+    "the instance is the limit": (
+        {**FULL, "instance_exceeded_share": 0.3},
+        {"finding": "held back by its instance", "wanted_iops": None},
+        "r7g.xlarge sustains",
+    ),
+    "a young one is known from the spec": (
+        {"days": 1, "size_gib": 0.2, **INCLUDED},
+        {"size_gib": 500, "known_from": "spec"},
+        "",
+    ),
+    "without any sample none is forgotten": (
+        {"used_bytes": None},
+        {"finding": "not measured", "monthly_saving": 0},
+        "pass --metrics",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ONE)
+def test_what_is_said_of_one_volume(case: str) -> None:
+    changes, wanted, reason = ONE[case]
+    (row,) = advised(billed(**changes))
+    assert {name: getattr(row, name) for name in wanted} == wanted
+    assert reason in row.reason
+
+
 def test_no_more_is_asked_than_the_instance_sustains() -> None:
     (row,) = advised(billed(throughput_p999_bytes_per_s=400e6, used_bytes=800 * GIB))
     assert row.wanted_throughput_mib_per_s <= instances.table().types["r7g.xlarge"].ebs_mib_per_s
-
-
-def test_performance_that_nobody_measured_is_not_taken_away() -> None:
-    (row,) = advised(billed(iops_p999=None, throughput_p999_bytes_per_s=None))
-    assert (row.wanted_iops, row.wanted_throughput_mib_per_s) == (6000, 250)
-
-
-def test_a_full_volume_that_is_too_fast_is_slowed_in_place() -> None:
-    (row,) = advised(billed(used_bytes=800 * GIB, append_bytes_per_s=None))
-    assert row.finding == "faster than needed"
-    assert row.wanted_size_gib == 1000
-    assert row.one_off_cost == 0
-    # 3,000 IOPS at 0.005 and 125 MiB/s at 0.04.
-    assert row.monthly_saving == Decimal(20)
-
-
-def test_a_volume_near_its_limit_that_was_never_asked_for_more_is_not_too_slow() -> None:
-    included = {"billed_iops": 0.0, "billed_gib_per_s": 0.0, "append_bytes_per_s": None}
-    near = {"iops_p999": 2990.0, "throughput_p999_bytes_per_s": 124 * 1024**2}
-    (row,) = advised(billed(**included, **near, used_bytes=800 * GIB))
-    assert (row.finding, row.wanted_iops, row.wanted_throughput_mib_per_s) == ("fits", 3000, 125)
-    unmeasured = {**included, **near, "volume_exceeded_share": None}
-    (row,) = advised(billed(**unmeasured, used_bytes=800 * GIB))
-    assert row.reason.endswith("whether more was asked than it gives, nobody measured")
-
-
-def test_a_volume_whose_instance_is_the_limit_names_the_type_that_helps() -> None:
-    (row,) = advised(billed(used_bytes=800 * GIB, instance_exceeded_share=0.3))
-    assert row.finding == "held back by its instance"
-    assert "r7g.xlarge sustains" in row.reason
-    assert row.wanted_iops is None
-
-
-def test_a_young_volume_is_known_from_the_spec() -> None:
-    (row,) = advised(billed(days=1, size_gib=0.2, billed_iops=0.0, billed_gib_per_s=0.0))
-    assert (row.size_gib, row.known_from) == (500, "spec")
 
 
 def test_a_volume_whose_claim_no_node_mounts_is_attached_to_nothing() -> None:
@@ -129,12 +157,6 @@ def test_a_volume_whose_claim_no_node_mounts_is_attached_to_nothing() -> None:
     assert rows[1].finding == "attached to nothing"
     # 1,000 GiB and 3,000 IOPS above the included, at the bill's own prices.
     assert rows[1].monthly_saving == Decimal(95)
-
-
-def test_without_any_sample_nothing_is_called_forgotten() -> None:
-    (row,) = advised(billed(used_bytes=None))
-    assert row.finding == "not measured"
-    assert row.monthly_saving == 0
 
 
 def test_without_samples_the_older_of_two_volumes_for_one_claim_is_left_behind() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from datetime import date, timedelta
+from datetime import date
 from decimal import Decimal
 
 import pytest
@@ -16,7 +16,7 @@ from pyspark.sql import Row
 from spark import schemas
 from spark.report import actions, formats, plot, story, words
 from spark.report.document import Action, Document
-from spark.report.evidence import DayCost, Evidence, month_comparison
+from spark.report.evidence import Evidence
 from spark.report.formats import Format
 from spark.rules.names import Attribution, Component, Easy
 from spark.transforms.easy import EasySaving
@@ -259,39 +259,6 @@ def test_the_open_month_is_provisional_everywhere(document: Document) -> None:
     closed = month.a_report(month.a_line(), today=date(2026, 12, 20))
     for kind in Format:
         assert "Provisional" not in formats.write(month.document_of(closed), kind)
-
-
-def test_half_a_month_is_compared_with_half_a_month() -> None:
-    evidence = month.evidence()
-    found = month_comparison(evidence)
-    assert found is not None
-    # Of twenty days on the bill the last is not complete.
-    assert found.days == 19
-    days = [each for each in evidence.days if each.component == "control plane"]
-    october = sum(e.billed for e in days if e.day.month == 10 and e.day.day <= 19)
-    assert found.before["control plane"] == october
-
-
-def test_a_whole_month_is_compared_with_a_whole_month() -> None:
-    first = date(2026, 10, 1)
-    days = [
-        DayCost(first + timedelta(days=n), "other", Decimal(1 if n < 31 else 2)) for n in range(61)
-    ]
-    report = month.a_report(month.a_line(), today=date(2026, 12, 5))
-    found = month_comparison(month.evidence(report=report, all_days=days))
-    assert found is not None
-    assert found.totals == (Decimal(31), Decimal(60))
-
-
-def test_a_month_that_is_over_is_whole_though_kafkas_last_days_cost_nothing() -> None:
-    october = [DayCost(date(2026, 10, n), "other", Decimal(1)) for n in range(1, 26)]
-    october.append(DayCost(date(2026, 10, 31), "other", Decimal(9), is_kafkas=False))
-    september = [DayCost(date(2026, 9, n), "other", Decimal(1)) for n in range(1, 31)]
-    report = dataclasses.replace(month.evidence().report, today=date(2026, 12, 20))
-    days = Evidence(report=report, all_days=[*september, *october], month="2026-10")
-    comparison = month_comparison(days)
-    assert comparison is not None
-    assert (comparison.days, comparison.totals) == (31, (Decimal(30), Decimal(25)))
 
 
 def test_a_first_month_is_compared_with_nothing() -> None:

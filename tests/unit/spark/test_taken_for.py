@@ -14,7 +14,7 @@ from spark import tables
 from spark.ingest import bill
 from spark.jobs import report
 from spark.jobs.anomaly import anomaly_rows
-from spark.jobs.found_tags import found_tags
+from spark.jobs.ingest import found_tags
 from spark.report.evidence import month_comparison
 from spark.rows import row_type
 from spark.rules.names import Easy
