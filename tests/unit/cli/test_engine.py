@@ -192,9 +192,7 @@ def test_providers_stand_where_the_engine_asks_for_their_versions(tmp_path: Path
     assert [name.rpartition("-v")[0] for name in found] == ["resource-aws", "resource-kubernetes"]
 
 
-def test_the_twins_project_runs_the_repositorys_program_with_settings_of_its_own(
-    tmp_path: Path,
-) -> None:
+def test_the_twins_project_runs_the_repositorys_program_with_own_settings(tmp_path: Path) -> None:
     place, spec = Place(75, tmp_path), tmp_path / "cluster.yaml"
     directory = twin_project(place, "local", spec, ("foundation",))
     project = yaml.safe_load((directory / "Pulumi.yaml").read_text())

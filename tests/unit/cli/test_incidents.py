@@ -384,9 +384,7 @@ def test_the_first_break_comes_first(two: tuple[Incident, Incident]) -> None:
     assert [b.at for b in found] == sorted(b.at for b in found)
 
 
-def test_where_ready_is_enough_the_isr_need_not_have_been_seen(
-    two: tuple[Incident, Incident],
-) -> None:
+def test_where_ready_is_enough_the_isr_need_not_be_seen(two: tuple[Incident, Incident]) -> None:
     unseen = replace(two[0], broker_back_at=None)
     assert [b.rule for b in breaks([unseen])] == ["gate"]
     assert breaks([unseen], gate="ready") == []

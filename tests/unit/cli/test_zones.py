@@ -52,9 +52,7 @@ def ids(desk: Cluster) -> dict[str, str]:
     return {z["ZoneName"]: z["ZoneId"] for z in answer["AvailabilityZones"]}
 
 
-def test_a_zone_is_frozen_by_its_name_or_id_until_a_moment_and_a_turn_asked_for(
-    desk: Cluster,
-) -> None:
+def test_a_zone_is_frozen_by_name_or_id_until_a_moment_and_a_turn_asked_for(desk: Cluster) -> None:
     zone = min(command.pool_zones(desk.spec))
     console, out = said()
     for named in (zone, ids(desk)[zone].upper()):

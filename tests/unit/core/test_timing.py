@@ -93,9 +93,7 @@ def test_every_rule_has_a_way_to_break_it_above() -> None:
 
 
 @every_case("rule", RULES, ids=[rule.name for rule in RULES])
-def test_a_rule_tells_its_breakage_and_its_remedy_in_words_of_its_settings(
-    rule: TimingRule,
-) -> None:
+def test_a_rule_tells_its_breakage_and_remedy_in_its_settings(rule: TimingRule) -> None:
     assert any(name in rule.remedy for name in settings_of(rule.left) | settings_of(rule.right))
     assert rule.breaks[-1] not in ".;"
 

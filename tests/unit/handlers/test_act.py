@@ -38,9 +38,7 @@ def announced_station() -> Station:
     return made
 
 
-def test_a_drain_is_forwarded_by_the_invocation_that_carries_the_incident(
-    announced_station: Station,
-) -> None:
+def test_a_drain_is_forwarded_by_whoever_carries_the_incident(announced_station: Station) -> None:
     perform(
         announced_station.incident(),
         (TakeLease(), ForwardDrain()),
@@ -168,9 +166,7 @@ def test_both_hooks_share_one_incident(station: Station) -> None:
     assert sent(station)[-1] == {"incident_id": OLD, "version": 2}
 
 
-def test_a_duplicate_changes_nothing_but_sends_the_tick_that_may_be_missing(
-    station: Station,
-) -> None:
+def test_a_duplicate_sends_only_the_tick_that_may_be_missing(station: Station) -> None:
     station.announce(hook_event("drain"))
     before = station.incident()
     station.announce(hook_event("drain"))
@@ -208,9 +204,7 @@ def test_an_echo_of_an_instance_that_is_gone_opens_nothing(station: Station) -> 
     assert station.ledger.get("i-0a.2") is None
 
 
-def test_a_retained_instance_that_is_terminated_again_opens_a_second_round(
-    station: Station,
-) -> None:
+def test_a_retained_instance_terminated_again_opens_a_round(station: Station) -> None:
     station.announce(hook_event("drain"))
     station.ledger.put(_ended(station.incident(), State.RETAINED))
     station.announce(hook_event("drain"))  # an echo of the first round

@@ -376,9 +376,7 @@ def test_a_cluster_of_others_is_told_as_it_is(
     assert all(each.endswith((".", ".)")) and ".." not in each for each in said), said
 
 
-def test_pod_sets_of_another_shape_are_silence_in_a_sentence(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_pod_sets_of_another_shape_are_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claims, "pod_sets", lambda *_: [{"spec": None}])
     with pytest.raises(StillwaterError, match="in a shape that this release cannot read"):
         claims.wanted_roles(None, "kafka", "orders")  # type: ignore[arg-type]

@@ -481,9 +481,7 @@ def let_go(made: Station) -> None:
 @pytest.mark.parametrize(
     "meanwhile", [paused, changed, let_go], ids=["a pause", "another invocation", "no lease"]
 )
-def test_what_comes_between_decision_and_eviction_keeps_kafka(
-    meanwhile: Callable[[Station], object],
-) -> None:
+def test_what_comes_before_the_eviction_keeps_kafka(meanwhile: Callable[[Station], object]) -> None:
     made = replace_machine(evicting(OPERATOR))
     assert made.cluster.evicted == ["operator"]
     real: Callable[..., Any] = made.ledger.take_lease

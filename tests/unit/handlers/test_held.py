@@ -29,9 +29,7 @@ def asked(station: Station, change: object) -> None:
     station.broom.sweep(station.now)
 
 
-def test_a_drain_that_nobody_answers_is_sent_again_and_then_a_person_called(
-    station: Station,
-) -> None:
+def test_a_drain_without_answer_is_sent_again_and_then_told(station: Station) -> None:
     replace_machine(station)
     for _ in range(MOST_FORWARDS + 2):
         station.now += POLICY.forward_again_seconds

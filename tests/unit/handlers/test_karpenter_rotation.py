@@ -130,9 +130,7 @@ def test_a_pod_that_karpenter_would_not_evict_is_not_begun_with(
     assert door.station.cluster.ended_claims == []
 
 
-def test_a_node_that_somebody_keeps_is_left_out_and_a_lapsed_mark_of_a_pod_is_none(
-    door: Door,
-) -> None:
+def test_a_node_somebody_keeps_is_left_out_and_a_lapsed_mark_is_none(door: Door) -> None:
     cluster = door.station.cluster
     cluster.pods[10] = replace(cluster.pods[10], undisturbed_until=door.station.now - 1)
     plan = ask(door, "plan", selection={"node_ids": [10]})["plan"]

@@ -127,18 +127,14 @@ def test_a_zone_in_a_state_that_cannot_be_read_stays_frozen(
     assert zones == {"us-east-1a", "us-east-1b"}
 
 
-def test_a_zone_in_a_state_that_cannot_be_read_stays_so_for_no_longer_than_others(
-    station: Station,
-) -> None:
+def test_a_zone_in_an_unreadable_state_stays_so_no_longer_than_others(station: Station) -> None:
     frozen(station, state="thawing", until=None)
     station.now += silence_limit(AUTOSHIFT) + 1
     assert station.freezes.current(station.now) == ()
 
 
 @pytest.mark.parametrize("message", ["{", "[]", '"shift"', '{"volume": "vol-1"}'])
-def test_a_message_that_cannot_be_read_is_refused_in_a_sentence(
-    station: Station, message: str
-) -> None:
+def test_a_message_nobody_can_read_is_a_sentence(station: Station, message: str) -> None:
     with pytest.raises(StillwaterError, match="names nothing that this release knows"):
         station.loop.turn(message, station.now)
 
@@ -210,9 +206,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def test_a_document_that_cannot_be_read_or_written_counts_as_a_failure_of_the_ledger(
-    counted: list[str],
-) -> None:
+def test_a_document_that_cannot_be_read_or_written_is_counted(counted: list[str]) -> None:
     records = Records(TABLE, REGION, client=Throttled())  # type: ignore[arg-type]
     with pytest.raises(ClientError):
         records.read("freezes#orders")

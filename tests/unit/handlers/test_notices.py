@@ -224,9 +224,7 @@ def test_a_refresh_is_kept_on_record_and_wakes_nobody(waiting: Station) -> None:
 
 
 @pytest.mark.parametrize(("times", "noted"), [(4, True), (5, False)])
-def test_a_note_that_meets_a_tick_tries_again_and_then_lets_sqs_deliver_again(
-    times: int, *, noted: bool
-) -> None:
+def test_a_note_that_meets_a_tick_tries_again_and_then_is_late(times: int, *, noted: bool) -> None:
     station = Station()
     station.announce(hook_event("drain"))
     fail(station.ledger, "put", Conflict("Somebody else was first."), times=times)

@@ -51,9 +51,7 @@ def test_everything_is_read_at_one_moment(station: Station) -> None:
 
 
 @pytest.mark.parametrize("state", [State.OPENED, State.REPLACING])
-def test_kafka_is_left_alone_where_its_answer_decides_nothing(
-    station: Station, state: State
-) -> None:
+def test_kafka_is_left_alone_where_it_decides_nothing(station: Station, state: State) -> None:
     station.cluster.kafka = None
     found = seen(station, state=state)
     assert found.kafka is None

@@ -48,9 +48,7 @@ def tick_until(station: Station, state: State, most: int = 40) -> None:
     raise AssertionError(f"never {state}: {station.incident().reason}")
 
 
-def test_a_retirement_makes_room_then_moves_the_broker_then_ends_the_instance(
-    station: Station,
-) -> None:
+def test_a_retirement_makes_room_moves_the_broker_ends_the_instance(station: Station) -> None:
     announced(station)
     cluster = station.cluster
     assert cluster.desired_calls == [(GROUP, 2)]
@@ -95,9 +93,7 @@ def test_capacity_is_raised_once_however_often_the_invocation_dies(station: Stat
     assert station.cluster.groups[GROUP].desired == 2
 
 
-def test_the_spare_is_kept_from_cluster_autoscaler_until_the_pod_runs_on_it(
-    station: Station,
-) -> None:
+def test_the_spare_is_kept_from_cluster_autoscaler_until_used(station: Station) -> None:
     announced(station)
     spare(station)
     station.cluster.add_node(NEW, ready=False)
@@ -171,9 +167,7 @@ def failed_launch(station: Station) -> None:
     station.ledger.put(note_group(station.incident(), notice, station.now))
 
 
-def test_without_capacity_the_old_node_is_kept_a_person_called_and_the_wait_grows(
-    station: Station,
-) -> None:
+def test_without_capacity_the_old_node_is_kept_and_the_wait_grows(station: Station) -> None:
     announced(station)
     failed_launch(station)
     station.now += 60
@@ -202,9 +196,7 @@ def test_a_group_that_may_not_grow_pages_and_changes_nothing(station: Station) -
     assert station.cluster.desired_calls == []
 
 
-def test_a_maximum_that_is_lowered_meanwhile_is_not_asked_for_more_and_told(
-    station: Station,
-) -> None:
+def test_a_maximum_lowered_meanwhile_is_not_asked_for_more_and_told(station: Station) -> None:
     announced(station)
     group = station.cluster.groups[GROUP]
     station.cluster.groups[GROUP] = replace(group, desired=1, maximum=1)
@@ -217,9 +209,7 @@ def test_a_maximum_that_is_lowered_meanwhile_is_not_asked_for_more_and_told(
     assert station.cluster.desired_calls == [(GROUP, 2), (GROUP, 2)]
 
 
-def test_a_retirement_called_off_before_anything_came_lowers_what_was_raised(
-    station: Station,
-) -> None:
+def test_a_retirement_called_off_early_lowers_what_was_raised(station: Station) -> None:
     announced(station)
     station.announce(health_event(status="closed", said_at=START + 60))
     station.tick()

@@ -209,9 +209,7 @@ def test_a_lease_of_an_open_incident_or_of_nobody_known_is_left_alone(station: S
 
 
 @pytest.mark.parametrize("most", [1, 2, 5, 7])
-def test_every_lost_instance_is_found_within_as_many_runs_as_pages(
-    station: Station, most: int
-) -> None:
+def test_every_lost_instance_is_found_in_as_many_runs(station: Station, most: int) -> None:
     lost = [f"i-0lost{number}" for number in range(10)]
     for instance_id in lost:
         station.cluster.add_instance(instance_id, "us-east-1b")
@@ -242,9 +240,7 @@ def test_a_restored_ledger_is_told_of_what_it_forgot(station: Station, drained: 
     assert [lease.out_at is not None for lease in station.ledger.leases()] == [True] * drained
 
 
-def test_a_broker_that_is_out_without_an_incident_calls_a_person_once_a_day(
-    station: Station,
-) -> None:
+def test_a_broker_out_without_an_incident_calls_once_a_day(station: Station) -> None:
     station.cluster.place_pod(20, None, ready=False)
     out = station.cluster.pods[20]
     station.cluster.pods[20] = replace(out, out_since=station.now, trouble="Unschedulable")

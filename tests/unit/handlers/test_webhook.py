@@ -180,9 +180,7 @@ def test_no_log_or_answer_holds_the_token_or_the_body(
         assert hidden not in said
 
 
-def test_the_entry_answers_through_its_door(
-    entrance: Entrance, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_entry_answers_by_its_door(entrance: Entrance, monkeypatch: pytest.MonkeyPatch) -> None:
     door = Door(entrance.ledger, entrance.ticks, entrance.token)
     monkeypatch.setattr(webhook, "_door", lambda: door)
     assert webhook.handler(request(), None)["statusCode"] == 202

@@ -100,9 +100,7 @@ def test_every_alarm_reaches_the_one_topic(layers: dict[str, Recorded]) -> None:
         assert alarm.inputs["alarmActions"] == [topic]
 
 
-def test_the_end_of_a_count_is_not_told_as_the_end_of_the_trouble(
-    layers: dict[str, Recorded],
-) -> None:
+def test_the_end_of_a_count_is_not_the_end_of_the_trouble(layers: dict[str, Recorded]) -> None:
     untold = {n for n, alarm in made(layers).items() if not alarm.inputs["okActions"]}
     assert untold == {
         f"test-orders-{k}" for k in ("incidents-retained", "incidents-lost", "pages-sent")
@@ -125,9 +123,7 @@ def test_what_no_data_means_is_chosen_for_each_kind_of_alarm(layers: dict[str, R
     }
 
 
-def test_what_the_functions_count_is_watched_under_the_name_they_count_it(
-    layers: dict[str, Recorded],
-) -> None:
+def test_what_the_functions_count_is_watched_by_name(layers: dict[str, Recorded]) -> None:
     own = {
         (query["metric"]["metricName"], json.dumps(query["metric"]["dimensions"]))
         for alarm in made(layers).values()

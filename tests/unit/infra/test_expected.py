@@ -166,9 +166,7 @@ def test_queues_come_and_go_with_what_reads_them(cache: Any) -> None:
     assert mute == expectation_of(spec(slack=None), []).snapshot.queues
 
 
-def test_the_namespace_and_the_drain_are_made_as_they_are_expected(
-    made: Mapping[str, Recorded],
-) -> None:
+def test_the_namespace_and_the_drain_are_as_expected(made: Mapping[str, Recorded]) -> None:
     namespaces = {
         each.inputs["metadata"]["name"]: facts.Namespace(
             gate_label=each.inputs["metadata"]["labels"][naming.READINESS_GATE_LABEL]

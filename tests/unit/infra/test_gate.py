@@ -238,9 +238,7 @@ def test_every_part_is_a_module_that_can_be_run(part: str) -> None:
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_a_part_that_was_told_nothing_ends_with_a_sentence(
-    part: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_part_told_nothing_ends_in_words(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["inside", part])
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.delenv(SETTINGS, raising=False)

@@ -25,9 +25,7 @@ def pools(layers: dict[str, Recorded]) -> dict[str, dict[str, Any]]:
     return {pool.inputs["metadata"]["name"]: pool.inputs for pool in found}
 
 
-def test_each_pool_and_zone_is_a_node_pool_with_its_own_reserved_ids(
-    pools: dict[str, dict[str, Any]],
-) -> None:
+def test_each_pool_and_zone_is_a_node_pool_with_its_ids(pools: dict[str, dict[str, Any]]) -> None:
     ids = {
         name: pool["metadata"]["annotations"]["strimzi.io/next-node-ids"]
         for name, pool in pools.items()
@@ -53,9 +51,7 @@ def test_a_pod_that_asks_for_its_node_is_refused_and_strimzis_ask_for_nothing(
     assert chosen == {"name": "STRIMZI_POD_SECURITY_PROVIDER_CLASS", "value": "restricted"}
 
 
-def test_pods_never_leave_the_zone_and_the_nodes_of_their_pool(
-    pools: dict[str, dict[str, Any]],
-) -> None:
+def test_pods_never_leave_the_zone_and_nodes_of_a_pool(pools: dict[str, dict[str, Any]]) -> None:
     for zone in ZONES:
         for pool in ("broker", "controller"):
             pod = pools[naming.kafka_node_pool(pool, zone)]["spec"]["template"]["pod"]
@@ -177,9 +173,7 @@ def test_timeouts_and_durability_reach_kafka_and_the_user_has_the_last_word() ->
 
 
 @pytest.mark.parametrize("setting", ["replica.fetch.backoff.ms", "replica.fetch.wait.max.ms"])
-def test_a_follower_asks_again_sooner_than_kafka_would_unless_the_user_says_otherwise(
-    setting: str,
-) -> None:
+def test_followers_ask_again_sooner_unless_the_user_says_otherwise(setting: str) -> None:
     assert kafka_spec(spec())["kafka"]["config"][setting] == 100
     described = spec(kafka={"config": {setting: 1000}})
     assert kafka_spec(described)["kafka"]["config"][setting] == 1000

@@ -43,9 +43,7 @@ def shared(cache: None) -> Recorded:
     )
 
 
-def test_every_broker_and_the_bootstrap_has_a_listener_a_group_and_a_binding(
-    kafka: Recorded,
-) -> None:
+def test_brokers_and_bootstrap_have_listener_group_and_binding(kafka: Recorded) -> None:
     keys = [
         BOOTSTRAP,
         *(f"balancing-{z}-broker-{i}" for z, i in zip(ZONES, (10, 20, 30), strict=True)),
@@ -153,9 +151,7 @@ def test_clients_come_from_the_vpc_and_brokers_hear_the_balancer_alone(kafka: Re
     assert rules(kafka, "sg-cluster") == {(9094, 9094, "balancing-group-id")}
 
 
-def test_nobody_is_let_in_through_privatelink_unless_named(
-    kafka: Recorded, shared: Recorded
-) -> None:
+def test_nobody_comes_by_privatelink_unless_named(kafka: Recorded, shared: Recorded) -> None:
     service = "ec2/vpcEndpointService:VpcEndpointService"
     assert not kafka.of(service)
     assert shared.one(service).inputs["allowedPrincipals"] == ["arn:aws:iam::111122223333:root"]
@@ -165,9 +161,7 @@ def test_other_networks_are_let_in_when_named(shared: Recorded) -> None:
     assert (9094, 9094, "192.168.0.0/16") in rules(shared, "balancing-group-id")
 
 
-def test_the_brokers_name_leads_to_the_balancer_in_a_private_zone(
-    kafka: Recorded, shared: Recorded
-) -> None:
+def test_brokers_names_lead_to_the_balancer_privately(kafka: Recorded, shared: Recorded) -> None:
     assert not kafka.of("route53/zone:Zone")
     zone = shared.one("route53/zone:Zone").inputs
     assert (zone["name"], len(zone["vpcs"])) == ("orders.internal", 1)

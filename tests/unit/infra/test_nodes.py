@@ -61,9 +61,7 @@ def test_two_hooks_hold_every_termination_and_give_up_by_abandoning(
     }
 
 
-def test_who_replaces_a_node_may_raise_desired_and_no_update_refreshes_instances(
-    groups: list[Resource],
-) -> None:
+def test_replacers_may_raise_desired_and_no_update_refreshes(groups: list[Resource]) -> None:
     for group in groups:
         assert group.ignore_changes == ("desiredCapacity",)
         assert "instanceRefresh" not in group.inputs
@@ -78,9 +76,7 @@ def test_instances_inherit_what_others_know_them_by(groups: list[Resource]) -> N
         assert tags["Name"] == (group.inputs["name"], True)
 
 
-def test_a_group_at_zero_tells_the_autoscaler_its_zone_label_and_taint(
-    groups: list[Resource],
-) -> None:
+def test_an_empty_group_tells_the_autoscaler_its_zone_and_taint(groups: list[Resource]) -> None:
     template = "k8s.io/cluster-autoscaler/node-template"
     for group in groups:
         tags, zone = tags_of(group), group.inputs["vpcZoneIdentifiers"][0].split("-private")[0]

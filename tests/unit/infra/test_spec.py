@@ -83,9 +83,7 @@ def test_a_spec_that_cannot_be_found_is_one_sentence(settings: Settings, sentenc
     ],
     ids=["broken", "list", "empty", "binary"],
 )
-def test_a_file_that_is_no_spec_is_one_sentence(
-    tmp_path: Path, content: bytes, sentence: str
-) -> None:
+def test_a_file_of_no_spec_is_one_sentence(tmp_path: Path, content: bytes, sentence: str) -> None:
     (tmp_path / "cluster.yaml").write_bytes(content)
     (problem,) = problems(Settings(spec="cluster.yaml"), root=tmp_path)
     assert sentence in problem
@@ -161,9 +159,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("changed", REFUSED.values(), ids=REFUSED)
-def test_a_file_and_a_stack_are_refused_for_the_same_reasons(
-    tmp_path: Path, changed: Mapping[str, Any]
-) -> None:
+def test_files_and_stacks_are_refused_alike(tmp_path: Path, changed: Mapping[str, Any]) -> None:
     raw = description(**changed)
     (tmp_path / "cluster.yaml").write_text(json.dumps(raw))
     with pytest.raises(InvalidInput) as caught:
@@ -269,9 +265,7 @@ LAUGHS = "a: &a [x, x]\n" + "".join(
     ],
     ids=["open", "tab", "two", "alias", "list key", "date", "itself", "deep", "laughs"],
 )
-def test_what_is_no_document_is_a_sentence_with_its_place(
-    text: str, words: str, tmp_path: Path
-) -> None:
+def test_what_is_no_document_is_said_with_its_place(text: str, words: str, tmp_path: Path) -> None:
     found = refusals(tmp_path, text)
     assert any(words in sentence for sentence in found), found
 

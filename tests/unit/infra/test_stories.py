@@ -149,9 +149,7 @@ def test_the_webhook_writes_incidents_and_what_it_ignored(platform: Recorded) ->
     assert keys == {"dynamodb:LeadingKeys": ["incident#*", "ignored#*"]}
 
 
-def test_the_webhook_knows_table_and_queue_of_the_layer_above(
-    platform: Recorded, operations: Recorded
-) -> None:
+def test_the_webhook_knows_table_and_queue_above(platform: Recorded, operations: Recorded) -> None:
     settings = told(platform, "webhook-function-function", WebhookSettings)
     assert settings.ledger_table == operations.outputs["ledger_table"]
     assert settings.ticks_queue_url == operations.outputs["ticks_queue_url"]

@@ -149,9 +149,7 @@ def test_what_is_refused_is_a_sentence(refusal: Exception, status: int) -> None:
     [("/wishes/obey", {}, 404), ("/wishes/hold", "x" * 9000, 400)],
     ids=["unknown", "too long"],
 )
-def test_a_wish_nobody_knows_or_that_is_too_long_is_refused(
-    path: str, body: object, status: int
-) -> None:
+def test_an_unknown_or_too_long_wish_is_refused(path: str, body: object, status: int) -> None:
     desk = Desk()
     assert desk.request("POST", path, OURS, body)[0] == status
     assert desk.wished == []
@@ -167,9 +165,7 @@ def test_a_wish_nobody_knows_or_that_is_too_long_is_refused(
         ("pause", {"because": "x" * 501, "until": ""}),
     ],
 )
-def test_a_wish_of_another_shape_is_refused_before_anything_is_asked(
-    name: str, said: object
-) -> None:
+def test_a_wish_of_another_shape_is_refused_before_any_call(name: str, said: object) -> None:
     with pytest.raises(InvalidInput):
         fulfil(None, name, said)  # type: ignore[arg-type]
     assert name in WISHES

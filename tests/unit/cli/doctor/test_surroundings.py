@@ -213,9 +213,7 @@ def test_machines_that_are_not_found_are_not_known_to_have_room() -> None:
 @pytest.mark.parametrize(
     ("change", "code"), [(full, 1), (extended, 0), (denied, 2), (lambda _: None, 0)]
 )
-def test_what_would_stop_a_rotation_has_the_exit_code_of_a_difference(
-    change: Change, code: int
-) -> None:
+def test_what_stops_a_rotation_has_the_exit_code_of_a_difference(change: Change, code: int) -> None:
     made = world(change)
     asked = Machines(eks_cluster="shop", region="eu-north-1", groups=tuple(made.groups))
     found = table.findings(read(lambda _: made, asked))
@@ -427,9 +425,7 @@ def test_an_operator_elsewhere_is_read_by_its_account(server: Server, tmp_path: 
     assert any("system:serviceaccount:ops:strimzi" in each.evidence for each in found.findings)
 
 
-def test_a_part_that_is_refused_is_not_known_and_costs_no_other(
-    server: Server, tmp_path: Path
-) -> None:
+def test_a_refused_part_is_not_known_and_costs_no_other(server: Server, tmp_path: Path) -> None:
     server.held["/api/v1/namespaces/shop-kafka/secrets/eyes"] = 403
     found = adopted.examine(described(tmp_path, "gate"))
     (unread,) = [each for each in found.findings if each.weight is Weight.UNKNOWN]
@@ -445,9 +441,7 @@ def test_a_description_of_a_survey_is_the_surveys(tmp_path: Path) -> None:
     assert "`stillwater survey` judges it" in done.stderr
 
 
-def test_a_kafka_that_somebody_deletes_is_found_while_it_is_there(
-    server: Server, tmp_path: Path
-) -> None:
+def test_a_kafka_that_somebody_deletes_is_found_meanwhile(server: Server, tmp_path: Path) -> None:
     going = {**KAFKA, "metadata": {**KAFKA["metadata"], "deletionTimestamp": "2026-11-01"}}
     server.held["/apis/kafka.strimzi.io/v1/kafkas"] = {"items": [going]}
     (first, *_) = adopted.examine(described(tmp_path, "gate")).findings
@@ -602,9 +596,7 @@ def said(spec: ClusterSpec, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return Counter(each.check for each in found if each.check != "drift")
 
 
-def test_each_source_is_asked_and_a_fault_of_two_is_said_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_each_source_is_asked_and_a_fault_of_two_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
     found = said(parse(description(kafka={"min_insync_replicas": 1})), monkeypatch)
     # Of the live Kafka, of both, of the description alone, of the ledger.
     expected = {"paused", "operator-missing", "min-insync", "quorum-grows", "pause"}

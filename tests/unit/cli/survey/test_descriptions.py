@@ -233,9 +233,7 @@ def strimzi(version: str) -> Change:
     ],
     ids=["aws-auth alone", "both", "access entries", "unsaid", "Strimzi 0.45", "Strimzi 1.2"],
 )
-def test_what_the_functions_will_need_is_said_before_they_are_made(
-    change: Change, words: str
-) -> None:
+def test_what_the_functions_need_is_said_before_they_are_made(change: Change, words: str) -> None:
     world = own()
     change(world)
     text = draft.draft(command.read(world, world.client, None, CLUSTER), CLUSTER)

@@ -288,9 +288,7 @@ def test_of_an_odd_cluster_what_is_odd_is_said(
 
 @pytest.mark.parametrize("auto", [False, True], ids=["Karpenter", "Auto Mode"])
 @pytest.mark.parametrize("gone", ["objects", "kind"])
-def test_a_node_pool_that_is_not_listed_is_not_taken_for_a_harmless_one(
-    gone: str, *, auto: bool
-) -> None:
+def test_a_node_pool_that_is_not_listed_is_not_taken_as_harmless(gone: str, *, auto: bool) -> None:
     world = provisioned(bare(), auto=auto)
     if gone == "kind":
         del world.versions["karpenter.sh"]

@@ -60,9 +60,7 @@ PARTITIONS = [
 
 
 @every_case(("view", "margin", "allowed"), PARTITIONS)
-def test_a_partition_says_whether_its_broker_may_leave(
-    view: PartitionView, margin: int, allowed: bool
-) -> None:
+def test_partitions_say_who_may_leave(view: PartitionView, margin: int, allowed: bool) -> None:
     verdict = may_leave(10, cluster(view), isr_margin=margin)
     assert verdict.allowed is allowed
     assert allowed or "orders-3" in verdict.reason

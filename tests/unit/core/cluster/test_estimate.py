@@ -117,9 +117,7 @@ def test_crossings_are_what_a_hand_computes(
 
 
 @given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 20))
-def test_a_byte_never_crosses_more_often_than_it_moves(
-    zones: int, replicas: int, readers: int
-) -> None:
+def test_a_byte_never_crosses_more_than_it_moves(zones: int, replicas: int, readers: int) -> None:
     found = estimate.crossings_per_produced_byte(zones, replicas, Decimal(readers))
     assert 0 <= found <= 2 * (1 + readers) + replicas - 1
 
@@ -264,9 +262,7 @@ def test_as_many_brokers_as_have_listeners_beside_the_spare_ones(zones: int, mos
 
 @every_case("zones", [3, 4])
 @every_case(("produced", "hours"), [(5000, 1), (900, 24), (300, 720), (20, 9000)])
-def test_the_number_of_brokers_that_a_refusal_names_carries_the_load(
-    zones: int, produced: float, hours: int
-) -> None:
+def test_the_brokers_that_a_refusal_names_suffice(zones: int, produced: float, hours: int) -> None:
     load = ClientLoad(zones=zones, brokers=zones, produce_mib_per_s=produced, retention_hours=hours)
     with pytest.raises(InvalidInput) as caught:
         size(load)

@@ -233,9 +233,7 @@ def test_the_interval_holds_what_follows_as_often_as_it_says() -> None:
     ("confidence", "freedom", "table"),
     [(0.8, 3, 1.638), (0.8, 10, 1.372), (0.9, 5, 2.015), (0.95, 30, 2.042)],
 )
-def test_students_quantiles_are_those_of_the_tables(
-    confidence: float, freedom: int, table: float
-) -> None:
+def test_students_quantiles_are_the_tables(confidence: float, freedom: int, table: float) -> None:
     assert student_t(confidence, freedom) == pytest.approx(table, rel=0.01)
 
 

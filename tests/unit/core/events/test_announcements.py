@@ -255,9 +255,7 @@ def test_a_modification_harms_nothing() -> None:
         ("health-operational-zone-over", True),
     ],
 )
-def test_a_zone_is_named_by_its_id_and_the_beginning_told_from_the_end(
-    name: str, over: bool
-) -> None:
+def test_a_zone_is_named_by_its_id_and_its_beginning_and_end_told(name: str, over: bool) -> None:
     notice = zone(name)
     assert ({*notice.zone_ids, *notice.healthy_ids}, notice.over) == ({"use1-az4"}, over)
 
@@ -297,9 +295,7 @@ def test_an_alarm_that_is_ok_again_ends_the_problem() -> None:
 
 
 @pytest.mark.parametrize(("size", "read"), [(900_000, True), (1_100_000, False)])
-def test_a_body_is_read_up_to_what_sqs_carries_and_beyond_it_kept_and_told(
-    size: int, *, read: bool
-) -> None:
+def test_a_body_is_read_as_far_as_sqs_carries_and_kept_beyond(size: int, *, read: bool) -> None:
     event = load("health-retirement")
     event["detail"]["eventDescription"][0]["latestDescription"] = "y" * size
     (found,) = parse(json.dumps(event))

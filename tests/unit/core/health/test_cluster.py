@@ -59,17 +59,13 @@ def test_a_cluster_is_healthy_where_every_part_is() -> None:
         (Health.UNHEALTHY, 500),
     ],
 )
-def test_what_serves_as_a_whole_counts_for_what_it_is(
-    kind: PartKind, health: Health, expected: int
-) -> None:
+def test_what_serves_as_a_whole_counts_so(kind: PartKind, health: Health, expected: int) -> None:
     assert code(*(each for each in WELL if each.kind is not kind), part(kind, health)) == expected
 
 
 @every_case("kind", sorted(REDUNDANT))
 @every_case("health", [Health.UNKNOWN, Health.UNHEALTHY])
-def test_one_of_several_costs_redundancy_and_the_last_costs_all(
-    kind: PartKind, health: Health
-) -> None:
+def test_one_of_several_costs_redundancy_and_the_last_all(kind: PartKind, health: Health) -> None:
     others = [each for each in WELL if each.kind is not kind]
     sick, well = part(kind, health, "7"), part(kind, name="8")
     assert code(*others, sick, well) == 503
@@ -78,9 +74,7 @@ def test_one_of_several_costs_redundancy_and_the_last_costs_all(
 
 @every_case("kind", sorted(ASIDE))
 @every_case("health", [Health.UNKNOWN, Health.UNHEALTHY])
-def test_what_goes_on_around_it_never_makes_a_serving_cluster_unhealthy(
-    kind: PartKind, health: Health
-) -> None:
+def test_what_goes_on_around_it_makes_no_cluster_unhealthy(kind: PartKind, health: Health) -> None:
     assert code(*(each for each in WELL if each.kind is not kind), part(kind, health)) == 503
 
 

@@ -250,9 +250,7 @@ def test_a_recovering_broker_with_a_process_is_never_restarted(observed: NodeObs
 
 
 @given(OBSERVED)
-def test_what_only_peers_say_restarts_nobody_whose_exporter_answers(
-    observed: NodeObservation,
-) -> None:
+def test_what_only_peers_say_restarts_nobody_who_answers(observed: NodeObservation) -> None:
     silent = replace(
         observed, quorum_answers=None, fenced=None, registration=None, not_in_sync=None,
         since_heartbeat_seconds=None, voter_lag_seconds=None,
@@ -262,9 +260,7 @@ def test_what_only_peers_say_restarts_nobody_whose_exporter_answers(
 
 
 @given(OBSERVED, st.floats(1.0, 100.0))
-def test_time_alone_never_turns_starting_into_healthy(
-    observed: NodeObservation, seconds: float
-) -> None:
+def test_time_alone_never_makes_starting_healthy(observed: NodeObservation, seconds: float) -> None:
     later = replace(observed, now=observed.now + seconds)
     if not is_ready(readiness(observed, limits=Limits())):
         assert not is_ready(readiness(later, limits=Limits()))

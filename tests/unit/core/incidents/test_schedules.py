@@ -122,9 +122,7 @@ def heard(words: Sequence[Word], *, state: State = State.OPENED) -> Incident:
 
 
 @every_case(("order", "wanted"), orders)
-def test_what_governs_is_the_same_in_whatever_order_words_come(
-    order: Sequence[Word], wanted: str
-) -> None:
+def test_what_governs_is_the_same_in_any_order(order: Sequence[Word], wanted: str) -> None:
     incident = heard(order)
     assert incident.called_off is (wanted == "called off")
     if not incident.called_off:
@@ -181,18 +179,14 @@ def test_an_earlier_releases_last_word_counts_beside_what_it_could_not_read() ->
     ],
     ids=["a retirement", "another event", "the same event, moved", "on EC2's list", "and graver"],
 )
-def test_whoever_ignored_one_change_has_said_nothing_about_another(
-    later: Word, again: bool
-) -> None:
+def test_whoever_ignored_one_change_said_nothing_of_others(later: Word, again: bool) -> None:
     ignored = replace(heard([Word(A, REBOOT, 1, 3 * DAY)]), ignored_by="ann", state=State.CANCELLED)
     assert reopens(ignored, later.told) is again
 
 
 @every_case("kind", [Kind.VOLUME_PROBLEM, Kind.SICK_NODE, Kind.INSTANCE_ISSUE])
 @every_case("ignored", [Kind.SCHEDULED_CHANGE, Kind.ROTATION])
-def test_a_trouble_of_another_kind_is_heard_though_what_was_planned_is_ignored(
-    kind: Kind, ignored: Kind
-) -> None:
+def test_another_trouble_is_heard_though_the_plan_is_ignored(kind: Kind, ignored: Kind) -> None:
     planned = replace(Word(A, RETIREMENT, 1, 9 * DAY).told, kind=ignored)
     finished = replace(open_incident(planned, 0.0), ignored_by="ann", state=State.CANCELLED)
     trouble = replace(Word(B, "x", 2).told, kind=kind, dedupe_key="trouble")

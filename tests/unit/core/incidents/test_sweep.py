@@ -101,9 +101,7 @@ def test_an_instance_that_ended_while_its_node_stays_is_announced(state: str | N
 
 
 @pytest.mark.parametrize("nodes", [(), None], ids=["no node", "no answer"])
-def test_an_instance_that_ended_and_has_no_node_is_left_alone(
-    nodes: tuple[NodeView, ...] | None,
-) -> None:
+def test_who_ended_and_has_no_node_is_left_alone(nodes: tuple[NodeView, ...] | None) -> None:
     assert found(Snapshot(now=NOW, states={ID: "terminated"}, nodes=nodes)) == []
 
 
@@ -388,9 +386,7 @@ MINE = 14_400 - 600.0
         ("a companion is out", seen(other(60), beside=frozenset({11})), None),
     ],
 )
-def test_who_has_the_least_time_goes_first(
-    what: str, seen_now: Observation, first: str | None
-) -> None:
+def test_the_least_time_goes_first(what: str, seen_now: Observation, first: str | None) -> None:
     assert who_goes_first(incident(kind=Kind.ROTATION), seen_now, TURNS) == first, what
 
 

@@ -162,9 +162,7 @@ def test_a_run_begins_with_nobody_who_would_not_be_back_in_the_window(
 
 
 @given(st.integers(1, 119), st.integers(1, 90), st.integers(1, 90))
-def test_two_that_share_nothing_go_together_where_both_would_be_back_in_time(
-    left: int, one: int, other: int
-) -> None:
+def test_two_that_share_nothing_go_together_where_both_fit(left: int, one: int, other: int) -> None:
     view = ClusterView(
         brokers=frozenset({10, 11}),
         fenced=frozenset(),
@@ -202,9 +200,7 @@ def test_a_run_learns_from_its_own_moves_what_the_next_will_take() -> None:
 
 
 @given(st.lists(st.floats(1, 1e5), min_size=1, max_size=6))
-def test_together_takes_as_long_as_the_slowest_at_least_and_never_longer_than_one_by_one(
-    seconds: list[float],
-) -> None:
+def test_together_takes_the_slowest_at_least_and_the_sum_at_most(seconds: list[float]) -> None:
     assert max(seconds) <= together(seconds, at_once=False) <= sum(seconds) + 1e-6
     assert together(seconds, at_once=True) == max(seconds)
 

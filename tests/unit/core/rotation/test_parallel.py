@@ -118,9 +118,7 @@ def test_a_batch_of_a_plan_is_of_one_zone_and_kafka_consents_to_it(
 
 @MANY
 @given(clusters())
-def test_company_makes_consent_never_easier_but_for_the_companions_own_absence(
-    view: ClusterView,
-) -> None:
+def test_company_makes_consent_no_easier_but_for_its_own_absence(view: ClusterView) -> None:
     for node_id, other in permutations(sorted(view.brokers), 2):
         together = may_leave(node_id, view, beside=frozenset({other}))
         alone = may_leave(node_id, replace(view, fenced=view.fenced - {other}))
@@ -225,9 +223,7 @@ def test_the_lease_is_held_by_one_or_by_one_party(taken: list[tuple[str, str, fl
 
 
 @given(steps)
-def test_a_lease_that_was_used_keeps_everybody_else_out_however_long_it_takes(
-    taken: list[tuple[str, str, float]],
-) -> None:
+def test_a_used_lease_keeps_everybody_out_for_as_long(taken: list[tuple[str, str, float]]) -> None:
     leases, now, out = (), 0.0, set[str]()
     for holder, what, passed in taken:
         now += passed * 100

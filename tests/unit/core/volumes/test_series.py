@@ -64,9 +64,7 @@ def test_a_minute_of_trouble_in_two_minutes_of_data_is_no_half_of_an_hour() -> N
         ("aws_ebs_csi_ec2_exceeded_iops_seconds_total", "instance_exceeded_share"),
     ],
 )
-def test_a_missing_series_leaves_its_figure_unknown_and_is_named(
-    missing: str, unknown: str
-) -> None:
+def test_a_missing_series_leaves_its_figure_unknown_and_named(missing: str, unknown: str) -> None:
     told = found()
     del told[missing][VOLUME]
     of = series.load(VOLUME, told)
@@ -140,9 +138,7 @@ def test_claims_are_those_of_this_clusters_namespace() -> None:
 
 
 @given(st.sampled_from(WANTED), st.integers(1, MOST_SAMPLES))
-def test_questions_ask_for_each_moment_once_and_for_no_more(
-    wanted: WantedMetric, series: int
-) -> None:
+def test_questions_ask_for_each_moment_once_alone(wanted: WantedMetric, series: int) -> None:
     asked = list(slices(wanted, NOON, series))
     step, moments = wanted.step_seconds, 0
     for number, (begin, end) in enumerate(asked):

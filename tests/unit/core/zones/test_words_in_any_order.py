@@ -144,9 +144,7 @@ def orders() -> Iterator[tuple[Sequence[Word], str]]:
 
 
 @every_case(("words", "zones"), orders)
-def test_what_is_frozen_is_the_same_in_whatever_order_words_come(
-    words: Sequence[Word], zones: str
-) -> None:
+def test_what_is_frozen_is_the_same_in_any_order(words: Sequence[Word], zones: str) -> None:
     assert frozen_in(words) == zones
 
 

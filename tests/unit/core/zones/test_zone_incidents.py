@@ -79,9 +79,7 @@ def zones_of(incidents: Incidents, now: float) -> list[str | None]:
 
 
 @every_case("history", HISTORIES, ids=lambda h: h.name)
-def test_a_published_history_freezes_the_zone_it_names_and_thaws_it_in_the_end(
-    history: History,
-) -> None:
+def test_a_published_history_freezes_its_zone_and_thaws_it_at_last(history: History) -> None:
     incidents: Incidents = ()
     ever: set[str | None] = set()
     mine = [name for name in NAMES.values() if name.startswith(history.region)]

@@ -30,9 +30,7 @@ def read_node(*taints: dict[str, str]) -> dict[str, list[dict[str, Any]]]:
     return {NODE_PATH: [found]}
 
 
-def test_the_taint_is_added_to_those_a_node_has_in_the_version_it_was_read_in(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_taint_joins_those_of_the_node_in_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = reader(monkeypatch, read_node(DEDICATED))
     fake.nodes.set_out_of_service("a", "i-1", tainted=True)
     ((path, body),) = fake.pool.patched
@@ -146,9 +144,7 @@ def pod(name: str, *owners: str, phase: str = "Running", **metadata: Any) -> dic
     }
 
 
-def test_the_pods_on_a_node_are_told_apart_by_who_makes_them_anew(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_pods_on_a_node_are_told_apart_by_their_makers(monkeypatch: pytest.MonkeyPatch) -> None:
     ours = {"strimzi.io/cluster": "orders", "strimzi.io/pool-name": "broker-a"}
     theirs = {"strimzi.io/cluster": "trial", "strimzi.io/pool-name": "broker-a"}
     items = [
