@@ -271,9 +271,7 @@ def test_a_batch_reports_only_the_messages_that_failed(
     assert station.incident().state is State.OPENED
 
 
-def test_one_event_about_hundreds_of_others_instances_is_asked_about_once(
-    station: Station,
-) -> None:
+def test_one_event_about_hundreds_of_others_instances_is_asked_about_once(station: Station) -> None:
     event = load("health-retirement")
     named = [OLD, *(f"i-0{number:07x}" for number in range(300))]
     event["detail"]["affectedEntities"] = [{"entityValue": id_} for id_ in named]

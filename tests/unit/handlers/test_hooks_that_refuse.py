@@ -118,10 +118,7 @@ def test_completing_an_incident_carried_on_completes_nothing(station: Station) -
     station.ledger.put(replace(asleep, ticked_at=station.now))
     with pytest.raises(Conflict):
         perform(
-            asleep,
-            (CompleteHook("gate", HookResult.CONTINUE),),
-            station.loop.effects,
-            station.now,
+            asleep, (CompleteHook("gate", HookResult.CONTINUE),), station.loop.effects, station.now
         )
     assert station.cluster.completed == []
 

@@ -281,9 +281,7 @@ def test_less_time_than_its_own_is_given_from_the_deadlines_last_moment_on(
     assert answer.reason.startswith("orders-broker-a-10 has 180 s to stop in") is cut_off
 
 
-def test_kafka_is_asked_to_the_end_of_a_deadline_and_a_person_was_called_before(
-    door: Door,
-) -> None:
+def test_kafka_is_asked_to_the_end_of_a_deadline_and_a_person_was_called_before(door: Door) -> None:
     """Karpenter deletes with a second to stop in; a denial holds its drain (1.14.1)."""
     pods = door.station.cluster.pods
     pods[10] = replace(pods[10], grace_seconds=180.0)

@@ -58,9 +58,7 @@ def in_our_group(name: str) -> str:
     return BODIES[name].replace("test-orders-broker-a", group_of("us-east-1a"))
 
 
-def test_a_harmed_volume_is_an_incident_of_the_instance_it_is_attached_to(
-    station: Station,
-) -> None:
+def test_a_harmed_volume_is_an_incident_of_the_instance_it_is_attached_to(station: Station) -> None:
     add_volume(station)
     announce(station, "alarm-stalled-volume")
     incident = station.incident()

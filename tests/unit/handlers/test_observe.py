@@ -220,10 +220,7 @@ def test_a_group_that_is_not_asked_to_terminate_has_refused() -> None:
     station = announce(Station(level="watch"))
     station.cluster.add_instance(NEW, "us-east-1a")
     refused = perform(
-        station.incident(),
-        (TerminateInGroup(decrement=False),),
-        station.loop.effects,
-        station.now,
+        station.incident(), (TerminateInGroup(decrement=False),), station.loop.effects, station.now
     )
     assert refused == WITHHELD
     assert not any(written_changes(station))

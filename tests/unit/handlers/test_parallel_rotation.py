@@ -99,33 +99,6 @@ def test_a_node_that_would_not_be_back_before_the_window_closes_waits_for_the_ne
     assert turn(station).turn_of(10).phase is Phase.LEAVING
 
 
-def test_a_node_that_fits_into_what_is_left_of_the_window_begins() -> None:
-    station = late_in_the_window()
-    station.now -= 60
-    assert turn(station).turn_of(10).phase is Phase.LEAVING
-
-
-def test_any_time_begins_in_the_last_minutes_of_a_window_too() -> None:
-    assert turn(late_in_the_window(any_time=True)).turn_of(10).phase is Phase.LEAVING
-
-
-def test_a_run_goes_by_what_its_own_nodes_have_taken() -> None:
-    station = station_with(NOON)
-    start(station)
-    run = current(station)
-    an_hour_ago = station.now - 3600
-    slow = replace(
-        run.turn_of(10),
-        phase=Phase.DONE,
-        since=an_hour_ago,
-        began_at=an_hour_ago,
-        done_at=station.now,
-    )
-    station.runs.put(run.replace_turn(slow))
-    said = turn(station).reason
-    assert said.startswith("Broker 20 is expected to take 1 h, and the maintenance window closes")
-
-
 def test_a_run_stops_for_a_person_where_no_window_is_as_long_as_a_move() -> None:
     station = station_with(NOON)
     start(station)
@@ -448,9 +421,7 @@ def test_nobody_joins_one_that_left_alone(six: Station) -> None:
     assert [t.node_id for t in turn(six).open_turns] == [10]
 
 
-def test_a_plan_shows_who_goes_together_and_counts_what_they_share_once(
-    six: Station,
-) -> None:
+def test_a_plan_shows_who_goes_together_and_counts_what_they_share_once(six: Station) -> None:
     alone = ask(six, "plan", selection={"everything": True})["plan"]
     together = ask(six, "plan", selection={"everything": True}, at_once=2)["plan"]
     assert isinstance(alone, dict)

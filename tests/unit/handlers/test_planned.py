@@ -188,14 +188,6 @@ def test_without_capacity_the_old_node_is_kept_and_the_wait_grows(station: Stati
     assert station.incident().state is State.HOLDING
 
 
-def test_a_group_that_may_not_grow_pages_and_changes_nothing(station: Station) -> None:
-    group = station.cluster.groups[GROUP]
-    station.cluster.groups[GROUP] = replace(group, maximum=1)
-    announced(station)
-    assert station.incident().pages == ("no_room",)
-    assert station.cluster.desired_calls == []
-
-
 def test_a_maximum_lowered_meanwhile_is_not_asked_for_more_and_told(station: Station) -> None:
     announced(station)
     group = station.cluster.groups[GROUP]
@@ -350,9 +342,7 @@ def test_a_retirement_that_kafka_keeps_waiting_calls_a_person_once(station: Stat
     assert "broker 20 is fenced" in page["reason"]
 
 
-def test_a_release_before_the_group_was_asked_for_room_leaves_it_its_size(
-    station: Station,
-) -> None:
+def test_a_release_before_the_group_was_asked_for_room_leaves_it_its_size(station: Station) -> None:
     """What is written down is not done yet: the group would be left with no machine at all."""
     station.announce(health_event())
     while station.incident().surge_to is None:
@@ -405,14 +395,6 @@ def test_a_refusal_is_told_in_the_groups_words_and_the_lease_given_back(replaced
         replaced.tick()
     assert replaced.now - before >= 500
     assert replaced.incident().pages == ("group_refuses",)
-
-
-def test_a_group_that_agrees_later_goes_the_ordinary_way(replaced: Station) -> None:
-    replaced.cluster.group_refuses = PROTECTED
-    ticks(replaced, 60)
-    replaced.cluster.group_refuses = ""
-    ticks(replaced, 4)
-    assert replaced.cluster.terminated == [(OLD, True)]
 
 
 def test_a_group_at_its_minimum_is_asked_not_to_become_smaller(replaced: Station) -> None:

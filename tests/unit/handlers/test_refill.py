@@ -466,9 +466,7 @@ def test_a_person_lets_it_go_before_its_turn(station: Station) -> None:
     assert station.cluster.groups[group_of(ZONE_B)].instances["i-0b"].startswith("Terminating")
 
 
-def test_a_node_whose_pod_has_gone_is_not_taken_for_empty_before_its_turn(
-    station: Station,
-) -> None:
+def test_a_node_whose_pod_has_gone_is_not_taken_for_empty_before_its_turn(station: Station) -> None:
     first_is_leaving(station)
     station.cluster.pods.pop(20)
     turn(station)  # Its home is not known: no machine is asked for.

@@ -191,9 +191,7 @@ def test_karpenters_machines_beside_a_groups_belong_to_nobody_elses_group(sick: 
     assert "Instance i-0b" in told
 
 
-def test_a_detached_machine_that_lost_its_tags_is_known_by_the_broker_on_it(
-    sick: Station,
-) -> None:
+def test_a_detached_machine_that_lost_its_tags_is_known_by_the_broker_on_it(sick: Station) -> None:
     for id_ in (OLD, "i-0b"):
         untagged = replace(sick.cluster.instances[id_], tags={})
         sick.cluster.instances[id_] = untagged

@@ -85,12 +85,6 @@ def test_an_idle_instance_nobody_announced_is_let_go_without_a_drain(station: St
     assert station.forwarded == []
 
 
-@pytest.mark.parametrize("state", ["Pending", "InService", "Terminating:Proceed"])
-def test_an_instance_that_does_not_wait_is_left_alone(station: Station, state: str) -> None:
-    station.cluster.set_lifecycle(OLD, state)
-    assert station.broom.sweep(station.now)["opened"] == 0
-
-
 @pytest.mark.parametrize(("state", "opened"), [(State.RELEASED, 0), (State.CANCELLED, 1)])
 def test_only_an_instance_that_stays_after_an_incident_gets_another(
     station: Station, state: State, opened: int
@@ -109,22 +103,6 @@ def test_the_function_says_what_it_swept(station: Station, monkeypatch: pytest.M
         "filed": 0,
         "freed": 0,
     }
-
-
-def test_a_run_looks_at_so_many_instances_and_the_next_goes_on(station: Station) -> None:
-    broom = replace(station.broom, most_instances=2)
-    for instance_id in (OLD, "i-0b", "i-0c"):
-        station.cluster.terminate(instance_id)
-    assert broom.sweep(station.now)["opened"] == 2
-    assert broom.sweep(station.now)["opened"] == 1
-    assert {i.instance_id for i in station.ledger.open_incidents()} == {OLD, "i-0b", "i-0c"}
-
-
-def test_an_instance_that_was_killed_without_a_word_gets_an_incident(station: Station) -> None:
-    station.cluster.set_lifecycle(OLD, "Terminated")
-    station.cluster.set_state(OLD, "terminated")
-    assert station.broom.sweep(station.now)["opened"] == 1
-    assert station.incident().kind is Kind.STATE_CHANGE
 
 
 def test_a_node_whose_instance_ec2_has_forgotten_gets_an_incident(station: Station) -> None:
@@ -156,9 +134,7 @@ def test_without_an_answer_from_kubernetes_the_rest_is_swept(station: Station) -
     assert station.broom.sweep(station.now)["opened"] == 1
 
 
-def test_stalled_volumes_and_planned_events_are_found_where_no_event_came(
-    station: Station,
-) -> None:
+def test_stalled_volumes_and_planned_events_are_found_where_no_event_came(station: Station) -> None:
     station.cluster.checks = {
         OLD: StatusView(instance_id=OLD, impaired={"attached EBS": station.now - 700}),
         "i-0b": StatusView(
@@ -170,24 +146,6 @@ def test_stalled_volumes_and_planned_events_are_found_where_no_event_came(
     assert station.broom.sweep(station.now)["opened"] == 0
     assert station.incident().kind is Kind.SICK_NODE
     assert station.incident("i-0b").kind is Kind.SCHEDULED_CHANGE
-
-
-def test_a_planned_event_that_was_ridden_through_is_not_opened_again(station: Station) -> None:
-    reboot = ScheduledEvent(
-        event_id="e", code="system-reboot", description="", not_before=station.now + 100
-    )
-    station.cluster.checks = {OLD: StatusView(instance_id=OLD, events=(reboot,))}
-    station.broom.sweep(station.now)
-    station.ledger.put(replace(station.incident(), state=State.RIDDEN_THROUGH))
-    assert station.broom.sweep(station.now)["opened"] == 0
-    assert station.ledger.get(f"{OLD}.2") is None
-
-
-def test_a_retained_instance_is_not_opened_every_minute(station: Station) -> None:
-    announce(station)
-    station.ledger.put(replace(station.incident(), state=State.RETAINED))
-    station.cluster.set_lifecycle(OLD, "Terminating:Retained")
-    assert station.broom.sweep(station.now)["opened"] == 0
 
 
 def test_a_lease_that_was_taken_for_an_incident_which_is_over_is_freed(station: Station) -> None:

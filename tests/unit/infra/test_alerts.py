@@ -52,9 +52,7 @@ def watched(layers: Mapping[str, Recorded], name: str, dimension: str) -> set[st
 
 
 @every_alarm
-def test_an_alarm_says_what_it_means_where_to_read_on_and_what_silence_means(
-    alarm: Alarm,
-) -> None:
+def test_an_alarm_says_what_it_means_where_to_read_on_and_what_silence_means(alarm: Alarm) -> None:
     text = alarm.description("https://wiki.example")
     assert text.startswith(f"{alarm.severity.upper()}: ")
     assert f" Runbook: https://wiki.example/{alarm.runbook}.md " in text
@@ -151,9 +149,7 @@ def test_what_the_functions_count_is_watched_by_name(layers: dict[str, Recorded]
     }
 
 
-def test_several_series_are_added_up_and_one_stands_for_itself(
-    layers: dict[str, Recorded],
-) -> None:
+def test_several_series_are_added_up_and_one_stands_for_itself(layers: dict[str, Recorded]) -> None:
     for alarm in made(layers).values():
         queries = alarm.inputs["metricQueries"]
         returned = [query for query in queries if query["returnData"]]

@@ -152,9 +152,7 @@ def test_an_addons_version_is_one_as_eks_lists_them() -> None:
     assert "has coredns at latest, and EKS's versions read like v1." in problem
 
 
-def test_the_volume_driver_tags_what_it_makes_and_reports_its_limits(
-    foundation: Recorded,
-) -> None:
+def test_the_volume_driver_tags_what_it_makes_and_reports_its_limits(foundation: Recorded) -> None:
     driver = foundation.one(ADDON, "cluster-addon-aws-ebs-csi-driver")
     told = json.loads(driver.inputs["configurationValues"])
     assert told["controller"]["extraVolumeTags"]["stillwater:cluster"] == "orders"
@@ -295,8 +293,7 @@ def test_the_image_is_recommended_for_the_version(layers: dict[str, Recorded]) -
 
 
 @pytest.mark.parametrize(
-    ("vpc", "services"),
-    [("10.40.0.0/16", "172.20.0.0/16"), ("172.20.0.0/18", "10.100.0.0/16")],
+    ("vpc", "services"), [("10.40.0.0/16", "172.20.0.0/16"), ("172.20.0.0/18", "10.100.0.0/16")]
 )
 def test_service_addresses_never_overlap_the_vpc(vpc: str, services: str) -> None:
     assert service_cidr([vpc]) == services

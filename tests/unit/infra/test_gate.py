@@ -84,9 +84,7 @@ def test_two_replicas_stand_where_no_drain_of_a_broker_reaches_them(operations: 
     assert pod["containers"][0]["image"] == IMAGE
 
 
-def test_it_writes_two_objects_by_name_and_nothing_of_a_node(
-    operations: Recorded,
-) -> None:
+def test_it_writes_two_objects_by_name_and_nothing_of_a_node(operations: Recorded) -> None:
     roles = [*operations.of(f"{RBAC}Role"), *operations.of(f"{RBAC}ClusterRole")]
     ours = [each for each in roles if each.name.startswith("gate-")]
     writing = [

@@ -123,9 +123,7 @@ def test_only_the_bootstrap_may_take_a_zone_out_of_the_name(kafka: Recorded) -> 
         assert crosses == ("false" if bootstrap else "true")
 
 
-def test_the_balancer_is_internal_and_stands_in_every_zone_of_the_brokers(
-    kafka: Recorded,
-) -> None:
+def test_the_balancer_is_internal_and_stands_in_every_zone_of_the_brokers(kafka: Recorded) -> None:
     balancer = kafka.one(BALANCER).inputs
     assert (balancer["internal"], balancer["loadBalancerType"]) == (True, "network")
     assert len(balancer["subnets"]) == len(ZONES)
@@ -231,9 +229,7 @@ def test_it_moves_targets_of_this_cluster_alone(layers: dict[str, Recorded]) -> 
     assert resource.endswith(":targetgroup/test-orders-*/*")
 
 
-def test_target_groups_carry_the_tags_its_permission_asks_for(
-    layers: dict[str, Recorded],
-) -> None:
+def test_target_groups_carry_the_tags_its_permission_asks_for(layers: dict[str, Recorded]) -> None:
     for group in layers["kafka"].of("lb/targetGroup:TargetGroup"):
         assert group.inputs["tags"]["stillwater:cluster"] == "orders"
         assert group.inputs["tags"]["stillwater:environment"] == "test"

@@ -52,9 +52,7 @@ def test_another_query_is_an_export_once_the_first_is_gone(layers: dict[str, Rec
     assert layers["analytics"].one("bcmdata/export:Export").delete_before_replace
 
 
-def test_aws_may_write_this_accounts_exports_and_nothing_else(
-    layers: dict[str, Recorded],
-) -> None:
+def test_aws_may_write_this_accounts_exports_and_nothing_else(layers: dict[str, Recorded]) -> None:
     policy = json.loads(layers["analytics"].one("s3/bucketPolicy:BucketPolicy").inputs["policy"])
     (delivery,) = [s for s in policy["Statement"] if s["Sid"] == "DataExports"]
     assert delivery["Condition"]["StringEquals"] == {"aws:SourceAccount": "123456789012"}

@@ -134,9 +134,7 @@ def test_strangers_make_five_of_the_webhook_run_at_the_most(platform: Recorded) 
     assert function["timeout"] <= 5
 
 
-def test_where_the_account_has_no_room_nothing_is_reserved(
-    layers: dict[str, Recorded],
-) -> None:
+def test_where_the_account_has_no_room_nothing_is_reserved(layers: dict[str, Recorded]) -> None:
     references = {"test-foundation": layers["foundation"].outputs}
     without = run_layer("platform", description(webhook_concurrency=0), references)
     function = without.one(FUNCTION, "webhook-function-function").inputs

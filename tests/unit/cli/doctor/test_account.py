@@ -146,10 +146,7 @@ def test_a_queue_without_dead_letters_says_so(session: boto3.Session) -> None:
     sqs.create_queue(QueueName="test-orders-nth-dlq")
     queues = read_account(session)["queues"]
     assert queues["test-orders-nth"] == Queue(
-        retention_seconds=345_600,
-        visibility_seconds=11,
-        dead_letters=None,
-        max_receive_count=None,
+        retention_seconds=345_600, visibility_seconds=11, dead_letters=None, max_receive_count=None
     )
     # Nobody but a person receives there.
     assert queues["test-orders-nth-dlq"].visibility_seconds is None

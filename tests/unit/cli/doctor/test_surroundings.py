@@ -196,8 +196,7 @@ def karpenters(made: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pools", "said"),
-    [(None, {"subnet-full"}), (("kafka",), {"subnet-full"}), (("web",), set())],
+    ("pools", "said"), [(None, {"subnet-full"}), (("kafka",), {"subnet-full"}), (("web",), set())]
 )
 def test_a_node_pool_is_judged_by_the_subnets_its_machines_stand_in(
     pools: tuple[str, ...] | None, said: set[str]

@@ -169,8 +169,7 @@ def test_hooks_that_are_called_as_ours_are_noted() -> None:
 
 
 @pytest.mark.parametrize(
-    "tag",
-    ["kubernetes.io/cluster/shop", "eks:eks-cluster-name", "aws:eks:cluster-name"],
+    "tag", ["kubernetes.io/cluster/shop", "eks:eks-cluster-name", "aws:eks:cluster-name"]
 )
 def test_the_cluster_is_known_by_its_machines_where_they_are_in_no_group(tag: str) -> None:
     world = karpenters()()

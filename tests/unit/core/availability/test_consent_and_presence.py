@@ -219,11 +219,7 @@ def test_what_may_leave_leaves_the_minimum_in_sync(view: PartitionView, margin: 
 
 
 requests = st.lists(
-    st.tuples(
-        st.sampled_from("abc"),
-        st.sampled_from(("take", "release")),
-        st.floats(0, 40),
-    )
+    st.tuples(st.sampled_from("abc"), st.sampled_from(("take", "release")), st.floats(0, 40))
 )
 
 

@@ -175,7 +175,7 @@ def test_more_rotations_never_make_local_disks_better(
 ) -> None:
     brokers = replace(
         BROKERS, held_bytes=held, append_bytes_per_s=append, volume_gib=volume,
-        rotations_per_month=rotations,
+        rotations_per_month=rotations
     )  # fmt: skip
     comparison = compare(brokers, BOOK)
     nvme = comparison.nvme

@@ -32,8 +32,7 @@ def flows(draw: st.DrawFn) -> Flow:
     """Draw flows that end: replication brings in at least a tenth more than is appended."""
     appended = draw(rates)
     return Flow(
-        append_bytes_per_s=appended,
-        replication_bytes_per_s=appended * draw(st.floats(1.1, 20)),
+        append_bytes_per_s=appended, replication_bytes_per_s=appended * draw(st.floats(1.1, 20))
     )
 
 

@@ -207,11 +207,7 @@ def broker(state: int = 3) -> NodeMetrics:
     ],
 )
 def test_the_graver_word_is_the_nodes(
-    view: ClusterView,
-    metrics: NodeMetrics | None,
-    pod: PodSeen,
-    health: Health,
-    words: str,
+    view: ClusterView, metrics: NodeMetrics | None, pod: PodSeen, health: Health, words: str
 ) -> None:
     verdict = node_verdict(20, Role.BROKER, view, metrics, pod, NOW)
     assert (verdict.health, words in verdict.reason) == (health, True), verdict.reason

@@ -138,9 +138,7 @@ def test_what_health_has_announced_already_is_not_announced_again() -> None:
 def test_what_is_over_ends_the_incident_about_it(word: str) -> None:
     over = replace(RETIREMENT, description=f"{word} {RETIREMENT.description}")
     seen = Snapshot(
-        now=NOW,
-        states={ID: "running"},
-        statuses={ID: StatusView(instance_id=ID, events=(over,))},
+        now=NOW, states={ID: "running"}, statuses={ID: StatusView(instance_id=ID, events=(over,))}
     )
     assert found(seen) == []  # nobody waits for it
     about_it = incident_of(replace(lost(Kind.SCHEDULED_CHANGE), due_at=RETIREMENT.not_before))

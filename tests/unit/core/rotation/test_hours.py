@@ -164,11 +164,7 @@ def test_a_run_begins_with_nobody_who_would_not_be_back_in_the_window(
 @given(st.integers(1, 119), st.integers(1, 90), st.integers(1, 90))
 def test_two_that_share_nothing_go_together_where_both_fit(left: int, one: int, other: int) -> None:
     view = ClusterView(
-        brokers=frozenset({10, 11}),
-        fenced=frozenset(),
-        voters=(),
-        quorum_leader=10,
-        partitions=(),
+        brokers=frozenset({10, 11}), fenced=frozenset(), voters=(), quorum_leader=10, partitions=()
     )
     seen = around(view, now=at("2026-11-21 05:00") - left * MINUTE)
     turns = [replace(turn_of(n), expected_seconds=m * 60.0) for n, m in ((10, one), (11, other))]

@@ -316,14 +316,14 @@ def planned(brokers: int, at_once: int | None) -> Plan:
         nodes=tuple(
             NodeView(
                 name=f"n-{b}", instance_id=f"i-{b}", zone=zone, pool="broker",
-                ready=True, schedulable=True, csi_ready=True,
+                ready=True, schedulable=True, csi_ready=True
             )
             for b, zone in zone_of.items()
         ),
         groups=tuple(
             GroupView(
                 name=z, desired=len(ids), maximum=2 * len(ids),
-                instances={f"i-{b}": "InService" for b in ids},
+                instances={f"i-{b}": "InService" for b in ids}
             )
             for z, ids in of_zone.items()
         ),
@@ -331,7 +331,7 @@ def planned(brokers: int, at_once: int | None) -> Plan:
     turns = [
         NodeTurn(
             node_id=b, pod=f"k-{b}", role="broker", pool="broker", zone=zone,
-            instance_id=f"i-{b}", why="image",
+            instance_id=f"i-{b}", why="image"
         )
         for b, zone in zone_of.items()
     ]  # fmt: skip

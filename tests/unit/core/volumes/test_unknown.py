@@ -53,8 +53,7 @@ def test_a_volume_of_unknown_fill_is_not_said_to_have_what_it_needs() -> None:
 
 
 @pytest.mark.parametrize(
-    "figure",
-    ["volume_exceeded_share", "instance_exceeded_share", "iops_p999", "bytes_per_s_p999"],
+    "figure", ["volume_exceeded_share", "instance_exceeded_share", "iops_p999", "bytes_per_s_p999"]
 )
 def test_a_load_that_lacks_one_figure_is_unknown(figure: str) -> None:
     (verdict,) = verdicts(unmeasured(figure))
