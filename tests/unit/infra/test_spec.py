@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
 
+from core.cluster import changes, parse
 from core.cluster.limits import LONGEST_SUFFIX, RULE_NAME_LIMIT
 from core.ground.errors import InvalidInput
 from infra import spec
-from infra.spec import ROOT, doubts_in, load, read
+from infra.spec import ROOT, doubts_in, load, problems_of, read
 from tests.every_case import every_case
+from tests.unit.infra.any_description import descriptions
 from tests.unit.infra.programs import BROKER, CONTROLLER, description, run_layers
 
 
@@ -409,3 +412,12 @@ def test_no_sentence_repeats_a_word_without_end(tmp_path: Path, old: str, new: s
     found = refusals_of_text(tmp_path / "c.yaml", EXAMPLE.replace(old, new, 1).encode())
     assert all(len(sentence) < 700 for sentence in found), [len(each) for each in found]
     assert any("characters)" in sentence for sentence in found), [e[:300] for e in found]
+
+
+@given(descriptions())
+def test_a_right_description_passes(raw: Mapping[str, Any]) -> None:
+    spec = parse(raw)
+    assert problems_of(spec) == []
+    again = parse(json.loads(spec.model_dump_json()))
+    assert again == spec
+    assert changes.refused_changes(again, spec) == changes.felt_changes(again, spec) == []

@@ -1,6 +1,9 @@
-"""What Prometheus's answers say of a volume, and which samples are filed of them."""
+"""What Prometheus's answers say of a volume, which are filed, and when it is full."""
 
 from __future__ import annotations
+
+import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -20,7 +23,23 @@ from core.volumes.series import (
     sample_key,
     slices,
 )
-from core.volumes.views import Load
+from core.volumes.sizing import Gp3
+from core.volumes.views import (
+    FillSample,
+    History,
+    Load,
+    Modification,
+    ModificationState,
+    add_observation,
+    add_request,
+    end_modification,
+    forecast,
+    free_slots,
+    ledger_from_json,
+    ledger_to_json,
+    next_slot_at,
+)
+from tests.unit.core.volumes.views import DAY, HOUR, LOOKED, NOW, ended_modification, history
 
 VOLUME = "vol-0a"
 MINUTES = [60.0 * n for n in range(20)]
@@ -152,3 +171,158 @@ def test_questions_ask_for_each_moment_once_alone(wanted: WantedMetric, series: 
 
 def test_nothing_is_asked_for_where_there_is_no_series() -> None:
     assert list(slices(WANTED[0], NOON, 0)) == []
+
+
+GROWN = Gp3(200)
+
+
+def foreign(
+    ago: float, state: ModificationState = ModificationState.COMPLETED, target: Gp3 = GROWN
+) -> Modification:
+    return ended_modification(ago, target, state, kind="")
+
+
+def test_a_volume_nobody_looked_at_has_no_slot() -> None:
+    assert free_slots(History(), NOW) == 0
+    assert next_slot_at(History(), NOW) == NOW + DAY
+
+
+def test_a_first_look_that_finds_nothing_of_today_finds_four_slots() -> None:
+    assert free_slots(add_observation(History(), None, Gp3(100), NOW), NOW) == 4
+    old = add_observation(History(), foreign(2 * DAY), GROWN, NOW)
+    assert free_slots(old, NOW) == 4
+
+
+def test_a_first_look_that_finds_one_of_today_counts_all_as_used() -> None:
+    seen = add_observation(History(), foreign(HOUR), GROWN, NOW)
+    assert free_slots(seen, NOW) == 0
+    assert free_slots(seen, NOW + 22 * HOUR) == 0
+    # From then on nothing before the first look is within the window.
+    assert free_slots(seen, NOW + DAY + 121) == 4
+
+
+def test_each_modification_frees_its_slot_a_day_after_it_began() -> None:
+    used = history(ended_modification(23 * HOUR), ended_modification(10 * HOUR))
+    assert free_slots(used, NOW) == 2
+    assert next_slot_at(used, NOW) == NOW + HOUR + 120
+    assert free_slots(used, NOW + HOUR + 121) == 3
+
+
+def test_a_failed_modification_has_used_its_slot() -> None:
+    assert free_slots(history(ended_modification(HOUR, state=ModificationState.FAILED)), NOW) == 3
+
+
+def test_a_request_becomes_the_modification_that_answers_it() -> None:
+    asked = add_request(
+        LOOKED, ended_modification(60, GROWN, ModificationState.REQUESTED, reason="it fills")
+    )
+    seen = add_observation(asked, foreign(30, ModificationState.OPTIMIZING), GROWN, NOW)
+    assert [(m.state, m.reason, m.started_at) for m in seen.modifications] == [
+        (ModificationState.OPTIMIZING, "it fills", NOW - 30)
+    ]
+    ended = end_modification(seen, ModificationState.COMPLETED, NOW + HOUR)
+    assert ended.under_way is None
+    assert ended.modifications[0].ended_at == NOW + HOUR
+
+
+def test_a_request_that_ec2_never_had_to_hear_of_is_forgotten() -> None:
+    asked = add_request(LOOKED, ended_modification(60, GROWN, ModificationState.REQUESTED))
+    assert add_observation(asked, None, GROWN, NOW).under_way is not None
+    later = add_observation(asked, None, GROWN, NOW + HOUR)
+    assert later.modifications == ()
+    assert add_observation(asked, None, Gp3(100), NOW + HOUR).under_way is not None
+
+
+def test_somebody_elses_modification_counts() -> None:
+    seen = add_observation(LOOKED, foreign(60), GROWN, NOW)
+    assert free_slots(seen, NOW) == 3
+    assert not seen.modifications[0].ours
+
+
+def test_an_announcement_of_an_end_nobody_saw_begin_changes_nothing() -> None:
+    assert end_modification(LOOKED, ModificationState.COMPLETED, NOW) == LOOKED
+    asked = add_request(LOOKED, ended_modification(60, GROWN, ModificationState.REQUESTED))
+    assert end_modification(asked, ModificationState.COMPLETED, NOW) == asked
+
+
+def test_after_a_long_blindness_what_was_missed_counts_as_used() -> None:
+    blind = replace(LOOKED, looked_at=NOW - 5 * HOUR)
+    assert free_slots(add_observation(blind, foreign(HOUR), GROWN, NOW), NOW) == 0
+    assert free_slots(add_observation(blind, foreign(6 * HOUR), GROWN, NOW), NOW) == 3
+
+
+def test_the_next_one_says_that_the_one_before_is_over() -> None:
+    running = history(foreign(2 * HOUR, ModificationState.OPTIMIZING, Gp3(150)))
+    seen = add_observation(running, foreign(60, ModificationState.MODIFYING), GROWN, NOW)
+    assert [m.state for m in seen.modifications] == [
+        ModificationState.COMPLETED,
+        ModificationState.MODIFYING,
+    ]
+
+
+@given(
+    ages=st.lists(st.floats(0, 40 * DAY), max_size=8, unique=True),
+    state=st.sampled_from(ModificationState),
+)
+def test_a_history_reads_as_it_was_written(ages: list[float], state: ModificationState) -> None:
+    written = history(
+        *(ended_modification(age, state=state, original=Gp3(50)) for age in sorted(ages)[::-1])
+    )
+    assert ledger_from_json(ledger_to_json(written)) == written
+
+
+@given(ages=st.lists(st.floats(0, 2 * DAY), max_size=6))
+def test_the_next_slot_is_one_more_than_now(ages: list[float]) -> None:
+    used = history(*(ended_modification(age) for age in sorted(ages, reverse=True)))
+    at = next_slot_at(used, NOW)
+    free = free_slots(used, NOW)
+    assert free == 4 or free_slots(used, at) > free or at == NOW
+
+
+def hourly(days: float, per_hour: float, start: float = 0.0) -> list[FillSample]:
+    count = int(days * 24)
+    return [FillSample(NOW - (count - n) * HOUR, start + n * per_hour) for n in range(count)]
+
+
+def test_a_steady_fill_is_full_when_arithmetic_says() -> None:
+    seen = forecast(hourly(7, 1.0), 168.0, NOW)
+    assert math.isclose(seen.long_rate * HOUR, 1.0, rel_tol=1e-6)
+    found = seen.seconds_until(268.0)
+    assert found is not None
+    assert math.isclose(found, 100 * HOUR, rel_tol=1e-3)
+
+
+def test_a_volume_that_empties_is_never_full() -> None:
+    assert forecast(hourly(7, -1.0, 1000.0), 832.0, NOW).seconds_until(2000.0) is None
+
+
+def test_what_is_there_already_is_there_in_no_time() -> None:
+    assert forecast([], 100.0, NOW).seconds_until(100.0) == 0.0
+
+
+def test_two_samples_of_an_hour_are_no_trend_of_days() -> None:
+    seen = forecast([FillSample(NOW - HOUR, 0.0)], 50.0, NOW)
+    assert seen.long_rate == 0
+    assert math.isclose(seen.short_rate * HOUR, 50.0)
+    assert seen.seconds_until(550.0) == 10 * HOUR
+    # Half a day is as long as a morning's rate is believed.
+    assert seen.seconds_until(50.0 + 13 * 50.0) is None
+
+
+def test_a_spike_of_the_last_minutes_shows() -> None:
+    flat = [*hourly(7, 0.0, 100.0), FillSample(NOW - 900, 100.0)]
+    seen = forecast(flat, 200.0, NOW)
+    found = seen.seconds_until(300.0)
+    assert found is not None
+    assert found <= 900
+
+
+def test_a_volume_that_breathes_is_reckoned_at_its_height() -> None:
+    swing = [
+        FillSample(NOW - (168 - n) * HOUR, 500 + 100 * math.sin(2 * math.pi * n / 24))
+        for n in range(168)
+    ]
+    seen = forecast(swing, 500.0, NOW)
+    assert 80 < seen.spread_bytes < 120
+    assert seen.seconds_until(580.0) == 0.0
+    assert abs(seen.long_rate) * DAY < 20
