@@ -220,9 +220,7 @@ REFUSALS = {
 
 @pytest.mark.parametrize("name", REFUSALS)
 @pytest.mark.parametrize("ask", ["outputs", "destroy_one", "up_one", "preview_one"])
-def test_what_pulumi_refuses_before_it_runs_is_a_sentence_whatever_is_asked(
-    tmp_path: Path, name: str, ask: str
-) -> None:
+def test_what_pulumi_refuses_is_always_a_sentence(tmp_path: Path, name: str, ask: str) -> None:
     said, sentence = REFUSALS[name]
     engine = tmp_path / "pulumi"
     engine.write_text(

@@ -282,9 +282,7 @@ def test_an_empty_folder_is_a_sentence(tmp_path: Path) -> None:
         verify(str(tmp_path), Console())
 
 
-def test_an_environment_is_one_whatever_folder_is_called_like_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_environment_beats_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Ledger:
         spec = SimpleNamespace(gate=None)
 

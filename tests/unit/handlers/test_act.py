@@ -93,9 +93,7 @@ def test_a_lease_that_is_refused_ends_the_turn_before_anything_that_needs_it(
 
 
 @pytest.mark.parametrize("lasted", [LONGEST_BEFORE_ONCE_SECONDS + 1, 46.0, 57.0])
-def test_a_turn_that_wakes_late_asks_for_nothing_that_cannot_be_repeated(
-    announced_station: Station, lasted: float
-) -> None:
+def test_a_late_turn_asks_nothing_unrepeatable(announced_station: Station, lasted: float) -> None:
     """The sweep has given the incident to another by then, who asked for the same."""
     announced_station.cluster.set_lifecycle(OLD, "InService")
     read_at, announced_station.now = announced_station.now, announced_station.now + lasted

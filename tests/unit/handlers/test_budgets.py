@@ -388,9 +388,7 @@ def test_an_incident_without_its_last_turn_is_given_back_by_sweeps(station: Stat
     assert leaders(station.cluster) >= PARTY
 
 
-def test_an_election_that_does_not_come_about_keeps_nobody_for_ever(
-    station: Station, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_election_keeps_nobody(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(station.cluster, "elect", lambda _: None)
     moved = []
     reorder = station.cluster.reorder

@@ -181,9 +181,7 @@ def test_who_cleans_up_or_rolls_is_never_kept(drainer: Drainer, situation: Situa
 
 @every_case("situation", [whole, *REFUSED], ids=named)
 @every_case("drainer", NODE_DELETING, ids=named)
-def test_the_node_of_a_running_broker_is_not_deleted_by_anybody_else(
-    drainer: Drainer, situation: Situation
-) -> None:
+def test_a_running_brokers_node_is_deleted_by_none(drainer: Drainer, situation: Situation) -> None:
     door = Door()
     situation(door)
     answer = drainer.ask(door)

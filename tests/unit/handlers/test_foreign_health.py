@@ -364,9 +364,7 @@ WORLDS: Mapping[str, tuple[Change, tuple[Health], str]] = {
 
 
 @every_case(("change", "health", "words"), WORLDS.values(), ids=WORLDS)
-def test_a_cluster_of_others_is_told_as_it_is(
-    change: Change, health: tuple[Health], words: str
-) -> None:
+def test_anothers_cluster_is_told_truly(change: Change, health: tuple[Health], words: str) -> None:
     foreign = Foreign()
     change(foreign)
     found = foreign.judged()

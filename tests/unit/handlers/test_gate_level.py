@@ -438,9 +438,7 @@ def test_the_gate_beside_it_lets_our_own_eviction_through_with_kafkas_consent() 
     assert not door.ask(10, user="stillwater-tick").allowed
 
 
-def test_a_tick_that_dies_after_the_eviction_does_no_harm_a_second_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_tick_that_died_after_evicting_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
     made = evicting()
     announce(made)
     made.cluster.add_instance(NEW, "us-east-1a")

@@ -123,9 +123,7 @@ def test_completing_an_incident_carried_on_completes_nothing(station: Station) -
     assert station.cluster.completed == []
 
 
-def test_an_effect_that_fails_does_not_repeat_its_page(
-    station: Station, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failing_effect_pages_once(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
     announce(station)
 
     def refuse(*_: object) -> bool:

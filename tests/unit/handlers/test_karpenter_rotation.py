@@ -117,9 +117,7 @@ def test_a_claim_whose_end_could_not_be_held_is_not_begun_with(
     ],
     ids=["kept", "tolerant"],
 )
-def test_a_pod_that_karpenter_would_not_evict_is_not_begun_with(
-    door: Door, pod: dict[str, object], sentence: str
-) -> None:
+def test_unevictable_pods_are_not_begun(door: Door, pod: dict[str, object], sentence: str) -> None:
     pods = door.station.cluster.pods
     pods[10] = replace(pods[10], **pod)  # type: ignore[arg-type]
     plan = ask(door, "plan", selection={"node_ids": [10]})["plan"]

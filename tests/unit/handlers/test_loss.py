@@ -261,9 +261,7 @@ def critical(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [r.getMessage() for r in caplog.records if r.levelname == "CRITICAL"]
 
 
-def test_a_lost_zone_calls_a_person_once_and_moves_nothing(
-    station: Station, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_lost_zone_pages_and_stays(station: Station, caplog: pytest.LogCaptureFixture) -> None:
     instances = [OLD, *(f"i-{n:02x}" for n in range(0x10, 0x2D))]
     zone_is_lost(station, *instances)
     assert len(instances) == 30
@@ -311,9 +309,7 @@ def test_a_machine_without_kafka_that_is_stopped_in_its_hooks_is_let_go(
     assert not station.ledger.open_incidents()
 
 
-def test_a_warm_machine_that_its_group_retains_calls_a_person(
-    station: Station, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_retained_warm_machine_pages(station: Station, caplog: pytest.LogCaptureFixture) -> None:
     station.cluster.add_instance(NEW, "us-east-1a", "Warmed:Terminating:Retained")
     station.broom.sweep(station.now)
     station.tick()

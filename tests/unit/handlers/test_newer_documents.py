@@ -54,9 +54,7 @@ def newer(station: Station, **added: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("added", ADDED.values(), ids=ADDED)
-def test_a_run_with_a_word_that_cannot_be_read_is_left_as_it_is_and_told(
-    station: Station, added: dict[str, Any]
-) -> None:
+def test_an_unreadable_run_is_left_and_told(station: Station, added: dict[str, Any]) -> None:
     document = newer(station, **added)
     station.rotations.turn(current(station).version, station.now)
     for _ in range(3):
@@ -117,9 +115,7 @@ def frozen(station: Station, **changed: Any) -> None:
     ],
     ids=["state", "history"],
 )
-def test_a_zone_in_a_state_that_cannot_be_read_stays_frozen(
-    station: Station, changed: dict[str, Any]
-) -> None:
+def test_an_unreadable_zone_stays_frozen(station: Station, changed: dict[str, Any]) -> None:
     frozen(station, **changed)
     other = LostZone("use1-az6", "us-east-1b", source=AUTOSHIFT, occurred_at=station.now)
     station.freezes.note(other, station.now)

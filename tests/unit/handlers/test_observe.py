@@ -66,9 +66,7 @@ def test_a_silent_kafka_leaves_only_its_part_out(station: Station) -> None:
     assert found.pods
 
 
-def test_aws_out_of_reach_makes_a_blind_observation(
-    station: Station, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_aws_a_reading_is_blind(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
     def throttled(instance_id: str) -> None:
         raise ClientError({"Error": {"Code": "Throttling", "Message": "slow"}}, "DescribeInstances")
 
@@ -161,9 +159,7 @@ def test_without_any_answer_all_refusals_are_told(hanging: Callable[[], str]) ->
 
 
 @pytest.mark.parametrize("walk", [announce, replace_machine, drain_node])
-def test_a_termination_is_followed_and_nothing_of_theirs_is_written(
-    walk: Callable[[Station], Station],
-) -> None:
+def test_a_termination_is_followed_and_nothing_written(walk: Callable[[Station], Station]) -> None:
     station = walk(Station(level="watch"))
     assert not any(written_changes(station))
     assert station.incident().transitions[-1].state is station.incident().state

@@ -406,9 +406,7 @@ def test_a_group_at_its_minimum_is_asked_not_to_become_smaller(replaced: Station
 
 
 @pytest.mark.parametrize("lifecycle", ["Standby", "Detached", None])
-def test_an_instance_its_group_cannot_terminate_is_told_and_holds_up_nobody(
-    replaced: Station, lifecycle: str | None
-) -> None:
+def test_who_a_group_cannot_end_holds_up_none(replaced: Station, lifecycle: str | None) -> None:
     ticks(replaced, 1)
     if lifecycle is None:
         replaced.cluster.set_groups_without(OLD)

@@ -86,9 +86,7 @@ def test_an_idle_instance_nobody_announced_is_let_go_without_a_drain(station: St
 
 
 @pytest.mark.parametrize(("state", "opened"), [(State.RELEASED, 0), (State.CANCELLED, 1)])
-def test_only_an_instance_that_stays_after_an_incident_gets_another(
-    station: Station, state: State, opened: int
-) -> None:
+def test_only_who_stays_gets_another_incident(station: Station, state: State, opened: int) -> None:
     announce(station)
     station.ledger.put(replace(station.incident(), state=state))
     assert station.broom.sweep(station.now)["opened"] == opened
@@ -267,9 +265,7 @@ def test_a_kept_instance_that_aws_retires_is_replaced_before_that(kept: Station)
 
 
 @every_case("due_in, waits, called", [(600, 120, True), (3600, 1000, True), (3600, 60, False)])
-def test_a_person_is_called_before_a_date_that_kafka_lets_pass(
-    due_in: float, waits: float, called: bool
-) -> None:
+def test_a_date_that_kafka_lets_pass_is_paged(due_in: float, waits: float, called: bool) -> None:
     kept = Station()
     kept.announce(health_event(due=kept.now + due_in, said_at=kept.now))
     kept.cluster.add_instance(NEW, "us-east-1a")

@@ -80,9 +80,7 @@ def test_system_nodes_stand_in_every_zone_in_a_group_of_its_own(foundation: Reco
         ("eks-node-monitoring-agent", False),
     ],
 )
-def test_an_addon_stands_on_the_side_of_the_nodes_it_must(
-    foundation: Recorded, addon: str, before: bool
-) -> None:
+def test_addons_precede_or_follow_nodes(foundation: Recorded, addon: str, before: bool) -> None:
     resource = foundation.one("eks/addon:Addon", f"cluster-addon-{addon}")
     for nodes in foundation.of(NODE_GROUP):
         assert (resource.name in nodes.depends_on) is before
@@ -175,9 +173,7 @@ def test_nobody_reaches_the_api_server_from_outside_unless_named(control_plane: 
     assert vpc["publicAccessCidrs"] == ["203.0.113.0/24"]
 
 
-def test_the_control_plane_logs_everything_into_a_group_that_expires(
-    foundation: Recorded, control_plane: Resource
-) -> None:
+def test_all_control_plane_logs_expire(foundation: Recorded, control_plane: Resource) -> None:
     assert set(control_plane.inputs["enabledClusterLogTypes"]) == {
         "api",
         "audit",

@@ -177,9 +177,7 @@ def test_the_sweep_wakes_every_minute_and_nobody_else_may_wake_it(operations: Re
     assert permission["sourceArn"].endswith(":test-orders-sweep-schedule")
 
 
-def test_all_functions_run_the_same_zip_by_its_hash(
-    layers: dict[str, Recorded], operations: Recorded
-) -> None:
+def test_all_functions_run_the_same_zip(layers: dict[str, Recorded], operations: Recorded) -> None:
     others = [layers[layer].one(FUNCTION) for layer in ELSEWHERE.values()]
     hashes = {f.inputs["sourceCodeHash"] for f in (*operations.of(FUNCTION), *others)}
     assert len(hashes) == 1

@@ -129,9 +129,7 @@ def test_kafka_comes_after_its_pools_and_its_nodes(layers: dict[str, Recorded]) 
     assert {"kafka-namespace", "strimzi-release", *groups} <= component.depends_on
 
 
-def test_on_the_way_down_brokers_stop_while_controllers_answer_and_nodes_outlive_both(
-    layers: dict[str, Recorded],
-) -> None:
+def test_brokers_stop_while_controllers_answer_then_nodes_end(layers: dict[str, Recorded]) -> None:
     kafka = layers["kafka"]
     pools = kafka.of(f"{STRIMZI}KafkaNodePool")
     brokers = [pool for pool in pools if pool.inputs["spec"]["roles"] == ["broker"]]

@@ -335,9 +335,7 @@ def metadata_options(recorded: Recorded) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("layer", ["foundation", "kafka"])
-def test_every_template_demands_imdsv2_and_encrypts_its_root(
-    layers: dict[str, Recorded], layer: str
-) -> None:
+def test_templates_demand_imdsv2_and_encryption(layers: dict[str, Recorded], layer: str) -> None:
     for options in metadata_options(layers[layer]):
         assert options["httpTokens"] == "required"
         assert options["httpPutResponseHopLimit"] == 1

@@ -186,9 +186,7 @@ def test_what_is_not_the_locks_is_refused(
         packaging.contents()
 
 
-def test_a_release_brings_what_its_wheels_hold_whatever_is_installed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_release_is_its_wheels_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packaging, "DISTRIBUTIONS", ("Some_Package",))
     with zipfile.ZipFile(tmp_path / "some_package-1.2-py3-none-any.whl", "w") as wheel:
         for name in (
@@ -314,9 +312,7 @@ def test_an_unwritable_cache_is_a_sentence(tmp_path: Path, monkeypatch: pytest.M
         report_job.fetch_wheels(tmp_path / "file")
 
 
-def test_where_no_emr_reads_them_nobody_is_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_emr_nobody_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pip = with_pip(monkeypatch, Pip())
     monkeypatch.setenv(report_job.SWITCH, report_job.NEVER)
     assert report_job.fetch_wheels(tmp_path) == {}

@@ -126,9 +126,7 @@ SAID: dict[str, tuple[Change, dict[str, Weight]]] = {
 
 
 @pytest.mark.parametrize(("change", "said"), SAID.values(), ids=SAID.keys())
-def test_the_doctor_says_of_the_account_what_a_survey_says(
-    change: Change, said: dict[str, Weight]
-) -> None:
+def test_the_doctor_says_what_a_survey_says(change: Change, said: dict[str, Weight]) -> None:
     made = world(change)
     assert checks(made) == said
     assert set(said) <= {each.check for each in surveyed(made)}
@@ -198,9 +196,7 @@ def karpenters(made: World) -> None:
 @pytest.mark.parametrize(
     ("pools", "said"), [(None, {"subnet-full"}), (("kafka",), {"subnet-full"}), (("web",), set())]
 )
-def test_a_node_pool_is_judged_by_the_subnets_its_machines_stand_in(
-    pools: tuple[str, ...] | None, said: set[str]
-) -> None:
+def test_pools_are_judged_by_their_subnets(pools: tuple[str, ...] | None, said: set[str]) -> None:
     assert set(checks(world(karpenters), groups=(), node_pools=pools)) == said
 
 
@@ -385,9 +381,7 @@ def test_what_is_missing_is_named_and_nothing_else(server: Server, tmp_path: Pat
     assert (found.exit_code, found.account, found.cluster) == (1, "111122223333", "shop")
 
 
-def test_a_gate_whose_authority_has_ended_is_trusted_by_nobody(
-    server: Server, tmp_path: Path
-) -> None:
+def test_a_gate_whose_authority_ended_is_not_trusted(server: Server, tmp_path: Path) -> None:
     ended = issue("ca", None, datetime(2021, 1, 1, tzinfo=UTC)).certificate_pem
     bundle = base64.b64encode(ended.encode()).decode()
     server.held[f"{adopted.WEBHOOKS}/shop-orders-gate"] = {
@@ -542,9 +536,7 @@ CASES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
 
 
 @pytest.mark.parametrize(("kind", "found", "said"), CASES.values(), ids=CASES.keys())
-def test_a_second_termination_handler_is_found_however_it_is_called(
-    kind: str, found: dict[str, Any], said: list[str]
-) -> None:
+def test_a_second_handler_is_found(kind: str, found: dict[str, Any], said: list[str]) -> None:
     parts, _ = read_cluster(**{kind: [found]})
     drifts = findings(EXPECTED, Snapshot(second_handlers=parts["second_handlers"]))
     assert [each.evidence for each in drifts] == [f"expected missing, found {s}" for s in said]

@@ -171,9 +171,7 @@ def test_a_secrets_provider_that_pulumi_knows_is_taken(provider: str) -> None:
     assert render(answers(secrets_provider=provider), RELEASE).own
 
 
-def test_a_person_who_mistypes_is_asked_again_and_loses_no_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_typo_loses_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     person = Console(file=io.StringIO(), force_terminal=True, force_interactive=True)
     replies = iter(["", "", "us-east", "us-east-2", "a,b,c", "", "three", "3", "", "", ""])
     monkeypatch.setattr("sys.stdin", Keyboard())

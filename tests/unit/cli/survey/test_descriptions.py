@@ -178,9 +178,7 @@ def test_the_cluster_is_known_by_its_machines_where_they_are_in_no_group(tag: st
     assert described(world, "an-alias")[0]["eks_cluster"] == "shop"
 
 
-def test_what_cannot_be_used_is_said_beside_the_file(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_what_is_unusable_is_said_beside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     world = own()
     renamed_group("kafka-*")(world)
     monkeypatch.setattr(command, "connect", lambda *_: (ARN, world))

@@ -480,9 +480,7 @@ ENDS: dict[str, tuple[Callable[[World], object], set[str]]] = {
 
 
 @every_case(("change", "said"), ENDS.values(), ids=ENDS.keys())
-def test_whatever_ends_nodes_or_pods_is_found(
-    change: Callable[[World], object], said: set[str]
-) -> None:
+def test_who_ends_nodes_or_pods_is_found(change: Callable[[World], object], said: set[str]) -> None:
     assert checks(changed(own, change)()) == said
 
 

@@ -280,9 +280,7 @@ ODD: dict[str, tuple[Callable[[World], object], set[str]]] = {
 
 
 @every_case(("change", "said"), ODD.values(), ids=ODD.keys())
-def test_of_an_odd_cluster_what_is_odd_is_said(
-    change: Callable[[World], object], said: set[str]
-) -> None:
+def test_what_is_odd_is_said(change: Callable[[World], object], said: set[str]) -> None:
     assert checks(changed(own, change)()) == said
 
 

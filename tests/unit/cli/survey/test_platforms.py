@@ -274,9 +274,7 @@ CLASSES: dict[str, tuple[Callable[[], World], set[str]]] = {
 
 
 @pytest.mark.parametrize(("build", "said"), CLASSES.values(), ids=CLASSES.keys())
-def test_a_node_class_says_where_and_what_karpenter_starts(
-    build: Callable[[], World], said: set[str]
-) -> None:
+def test_a_node_class_says_what_is_started(build: Callable[[], World], said: set[str]) -> None:
     assert checks(build()) == said
 
 

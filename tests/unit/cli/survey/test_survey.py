@@ -125,9 +125,7 @@ def test_the_description_it_writes_is_what_adopt_plan_reads(
     assert adopted.queue_url == worlds.QUEUE_URL
 
 
-def test_the_account_of_an_operator_that_stands_elsewhere_is_noted_for_the_gate(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_operators_account_is_noted_for_the_gate(monkeypatch: pytest.MonkeyPatch) -> None:
     world = own_groups(bare())
     done = examined(monkeypatch, world)
     assert "#    - system:serviceaccount:ops:default\n" in done.description
@@ -144,9 +142,7 @@ def test_the_account_of_an_operator_that_stands_elsewhere_is_noted_for_the_gate(
     assert "eviction_gate" not in examined(monkeypatch, world).description
 
 
-def test_where_no_termination_handler_was_found_the_description_drains_without_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_a_handler_the_description_drains_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     world = own_groups(bare())
     done = examined(monkeypatch, world)
     assert "drainer" not in done.description

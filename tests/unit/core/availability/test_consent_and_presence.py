@@ -176,9 +176,7 @@ RETURNS = [
 
 
 @every_case(("view", "missing"), RETURNS)
-def test_a_broker_is_back_when_the_leaders_have_it_in_every_isr(
-    view: ClusterView, missing: str
-) -> None:
+def test_leaders_have_a_broker_back_in_every_isr(view: ClusterView, missing: str) -> None:
     verdict = check_returned(10, view)
     assert verdict.allowed is not bool(missing)
     assert missing in verdict.reason

@@ -351,9 +351,7 @@ LOCAL = replace(NTH, title="ops/nth-imds", queue_mode=False, queue_url=None)
     ],
     ids=["it drains", "it only cordons", "other notices", "no hooks yet"],
 )
-def test_a_handler_that_drains_what_is_held_is_found_where_hooks_are_ours(
-    level: str, handler: object, said: int
-) -> None:
+def test_a_handler_that_drains_the_held_is_found(level: str, handler: object, said: int) -> None:
     at_once = "by the instance metadata: none, found ops/nth-imds drains at once what is held"
     assert told(level, handlers=(NTH, handler)) == [f"lifecycle draining {at_once}"] * said
 

@@ -108,9 +108,7 @@ def test_load_pays_for_crossings_capacity_units_and_larger_snapshots() -> None:
         (2, 4, 0, "3"),  # in: 1; replicas: 2 of 3 elsewhere
     ],
 )
-def test_crossings_are_what_a_hand_computes(
-    zones: int, replicas: int, readers: int, crossings: str
-) -> None:
+def test_crossings_by_hand_agree(zones: int, replicas: int, readers: int, crossings: str) -> None:
     top, _, bottom = crossings.partition("/")
     found = estimate.crossings_per_produced_byte(zones, replicas, Decimal(readers))
     assert abs(found - Decimal(top) / Decimal(bottom or 1)) < Decimal("1e-20")

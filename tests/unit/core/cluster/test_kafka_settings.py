@@ -101,9 +101,7 @@ def test_a_topics_value_kafka_refuses_is_said(setting: str, value: object, words
         ({"connect": {"config": {"key.converter": "a\nb"}}}, "connect.config sets key.converter"),
     ],
 )
-def test_what_a_broker_or_a_pair_may_not_be_told_is_a_sentence(
-    changed: dict[str, Any], words: str
-) -> None:
+def test_what_may_not_be_told_is_a_sentence(changed: dict[str, Any], words: str) -> None:
     sentences = found(**changed)
     assert any(words in each for each in sentences), sentences
 

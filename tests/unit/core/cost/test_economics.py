@@ -307,9 +307,7 @@ def test_the_model_is_what_a_clock_in_small_steps_comes_to(flow: Flow, held: flo
 
 
 @given(flows(), outages, retentions)
-def test_a_kept_volume_never_takes_longer_or_moves_more_than_an_empty_one(
-    flow: Flow, outage: float, retention: float
-) -> None:
+def test_a_kept_volume_is_never_the_worse(flow: Flow, outage: float, retention: float) -> None:
     held = held_bytes(flow.append_bytes_per_s, retention)
     kept = ended(after_outage(flow, outage_seconds=outage, held_bytes=held))
     empty = ended(after_loss(flow, outage_seconds=outage, held_bytes=held))

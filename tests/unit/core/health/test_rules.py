@@ -247,9 +247,7 @@ def test_strict_readiness_is_never_laxer_than_the_shipped(observed: NodeObservat
 
 
 @given(OBSERVED)
-def test_every_verdict_is_a_sentence_and_unknown_names_what_is_missing(
-    observed: NodeObservation,
-) -> None:
+def test_verdicts_are_sentences_and_name_what_is_missing(observed: NodeObservation) -> None:
     for rules in RuleSet:
         for verdict in (liveness(observed, rules), readiness(observed, rules)):
             assert verdict.reason.endswith(".")
@@ -393,9 +391,7 @@ def test_healthy_means_every_part_and_every_source(parts: list[Part]) -> None:
 
 
 @given(parts=some_parts, kind=st.sampled_from(PartKind), health=st.sampled_from(Health))
-def test_another_part_that_is_not_well_never_makes_the_whole_better(
-    parts: list[Part], kind: PartKind, health: Health
-) -> None:
+def test_an_unwell_part_betters_nothing(parts: list[Part], kind: PartKind, health: Health) -> None:
     if health is Health.HEALTHY:
         return
     before = cluster_health([*ALL_WELL, *parts]).verdict.health

@@ -227,9 +227,7 @@ ids = st.integers(0, 60).map(lambda n: f"i-{n:04x}")
 
 
 @given(st.sets(ids, min_size=1, max_size=40), st.integers(1, 45), st.text(max_size=4))
-def test_everybody_has_a_turn_within_count_over_bound_runs(
-    everybody: set[str], most: int, cursor: str
-) -> None:
+def test_everybody_has_a_turn_in_bounded_runs(everybody: set[str], most: int, cursor: str) -> None:
     had: list[str] = []
     for _ in range(-(-len(everybody) // most)):
         chosen, cursor = turn(tuple(everybody), cursor, most)
@@ -410,9 +408,7 @@ def test_companions_of_a_party_do_not_wait_for_each_other() -> None:
     looks=st.lists(st.integers(0, 7), min_size=20, max_size=400),
     taken_for=st.integers(1, 6),
 )
-def test_whoever_came_later_passes_nobody_that_asks(
-    arrivals: list[float], looks: list[int], taken_for: int
-) -> None:
+def test_latecomers_pass_nobody(arrivals: list[float], looks: list[int], taken_for: int) -> None:
     """Ticks come in any order; each look asks for the lease, and keeps it for a while."""
     now, holder, freed_at = 0.0, "", 0.0
     waiting = {

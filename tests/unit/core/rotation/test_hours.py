@@ -103,9 +103,7 @@ lengths = st.integers(1, 300) | st.integers(1, 6_000)
 
 
 @given(windows, minutes_since_epoch, lengths)
-def test_a_node_begins_at_the_first_minute_from_which_the_window_stays_open_for_it(
-    window: Window, now: int, takes: int
-) -> None:
+def test_a_node_begins_when_the_window_fits(window: Window, now: int, takes: int) -> None:
     policy = policy_with(maintenance=window)
     wait = wait_of(taking(takes), float(now * MINUTE), Options(), policy)
     open_for, first = 0, None

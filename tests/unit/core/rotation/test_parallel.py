@@ -101,9 +101,7 @@ def test_a_controller_never_has_company(view: ClusterView, zones: list[str], mos
 
 @MANY
 @given(clusters().map(calm), st.lists(st.sampled_from(ZONES), min_size=1, max_size=6))
-def test_a_batch_of_a_plan_is_of_one_zone_and_kafka_consents_to_it(
-    view: ClusterView, zones: list[str]
-) -> None:
+def test_a_batch_is_of_one_zone_and_has_consent(view: ClusterView, zones: list[str]) -> None:
     policy, turns = policy_with(), turns_in(view, zones)
     batches = batch_numbers(turns, view, Options(at_once=None), policy)
     for batch in set(batches):

@@ -444,9 +444,7 @@ def test_a_node_that_karpenter_empties_takes_no_pod_though_it_is_not_cordoned(
     assert found.schedulable is schedulable
 
 
-def test_what_the_operator_has_to_do_is_read_of_kafka_pools_and_pod_sets(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_operators_work_is_read_of_pools_and_sets(monkeypatch: pytest.MonkeyPatch) -> None:
     def pod(name: str, **annotations: str) -> dict[str, Any]:
         return {"metadata": {"name": name, "annotations": annotations}}
 

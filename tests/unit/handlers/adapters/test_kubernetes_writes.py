@@ -101,9 +101,7 @@ def attached() -> list[dict[str, Any]]:
     return [{"items": [*items, attachment("4", "a")]}]
 
 
-def test_what_a_node_that_is_gone_still_holds_of_ebs_is_deleted_by_identity(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_a_gone_node_holds_is_deleted_by_identity(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = reader(monkeypatch, {ATTACHMENTS_PATH: attached()})
     fake.nodes.release_attachments("a")
     assert fake.pool.deleted == [
@@ -216,9 +214,7 @@ def test_an_eviction_names_the_very_pod(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("status", [404, 409])
-def test_a_pod_that_is_gone_or_another_by_now_needs_no_eviction(
-    monkeypatch: pytest.MonkeyPatch, status: int
-) -> None:
+def test_a_pod_that_is_gone_needs_no_eviction(monkeypatch: pytest.MonkeyPatch, status: int) -> None:
     made, pool = drain(monkeypatch, {})
     pool.said = (status, {"message": "not this one"})
     assert made.evict("kafka", "orders-broker-a-10", "u-1") is None
