@@ -22,7 +22,7 @@ from tests.every_case import every_case
 from tests.unit.infra import calls
 from tests.unit.infra.recording import ACCOUNT, Recorded
 from tests.unit.infra.rights import CALLS, FUNCTIONS, GROUP, KEY, TAGS, look
-from tests.unit.infra.test_report_job import operations
+from tests.unit.infra.test_volumes import operations
 from tests.unit.infra.variants import recorded
 
 POLICY = "iam/rolePolicy:RolePolicy"

@@ -1,4 +1,4 @@
-"""core.timing, window, naming and placement: as the settings, the clock and others have them."""
+"""core.timing, window and naming: defaults that agree, and names exactly as others write them."""
 
 from __future__ import annotations
 
