@@ -386,6 +386,6 @@ def test_a_pause_that_comes_after_the_decision_stops_its_effect(
 
 
 def test_a_pause_with_an_end_is_over_then() -> None:
-    stopped = paused(Station(), replace(WHY, until=START + 60))
-    assert stopped.freezes.current_pause(START + 59) is not None
-    assert stopped.freezes.current_pause(START + 60) is None
+    station = paused(Station(), replace(WHY, until=START + 60))
+    assert station.freezes.current_pause(START + 59) is not None
+    assert station.freezes.current_pause(START + 60) is None

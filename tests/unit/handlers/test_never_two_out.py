@@ -354,14 +354,14 @@ def test_the_gate_stays_closed_for_a_kafka_pod_that_came_to_an_idle_node(ended: 
 
 
 def test_a_planned_departure_does_not_end_a_node_on_one_reading() -> None:
-    ended = Station()
-    pod = ended.cluster.pods.pop(10)
-    ended.announce(health_event())
-    ticks(ended, 2)
-    assert ended.cluster.asked_to_terminate == []
-    ended.cluster.pods[10] = replace(pod, node_name=node_named(OLD))
-    ticks(ended, 2)
-    assert ended.incident().state is State.REPLACING
+    station = Station()
+    pod = station.cluster.pods.pop(10)
+    station.announce(health_event())
+    ticks(station, 2)
+    assert station.cluster.asked_to_terminate == []
+    station.cluster.pods[10] = replace(pod, node_name=node_named(OLD))
+    ticks(station, 2)
+    assert station.incident().state is State.REPLACING
 
 
 def test_back_is_not_believed_across_a_silence_of_kafka(ended: Station) -> None:

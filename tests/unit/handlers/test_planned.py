@@ -453,19 +453,19 @@ def test_a_planned_departure_that_nobody_can_see_is_told(replaced: Station) -> N
 
 def test_a_refusal_is_told_though_hooks_of_an_earlier_round_were_announced() -> None:
     """A queue delivers at least once: the hook's message of the round before comes again."""
-    replaced = Station()
-    announce(replaced)
-    replaced.now += POLICY.hold_limit_seconds + 1
-    replaced.tick()
-    replaced.cluster.set_lifecycle(OLD, "Terminating:Retained")
-    replaced.cluster.group_refuses = PROTECTED
-    again = replaced.ledger.put(ask_release(replaced.incident(), "ada", replaced.now))
-    replaced.ledger.put(replace(again, hooks=replaced.incident().hooks))
+    station = Station()
+    announce(station)
+    station.now += POLICY.hold_limit_seconds + 1
+    station.tick()
+    station.cluster.set_lifecycle(OLD, "Terminating:Retained")
+    station.cluster.group_refuses = PROTECTED
+    again = station.ledger.put(ask_release(station.incident(), "ada", station.now))
+    station.ledger.put(replace(again, hooks=station.incident().hooks))
     for _ in range(60):
-        replaced.now += POLICY.tick_interval_seconds
-        replaced.reception.wake(replaced.incident(again.id))
-        replaced.loop.turn(replaced.ticks.sent[-1][0], replaced.now)
-    assert replaced.incident(again.id).pages == ("group_refuses",)
+        station.now += POLICY.tick_interval_seconds
+        station.reception.wake(station.incident(again.id))
+        station.loop.turn(station.ticks.sent[-1][0], station.now)
+    assert station.incident(again.id).pages == ("group_refuses",)
 
 
 @pytest.mark.parametrize(
@@ -484,11 +484,11 @@ def test_two_brokers_on_one_machine_are_not_drained_together() -> None:
 
 
 def test_who_is_called_for_a_machine_that_is_kept_hears_when_aws_takes_it_all_the_same() -> None:
-    kept = announce(Station())
-    kept.announce(health_event(due=START + 7 * DAY))
-    kept.cluster.set_lifecycle(OLD, "Terminating:Retained")
-    kept.cluster.waiting_hooks.clear()
-    ticks(kept, 60)
-    (page,) = kept.ticks.pages
+    station = announce(Station())
+    station.announce(health_event(due=START + 7 * DAY))
+    station.cluster.set_lifecycle(OLD, "Terminating:Retained")
+    station.cluster.waiting_hooks.clear()
+    ticks(station, 60)
+    (page,) = station.ticks.pages
     assert page["page"] == "retained"
     assert "AWS takes it at 2026-11-27" in page["reason"]

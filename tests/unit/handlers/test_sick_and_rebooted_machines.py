@@ -30,10 +30,10 @@ def fall_sick(station: Station, instance_id: str = OLD, since: float = START - H
 
 @pytest.fixture
 def sick() -> Station:
-    sick = Station()
-    sick.cluster.checks = {id_: StatusView(instance_id=id_) for id_ in (OLD, "i-0b", "i-0c")}
-    fall_sick(sick)
-    return sick
+    station = Station()
+    station.cluster.checks = {id_: StatusView(instance_id=id_) for id_ in (OLD, "i-0b", "i-0c")}
+    fall_sick(station)
+    return station
 
 
 @pytest.fixture

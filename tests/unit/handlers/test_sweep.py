@@ -228,14 +228,14 @@ WARNING = "EC2 Spot Instance Interruption Warning"
 @pytest.fixture
 def kept() -> Station:
     """A group keeps an instance, whose hook somebody abandoned before its broker could leave."""
-    kept = announce(Station())
-    kept.cluster.set_lifecycle(OLD, "Terminating:Retained")
-    kept.cluster.waiting_hooks.clear()
-    kept.tick_until_quiet()
-    assert kept.incident().state is State.RETAINED
-    assert kept.forwarded == []
-    kept.now += 600
-    return kept
+    station = announce(Station())
+    station.cluster.set_lifecycle(OLD, "Terminating:Retained")
+    station.cluster.waiting_hooks.clear()
+    station.tick_until_quiet()
+    assert station.incident().state is State.RETAINED
+    assert station.forwarded == []
+    station.now += 600
+    return station
 
 
 def test_a_kept_instance_that_ec2_takes_within_two_minutes_is_drained(kept: Station) -> None:
@@ -266,42 +266,42 @@ def test_a_kept_instance_that_aws_retires_is_replaced_before_that(kept: Station)
 
 @every_case("due_in, waits, called", [(600, 120, True), (3600, 1000, True), (3600, 60, False)])
 def test_a_date_that_kafka_lets_pass_is_paged(due_in: float, waits: float, called: bool) -> None:
-    kept = Station()
-    kept.announce(health_event(due=kept.now + due_in, said_at=kept.now))
-    kept.cluster.add_instance(NEW, "us-east-1a")
-    kept.cluster.add_node(NEW)
-    kept.cluster.kafka = healthy_kafka(out=20)
-    kept.tick_until_quiet()
-    kept.tick()
-    kept.now += waits
-    kept.tick()
-    assert kept.incident().state is State.HOLDING
-    assert ("waits_long" in kept.incident().pages) is called
+    station = Station()
+    station.announce(health_event(due=station.now + due_in, said_at=station.now))
+    station.cluster.add_instance(NEW, "us-east-1a")
+    station.cluster.add_node(NEW)
+    station.cluster.kafka = healthy_kafka(out=20)
+    station.tick_until_quiet()
+    station.tick()
+    station.now += waits
+    station.tick()
+    assert station.incident().state is State.HOLDING
+    assert ("waits_long" in station.incident().pages) is called
 
 
 def test_a_replacement_that_somebody_has_cordoned_is_called_so() -> None:
-    kept = announce(Station())
-    kept.cluster.add_instance(NEW, "us-east-1a")
-    kept.cluster.add_node(NEW)
-    kept.cluster._change(f"ip-{NEW}.ec2.internal", schedulable=False)
-    kept.tick()
-    assert kept.incident().reason.endswith("is cordoned, and takes no pods.")
+    station = announce(Station())
+    station.cluster.add_instance(NEW, "us-east-1a")
+    station.cluster.add_node(NEW)
+    station.cluster._change(f"ip-{NEW}.ec2.internal", schedulable=False)
+    station.tick()
+    assert station.incident().reason.endswith("is cordoned, and takes no pods.")
 
 
 def test_one_machine_after_another_of_one_broker_is_no_lost_zone() -> None:
-    kept = announce(Station())
-    kept.cluster.add_instance(NEW, "us-east-1a")
-    kept.cluster.add_node(NEW)
-    kept.cluster.set_state(OLD, "terminated")
-    kept.cluster.set_groups_without(OLD)
-    kept.tick_until_quiet()
-    assert kept.incident().lost_at is not None
-    del kept.cluster.node_views[OLD]
-    kept.cluster.place_pod(10, NEW, ready=False)
-    kept.cluster.set_state(NEW, "terminated")
-    kept.cluster.set_groups_without(NEW)
+    station = announce(Station())
+    station.cluster.add_instance(NEW, "us-east-1a")
+    station.cluster.add_node(NEW)
+    station.cluster.set_state(OLD, "terminated")
+    station.cluster.set_groups_without(OLD)
+    station.tick_until_quiet()
+    assert station.incident().lost_at is not None
+    del station.cluster.node_views[OLD]
+    station.cluster.place_pod(10, NEW, ready=False)
+    station.cluster.set_state(NEW, "terminated")
+    station.cluster.set_groups_without(NEW)
     state = "EC2 Instance State-change Notification"
-    kept.announce(ec2_event(state, NEW, state="terminated"))
-    kept.tick_until_quiet()
-    assert kept.incident(NEW).node_id == 10
-    assert kept.freezes.current(kept.now) == ()
+    station.announce(ec2_event(state, NEW, state="terminated"))
+    station.tick_until_quiet()
+    assert station.incident(NEW).node_id == 10
+    assert station.freezes.current(station.now) == ()

@@ -241,12 +241,12 @@ THIRD, THIRD_SPARE = "i-0c", "i-0f"
 @pytest.fixture
 def queueing() -> Station:
     """One is out, a second waits for its turn, and a third for longer than ten minutes less."""
-    queueing = second_waits(drain_node(Station()))
-    queueing.now += 600
-    turns(queueing, SECOND, 1)
-    queueing.cluster.add_instance(THIRD_SPARE, "us-east-1c")
-    queueing.cluster.add_node(THIRD_SPARE)
-    return queueing
+    station = second_waits(drain_node(Station()))
+    station.now += 600
+    turns(station, SECOND, 1)
+    station.cluster.add_instance(THIRD_SPARE, "us-east-1c")
+    station.cluster.add_node(THIRD_SPARE)
+    return station
 
 
 def third_leaves(station: Station) -> None:
