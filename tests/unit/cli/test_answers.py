@@ -113,9 +113,7 @@ def test_json_is_the_body_as_it_came(service: FakeLambda) -> None:
     assert (code, json.loads(line)) == (1, json.loads(service.payload["body"]))
 
 
-def test_a_function_that_cannot_be_invoked_is_a_sentence_and_no_verdict(
-    service: FakeLambda,
-) -> None:
+def test_a_function_that_cannot_be_invoked_is_a_sentence(service: FakeLambda) -> None:
     refusal = {"Error": {"Code": "AccessDeniedException", "Message": "no"}}
     service.error = ClientError(refusal, "Invoke")
     code, page = run()
@@ -156,9 +154,7 @@ def test_a_watch_looks_again(service: FakeLambda, *, as_json: bool) -> None:
     assert out.getvalue().count("All 4 parts are healthy.") >= 3
 
 
-def test_a_watch_shows_what_changes_and_outlasts_an_examination_that_fails(
-    service: FakeLambda,
-) -> None:
+def test_a_watch_shows_changes_and_outlasts_an_examination_that_fails(service: FakeLambda) -> None:
     console = Console(file=(out := io.StringIO()), width=150, force_terminal=True)
     passed: list[float] = []
 

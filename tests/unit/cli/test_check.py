@@ -73,7 +73,7 @@ def test_the_example_has_nothing_to_be_regretted() -> None:
 
 
 @pytest.mark.parametrize("content", [b"name: [", b"- a list", b"\xff\xfe"])
-def test_a_file_that_is_no_spec_is_one_sentence(tmp_path: Path, content: bytes) -> None:
+def test_a_file_of_no_spec_is_one_sentence(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "cluster.yaml").write_bytes(content)
     done = CliRunner().invoke(app, ["check", str(tmp_path / "cluster.yaml")])
     assert isinstance(done.exception, InvalidInput)
@@ -90,9 +90,7 @@ def test_a_file_that_is_no_spec_is_one_sentence(tmp_path: Path, content: bytes) 
         ({"load_balancer": {"client_cidrs": ["172.20.8.0/24"]}}, "overlaps 172.20.0.0/16"),
     ],
 )
-def test_what_is_doubted_is_refused_when_that_is_asked(
-    tmp_path: Path, changed: dict[str, Any], words: str
-) -> None:
+def test_doubts_are_refused_when_asked(tmp_path: Path, changed: dict[str, Any], words: str) -> None:
     lenient = check(tmp_path, **changed)
     assert (lenient.exit_code, words in lenient.stderr) == (0, True)
     strict = CliRunner().invoke(app, ["check", "--strict", str(tmp_path / "cluster.yaml")])

@@ -192,9 +192,7 @@ def test_providers_stand_where_the_engine_asks_for_their_versions(tmp_path: Path
     assert [name.rpartition("-v")[0] for name in found] == ["resource-aws", "resource-kubernetes"]
 
 
-def test_the_twins_project_runs_the_repositorys_program_with_settings_of_its_own(
-    tmp_path: Path,
-) -> None:
+def test_the_twins_project_runs_the_repositorys_program_with_own_settings(tmp_path: Path) -> None:
     place, spec = Place(75, tmp_path), tmp_path / "cluster.yaml"
     directory = twin_project(place, "local", spec, ("foundation",))
     project = yaml.safe_load((directory / "Pulumi.yaml").read_text())
@@ -222,9 +220,7 @@ REFUSALS = {
 
 @pytest.mark.parametrize("name", REFUSALS)
 @pytest.mark.parametrize("ask", ["outputs", "destroy_one", "up_one", "preview_one"])
-def test_what_pulumi_refuses_before_it_runs_is_a_sentence_whatever_is_asked(
-    tmp_path: Path, name: str, ask: str
-) -> None:
+def test_what_pulumi_refuses_is_always_a_sentence(tmp_path: Path, name: str, ask: str) -> None:
     said, sentence = REFUSALS[name]
     engine = tmp_path / "pulumi"
     engine.write_text(

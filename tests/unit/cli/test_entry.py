@@ -337,11 +337,7 @@ def test_start_check_and_estimate_import_nothing_heavy() -> None:
 
 def test_only_the_report_needs_what_an_extra_brings() -> None:
     said = subprocess.run(
-        [sys.executable, "-c", WITHOUT_EXTRAS],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
+        [sys.executable, "-c", WITHOUT_EXTRAS], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.split()
     assert set(said) <= {"cli.emr"}, said
 

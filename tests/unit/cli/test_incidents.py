@@ -1,9 +1,10 @@
-"""cli.incidents: what people read of the ledger and wish, and histories held to the rules."""
+"""cli.incidents and zones: what people read of the ledger and wish, held to the rules."""
 
 from __future__ import annotations
 
 import io
 import json
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,15 +15,22 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 from rich.console import Console
+from typer.testing import CliRunner
 
 from cli import incidents as command
+from cli import zones as zones_command
 from cli.incidents import RULES, breaks, verify
+from cli.main import app
 from cli.target import Cluster, readable_ledger
 from cli.terminal import moment_of, seconds_of
 from cli.watching import Pace
 from core.ground.errors import Conflict, InvalidInput, StillwaterError
 from core.incidents.record import Forwarding, Incident, State, Transition
+from core.zones.incident import LostZone
 from handlers.incidents.broom import archive_line
+from handlers.store.documents import Freezes
+from handlers.store.ledger import SHIFT_MESSAGE
+from handlers.store.table import Records
 from tests.explorer.scenarios import TWO
 from tests.explorer.search import play
 from tests.explorer.stage import explored
@@ -274,9 +282,7 @@ def test_an_empty_folder_is_a_sentence(tmp_path: Path) -> None:
         verify(str(tmp_path), Console())
 
 
-def test_an_environment_is_one_whatever_folder_is_called_like_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_environment_beats_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Ledger:
         spec = SimpleNamespace(gate=None)
 
@@ -384,9 +390,91 @@ def test_the_first_break_comes_first(two: tuple[Incident, Incident]) -> None:
     assert [b.at for b in found] == sorted(b.at for b in found)
 
 
-def test_where_ready_is_enough_the_isr_need_not_have_been_seen(
-    two: tuple[Incident, Incident],
-) -> None:
+def test_where_ready_is_enough_the_isr_need_not_be_seen(two: tuple[Incident, Incident]) -> None:
     unseen = replace(two[0], broker_back_at=None)
     assert [b.rule for b in breaks([unseen])] == ["gate"]
     assert breaks([unseen], gate="ready") == []
+
+
+def freezes(desk: Cluster) -> Freezes:
+    return Freezes(
+        Records(desk.table, REGION, client=desk.client("dynamodb")),
+        desk.spec.name,
+    )
+
+
+def ids(desk: Cluster) -> dict[str, str]:
+    answer = desk.client("ec2").describe_availability_zones()
+    return {z["ZoneName"]: z["ZoneId"] for z in answer["AvailabilityZones"]}
+
+
+def test_a_zone_is_frozen_by_name_or_id_until_a_moment_and_a_turn_asked_for(
+    desk: Cluster,
+) -> None:
+    zone = min(zones_command.pool_zones(desk.spec))
+    console, out = said()
+    for named in (zone, ids(desk)[zone].upper()):
+        zones_command.freeze("local", named, "4h", "clients time out", console)
+    (freeze,) = freezes(desk).current(time.time())
+    assert (freeze.zone, freeze.source) == (zone, "person")
+    assert freeze.until is not None
+    assert 0 < freeze.until - time.time() <= 4 * 3600
+    assert "is frozen until" in out.getvalue()
+    sqs = desk.client("sqs")
+    url = sqs.get_queue_url(QueueName="local-orders-ticks")["QueueUrl"]
+    messages = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]
+    assert {message["Body"] for message in messages} == {SHIFT_MESSAGE}
+
+
+def test_a_thaw_ends_whatever_keeps_the_zone_frozen_and_names_who_did(desk: Cluster) -> None:
+    zone = min(zones_command.pool_zones(desk.spec))
+    shift = LostZone(ids(desk)[zone], zone, source="autoshift", occurred_at=time.time())
+    freezes(desk).note(shift, time.time())
+    console, out = said()
+    zones_command.thaw("local", zone, "our nodes are fine", console)
+    assert freezes(desk).current(time.time()) == ()
+    (incident,) = freezes(desk).incidents()
+    assert incident.owner == desk.actor
+    assert incident.reason.endswith("our nodes are fine.")
+    assert "is thawed: 1 ended." in out.getvalue()
+
+
+def test_the_last_zone_cannot_be_frozen(desk: Cluster) -> None:
+    *others, last = sorted(zones_command.pool_zones(desk.spec))
+    console, _ = said()
+    for zone in others:
+        zones_command.freeze("local", zone, "1h", "", console)
+    with pytest.raises(InvalidInput, match="is the last zone"):
+        zones_command.freeze("local", last, "1h", "", console)
+
+
+@pytest.mark.parametrize(
+    ("zone", "until", "sentence"),
+    [
+        ("us-east-1z", "4h", "is no zone of"),
+        ("mars", "4h", "is no zone of"),
+        ("us-east-1a", "tomorrow", "is no time"),
+        ("us-east-1a", "30d", "is not within 7 days"),
+        ("us-east-1a", "2020-01-01T00:00", "is not within 7 days"),
+        ("us-east-1a", "0001-01-01T00:00+23:59", "is no"),
+    ],
+)
+def test_what_cannot_be_meant_is_one_sentence(
+    desk: Cluster, zone: str, until: str, sentence: str
+) -> None:
+    with pytest.raises(InvalidInput, match=sentence):
+        zones_command.freeze("local", zone, until, "", said()[0])
+
+
+def test_a_thaw_of_what_is_not_frozen_says_so(desk: Cluster) -> None:
+    with pytest.raises(InvalidInput, match="nothing to do"):
+        zones_command.thaw("local", min(zones_command.pool_zones(desk.spec)), "", said()[0])
+
+
+def test_zones_are_listed_without_a_word_for_it(desk: Cluster) -> None:
+    zone = min(zones_command.pool_zones(desk.spec))
+    zones_command.freeze("local", zone, "4h", "drill", said()[0])
+    result = CliRunner().invoke(app, ["zones", "local", "--json"])
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["zone"] == zone
+    assert zone in CliRunner().invoke(app, ["zones", "list", "local"]).stdout

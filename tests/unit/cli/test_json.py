@@ -41,11 +41,7 @@ GROUP = ResourceChange(
     named="prod-orders-broker-a",
 )
 DONE = LayerResult(
-    layer="kafka",
-    seconds=2.04,
-    same=7,
-    outputs={"password": "hunter2"},
-    changes=(GROUP, SECRET),
+    layer="kafka", seconds=2.04, same=7, outputs={"password": "hunter2"}, changes=(GROUP, SECRET)
 )
 
 

@@ -150,9 +150,7 @@ def test_what_the_operator_never_finishes_is_said_at_the_limit() -> None:
     ("warning", "remedy"),
     [(IGNORED, "write the storage that its volumes have"), (REVERTED, "move the partitions off")],
 )
-def test_a_change_that_was_ignored_fails_with_strimzis_sentence_and_the_remedy(
-    warning: dict[str, Any], remedy: str
-) -> None:
+def test_an_ignored_change_fails_in_strimzis_words(warning: dict[str, Any], remedy: str) -> None:
     cluster = Cluster(change(conditions=[warning, READY]))
     with pytest.raises(StillwaterError, match=remedy) as raised:
         cluster.settle(quiet_seconds=20.0)

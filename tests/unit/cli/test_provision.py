@@ -150,9 +150,7 @@ def test_up_shows_what_would_change_and_changes_nothing_unasked(stacks: type[Sta
     assert "+ VPC vpc" in said(console)
 
 
-def test_up_goes_on_once_it_is_told_to(
-    stacks: type[Stacks], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_up_goes_on_once_told_to(stacks: type[Stacks], monkeypatch: pytest.MonkeyPatch) -> None:
     provision.up("prod", answering("yes", monkeypatch), wanted())
     provision.up("prod", pipe(), wanted(yes=True, layers=("kafka", "foundation")))
     assert stacks.called == [
@@ -168,9 +166,7 @@ def test_where_nothing_is_to_change_nobody_is_asked(stacks: type[Stacks]) -> Non
     assert "Nothing is to be done." in said(console)
 
 
-def test_what_the_running_cluster_cannot_follow_is_refused_before_anything_runs(
-    stacks: type[Stacks],
-) -> None:
+def test_what_the_cluster_cannot_follow_is_refused_before_any_run(stacks: type[Stacks]) -> None:
     stacks.of_kafka = {"spec": spec(availability_zones=ZONES[::-1]).model_dump_json()}
     with pytest.raises(InvalidInput, match="A node keeps its id"):
         provision.up("prod", pipe(), wanted(yes=True))
@@ -430,9 +426,7 @@ def test_ctrl_d_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
         provision.ask_for_agreement("Remove prod?", "prod", terminal, yes=False)
 
 
-def test_a_terminal_whose_input_is_elsewhere_is_asked_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_terminal_with_input_elsewhere_is_asked_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("prod"))
     terminal = Console(file=io.StringIO(), force_terminal=True, force_interactive=True)
     with pytest.raises(StillwaterError, match="say --yes"):

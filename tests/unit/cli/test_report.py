@@ -74,9 +74,7 @@ def test_a_place_nobody_makes_reports_at_is_refused() -> None:
         ),
     ],
 )
-def test_what_emr_cannot_do_is_said_before_anything_is_asked_of_aws(
-    options: list[str], sentence: str
-) -> None:
+def test_what_emr_cannot_do_is_said_before_aws_is_asked(options: list[str], sentence: str) -> None:
     result = RUNNER.invoke(app, ["report", "--on", "emr", *options])
     assert isinstance(result.exception, InvalidInput)
     assert sentence in str(result.exception)
@@ -243,9 +241,7 @@ def test_a_run_that_failed_says_why_and_where_its_logs_are(state: str) -> None:
     assert "s3://bills/logs/applications/app/jobs/run-1/" in str(raised.value)
 
 
-def test_tables_are_fetched_and_nothing_leads_out_of_their_folder(
-    aws: None, tmp_path: Path
-) -> None:
+def test_tables_are_fetched_and_nothing_leaves_their_folder(aws: None, tmp_path: Path) -> None:
     s3 = boto3.client("s3", region_name=REGION)
     s3.create_bucket(Bucket="bills")
     names = ("cost/billing_period=2026-10/a.parquet", "usage/", "../outside", "usage/_SUCCESS")
@@ -347,9 +343,7 @@ def copied_files(folder: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("scheme", ["s3", "s3a"])
-def test_the_newest_refresh_of_a_month_is_copied_and_nothing_else(
-    s3: Any, tmp_path: Path, scheme: str
-) -> None:
+def test_a_months_newest_refresh_alone_is_copied(s3: Any, tmp_path: Path, scheme: str) -> None:
     deliver(s3, "2026-10", "2026-11-01")
     newest = deliver(s3, "2026-10", "2026-11-02")
     deliver(s3, "2026-11", "2026-11-02")
@@ -378,9 +372,7 @@ def test_one_file_is_copied_under_its_name(s3: Any, tmp_path: Path) -> None:
     assert (found.name, found.read_bytes()) == ("focus.csv.gz", b"bill")
 
 
-def test_of_another_folder_everything_is_copied_and_nothing_leads_out_of_it(
-    s3: Any, tmp_path: Path
-) -> None:
+def test_another_folder_is_copied_whole_and_nothing_leaves_it(s3: Any, tmp_path: Path) -> None:
     for name in ("day=1/a.jsonl", "day=2/b.jsonl", "day=2/", "../outside.jsonl"):
         put(s3, name)
     found = emr.copy_everything(s3, EXPORT, tmp_path / "copy")
@@ -407,9 +399,7 @@ def test_what_s3_refuses_names_the_rights_that_are_needed(s3: Any, tmp_path: Pat
         ("2026-08", ["2026-08"]),
     ],
 )
-def test_the_month_asked_for_comes_with_the_one_before_it(
-    s3: Any, asked: str | None, named: list[str]
-) -> None:
+def test_a_month_comes_with_the_one_before(s3: Any, asked: str | None, named: list[str]) -> None:
     for period in ("2026-08", "2026-10", "2026-11"):
         deliver(s3, period, "first")
     assert emr.months(s3, EXPORT, asked) == named

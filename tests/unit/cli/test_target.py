@@ -65,9 +65,7 @@ def test_a_twin_whose_starter_died_is_not_taken_for_one_that_runs(cache: Path) -
         find_twin()
 
 
-def test_a_twin_that_is_not_kept_is_found_by_name_only(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unkept_twin_is_found_by_name_only(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with claim_place() as place:
         furnish(place, kept=False)
         with pytest.raises(StillwaterError, match="No twin"):
@@ -87,9 +85,7 @@ def test_several_twins_are_told_apart_by_name(cache: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("environment", ["local", "nowhere"])
-def test_what_cannot_be_examined_is_a_sentence_and_exit_code_2(
-    cache: Path, environment: str
-) -> None:
+def test_what_cannot_be_examined_is_a_sentence_and_code_2(cache: Path, environment: str) -> None:
     done = CliRunner().invoke(app, ["doctor", environment])
     assert done.exit_code == 2
     assert done.stdout == ""

@@ -44,9 +44,7 @@ def run(folder: Path, python: str) -> subprocess.CompletedProcess[str]:
         ),
     ],
 )
-def test_a_python_that_will_not_do_is_one_sentence(
-    tmp_path: Path, body: str, words: tuple[str, ...]
-) -> None:
+def test_an_unfit_python_is_one_sentence(tmp_path: Path, body: str, words: tuple[str, ...]) -> None:
     a_python(tmp_path, body)
     done = run(tmp_path, "python3")
     assert done.returncode == 1

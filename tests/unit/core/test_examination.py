@@ -267,9 +267,7 @@ def test_where_both_see_the_same_or_one_sees_nothing_no_gap_is_claimed(
     ],
     ids=["paused", "not ready", "ignored"],
 )
-def test_what_strimzis_operator_cannot_or_will_not_do_degrades_a_kafka_that_serves(
-    told: dict[str, Any], words: str
-) -> None:
+def test_what_the_operator_leaves_undone_only_degrades(told: dict[str, Any], words: str) -> None:
     health = cluster_health(parts(replace(SEEN, operator=replace(SETTLED, **told)), EXPECTED, NOW))
     assert health.status_code == 503
     assert words in health.verdict.reason

@@ -38,9 +38,7 @@ def announced_station() -> Station:
     return made
 
 
-def test_a_drain_is_forwarded_by_the_invocation_that_carries_the_incident(
-    announced_station: Station,
-) -> None:
+def test_a_drain_is_forwarded_by_whoever_carries_the_incident(announced_station: Station) -> None:
     perform(
         announced_station.incident(),
         (TakeLease(), ForwardDrain()),
@@ -95,9 +93,7 @@ def test_a_lease_that_is_refused_ends_the_turn_before_anything_that_needs_it(
 
 
 @pytest.mark.parametrize("lasted", [LONGEST_BEFORE_ONCE_SECONDS + 1, 46.0, 57.0])
-def test_a_turn_that_wakes_late_asks_for_nothing_that_cannot_be_repeated(
-    announced_station: Station, lasted: float
-) -> None:
+def test_a_late_turn_asks_nothing_unrepeatable(announced_station: Station, lasted: float) -> None:
     """The sweep has given the incident to another by then, who asked for the same."""
     announced_station.cluster.set_lifecycle(OLD, "InService")
     read_at, announced_station.now = announced_station.now, announced_station.now + lasted
@@ -168,9 +164,7 @@ def test_both_hooks_share_one_incident(station: Station) -> None:
     assert sent(station)[-1] == {"incident_id": OLD, "version": 2}
 
 
-def test_a_duplicate_changes_nothing_but_sends_the_tick_that_may_be_missing(
-    station: Station,
-) -> None:
+def test_a_duplicate_sends_only_the_tick_that_may_be_missing(station: Station) -> None:
     station.announce(hook_event("drain"))
     before = station.incident()
     station.announce(hook_event("drain"))
@@ -208,9 +202,7 @@ def test_an_echo_of_an_instance_that_is_gone_opens_nothing(station: Station) -> 
     assert station.ledger.get("i-0a.2") is None
 
 
-def test_a_retained_instance_that_is_terminated_again_opens_a_second_round(
-    station: Station,
-) -> None:
+def test_a_retained_instance_terminated_again_opens_a_round(station: Station) -> None:
     station.announce(hook_event("drain"))
     station.ledger.put(_ended(station.incident(), State.RETAINED))
     station.announce(hook_event("drain"))  # an echo of the first round
@@ -277,9 +269,7 @@ def test_a_batch_reports_only_the_messages_that_failed(
     assert station.incident().state is State.OPENED
 
 
-def test_one_event_about_hundreds_of_others_instances_is_asked_about_once(
-    station: Station,
-) -> None:
+def test_one_event_about_hundreds_of_others_instances_is_asked_about_once(station: Station) -> None:
     event = load("health-retirement")
     named = [OLD, *(f"i-0{number:07x}" for number in range(300))]
     event["detail"]["affectedEntities"] = [{"entityValue": id_} for id_ in named]
@@ -396,6 +386,6 @@ def test_a_pause_that_comes_after_the_decision_stops_its_effect(
 
 
 def test_a_pause_with_an_end_is_over_then() -> None:
-    stopped = paused(Station(), replace(WHY, until=START + 60))
-    assert stopped.freezes.current_pause(START + 59) is not None
-    assert stopped.freezes.current_pause(START + 60) is None
+    station = paused(Station(), replace(WHY, until=START + 60))
+    assert station.freezes.current_pause(START + 59) is not None
+    assert station.freezes.current_pause(START + 60) is None

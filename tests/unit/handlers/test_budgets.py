@@ -227,9 +227,7 @@ def test_the_silence_of_a_companion_that_stops_keeps_nobody(station: Station) ->
         Doubt("Broker 10 did not answer.", about=10),
     ],
 )
-def test_what_is_not_known_of_others_or_of_itself_is_never_good_news(
-    station: Station, doubt: Doubt
-) -> None:
+def test_what_is_not_known_is_never_good_news(station: Station, doubt: Doubt) -> None:
     opened(station)
     (node_id,) = labels(station)
     if doubt.about in {10, 11}:
@@ -261,9 +259,7 @@ def leaning() -> ClusterView:
     return replace(view, partitions=partitions)
 
 
-def test_nobody_of_a_party_is_opened_to_leave_before_others_lead_what_all_of_it_led(
-    station: Station,
-) -> None:
+def test_nobody_of_a_party_leaves_before_others_lead_what_it_led(station: Station) -> None:
     assert leaders(station.cluster) >= PARTY
     opened(station)
     assert leaders(station.cluster).isdisjoint(PARTY)
@@ -273,9 +269,7 @@ def test_nobody_of_a_party_is_opened_to_leave_before_others_lead_what_all_of_it_
     assert set(moved.avoided.values()) == {frozenset(PARTY)}
 
 
-def test_a_run_has_its_party_elected_itself(
-    station: Station, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_has_its_party_elected(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its brokers have just started, and lead little by little (core.rotation.following)."""
     elected: list[bool] = []
     restore = Leadership.restore
@@ -303,9 +297,7 @@ def test_a_run_has_its_party_elected_itself(
     assert elected == [False, False]
 
 
-def test_what_is_given_back_without_an_election_is_preferred_and_does_not_lead_yet(
-    station: Station,
-) -> None:
+def test_what_is_given_back_unelected_is_preferred_and_does_not_lead(station: Station) -> None:
     before = {p.name: p.replicas for p in station.cluster.read().partitions}
     opened(station)
     for incident in ("incident:i-0a", "incident:i-1a"):
@@ -385,9 +377,7 @@ def test_a_node_alone_waits_for_nobodys_leaders(station: Station) -> None:
     assert turn(station).open_turns
 
 
-def test_an_incident_that_ends_without_its_own_last_turn_is_given_back_by_the_sweep(
-    station: Station,
-) -> None:
+def test_an_incident_without_its_last_turn_is_given_back_by_sweeps(station: Station) -> None:
     opened(station)
     for incident in station.ledger.open_incidents():
         station.ledger.put(replace(incident, state=State.RETAINED))
@@ -398,9 +388,7 @@ def test_an_incident_that_ends_without_its_own_last_turn_is_given_back_by_the_sw
     assert leaders(station.cluster) >= PARTY
 
 
-def test_an_election_that_does_not_come_about_keeps_nobody_for_ever(
-    station: Station, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_election_keeps_nobody(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(station.cluster, "elect", lambda _: None)
     moved = []
     reorder = station.cluster.reorder
@@ -421,9 +409,7 @@ def test_a_run_takes_fewer_where_the_others_would_lead_too_much(station: Station
     assert any("would lead 6 partitions instead of 0" in note.text for note in run.notes)
 
 
-def test_a_plan_says_that_a_party_is_more_than_the_others_can_stand_in_for(
-    station: Station,
-) -> None:
+def test_a_plan_says_that_a_party_is_more_than_others_carry(station: Station) -> None:
     station.cluster.kafka = leaning()
     planned = ask(station, "plan", selection={"everything": True}, at_once="zone")["plan"]
     assert isinstance(planned, dict)

@@ -233,12 +233,12 @@ STATE_CHANGE = "EC2 Instance State-change Notification"
 @pytest.fixture
 def lender() -> Station:
     """Return a station whose incident i-0a is over."""
-    lender = Station()
-    lender.announce(ec2_event(STATE_CHANGE, OLD, state="stopping"))
+    station = Station()
+    station.announce(ec2_event(STATE_CHANGE, OLD, state="stopping"))
     for _ in range(2):
-        lender.tick()
-    assert not lender.incident().open
-    return lender
+        station.tick()
+    assert not station.incident().open
+    return station
 
 
 def refused(*_: Any, **__: Any) -> None:

@@ -84,9 +84,7 @@ def test_the_end_for_one_instance_says_nothing_about_another(station: Station) -
     assert station.incident().state is State.OPENED
 
 
-def test_an_update_of_a_cancelled_event_that_was_underway_opens_no_second_round(
-    station: Station,
-) -> None:
+def test_an_update_of_a_cancelled_event_under_way_opens_no_second_round(station: Station) -> None:
     station.announce(health_event(said_at=START))
     station.announce(health_event(status="closed", said_at=CLOSED))
     station.ledger.put(replace(station.incident(), state=State.CANCELLED))
@@ -362,9 +360,7 @@ def joined(bodies: list[str]) -> Incident:
 
 
 @given(st.data())
-def test_any_order_of_any_copies_of_its_messages_makes_the_same_incident(
-    data: st.DataObject,
-) -> None:
+def test_any_order_and_copies_of_messages_make_one_incident(data: st.DataObject) -> None:
     known = joined(messages())
     copies = data.draw(st.lists(st.sampled_from(messages()), max_size=5))
     again = joined(data.draw(st.permutations(messages() + copies)))

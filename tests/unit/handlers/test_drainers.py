@@ -150,9 +150,7 @@ def test_whoever_evicts_is_let_through_where_kafka_and_a_place_allow_it(drainer:
 
 @every_case("situation", REFUSED, ids=named)
 @every_case("drainer", EVICTING, ids=named)
-def test_whoever_evicts_waits_for_the_same_and_is_told_for_what(
-    drainer: Drainer, situation: Situation
-) -> None:
+def test_who_evicts_waits_and_is_told_for_what(drainer: Drainer, situation: Situation) -> None:
     door = Door()
     situation(door)
     before = door.station.ledger.leases()
@@ -164,9 +162,7 @@ def test_whoever_evicts_waits_for_the_same_and_is_told_for_what(
 
 
 @every_case("drainer", DELETING, ids=named)
-def test_a_deletion_is_asked_about_as_an_eviction_and_starts_again_in_place(
-    drainer: Drainer,
-) -> None:
+def test_a_deletion_is_asked_as_an_eviction_and_starts_in_place(drainer: Drainer) -> None:
     door = Door()
     assert drainer.ask(door).allowed
     for situation in (lagging, another_out, kafka_silent):
@@ -185,9 +181,7 @@ def test_who_cleans_up_or_rolls_is_never_kept(drainer: Drainer, situation: Situa
 
 @every_case("situation", [whole, *REFUSED], ids=named)
 @every_case("drainer", NODE_DELETING, ids=named)
-def test_the_node_of_a_running_broker_is_not_deleted_by_anybody_else(
-    drainer: Drainer, situation: Situation
-) -> None:
+def test_a_running_brokers_node_is_deleted_by_none(drainer: Drainer, situation: Situation) -> None:
     door = Door()
     situation(door)
     answer = drainer.ask(door)

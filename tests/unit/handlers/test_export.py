@@ -241,9 +241,7 @@ def test_a_turn_ends_before_its_function_does_and_says_what_is_left(s3: Any) -> 
     assert filing(Remembers()).turn(NOW, until=time.monotonic() - 1) == {"filed": 0, "left": 24}
 
 
-def test_more_series_than_fit_into_an_answer_are_named_with_what_chooses_among_them(
-    s3: Any,
-) -> None:
+def test_more_series_than_fit_are_named_with_what_chooses_among_them(s3: Any) -> None:
     with pytest.raises(StillwaterError, match=r"200,001 series.*metrics\.prometheus\.labels"):
         filing(Remembers(series=200_001)).turn(NOW, until=NEVER)
     assert filed(s3) == []

@@ -364,9 +364,7 @@ WORLDS: Mapping[str, tuple[Change, tuple[Health], str]] = {
 
 
 @every_case(("change", "health", "words"), WORLDS.values(), ids=WORLDS)
-def test_a_cluster_of_others_is_told_as_it_is(
-    change: Change, health: tuple[Health], words: str
-) -> None:
+def test_anothers_cluster_is_told_truly(change: Change, health: tuple[Health], words: str) -> None:
     foreign = Foreign()
     change(foreign)
     found = foreign.judged()
@@ -376,9 +374,7 @@ def test_a_cluster_of_others_is_told_as_it_is(
     assert all(each.endswith((".", ".)")) and ".." not in each for each in said), said
 
 
-def test_pod_sets_of_another_shape_are_silence_in_a_sentence(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_pod_sets_of_another_shape_are_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claims, "pod_sets", lambda *_: [{"spec": None}])
     with pytest.raises(StillwaterError, match="in a shape that this release cannot read"):
         claims.wanted_roles(None, "kafka", "orders")  # type: ignore[arg-type]

@@ -262,9 +262,7 @@ def test_the_node_of_a_running_broker_is_not_deleted(door: Door) -> None:
     ],
     ids=["invented", "needed"],
 )
-def test_what_a_request_shows_of_its_pod_is_not_believed(
-    door: Door, name: str, answer: str
-) -> None:
+def test_what_a_request_shows_of_its_pod_is_no_proof(door: Door, name: str, answer: str) -> None:
     door.station.cluster.kafka = healthy_kafka(out=20)
     shown = {
         "metadata": {
@@ -338,9 +336,7 @@ def test_karpenter_deletes_no_node_under_a_pod_that_it_would_not_evict(door: Doo
     assert door.gate.ask(asked_in({"request": request}), START + 8).allowed
 
 
-def test_what_was_let_go_to_start_again_in_place_is_not_evicted_without_another_place(
-    door: Door,
-) -> None:
+def test_what_may_start_in_place_is_not_evicted_without_another(door: Door) -> None:
     assert door.ask(delete=True).allowed
     # It has started again on its node, and somebody drains that within the incident's time.
     answer = door.ask()

@@ -197,9 +197,7 @@ def test_the_answer_comes_in_time_though_every_source_hangs(
     }
 
 
-def test_an_exporter_that_is_silent_leaves_its_node_unknown_and_the_cluster_serving(
-    examiner: Examiner,
-) -> None:
+def test_a_silent_exporter_leaves_its_node_unknown_and_all_serving(examiner: Examiner) -> None:
     mute = replace(examiner, exporters=Exporters(silent={"orders-20"}))
     answer = mute.answer(NOW)
     ailing = {part["name"]: part for part in body(answer)["parts"] if part["status"] != "healthy"}
@@ -217,9 +215,7 @@ def test_metadata_errors_degrade(examiner: Examiner) -> None:
     assert (answer["statusCode"], body(answer)["status"]) == (503, "degraded")
 
 
-def test_a_cluster_without_a_description_of_its_nodes_is_judged_by_strimzis(
-    examiner: Examiner,
-) -> None:
+def test_a_cluster_without_described_nodes_is_judged_by_strimzis(examiner: Examiner) -> None:
     bare = replace(examiner, expected=Expected(roles={}), exporting={}, workers={})
     found = replace(bare, nodes=lambda: ROLES)
     assert (

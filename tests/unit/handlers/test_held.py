@@ -14,7 +14,7 @@ from core.incidents.terminating import MOST_FORWARDS
 from core.zones.incident import LostZone
 from handlers.store.documents import Pauses
 from tests.unit.handlers.announced import hook_event
-from tests.unit.handlers.fakes import NEW, OLD, group_of, node_named
+from tests.unit.handlers.fakes import NEW, OLD, node_named
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, START, Station
 from tests.unit.handlers.walks import announce, replace_machine
@@ -29,9 +29,7 @@ def asked(station: Station, change: object) -> None:
     station.broom.sweep(station.now)
 
 
-def test_a_drain_that_nobody_answers_is_sent_again_and_then_a_person_called(
-    station: Station,
-) -> None:
+def test_a_drain_without_answer_is_sent_again_and_then_told(station: Station) -> None:
     replace_machine(station)
     for _ in range(MOST_FORWARDS + 2):
         station.now += POLICY.forward_again_seconds
@@ -48,14 +46,6 @@ def test_a_broker_that_is_stopping_is_not_hurried(station: Station) -> None:
     station.tick()
     assert len(station.forwarded) == 1
     assert station.incident().pages == ()
-
-
-def test_a_drain_that_never_ends_keeps_the_node(station: Station) -> None:
-    replace_machine(station)
-    station.now += POLICY.hold_limit_seconds + 1
-    station.tick()
-    assert station.incident().state is State.RETAINED
-    assert ("i-0a", "gate", "ABANDON") in station.cluster.completed
 
 
 def test_a_budget_that_refuses_the_eviction_is_named(station: Station) -> None:
@@ -126,16 +116,6 @@ def test_an_instance_that_never_joined_goes_without_a_wait(station: Station) -> 
     assert station.incident("i-0x").state is State.GATING
     # Noted all the same: a Kafka pod may start there before the drain is over.
     assert [lease.node_id for lease in station.ledger.leases()] == [None]
-
-
-def test_a_group_that_was_deleted_terminates_nothing(station: Station) -> None:
-    announce(station)
-    del station.cluster.groups[group_of("us-east-1a")]
-    station.cluster.waiting_hooks.clear()
-    station.now += 61
-    station.tick()
-    assert station.incident().state is State.CANCELLED
-    assert station.incident().pages == ("group_gone",)
 
 
 def test_a_held_instance_outlasts_the_hold_limit_but_not_awss(station: Station) -> None:

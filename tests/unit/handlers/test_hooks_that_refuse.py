@@ -52,9 +52,7 @@ def test_a_hook_that_refuses_the_token_is_completed_without_it(station: Station)
     assert station.cluster.waiting_hooks == set()
 
 
-def test_released_is_only_what_the_group_shows(
-    station: Station, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_group_shows_who_is_released(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
     drain_node(station)
     monkeypatch.setattr(station.cluster, "complete_hook", lambda *_: False)
     back(station)
@@ -113,26 +111,19 @@ def test_the_sweep_pages_and_reopens_what_was_let_go_and_still_stands(station: S
     assert station.incident(f"{OLD}.2").open
 
 
-def test_a_completion_of_an_incident_that_was_carried_on_completes_nothing(
-    station: Station,
-) -> None:
+def test_completing_an_incident_carried_on_completes_nothing(station: Station) -> None:
     """A function that sleeps wakes when the next round stands in the same hooks."""
     announce(station)
     asleep = station.incident()
     station.ledger.put(replace(asleep, ticked_at=station.now))
     with pytest.raises(Conflict):
         perform(
-            asleep,
-            (CompleteHook("gate", HookResult.CONTINUE),),
-            station.loop.effects,
-            station.now,
+            asleep, (CompleteHook("gate", HookResult.CONTINUE),), station.loop.effects, station.now
         )
     assert station.cluster.completed == []
 
 
-def test_an_effect_that_fails_does_not_repeat_its_page(
-    station: Station, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failing_effect_pages_once(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
     announce(station)
 
     def refuse(*_: object) -> bool:
@@ -182,9 +173,7 @@ def test_a_reading_that_may_mend_itself_calls_nobody(station: Station) -> None:
     assert station.incident().state is State.DRAINING
 
 
-def test_a_doubt_that_lasts_calls_a_person_once_and_one_that_ends_is_forgotten(
-    station: Station,
-) -> None:
+def test_a_doubt_that_lasts_calls_once_and_one_that_ends_is_gone(station: Station) -> None:
     doubt = Doubt("Topic t is known to one broker and not to another.")
     station.cluster.kafka = replace(healthy_kafka(), doubts=(doubt,))
     replace_machine(station)

@@ -178,9 +178,7 @@ def test_a_machine_stays_and_gets_the_new_root_volume(station: Station) -> None:
         pytest.param({"reported_at": None}, id="no-word-of-its-handler"),
     ],
 )
-def test_while_its_drain_may_come_again_nobody_else_goes(
-    station: Station, unsure: dict[str, Any]
-) -> None:
+def test_nobody_goes_while_its_drain_may_come(station: Station, unsure: dict[str, Any]) -> None:
     away(station)
     joins_again(station)
     look(station)
@@ -245,9 +243,7 @@ def test_what_the_trial_refuses_is_an_ordinary_replacement(station: Station) -> 
     assert station.cluster.node_views[OLD].schedulable
 
 
-def test_a_task_that_failed_brings_the_broker_back_and_replaces_the_instance(
-    station: Station,
-) -> None:
+def test_a_failed_task_brings_the_broker_back_and_a_new_instance(station: Station) -> None:
     away(station)
     station.roots.go(OLD, "failed")
     # EC2 boots the machine all the same, and its Node may not show that yet.
@@ -268,9 +264,7 @@ def test_a_task_that_failed_brings_the_broker_back_and_replaces_the_instance(
     assert station.incident(f"{OLD}.2").state is State.REPLACING
 
 
-def test_a_machine_that_never_booted_after_a_failed_task_is_waited_for_no_longer(
-    station: Station,
-) -> None:
+def test_a_machine_that_never_booted_is_waited_for_no_longer(station: Station) -> None:
     away(station)
     station.roots.go(OLD, "failed")
     look(station)
@@ -291,9 +285,7 @@ def test_a_function_that_dies_over_the_request_asks_for_no_second_task(station: 
     assert [trial for _, _, trial in station.roots.asked] == [True, False]
 
 
-def test_a_machine_that_has_booted_before_the_request_was_recorded_is_known_to_have(
-    station: Station,
-) -> None:
+def test_a_machine_that_booted_before_its_request_is_known_to_have(station: Station) -> None:
     kill(2, [(station.roots, "replace")], after=True)  # The first only tries.
     with pytest.raises(Killed):
         away(station)
@@ -350,9 +342,7 @@ def test_an_abort_after_the_drain_lets_the_machine_finish(station: Station) -> N
     assert comes_back(station).state is State.RIDDEN_THROUGH
 
 
-def test_a_group_that_takes_the_booting_machine_gets_an_ordinary_departure(
-    station: Station,
-) -> None:
+def test_a_group_that_takes_the_booting_machine_is_a_departure(station: Station) -> None:
     away(station)
     cluster = station.cluster
     cluster.terminate(OLD)
@@ -387,9 +377,7 @@ def test_nobody_else_goes_while_a_machine_boots(station: Station) -> None:
 @pytest.mark.parametrize(
     "quorum", [pytest.param(None, id="silent"), pytest.param("away", id="no-quorum")]
 )
-def test_without_a_whole_reading_ec2_is_not_asked_and_the_broker_returns(
-    station: Station, quorum: str | None
-) -> None:
+def test_without_a_whole_reading_ec2_is_not_asked(station: Station, quorum: str | None) -> None:
     drained(station)
     view = replace(healthy_kafka(out=10), stale=True)
     station.cluster.kafka = None if quorum is None else view
@@ -401,9 +389,7 @@ def test_without_a_whole_reading_ec2_is_not_asked_and_the_broker_returns(
 
 
 @pytest.mark.parametrize("pod", [None, 20], ids=["nobody runs there yet", "another broker does"])
-def test_a_machine_that_somebody_has_uncordoned_is_not_booted(
-    station: Station, pod: int | None
-) -> None:
+def test_a_machine_that_was_uncordoned_is_not_booted(station: Station, pod: int | None) -> None:
     """A party's other pod may start on it, and would be cut off by the boot."""
     drained(station)
     cluster = station.cluster
@@ -505,9 +491,7 @@ def asked_of_ec2(station: Station) -> set[str]:
     return {id_ for id_, _, trial in station.roots.asked if not trial}
 
 
-def test_a_broker_of_another_zone_that_is_lost_brings_back_who_does_not_boot_yet(
-    six: Station,
-) -> None:
+def test_a_lost_broker_of_another_zone_brings_back_who_waits_to_boot(six: Station) -> None:
     leave_together(six)
     six.cluster.pods[30] = replace(six.cluster.pods[30], ready=False)
     six.cluster.kafka = healthy_kafka(out=(10, 11, 30))

@@ -172,9 +172,7 @@ def lag(door: Door) -> None:
     door.station.cluster.kafka = replace(view, partitions=behind)
 
 
-def test_a_person_is_called_once_before_the_deadline_of_a_broker_that_may_not_go(
-    door: Door,
-) -> None:
+def test_a_person_is_called_once_before_a_deadline_kafka_refuses(door: Door) -> None:
     bring_node(door, NEW)
     lag(door)
     end(door, delete_claim(grace_seconds=2 * HOUR))
@@ -245,9 +243,7 @@ def test_a_deadline_leaves_a_pod_the_time_that_it_takes_to_stop(door: Door) -> N
     assert "so that they have stopped by 2026-11-20 11:59 UTC" in told(door)[0]
 
 
-def test_a_deletion_towards_a_deadline_is_judged_by_kafka_before_anybody_knew_of_it(
-    door: Door,
-) -> None:
+def test_a_deletion_with_a_deadline_is_judged_by_kafka_from_the_first(door: Door) -> None:
     pods = door.station.cluster.pods
     pods[10] = replace(pods[10], grace_seconds=180.0)
     end(door, delete_claim(grace_seconds=40.0))
@@ -285,9 +281,7 @@ def test_less_time_than_its_own_is_given_from_the_deadlines_last_moment_on(
     assert answer.reason.startswith("orders-broker-a-10 has 180 s to stop in") is cut_off
 
 
-def test_kafka_is_asked_to_the_end_of_a_deadline_and_a_person_was_called_before(
-    door: Door,
-) -> None:
+def test_kafka_is_asked_to_the_end_of_a_deadline_and_a_person_was_called_before(door: Door) -> None:
     """Karpenter deletes with a second to stop in; a denial holds its drain (1.14.1)."""
     pods = door.station.cluster.pods
     pods[10] = replace(pods[10], grace_seconds=180.0)

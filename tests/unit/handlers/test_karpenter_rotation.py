@@ -117,9 +117,7 @@ def test_a_claim_whose_end_could_not_be_held_is_not_begun_with(
     ],
     ids=["kept", "tolerant"],
 )
-def test_a_pod_that_karpenter_would_not_evict_is_not_begun_with(
-    door: Door, pod: dict[str, object], sentence: str
-) -> None:
+def test_unevictable_pods_are_not_begun(door: Door, pod: dict[str, object], sentence: str) -> None:
     pods = door.station.cluster.pods
     pods[10] = replace(pods[10], **pod)  # type: ignore[arg-type]
     plan = ask(door, "plan", selection={"node_ids": [10]})["plan"]
@@ -130,9 +128,7 @@ def test_a_pod_that_karpenter_would_not_evict_is_not_begun_with(
     assert door.station.cluster.ended_claims == []
 
 
-def test_a_node_that_somebody_keeps_is_left_out_and_a_lapsed_mark_of_a_pod_is_none(
-    door: Door,
-) -> None:
+def test_a_node_somebody_keeps_is_left_out_and_a_lapsed_mark_is_none(door: Door) -> None:
     cluster = door.station.cluster
     cluster.pods[10] = replace(cluster.pods[10], undisturbed_until=door.station.now - 1)
     plan = ask(door, "plan", selection={"node_ids": [10]})["plan"]

@@ -110,9 +110,7 @@ def test_only_its_holder_gives_the_lease_back(ledger: Ledger) -> None:
     assert ledger.take_lease("i-0b", 12.0, 30).granted
 
 
-def test_a_lease_asked_for_at_the_same_moment_is_refused(
-    aws: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lease_asked_for_twice_is_refused(aws: None, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = Ledger(TABLE, "orders", REGION)
     before = ledger._lease_record()
     assert ledger.take_lease("i-0a", 10.0, 30).granted
@@ -258,9 +256,7 @@ def test_a_ledger_tells_of_every_write_that_succeeded(aws: None, counted: list[s
     assert heard == [1]
 
 
-def test_a_refused_call_is_an_error_of_the_ledger_and_a_lost_race_is_none(
-    aws: None, counted: list[str]
-) -> None:
+def test_a_refused_call_is_an_error_and_a_lost_race_is_none(aws: None, counted: list[str]) -> None:
     ledger = Ledger(TABLE, "orders", REGION)
     ledger.put(incident())
     with pytest.raises(Exception, match="was changed"):

@@ -170,9 +170,7 @@ def test_the_incident_stays_while_our_taint_stands(station: Station) -> None:
     assert "out of service" in station.incident().reason
 
 
-def test_the_hooks_of_a_dead_instance_are_let_go_once_its_volumes_are_free(
-    station: Station,
-) -> None:
+def test_a_dead_instances_hooks_are_let_go_once_its_disks_are_free(station: Station) -> None:
     lost(station)
     station.cluster.terminate(OLD)
     station.announce(hook_event("drain"))
@@ -263,9 +261,7 @@ def critical(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [r.getMessage() for r in caplog.records if r.levelname == "CRITICAL"]
 
 
-def test_a_lost_zone_calls_a_person_once_and_moves_nothing(
-    station: Station, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_lost_zone_pages_and_stays(station: Station, caplog: pytest.LogCaptureFixture) -> None:
     instances = [OLD, *(f"i-{n:02x}" for n in range(0x10, 0x2D))]
     zone_is_lost(station, *instances)
     assert len(instances) == 30
@@ -289,9 +285,7 @@ def test_a_zone_that_comes_back_is_thawed_and_its_brokers_go_on(station: Station
     assert tainted(station)
 
 
-def test_where_health_reports_the_zone_a_broker_that_is_lost_alone_is_freed_all_the_same(
-    station: Station,
-) -> None:
+def test_where_health_reports_the_zone_a_broker_lost_alone_is_freed(station: Station) -> None:
     reported = LostZone("use1-az4", "us-east-1a", source="health_issue")
     station.freezes.note(reported, station.now)
     lost(station)
@@ -315,9 +309,7 @@ def test_a_machine_without_kafka_that_is_stopped_in_its_hooks_is_let_go(
     assert not station.ledger.open_incidents()
 
 
-def test_a_warm_machine_that_its_group_retains_calls_a_person(
-    station: Station, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_retained_warm_machine_pages(station: Station, caplog: pytest.LogCaptureFixture) -> None:
     station.cluster.add_instance(NEW, "us-east-1a", "Warmed:Terminating:Retained")
     station.broom.sweep(station.now)
     station.tick()
@@ -363,9 +355,7 @@ def test_a_lost_machine_that_was_started_again_is_heard_of(station: Station, wor
     assert station.incident(f"{OLD}.2").open
 
 
-def test_a_retirement_of_a_lost_machine_that_was_started_again_is_heard_of(
-    station: Station,
-) -> None:
+def test_a_retirement_of_a_lost_machine_started_again_is_heard(station: Station) -> None:
     started_again(station)
     station.announce(health_event(said_at=station.now, due=station.now + 86_400))
     assert station.incident(f"{OLD}.2").open
@@ -378,9 +368,7 @@ def test_an_older_word_about_a_lost_machine_is_an_echo(station: Station) -> None
     assert station.ledger.get(f"{OLD}.2") is None
 
 
-def test_a_machine_that_was_started_again_and_dies_again_frees_its_broker_again(
-    station: Station,
-) -> None:
+def test_a_machine_started_again_that_dies_frees_its_broker_again(station: Station) -> None:
     started_again(station)
     end_instance(station.cluster, OLD)
     station.broom.sweep(station.now)
@@ -463,9 +451,7 @@ def test_a_broker_on_the_next_machine_of_its_nodes_name_is_back(
     assert "not_back" not in incident.pages
 
 
-def test_a_late_word_about_a_dead_machine_is_not_about_the_next_one_of_its_name(
-    station: Station,
-) -> None:
+def test_a_late_word_of_a_dead_machine_is_not_about_its_namesake(station: Station) -> None:
     _ends(station)
     replaced(station)
     station.announce(ec2_event(STATE_CHANGE, OLD, state="terminated"))

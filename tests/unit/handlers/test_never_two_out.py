@@ -59,9 +59,7 @@ def forwarded_to(station: Station) -> list[str]:
     return [str(detail["EC2InstanceId"]) for detail in said]  # type: ignore[index,call-overload]
 
 
-def test_a_forwarded_drain_keeps_others_waiting_though_the_lease_lapsed_blind(
-    station: Station,
-) -> None:
+def test_a_forwarded_drain_keeps_others_though_its_lease_lapsed_blind(station: Station) -> None:
     second_waits(replace_machine(station))
     station.cluster.kubernetes_answers = False
     for instance_id in (OLD, SECOND):
@@ -89,9 +87,7 @@ def test_a_drain_under_way_keeps_others_waiting_though_somebody_deleted_the_leas
     assert [lease.holder for lease in station.ledger.leases()] == [OLD]
 
 
-def test_a_retained_nodes_message_counts_though_somebody_deleted_the_lease_meanwhile(
-    station: Station,
-) -> None:
+def test_a_retained_nodes_message_counts_though_its_lease_was_deleted(station: Station) -> None:
     replace_machine(station)
     station.ledger.forget_leases()
     turns(station, OLD, most=1)
@@ -112,9 +108,7 @@ def test_a_lease_that_lapsed_unused_goes_to_whoever_asks(station: Station) -> No
     assert forwarded_to(station) == [SECOND]
 
 
-def test_a_retained_nodes_drain_keeps_others_waiting_until_its_message_can_do_nothing(
-    station: Station,
-) -> None:
+def test_a_retained_nodes_drain_keeps_others_until_its_message_lapses(station: Station) -> None:
     replace_machine(station)
     station.now += POLICY.hold_limit_seconds + 1
     station.tick()
@@ -129,9 +123,7 @@ def test_a_retained_nodes_drain_keeps_others_waiting_until_its_message_can_do_no
     assert forwarded_to(station) == [OLD, SECOND]
 
 
-def test_a_broker_that_never_came_back_keeps_others_waiting_after_its_incident(
-    station: Station,
-) -> None:
+def test_a_broker_that_never_came_back_keeps_others_waiting(station: Station) -> None:
     drain_node(station)
     station.now += POLICY.post_condition_wait_seconds + 1
     station.tick()
@@ -147,9 +139,7 @@ def test_a_broker_that_never_came_back_keeps_others_waiting_after_its_incident(
     assert forwarded_to(station) == [OLD, SECOND]
 
 
-def test_an_instance_that_its_group_ended_with_the_drain_under_way_keeps_others_waiting(
-    station: Station,
-) -> None:
+def test_who_ended_with_its_drain_under_way_keeps_others_waiting(station: Station) -> None:
     """The incident is lost, and its broker is registered but catches up."""
     drain_node(station)
     station.cluster.set_state(OLD, "terminated")
@@ -257,9 +247,7 @@ def test_a_drain_is_not_sent_again_without_consent(station: Station) -> None:
     assert len(station.forwarded) == 2
 
 
-def test_an_instance_that_a_person_lets_go_waits_for_a_drain_before_it_and_ends_it(
-    station: Station,
-) -> None:
+def test_who_is_let_go_waits_for_a_drain_before_it_and_ends_it(station: Station) -> None:
     """The incident before it is over, and was not alive to give its lease back."""
     replace_machine(station)
     station.now += POLICY.hold_limit_seconds + 1
@@ -327,9 +315,7 @@ def test_a_node_that_has_a_volume_of_kafkas_is_kept_and_told(ended: Station) -> 
     assert ended.incident().state is State.RETAINED
 
 
-def test_a_pod_without_a_node_that_belongs_elsewhere_is_waited_for_a_stated_time(
-    ended: Station,
-) -> None:
+def test_a_pod_without_a_node_is_waited_for_a_stated_time(ended: Station) -> None:
     ended.cluster.add_instance(NEW, "us-east-1a")
     ended.cluster.add_node(NEW)
     ended.cluster.terminate(NEW)
@@ -368,14 +354,14 @@ def test_the_gate_stays_closed_for_a_kafka_pod_that_came_to_an_idle_node(ended: 
 
 
 def test_a_planned_departure_does_not_end_a_node_on_one_reading() -> None:
-    ended = Station()
-    pod = ended.cluster.pods.pop(10)
-    ended.announce(health_event())
-    ticks(ended, 2)
-    assert ended.cluster.asked_to_terminate == []
-    ended.cluster.pods[10] = replace(pod, node_name=node_named(OLD))
-    ticks(ended, 2)
-    assert ended.incident().state is State.REPLACING
+    station = Station()
+    pod = station.cluster.pods.pop(10)
+    station.announce(health_event())
+    ticks(station, 2)
+    assert station.cluster.asked_to_terminate == []
+    station.cluster.pods[10] = replace(pod, node_name=node_named(OLD))
+    ticks(station, 2)
+    assert station.incident().state is State.REPLACING
 
 
 def test_back_is_not_believed_across_a_silence_of_kafka(ended: Station) -> None:
@@ -398,9 +384,7 @@ def test_back_is_not_believed_across_a_silence_of_kafka(ended: Station) -> None:
 
 
 @pytest.mark.parametrize("state", [State.DRAINING, State.GATING])
-def test_a_word_that_comes_after_the_sweep_found_the_node_keeps_nobody_waiting(
-    ended: Station, state: State
-) -> None:
+def test_a_word_after_the_sweep_found_the_node_blocks_nobody(ended: Station, state: State) -> None:
     """The sweep knows no announcement to forward; the one that comes later is sent to nobody."""
     ended.cluster.pods.pop(10)
     ended.cluster.attached.clear()
@@ -420,9 +404,7 @@ def test_a_word_that_comes_after_the_sweep_found_the_node_keeps_nobody_waiting(
 
 
 @pytest.mark.parametrize("pod", ["runs on", "has no node", "is made anew"])
-def test_a_node_whose_object_was_deleted_is_not_taken_for_one_that_never_joined(
-    ended: Station, pod: str
-) -> None:
+def test_a_deleted_node_is_not_one_that_never_joined(ended: Station, pod: str) -> None:
     """Somebody deleted the Node before anything was learned of it; EC2 knows what it was called."""
     del ended.cluster.node_views[OLD]
     if pod == "has no node":

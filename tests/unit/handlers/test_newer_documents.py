@@ -54,9 +54,7 @@ def newer(station: Station, **added: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("added", ADDED.values(), ids=ADDED)
-def test_a_run_with_a_word_that_cannot_be_read_is_left_as_it_is_and_told(
-    station: Station, added: dict[str, Any]
-) -> None:
+def test_an_unreadable_run_is_left_and_told(station: Station, added: dict[str, Any]) -> None:
     document = newer(station, **added)
     station.rotations.turn(current(station).version, station.now)
     for _ in range(3):
@@ -117,9 +115,7 @@ def frozen(station: Station, **changed: Any) -> None:
     ],
     ids=["state", "history"],
 )
-def test_a_zone_in_a_state_that_cannot_be_read_stays_frozen(
-    station: Station, changed: dict[str, Any]
-) -> None:
+def test_an_unreadable_zone_stays_frozen(station: Station, changed: dict[str, Any]) -> None:
     frozen(station, **changed)
     other = LostZone("use1-az6", "us-east-1b", source=AUTOSHIFT, occurred_at=station.now)
     station.freezes.note(other, station.now)
@@ -127,18 +123,14 @@ def test_a_zone_in_a_state_that_cannot_be_read_stays_frozen(
     assert zones == {"us-east-1a", "us-east-1b"}
 
 
-def test_a_zone_in_a_state_that_cannot_be_read_stays_so_for_no_longer_than_others(
-    station: Station,
-) -> None:
+def test_a_zone_in_an_unreadable_state_stays_so_no_longer_than_others(station: Station) -> None:
     frozen(station, state="thawing", until=None)
     station.now += silence_limit(AUTOSHIFT) + 1
     assert station.freezes.current(station.now) == ()
 
 
 @pytest.mark.parametrize("message", ["{", "[]", '"shift"', '{"volume": "vol-1"}'])
-def test_a_message_that_cannot_be_read_is_refused_in_a_sentence(
-    station: Station, message: str
-) -> None:
+def test_a_message_nobody_can_read_is_a_sentence(station: Station, message: str) -> None:
     with pytest.raises(StillwaterError, match="names nothing that this release knows"):
         station.loop.turn(message, station.now)
 
@@ -210,9 +202,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def test_a_document_that_cannot_be_read_or_written_counts_as_a_failure_of_the_ledger(
-    counted: list[str],
-) -> None:
+def test_a_document_that_cannot_be_read_or_written_is_counted(counted: list[str]) -> None:
     records = Records(TABLE, REGION, client=Throttled())  # type: ignore[arg-type]
     with pytest.raises(ClientError):
         records.read("freezes#orders")

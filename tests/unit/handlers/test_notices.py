@@ -58,9 +58,7 @@ def in_our_group(name: str) -> str:
     return BODIES[name].replace("test-orders-broker-a", group_of("us-east-1a"))
 
 
-def test_a_harmed_volume_is_an_incident_of_the_instance_it_is_attached_to(
-    station: Station,
-) -> None:
+def test_a_harmed_volume_is_an_incident_of_the_instance_it_is_attached_to(station: Station) -> None:
     add_volume(station)
     announce(station, "alarm-stalled-volume")
     incident = station.incident()
@@ -130,9 +128,7 @@ def test_a_modification_is_kept_on_record_and_opens_nothing(station: Station) ->
 
 
 @pytest.mark.parametrize(("late", "over"), [(-60.0, False), (60.0, True)], ids=["before", "of it"])
-def test_a_modification_is_ended_by_no_word_about_the_one_before_it(
-    station: Station, late: float, over: bool
-) -> None:
+def test_a_modification_ends_by_its_own_word(station: Station, late: float, over: bool) -> None:
     add_volume(station)
     event = load("volume-modify-completed")
     said_at = datetime.fromisoformat(event["time"]).timestamp()
@@ -224,9 +220,7 @@ def test_a_refresh_is_kept_on_record_and_wakes_nobody(waiting: Station) -> None:
 
 
 @pytest.mark.parametrize(("times", "noted"), [(4, True), (5, False)])
-def test_a_note_that_meets_a_tick_tries_again_and_then_lets_sqs_deliver_again(
-    times: int, *, noted: bool
-) -> None:
+def test_a_note_that_meets_a_tick_tries_again_and_then_is_late(times: int, *, noted: bool) -> None:
     station = Station()
     station.announce(hook_event("drain"))
     fail(station.ledger, "put", Conflict("Somebody else was first."), times=times)
@@ -326,9 +320,7 @@ def test_a_spot_warning_for_an_instance_that_is_not_spot_is_told_and_not_acted_o
     assert station.incident().urgent
 
 
-def test_a_warning_older_than_it_can_be_is_told_and_not_acted_on(
-    station: Station, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_warning_too_old_is_only_told(station: Station, caplog: pytest.LogCaptureFixture) -> None:
     station.now += 3600
     station.announce(SPOT)
     assert station.ledger.open_incidents() == ()
@@ -343,9 +335,7 @@ def test_an_issue_replayed_after_weeks_opens_nothing(station: Station) -> None:
     assert station.ledger.open_incidents() == ()
 
 
-def test_a_refresh_that_failed_calls_a_person(
-    station: Station, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_failed_refresh_is_paged(station: Station, caplog: pytest.LogCaptureFixture) -> None:
     station.announce(json.dumps(load("refresh-failed")))
     assert len(pages(caplog)) == 1
 

@@ -51,9 +51,7 @@ def test_everything_is_read_at_one_moment(station: Station) -> None:
 
 
 @pytest.mark.parametrize("state", [State.OPENED, State.REPLACING])
-def test_kafka_is_left_alone_where_its_answer_decides_nothing(
-    station: Station, state: State
-) -> None:
+def test_kafka_is_left_alone_where_it_decides_nothing(station: Station, state: State) -> None:
     station.cluster.kafka = None
     found = seen(station, state=state)
     assert found.kafka is None
@@ -68,9 +66,7 @@ def test_a_silent_kafka_leaves_only_its_part_out(station: Station) -> None:
     assert found.pods
 
 
-def test_aws_out_of_reach_makes_a_blind_observation(
-    station: Station, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_aws_a_reading_is_blind(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
     def throttled(instance_id: str) -> None:
         raise ClientError({"Error": {"Code": "Throttling", "Message": "slow"}}, "DescribeInstances")
 
@@ -163,9 +159,7 @@ def test_without_any_answer_all_refusals_are_told(hanging: Callable[[], str]) ->
 
 
 @pytest.mark.parametrize("walk", [announce, replace_machine, drain_node])
-def test_a_termination_is_followed_and_nothing_of_theirs_is_written(
-    walk: Callable[[Station], Station],
-) -> None:
+def test_a_termination_is_followed_and_nothing_written(walk: Callable[[Station], Station]) -> None:
     station = walk(Station(level="watch"))
     assert not any(written_changes(station))
     assert station.incident().transitions[-1].state is station.incident().state
@@ -222,10 +216,7 @@ def test_a_group_that_is_not_asked_to_terminate_has_refused() -> None:
     station = announce(Station(level="watch"))
     station.cluster.add_instance(NEW, "us-east-1a")
     refused = perform(
-        station.incident(),
-        (TerminateInGroup(decrement=False),),
-        station.loop.effects,
-        station.now,
+        station.incident(), (TerminateInGroup(decrement=False),), station.loop.effects, station.now
     )
     assert refused == WITHHELD
     assert not any(written_changes(station))

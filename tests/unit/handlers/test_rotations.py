@@ -164,9 +164,7 @@ def test_a_node_that_is_not_let_go_within_its_deadline_stops_the_run(station: St
     assert turn(station).turn_of(10).phase is Phase.LEAVING
 
 
-def test_an_incident_that_ends_otherwise_stops_the_run_until_it_is_tried_again(
-    station: Station,
-) -> None:
+def test_an_incident_that_ends_otherwise_stops_the_run(station: Station) -> None:
     start(station)
     turn(station)
     incident = station.incident()
@@ -194,9 +192,7 @@ def test_a_skipped_node_keeps_its_instance(station: Station) -> None:
 
 
 @pytest.mark.parametrize("trouble", ["CrashLoopBackOff", "RunContainerError"])
-def test_a_pod_that_does_not_start_stops_the_run_and_says_why(
-    station: Station, trouble: str
-) -> None:
+def test_a_pod_that_never_starts_stops_the_run_and_says_why(station: Station, trouble: str) -> None:
     start(station)
     pod = station.cluster.pods[20]
     station.cluster.pods[20] = replace(pod, ready=False, trouble=trouble)
@@ -326,9 +322,7 @@ def test_the_sweep_wakes_a_run_that_nobody_carries(station: Station) -> None:
     "out_for, state",
     [(5.0, RunState.RUNNING), (STUCK_SECONDS + 1, RunState.STOPPED), (None, RunState.STOPPED)],
 )
-def test_a_run_stops_for_a_pod_without_a_node_once_that_lasts(
-    out_for: float | None, state: RunState
-) -> None:
+def test_a_pod_without_a_node_for_long_stops_a_run(out_for: float | None, state: RunState) -> None:
     station = Station()
     start(station)
     pod = station.cluster.pods[30]
@@ -352,9 +346,7 @@ def turns(station: Station, seconds: float) -> None:
         turn(station)
 
 
-def test_an_election_that_is_refused_stops_the_run_at_its_deadline_and_calls_once(
-    station: Station,
-) -> None:
+def test_a_refused_election_stops_the_run_at_its_deadline_once(station: Station) -> None:
     fail(station.cluster, "elect", StillwaterError("The functions' user may not do that."))
     start(station)
     turn(station)
@@ -382,9 +374,7 @@ def test_a_node_that_could_not_be_begun_with_until_its_deadline_is_not_begun_wit
     assert called(station) == ["deadline:10"]
 
 
-def test_a_run_that_sees_nothing_for_a_quarter_of_an_hour_calls_once_each_time(
-    station: Station,
-) -> None:
+def test_a_run_that_sees_nothing_for_a_quarter_calls_once_each(station: Station) -> None:
     start(station, deadline_seconds=86_400)
     for number in (1, 2):
         station.cluster.kubernetes_answers = False
@@ -398,9 +388,7 @@ def test_a_run_that_sees_nothing_for_a_quarter_of_an_hour_calls_once_each_time(
     assert "problems" not in ask(station, "abort")
 
 
-def test_a_party_that_is_back_has_nobody_beside_it_who_leaves_next(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_nobody_leaves_next_beside_a_party_that_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """AWS takes a broker of another zone as soon as the party has given the lease back."""
     for node_id, zone in ((11, "us-east-1a"), (21, "us-east-1b"), (31, "us-east-1c")):
         monkeypatch.setitem(ZONES, node_id, zone)
@@ -457,7 +445,5 @@ def test_a_run_that_has_just_begun_is_judged_by_five_minutes() -> None:
     ],
     ids=["no answer", "no series", "no attempts"],
 )
-def test_what_nobody_counted_is_said_and_is_no_zero(
-    answer: Callable[[str], Any], said: str
-) -> None:
+def test_what_nobody_counted_is_said_and_no_zero(answer: Callable[[str], Any], said: str) -> None:
     assert said in read(answer, NOW - 3600)[0].silence

@@ -130,9 +130,7 @@ def test_what_slack_refuses_for_good_fails_the_message(newsroom: Newsroom) -> No
 
 @pytest.mark.parametrize("call", range(1, 6))
 @pytest.mark.parametrize("side", ["before", "after"])
-def test_dying_at_any_call_says_nothing_twice_and_leaves_nothing_out(
-    newsroom: Newsroom, call: int, side: str
-) -> None:
+def test_dying_anywhere_repeats_and_omits_nothing(newsroom: Newsroom, call: int, side: str) -> None:
     newsroom.take()
     newsroom.ledger.put(_moved_on(newsroom))
     channel = newsroom.channel
@@ -322,9 +320,7 @@ def test_an_incident_of_a_run_that_is_forgotten_has_a_thread_of_its_own(newsroom
 
 
 @pytest.mark.parametrize("dies_at", ["rotation", "i-0a/head"])
-def test_a_death_between_a_post_and_its_record_doubles_nothing_in_a_runs_thread(
-    newsroom: Newsroom, dies_at: str
-) -> None:
+def test_dying_after_a_post_doubles_nothing_in_a_thread(newsroom: Newsroom, dies_at: str) -> None:
     newsroom.ledger.put(joined(a_run(newsroom), incident(4)))
     post, deaths = newsroom.channel.post, []
 

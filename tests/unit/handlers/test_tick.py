@@ -54,9 +54,7 @@ def test_a_stale_tick_carries_on_once_nobody_else_does(station: Station) -> None
     assert station.incident().ticked_at == station.now + 51
 
 
-def test_an_action_that_fails_is_decided_again(
-    station: Station, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_action_is_decided_anew(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
     announce(station)
     station.cluster.add_instance(NEW, "us-east-1a")
     station.cluster.add_node(NEW)
@@ -212,9 +210,7 @@ def test_dying_at_any_effect_is_survived(at: int, *, after: bool) -> None:
     assert len({body for body, _ in station.termination_handler.sent}) == 1
 
 
-def test_a_batch_reports_only_the_ticks_that_failed(
-    station: Station, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_batches_report_the_failed_ticks(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
     replace_machine(station)
     monkeypatch.setattr(tick, "_loop", lambda: station.loop)
     monkeypatch.setattr(tick.time, "time", lambda: station.now + 6)

@@ -438,9 +438,7 @@ def test_a_volume_whose_fill_nobody_knows_is_named_and_not_taken_for_empty() -> 
     assert volume_records.read(at.records, VOLUME).samples == ()
 
 
-def test_what_is_unknown_is_counted_once_the_cluster_is_made(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_is_unknown_counts_once_the_cluster_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     counts: list[str] = []
     monkeypatch.setattr(
         "handlers.volume.steward.metrics.count", lambda name, _=1: counts.append(name)

@@ -241,12 +241,12 @@ THIRD, THIRD_SPARE = "i-0c", "i-0f"
 @pytest.fixture
 def queueing() -> Station:
     """One is out, a second waits for its turn, and a third for longer than ten minutes less."""
-    queueing = second_waits(drain_node(Station()))
-    queueing.now += 600
-    turns(queueing, SECOND, 1)
-    queueing.cluster.add_instance(THIRD_SPARE, "us-east-1c")
-    queueing.cluster.add_node(THIRD_SPARE)
-    return queueing
+    station = second_waits(drain_node(Station()))
+    station.now += 600
+    turns(station, SECOND, 1)
+    station.cluster.add_instance(THIRD_SPARE, "us-east-1c")
+    station.cluster.add_node(THIRD_SPARE)
+    return station
 
 
 def third_leaves(station: Station) -> None:
@@ -272,9 +272,7 @@ def holders(station: Station) -> list[str]:
     return [lease.holder for lease in station.ledger.leases()]
 
 
-def test_whoever_waits_for_longer_is_not_passed_by_the_one_whose_tick_comes_first(
-    queueing: Station,
-) -> None:
+def test_who_waits_for_longer_is_not_passed_by_an_earlier_tick(queueing: Station) -> None:
     third_leaves(queueing)
     first_is_back(queueing)
     turns(queueing, THIRD, 2, seconds=1.0)
@@ -303,9 +301,7 @@ def test_one_that_kafka_keeps_lets_the_others_pass(queueing: Station) -> None:
     assert holders(queueing) == [THIRD]
 
 
-def test_a_machine_that_aws_takes_within_the_hour_passes_those_with_more_time(
-    queueing: Station,
-) -> None:
+def test_a_machine_that_aws_takes_soon_passes_those_with_time(queueing: Station) -> None:
     due = queueing.now + 3000
     body = health_event(due=due, said_at=queueing.now).replace(OLD, THIRD)
     queueing.announce(body)

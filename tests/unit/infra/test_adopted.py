@@ -398,9 +398,7 @@ def gating() -> Recorded:
 
 
 def test_at_gate_each_kafka_has_a_gate_of_its_own_and_nothing_of_theirs_is_managed() -> None:
-    webhooks = gating().of(
-        "admissionregistration.k8s.io/v1:ValidatingWebhookConfiguration",
-    )
+    webhooks = gating().of("admissionregistration.k8s.io/v1:ValidatingWebhookConfiguration")
     found = {w.inputs["metadata"]["name"]: w.inputs["webhooks"] for w in webhooks}
     assert sorted(found) == ["shop-orders-gate", "shop-trial-gate"]
     spaces = {

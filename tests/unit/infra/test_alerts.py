@@ -52,9 +52,7 @@ def watched(layers: Mapping[str, Recorded], name: str, dimension: str) -> set[st
 
 
 @every_alarm
-def test_an_alarm_says_what_it_means_where_to_read_on_and_what_silence_means(
-    alarm: Alarm,
-) -> None:
+def test_an_alarm_says_what_it_means_where_to_read_on_and_what_silence_means(alarm: Alarm) -> None:
     text = alarm.description("https://wiki.example")
     assert text.startswith(f"{alarm.severity.upper()}: ")
     assert f" Runbook: https://wiki.example/{alarm.runbook}.md " in text
@@ -100,9 +98,7 @@ def test_every_alarm_reaches_the_one_topic(layers: dict[str, Recorded]) -> None:
         assert alarm.inputs["alarmActions"] == [topic]
 
 
-def test_the_end_of_a_count_is_not_told_as_the_end_of_the_trouble(
-    layers: dict[str, Recorded],
-) -> None:
+def test_the_end_of_a_count_is_not_the_end_of_the_trouble(layers: dict[str, Recorded]) -> None:
     untold = {n for n, alarm in made(layers).items() if not alarm.inputs["okActions"]}
     assert untold == {
         f"test-orders-{k}" for k in ("incidents-retained", "incidents-lost", "pages-sent")
@@ -125,9 +121,7 @@ def test_what_no_data_means_is_chosen_for_each_kind_of_alarm(layers: dict[str, R
     }
 
 
-def test_what_the_functions_count_is_watched_under_the_name_they_count_it(
-    layers: dict[str, Recorded],
-) -> None:
+def test_what_the_functions_count_is_watched_by_name(layers: dict[str, Recorded]) -> None:
     own = {
         (query["metric"]["metricName"], json.dumps(query["metric"]["dimensions"]))
         for alarm in made(layers).values()
@@ -155,9 +149,7 @@ def test_what_the_functions_count_is_watched_under_the_name_they_count_it(
     }
 
 
-def test_several_series_are_added_up_and_one_stands_for_itself(
-    layers: dict[str, Recorded],
-) -> None:
+def test_several_series_are_added_up_and_one_stands_for_itself(layers: dict[str, Recorded]) -> None:
     for alarm in made(layers).values():
         queries = alarm.inputs["metricQueries"]
         returned = [query for query in queries if query["returnData"]]

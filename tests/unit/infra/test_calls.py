@@ -95,9 +95,7 @@ def for_sns(role: str) -> set[str]:
     return ENCRYPTING if "sns:Publish" in calls.of_role(role) else set()
 
 
-def test_a_role_allows_what_its_function_calls_and_nothing_else(
-    recorded: Mapping[str, Recorded],
-) -> None:
+def test_a_role_allows_what_its_function_calls_alone(recorded: Mapping[str, Recorded]) -> None:
     for role, (layer, function) in functions(recorded).items():
         needed = calls.of_role(role) | for_lambda(layer, function) | for_sns(role)
         needed |= {TAGGED_AT_BIRTH[each] for each in needed & TAGGED_AT_BIRTH.keys()}
@@ -163,9 +161,7 @@ def known_resources(layers: Mapping[str, Recorded], role: str) -> Mapping[str, s
     }
 
 
-def test_a_role_is_granted_what_its_settings_name_and_nothing_else(
-    recorded: Mapping[str, Recorded],
-) -> None:
+def test_a_role_is_granted_what_its_settings_name(recorded: Mapping[str, Recorded]) -> None:
     for role, (layer, function) in functions(recorded).items():
         known = known_resources(recorded, role)
         for statement in statements(layer, function):
@@ -265,9 +261,7 @@ def helper():
 """
 
 
-def test_calls_are_followed_through_functions_methods_and_modules(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_calls_are_followed_through_functions_and_modules(monkeypatch: pytest.MonkeyPatch) -> None:
     source = """
 from handlers.adapter import helper
 def handler(event, context):

@@ -41,9 +41,7 @@ def test_access_is_by_entries_alone(control_plane: Resource) -> None:
     assert control_plane.inputs["accessConfig"]["authenticationMode"] == "API"
 
 
-def test_secrets_are_encrypted_with_a_rotating_key(
-    foundation: Recorded, control_plane: Resource
-) -> None:
+def test_secrets_have_a_rotating_key(foundation: Recorded, control_plane: Resource) -> None:
     encryption = control_plane.inputs["encryptionConfig"]
     key = foundation.one("kms/key:Key")
     assert encryption["resources"] == ["secrets"]
@@ -82,9 +80,7 @@ def test_system_nodes_stand_in_every_zone_in_a_group_of_its_own(foundation: Reco
         ("eks-node-monitoring-agent", False),
     ],
 )
-def test_an_addon_stands_on_the_side_of_the_nodes_it_must(
-    foundation: Recorded, addon: str, before: bool
-) -> None:
+def test_addons_precede_or_follow_nodes(foundation: Recorded, addon: str, before: bool) -> None:
     resource = foundation.one("eks/addon:Addon", f"cluster-addon-{addon}")
     for nodes in foundation.of(NODE_GROUP):
         assert (resource.name in nodes.depends_on) is before
@@ -109,9 +105,7 @@ def test_an_addon_that_calls_aws_has_a_role_of_its_own_before_its_pods_start(
     assert [a.name.endswith(("vpc-cni", "aws-ebs-csi-driver")) for a in waiting] == [True]
 
 
-def test_nodes_themselves_may_neither_take_addresses_nor_make_volumes(
-    layers: dict[str, Recorded],
-) -> None:
+def test_nodes_may_neither_take_addresses_nor_make_volumes(layers: dict[str, Recorded]) -> None:
     for layer, role in (("foundation", "test-orders-system"), ("kafka", "test-orders-nodes")):
         policies = {
             a.inputs["policyArn"].rpartition("/")[2]
@@ -156,18 +150,14 @@ def test_an_addons_version_is_one_as_eks_lists_them() -> None:
     assert "has coredns at latest, and EKS's versions read like v1." in problem
 
 
-def test_the_volume_driver_tags_what_it_makes_and_reports_its_limits(
-    foundation: Recorded,
-) -> None:
+def test_the_volume_driver_tags_what_it_makes_and_reports_its_limits(foundation: Recorded) -> None:
     driver = foundation.one(ADDON, "cluster-addon-aws-ebs-csi-driver")
     told = json.loads(driver.inputs["configurationValues"])
     assert told["controller"]["extraVolumeTags"]["stillwater:cluster"] == "orders"
     assert told["node"]["enableMetrics"] is True
 
 
-def test_what_needs_the_metadata_service_is_on_its_nodes_network_or_needs_it_not(
-    foundation: Recorded,
-) -> None:
+def test_what_needs_the_metadata_service_is_on_nodes_network(foundation: Recorded) -> None:
     driver = foundation.one(ADDON, "cluster-addon-aws-ebs-csi-driver")
     told = json.loads(driver.inputs["configurationValues"])
     assert told["controller"]["region"] == "us-east-1"
@@ -183,9 +173,7 @@ def test_nobody_reaches_the_api_server_from_outside_unless_named(control_plane: 
     assert vpc["publicAccessCidrs"] == ["203.0.113.0/24"]
 
 
-def test_the_control_plane_logs_everything_into_a_group_that_expires(
-    foundation: Recorded, control_plane: Resource
-) -> None:
+def test_all_control_plane_logs_expire(foundation: Recorded, control_plane: Resource) -> None:
     assert set(control_plane.inputs["enabledClusterLogTypes"]) == {
         "api",
         "audit",
@@ -212,9 +200,7 @@ def test_the_volume_driver_knows_every_value_it_is_told() -> None:
 @pytest.mark.parametrize(
     ("said", "support"), [({}, "STANDARD"), ({"upgrade_policy": "extended"}, "EXTENDED")]
 )
-def test_extended_support_is_paid_for_by_who_asks_for_it_alone(
-    said: dict[str, str], support: str
-) -> None:
+def test_extended_support_is_paid_for_by_who_asks(said: dict[str, str], support: str) -> None:
     recorded = run_layer("foundation", description(kubernetes=said))
     cluster = recorded.one("eks/cluster:Cluster").inputs
     assert cluster["upgradePolicy"] == {"supportType": support}
@@ -295,9 +281,7 @@ def test_the_image_fits_the_processor(instance_type: str, arm: bool) -> None:
     assert managed_ami_type(instance_type).startswith("AL2023_ARM" if arm else "AL2023_x86")
 
 
-def test_the_image_is_the_recommended_one_of_the_clusters_version(
-    layers: dict[str, Recorded],
-) -> None:
+def test_the_image_is_recommended_for_the_version(layers: dict[str, Recorded]) -> None:
     names = {args["name"] for token, args in layers["kafka"].invokes if "ssm" in token}
     assert names == {
         "/aws/service/eks/optimized-ami/1.35/amazon-linux-2023/arm64/standard/recommended/image_id"
@@ -305,8 +289,7 @@ def test_the_image_is_the_recommended_one_of_the_clusters_version(
 
 
 @pytest.mark.parametrize(
-    ("vpc", "services"),
-    [("10.40.0.0/16", "172.20.0.0/16"), ("172.20.0.0/18", "10.100.0.0/16")],
+    ("vpc", "services"), [("10.40.0.0/16", "172.20.0.0/16"), ("172.20.0.0/18", "10.100.0.0/16")]
 )
 def test_service_addresses_never_overlap_the_vpc(vpc: str, services: str) -> None:
     assert service_cidr([vpc]) == services

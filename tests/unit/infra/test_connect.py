@@ -73,9 +73,7 @@ def test_workers_start_from_kafkas_internal_listener_and_trust_its_authority() -
     ("authentication", "secret"),
     [("tls", "certificateAndKey"), ("scram-sha-512", "passwordSecret")],
 )
-def test_where_kafka_asks_who_it_is_a_worker_is_a_user_of_its_own(
-    authentication: str, secret: str, cache: None
-) -> None:
+def test_a_worker_is_a_user_where_kafka_asks(authentication: str, secret: str, cache: None) -> None:
     listener = {"internal_listener": {"authentication": authentication}}
     layer = run_changed("kafka", connect={}, kafka=listener)
     user = layer.one("kafka.strimzi.io/v1:KafkaUser", "connect-user").inputs
@@ -250,9 +248,7 @@ def test_oauth_is_strimzis_custom_type_with_the_handlers_of_its_library() -> Non
 
 
 @every_case("function", FUNCTION_CALLS)
-def test_a_function_is_a_user_with_the_rights_of_its_calls(
-    function: str, layers: dict[str, Any]
-) -> None:
+def test_a_function_is_a_user_with_its_calls_rights(function: str, layers: dict[str, Any]) -> None:
     user = layers["kafka"].one(
         "kafka.strimzi.io/v1:KafkaUser", f"topics-user-orders-stillwater-{function}"
     )

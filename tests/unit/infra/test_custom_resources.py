@@ -118,9 +118,7 @@ def test_the_check_itself_refuses_what_strimzi_would_drop(
     assert problems({**kafka, "spec": wrong}, known) != []
 
 
-def test_a_readiness_gate_cannot_be_written_by_hand(
-    known: dict[tuple[str, str], Any], layers: Any
-) -> None:
+def test_readiness_gates_are_not_by_hand(known: dict[tuple[str, str], Any], layers: Any) -> None:
     # Gates come from the load balancer controller's webhook alone.
     pool = layers["kafka"].of("kafka.strimzi.io/v1:KafkaNodePool")[0].inputs
     template = {"pod": {"readinessGates": [{"conditionType": "x"}]}}

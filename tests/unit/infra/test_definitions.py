@@ -46,9 +46,7 @@ def test_they_are_those_of_the_pinned_chart_and_nothing_else_of_it(recorded: Rec
     assert json.loads(asked["jsonOpts"])["version"] == CHART.version
 
 
-def test_they_come_before_the_release_outlive_it_and_take_over_what_helm_made(
-    recorded: Recorded,
-) -> None:
+def test_they_come_first_outlive_the_release_and_take_over_helms(recorded: Recorded) -> None:
     definition = recorded.one("apiextensions.k8s.io/v1:CustomResourceDefinition")
     assert definition.retain_on_delete
     assert definition.provider == "cluster"

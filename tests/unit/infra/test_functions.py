@@ -61,9 +61,7 @@ def test_what_is_rendered_is_what_the_handlers_read(operations: Recorded) -> Non
     assert tick.policy.post_condition_wait_seconds == timings.post_condition_wait_seconds
 
 
-def test_a_function_is_told_what_its_settings_name_and_nothing_else(
-    layers: dict[str, Recorded],
-) -> None:
+def test_a_function_is_told_what_its_settings_name(layers: dict[str, Recorded]) -> None:
     for definition in EVERY:
         layer = layers[ELSEWHERE.get(definition.name, "operations")]
         (function,) = [
@@ -148,9 +146,7 @@ def test_queues_wake_their_functions_and_take_back_single_messages(operations: R
         assert source["functionResponseTypes"] == ["ReportBatchItemFailures"]
 
 
-def test_a_message_stays_hidden_six_times_as_long_as_its_function_may_run(
-    layers: dict[str, Recorded],
-) -> None:
+def test_a_message_hides_six_times_as_long_as_a_function_runs(layers: dict[str, Recorded]) -> None:
     timeout = function(layers["operations"], "tick").inputs["timeout"]
     for layer, name in (("operations", "handlers-ticks"), ("platform", "termination-events")):
         queue = layers[layer].one("sqs/queue:Queue", f"{name}-queue").inputs
@@ -181,9 +177,7 @@ def test_the_sweep_wakes_every_minute_and_nobody_else_may_wake_it(operations: Re
     assert permission["sourceArn"].endswith(":test-orders-sweep-schedule")
 
 
-def test_all_functions_run_the_same_zip_by_its_hash(
-    layers: dict[str, Recorded], operations: Recorded
-) -> None:
+def test_all_functions_run_the_same_zip(layers: dict[str, Recorded], operations: Recorded) -> None:
     others = [layers[layer].one(FUNCTION) for layer in ELSEWHERE.values()]
     hashes = {f.inputs["sourceCodeHash"] for f in (*operations.of(FUNCTION), *others)}
     assert len(hashes) == 1
@@ -238,9 +232,7 @@ def test_who_plans_a_rotation_reads_and_changes_nothing(operations: Recorded) ->
     assert all(rule["resourceNames"] for rule in inside if rule["verbs"] == ["get"])
 
 
-def test_in_the_cluster_it_may_list_mark_nodes_and_read_one_authority_and_metrics(
-    operations: Recorded,
-) -> None:
+def test_in_the_cluster_it_may_list_mark_and_read_a_few_things(operations: Recorded) -> None:
     rbac = "rbac.authorization.k8s.io/v1:"
     everywhere = operations.one(f"{rbac}ClusterRole", "handlers-access-cluster-role").inputs[
         "rules"
@@ -271,9 +263,7 @@ def test_in_the_cluster_it_may_list_mark_nodes_and_read_one_authority_and_metric
         assert (subject["kind"], subject["name"]) == ("Group", "stillwater:handlers")
 
 
-def test_admission_lets_the_tick_change_what_it_writes_and_nothing_else(
-    operations: Recorded,
-) -> None:
+def test_admission_lets_the_tick_change_what_it_writes(operations: Recorded) -> None:
     kind = "admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy"
     policies = {
         each.inputs["metadata"]["name"]: each.inputs["spec"] for each in operations.of(kind)
@@ -376,9 +366,7 @@ def test_it_is_known_to_the_cluster_by_a_group_of_its_own(connected: Recorded) -
     assert [s["name"] for s in binding["subjects"]] == entry["kubernetesGroups"]
 
 
-def test_nobody_but_its_schedule_and_the_accounts_own_policies_may_invoke_it(
-    connected: Recorded,
-) -> None:
+def test_only_its_schedule_and_the_accounts_policies_invoke_it(connected: Recorded) -> None:
     # No other permission and no URL: whoever may is told by their own identity.
     rule = connected.one("cloudwatch/eventRule:EventRule", "health-schedule").inputs
     assert rule["scheduleExpression"] == "rate(5 minutes)"
@@ -406,9 +394,7 @@ def test_it_reads_the_ledger_and_writes_nothing(connected: Recorded) -> None:
     ]
 
 
-def test_the_environment_is_what_the_handler_reads(
-    connected: Recorded, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_environment_is_read(connected: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     function = connected.one("lambda/function:Function", "health-function-function").inputs
     settings = told(connected, "health-function-function", HealthSettings)
     monkeypatch.setattr(handler, "read_settings", lambda _: settings)

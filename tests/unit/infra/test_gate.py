@@ -84,9 +84,7 @@ def test_two_replicas_stand_where_no_drain_of_a_broker_reaches_them(operations: 
     assert pod["containers"][0]["image"] == IMAGE
 
 
-def test_it_writes_two_objects_by_name_and_nothing_of_a_node(
-    operations: Recorded,
-) -> None:
+def test_it_writes_two_objects_by_name_and_nothing_of_a_node(operations: Recorded) -> None:
     roles = [*operations.of(f"{RBAC}Role"), *operations.of(f"{RBAC}ClusterRole")]
     ours = [each for each in roles if each.name.startswith("gate-")]
     writing = [
@@ -238,9 +236,7 @@ def test_every_part_is_a_module_that_can_be_run(part: str) -> None:
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_a_part_that_was_told_nothing_ends_with_a_sentence(
-    part: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_part_told_nothing_ends_in_words(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["inside", part])
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.delenv(SETTINGS, raising=False)

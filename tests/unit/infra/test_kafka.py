@@ -1,17 +1,28 @@
-"""infra.kafka: pools pinned to their zones, pods that keep apart, names Strimzi will derive."""
+"""infra.kafka and Strimzi's release: pools pinned to their zones, and names Strimzi will derive."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from core.ground import naming
 from infra.alerts.dashboards import cluster_values, dashboards, text
 from infra.charts.strimzi import values
 from infra.kafka.cluster import bootstrap_servers, budgets, kafka_spec, node_pool_spec
-from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, description, run_layers, spec
+from infra.versions import STRIMZI_CHART_VERSION
+from tests.unit.infra.programs import (
+    BROKER,
+    CONTROLLER,
+    ZONES,
+    description,
+    run_changed,
+    run_layers,
+    spec,
+)
 from tests.unit.infra.recording import Recorded
 
 STRIMZI = "kafka.strimzi.io/v1:"
@@ -25,9 +36,7 @@ def pools(layers: dict[str, Recorded]) -> dict[str, dict[str, Any]]:
     return {pool.inputs["metadata"]["name"]: pool.inputs for pool in found}
 
 
-def test_each_pool_and_zone_is_a_node_pool_with_its_own_reserved_ids(
-    pools: dict[str, dict[str, Any]],
-) -> None:
+def test_each_pool_and_zone_is_a_node_pool_with_its_ids(pools: dict[str, dict[str, Any]]) -> None:
     ids = {
         name: pool["metadata"]["annotations"]["strimzi.io/next-node-ids"]
         for name, pool in pools.items()
@@ -53,9 +62,7 @@ def test_a_pod_that_asks_for_its_node_is_refused_and_strimzis_ask_for_nothing(
     assert chosen == {"name": "STRIMZI_POD_SECURITY_PROVIDER_CLASS", "value": "restricted"}
 
 
-def test_pods_never_leave_the_zone_and_the_nodes_of_their_pool(
-    pools: dict[str, dict[str, Any]],
-) -> None:
+def test_pods_never_leave_the_zone_and_nodes_of_a_pool(pools: dict[str, dict[str, Any]]) -> None:
     for zone in ZONES:
         for pool in ("broker", "controller"):
             pod = pools[naming.kafka_node_pool(pool, zone)]["spec"]["template"]["pod"]
@@ -133,9 +140,7 @@ def test_kafka_comes_after_its_pools_and_its_nodes(layers: dict[str, Recorded]) 
     assert {"kafka-namespace", "strimzi-release", *groups} <= component.depends_on
 
 
-def test_on_the_way_down_brokers_stop_while_controllers_answer_and_nodes_outlive_both(
-    layers: dict[str, Recorded],
-) -> None:
+def test_brokers_stop_while_controllers_answer_then_nodes_end(layers: dict[str, Recorded]) -> None:
     kafka = layers["kafka"]
     pools = kafka.of(f"{STRIMZI}KafkaNodePool")
     brokers = [pool for pool in pools if pool.inputs["spec"]["roles"] == ["broker"]]
@@ -177,9 +182,7 @@ def test_timeouts_and_durability_reach_kafka_and_the_user_has_the_last_word() ->
 
 
 @pytest.mark.parametrize("setting", ["replica.fetch.backoff.ms", "replica.fetch.wait.max.ms"])
-def test_a_follower_asks_again_sooner_than_kafka_would_unless_the_user_says_otherwise(
-    setting: str,
-) -> None:
+def test_followers_ask_again_sooner_unless_the_user_says_otherwise(setting: str) -> None:
     assert kafka_spec(spec())["kafka"]["config"][setting] == 100
     described = spec(kafka={"config": {setting: 1000}})
     assert kafka_spec(described)["kafka"]["config"][setting] == 1000
@@ -390,3 +393,46 @@ def test_costs_are_asked_for_where_its_nodes_are() -> None:
     assert "edges-d" in cost
     assert "controller-d" not in cost
     assert "edges-b" not in cost
+
+
+RELEASE = "helm.sh/v3:Release"
+CHARTS = Path(__file__).parents[4] / "shared" / "data" / "charts"
+CHART = CHARTS / f"strimzi-kafka-operator-{STRIMZI_CHART_VERSION}.values.yaml"
+
+
+def test_it_watches_kafkas_namespace_alone_and_waits_as_long_as_a_gated_pod_takes() -> None:
+    chosen = values(spec())
+    assert chosen["watchNamespaces"] == ["kafka"]
+    assert chosen["operationTimeoutMs"] == 600_000
+
+
+def test_one_operator_may_go_while_another_stays() -> None:
+    assert values(spec())["podDisruptionBudget"] == {"enabled": True, "minAvailable": 1}
+    assert not values(spec(strimzi={"replicas": 1}))["podDisruptionBudget"]["enabled"]
+
+
+def test_its_rights_need_the_namespace_first(layers: dict[str, Recorded]) -> None:
+    kafka = layers["kafka"]
+    component = next(r for r in kafka.resources if r.type.endswith(":infra:StrimziOperator"))
+    assert "kafka-namespace" in component.depends_on
+    release = kafka.one(RELEASE, "strimzi-release")
+    assert release.inputs["version"] == STRIMZI_CHART_VERSION
+
+
+def test_an_operator_that_is_already_there_is_left_alone(cache: None) -> None:
+    layer = run_changed("kafka", strimzi={"operator": "external"})
+    assert [r.name for r in layer.of(RELEASE) if "strimzi" in r.name] == []
+
+
+@pytest.mark.skipif(not CHART.exists(), reason="the chart's own values are not here")
+def test_every_value_is_one_the_chart_knows() -> None:
+    known = yaml.safe_load(CHART.read_text())
+    assert list(_unknown(values(spec()), known)) == []
+
+
+def _unknown(given: Mapping[str, Any], known: Mapping[str, Any], at: str = "") -> Iterator[str]:
+    for key, value in given.items():
+        if key not in known:
+            yield f"{at}{key}"
+        elif isinstance(value, Mapping) and isinstance(known[key], Mapping) and known[key]:
+            yield from _unknown(value, known[key], f"{at}{key}.")

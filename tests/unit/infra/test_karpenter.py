@@ -129,9 +129,7 @@ def test_its_nodes_demand_imdsv2_and_encrypt_their_root(kafka: Recorded) -> None
         assert root["ebs"]["encrypted"] is True
 
 
-def test_its_nodes_carry_no_tag_that_karpenter_refuses_or_the_handlers_know(
-    kafka: Recorded,
-) -> None:
+def test_its_nodes_carry_no_tag_that_is_refused_or_of_handlers(kafka: Recorded) -> None:
     for each in kafka.of(NODE_CLASS):
         tags = each.inputs["spec"]["tags"]
         assert not [key for key in tags if key.startswith("kubernetes.io/cluster")]
@@ -283,9 +281,7 @@ def test_its_pods_have_credentials_before_they_start(autoscaled: Recorded) -> No
 @pytest.mark.parametrize(
     "changed", [{"cluster_autoscaler": False}, {"node_provisioner": "karpenter"}]
 )
-def test_a_cluster_that_wants_none_has_none(
-    layers: dict[str, Recorded], changed: dict[str, Any]
-) -> None:
+def test_a_cluster_may_have_none(layers: dict[str, Recorded], changed: dict[str, Any]) -> None:
     references = {"test-foundation": layers["foundation"].outputs}
     recorded = run_layer("platform", description(**changed), references)
     assert not [r.name for r in recorded.resources if r.name.startswith("autoscaler")]

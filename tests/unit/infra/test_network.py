@@ -40,18 +40,14 @@ def test_each_zone_goes_out_through_its_own_gateway(layers: dict[str, Recorded])
         assert gateway.inputs["subnetId"] == f"subnet-network-{zone}-public"
 
 
-def test_private_subnets_are_in_their_zone_and_never_give_public_addresses(
-    layers: dict[str, Recorded],
-) -> None:
+def test_private_subnets_are_zonal_and_give_no_public_address(layers: dict[str, Recorded]) -> None:
     for zone in ZONES:
         subnet = layers["foundation"].one("ec2/subnet:Subnet", f"network-{zone}-private")
         assert subnet.inputs["availabilityZone"] == zone
         assert not subnet.inputs.get("mapPublicIpOnLaunch", False)
 
 
-def test_a_nat_gateway_is_made_after_its_way_out_and_goes_before_it(
-    layers: dict[str, Recorded],
-) -> None:
+def test_a_nat_gateway_comes_after_its_way_out_and_ends_first(layers: dict[str, Recorded]) -> None:
     """AWS fails a public NAT gateway whose VPC has no internet gateway attached yet."""
     foundation = layers["foundation"]
     way_out = foundation.one("ec2/route:Route", "network-public-default")
@@ -61,9 +57,7 @@ def test_a_nat_gateway_is_made_after_its_way_out_and_goes_before_it(
         assert way_out.name in gateway.depends_on
 
 
-def test_the_control_plane_has_subnets_of_its_own_that_lead_nowhere(
-    layers: dict[str, Recorded],
-) -> None:
+def test_the_control_planes_own_subnets_lead_nowhere(layers: dict[str, Recorded]) -> None:
     foundation = layers["foundation"]
     control_plane = foundation.one("eks/cluster:Cluster").inputs["vpcConfig"]["subnetIds"]
     assert control_plane == [f"subnet-network-{zone}-control-plane" for zone in ZONES]
@@ -163,9 +157,7 @@ def test_without_route_tables_no_gateway_is_made() -> None:
     assert not recorded.of(ENDPOINT)
 
 
-def test_a_subnet_in_another_zone_than_the_spec_says_is_refused_before_anything_is_planned() -> (
-    None
-):
+def test_a_subnet_in_another_zone_than_said_is_refused_before_any_plan() -> None:
     swapped = {**SUBNETS, ZONES[0]: SUBNETS[ZONES[1]], ZONES[1]: SUBNETS[ZONES[0]]}
     with pytest.raises(InvalidInput) as caught:
         run_layer("foundation", existing(private_subnet_ids=swapped))

@@ -470,9 +470,7 @@ def test_functions_stand_in_subnets_that_are_known_late() -> None:
         "no machines",
     ],
 )
-def test_a_mistake_in_operations_is_a_sentence(
-    kind: Any, args: Mapping[str, Any], sentence: str
-) -> None:
+def test_a_mistake_in_operations_is_said(kind: Any, args: Mapping[str, Any], sentence: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         made_operations(kind, args)
     assert sentence in str(refused.value)

@@ -55,18 +55,14 @@ def names(package: packaging.FunctionPackage) -> list[str]:
         return archive.namelist()
 
 
-def test_the_same_sources_make_the_same_bytes(
-    package: packaging.FunctionPackage, tmp_path: Path
-) -> None:
+def test_the_same_sources_make_one_zip(package: packaging.FunctionPackage, tmp_path: Path) -> None:
     again = packaging.build(tmp_path)
     assert again.path.name == package.path.name
     assert again.source_code_hash == package.source_code_hash
     assert again.path.read_bytes() == package.path.read_bytes()
 
 
-def test_a_directorys_own_prices_go_along(
-    package: packaging.FunctionPackage, tmp_path: Path
-) -> None:
+def test_a_directorys_prices_go_along(package: packaging.FunctionPackage, tmp_path: Path) -> None:
     own = tmp_path / "prices.json"
     own.write_text("{}")
     brought = packaging.build(tmp_path / "zips", own_prices=own)
@@ -190,9 +186,7 @@ def test_what_is_not_the_locks_is_refused(
         packaging.contents()
 
 
-def test_a_release_brings_what_its_wheels_hold_whatever_is_installed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_release_is_its_wheels_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packaging, "DISTRIBUTIONS", ("Some_Package",))
     with zipfile.ZipFile(tmp_path / "some_package-1.2-py3-none-any.whl", "w") as wheel:
         for name in (
@@ -311,18 +305,14 @@ def test_what_pip_cannot_fetch_is_a_sentence_and_nothing_of_it_is_kept(
     assert report_job.fetch_wheels(tmp_path)
 
 
-def test_a_cache_that_cannot_be_written_is_a_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unwritable_cache_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with_pip(monkeypatch, Pip())
     (tmp_path / "file").write_text("")
     with pytest.raises(WheelsNotFetched, match="cannot be kept in"):
         report_job.fetch_wheels(tmp_path / "file")
 
 
-def test_where_no_emr_reads_them_nobody_is_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_emr_nobody_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pip = with_pip(monkeypatch, Pip())
     monkeypatch.setenv(report_job.SWITCH, report_job.NEVER)
     assert report_job.fetch_wheels(tmp_path) == {}

@@ -98,9 +98,7 @@ def test_no_role_may_do_anything_by_wildcard(layers: dict[str, Recorded]) -> Non
             assert not [a for a in statement["Action"] if "*" in a], policy.name
 
 
-def test_a_wildcard_resource_stands_only_where_the_call_takes_none(
-    layers: dict[str, Recorded],
-) -> None:
+def test_a_wildcard_stands_only_where_the_call_takes_none(layers: dict[str, Recorded]) -> None:
     for policy in role_policies(layers):
         for statement in policy.policy_statements:
             if "*" in statement["Resource"] and statement["Effect"] == "Allow":
@@ -193,9 +191,7 @@ def test_what_runs_leave_behind_expires_and_the_tables_do_not(layers: dict[str, 
     assert all(rule["noncurrentVersionExpiration"] == {"noncurrentDays": 1} for rule in rules)
 
 
-def test_an_idle_spark_application_stops_and_a_busy_one_has_a_bound(
-    layers: dict[str, Recorded],
-) -> None:
+def test_an_idle_spark_application_stops_and_is_bounded(layers: dict[str, Recorded]) -> None:
     application = layers["analytics"].one("emrserverless/application:Application").inputs
     assert application["autoStopConfiguration"]["enabled"]
     assert application["maximumCapacity"]["cpu"] == "64 vCPU"
@@ -208,9 +204,7 @@ def test_a_bucket_name_fits_and_stays_apart_from_its_neighbours() -> None:
     assert all(len(name) <= 63 for name in names)
 
 
-def test_the_provider_tags_what_it_creates_and_users_cannot_hide_ours(
-    layers: dict[str, Recorded],
-) -> None:
+def test_the_provider_tags_it_all_and_users_cannot_hide_ours(layers: dict[str, Recorded]) -> None:
     for recorded in layers.values():
         provider = recorded.one("providers:aws").inputs
         tags = json.loads(provider["defaultTags"])["tags"]

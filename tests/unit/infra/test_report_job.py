@@ -48,15 +48,11 @@ def test_the_export_has_what_pods_cost_where_the_spec_asks_for_it() -> None:
     assert workspace.configuration(ACCOUNT, split=True)[table][setting] == "TRUE"
 
 
-def test_another_query_is_an_export_of_the_same_name_once_the_first_is_gone(
-    layers: dict[str, Recorded],
-) -> None:
+def test_another_query_is_an_export_once_the_first_is_gone(layers: dict[str, Recorded]) -> None:
     assert layers["analytics"].one("bcmdata/export:Export").delete_before_replace
 
 
-def test_aws_may_write_this_accounts_exports_and_nothing_else(
-    layers: dict[str, Recorded],
-) -> None:
+def test_aws_may_write_this_accounts_exports_and_nothing_else(layers: dict[str, Recorded]) -> None:
     policy = json.loads(layers["analytics"].one("s3/bucketPolicy:BucketPolicy").inputs["policy"])
     (delivery,) = [s for s in policy["Statement"] if s["Sid"] == "DataExports"]
     assert delivery["Condition"]["StringEquals"] == {"aws:SourceAccount": "123456789012"}
@@ -105,9 +101,7 @@ def test_the_job_is_told_which_tags_mean_kafka_where_they_are_not_ours() -> None
     assert known(None, None) == (None, None)
 
 
-def test_the_job_makes_every_table_of_the_months_that_are_not_final(
-    layers: dict[str, Recorded],
-) -> None:
+def test_the_job_makes_every_table_of_open_months(layers: dict[str, Recorded]) -> None:
     known = scheduled.parser().parse_args(told(layers))
     assert known.unsettled
     assert known.month == []
@@ -135,9 +129,7 @@ def test_another_spec_is_other_facts_under_the_same_key() -> None:
     assert facts.parse(written.inputs["content"].encode(), "").retention_seconds == 24 * 3600
 
 
-def test_the_job_reads_its_inputs_and_the_filed_incidents_and_nothing_else(
-    layers: dict[str, Recorded],
-) -> None:
+def test_the_job_reads_inputs_and_filed_incidents_alone(layers: dict[str, Recorded]) -> None:
     (policy,) = [
         each
         for each in layers["analytics"].of("iam/rolePolicy:RolePolicy")
@@ -228,9 +220,7 @@ def test_python_packages_stand_beside_the_code_and_are_unpacked_for_emrs_python(
         assert sum(int(size.removesuffix("g")) for size in sizes) == 16
 
 
-def test_up_goes_on_without_packages_that_cannot_be_fetched_and_says_so(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_up_goes_on_without_packages_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     def not_fetched() -> dict[str, Path]:
         raise report_job.WheelsNotFetched("pip found no pyarrow.")
 

@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
 
+from core.cluster import changes, parse
 from core.cluster.limits import LONGEST_SUFFIX, RULE_NAME_LIMIT
 from core.ground.errors import InvalidInput
 from infra import spec
-from infra.spec import ROOT, doubts_in, load, read
+from infra.spec import ROOT, doubts_in, load, problems_of, read
 from tests.every_case import every_case
+from tests.unit.infra.any_description import descriptions
 from tests.unit.infra.programs import BROKER, CONTROLLER, description, run_layers
 
 
@@ -83,9 +86,7 @@ def test_a_spec_that_cannot_be_found_is_one_sentence(settings: Settings, sentenc
     ],
     ids=["broken", "list", "empty", "binary"],
 )
-def test_a_file_that_is_no_spec_is_one_sentence(
-    tmp_path: Path, content: bytes, sentence: str
-) -> None:
+def test_a_file_of_no_spec_is_one_sentence(tmp_path: Path, content: bytes, sentence: str) -> None:
     (tmp_path / "cluster.yaml").write_bytes(content)
     (problem,) = problems(Settings(spec="cluster.yaml"), root=tmp_path)
     assert sentence in problem
@@ -161,9 +162,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("changed", REFUSED.values(), ids=REFUSED)
-def test_a_file_and_a_stack_are_refused_for_the_same_reasons(
-    tmp_path: Path, changed: Mapping[str, Any]
-) -> None:
+def test_files_and_stacks_are_refused_alike(tmp_path: Path, changed: Mapping[str, Any]) -> None:
     raw = description(**changed)
     (tmp_path / "cluster.yaml").write_text(json.dumps(raw))
     with pytest.raises(InvalidInput) as caught:
@@ -269,9 +268,7 @@ LAUGHS = "a: &a [x, x]\n" + "".join(
     ],
     ids=["open", "tab", "two", "alias", "list key", "date", "itself", "deep", "laughs"],
 )
-def test_what_is_no_document_is_a_sentence_with_its_place(
-    text: str, words: str, tmp_path: Path
-) -> None:
+def test_what_is_no_document_is_said_with_its_place(text: str, words: str, tmp_path: Path) -> None:
     found = refusals(tmp_path, text)
     assert any(words in sentence for sentence in found), found
 
@@ -415,3 +412,12 @@ def test_no_sentence_repeats_a_word_without_end(tmp_path: Path, old: str, new: s
     found = refusals_of_text(tmp_path / "c.yaml", EXAMPLE.replace(old, new, 1).encode())
     assert all(len(sentence) < 700 for sentence in found), [len(each) for each in found]
     assert any("characters)" in sentence for sentence in found), [e[:300] for e in found]
+
+
+@given(descriptions())
+def test_a_right_description_passes(raw: Mapping[str, Any]) -> None:
+    spec = parse(raw)
+    assert problems_of(spec) == []
+    again = parse(json.loads(spec.model_dump_json()))
+    assert again == spec
+    assert changes.refused_changes(again, spec) == changes.felt_changes(again, spec) == []

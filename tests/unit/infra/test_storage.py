@@ -178,9 +178,7 @@ def test_a_broker_has_the_volumes_of_its_spec(layers: dict[str, Recorded]) -> No
     assert sizes == ["100Gi", "50Gi"]
 
 
-def test_what_cannot_be_made_again_is_protected_in_every_layer(
-    layers: dict[str, Recorded],
-) -> None:
+def test_what_cannot_be_made_again_is_protected_in_every_layer(layers: dict[str, Recorded]) -> None:
     seen = set()
     for layer in layers.values():
         for resource in layer.resources:

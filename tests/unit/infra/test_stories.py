@@ -134,9 +134,7 @@ def test_strangers_make_five_of_the_webhook_run_at_the_most(platform: Recorded) 
     assert function["timeout"] <= 5
 
 
-def test_where_the_account_has_no_room_nothing_is_reserved(
-    layers: dict[str, Recorded],
-) -> None:
+def test_where_the_account_has_no_room_nothing_is_reserved(layers: dict[str, Recorded]) -> None:
     references = {"test-foundation": layers["foundation"].outputs}
     without = run_layer("platform", description(webhook_concurrency=0), references)
     function = without.one(FUNCTION, "webhook-function-function").inputs
@@ -149,9 +147,7 @@ def test_the_webhook_writes_incidents_and_what_it_ignored(platform: Recorded) ->
     assert keys == {"dynamodb:LeadingKeys": ["incident#*", "ignored#*"]}
 
 
-def test_the_webhook_knows_table_and_queue_of_the_layer_above(
-    platform: Recorded, operations: Recorded
-) -> None:
+def test_the_webhook_knows_table_and_queue_above(platform: Recorded, operations: Recorded) -> None:
     settings = told(platform, "webhook-function-function", WebhookSettings)
     assert settings.ledger_table == operations.outputs["ledger_table"]
     assert settings.ticks_queue_url == operations.outputs["ticks_queue_url"]

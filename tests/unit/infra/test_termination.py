@@ -155,9 +155,7 @@ def test_nobody_else_may_send_what_is_believed_whatever_their_role_allows(
     assert len(known) > 0
 
 
-def test_the_termination_handler_hears_of_no_change_that_takes_nothing_away(
-    direct: Recorded,
-) -> None:
+def test_the_termination_handler_hears_of_no_harmless_change(direct: Recorded) -> None:
     codes = patterns(direct)["nth-health"]["detail"]["eventTypeCode"]
     assert "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED" in codes
     assert not any("REBOOT" in code or "LIFECYCLE" in code for code in codes)
@@ -198,9 +196,7 @@ def test_a_message_outlives_the_drain_it_asked_for(held: Recorded) -> None:
     assert queue["messageRetentionSeconds"] > timings.nth_drain_timeout_seconds
 
 
-def test_the_termination_handler_reads_its_own_queue_and_drains_our_nodes_only(
-    held: Recorded,
-) -> None:
+def test_the_termination_handler_reads_its_queue_and_drains_our_nodes(held: Recorded) -> None:
     values = release_values(held)
     assert values["enableSqsTerminationDraining"]
     assert values["queueURL"].endswith("/test-orders-nth")
@@ -212,9 +208,7 @@ def test_its_webhook_body_is_json(held: Recorded) -> None:
     assert release_values(held)["webhookTemplate"] == "{{ toJson . }}"
 
 
-def test_its_drain_outlasts_the_pods_grace_and_its_own_exit_outlasts_the_drain(
-    held: Recorded,
-) -> None:
+def test_its_drain_outlasts_the_pods_grace_and_its_exit_the_drain(held: Recorded) -> None:
     values = release_values(held)
     assert values["podTerminationGracePeriod"] == -1
     assert values["nodeTerminationGracePeriod"] > spec().timings.pod_grace_seconds
@@ -225,9 +219,7 @@ def test_it_never_taints_a_running_node_out_of_service(held: Recorded) -> None:
     assert release_values(held)["enableOutOfServiceTaint"] is False
 
 
-def test_on_the_held_route_only_the_tick_keeps_hooks_alive(
-    held: Recorded, direct: Recorded
-) -> None:
+def test_on_the_held_route_the_tick_keeps_hooks_alive(held: Recorded, direct: Recorded) -> None:
     assert "heartbeatInterval" not in release_values(held)
     assert "autoscaling:RecordLifecycleActionHeartbeat" not in nth_actions(held)
     assert "autoscaling:RecordLifecycleActionHeartbeat" in nth_actions(direct)

@@ -217,9 +217,7 @@ def controllers(resources: Mapping[str, Resource]) -> set[str]:
 
 
 @pytest.mark.parametrize("provisioner", PROVISIONERS)
-def test_a_zone_adds_no_controller_to_a_pool_that_names_its_zones(
-    provisioner: str, cache: None
-) -> None:
+def test_a_zone_adds_no_controller_to_a_pool_with_zones(provisioner: str, cache: None) -> None:
     before, after = recorded(provisioner), recorded(provisioner, "a zone")
     assert controllers(before)
     assert controllers(after) == controllers(before)

@@ -73,9 +73,7 @@ def test_a_zone_the_foundation_does_not_have_yet_says_so(layers: dict[str, Recor
         run_layer("kafka", grown, references)
 
 
-def test_a_zone_that_is_to_come_can_be_previewed_in_every_layer(
-    layers: dict[str, Recorded],
-) -> None:
+def test_a_zone_to_come_can_be_previewed_in_every_layer(layers: dict[str, Recorded]) -> None:
     grown = description(availability_zones=[*ZONES, "us-east-1d"])
     references = {f"test-{name}": run.outputs for name, run in layers.items()}
     recorded = run_layer("kafka", grown, references, preview=True)

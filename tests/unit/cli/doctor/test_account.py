@@ -65,9 +65,7 @@ def test_an_empty_account_is_read_whole_and_holds_nothing(session: boto3.Session
     assert all(members == {} for members in found.values()), found
 
 
-def test_a_group_stands_in_the_zones_of_its_subnets_whatever_its_tag_says(
-    session: boto3.Session,
-) -> None:
+def test_a_group_stands_in_its_subnets_zones_whatever_its_tag_says(session: boto3.Session) -> None:
     scaling = session.client("autoscaling")
     scaling.create_launch_configuration(
         LaunchConfigurationName="l", ImageId="ami-12c6146b", InstanceType="m7g.large"
@@ -148,10 +146,7 @@ def test_a_queue_without_dead_letters_says_so(session: boto3.Session) -> None:
     sqs.create_queue(QueueName="test-orders-nth-dlq")
     queues = read_account(session)["queues"]
     assert queues["test-orders-nth"] == Queue(
-        retention_seconds=345_600,
-        visibility_seconds=11,
-        dead_letters=None,
-        max_receive_count=None,
+        retention_seconds=345_600, visibility_seconds=11, dead_letters=None, max_receive_count=None
     )
     # Nobody but a person receives there.
     assert queues["test-orders-nth-dlq"].visibility_seconds is None
@@ -178,9 +173,7 @@ def test_an_alarm_that_tells_nobody_does_not_act(session: boto3.Session) -> None
     }
 
 
-def test_a_refusal_is_not_taken_for_absence(
-    session: boto3.Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_refusal_is_no_absence(session: boto3.Session, monkeypatch: pytest.MonkeyPatch) -> None:
     account = LiveAccount(Target(SPEC, session), EXPECTED_ALARMS)
 
     def refuse(**_: Any) -> None:

@@ -126,9 +126,7 @@ SAID: dict[str, tuple[Change, dict[str, Weight]]] = {
 
 
 @pytest.mark.parametrize(("change", "said"), SAID.values(), ids=SAID.keys())
-def test_the_doctor_says_of_the_account_what_a_survey_says(
-    change: Change, said: dict[str, Weight]
-) -> None:
+def test_the_doctor_says_what_a_survey_says(change: Change, said: dict[str, Weight]) -> None:
     made = world(change)
     assert checks(made) == said
     assert set(said) <= {each.check for each in surveyed(made)}
@@ -196,12 +194,9 @@ def karpenters(made: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pools", "said"),
-    [(None, {"subnet-full"}), (("kafka",), {"subnet-full"}), (("web",), set())],
+    ("pools", "said"), [(None, {"subnet-full"}), (("kafka",), {"subnet-full"}), (("web",), set())]
 )
-def test_a_node_pool_is_judged_by_the_subnets_its_machines_stand_in(
-    pools: tuple[str, ...] | None, said: set[str]
-) -> None:
+def test_pools_are_judged_by_their_subnets(pools: tuple[str, ...] | None, said: set[str]) -> None:
     assert set(checks(world(karpenters), groups=(), node_pools=pools)) == said
 
 
@@ -213,9 +208,7 @@ def test_machines_that_are_not_found_are_not_known_to_have_room() -> None:
 @pytest.mark.parametrize(
     ("change", "code"), [(full, 1), (extended, 0), (denied, 2), (lambda _: None, 0)]
 )
-def test_what_would_stop_a_rotation_has_the_exit_code_of_a_difference(
-    change: Change, code: int
-) -> None:
+def test_what_stops_a_rotation_has_the_exit_code_of_a_difference(change: Change, code: int) -> None:
     made = world(change)
     asked = Machines(eks_cluster="shop", region="eu-north-1", groups=tuple(made.groups))
     found = table.findings(read(lambda _: made, asked))
@@ -388,9 +381,7 @@ def test_what_is_missing_is_named_and_nothing_else(server: Server, tmp_path: Pat
     assert (found.exit_code, found.account, found.cluster) == (1, "111122223333", "shop")
 
 
-def test_a_gate_whose_authority_has_ended_is_trusted_by_nobody(
-    server: Server, tmp_path: Path
-) -> None:
+def test_a_gate_whose_authority_ended_is_not_trusted(server: Server, tmp_path: Path) -> None:
     ended = issue("ca", None, datetime(2021, 1, 1, tzinfo=UTC)).certificate_pem
     bundle = base64.b64encode(ended.encode()).decode()
     server.held[f"{adopted.WEBHOOKS}/shop-orders-gate"] = {
@@ -427,9 +418,7 @@ def test_an_operator_elsewhere_is_read_by_its_account(server: Server, tmp_path: 
     assert any("system:serviceaccount:ops:strimzi" in each.evidence for each in found.findings)
 
 
-def test_a_part_that_is_refused_is_not_known_and_costs_no_other(
-    server: Server, tmp_path: Path
-) -> None:
+def test_a_refused_part_is_not_known_and_costs_no_other(server: Server, tmp_path: Path) -> None:
     server.held["/api/v1/namespaces/shop-kafka/secrets/eyes"] = 403
     found = adopted.examine(described(tmp_path, "gate"))
     (unread,) = [each for each in found.findings if each.weight is Weight.UNKNOWN]
@@ -445,9 +434,7 @@ def test_a_description_of_a_survey_is_the_surveys(tmp_path: Path) -> None:
     assert "`stillwater survey` judges it" in done.stderr
 
 
-def test_a_kafka_that_somebody_deletes_is_found_while_it_is_there(
-    server: Server, tmp_path: Path
-) -> None:
+def test_a_kafka_that_somebody_deletes_is_found_meanwhile(server: Server, tmp_path: Path) -> None:
     going = {**KAFKA, "metadata": {**KAFKA["metadata"], "deletionTimestamp": "2026-11-01"}}
     server.held["/apis/kafka.strimzi.io/v1/kafkas"] = {"items": [going]}
     (first, *_) = adopted.examine(described(tmp_path, "gate")).findings
@@ -549,9 +536,7 @@ CASES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
 
 
 @pytest.mark.parametrize(("kind", "found", "said"), CASES.values(), ids=CASES.keys())
-def test_a_second_termination_handler_is_found_however_it_is_called(
-    kind: str, found: dict[str, Any], said: list[str]
-) -> None:
+def test_a_second_handler_is_found(kind: str, found: dict[str, Any], said: list[str]) -> None:
     parts, _ = read_cluster(**{kind: [found]})
     drifts = findings(EXPECTED, Snapshot(second_handlers=parts["second_handlers"]))
     assert [each.evidence for each in drifts] == [f"expected missing, found {s}" for s in said]
@@ -602,9 +587,7 @@ def said(spec: ClusterSpec, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return Counter(each.check for each in found if each.check != "drift")
 
 
-def test_each_source_is_asked_and_a_fault_of_two_is_said_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_each_source_is_asked_and_a_fault_of_two_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
     found = said(parse(description(kafka={"min_insync_replicas": 1})), monkeypatch)
     # Of the live Kafka, of both, of the description alone, of the ledger.
     expected = {"paused", "operator-missing", "min-insync", "quorum-grows", "pause"}

@@ -332,9 +332,7 @@ def test_an_answer_of_another_shape_is_unknown_and_no_traceback() -> None:
         ("x" * 400, f"{'x' * 300} ..."),
     ],
 )
-def test_what_comes_in_place_of_an_answer_is_one_line_without_its_page(
-    said: str, line: str
-) -> None:
+def test_what_comes_in_place_of_an_answer_is_a_line_without_its_page(said: str, line: str) -> None:
     assert one_line(said) == line
 
 
@@ -343,9 +341,7 @@ def test_a_session_is_judged_by_its_roles_policies() -> None:
     assert principal_of("arn:aws:iam::1:user/ann") == "arn:aws:iam::1:user/ann"
 
 
-def test_up_stops_before_the_first_resource_and_names_the_way_round(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_up_stops_before_it_begins_and_names_the_way_round(monkeypatch: pytest.MonkeyPatch) -> None:
     class Session:
         region_name = REGION
 

@@ -171,9 +171,7 @@ def test_a_secrets_provider_that_pulumi_knows_is_taken(provider: str) -> None:
     assert render(answers(secrets_provider=provider), RELEASE).own
 
 
-def test_a_person_who_mistypes_is_asked_again_and_loses_no_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_typo_loses_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     person = Console(file=io.StringIO(), force_terminal=True, force_interactive=True)
     replies = iter(["", "", "us-east", "us-east-2", "a,b,c", "", "three", "3", "", "", ""])
     monkeypatch.setattr("sys.stdin", Keyboard())
@@ -297,9 +295,7 @@ def test_the_nearest_project_at_or_above_is_the_one(tmp_path: Path) -> None:
     assert find(below).settings == tmp_path / "config"
 
 
-def test_without_one_a_checkout_is_meant_and_an_installed_package_says_what_to_do(
-    tmp_path: Path,
-) -> None:
+def test_without_one_a_checkout_is_meant_or_a_package_says_what_to_do(tmp_path: Path) -> None:
     assert find(tmp_path).root == ROOT
     with pytest.raises(InvalidInput, match=r"`stillwater init DIRECTORY`"):
         find(tmp_path, package=tmp_path)
@@ -311,9 +307,7 @@ def test_a_project_file_that_is_no_yaml_is_a_sentence(tmp_path: Path) -> None:
         find(tmp_path)
 
 
-def test_check_takes_the_name_of_an_environment_for_its_description(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_check_takes_an_environments_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     example = Path("stacks/config/clusters/example.yaml")
     assert stack_settings.spec_file(Path("example")) == example
@@ -331,9 +325,7 @@ def test_check_takes_the_name_of_an_environment_for_its_description(
         ("0.10.0", "0.10.0", []),
     ],
 )
-def test_the_notes_are_those_between_two_releases(
-    before: str, now: str, expected: list[str]
-) -> None:
+def test_the_notes_are_those_between_releases(before: str, now: str, expected: list[str]) -> None:
     assert [name for name, _ in release.releases_between(CHANGELOG, before, now)] == expected
 
 

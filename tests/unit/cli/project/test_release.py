@@ -250,9 +250,7 @@ def test_a_pull_request_is_told_what_check_and_estimate_say(own: Path) -> None:
     assert (own / "summary").read_text() == body
 
 
-def test_a_description_that_is_wrong_fails_the_step_and_the_comment_says_why(
-    own: Path,
-) -> None:
+def test_a_description_that_is_wrong_fails_the_step_and_the_comment_says_why(own: Path) -> None:
     described = own / "own" / "clusters" / "prod.yaml"
     described.write_text(described.read_text().replace("eu-west-1a", "us-east-1a", 1))
     code, said = commented(own)

@@ -153,8 +153,7 @@ def karpenter_with_reasons() -> World:
     never = {"nodes": "0", "reasons": ["Empty", "Underutilized"]}
     budgets = [never, {"nodes": "1", "reasons": ["Drifted"]}]
     return provisioned(
-        bare(),
-        disruption={"consolidationPolicy": "WhenEmptyOrUnderutilized", "budgets": budgets},
+        bare(), disruption={"consolidationPolicy": "WhenEmptyOrUnderutilized", "budgets": budgets}
     )
 
 
@@ -162,8 +161,7 @@ def karpenter_weekend() -> World:
     """A budget that holds at night does not hold by day."""
     night = {"nodes": "0", "schedule": "0 22 * * *", "duration": "8h"}
     return provisioned(
-        bare(),
-        disruption={"consolidationPolicy": "WhenEmptyOrUnderutilized", "budgets": [night]},
+        bare(), disruption={"consolidationPolicy": "WhenEmptyOrUnderutilized", "budgets": [night]}
     )
 
 

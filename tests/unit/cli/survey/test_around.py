@@ -300,9 +300,7 @@ def test_what_is_denied_of_the_account_is_unknown_and_costs_nothing_else(
     assert {each.check for each in found} <= {"unread", "health-issue"}
 
 
-def test_without_a_plan_of_support_it_is_said_why_nothing_is_known(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_a_plan_of_support_it_is_said_why(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: Any, **__: Any) -> Any:
         error = {"Error": {"Code": "SubscriptionRequiredException", "Message": "no"}}
         raise ClientError(error, "DescribeEvents")

@@ -381,9 +381,7 @@ BUILT: dict[str, tuple[Callable[[], World], set[str]]] = {
 
 
 @every_case(("build", "said"), BUILT.values(), ids=BUILT.keys())
-def test_what_auto_mode_has_inside_itself_is_not_missed(
-    build: Callable[[], World], said: set[str]
-) -> None:
+def test_what_auto_mode_has_is_not_missed(build: Callable[[], World], said: set[str]) -> None:
     assert checks(build()) == {"auto-mode", *said}
 
 

@@ -169,8 +169,7 @@ def test_hooks_that_are_called_as_ours_are_noted() -> None:
 
 
 @pytest.mark.parametrize(
-    "tag",
-    ["kubernetes.io/cluster/shop", "eks:eks-cluster-name", "aws:eks:cluster-name"],
+    "tag", ["kubernetes.io/cluster/shop", "eks:eks-cluster-name", "aws:eks:cluster-name"]
 )
 def test_the_cluster_is_known_by_its_machines_where_they_are_in_no_group(tag: str) -> None:
     world = karpenters()()
@@ -179,9 +178,7 @@ def test_the_cluster_is_known_by_its_machines_where_they_are_in_no_group(tag: st
     assert described(world, "an-alias")[0]["eks_cluster"] == "shop"
 
 
-def test_what_cannot_be_used_is_said_beside_the_file(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_what_is_unusable_is_said_beside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     world = own()
     renamed_group("kafka-*")(world)
     monkeypatch.setattr(command, "connect", lambda *_: (ARN, world))
@@ -233,9 +230,7 @@ def strimzi(version: str) -> Change:
     ],
     ids=["aws-auth alone", "both", "access entries", "unsaid", "Strimzi 0.45", "Strimzi 1.2"],
 )
-def test_what_the_functions_will_need_is_said_before_they_are_made(
-    change: Change, words: str
-) -> None:
+def test_what_the_functions_need_is_said_before_they_are_made(change: Change, words: str) -> None:
     world = own()
     change(world)
     text = draft.draft(command.read(world, world.client, None, CLUSTER), CLUSTER)

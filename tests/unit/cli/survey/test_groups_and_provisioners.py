@@ -298,18 +298,14 @@ PROVISIONED: dict[str, tuple[Callable[[], World], Change | None, set[str]]] = {
 
 
 @every_case(("change", "said"), GROUPS.values(), ids=GROUPS.keys())
-def test_of_groups_and_their_machines_what_ends_a_broker_is_found(
-    change: Change, said: set[str]
-) -> None:
+def test_what_ends_a_broker_is_found_of_groups_and_machines(change: Change, said: set[str]) -> None:
     world = own()
     change(world)
     assert checks(world) == said
 
 
 @every_case(("build", "said"), EKS.values(), ids=EKS.keys())
-def test_of_managed_node_groups_their_state_is_found(
-    build: Callable[[], World], said: set[str]
-) -> None:
+def test_the_state_of_managed_groups_is_found(build: Callable[[], World], said: set[str]) -> None:
     assert checks(build()) == {"managed-node-group", *said}
 
 
@@ -484,9 +480,7 @@ ENDS: dict[str, tuple[Callable[[World], object], set[str]]] = {
 
 
 @every_case(("change", "said"), ENDS.values(), ids=ENDS.keys())
-def test_whatever_ends_nodes_or_pods_is_found(
-    change: Callable[[World], object], said: set[str]
-) -> None:
+def test_who_ends_nodes_or_pods_is_found(change: Callable[[World], object], said: set[str]) -> None:
     assert checks(changed(own, change)()) == said
 
 

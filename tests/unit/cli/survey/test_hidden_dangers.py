@@ -246,9 +246,7 @@ HIDDEN: dict[str, tuple[Change, set[str]]] = {
 
 
 @every_case(("change", "said"), HIDDEN.values(), ids=HIDDEN.keys())
-def test_what_hides_is_found_and_what_is_well_is_left_in_peace(
-    change: Change, said: set[str]
-) -> None:
+def test_what_hides_is_found_and_what_is_well_left_in_peace(change: Change, said: set[str]) -> None:
     assert checks(changed(own, change)()) == said
 
 
@@ -436,9 +434,7 @@ FOUND: dict[str, tuple[Change, set[str]]] = {
 
 
 @every_case(("change", "said"), FOUND.values(), ids=FOUND)
-def test_what_is_left_over_is_found_and_what_is_well_is_left_in_peace(
-    change: Change, said: set[str]
-) -> None:
+def test_leftovers_are_found_and_what_is_well_left_in_peace(change: Change, said: set[str]) -> None:
     assert checks(changed(own, change)()) == said
 
 

@@ -260,9 +260,7 @@ def test_what_was_not_looked_at_is_found_or_named(change: Change, said: set[str]
         ("pending-install", "grafana", "worth knowing", "helm uninstall grafana -n ops"),
     ],
 )
-def test_a_release_that_did_not_end_says_what_it_carries_and_how_to_go_back(
-    status: str, name: str, weight: str, remedy: str
-) -> None:
+def test_a_release_left_half_says_so(status: str, name: str, weight: str, remedy: str) -> None:
     (found,) = surveyed(changed(own, pending(status, name))())
     assert (found.weight, remedy in found.remedy) == (weight, True)
     assert ("ops/strimzi-cluster-operator" in found.evidence) == (name == "strimzi")

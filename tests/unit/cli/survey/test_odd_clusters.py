@@ -280,17 +280,13 @@ ODD: dict[str, tuple[Callable[[World], object], set[str]]] = {
 
 
 @every_case(("change", "said"), ODD.values(), ids=ODD.keys())
-def test_of_an_odd_cluster_what_is_odd_is_said(
-    change: Callable[[World], object], said: set[str]
-) -> None:
+def test_what_is_odd_is_said(change: Callable[[World], object], said: set[str]) -> None:
     assert checks(changed(own, change)()) == said
 
 
 @pytest.mark.parametrize("auto", [False, True], ids=["Karpenter", "Auto Mode"])
 @pytest.mark.parametrize("gone", ["objects", "kind"])
-def test_a_node_pool_that_is_not_listed_is_not_taken_for_a_harmless_one(
-    gone: str, *, auto: bool
-) -> None:
+def test_a_node_pool_that_is_not_listed_is_not_taken_as_harmless(gone: str, *, auto: bool) -> None:
     world = provisioned(bare(), auto=auto)
     if gone == "kind":
         del world.versions["karpenter.sh"]

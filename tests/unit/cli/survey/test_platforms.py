@@ -274,9 +274,7 @@ CLASSES: dict[str, tuple[Callable[[], World], set[str]]] = {
 
 
 @pytest.mark.parametrize(("build", "said"), CLASSES.values(), ids=CLASSES.keys())
-def test_a_node_class_says_where_and_what_karpenter_starts(
-    build: Callable[[], World], said: set[str]
-) -> None:
+def test_a_node_class_says_what_is_started(build: Callable[[], World], said: set[str]) -> None:
     assert checks(build()) == said
 
 
@@ -332,9 +330,7 @@ def changed_beside(*changes: Change) -> World:
 
 
 @pytest.mark.parametrize(("build", "said"), BESIDE.values(), ids=BESIDE.keys())
-def test_a_kafka_of_somebody_else_is_told_what_hurts_it(
-    build: Callable[[], World], said: set[str]
-) -> None:
+def test_anothers_kafka_is_told_what_hurts_it(build: Callable[[], World], said: set[str]) -> None:
     assert of_it(surveyed(build())) == said
 
 
@@ -393,9 +389,7 @@ def test_what_cannot_be_read_says_once_what_to_do_about_it(error: Exception, wor
         (504, "wait a minute"),
     ],
 )
-def test_an_api_server_that_does_not_answer_is_told_from_one_that_refuses(
-    status: int, words: str
-) -> None:
+def test_an_api_server_that_does_not_answer_is_no_refusal(status: int, words: str) -> None:
     world = own()
 
     def refuse(*_: Any, **__: Any) -> Any:

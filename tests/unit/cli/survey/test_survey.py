@@ -74,9 +74,7 @@ def test_a_cluster_without_kafka_is_one_sentence(monkeypatch: pytest.MonkeyPatch
         examined(monkeypatch, World())
 
 
-def test_a_kafka_of_others_alone_is_judged_and_not_described(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_kafka_of_others_is_judged_and_not_described(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
     world.add("statefulsets", workload("kafka", "legacy", "apache/kafka:4.1.0"))
     done = examined(monkeypatch, world)
@@ -85,9 +83,7 @@ def test_a_kafka_of_others_alone_is_judged_and_not_described(
     assert "Strimzi's Kafkas alone" in done.undescribed
 
 
-def test_a_page_for_whoever_decides_says_first_what_may_happen(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_page_says_first_what_may_happen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     world = own_groups(bare())
     world.rules.clear()
     world.only("kafkas")["spec"]["kafka"]["listeners"] = [{"name": "<b>plain</b>"}]
@@ -129,9 +125,7 @@ def test_the_description_it_writes_is_what_adopt_plan_reads(
     assert adopted.queue_url == worlds.QUEUE_URL
 
 
-def test_the_account_of_an_operator_that_stands_elsewhere_is_noted_for_the_gate(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_operators_account_is_noted_for_the_gate(monkeypatch: pytest.MonkeyPatch) -> None:
     world = own_groups(bare())
     done = examined(monkeypatch, world)
     assert "#    - system:serviceaccount:ops:default\n" in done.description
@@ -148,9 +142,7 @@ def test_the_account_of_an_operator_that_stands_elsewhere_is_noted_for_the_gate(
     assert "eviction_gate" not in examined(monkeypatch, world).description
 
 
-def test_where_no_termination_handler_was_found_the_description_drains_without_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_a_handler_the_description_drains_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     world = own_groups(bare())
     done = examined(monkeypatch, world)
     assert "drainer" not in done.description
@@ -161,9 +153,7 @@ def test_where_no_termination_handler_was_found_the_description_drains_without_o
     assert "drainer: none" in done.description
 
 
-def test_what_was_not_read_is_left_out_of_the_description_and_said(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_was_not_read_is_left_out_of_the_description(monkeypatch: pytest.MonkeyPatch) -> None:
     world = own_groups(bare())
     done = examined(monkeypatch, world)
     assert "# eks_cluster could not be read: fill it in." in done.description
@@ -190,9 +180,7 @@ def test_a_cluster_that_another_stillwater_manages_is_not_described(
     ],
     ids=["inside alone", "asks in its own way", "in the clear", "encrypted"],
 )
-def test_only_a_way_in_that_the_functions_can_go_is_described(
-    listener: dict[str, Any], said: str
-) -> None:
+def test_only_a_way_in_for_the_functions_is_described(listener: dict[str, Any], said: str) -> None:
     world = own()
     inside = listener.get("type") == "internal"
     servers = "orders-kafka-bootstrap.shop-kafka.svc:9094" if inside else "kafka.example.com:9094"

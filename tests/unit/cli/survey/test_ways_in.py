@@ -99,9 +99,7 @@ WAYS_IN: dict[str, tuple[Change, set[str]]] = {
 
 
 @every_case(("change", "said"), WAYS_IN.values(), ids=WAYS_IN.keys())
-def test_how_clients_come_in_and_what_stands_between_is_judged(
-    change: Change, said: set[str]
-) -> None:
+def test_how_clients_come_in_and_what_is_between_is_judged(change: Change, said: set[str]) -> None:
     assert checks(changed(own, change)()) == said
 
 
@@ -404,9 +402,7 @@ DRAINS: dict[str, tuple[Change, set[str]]] = {
 
 
 @every_case(("change", "said"), STRIMZI.values(), ids=STRIMZI.keys())
-def test_releases_of_strimzi_are_judged_by_what_they_read_and_are_served(
-    change: Change, said: set[str]
-) -> None:
+def test_strimzis_releases_are_judged_by_what_they_read(change: Change, said: set[str]) -> None:
     assert checks(changed(own, change)()) == said
 
 

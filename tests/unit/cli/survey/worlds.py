@@ -149,8 +149,7 @@ def bare(*, version: str = "v1") -> World:
     world.add("storageclasses", storage_class("fast"))
     budget(world, "orders", "shop-kafka", minAvailable=5)
     world.add(
-        "deployments",
-        workload("strimzi-cluster-operator", "ops", "quay.io/strimzi/operator:1.2.0"),
+        "deployments", workload("strimzi-cluster-operator", "ops", "quay.io/strimzi/operator:1.2.0")
     )
     # Strimzi's own per Kafka, which run its operator's image and its Kafka's.
     for part, image in (("entity-operator", "operator:1.2.0"), ("kafka-exporter", "kafka:4.3.1")):

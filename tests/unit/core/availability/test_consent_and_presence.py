@@ -60,9 +60,7 @@ PARTITIONS = [
 
 
 @every_case(("view", "margin", "allowed"), PARTITIONS)
-def test_a_partition_says_whether_its_broker_may_leave(
-    view: PartitionView, margin: int, allowed: bool
-) -> None:
+def test_partitions_say_who_may_leave(view: PartitionView, margin: int, allowed: bool) -> None:
     verdict = may_leave(10, cluster(view), isr_margin=margin)
     assert verdict.allowed is allowed
     assert allowed or "orders-3" in verdict.reason
@@ -178,9 +176,7 @@ RETURNS = [
 
 
 @every_case(("view", "missing"), RETURNS)
-def test_a_broker_is_back_when_the_leaders_have_it_in_every_isr(
-    view: ClusterView, missing: str
-) -> None:
+def test_leaders_have_a_broker_back_in_every_isr(view: ClusterView, missing: str) -> None:
     verdict = check_returned(10, view)
     assert verdict.allowed is not bool(missing)
     assert missing in verdict.reason
@@ -221,11 +217,7 @@ def test_what_may_leave_leaves_the_minimum_in_sync(view: PartitionView, margin: 
 
 
 requests = st.lists(
-    st.tuples(
-        st.sampled_from("abc"),
-        st.sampled_from(("take", "release")),
-        st.floats(0, 40),
-    )
+    st.tuples(st.sampled_from("abc"), st.sampled_from(("take", "release")), st.floats(0, 40))
 )
 
 

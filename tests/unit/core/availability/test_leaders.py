@@ -1,4 +1,4 @@
-"""Leaders go away from brokers to avoid and come back; what those who stay would lead."""
+"""Leaders that go away and come back, and the rights on Kafka that every call needs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.availability import wholeness
 from core.availability.consent import LeaderPlan, Order, Partition, plan, successor, too_much
+from core.availability.wholeness import (
+    MOVING_LEADERS,
+    READING,
+    RIGHT_OF,
+    THROTTLING,
+    KafkaOperation,
+    KafkaRequest,
+    KafkaResource,
+    grant,
+    rights_for,
+)
 from core.views import ClusterView, PartitionView
 
 
@@ -166,3 +178,45 @@ def test_one_that_is_fenced_stands_in_for_nobody_and_one_out_of_sync_neither() -
 def test_nobody_is_asked_for_what_nobody_leads(leaving: frozenset[int]) -> None:
     rows = [(10, 20, 30), (30, 20, 10)] * 4
     assert too_much(leaving, cluster(*rows), ZONES) is None
+
+
+def test_every_call_has_its_line_and_belongs_to_who_reads_moves_leaders_or_throttles() -> None:
+    assert set(RIGHT_OF) == set(KafkaRequest) == READING | MOVING_LEADERS | THROTTLING
+
+
+def test_a_function_that_only_reads_may_change_nothing() -> None:
+    assert {right.operation for right in rights_for(READING)} == {
+        KafkaOperation.DESCRIBE,
+        KafkaOperation.DESCRIBE_CONFIGS,
+    }
+
+
+def test_no_right_reaches_a_record_or_an_acl() -> None:
+    assert {(r.resource, r.operation) for r in rights_for(KafkaRequest)} == {
+        (KafkaResource.CLUSTER, KafkaOperation.ALTER),
+        (KafkaResource.CLUSTER, KafkaOperation.ALTER_CONFIGS),
+        (KafkaResource.CLUSTER, KafkaOperation.DESCRIBE),
+        (KafkaResource.CLUSTER, KafkaOperation.DESCRIBE_CONFIGS),
+        (KafkaResource.TOPIC, KafkaOperation.ALTER_CONFIGS),
+        (KafkaResource.TOPIC, KafkaOperation.DESCRIBE),
+        (KafkaResource.TOPIC, KafkaOperation.DESCRIBE_CONFIGS),
+    }
+
+
+@pytest.mark.parametrize(
+    ("call", "topic", "said"),
+    [
+        (KafkaRequest.DESCRIBE_QUORUM, "*", "Describe on the cluster"),
+        (KafkaRequest.ELECT_LEADERS, "*", "Alter on the cluster"),
+        (KafkaRequest.METADATA, "*", "Describe on every topic"),
+        (KafkaRequest.METADATA, "orders", "Describe on topic orders"),
+        (KafkaRequest.LIST_CONFIG_RESOURCES, "orders", "DescribeConfigs on the cluster"),
+    ],
+)
+def test_a_refusal_names_the_right_to_grant(call: KafkaRequest, topic: str, said: str) -> None:
+    assert grant(call, name=topic) == f"grant the functions' user {said}"
+
+
+def test_the_table_is_plain_data_that_nobody_changes() -> None:
+    with pytest.raises(TypeError):
+        wholeness.RIGHT_OF[KafkaRequest.METADATA] = None  # type: ignore[index]

@@ -274,9 +274,7 @@ def test_a_metadata_version_may_be_that_of_a_release(written: str, level: str | 
     ],
     ids=lambda changed: str(*next(iter(changed.values())).keys() - {"existing"}),
 )
-def test_a_block_with_bits_of_a_host_is_refused_with_the_network_it_is_in(
-    changed: dict[str, Any],
-) -> None:
+def test_a_block_with_host_bits_is_refused_with_its_network(changed: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match=r"AWS keeps the network; write (10\.9|203\.0)\.0\.0/16"):
         parse(description(**changed))
 
@@ -419,9 +417,7 @@ def test_addresses_that_nobody_writes_to_are_warned_of() -> None:
 
 
 @pytest.mark.parametrize(("partitions", "said"), [(10_000, True), (12, False)])
-def test_more_replicas_than_a_broker_hands_over_are_a_warning(
-    partitions: int, *, said: bool
-) -> None:
+def test_more_replicas_than_a_broker_hands_over_warn(partitions: int, *, said: bool) -> None:
     raw = spec().model_dump(mode="json", exclude_unset=True)
     topics = [{"name": f"t{n}", "partitions": partitions} for n in range(2)]
     found = advice(parse({**raw, "topics": topics}))

@@ -98,9 +98,7 @@ BESIDE = {
 
 
 @every_case(("changed", "what"), BESIDE.values(), ids=BESIDE.keys())
-def test_what_is_there_and_stops_or_doubles_it_is_found(
-    changed: Mapping[str, Any], what: str
-) -> None:
+def test_what_stops_or_doubles_it_is_found(changed: Mapping[str, Any], what: str) -> None:
     assert [each.subject for each in found(**changed)] == [what]
 
 

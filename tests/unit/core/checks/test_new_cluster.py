@@ -303,9 +303,7 @@ def test_a_subnet_that_is_not_there_is_said() -> None:
 
 
 @every_case(("changed", "words", "remedy"), SABOTAGES.values(), ids=SABOTAGES)
-def test_a_sabotaged_account_is_one_sentence_with_its_remedy(
-    changed: dict[str, Any], words: str, remedy: str
-) -> None:
+def test_sabotage_is_said_with_its_remedy(changed: dict[str, Any], words: str, remedy: str) -> None:
     (found,) = findings(NEEDS, changed_account(**changed))
     assert found.weight is Weight.REFUSED
     assert words in found.line

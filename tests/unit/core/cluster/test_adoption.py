@@ -116,9 +116,7 @@ def adopted(**changes: Any) -> adoption.Adoption:
 
 
 @every_case(("changes", "sentence"), REFUSED.values(), ids=REFUSED.keys())
-def test_what_cannot_be_adopted_is_refused_in_a_sentence(
-    changes: dict[str, Any], sentence: str
-) -> None:
+def test_what_cannot_be_adopted_is_a_sentence(changes: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         adopted(**changes)
     (problem,) = refused.value.problems

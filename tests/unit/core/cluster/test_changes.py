@@ -70,9 +70,7 @@ def kubernetes(version: str) -> dict[str, Any]:
     ],
     ids=lambda value: value[:50] if isinstance(value, str) else "",
 )
-def test_what_a_running_cluster_cannot_follow_is_refused(
-    changed: dict[str, Any], words: str
-) -> None:
+def test_what_a_cluster_cannot_follow_is_refused(changed: dict[str, Any], words: str) -> None:
     found = changes.refused_changes(spec(), spec(**changed))
     assert any(words in sentence for sentence in found), found
     assert all(sentence.endswith(".") and "\n" not in sentence for sentence in found)

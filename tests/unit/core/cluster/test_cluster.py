@@ -481,9 +481,7 @@ TOPIC = "arn:aws:sns:us-east-1:123456789012:on-call"
         ),
     ],
 )
-def test_who_is_told_must_be_somebody_an_alarm_can_reach(
-    alerts: dict[str, Any], words: tuple[str, ...]
-) -> None:
+def test_alarms_reach_whom_they_tell(alerts: dict[str, Any], words: tuple[str, ...]) -> None:
     (sentence,) = problems(changed("alerts", alerts))
     for word in words:
         assert word in sentence

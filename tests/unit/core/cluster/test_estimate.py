@@ -108,18 +108,14 @@ def test_load_pays_for_crossings_capacity_units_and_larger_snapshots() -> None:
         (2, 4, 0, "3"),  # in: 1; replicas: 2 of 3 elsewhere
     ],
 )
-def test_crossings_are_what_a_hand_computes(
-    zones: int, replicas: int, readers: int, crossings: str
-) -> None:
+def test_crossings_by_hand_agree(zones: int, replicas: int, readers: int, crossings: str) -> None:
     top, _, bottom = crossings.partition("/")
     found = estimate.crossings_per_produced_byte(zones, replicas, Decimal(readers))
     assert abs(found - Decimal(top) / Decimal(bottom or 1)) < Decimal("1e-20")
 
 
 @given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 20))
-def test_a_byte_never_crosses_more_often_than_it_moves(
-    zones: int, replicas: int, readers: int
-) -> None:
+def test_a_byte_never_crosses_more_than_it_moves(zones: int, replicas: int, readers: int) -> None:
     found = estimate.crossings_per_produced_byte(zones, replicas, Decimal(readers))
     assert 0 <= found <= 2 * (1 + readers) + replicas - 1
 
@@ -264,9 +260,7 @@ def test_as_many_brokers_as_have_listeners_beside_the_spare_ones(zones: int, mos
 
 @every_case("zones", [3, 4])
 @every_case(("produced", "hours"), [(5000, 1), (900, 24), (300, 720), (20, 9000)])
-def test_the_number_of_brokers_that_a_refusal_names_carries_the_load(
-    zones: int, produced: float, hours: int
-) -> None:
+def test_the_brokers_that_a_refusal_names_suffice(zones: int, produced: float, hours: int) -> None:
     load = ClientLoad(zones=zones, brokers=zones, produce_mib_per_s=produced, retention_hours=hours)
     with pytest.raises(InvalidInput) as caught:
         size(load)

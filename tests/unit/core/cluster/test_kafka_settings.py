@@ -63,9 +63,7 @@ def topic(**config: Any) -> dict[str, Any]:
         ("preallocate", 1, "takes one of true, false"),
     ],
 )
-def test_a_topics_value_that_kafka_refuses_is_a_sentence(
-    setting: str, value: object, words: str
-) -> None:
+def test_a_topics_value_kafka_refuses_is_said(setting: str, value: object, words: str) -> None:
     (sentence,) = found(topics=[{"name": "t", "config": {setting: value}}])
     assert sentence.startswith(f"topic t sets {setting} to ")
     assert words in sentence
@@ -103,9 +101,7 @@ def test_a_topics_value_that_kafka_refuses_is_a_sentence(
         ({"connect": {"config": {"key.converter": "a\nb"}}}, "connect.config sets key.converter"),
     ],
 )
-def test_what_a_broker_or_a_pair_may_not_be_told_is_a_sentence(
-    changed: dict[str, Any], words: str
-) -> None:
+def test_what_may_not_be_told_is_a_sentence(changed: dict[str, Any], words: str) -> None:
     sentences = found(**changed)
     assert any(words in each for each in sentences), sentences
 
@@ -155,9 +151,7 @@ def test_what_a_broker_or_a_pair_may_not_be_told_is_a_sentence(
         ),
     ],
 )
-def test_settings_with_which_no_broker_starts_are_one_sentence(
-    config: dict[str, Any], sentence: str
-) -> None:
+def test_settings_that_stop_any_broker_are_said(config: dict[str, Any], sentence: str) -> None:
     assert found(kafka={"config": config}) == [sentence]
 
 

@@ -398,9 +398,7 @@ def test_a_cluster_beyond_a_new_accounts_quota_is_doubted(
 
 
 @pytest.mark.parametrize(("memory_mib", "doubts"), [(3008, 0), (3009, 1)])
-def test_more_memory_than_a_new_accounts_functions_have_is_doubted(
-    memory_mib: int, doubts: int
-) -> None:
+def test_more_memory_than_new_accounts_have_is_doubted(memory_mib: int, doubts: int) -> None:
     found = sentences(3, memory_mib=memory_mib)
     assert len(found) == doubts
     assert all("functions.memory_mib is 3009" in each for each in found)

@@ -168,9 +168,7 @@ def user(name: str, **more: Any) -> dict[str, Any]:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_name_or_address_of_somebody_elses_is_refused(
-    changed: dict[str, Any], words: str
-) -> None:
+def test_a_name_or_address_of_others_is_refused(changed: dict[str, Any], words: str) -> None:
     sentences = found(**changed)
     assert any(words in sentence for sentence in sentences), sentences
 

@@ -165,9 +165,7 @@ def acl(resource: str, *operations: str, **named: Any) -> list[dict[str, Any]]:
         ),
     ],
 )
-def test_what_cannot_work_is_refused_with_the_remedy(
-    changed: dict[str, Any], words: tuple[str, ...]
-) -> None:
+def test_what_cannot_work_has_its_remedy(changed: dict[str, Any], words: tuple[str, ...]) -> None:
     said = problems(**changed)
     for word in words:
         assert word in said

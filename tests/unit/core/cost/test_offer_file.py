@@ -96,11 +96,7 @@ def gathered(text: str | io.TextIOBase, region: str = "eu-west-1") -> Gathered:
     return found
 
 
-@pytest.mark.parametrize(
-    "text",
-    [as_json(), as_json(indent=2)],
-    ids=["json", "indented"],
-)
+@pytest.mark.parametrize("text", [as_json(), as_json(indent=2)], ids=["json", "indented"])
 def test_an_offer_file_becomes_the_rows_this_project_reckons_with(text: str) -> None:
     found = gathered(text)
     assert {item: usd for item, (usd, _) in found.believed.items()} == EXPECTED
@@ -166,8 +162,7 @@ def test_a_large_file_is_read_in_bounded_memory() -> None:
 
 
 @every_case(
-    "text",
-    ["", "{", "[]", "<html>", "{}", as_json()[:-200], '{"products": 4}', "a,b\n1,2"],
+    "text", ["", "{", "[]", "<html>", "{}", as_json()[:-200], '{"products": 4}', "a,b\n1,2"]
 )
 def test_what_is_no_offer_file_is_a_sentence(text: str) -> None:
     with pytest.raises(InvalidInput, match="is not an offer file of AWS's price list"):

@@ -70,9 +70,7 @@ def test_a_directorys_own_prices_stand_over_the_shipped_ones(tmp_path: Path) -> 
     assert pricing.book("us-east-1", own).usd("nat_hour") is None
 
 
-def test_what_runs_elsewhere_finds_the_prices_that_it_brought(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_elsewhere_own_prices_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / pricing.SHIPPED.name).write_text(pricing.read_shipped(pricing.SHIPPED.name))
     (tmp_path / pricing.BROUGHT.name).write_text(a_price_file())
     monkeypatch.setattr(pricing.resources, "files", lambda _package: tmp_path)

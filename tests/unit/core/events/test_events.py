@@ -442,9 +442,7 @@ def test_endless_wrapping_is_refused() -> None:
         ({"Destination": "AutoScalingGroup"}, "'AutoScalingGroup'"),
     ],
 )
-def test_a_hook_that_nobody_completes_is_told_once_for_both_hooks(
-    detail: dict[str, str], says: str
-) -> None:
+def test_a_hook_nobody_completes_is_told_once(detail: dict[str, str], says: str) -> None:
     found = [
         parse(json.dumps(with_detail(TERMINATE, LifecycleHookName=hook, **detail)))[0]
         for hook in ("drain", "gate")

@@ -45,9 +45,7 @@ def test_an_eviction_names_its_pod_and_who_wants_it() -> None:
         ({"resource": {"resource": "services"}}, Wish.OTHER),
     ],
 )
-def test_what_is_wanted_is_told_by_operation_and_resource(
-    changed: dict[str, Any], wish: Wish
-) -> None:
+def test_what_is_wanted_is_told_by_call_and_resource(changed: dict[str, Any], wish: Wish) -> None:
     assert asked_in(review(**changed)).wish is wish
 
 
@@ -61,9 +59,7 @@ def test_what_is_wanted_is_told_by_operation_and_resource(
         ({**DELETED, "options": {"gracePeriodSeconds": None}}, None),
     ],
 )
-def test_the_time_to_stop_in_is_read_where_it_is_given(
-    changed: dict[str, Any], seconds: float | None
-) -> None:
+def test_the_time_to_stop_in_is_read(changed: dict[str, Any], seconds: float | None) -> None:
     assert asked_in(review(**changed)).grace_seconds == seconds
 
 

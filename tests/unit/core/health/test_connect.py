@@ -262,9 +262,7 @@ SHUT = {"target-health/orders-broker-10": False}
         ({"ready": False, "gates": SHUT, "started_at": NOW - 9}, Health.STARTING, "gate"),
     ],
 )
-def test_a_pods_verdict_says_what_it_waits_for(
-    changes: dict[str, object], health: Health, words: str
-) -> None:
+def test_a_pods_verdict_says_why(changes: dict[str, object], health: Health, words: str) -> None:
     verdict = pod_verdict(replace(READY, **changes), NOW)  # type: ignore[arg-type]
     assert (verdict.health, words in verdict.reason) == (health, True), verdict.reason
 

@@ -65,9 +65,7 @@ def voters(*lags: float | None) -> tuple[VoterView, ...]:
         (replace(WHOLE, quorum_leader=None), Health.UNHEALTHY, "no quorum"),
     ],
 )
-def test_the_quorum_needs_a_leader_and_a_majority(
-    view: ClusterView, health: Health, words: str
-) -> None:
+def test_a_quorum_needs_leader_and_majority(view: ClusterView, health: Health, words: str) -> None:
     verdict = quorum_verdict(view)
     assert (verdict.health, words in verdict.reason) == (health, True), verdict.reason
 
@@ -104,9 +102,7 @@ def test_an_offline_partition_names_who_still_holds_all_of_it() -> None:
         (replace(WHOLE, partitions=(partition(0, (10, 30)),)), Health.DEGRADED, "not in the ISR"),
     ],
 )
-def test_a_broker_is_well_once_it_is_in_every_isr(
-    view: ClusterView, health: Health, words: str
-) -> None:
+def test_a_broker_in_every_isr_is_well(view: ClusterView, health: Health, words: str) -> None:
     verdict = broker_verdict(20, view)
     assert (verdict.health, words in verdict.reason) == (health, True), verdict.reason
 
@@ -177,9 +173,7 @@ def test_no_errors_veto_nothing() -> None:
         (ErrorCounts(controller=3), "KafkaControllerMetadataError"),
     ],
 )
-def test_an_error_of_each_kind_vetoes_and_names_the_node_and_the_runbook(
-    counts: ErrorCounts, runbook: str
-) -> None:
+def test_an_error_of_each_kind_vetoes_and_names_the_node(counts: ErrorCounts, runbook: str) -> None:
     (said,) = vetoes(ErrorSnapshot(1.0, {10: CLEAN, 11: counts}))
     assert said.startswith("Node 11 ")
     assert runbook in said
@@ -287,9 +281,7 @@ def test_what_stops_producers_is_said_before_what_contradicts_itself() -> None:
     ],
     ids=["unscheduled", "not ready", "gated"],
 )
-def test_a_pod_that_waits_and_says_not_since_when_is_not_known_to_start(
-    changes: dict[str, object],
-) -> None:
+def test_a_pod_that_waits_since_nobody_knows_when_is_not_known(changes: dict[str, object]) -> None:
     verdict = pod_verdict(replace(LATE, **changes), 10_000.0)  # type: ignore[arg-type]
     assert verdict.health is Health.UNKNOWN
     assert "nothing says since when" in verdict.reason

@@ -207,11 +207,7 @@ def broker(state: int = 3) -> NodeMetrics:
     ],
 )
 def test_the_graver_word_is_the_nodes(
-    view: ClusterView,
-    metrics: NodeMetrics | None,
-    pod: PodSeen,
-    health: Health,
-    words: str,
+    view: ClusterView, metrics: NodeMetrics | None, pod: PodSeen, health: Health, words: str
 ) -> None:
     verdict = node_verdict(20, Role.BROKER, view, metrics, pod, NOW)
     assert (verdict.health, words in verdict.reason) == (health, True), verdict.reason
@@ -237,9 +233,7 @@ def test_without_a_quorum_nothing_kafka_says_is_observed() -> None:
 
 
 @pytest.mark.parametrize(("age", "health"), [(100.0, Health.STARTING), (5_000.0, Health.DEGRADED)])
-def test_a_young_broker_out_of_an_isr_fills_and_an_old_one_has_fallen_out(
-    age: float, health: Health
-) -> None:
+def test_young_brokers_out_of_an_isr_fill_and_old_ones_fell_out(age: float, health: Health) -> None:
     behind = replace(WHOLE, partitions=(PartitionView("t", 0, 10, (10, 20), (10,), 1),))
     seen = observation(20, Role.BROKER, behind, broker(), replace(POD, started_at=NOW - age), NOW)
     assert (seen.not_in_sync, seen.was_in_sync) == (1, health is Health.DEGRADED)

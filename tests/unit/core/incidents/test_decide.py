@@ -74,9 +74,7 @@ QUIET = [
 
 
 @every_case(("kind", "event_type", "state"), QUIET)
-def test_what_takes_no_node_away_ends_at_once(
-    kind: Kind, event_type: str | None, state: State
-) -> None:
+def test_what_takes_no_node_ends_at_once(kind: Kind, event_type: str | None, state: State) -> None:
     assert step(opened_incident(kind, event_type=event_type), observation()).state is state
 
 
@@ -119,9 +117,7 @@ BLIND = [
 
 
 @every_case(("state", "then"), BLIND)
-def test_an_instance_nobody_can_see_for_too_long_is_kept_and_a_person_called(
-    state: State, then: State
-) -> None:
+def test_who_is_unseen_for_too_long_is_kept_and_a_person_called(state: State, then: State) -> None:
     incident = replace(opened_incident(), state=state, blind_since=1.0)
     early = next_action(incident, observation(POLICY.hold_limit_seconds, blind="Silence."), POLICY)
     assert early.state is state
@@ -197,9 +193,7 @@ WARNED = replace(housed(State.DRAINING), kind=Kind.SPOT_INTERRUPTION)
 
 @pytest.mark.parametrize("ec2", ["stopping", "shutting-down"])
 @pytest.mark.parametrize("incident", [UNANNOUNCED, WARNED], ids=["unannounced", "spot"])
-def test_an_end_that_never_comes_calls_a_person_within_a_quarter_of_an_hour(
-    incident: Incident, ec2: str
-) -> None:
+def test_an_end_that_never_comes_calls_a_person_in_time(incident: Incident, ec2: str) -> None:
     alone: dict[str, Any] = {"state": ec2, "pods": PODS, "group": None}
     incident, first = looked_at(incident, 10.0, **alone)
     assert "ec2_ending" not in called(first)
@@ -262,9 +256,7 @@ def test_every_open_state_has_a_wait_and_every_wait_a_way_out() -> None:
     assert all(wait.way_out and wait.pages for wait in WAITS)
 
 
-def test_an_open_incident_that_has_called_nobody_does_not_mute_the_alarm_of_a_broker_left_out() -> (
-    None
-):
+def test_an_incident_that_called_nobody_does_not_mute_the_alarm_of_a_broker_left_out() -> None:
     out = replace(PODS[0], out_since=0.0)
     silent = housed(State.OPENED)
     (concern,) = left_out((out,), (silent,), silent.entered_at + 1900.0)
@@ -306,9 +298,7 @@ def test_below_act_only_what_is_ours_is_touched(kind: type[object]) -> None:
 
 
 @pytest.mark.parametrize(("gated", "others"), [(True, "gate"), (False, "watch")])
-def test_a_machine_in_no_named_group_is_left_to_others_by_whoever_acts(
-    *, gated: bool, others: str
-) -> None:
+def test_a_machine_in_no_named_group_is_left_to_others(*, gated: bool, others: str) -> None:
     acting = Reach("act", frozenset({"kafka-a"}), gated)
     assert acting.level_of("kafka-a") == "act"
     assert {acting.level_of(group) for group in ("eks-workers-0a1b", None)} == {others}

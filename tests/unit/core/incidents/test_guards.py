@@ -134,9 +134,7 @@ def test_who_stood_on_a_node_is_not_learnt_anew_once_its_drain_was_sent(state: S
         ("terminated", State.GATING, ["ended_early"]),
     ],
 )
-def test_a_drain_is_cut_short_by_an_end_and_not_by_its_beginning(
-    ec2: str, then: State, pages: list[str]
-) -> None:
+def test_a_drain_is_cut_short_by_an_end_alone(ec2: str, then: State, pages: list[str]) -> None:
     decision = next_action(housed(State.DRAINING), shown(state=ec2), POLICY)
     assert decision.state is then
     assert [a.key for a in decision.actions if isinstance(a, Page)] == pages
@@ -218,9 +216,7 @@ STALLED = (
 
 
 @pytest.mark.parametrize("kafka", STALLED, ids=["failed", "paused"])
-def test_an_operator_that_gets_nowhere_calls_a_person_and_keeps_what_is_planned(
-    kafka: KafkaConditions,
-) -> None:
+def test_an_operator_that_gets_nowhere_calls_and_keeps_plans(kafka: KafkaConditions) -> None:
     """The pod that it waits for may wait for the very node that waits for it."""
     soon, later = working(500.0, kafka=kafka), working(700.0, kafka=kafka)
     assert next_action(leaver(), soon, PATIENT).state is State.HOLDING

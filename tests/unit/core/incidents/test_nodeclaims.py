@@ -185,9 +185,7 @@ def test_a_deadline_that_cannot_be_read_has_passed(odd: NodeClaim) -> None:
     ],
     ids=["no creation", "odd creation", "no conditions", "odd conditions", "unknown", "odd expiry"],
 )
-def test_a_deleted_claim_that_says_nothing_readable_goes_for_no_known_reason(
-    odd: NodeClaim,
-) -> None:
+def test_a_deleted_claim_that_is_not_readable_goes_for_no_known_reason(odd: NodeClaim) -> None:
     assert reason_of(odd) is Reason.UNTOLD
     assert not odd.serves
 

@@ -131,9 +131,7 @@ def test_an_incident_is_unattended_once_its_tick_is_late() -> None:
 
 
 @pytest.mark.parametrize(("hook", "again"), [(None, True), ("drain", False)])
-def test_a_termination_is_another_matter_than_an_ignored_warning(
-    hook: str | None, again: bool
-) -> None:
+def test_a_termination_is_another_matter_than_a_warning(hook: str | None, again: bool) -> None:
     warned = announcement(Kind.SPOT_INTERRUPTION)
     incident = open_incident(warned, 0.0)
     if hook is not None:
@@ -282,9 +280,7 @@ THEIRS = Ownership(
         ({}, False),
     ],
 )
-def test_all_tags_of_one_mark_or_the_groups_name_are_asked_for(
-    tags: dict[str, str], belongs: bool
-) -> None:
+def test_all_tags_or_the_groups_name_are_asked_for(tags: dict[str, str], belongs: bool) -> None:
     assert THEIRS.owns(tags) is belongs
 
 

@@ -300,9 +300,7 @@ def test_who_could_not_go_anyway_is_kept_as_before(
     ("eligible", "words"),
     [((10,), "only its volume has it"), ((10, 20), "broker 20 still holds all of it")],
 )
-def test_a_lost_broker_is_paged_with_what_only_it_can_bring_back(
-    eligible: tuple[int, ...], words: str
-) -> None:
+def test_a_lost_broker_is_paged_with_its_remedy(eligible: tuple[int, ...], words: str) -> None:
     offline = PartitionView("t", 0, None, (10, 20), (), 2, eligible)
     kafka = replace(KAFKA, fenced=frozenset({10}), partitions=(offline,))
     dead = InstanceView(instance_id=OLD, state="terminated", zone="z", private_dns_name="old")

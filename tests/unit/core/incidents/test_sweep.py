@@ -101,9 +101,7 @@ def test_an_instance_that_ended_while_its_node_stays_is_announced(state: str | N
 
 
 @pytest.mark.parametrize("nodes", [(), None], ids=["no node", "no answer"])
-def test_an_instance_that_ended_and_has_no_node_is_left_alone(
-    nodes: tuple[NodeView, ...] | None,
-) -> None:
+def test_who_ended_and_has_no_node_is_left_alone(nodes: tuple[NodeView, ...] | None) -> None:
     assert found(Snapshot(now=NOW, states={ID: "terminated"}, nodes=nodes)) == []
 
 
@@ -140,9 +138,7 @@ def test_what_health_has_announced_already_is_not_announced_again() -> None:
 def test_what_is_over_ends_the_incident_about_it(word: str) -> None:
     over = replace(RETIREMENT, description=f"{word} {RETIREMENT.description}")
     seen = Snapshot(
-        now=NOW,
-        states={ID: "running"},
-        statuses={ID: StatusView(instance_id=ID, events=(over,))},
+        now=NOW, states={ID: "running"}, statuses={ID: StatusView(instance_id=ID, events=(over,))}
     )
     assert found(seen) == []  # nobody waits for it
     about_it = incident_of(replace(lost(Kind.SCHEDULED_CHANGE), due_at=RETIREMENT.not_before))
@@ -231,9 +227,7 @@ ids = st.integers(0, 60).map(lambda n: f"i-{n:04x}")
 
 
 @given(st.sets(ids, min_size=1, max_size=40), st.integers(1, 45), st.text(max_size=4))
-def test_everybody_has_a_turn_within_count_over_bound_runs(
-    everybody: set[str], most: int, cursor: str
-) -> None:
+def test_everybody_has_a_turn_in_bounded_runs(everybody: set[str], most: int, cursor: str) -> None:
     had: list[str] = []
     for _ in range(-(-len(everybody) // most)):
         chosen, cursor = turn(tuple(everybody), cursor, most)
@@ -388,9 +382,7 @@ MINE = 14_400 - 600.0
         ("a companion is out", seen(other(60), beside=frozenset({11})), None),
     ],
 )
-def test_who_has_the_least_time_goes_first(
-    what: str, seen_now: Observation, first: str | None
-) -> None:
+def test_the_least_time_goes_first(what: str, seen_now: Observation, first: str | None) -> None:
     assert who_goes_first(incident(kind=Kind.ROTATION), seen_now, TURNS) == first, what
 
 
@@ -416,9 +408,7 @@ def test_companions_of_a_party_do_not_wait_for_each_other() -> None:
     looks=st.lists(st.integers(0, 7), min_size=20, max_size=400),
     taken_for=st.integers(1, 6),
 )
-def test_whoever_came_later_passes_nobody_that_asks(
-    arrivals: list[float], looks: list[int], taken_for: int
-) -> None:
+def test_latecomers_pass_nobody(arrivals: list[float], looks: list[int], taken_for: int) -> None:
     """Ticks come in any order; each look asks for the lease, and keeps it for a while."""
     now, holder, freed_at = 0.0, "", 0.0
     waiting = {

@@ -239,9 +239,7 @@ def test_a_run_of_moved_nodes_alone_says_nothing_of_a_boot() -> None:
 AHEAD = replace(MOVED, node_id=30, ahead=True)
 
 
-def test_whose_machine_is_ready_takes_as_long_as_a_machine_or_a_return_whichever_is_longer() -> (
-    None
-):
+def test_a_ready_machine_takes_as_long_as_a_machine_or_a_return_at_most() -> None:
     unmeasured = MoveEstimate(POLICY, None, {})
     assert unmeasured.seconds(MOVED) == REPLACEMENT_SECONDS + AWAY_SECONDS + 10
     assert unmeasured.seconds(AHEAD) == max(REPLACEMENT_SECONDS, AWAY_SECONDS + 10)

@@ -103,9 +103,7 @@ lengths = st.integers(1, 300) | st.integers(1, 6_000)
 
 
 @given(windows, minutes_since_epoch, lengths)
-def test_a_node_begins_at_the_first_minute_from_which_the_window_stays_open_for_it(
-    window: Window, now: int, takes: int
-) -> None:
+def test_a_node_begins_when_the_window_fits(window: Window, now: int, takes: int) -> None:
     policy = policy_with(maintenance=window)
     wait = wait_of(taking(takes), float(now * MINUTE), Options(), policy)
     open_for, first = 0, None
@@ -162,15 +160,9 @@ def test_a_run_begins_with_nobody_who_would_not_be_back_in_the_window(
 
 
 @given(st.integers(1, 119), st.integers(1, 90), st.integers(1, 90))
-def test_two_that_share_nothing_go_together_where_both_would_be_back_in_time(
-    left: int, one: int, other: int
-) -> None:
+def test_two_that_share_nothing_go_together_where_both_fit(left: int, one: int, other: int) -> None:
     view = ClusterView(
-        brokers=frozenset({10, 11}),
-        fenced=frozenset(),
-        voters=(),
-        quorum_leader=10,
-        partitions=(),
+        brokers=frozenset({10, 11}), fenced=frozenset(), voters=(), quorum_leader=10, partitions=()
     )
     seen = around(view, now=at("2026-11-21 05:00") - left * MINUTE)
     turns = [replace(turn_of(n), expected_seconds=m * 60.0) for n, m in ((10, one), (11, other))]
@@ -202,9 +194,7 @@ def test_a_run_learns_from_its_own_moves_what_the_next_will_take() -> None:
 
 
 @given(st.lists(st.floats(1, 1e5), min_size=1, max_size=6))
-def test_together_takes_as_long_as_the_slowest_at_least_and_never_longer_than_one_by_one(
-    seconds: list[float],
-) -> None:
+def test_together_takes_the_slowest_at_least_and_the_sum_at_most(seconds: list[float]) -> None:
     assert max(seconds) <= together(seconds, at_once=False) <= sum(seconds) + 1e-6
     assert together(seconds, at_once=True) == max(seconds)
 

@@ -101,9 +101,7 @@ def test_a_controller_never_has_company(view: ClusterView, zones: list[str], mos
 
 @MANY
 @given(clusters().map(calm), st.lists(st.sampled_from(ZONES), min_size=1, max_size=6))
-def test_a_batch_of_a_plan_is_of_one_zone_and_kafka_consents_to_it(
-    view: ClusterView, zones: list[str]
-) -> None:
+def test_a_batch_is_of_one_zone_and_has_consent(view: ClusterView, zones: list[str]) -> None:
     policy, turns = policy_with(), turns_in(view, zones)
     batches = batch_numbers(turns, view, Options(at_once=None), policy)
     for batch in set(batches):
@@ -118,9 +116,7 @@ def test_a_batch_of_a_plan_is_of_one_zone_and_kafka_consents_to_it(
 
 @MANY
 @given(clusters())
-def test_company_makes_consent_never_easier_but_for_the_companions_own_absence(
-    view: ClusterView,
-) -> None:
+def test_company_makes_consent_no_easier_but_for_its_own_absence(view: ClusterView) -> None:
     for node_id, other in permutations(sorted(view.brokers), 2):
         together = may_leave(node_id, view, beside=frozenset({other}))
         alone = may_leave(node_id, replace(view, fenced=view.fenced - {other}))
@@ -225,9 +221,7 @@ def test_the_lease_is_held_by_one_or_by_one_party(taken: list[tuple[str, str, fl
 
 
 @given(steps)
-def test_a_lease_that_was_used_keeps_everybody_else_out_however_long_it_takes(
-    taken: list[tuple[str, str, float]],
-) -> None:
+def test_a_used_lease_keeps_everybody_out_for_as_long(taken: list[tuple[str, str, float]]) -> None:
     leases, now, out = (), 0.0, set[str]()
     for holder, what, passed in taken:
         now += passed * 100
@@ -320,14 +314,14 @@ def planned(brokers: int, at_once: int | None) -> Plan:
         nodes=tuple(
             NodeView(
                 name=f"n-{b}", instance_id=f"i-{b}", zone=zone, pool="broker",
-                ready=True, schedulable=True, csi_ready=True,
+                ready=True, schedulable=True, csi_ready=True
             )
             for b, zone in zone_of.items()
         ),
         groups=tuple(
             GroupView(
                 name=z, desired=len(ids), maximum=2 * len(ids),
-                instances={f"i-{b}": "InService" for b in ids},
+                instances={f"i-{b}": "InService" for b in ids}
             )
             for z, ids in of_zone.items()
         ),
@@ -335,7 +329,7 @@ def planned(brokers: int, at_once: int | None) -> Plan:
     turns = [
         NodeTurn(
             node_id=b, pod=f"k-{b}", role="broker", pool="broker", zone=zone,
-            instance_id=f"i-{b}", why="image",
+            instance_id=f"i-{b}", why="image"
         )
         for b, zone in zone_of.items()
     ]  # fmt: skip

@@ -149,9 +149,7 @@ def test_a_node_behind_whose_pod_is_missing_for_now_is_not_taken_off_the_run() -
         ((5, 2, 2, 2), True),
     ],
 )
-def test_a_run_begins_once_the_number_of_partitions_out_of_sync_has_settled(
-    behind: tuple[int, ...], begins: bool
-) -> None:
+def test_a_run_begins_once_out_of_sync_settles(behind: tuple[int, ...], begins: bool) -> None:
     run = a_run()
     for now, count in enumerate(behind):
         # Replicas of somebody else's brokers, so that nothing but their number speaks against it.

@@ -87,9 +87,7 @@ def test_a_word_is_one_of_those_there_are() -> None:
         ("https://thanos.metrics.svc:10902/query", "https:thanos:10902", "/query"),
     ],
 )
-def test_a_service_is_known_by_its_name_and_port(
-    address: str, resource_name: str, prefix: str
-) -> None:
+def test_services_are_known_by_name_and_port(address: str, resource_name: str, prefix: str) -> None:
     found = parse_prometheus_address(address)
     assert isinstance(found, PrometheusService)
     assert (found.resource_name, found.prefix) == (resource_name, prefix)

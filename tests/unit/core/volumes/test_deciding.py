@@ -313,9 +313,7 @@ BEYOND = (
 
 
 @every_case("changed", BEYOND)
-def test_a_pool_is_set_to_what_its_volumes_have_whatever_stands_in_the_way(
-    changed: dict[str, object],
-) -> None:
+def test_a_pool_is_set_to_its_volumes_whatever_stands_there(changed: dict[str, object]) -> None:
     """An autoresizer grew the claim, somebody the volume, or somebody made the pool smaller."""
     no_slot_left = history(*(ended_modification(n * HOUR) for n in range(1, 5)))
     full = view(forecast=fill_forecast(0.99), **{"history": no_slot_left, **changed})

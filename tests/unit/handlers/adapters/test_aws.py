@@ -253,9 +253,7 @@ EARLY, LATE = datetime(2026, 11, 20, tzinfo=UTC), datetime(2026, 11, 21, tzinfo=
         ({"Status": "insufficient-data"}, None),
     ],
 )
-def test_a_check_that_fails_is_no_less_so_without_its_details(
-    check: dict[str, Any], since: float | None
-) -> None:
+def test_a_failed_check_needs_no_details(check: dict[str, Any], since: float | None) -> None:
     found = _status({"InstanceId": "i-0a", "SystemStatus": check})  # type: ignore[typeddict-item]
     assert found.impaired == ({} if since is None else {"system": since})
 
@@ -326,9 +324,7 @@ def test_a_refusal_is_an_answer(ec2: Stubber, code: str, *, trial: bool, said: s
 
 
 @pytest.mark.parametrize("code", ["RequestLimitExceeded", "IncorrectState"])
-def test_what_another_attempt_may_mend_or_is_under_way_is_no_refusal(
-    ec2: Stubber, code: str
-) -> None:
+def test_what_may_be_mended_or_is_under_way_is_no_refusal(ec2: Stubber, code: str) -> None:
     ec2.add_client_error(CREATE, code, "later")
     with pytest.raises(ClientError):
         RootVolumes("us-east-1").replace("i-0a", "ami-1", "i-0a", trial=False)

@@ -86,9 +86,7 @@ def test_a_voter_that_never_fetched_has_no_lag(cluster: FakeKafka) -> None:
 
 
 @pytest.mark.parametrize("silent", [True, False])
-def test_brokers_that_answer_without_a_quorum_are_not_believed(
-    cluster: FakeKafka, *, silent: bool
-) -> None:
+def test_brokers_without_a_quorum_are_not_believed(cluster: FakeKafka, *, silent: bool) -> None:
     if silent:
         cluster.quorum_error = 7
     else:
@@ -111,9 +109,7 @@ def test_brokers_before_3_8_answer_with_all_topics_at_once(cluster: FakeKafka) -
     assert KafkaAdmin(["a:1"]).read() == whole
 
 
-def test_a_reading_about_a_broker_keeps_its_partitions_and_those_that_are_not_well(
-    cluster: FakeKafka,
-) -> None:
+def test_a_brokers_reading_keeps_its_partitions_and_those_not_well(cluster: FakeKafka) -> None:
     cluster.topics["elsewhere"] = [
         FakePartition((2, 3), (2, 3), 2),
         FakePartition((2, 3), (3,), 3),
@@ -143,9 +139,7 @@ def test_a_frozen_broker_leaves_the_word_to_others(cluster: FakeKafka) -> None:
     assert view.doubts == ()
 
 
-def test_addresses_are_tried_one_by_one(
-    cluster: FakeKafka, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_addresses_are_tried_in_turn(cluster: FakeKafka, monkeypatch: pytest.MonkeyPatch) -> None:
     tried = []
 
     def knock(address: str) -> None:
@@ -170,9 +164,7 @@ def test_silence_names_every_address(cluster: FakeKafka, monkeypatch: pytest.Mon
     )
 
 
-def test_a_reading_gives_up_in_time_for_the_function(
-    cluster: FakeKafka, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reading_gives_up_in_time(cluster: FakeKafka, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter((0.0, 1.0, 99.0, 99.0))
     monkeypatch.setattr(kafka.time, "monotonic", lambda: next(clock))
 
@@ -197,9 +189,7 @@ class Renewed:
         return f"look at the Secret, for {type(error).__name__}"
 
 
-def test_credentials_are_those_of_the_moment_of_each_reading(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_credentials_are_those_of_each_readings_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     given: dict[str, Any] = {}
 
     def client(**options: Any) -> FakeClient:
@@ -232,9 +222,7 @@ def test_certificates_that_are_no_pair_are_kafkas_silence() -> None:
         KafkaAdmin(["a:1"], HalfWritten()).read()
 
 
-def test_a_client_that_is_not_let_in_says_why_and_what_to_do(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_client_not_let_in_says_why_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     def client(**_: Any) -> FakeClient:
         # As kafka-python does: the reason is logged, and what is raised is its bootstrap's end.
         refusal = SaslAuthenticationFailedError("no such user")
@@ -311,9 +299,7 @@ def test_bytes_are_those_of_the_brokers_that_tell(cluster: FakeKafka) -> None:
     assert KafkaAdmin(["a:1"]).log_bytes({2}) == {2: 6 << 20}
 
 
-def test_a_throttle_is_a_default_of_all_brokers_and_a_mark_on_each_topic(
-    cluster: FakeKafka,
-) -> None:
+def test_a_throttle_is_a_default_of_brokers_and_a_mark_on_topics(cluster: FakeKafka) -> None:
     throttle = Throttle(
         brokers=(1,),
         topics=("orders", "gone"),
@@ -361,9 +347,7 @@ def test_a_throttle_that_somebody_else_has_set_is_seen(
 
 
 @pytest.mark.parametrize(("lacks", "said"), [(ALTER_CONFIGS, "AlterConfigs on the cluster")])
-def test_a_right_that_is_missing_for_a_throttle_is_named(
-    cluster: FakeKafka, lacks: int, said: str
-) -> None:
+def test_a_missing_right_for_a_throttle_is_named(cluster: FakeKafka, lacks: int, said: str) -> None:
     cluster.cluster = cluster.cluster - {lacks}
     assert KafkaAdmin(["a:1"], needed=MOVING_LEADERS).read().doubts == ()
     with pytest.raises(StillwaterError, match=said):

@@ -148,9 +148,7 @@ def test_a_whole_reading_lets_go_brings_back_and_is_healthy() -> None:
 
 
 @every_case(("change", "said"), CASES)
-def test_a_reading_that_is_not_whole_is_never_good_news(
-    change: Callable[[FakeKafka], None], said: str
-) -> None:
+def test_a_reading_in_part_is_no_good_news(change: Callable[[FakeKafka], None], said: str) -> None:
     cluster = three_brokers()
     change(cluster)
     view = reading(cluster)
@@ -163,9 +161,7 @@ def test_a_reading_that_is_not_whole_is_never_good_news(
 
 
 @every_case(("change", "said"), [c for c in CASES if "user " in c.values[1]])
-def test_a_missing_right_is_the_first_thing_said(
-    change: Callable[[FakeKafka], None], said: str
-) -> None:
+def test_a_missing_right_is_said_first(change: Callable[[FakeKafka], None], said: str) -> None:
     cluster = three_brokers()
     change(cluster)
     view = reading(cluster)

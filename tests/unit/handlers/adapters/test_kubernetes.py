@@ -81,9 +81,7 @@ def pod(name: str, *, phase: str = "Running", **changes: Any) -> dict[str, Any]:
     }
 
 
-def test_kafka_pods_are_those_of_a_node_pool_that_still_run(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_kafka_pods_are_a_node_pools_that_still_run(monkeypatch: pytest.MonkeyPatch) -> None:
     operator = pod("orders-entity-operator-1")
     del operator["metadata"]["labels"]["strimzi.io/pool-name"]
     items = [
@@ -130,9 +128,7 @@ STARTED = 1_795_168_800.0
     ],
     ids=["ever", "for a time", "false", "unreadable", "nothing"],
 )
-def test_a_pod_says_until_when_karpenter_leaves_it_alone(
-    said: str | None, until: float | None
-) -> None:
+def test_a_pod_says_until_when_karpenter_leaves_it(said: str | None, until: float | None) -> None:
     item = pod("orders-broker-a-10")
     item["metadata"]["annotations"] = {} if said is None else {"karpenter.sh/do-not-disrupt": said}
     item["status"]["startTime"] = "2026-11-20T10:00:00Z"
@@ -153,9 +149,7 @@ def test_a_pod_says_until_when_karpenter_leaves_it_alone(
     ],
     ids=["everything", "named", "equal", "another value", "another effect", "another key"],
 )
-def test_a_pod_that_tolerates_karpenters_taint_is_known(
-    toleration: dict[str, str], ignores: bool
-) -> None:
+def test_tolerating_karpenters_taint_is_known(toleration: dict[str, str], ignores: bool) -> None:
     item = pod("orders-broker-a-10")
     item["spec"]["tolerations"] = [toleration]
     found = kafka_pod_in(item)
@@ -224,9 +218,7 @@ def test_a_pod_is_labelled_once_in_the_version_it_was_read_in(
     assert labelled == ([(POD_PATH, change)] if written else [])
 
 
-def test_the_budget_of_the_others_is_counted_anew_each_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_budget_of_others_is_counted_anew_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """The disruption controller looks at the budget a changed pod is under, not at the one it was
     under.
     """
@@ -452,9 +444,7 @@ def test_a_node_that_karpenter_empties_takes_no_pod_though_it_is_not_cordoned(
     assert found.schedulable is schedulable
 
 
-def test_what_the_operator_has_to_do_is_read_of_kafka_pools_and_pod_sets(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_operators_work_is_read_of_pools_and_sets(monkeypatch: pytest.MonkeyPatch) -> None:
     def pod(name: str, **annotations: str) -> dict[str, Any]:
         return {"metadata": {"name": name, "annotations": annotations}}
 

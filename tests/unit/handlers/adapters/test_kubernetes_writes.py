@@ -30,9 +30,7 @@ def read_node(*taints: dict[str, str]) -> dict[str, list[dict[str, Any]]]:
     return {NODE_PATH: [found]}
 
 
-def test_the_taint_is_added_to_those_a_node_has_in_the_version_it_was_read_in(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_taint_joins_those_of_the_node_in_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = reader(monkeypatch, read_node(DEDICATED))
     fake.nodes.set_out_of_service("a", "i-1", tainted=True)
     ((path, body),) = fake.pool.patched
@@ -103,9 +101,7 @@ def attached() -> list[dict[str, Any]]:
     return [{"items": [*items, attachment("4", "a")]}]
 
 
-def test_what_a_node_that_is_gone_still_holds_of_ebs_is_deleted_by_identity(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_a_gone_node_holds_is_deleted_by_identity(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = reader(monkeypatch, {ATTACHMENTS_PATH: attached()})
     fake.nodes.release_attachments("a")
     assert fake.pool.deleted == [
@@ -146,9 +142,7 @@ def pod(name: str, *owners: str, phase: str = "Running", **metadata: Any) -> dic
     }
 
 
-def test_the_pods_on_a_node_are_told_apart_by_who_makes_them_anew(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_pods_on_a_node_are_told_apart_by_their_makers(monkeypatch: pytest.MonkeyPatch) -> None:
     ours = {"strimzi.io/cluster": "orders", "strimzi.io/pool-name": "broker-a"}
     theirs = {"strimzi.io/cluster": "trial", "strimzi.io/pool-name": "broker-a"}
     items = [
@@ -220,9 +214,7 @@ def test_an_eviction_names_the_very_pod(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("status", [404, 409])
-def test_a_pod_that_is_gone_or_another_by_now_needs_no_eviction(
-    monkeypatch: pytest.MonkeyPatch, status: int
-) -> None:
+def test_a_pod_that_is_gone_needs_no_eviction(monkeypatch: pytest.MonkeyPatch, status: int) -> None:
     made, pool = drain(monkeypatch, {})
     pool.said = (status, {"message": "not this one"})
     assert made.evict("kafka", "orders-broker-a-10", "u-1") is None

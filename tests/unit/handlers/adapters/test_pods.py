@@ -255,9 +255,7 @@ def test_nobody_reads_more_than_a_worker_would_ever_say() -> None:
         (404, 'pods "orders-connect-connect-0" not found', Failure.UNREACHABLE),
     ],
 )  # fmt: skip
-def test_the_api_servers_own_word_is_not_taken_for_the_workers(
-    code: int, message: str, failure: Failure
-) -> None:
+def test_the_api_servers_word_is_not_the_workers(code: int, message: str, failure: Failure) -> None:
     answer = relayed(status_of_api(code, message))
     assert (answer.status, answer.failure) == (None, failure)
     assert message in answer.detail

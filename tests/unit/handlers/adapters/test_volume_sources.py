@@ -324,9 +324,7 @@ def test_a_service_is_asked_through_the_api_servers_proxy() -> None:
     )
 
 
-def test_a_workspace_is_asked_under_a_signature_for_its_region(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_workspace_is_asked_under_its_regions_signature(monkeypatch: pytest.MonkeyPatch) -> None:
     address = parse_prometheus_address(
         "https://aps-workspaces.eu-west-1.amazonaws.com/workspaces/ws-0a1b2c3d"
     )

@@ -40,9 +40,7 @@ def attempts() -> Attempts:
     return made
 
 
-def test_what_is_read_back_in_time_is_no_failure_and_its_time_is_counted(
-    attempts: Attempts,
-) -> None:
+def test_what_is_read_back_in_time_is_no_failure_and_is_counted(attempts: Attempts) -> None:
     attempts.note_acked(10, 0, 100.2)
     attempts.read(10, 0, 100.3)
     attempts.expire(200.0)
@@ -89,9 +87,7 @@ def test_attempts_are_due_every_second_however_long_one_takes() -> None:
 
 @settings(max_examples=25)
 @given(st.dictionaries(st.integers(0, 30), st.sampled_from("abc"), min_size=1), st.integers(1, 4))
-def test_every_broker_leads_its_own_partition_and_racks_are_spread(
-    racks: dict[int, str], factor: int
-) -> None:
+def test_each_broker_leads_and_racks_spread(racks: dict[int, str], factor: int) -> None:
     found = replica_placement(racks, factor)
     assert set(found) == set(racks)
     for broker, replicas in found.items():
@@ -140,9 +136,7 @@ def test_a_probe_that_starts_while_a_broker_is_down_asks_again(ask: Ask) -> None
 
 
 @pytest.mark.parametrize("error", [TopicAlreadyExistsError("probe"), UnknownBrokerIdError(3)])
-def test_what_a_late_answer_or_an_early_name_refuses_is_looked_at_again(
-    ask: Ask, error: KafkaError
-) -> None:
+def test_what_a_late_answer_refuses_is_looked_at_again(ask: Ask, error: KafkaError) -> None:
     assert ask(error, 1) == LEADERS
 
 

@@ -438,9 +438,7 @@ def test_the_gate_beside_it_lets_our_own_eviction_through_with_kafkas_consent() 
     assert not door.ask(10, user="stillwater-tick").allowed
 
 
-def test_a_tick_that_dies_after_the_eviction_does_no_harm_a_second_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_tick_that_died_after_evicting_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
     made = evicting()
     announce(made)
     made.cluster.add_instance(NEW, "us-east-1a")
@@ -481,9 +479,7 @@ def let_go(made: Station) -> None:
 @pytest.mark.parametrize(
     "meanwhile", [paused, changed, let_go], ids=["a pause", "another invocation", "no lease"]
 )
-def test_what_comes_between_decision_and_eviction_keeps_kafka(
-    meanwhile: Callable[[Station], object],
-) -> None:
+def test_what_comes_before_the_eviction_keeps_kafka(meanwhile: Callable[[Station], object]) -> None:
     made = replace_machine(evicting(OPERATOR))
     assert made.cluster.evicted == ["operator"]
     real: Callable[..., Any] = made.ledger.take_lease

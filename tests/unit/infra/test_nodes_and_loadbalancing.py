@@ -1,4 +1,4 @@
-"""infra.loadbalancing and its controller: one way in per broker id, and nothing else."""
+"""infra.nodes and loadbalancing: a group per pool and zone, and one way in per broker id."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from core.cluster import routes
 from core.ground import naming
 from infra.kafka.cluster import bootstrap_servers
 from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, run_changed, spec
-from tests.unit.infra.recording import Recorded
+from tests.unit.infra.recording import Recorded, Resource
 from tests.unit.infra.variants import recorded
 
 BINDING = "elbv2.k8s.aws/v1beta1:TargetGroupBinding"
@@ -43,9 +43,7 @@ def shared(cache: None) -> Recorded:
     )
 
 
-def test_every_broker_and_the_bootstrap_has_a_listener_a_group_and_a_binding(
-    kafka: Recorded,
-) -> None:
+def test_brokers_and_bootstrap_have_listener_group_and_binding(kafka: Recorded) -> None:
     keys = [
         BOOTSTRAP,
         *(f"balancing-{z}-broker-{i}" for z, i in zip(ZONES, (10, 20, 30), strict=True)),
@@ -125,9 +123,7 @@ def test_only_the_bootstrap_may_take_a_zone_out_of_the_name(kafka: Recorded) -> 
         assert crosses == ("false" if bootstrap else "true")
 
 
-def test_the_balancer_is_internal_and_stands_in_every_zone_of_the_brokers(
-    kafka: Recorded,
-) -> None:
+def test_the_balancer_is_internal_and_stands_in_every_zone_of_the_brokers(kafka: Recorded) -> None:
     balancer = kafka.one(BALANCER).inputs
     assert (balancer["internal"], balancer["loadBalancerType"]) == (True, "network")
     assert len(balancer["subnets"]) == len(ZONES)
@@ -153,9 +149,7 @@ def test_clients_come_from_the_vpc_and_brokers_hear_the_balancer_alone(kafka: Re
     assert rules(kafka, "sg-cluster") == {(9094, 9094, "balancing-group-id")}
 
 
-def test_nobody_is_let_in_through_privatelink_unless_named(
-    kafka: Recorded, shared: Recorded
-) -> None:
+def test_nobody_comes_by_privatelink_unless_named(kafka: Recorded, shared: Recorded) -> None:
     service = "ec2/vpcEndpointService:VpcEndpointService"
     assert not kafka.of(service)
     assert shared.one(service).inputs["allowedPrincipals"] == ["arn:aws:iam::111122223333:root"]
@@ -165,9 +159,7 @@ def test_other_networks_are_let_in_when_named(shared: Recorded) -> None:
     assert (9094, 9094, "192.168.0.0/16") in rules(shared, "balancing-group-id")
 
 
-def test_the_brokers_name_leads_to_the_balancer_in_a_private_zone(
-    kafka: Recorded, shared: Recorded
-) -> None:
+def test_brokers_names_lead_to_the_balancer_privately(kafka: Recorded, shared: Recorded) -> None:
     assert not kafka.of("route53/zone:Zone")
     zone = shared.one("route53/zone:Zone").inputs
     assert (zone["name"], len(zone["vpcs"])) == ("orders.internal", 1)
@@ -237,9 +229,7 @@ def test_it_moves_targets_of_this_cluster_alone(layers: dict[str, Recorded]) -> 
     assert resource.endswith(":targetgroup/test-orders-*/*")
 
 
-def test_target_groups_carry_the_tags_its_permission_asks_for(
-    layers: dict[str, Recorded],
-) -> None:
+def test_target_groups_carry_the_tags_its_permission_asks_for(layers: dict[str, Recorded]) -> None:
     for group in layers["kafka"].of("lb/targetGroup:TargetGroup"):
         assert group.inputs["tags"]["stillwater:cluster"] == "orders"
         assert group.inputs["tags"]["stillwater:environment"] == "test"
@@ -255,3 +245,116 @@ def test_it_has_credentials_before_it_starts(layers: dict[str, Recorded]) -> Non
     assert association.inputs["namespace"] == release.inputs["namespace"]
     service_account = release.inputs["values"]["serviceAccount"]["name"]
     assert association.inputs["serviceAccount"] == service_account
+
+
+SCALING_GROUP, HOOK = "autoscaling/group:Group", "autoscaling/lifecycleHook:LifecycleHook"
+TEMPLATE = "ec2/launchTemplate:LaunchTemplate"
+
+
+@pytest.fixture
+def groups(layers: dict[str, Recorded]) -> list[Resource]:
+    return layers["kafka"].of(SCALING_GROUP)
+
+
+def tags_of(group: Resource) -> dict[str, tuple[str, bool]]:
+    return {t["key"]: (t["value"], t["propagateAtLaunch"]) for t in group.inputs["tags"]}
+
+
+def test_each_pool_has_one_group_per_zone_on_one_subnet(groups: list[Resource]) -> None:
+    places = {group.inputs["name"]: group.inputs["vpcZoneIdentifiers"] for group in groups}
+    assert places == {
+        naming.auto_scaling_group("test-orders", pool, zone): [f"subnet-network-{zone}-private"]
+        for pool in ("controller", "broker")
+        for zone in ZONES
+    }
+
+
+def test_every_node_may_stand_beside_its_replacement(groups: list[Resource]) -> None:
+    for group in groups:
+        wanted = group.inputs["desiredCapacity"]
+        assert group.inputs["minSize"] == wanted
+        assert group.inputs["maxSize"] == 2 * wanted
+        assert group.inputs["instanceMaintenancePolicy"] == {
+            "minHealthyPercentage": 100,
+            "maxHealthyPercentage": 200,
+        }
+
+
+def test_an_abandoned_termination_keeps_the_instance(groups: list[Resource]) -> None:
+    for group in groups:
+        triggers = group.inputs["instanceLifecyclePolicy"]["retentionTriggers"]
+        assert triggers == {"terminateHookAbandon": "retain"}
+
+
+def test_two_hooks_hold_every_termination_and_give_up_by_abandoning(
+    layers: dict[str, Recorded], groups: list[Resource]
+) -> None:
+    hooks = layers["operations"].of(HOOK)
+    held = {(h.inputs["autoscalingGroupName"], h.inputs["name"]) for h in hooks}
+    assert held == {(g.inputs["name"], hook) for g in groups for hook in ("drain", "gate")}
+    assert {h.inputs["defaultResult"] for h in hooks} == {"ABANDON"}
+    assert {h.inputs["lifecycleTransition"] for h in hooks} == {
+        "autoscaling:EC2_INSTANCE_TERMINATING"
+    }
+
+
+def test_replacers_may_raise_desired_and_no_update_refreshes(groups: list[Resource]) -> None:
+    for group in groups:
+        assert group.ignore_changes == ("desiredCapacity",)
+        assert "instanceRefresh" not in group.inputs
+
+
+def test_instances_inherit_what_others_know_them_by(groups: list[Resource]) -> None:
+    for group in groups:
+        tags = tags_of(group)
+        assert tags["kubernetes.io/cluster/test-orders"] == ("owned", True)
+        assert tags[naming.managed_tag("test-orders")] == ("true", True)
+        assert tags["stillwater:cluster"] == ("orders", True)
+        assert tags["Name"] == (group.inputs["name"], True)
+
+
+def test_an_empty_group_tells_the_autoscaler_its_zone_and_taint(groups: list[Resource]) -> None:
+    template = "k8s.io/cluster-autoscaler/node-template"
+    for group in groups:
+        tags, zone = tags_of(group), group.inputs["vpcZoneIdentifiers"][0].split("-private")[0]
+        zone = zone.removeprefix("subnet-network-")
+        assert tags[f"{template}/label/topology.kubernetes.io/zone"] == (zone, False)
+        assert tags[f"{template}/label/topology.ebs.csi.aws.com/zone"] == (zone, False)
+        assert tags[f"{template}/taint/dedicated"] == ("kafka:NoSchedule", False)
+
+
+def test_no_broker_ever_runs_on_spot(layers: dict[str, Recorded], groups: list[Resource]) -> None:
+    for template in layers["kafka"].of(TEMPLATE):
+        assert "instanceMarketOptions" not in template.inputs
+    for group in groups:
+        assert "mixedInstancesPolicy" not in group.inputs
+
+
+def metadata_options(recorded: Recorded) -> list[dict[str, Any]]:
+    return [template.inputs["metadataOptions"] for template in recorded.of(TEMPLATE)]
+
+
+@pytest.mark.parametrize("layer", ["foundation", "kafka"])
+def test_templates_demand_imdsv2_and_encryption(layers: dict[str, Recorded], layer: str) -> None:
+    for options in metadata_options(layers[layer]):
+        assert options["httpTokens"] == "required"
+        assert options["httpPutResponseHopLimit"] == 1
+    for template in layers[layer].of(TEMPLATE):
+        (root,) = template.inputs["blockDeviceMappings"]
+        assert root["ebs"]["encrypted"] == "true"
+        launched = {t["resourceType"] for t in template.inputs["tagSpecifications"]}
+        assert launched == {"instance", "volume", "network-interface"}
+
+
+def test_nodes_may_join_before_the_first_of_them_starts(layers: dict[str, Recorded]) -> None:
+    kafka = layers["kafka"]
+    entry = kafka.one("eks/accessEntry:AccessEntry")
+    assert entry.inputs["type"] == "EC2_LINUX"
+    for group in kafka.of(SCALING_GROUP):
+        assert entry.name in group.depends_on
+
+
+def test_groups_are_exported_by_node_pool(layers: dict[str, Recorded]) -> None:
+    exported = layers["kafka"].outputs["auto_scaling_groups"]
+    assert exported["broker-a"] == "test-orders-broker-a"
+    assert len(exported) == 6

@@ -168,9 +168,7 @@ def another(run: Run) -> Run:
 
 
 @pytest.mark.parametrize("change", [stopped, forgotten, another])
-def test_the_sweep_has_a_throttle_taken_off_that_no_run_wants(
-    station: Station, change: object
-) -> None:
+def test_the_sweep_takes_off_a_throttle_that_no_run_wants(station: Station, change: object) -> None:
     left(station)
     behind(station, 1 * GIB)
     turn(station)
@@ -231,9 +229,7 @@ def test_nothing_is_decided_on_a_reading_without_a_quorum(station: Station) -> N
     assert current(station).throttled == (10,)
 
 
-def test_a_crash_between_ledger_and_kafka_leaves_a_document_that_names_the_topics(
-    station: Station,
-) -> None:
+def test_a_crash_before_kafka_leaves_a_document_of_the_topics(station: Station) -> None:
     left(station)
     behind(station, 1 * GIB)
     fail(station.cluster, "throttle", Killed())
@@ -470,9 +466,7 @@ def test_a_person_lets_it_go_before_its_turn(station: Station) -> None:
     assert station.cluster.groups[group_of(ZONE_B)].instances["i-0b"].startswith("Terminating")
 
 
-def test_a_node_whose_pod_has_gone_is_not_taken_for_empty_before_its_turn(
-    station: Station,
-) -> None:
+def test_a_node_whose_pod_has_gone_is_not_taken_for_empty_before_its_turn(station: Station) -> None:
     first_is_leaving(station)
     station.cluster.pods.pop(20)
     turn(station)  # Its home is not known: no machine is asked for.

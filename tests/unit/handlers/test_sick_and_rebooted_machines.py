@@ -30,10 +30,10 @@ def fall_sick(station: Station, instance_id: str = OLD, since: float = START - H
 
 @pytest.fixture
 def sick() -> Station:
-    sick = Station()
-    sick.cluster.checks = {id_: StatusView(instance_id=id_) for id_ in (OLD, "i-0b", "i-0c")}
-    fall_sick(sick)
-    return sick
+    station = Station()
+    station.cluster.checks = {id_: StatusView(instance_id=id_) for id_ in (OLD, "i-0b", "i-0c")}
+    fall_sick(station)
+    return station
 
 
 @pytest.fixture
@@ -191,9 +191,7 @@ def test_karpenters_machines_beside_a_groups_belong_to_nobody_elses_group(sick: 
     assert "Instance i-0b" in told
 
 
-def test_a_detached_machine_that_lost_its_tags_is_known_by_the_broker_on_it(
-    sick: Station,
-) -> None:
+def test_a_detached_machine_that_lost_its_tags_is_known_by_the_broker_on_it(sick: Station) -> None:
     for id_ in (OLD, "i-0b"):
         untagged = replace(sick.cluster.instances[id_], tags={})
         sick.cluster.instances[id_] = untagged
@@ -203,9 +201,7 @@ def test_a_detached_machine_that_lost_its_tags_is_known_by_the_broker_on_it(
     assert f"Instance {OLD}" in told
 
 
-def test_who_belongs_nowhere_is_not_known_while_karpenters_machines_cannot_be_read(
-    sick: Station,
-) -> None:
+def test_who_belongs_nowhere_is_unknown_while_claims_are_unreadable(sick: Station) -> None:
     sick.cluster.set_groups_without(OLD)
     sick.cluster.set_lifecycle("i-0b", "Standby")
     sick.cluster.node_claims = None
@@ -320,9 +316,7 @@ def test_of_two_reboots_that_overlap_others_lead_through_both(station: Station) 
     assert station.cluster.kafka == healthy_kafka()
 
 
-def test_a_reboot_announced_while_another_is_under_way_is_ridden_through_too(
-    station: Station,
-) -> None:
+def test_a_reboot_announced_during_another_is_ridden_through_too(station: Station) -> None:
     reboots(station, FIRST)
     at(station, FIRST - LEADS)
     station.announce(health_event(REBOOT, due=SECOND, said_at=FIRST, number=2))
@@ -357,9 +351,7 @@ def test_others_lead_through_a_reboot_that_comes_before_a_retirement(station: St
     assert (incident.event_type, incident.called_off) == (RETIREMENT, False)
 
 
-def test_a_broker_that_is_not_back_after_the_first_of_two_reboots_is_told_of(
-    station: Station,
-) -> None:
+def test_a_broker_not_back_after_the_first_of_two_reboots_is_told(station: Station) -> None:
     reboots(station, FIRST, SECOND)
     at(station, FIRST - LEADS)
     moved = station.cluster.kafka
