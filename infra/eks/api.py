@@ -7,7 +7,6 @@ gains nothing from a generated model. The Lambdas have a client of their own
 
 from __future__ import annotations
 
-import base64
 import json
 import ssl
 import time
@@ -18,7 +17,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 import urllib3
-import yaml
 
 from core.ground.errors import StillwaterError, one_line
 
@@ -105,23 +103,6 @@ class Api:
             ssl_context=context,
             **named,
         )
-
-    @classmethod
-    def load_kubeconfig(cls, path: Path) -> Api:
-        """Read the current context of a kubeconfig whose user has a token."""
-        config = yaml.safe_load(path.read_text())
-        context = _entry_named(config["contexts"], config["current-context"])["context"]
-        cluster = _entry_named(config["clusters"], context["cluster"])["cluster"]
-        user = _entry_named(config["users"], context["user"])["user"]
-        if "token" not in user:
-            raise StillwaterError(
-                f"The user {context['user']} in {path} has no token; this client knows no other way"
-                f" to authenticate."
-            )
-        data = cluster.get("certificate-authority-data")
-        if data is not None:
-            return cls(cluster["server"], user["token"], ca_pem=base64.b64decode(data).decode())
-        return cls(cluster["server"], user["token"], Path(cluster["certificate-authority"]))
 
     def get(self, path: str, **query: object) -> Object:
         return self._request("GET", path, None, query)
@@ -253,10 +234,6 @@ def _retry_after(response: urllib3.BaseHTTPResponse) -> float | None:
     if response.status not in BUSY or not written.isdecimal():
         return None
     return min(float(written), LONGEST_PAUSE_SECONDS)
-
-
-def _entry_named(entries: list[Object], name: str) -> Object:
-    return next(entry for entry in entries if entry["name"] == name)
 
 
 def _query(query: Mapping[str, object]) -> dict[str, str]:

@@ -13,8 +13,8 @@ from cli.engine.events import LayerResult, Operation
 from cli.engine.layers import Layers
 from cli.kafka_layer import Teardown
 from core.cluster import Kubernetes
-from infra.eks.api import Api
 from local.demo import spec as demo_spec
+from local.kubernetes.client import administrator
 from local.processes import forget, record
 from local.pulumi.project import twin_project
 from local.twin import RunningTwin
@@ -78,7 +78,7 @@ class TwinLayers:
     @property
     def teardown(self) -> Teardown:
         """What a destroy does beside the engine: a twin's cluster is ephemeral."""
-        return Teardown(lambda: Api.load_kubeconfig(self._place.path("kubeconfig")), NAMESPACE)
+        return Teardown(lambda: administrator(self._place), NAMESPACE)
 
 
 def _tell(result: LayerResult, on_progress: Callable[[str], None]) -> None:

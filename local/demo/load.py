@@ -25,7 +25,7 @@ from kafka.errors import KafkaError
 from local.demo import clients, sequence
 from local.demo.clients import CONSUMER, PRODUCER, WATCHER, Entry
 from local.demo.sequence import ReadRecords
-from local.kubernetes.client import Api, ApiError
+from local.kubernetes.client import ApiError, administrator
 from local.place import Place
 from local.stopping import stop_event
 
@@ -264,7 +264,7 @@ def run(bootstrap: list[str], directory: Path) -> Summary:
     stop = stop_event()
     tally, seen = Tally(), ReadRecords()
     samples = SampleLog(directory / "samples.jsonl")
-    api = Api.load_kubeconfig(Place.load().path("kubeconfig"))
+    api = administrator(Place.load())
     entries = producer, consumer, watcher = tuple(
         Entry(api, bootstrap, user) for user in (PRODUCER, CONSUMER, WATCHER)
     )

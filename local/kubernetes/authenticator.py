@@ -27,7 +27,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from core.ground.errors import StillwaterError
 from local import environment
 from local.kubernetes import kubeconfig
-from local.kubernetes.client import Api
+from local.kubernetes.client import Api, administrator
 from local.kubernetes.sts_proxy import MotoAccessKeys, serving
 from local.place import Place
 from local.processes import REPOSITORY, Child, Processes, forget, listens, record
@@ -173,7 +173,7 @@ def main() -> None:
     place, binary = Place.load(), Path(sys.argv[1])
     ended = stop_event()
     creator_arn = _creator_arn(place)
-    _allow_watching(Api.load_kubeconfig(place.path("kubeconfig")))
+    _allow_watching(administrator(place))
     eks = boto3.client("eks")
     running: Authenticator | None = None
     with serving(place, environment.REGION):

@@ -11,13 +11,20 @@ from typing import Any
 
 import urllib3
 
+from infra.eks.access import connect
 from infra.eks.api import Api, ApiError, Object
+from local.place import Place
 
-__all__ = ["Api", "ApiError", "Informer", "Object", "key_of"]
+__all__ = ["Api", "ApiError", "Informer", "Object", "administrator", "key_of"]
 
 OnEvent = Callable[[str, Object], None]
 FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 0.1, 2.0
 LOG = logging.getLogger(__name__)
+
+
+def administrator(place: Place) -> Api:
+    """Return a client of a twin's API server that may do everything."""
+    return connect([place.path("kubeconfig")])[1]
 
 
 def key_of(item: Mapping[str, Any]) -> tuple[str, str]:

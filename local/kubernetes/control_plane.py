@@ -16,6 +16,7 @@ from pathlib import Path
 
 import urllib3
 
+from infra.eks.access import connect
 from local import environment
 from local.kubernetes import authenticator, egress, kubeconfig
 from local.kubernetes.client import Api, ApiError
@@ -88,7 +89,7 @@ def start(processes: Processes, place: Place, tools: Mapping[str, Path]) -> Cont
         _apiserver(place, tools["kube-apiserver"], files),
         environment=variables,
     )
-    api = Api.load_kubeconfig(files.kubeconfigs[ADMIN])
+    _, api = connect([files.kubeconfigs[ADMIN]])
     processes.wait_until(
         server, api.ready, within_seconds=START_LIMIT_SECONDS, what="/readyz answers ok"
     )

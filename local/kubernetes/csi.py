@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from core.ground.errors import Conflict
 from core.ground.naming import EBS_CSI_DRIVER
 from local.journal import Journal
-from local.kubernetes.client import Api, Informer, Object, find
+from local.kubernetes.client import Api, Informer, Object, administrator, find
 from local.kubernetes.cloud import CloudError
 from local.kubernetes.ebs import EbsCalls
 from local.kubernetes.identity import AsDriver
@@ -148,7 +148,7 @@ def main() -> None:
     )
     logging.getLogger("botocore").setLevel(logging.WARNING)
     place = Place.load()
-    api = Api.load_kubeconfig(place.path("kubeconfig"))
+    api = administrator(place)
     stopped = stop_event()
     ec2: Any = AsDriver(place)
     facts = Journal(place)

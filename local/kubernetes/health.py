@@ -21,7 +21,7 @@ from core.health.node import NodeObservation, Role
 from core.health.rules import RuleSet, is_alive, is_ready, liveness, readiness
 from local.kafka.observer import ObservedNode, Observer
 from local.kubernetes import dns, strimzi_resources
-from local.kubernetes.client import Api, Informer, Object
+from local.kubernetes.client import Api, Informer, Object, administrator
 from local.kubernetes.strimzi_admin import OperatorAccess
 from local.place import Place
 from local.stopping import stop_event
@@ -172,7 +172,7 @@ def main() -> None:
     stop = stop_event()
     # Brokers advertise names of the cluster's DNS; without it nobody could be asked about them.
     dns.install(place.path(dns.FILE_NAME))
-    agent = Agent(Api.load_kubeconfig(place.path("kubeconfig")), place)
+    agent = Agent(administrator(place), place)
     server = serve(agent, place.host("kafka-health"), place.port("kafka-health"))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     agent.run(stop)

@@ -21,7 +21,7 @@ from local import moved_ports
 from local.environment import aws_environment
 from local.kafka.container import CONFIG_MOUNT, RACK_LABEL
 from local.kubernetes import dns
-from local.kubernetes.client import Api, Object
+from local.kubernetes.client import Object, administrator
 from local.kubernetes.environment import command_line
 from local.kubernetes.identity import pod_credentials
 from local.kubernetes.mounts import SERVICE_ACCOUNT_DIRECTORY, with_private_mounts
@@ -150,7 +150,7 @@ def _rack_of(pod: Object, config: Path, place: Place) -> list[str]:
     if not wanted.exists():
         return []
     label, node = wanted.read_text().strip(), pod["spec"]["nodeName"]
-    api = Api.load_kubeconfig(place.path("kubeconfig"))
+    api = administrator(place)
     rack = (api.get(f"/api/v1/nodes/{node}")["metadata"].get("labels") or {}).get(label)
     if not rack:
         raise StillwaterError(

@@ -22,7 +22,7 @@ from core.ground.errors import InvalidInput
 from local.delays import Delays
 from local.journal import Journal
 from local.kubernetes.addresses import Addresses
-from local.kubernetes.client import Api, ApiError, Informer, Object
+from local.kubernetes.client import Api, ApiError, Informer, Object, administrator
 from local.kubernetes.cloud import (
     RUNNING,
     CloudError,
@@ -337,7 +337,7 @@ def main() -> None:
     )
     logging.getLogger("botocore").setLevel(logging.WARNING)
     place = Place.load()
-    api = Api.load_kubeconfig(place.path("kubeconfig"))
+    api = administrator(place)
     cloud = InstanceCloud(client("ec2", place))
     Kubelet(place, api, cloud, Journal(place), stop_event()).run()
     # Informers and probes are daemon threads that may sit in a read; nothing is left to finish.

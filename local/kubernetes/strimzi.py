@@ -15,7 +15,7 @@ import threading
 from core.ground import naming
 from local.journal import Journal
 from local.kubernetes import crds, dns
-from local.kubernetes.client import Api, ApiError, Informer, key_of
+from local.kubernetes.client import Api, ApiError, Informer, administrator, key_of
 from local.kubernetes.strimzi_connect import Connects
 from local.kubernetes.strimzi_objects import STRIMZI, Object, OperatorObjects, kafka_of
 from local.kubernetes.strimzi_podsets import PodSetController
@@ -124,7 +124,7 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     place = Place.load()
     stop = stop_event()
-    api = Api.load_kubeconfig(place.path("kubeconfig"))
+    api = administrator(place)
     crds.install(api)
     dns.install(place.path(dns.FILE_NAME))
     Operator(api, place, Timing.from_env()).run(stop)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from local.kubernetes import crds
-from local.kubernetes.client import Api, ApiError, find
+from local.kubernetes.client import Api, ApiError, administrator, find
 from local.pulumi.aws_adapter import Adapter, Aws, adapts
 from local.pulumi.provider import Existing, Resource, State
 from local.values import Properties
@@ -57,7 +57,7 @@ def _api(aws: Aws) -> Api | None:
     place = aws.place
     if place is None or not place.path("kubeconfig").exists():
         return None
-    return Api.load_kubeconfig(place.path("kubeconfig"))
+    return administrator(place)
 
 
 def _define_snapshots(aws: Aws, cluster: str) -> None:

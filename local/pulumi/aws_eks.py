@@ -55,16 +55,12 @@ def entry_row(principal_arn: str, entry_type: str, groups: list[str], username: 
 
 def _edit(place: Place, principal_arn: str, change: Callable[[list[Row]], list[Row]]) -> None:
     """Change the rows of one kind; another writer in between means reading again."""
-    from local.kubernetes.client import (  # noqa: PLC0415 - most layers never need it
-        Api,
-        ApiError,
-        find,
-    )
+    from local.kubernetes import client  # noqa: PLC0415 - most layers never need it
 
     section = "mapUsers" if ":user/" in principal_arn else "mapRoles"
-    api = Api.load_kubeconfig(place.path("kubeconfig"))
+    api = client.administrator(place)
     for _ in range(ATTEMPTS):
-        current = find(api, f"{PATH}/{NAME}")
+        current = client.find(api, f"{PATH}/{NAME}")
         data = dict((current or {}).get("data") or {})
         rows = yaml.safe_load(data.get(section) or "[]") or []
         data[section] = yaml.safe_dump(change(rows), sort_keys=True)
@@ -80,7 +76,7 @@ def _edit(place: Place, principal_arn: str, change: Callable[[list[Row]], list[R
             else:
                 body["metadata"] = current["metadata"]
                 api.put(f"{PATH}/{NAME}", body)
-        except ApiError as error:
+        except client.ApiError as error:
             if error.status != CONFLICT:
                 raise
             continue

@@ -16,7 +16,7 @@ import yaml
 
 from core.ground.errors import StillwaterError
 from local.kubernetes import control_plane
-from local.kubernetes.client import Api, ApiError
+from local.kubernetes.client import Api, ApiError, administrator
 from local.place import Place, claim_place
 from local.processes import Processes, start_time_ticks
 
@@ -97,7 +97,7 @@ def test_the_kubeconfig_is_the_administrators_and_private(plane: Plane) -> None:
     path = plane.place.path("kubeconfig")
     assert path.stat().st_mode & 0o077 == 0
     assert yaml.safe_load(path.read_text())["current-context"] == "twin"
-    assert Api.load_kubeconfig(path).get("/api/v1/namespaces/default")["kind"] == "Namespace"
+    assert administrator(plane.place).get("/api/v1/namespaces/default")["kind"] == "Namespace"
 
 
 def test_a_pod_gets_its_service_account_token_and_the_clusters_authority(plane: Plane) -> None:

@@ -4,12 +4,10 @@ import json
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from core.ground.errors import StillwaterError
 from local.kubernetes.client import Api, ApiError, Informer, Object, key_of
 
 
@@ -160,19 +158,3 @@ def test_objects_handed_out_do_not_change_under_the_reader() -> None:
 
 def test_the_key_of_a_cluster_wide_object_has_no_namespace() -> None:
     assert key_of({"metadata": {"name": "node-1"}}) == ("", "node-1")
-
-
-def test_a_kubeconfig_without_a_token_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "kubeconfig"
-    path.write_text(
-        json.dumps(
-            {
-                "clusters": [{"name": "c", "cluster": {"server": "https://x"}}],
-                "users": [{"name": "u", "user": {"exec": {}}}],
-                "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
-                "current-context": "x",
-            }
-        )
-    )
-    with pytest.raises(StillwaterError, match=r"The user u in .* has no token"):
-        Api.load_kubeconfig(path)

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from core.ground.errors import InvalidInput, StillwaterError
-from local.kubernetes.client import Api, ApiError
+from local.kubernetes.client import ApiError
 from local.place import Place
 from local.pulumi import aws_eks
 from local.pulumi.aws_adapter import missing, request, tag_changes
@@ -156,7 +156,7 @@ class Cluster:
 @pytest.fixture
 def connect(monkeypatch: pytest.MonkeyPatch) -> Any:
     def to(cluster: Cluster) -> Cluster:
-        monkeypatch.setattr(Api, "load_kubeconfig", lambda _path: cluster)
+        monkeypatch.setattr("local.kubernetes.client.administrator", lambda _place: cluster)
         return cluster
 
     return to
