@@ -365,9 +365,8 @@ def rotation_head_message(run: Run, cluster: str) -> Message:
 
 def _rotation_reply(note: Note) -> Message:
     by = f"{escape_markup(note.actor)} · {time_shown(note.at)}"
-    return Message(
-        note.text[:LONGEST_TEXT], (section(f"• {escape_markup(note.text)}"), context(by))
-    )
+    blocks = (section(f"• {escape_markup(note.text)}"), context(by))
+    return Message(note.text[:LONGEST_TEXT], blocks)
 
 
 PREFIX = "zone:"

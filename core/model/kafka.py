@@ -26,12 +26,8 @@ class KafkaListener:
     @property
     def door(self) -> str:
         """What it asks of its clients, as a finding names it."""
-        asked = (
-            f"asks for {self.authentication}"
-            if self.authentication
-            else "does not authenticate clients"
-        )
-        return f"{self.name} {asked}, {'over' if self.tls else 'without'} TLS"
+        asked = self.authentication or "no credentials"
+        return f"{self.name} asks for {asked}, {'over' if self.tls else 'without'} TLS"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

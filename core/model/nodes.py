@@ -210,6 +210,11 @@ class ScalingGroup:
     def retains_on_abandon(self) -> bool:
         return self.on_abandon == RETAIN_INSTANCE
 
+    @property
+    def zone_tag(self) -> str | None:
+        """What its tags tell Cluster Autoscaler about nodes to come."""
+        return (self.tags or {}).get(ZONE_TAG)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScaleIn:

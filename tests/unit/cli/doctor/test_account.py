@@ -97,7 +97,7 @@ def test_a_group_stands_in_its_subnets_zones_whatever_its_tag_says(session: boto
     )
     found = read_account(session)
     group = found["groups"][GROUP]
-    assert group.zones == frozenset({"us-east-1b"})
+    assert (group.zones, group.zone_tag) == (frozenset({"us-east-1b"}), "us-east-1a")
     assert (group.on_abandon, group.healthy_percent) == (None, None)
     # moto answers every hook with a target.
     hooks = {name: replace(hook, target=None) for name, hook in found["hooks"].items()}
@@ -394,7 +394,7 @@ def test_a_kafka_says_whom_its_listeners_let_in_and_what_they_may_do() -> None:
     made = item("orders", metadata={"namespace": "kafka"}, spec={"kafka": kafka})
     assert read_kafka(made) == {
         "doors": {
-            "nlb does not authenticate clients, without TLS",
+            "nlb asks for no credentials, without TLS",
             "internal asks for scram-sha-512, over TLS",
         },
         "authorization": "simple",

@@ -293,7 +293,7 @@ def test_a_port_nobody_listens_on_is_no_host_that_is_away(
         error = NewConnectionError(POOL, "x") if kind is NewConnectionError else ProtocolError("x")
         raise error from cause
 
-    assert pods._timed_answer(HEALTH_PATH, failing).failure is failure
+    assert pods.timed_answer(HEALTH_PATH, failing).failure is failure
 
 
 def test_a_worker_that_knows_no_health_is_asked_again_in_the_time_that_is_left() -> None:
