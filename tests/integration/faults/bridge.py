@@ -119,8 +119,8 @@ def strike(world: World, fault: Drawn, leaving: Sequence[str]) -> list[Call]:
 
 
 @case(
-    "Faults that the explorer drew from seeds, each at one call of λ tick while two brokers' nodes "
-    "leave: refused, done and not answered, or the function's end",
+    "Faults that the explorer drew from seeds, each at one call of λ tick while two brokers' nodes"
+    " leave. A call is refused, is done and not answered, or ends the function",
     "Decisions do not depend on which of the two worlds the shipped code runs over",
     "Both released, by the transitions that the explorer saw",
 )

@@ -70,8 +70,8 @@ def killed_at_each(world: World, functions: set[str], *, announced: bool = True)
 
 @case(
     "λ interruption is killed after each of its effects in turn",
-    "SQS delivers the announcement again after its visibility timeout; an incident that is written "
-    "already only gets its tick, and the sweep gives it one sooner",
+    "SQS delivers the announcement again after its visibility timeout. An incident that is written"
+    " already only gets its tick, and the sweep gives it one sooner",
     "Released, one drain, for each point",
 )
 def interruption_killed_after_each_effect(world: World) -> None:
@@ -80,7 +80,7 @@ def interruption_killed_after_each_effect(world: World) -> None:
 
 @case(
     "λ tick is killed after each of its effects in turn, in every state",
-    "The claim it wrote makes the tick stale; 45 s later the sweep, or the redelivered tick, "
+    "The claim it wrote makes the tick stale. 45 s later the sweep, or the redelivered tick, "
     "decides again on what is true then",
     "Released, one drain, for each point",
 )
@@ -99,8 +99,8 @@ def sweep_killed_after_each_effect(world: World) -> None:
 
 @case(
     "Every function is killed after every effect, the first time it gets there, in one rotation",
-    "Each time the incident is carried on from what the ledger says; a tick that killed five "
-    "functions ends among the dead letters, and nothing needs it",
+    "Each time the incident continues from the ledger. A tick that killed five functions ends "
+    "among the dead letters, and nothing needs it",
     "Released, one drain",
 )
 def killed_at_every_point_of_one_rotation(world: World) -> None:
@@ -136,10 +136,10 @@ def tick_dead_for_long(world: World) -> None:
 
 
 @case(
-    "λ tick is slow: it stops for two minutes just before it takes or renews the lease, at the "
+    "λ tick is slow. It stops for two minutes just before it takes or renews the lease, at the "
     "first, second, third and fourth time of a rotation",
-    "Another invocation takes the incident over; the slow one finds that it was overtaken, sends "
-    "and records nothing, and gives back a lease it took for an incident that is over",
+    "Another invocation takes the incident over. The slow one finds that it was overtaken, and "
+    "sends and records nothing. It gives back a lease it took for an incident that is over",
     "Released, one drain, for each",
 )
 def tick_overtaken(world: World) -> None:
@@ -172,9 +172,9 @@ def stop_before_lease(world: World, number: int) -> list[bool]:
 
 
 @case(
-    "λ tick stops for a quarter of an hour with the lease in its hand, about to send the drain; "
-    "another broker's node is to leave as well",
-    "The lease expires and the other takes it; the slow one asks for it again before it sends, is "
+    "λ tick stops for a quarter of an hour with the lease in its hand, about to send the drain. "
+    "Another broker's node is to leave as well",
+    "The lease expires and the other takes it. The slow one asks for it again before it sends, is "
     "refused, and waits for its turn",
     "Both released, one broker out at a time",
 )

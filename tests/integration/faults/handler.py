@@ -31,8 +31,8 @@ def handler_killed_in_the_drain(world: World) -> None:
 
 @case(
     "NTH is down for twelve minutes",
-    "The broker serves on. The drain is sent again under the same id, three times in all, then a "
-    "person is called; NTH finds the messages when it is back",
+    "The broker serves on. The drain is sent again under the same id, three times in all, and then"
+    " Stillwater pages a person. NTH finds the messages when it is back",
     "Released, one drain",
 )
 def handler_down_for_long(world: World) -> None:
@@ -51,8 +51,8 @@ def handler_down_for_long(world: World) -> None:
 
 @case(
     "NTH is away past the limit of the drain and comes back, with another broker's node to leave",
-    "The node is kept and a person called; nobody else goes while the drain that was sent may "
-    "still be found, and the queue keeps it no longer than the node is held",
+    "The node is kept, and Stillwater pages a person. No other node goes while NTH may still find "
+    "the drain. The queue keeps the drain no longer than the node is held",
     "Retained and never drained, the other released; then released when a person lets it go",
 )
 def handler_away_past_the_drain_limit(world: World) -> None:
@@ -78,7 +78,7 @@ def handler_away_past_the_drain_limit(world: World) -> None:
 
 @case(
     "A disruption budget refuses the eviction for six minutes",
-    "The incident names the budget, a person is called, the hooks are kept",
+    "The incident names the budget and pages a person, and the hooks are kept",
     "Released once the budget allows it",
 )
 def eviction_refused(world: World) -> None:
@@ -145,7 +145,8 @@ def launch_failed(group: str) -> str:
 
 @case(
     "A hook is abandoned by hand while the broker waits for its turn",
-    "The group retains the instance: the incident ends, a person is called, the broker serves on",
+    "The group retains the instance: the incident ends and pages a person, and the broker serves "
+    "on",
     "Retained; released through fresh hooks when a person lets it go",
 )
 def hook_abandoned(world: World) -> None:
@@ -166,7 +167,7 @@ def hook_abandoned(world: World) -> None:
 
 
 @case(
-    "Somebody completes both hooks by hand while the broker still serves",
+    "A person completes both hooks by hand while the broker still serves",
     "The instance ends under the broker, as that person asked; EC2's word frees its volume, and it "
     "starts on the replacement",
     "Lost, the broker back",

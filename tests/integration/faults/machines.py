@@ -92,8 +92,8 @@ def spot_warning_beside_a_rotation(world: World) -> None:
 
 @case(
     "An instance is killed without warning",
-    "The sweep sees its Node without a machine; EC2 confirms the end, the taint frees pod and "
-    "volume, the broker starts on the group's replacement",
+    "The sweep sees its Node without a machine, and EC2 confirms the end. The taint frees pod and "
+    "volume, and the broker starts on the group's replacement",
     "Lost, the broker back within two minutes of its replacement",
 )
 def killed_without_warning(world: World) -> None:

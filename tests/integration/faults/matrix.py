@@ -50,7 +50,8 @@ TWIN_ROWS = (
     TwinRow(
         "test_faults_on_nodes.py::"
         "test_a_handler_killed_in_a_drain_and_a_frozen_api_server_cost_only_time",
-        "NTH is killed in the middle of a drain, and the API server answers nobody for ten seconds",
+        "NTH is killed in the middle of a drain, and the API server answers no request for ten "
+        "seconds",
         "The eviction it had asked for goes on; the gate waits until it can be seen to be safe",
         "Released, the pod told to stop once",
     ),
@@ -86,16 +87,22 @@ TWIN_ROWS = (
 )
 INTRODUCTION = """\
 # The fault matrix
-What can go wrong while nodes leave, what Stillwater does about it, and how it ends. Every row is \
-a test. After each the cluster is whole: every broker in sync on an instance in service, its \
-volume there, the lease free, nothing left over. While it lasts, no more brokers are out than the \
-fault itself takes, no drain starts without the lease and a replacement, no hook gets two \
-answers, no group grows above its maximum, and no instance ends under a broker.
+The tables say what can go wrong while nodes leave, what Stillwater does about it, and how it \
+ends. Every row is a test. After each the cluster is whole: every broker in sync on an instance in \
+service, its volume there, the lease free, nothing left over.
 
-The rows below run the functions' entry points on the twin's AWS: real queues with redrive, \
-DynamoDB, EventBridge, Auto Scaling groups with their hooks, instances, volumes. Nodes, pods, \
-brokers and NTH are modelled there, on a clock the test moves, so that a function can be killed \
-after each single effect. The last table's rows run on real nodes, pods, brokers and NTH.
+While a fault lasts, these rules hold:
+
+- Only the brokers that the fault itself takes are out.
+- No drain starts without the lease and a replacement.
+- No hook gets two answers.
+- No group grows above its maximum.
+- No instance ends under a broker.
+
+The rows below run the functions' entry points on the twin's AWS. It has real queues with \
+redrive, DynamoDB, EventBridge, Auto Scaling groups with their hooks, instances, volumes. Nodes, \
+pods, brokers and NTH are modelled there. The test moves their clock, so that a function can be \
+killed after each single effect. The last table's rows run on real nodes, pods, brokers and NTH.
 """
 
 

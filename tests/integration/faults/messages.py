@@ -110,8 +110,8 @@ MALFORMED = (
 
 
 @case(
-    "Messages nobody understands arrive among the announcements and the ticks",
-    "On the events queue each is recorded with its body and its reason; a tick that cannot be read "
+    "Unintelligible messages arrive among the announcements and the ticks",
+    "On the events queue each is recorded with its body and its reason. A tick that cannot be read "
     "fails alone, and SQS moves it to the dead letters after five receives",
     "Released; nothing poisons the rest",
 )

@@ -50,8 +50,8 @@ def once_each() -> Callable[[Call], bool]:
 
 @case(
     "The first call of each function to each API it uses is refused: throttling, or no answer",
-    "A reading that fails is said and looked at again; an action that fails is not recorded, so it "
-    "is decided again; a message whose ledger failed is delivered again",
+    "The incident names a reading that fails, and repeats it. An action that fails is not "
+    "recorded, so it is decided again. SQS delivers a message again whose ledger failed",
     "Released, one drain",
 )
 def every_call_refused_once(world: World) -> None:
@@ -159,7 +159,7 @@ def api_server_down_before_the_drain(world: World) -> None:
 
 
 @case(
-    "The API server is down for five minutes after the broker's pod was told to stop",
+    "The API server is down for five minutes after Kubernetes stops the broker's pod",
     "The pod waits for a scheduler and the gate for a reading; the old instance stays",
     "Released once it answers",
 )
@@ -175,9 +175,9 @@ def api_server_down_in_the_drain(world: World) -> None:
 
 @case(
     "The API server is down for longer than the lease, between the drain's message and its "
-    "eviction; another broker's node is to leave as well",
-    "A drain that was sent keeps everybody else waiting, whatever the lease says; NTH evicts when "
-    "the API server is back, and the other's turn comes after that broker's return",
+    "eviction. Another broker's node is to leave as well",
+    "A drain that was sent keeps all others waiting, whatever the lease says. NTH evicts when the "
+    "API server is back. The other's turn comes after that broker's return",
     "Both released, never more than one broker out; a person called after a quarter of an hour",
 )
 def api_server_down_beyond_the_lease(world: World) -> None:
@@ -197,8 +197,8 @@ def api_server_down_beyond_the_lease(world: World) -> None:
 
 
 @case(
-    "No Kafka broker can be asked for five minutes before the drain",
-    "Silence is no consent: the broker is held, and the incident says why",
+    "No Kafka broker answers for five minutes before the drain",
+    "Silence does not count as consent: the broker is held, and the incident says why",
     "Released once Kafka answers",
 )
 def kafka_unreachable_before_the_drain(world: World) -> None:
@@ -211,7 +211,7 @@ def kafka_unreachable_before_the_drain(world: World) -> None:
 
 
 @case(
-    "No Kafka broker can be asked for five minutes while the gate waits",
+    "No Kafka broker answers for five minutes while the gate waits",
     "The old instance is kept until the leaders show the broker in every ISR",
     "Released once Kafka answers",
 )

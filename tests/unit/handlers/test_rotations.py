@@ -268,8 +268,8 @@ def test_who_cannot_be_compared_is_not_said_to_be_as_new(station: Station) -> No
     answer = ask(station, "plan")
     assert answer["said"].startswith("Nothing is known to be outdated, and of some nodes nobody")
     first, second, *_ = answer["plan"]["notes"]
-    assert first.startswith("Node 10 may be outdated, which is unknown:  no group of this")
-    assert second.startswith("Node 30 may be outdated, which is unknown:  its launch template")
+    assert first.startswith("Node 10 may be outdated, which is unknown: no group of this")
+    assert second.startswith("Node 30 may be outdated, which is unknown: its launch template")
     # Whoever names a node has not asked.
     assert "nobody can tell" not in str(ask(station, "plan", **EVERYTHING)["plan"]["notes"])
 
