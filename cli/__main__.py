@@ -85,7 +85,7 @@ def _file_sentence(error: OSError) -> str | None:
     """Say which file the system refuses, or that there is no room; None for anything else."""
     reason = error.strerror or str(error)
     if error.filename is not None:
-        return f"{error.filename} cannot be read or written: {reason}; name another, or mend that."
+        return f"{error.filename} cannot be read or written: {reason}; name another, or repair it."
     if error.errno in NO_ROOM:
         return f"The output could not be written: {reason}; make room, and run it again."
     return None

@@ -81,8 +81,8 @@ def _aws_remedy(error: ClientError) -> str:
     for policy in ("service control policy", "resource control policy", "permissions boundary"):
         if policy in message:
             return (
-                f"ask whoever keeps the {policy} that denies it, since no right of the caller's "
-                f"own goes beyond that; then ask again"
+                f"ask the owner of the {policy} that denies it, since it overrides the caller's "
+                "own rights; then ask again"
             )
     return ""
 

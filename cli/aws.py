@@ -18,7 +18,7 @@ REMEDY = (
     "log in (`aws sso login`), name a profile in AWS_PROFILE, or set AWS_ACCESS_KEY_ID and "
     "AWS_SECRET_ACCESS_KEY."
 )
-NO_CREDENTIALS = f"There are no AWS credentials here: {REMEDY}"
+NO_CREDENTIALS = f"AWS credentials are missing here: {REMEDY}"
 # Whoever answers a call it does not know: a stand-in's server.
 NO_SUCH_CALL = {"404", "501", "InternalFailure", "UnknownOperationException"}
 IN_REACH = (

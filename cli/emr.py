@@ -130,7 +130,7 @@ def _told_instead(given: list[str], name: str, value: str | None) -> list[str]:
 
 
 def _no_request(error: Exception) -> InvalidInput:
-    problem = f"The deployed job is no job request ({error}); run `stillwater up` again."
+    problem = f"The deployed job is not a job request ({error}); run `stillwater up` again."
     return InvalidInput([problem])
 
 
@@ -311,7 +311,7 @@ def months(s3: Any, address: str, month: str | None) -> list[str]:
     try:
         before = f"{date.fromisoformat(f'{asked}-01') - timedelta(days=1):%Y-%m}"
     except ValueError:
-        raise InvalidInput([f"--month {month} is no month; write YYYY-MM."]) from None
+        raise InvalidInput([f"--month {month} is not a month; write YYYY-MM."]) from None
     if asked not in delivered:
         problem = f"The export {address} has no delivery of {asked}, only {', '.join(delivered)}."
         raise InvalidInput([problem])

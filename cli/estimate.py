@@ -14,8 +14,8 @@ from core.cost import pricing
 UNKNOWN = "unknown"
 
 NOT_COUNTED = (
-    "what passes through NAT and interface endpoints, functions, queues and the ledger, alarms, "
-    "metrics and the dashboard of them, EMR Serverless while a report runs, tax, discounts"
+    "bytes through NAT and interface endpoints, functions, queues, ledger, alarms, metrics, "
+    "dashboard, EMR Serverless, tax, discounts"
 )
 
 
@@ -42,9 +42,9 @@ def notes(estimate: Estimate, usage: Usage) -> list[str]:
     priced = "none is known" if days is None else f"read {days[0]} to {days[1]}"
     produced, readers = pricing.plain(usage.produce_mib_per_s), pricing.plain(usage.readers)
     assumed = (
-        f"{produced} MiB/s produced, each byte read {readers} x, all through the load balancer; "
-        f"volumes {usage.filled:.0%} full; {pricing.plain(usage.log_gib_per_day)} GiB of "
-        f"control plane logs a day"
+        f"{produced} MiB/s produced, each byte read {readers} x, all through the load balancer, "
+        f"volumes {usage.filled:.0%} full; {pricing.plain(usage.log_gib_per_day)} GiB of control "
+        "plane logs a day"
     )
     return [
         *([estimate.unpriced] if estimate.unpriced else []),

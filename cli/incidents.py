@@ -120,7 +120,7 @@ def _drain_breaks(incident: Incident) -> Iterator[Break]:
 def _silent_keeps(incident: Incident) -> Iterator[Break]:
     """Nothing is kept for a person without calling one."""
     if incident.state is State.RETAINED and not incident.pages:
-        sentence = "The instance is retained, and nobody was called."
+        sentence = "The instance is retained, and no page was sent."
         yield _break(incident, incident.entered_at, "paged", sentence)
 
 
@@ -342,7 +342,7 @@ def pause(cluster: Cluster, because: str, until: str | None) -> str:
     moment = None if until is None else moment_of(until, now)
     problems = []
     if not because.strip():
-        problems.append("--because is empty; say why, for whoever finds the cluster paused.")
+        problems.append("--because is empty; say why, for people who find the cluster paused.")
     if moment is not None and moment <= now:
         problems.append(f"A pause cannot end at {clock(moment)}: it is {clock(now)}.")
     if problems:
@@ -354,7 +354,7 @@ def pause(cluster: Cluster, because: str, until: str | None) -> str:
         pauses.write(pause if before is None else replace(pause, since=before.since))
     return (
         f"{pause.sentence} Nothing new is drained or terminated; hooks keep beating, drains that "
-        f"run end, and a two-minute warning is drained all the same."
+        "run end, and a two-minute warning is drained anyway."
     )
 
 
@@ -401,7 +401,7 @@ def verify(named: str, console: Console, *, as_json: bool = False) -> None:
 
 def _report_text(found: Sequence[Break], count: int) -> str:
     more = len(found) - MOST_SHOWN
-    lines = [f"Of {count} incidents, the first step that breaks a rule:", str(found[0])]
+    lines = [f"The first step that breaks a rule, in {count} incidents:", str(found[0])]
     lines.extend(f"then {each}" for each in found[1:MOST_SHOWN])
     return "\n".join([*lines, *([f"and {more} more"] if more > 0 else [])])
 
@@ -417,9 +417,8 @@ def read(place: Path) -> dict[str, list[Incident]]:
                 found.setdefault(cluster, []).append(from_json(line))
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 problems.append(
-                    f"{path}, line {number}, is no archived incident "
-                    f"({type(error).__name__}: {one_line(error)}); give a file of the archive's "
-                    f"incidents/."
+                    f"{path}, line {number}, is not an archived incident ({type(error).__name__}: "
+                    f"{one_line(error)}); give a file of the archive's incidents/."
                 )
     if problems:
         raise InvalidInput(problems[:MOST_SHOWN])

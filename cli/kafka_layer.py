@@ -95,7 +95,7 @@ def wait_until_settled(
         sleep(OPERATOR_POLL_SECONDS)
     if found.objections:
         raise StillwaterError(
-            f"Strimzi's operator did not do all that is asked of Kafka {spec.name}. "
+            f"Strimzi's operator ignored a part of the description of Kafka {spec.name}. "
             + " ".join(
                 f"{each.message.rstrip('.')}. To fix it, {remedy(each)}; then run `up` again."
                 for each in found.objections

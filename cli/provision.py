@@ -112,12 +112,12 @@ def ask_for_agreement(question: str, answer: str, console: Console, *, yes: bool
         return
     if not somebody_answers(console):
         raise StillwaterError(
-            f"Nothing was changed: {question} Nobody can answer here; say --yes to go on."
+            f"Nothing was changed: {question} No terminal can answer here; say --yes to go on."
         )
     try:
         given = console.input(f"{question} ({answer}) ", markup=False)
     except EOFError:
-        raise StillwaterError("Nothing was changed: there was no answer.") from None
+        raise StillwaterError("Nothing was changed, because no answer came.") from None
     if given.strip() != answer:
         raise StillwaterError(f"Nothing was changed: the answer was not {answer!r}.")
 
@@ -323,8 +323,8 @@ def _changes(
     except (InvalidInput, ValueError):
         # An older release wrote it, in words that have changed since.
         unread = (
-            "What Kafka's layer was last made from cannot be read by this release, so that the "
-            "change was not held against it; read the preview."
+            "This release cannot read the description of the last `up` of Kafka's layer, and did "
+            "not compare the change with it; read the preview."
         )
         return (), (unread,)
     return changes.refused_changes(before, after), changes.felt_changes(before, after)
@@ -350,8 +350,8 @@ def _layers(environment: str, console: Console, wanted: Asked) -> Iterator[Layer
     except KeyboardInterrupt:
         say(
             console,
-            f"Stopped: the engine ended the steps that were under way and wrote its state. What "
-            f"it had made stays; the same command again goes on with {environment}.",
+            "Stopped: the engine ended the steps that were under way and wrote its state. "
+            f"Finished resources stay; the same command again goes on with {environment}.",
         )
         raise
 

@@ -205,7 +205,7 @@ def as_json(asked: ReportOptions, on: str, console: Console) -> str:
 
 def _run(asked: ReportOptions, on: str, console: Console) -> Document:
     if on not in RUNNERS:
-        raise InvalidInput([f"--on {on} is no place a report is made: {', '.join(RUNNERS)}."])
+        raise InvalidInput([f"--on {on} is not a place for a report: {', '.join(RUNNERS)}."])
     return RUNNERS[on](asked, console)
 
 

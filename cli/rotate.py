@@ -107,7 +107,7 @@ class Rotations:
         """Return the run that goes on, or the last one; raises StillwaterError without any."""
         run = self.run()
         if run is None:
-            raise StillwaterError("There is no rotation here.")
+            raise StillwaterError("This cluster has no rotation.")
         return run
 
     def follow(self, look: Callable[[Run], None] | None = None) -> Run:

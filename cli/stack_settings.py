@@ -66,7 +66,7 @@ def find(start: Path | None = None, package: Path = specs.ROOT) -> Project:
     raise InvalidInput(
         [
             (
-                f"There is no {PROJECT_FILE} in {here} or above it: change to the directory that "
+                f"{PROJECT_FILE} is missing in {here} and above it: change to the directory that "
                 f"`stillwater init DIRECTORY` wrote, or write one."
             )
         ]
@@ -156,7 +156,7 @@ def _unknown(environment: str, missing: Sequence[str], project: Project) -> str:
     root = "DIRECTORY" if (project.root / CHECKOUT).is_file() else str(project.root)
     new = shlex.join(["stillwater", "init", root, "--environment", environment])
     return (
-        f"There is no environment {environment}: {project.settings} {here}.{meant} `{new}` "
+        f"The project has no environment {environment}: {project.settings} {here}.{meant} `{new}` "
         f"describes a new one; `{TWIN_ENVIRONMENT}` is the twin."
     )
 

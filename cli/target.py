@@ -187,8 +187,7 @@ class Cluster:
         """Return the error of an answer that no function of this release gives."""
         return StillwaterError(
             f"λ {naming.function(self.spec.prefix, role)} answered in a form that this release "
-            f"cannot read: it is of another version, or something else answers in its place; "
-            f"`stillwater up` brings it to this one."
+            "cannot read. It may have another version; `stillwater up` brings it to this one."
         )
 
 

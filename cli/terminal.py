@@ -171,7 +171,7 @@ def seconds_of(said: str, option: str) -> float:
     2700.0
     """
     if (found := _seconds_in(said)) is None:
-        raise InvalidInput([f"{option} {said!r} is no duration; write 90min, 2h or 1d."])
+        raise InvalidInput([f"{option} {said!r} is not a duration; write 90min, 2h or 1d."])
     return found
 
 
@@ -188,7 +188,7 @@ def moment_of(said: str, now: float) -> float:
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         raise InvalidInput(
-            [f"--until {said!r} is no time; write 90min, 2h, 1d or 2026-11-20T18:00 (UTC)."]
+            [f"--until {said!r} is not a time; write 90min, 2h, 1d or 2026-11-20T18:00 (UTC)."]
         ) from None
 
 

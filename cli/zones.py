@@ -119,7 +119,7 @@ def _zone_names(cluster: Cluster, said: str) -> tuple[str, str]:
         if wanted in {zone_id, name}:
             return zone_id, name
     known = ", ".join(f"{name} ({zone_id})" for zone_id, name in sorted(ours.items()))
-    raise InvalidInput([f"{said!r} is no zone of {cluster.spec.name}, which stands in {known}."])
+    raise InvalidInput([f"{said!r} is not a zone of {cluster.spec.name}, which stands in {known}."])
 
 
 def _freezes(cluster: Cluster) -> Freezes:

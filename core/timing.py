@@ -192,8 +192,8 @@ _QUEUES = (
         "nth_drain_timeout_seconds",
         "<",
         "nth_visibility_timeout_seconds * nth_max_receive_count",
-        "NTH receives the message of a running drain again at every visibility timeout, so the "
-        "drain's own message reaches the dead-letter queue before it ends",
+        "NTH receives the message of a running drain again at every visibility timeout. So the "
+        "drain's message reaches the dead-letter queue before the drain ends",
         "raise nth_max_receive_count or nth_visibility_timeout_seconds",
     ),
     TimingRule(

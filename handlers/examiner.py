@@ -123,7 +123,9 @@ class Examiner:
         # One at a time: each has its own thread already, and its own silence.
         found = self.exporters.scrape([pod])
         told, silent = [*found.metrics.values()], [*found.silent.values()]
-        return told[0] if told else Unknown(" ".join(silent) or f"Pod {pod} is no Kafka node's.")
+        return (
+            told[0] if told else Unknown(" ".join(silent) or (f"Pod {pod} is not of a Kafka node."))
+        )
 
 
 def _response(cluster: str, health: ClusterHealth, now: float, seconds: float) -> dict[str, Any]:
@@ -140,7 +142,7 @@ def _response(cluster: str, health: ClusterHealth, now: float, seconds: float) -
 
 def unable(error: Exception, now: float, started: float) -> dict[str, Any]:
     """Answer while the ledger is silent at a start: whom to ask stands in it."""
-    reason = f"Whom to ask stands in the ledger's table, which does not answer: {error}"
+    reason = f"The addresses stand in the ledger's table, which does not answer: {error}"
     verdict = not_known(reason, (LEDGER,))
     health = cluster_health(
         Part(kind, kind.value, verdict) for kind in (*NEEDED, PartKind.INCIDENTS)

@@ -77,7 +77,7 @@ def _show(context: ssl.SSLContext, user: Path) -> None:
         context.load_cert_chain(user / "user.crt", user / "user.key")
     except ssl.SSLError as error:
         raise StillwaterError(
-            f"The probe's certificate and key are no pair: {error.reason}."
+            f"The probe's certificate and key are not a pair: {error.reason}."
         ) from None
 
 
@@ -111,7 +111,7 @@ def _watch(
     while not anew.is_set():
         time.sleep(LOOK_SECONDS)
         if _mounted_files(settings) != before:
-            logger.info("The credentials were renewed: starting anew.")
+            logger.info("The credentials were renewed: starting again.")
             anew.set()
         try:
             admin = KafkaAdminClient(**identity)
@@ -121,7 +121,7 @@ def _watch(
             logger.warning("The brokers could not be listed.", error=repr(error))
             continue
         if joined:
-            logger.info("A broker has joined: starting anew.")
+            logger.info("A broker has joined: starting again.")
             anew.set()
 
 

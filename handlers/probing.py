@@ -186,7 +186,7 @@ class Clients:
             try:
                 self._waiting.put_nowait((broker, number))
             except queue.Full:
-                logger.warning("An attempt waits for nobody to send it.", broker=broker)
+                logger.warning("An attempt was not sent.", broker=broker)
 
     def _send(self) -> None:
         while True:

@@ -96,7 +96,7 @@ class Teller:
         metrics.count(STORIES_DELAYED)
         if attempt > MOST_ATTEMPTS:
             # The sweep tells it once more when the incident is filed.
-            logger.error("Slack was given up on for this story.", incident_id=incident_id)
+            logger.error("Slack was given up on for this thread.", incident_id=incident_id)
             return
         self.stories.send(story_message(incident_id, attempt), delay_seconds=delay)
 
@@ -157,7 +157,7 @@ class Teller:
         self, story: ThreadStory, thread: Thread, step: ThreadStep, now: float
     ) -> Thread:
         if thread.busy(now):
-            raise Conflict(f"The thread of {thread.incident_id} is being told by another.")
+            raise Conflict(f"The thread of {thread.incident_id} is being written by another.")
         begun_before = thread.doing == step.key
         claimed = self.threads.put(thread.begun(step, now))
         try:

@@ -93,7 +93,7 @@ class Door:
             raise CallerRefused(HTTPStatus.UNAUTHORIZED, "A caller had no valid token.")
         http = (request.get("requestContext") or {}).get("http") or {}
         if http.get("method") != "POST":
-            raise CallerRefused(HTTPStatus.METHOD_NOT_ALLOWED, "A call was no POST.")
+            raise CallerRefused(HTTPStatus.METHOD_NOT_ALLOWED, "A call was not a POST.")
         try:
             return read_drain_report(_body_text(body, encoded=bool(request.get("isBase64Encoded"))))
         except InvalidInput as error:
@@ -135,7 +135,7 @@ def _body_text(body: str, *, encoded: bool) -> str:
             raise CallerRefused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "A body was too large.")
         return raw.decode()
     except (binascii.Error, UnicodeError):
-        raise CallerRefused(HTTPStatus.BAD_REQUEST, "A body was no UTF-8 text.") from None
+        raise CallerRefused(HTTPStatus.BAD_REQUEST, "A body was not UTF-8 text.") from None
 
 
 def _response(status: HTTPStatus) -> dict[str, Any]:

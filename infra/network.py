@@ -369,9 +369,9 @@ def _problems(
             )
         elif not _lies_in(subnet.cidr_block, blocks):
             yield (
-                f"The subnet {subnet_id} is {subnet.cidr_block}, outside the blocks that the spec "
-                f"names ({', '.join(blocks)}), and the load balancer would turn its "
-                f"clients away; add the VPC's block of it to network.secondary_cidrs."
+                f"The subnet {subnet_id} is {subnet.cidr_block}, outside the blocks of the spec "
+                f"({', '.join(blocks)}). The load balancer would refuse its clients; add its block "
+                "to network.secondary_cidrs."
             )
 
 

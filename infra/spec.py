@@ -116,14 +116,14 @@ def _refuse(node: Any) -> None:
     if node.tag == f"{_TAG}int" and _OCTAL.fullmatch(node.value):
         raise _problem(
             node,
-            f"{written} begins with a zero, so that YAML reads it in base eight, as "
-            f"{int(written, 8)}; write it without the zero, or in quotes if it is text",
+            f"{written} begins with a zero, and YAML reads it in base eight, as {int(written, 8)}. "
+            "Write it without the zero, or in quotes if it is text",
         )
     if _SIXTIES.fullmatch(node.value):
         raise _problem(
             node,
-            f"{written} has a colon, so that YAML reads it in base sixty, as a number; put it in "
-            f"quotes, as YAML makes a number, a date or a truth value of some words",
+            f"{written} has a colon, and YAML reads it in base sixty, as a number; put it in "
+            "quotes",
         )
     if len(written) > MOST_DIGITS + len("-0x"):
         raise _problem(node, f"{_too_long(written)}; correct it")

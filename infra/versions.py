@@ -67,7 +67,7 @@ FOLLOWS_KUBERNETES = "kube-proxy"
 def problems(kubernetes_version: str, chosen: Mapping[str, str]) -> list[str]:
     """Return a sentence for each add-on that is not ours, or that no version is known of."""
     found = [
-        f"kubernetes.addon_versions names {addon}, which is no add-on of this cluster: it has "
+        f"kubernetes.addon_versions names {addon}, which is not an add-on of this cluster: it has "
         f"{', '.join(sorted(ADDONS))}."
         for addon in sorted(chosen.keys() - ADDONS.keys())
     ]
@@ -96,8 +96,8 @@ def _untried_versions(kubernetes_version: str, chosen: Mapping[str, str]) -> lis
     """Name versions that are of another minor version than ours: EKS offers each for some alone."""
     return [
         f"kubernetes.addon_versions has {addon} at {asked}, and this release was tried with "
-        f"{ADDONS[addon]}: EKS offers a version for some Kubernetes alone, and whether this one is "
-        f"for {kubernetes_version} was not checked; `stillwater preflight` asks EKS."
+        f"{ADDONS[addon]}. Whether EKS offers it for {kubernetes_version} was not checked; "
+        "`stillwater preflight` asks EKS."
         for addon, asked in sorted(chosen.items())
         if addon in ADDONS and addon != FOLLOWS_KUBERNETES
         if (written := VERSION.fullmatch(asked)) is not None
@@ -115,8 +115,8 @@ def _kubernetes_doubts(kubernetes_version: str) -> list[str]:
         return []
     doubt = (
         f"kubernetes.version {kubernetes_version} is newer than {ADDONS_KUBERNETES}, the newest "
-        f"that this release was tried with: whether EKS offers it, and whether the operator and "
-        f"the charts run on it, was not checked; `stillwater preflight` asks EKS."
+        "that this release was tried with. Whether it works was not checked; `stillwater "
+        "preflight` asks EKS."
     )
     return [doubt]
 
@@ -134,11 +134,10 @@ def _proxy_problems(kubernetes_version: str, chosen: Mapping[str, str]) -> list[
     if minor - OLDEST_PROXY <= int(asked["minor"]) <= minor:
         return []
     problem = (
-        f"kubernetes.addon_versions has {FOLLOWS_KUBERNETES} at {asked[0]} beside "
-        f"kubernetes.version {kubernetes_version}, and it may be no newer than that, and "
-        f"{OLDEST_PROXY} minor versions older at the most; take one of `aws eks "
-        f"describe-addon-versions --addon-name {FOLLOWS_KUBERNETES} --kubernetes-version "
-        f"{kubernetes_version}`."
+        f"kubernetes.addon_versions has {FOLLOWS_KUBERNETES} at {asked[0]} with kubernetes.version "
+        f"{kubernetes_version}. It may not be newer, and at most {OLDEST_PROXY} minor versions "
+        f"older; take one of `aws eks describe-addon-versions --addon-name {FOLLOWS_KUBERNETES} "
+        f"--kubernetes-version {kubernetes_version}`."
     )
     return [problem]
 

@@ -70,7 +70,10 @@ def _survey_rights() -> Iterator[str]:
     yield "\n| may | tells |"
     yield "|---|---|"
     yield from (f"| `{action}` | {told} |" for action, told in READS.items())
-    yield "\nOf what these answer, fields that could keep a broker away and are not looked at:"
+    yield (
+        "\nFields of these answers that could keep a broker away and that the survey does not "
+        "judge:"
+    )
     yield "\n| answer of | not looked at | because of it |"
     yield "|---|---|---|"
     for action, unread in AWS_UNREAD.items():
@@ -89,10 +92,10 @@ def _survey_rights() -> Iterator[str]:
 
 def _rights() -> Iterator[str]:
     scope = _scope("watch")
-    yield "\n## What the functions may do at watch"
+    yield "\n## Rights of the functions at watch"
     yield (
-        "`<prefix>` is what is ours for a Kafka: `called`. `*` stands where AWS takes no resource. "
-        "Beside this, each writes its own log, and one in your subnets tends its own network "
+        "`<prefix>` is the Kafka's `called`. `*` stands where AWS takes no resource. "
+        "Each also writes its own log, and one in your subnets tends its own network "
         "interfaces there."
     )
     yield "\n| function | may | of |"
@@ -103,7 +106,7 @@ def _rights() -> Iterator[str]:
 
 def _gate_rights() -> Iterator[str]:
     scope = _scope("gate")
-    yield "\n## What the gate may do, from gate on"
+    yield "\n## Rights of the gate, from gate on"
     yield (
         f"Its objects are called `{scope.cluster.gate_name}`. Beside them the functions may do "
         f"what they do at watch."

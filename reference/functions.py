@@ -79,8 +79,8 @@ def _trigger(definition: Definition) -> str:
         source = definition.reads
         return f"the `{source.queue}` queue, {source.batch} at a time, {source.at_once} at once"
     if definition.schedule is not None:
-        return f"`{definition.schedule[0]}`, and by whoever may invoke it"
-    return "whoever may invoke it"
+        return f"`{definition.schedule[0]}`, and by callers with the right to invoke it"
+    return "callers with the right to invoke it"
 
 
 def _short(arn: str, prefix: str) -> str:

@@ -116,7 +116,7 @@ def kafka_rights() -> str:
         for function, calls in FUNCTION_CALLS.items()
     ]
     calls = [
-        f"| {call} | {'none: whoever is let in' if right is None else right.sentence} "
+        f"| {call} | {'none: every client' if right is None else right.sentence} "
         f"| {', '.join(f for f, sent in FUNCTION_CALLS.items() if call in sent)} |"
         for call, right in RIGHT_OF.items()
     ]

@@ -39,8 +39,10 @@ MOST_LABEL_WORDS = 4
 # Their docstrings are what --help prints.
 HELP = "cli/commands"
 _READERS = {".toml": tomllib.loads, ".yaml": yaml.safe_load, ".json": json.loads}
-# Fields, regular expressions, queries and paths have words as well.
-_NO_PROSE = re.compile(r"[\\{}=<>|]{2}|\(\?|https?://\S+$|^\s*(SELECT|sum|rate|max|min|avg)\b")
+# Fields, regular expressions, queries, markup and paths have words as well.
+_NO_PROSE = re.compile(
+    r"[\\{}=<>|]{2}|\(\?|https?://\S+$|^\W*(SELECT|sum|rate|max|min|avg)\b|^<|^:root|^default-src"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class Fault:
 
     def is_meant(self, exception: Mapping[str, str]) -> bool:
         """Say whether an exception names this place: its path, and what stands there."""
-        return fnmatch(self.path, exception["path"]) and self.rule == exception["rule"]
+        return fnmatch(self.path, exception["path"]) and fnmatch(self.rule, exception["rule"])
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.message} [{self.rule}]"

@@ -70,7 +70,7 @@ def ignore(
 )
 def pause(
     environment: Environment,
-    because: Annotated[str, typer.Option(help="Why; whoever finds it paused reads it.")],
+    because: Annotated[str, typer.Option(help="Why; people who find it paused read it.")],
     until: Annotated[
         str | None, typer.Option(help="90min, 4h, 1d, or a time; left out: until `resume`.")
     ] = None,
@@ -118,7 +118,7 @@ EvenRecovering = Annotated[
     bool,
     typer.Option(
         "--even-recovering",
-        help="Also with a node that recovers its logs: it begins anew on the next one.",
+        help="Also with a node that recovers its logs: the recovery begins again on the next one.",
     ),
 ]
 AcceptUnavailable = Annotated[

@@ -33,7 +33,7 @@ def health(
 ) -> None:
     """Say how the whole cluster does, and why: quorum, partitions, nodes, pods, Connect, incidents.
 
-    Exit code 0: healthy; 1: starting or degraded; 2: unhealthy, or nobody can tell.
+    Exit code 0: healthy, 1: starting or degraded, 2: unhealthy or unknown.
     """
     from cli import health as command
     from cli import terminal
@@ -51,9 +51,9 @@ def doctor(
 ) -> None:
     """Say where a live cluster differs from its description, and what may hurt. Changes nothing.
 
-    Of a cluster that exists, name its description: FILE.yaml.
+    For a cluster that exists, name its description: FILE.yaml.
 
-    Exit code 0: nothing that hurts; 1: something does; 2: a part of it, or all, could not be read.
+    Exit code 0: no problem, 1: a problem, 2: a part of it, or all, could not be read.
     """
     from cli import target, terminal
     from cli.doctor import adopted, examine
@@ -86,8 +86,8 @@ def incidents(
 ) -> None:
     """List what is going on with this cluster's instances.
 
-    `incidents verify ENV` (or a file or folder of archived incidents) holds what was recorded to
-    the rules of docs/guarantees.md, and names the first step that breaks one.
+    `incidents verify ENV`, or with a file or folder of archived incidents, judges the record by
+    eight rules. It names the first step that breaks one.
     """
     from cli import incidents as command
 
@@ -144,15 +144,16 @@ def survey(
     region: Annotated[str | None, typer.Option(help="Else the one the nodes name.")] = None,
     profile: Annotated[str | None, typer.Option(help="An AWS profile.")] = None,
     as_json: AsJson = False,
-    html: Annotated[Path | None, typer.Option(help="Also a page, for whoever decides.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Also a page, for decision makers.")] = None,
     describe: Annotated[
         Path | None, typer.Option("--adopt", help="Also a description, for `adopt plan`.")
     ] = None,
 ) -> None:
-    """Say of any EKS cluster with Strimzi what would let a broker die or a producer stall.
+    """Find dangers for brokers and producers on any EKS cluster with Strimzi.
 
-    Needs no stack and no spec. Reads, and changes nothing. Exit code 0: nothing that hurts was
-    found; 1: something was; 2: a part of it, or all, could not be read.
+    Needs no stack and no spec. Reads, and changes nothing.
+
+    Exit code 0: no problem, 1: a problem, 2: a part of it, or all, could not be read.
     """
     from cli import terminal
     from cli.survey import command

@@ -16,7 +16,7 @@ Spec = Annotated[
     Path, typer.Argument(help="A ClusterSpec, YAML or JSON; or an environment that names one.")
 ]
 Layer = Annotated[
-    list[str] | None, typer.Option("--layer", help="This layer alone; may be said again.")
+    list[str] | None, typer.Option("--layer", help="This layer alone; may be repeated.")
 ]
 Target = Annotated[
     list[str] | None, typer.Option("--target", help="A resource of that layer, by name or URN.")
@@ -50,13 +50,14 @@ def init(
     retention_hours: Annotated[int | None, typer.Option(help="How long records stay.")] = None,
     vpc_cidr: Annotated[str, typer.Option(help="The VPC's block.")] = "10.40.0.0/16",
     secrets_provider: Annotated[
-        str | None, typer.Option(help="Of the stacks, such as awskms://alias/NAME?region=REGION.")
+        str | None,
+        typer.Option(help=("The stacks' provider, such as awskms://alias/NAME?region=REGION.")),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
 ) -> None:
     """Write a directory of your own: the description of a cluster, its stacks, a README, CI.
 
-    Sizes follow from what is produced. People on a terminal are asked what is not given.
+    Sizes follow from the produced bytes. On a terminal it asks for missing options.
     """
     from cli.project import init as command
     from cli.project import release
@@ -91,10 +92,9 @@ def check(
 ) -> None:
     """Check a ClusterSpec: shape, names, timeouts against each other, AWS's limits. No account.
 
-    Of a cluster that exists, name its description: FILE.yaml.
+    For a cluster that exists, name its description: FILE.yaml.
 
-    Exit code 0: nothing that hurts was found; 1: something was, or --strict and something is
-    doubtful.
+    Exit code 0: no problem, 1: a problem, or --strict and a warning.
     """
     from cli import check as command
 
@@ -114,7 +114,7 @@ def preflight(
 ) -> None:
     """Ask an account what it would refuse of an environment. Reads, and changes nothing.
 
-    Exit code 0: nothing stands in the way; 1: something does; 2: a part could not be asked.
+    Exit code 0: no refusal, 1: a refusal, 2: a part could not be read.
     """
     from cli import target, terminal
     from cli.preflight import command
@@ -164,7 +164,7 @@ def up(
 ) -> None:
     """Show what would change, ask, and bring every layer up in order.
 
-    First the account is asked what it would refuse, as by `preflight`.
+    First it asks the account what it would refuse, as `preflight` does.
     """
     from cli import provision
     from cli import target as targets

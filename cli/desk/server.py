@@ -216,11 +216,13 @@ def application(watch: DeskWatch, fulfil: Fulfil, token: str, port: int) -> ASGI
         name = request.path_params["name"]
         if name not in WISHES:
             known = ", ".join(WISHES)
-            return _refused_response(404, f"Nobody knows the wish {name!r}; there are {known}.")
+            return _refused_response(
+                404, (f"The desk does not know the wish {name!r}; there are {known}.")
+            )
         try:
             said = json.loads(await _body(request))
         except ValueError:
-            return _refused_response(400, "The wish is no JSON object of at most 8 KB.")
+            return _refused_response(400, "The wish is not a JSON object of at most 8 KB.")
         try:
             async with wishing:
                 done = await asyncio.to_thread(fulfil, name, said)
@@ -271,7 +273,7 @@ def serve_desk(environment: str, port: int, console: Console) -> None:
         bound = int(listening.getsockname()[1])
         console.print(f"The desk of {cluster.spec.prefix}, until Ctrl-C:")
         console.print(f"http://{LOOPBACK}:{bound}/#{token}")
-        console.print("Whoever has this address may hold, release and pause in your name.")
+        console.print("A person with this address may hold, release and pause in your name.")
         desk_server(environment, cluster, token, bound).run(sockets=[listening])
 
 

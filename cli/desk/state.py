@@ -192,7 +192,7 @@ def _claim(claim: str, memory: Memory, size_gib: int | None) -> dict[str, Any]:
 
 def _forecast_said(ahead: FillForecast | None, size_gib: int | None) -> str:
     if ahead is None or not size_gib:
-        return "Nobody knows when it is full: its fill or its size was not read."
+        return "The time until it is full is unknown: its use or its size was not read."
     seconds = ahead.seconds_until(size_gib * GIB)
     if seconds is None:
         return f"By the trend of {span(ahead.span_seconds)} it does not fill up."
@@ -236,7 +236,7 @@ def _cost_parts(reading: DeskReading, now: float) -> list[dict[str, str]]:
     if ledger is not None and ledger.run is not None:
         found.append(
             {
-                "what": "Old instances beside their replacements, in this rotation",
+                "what": "Old instances and their replacements, in this rotation",
                 "usd": _double(reading, now),
             }
         )
@@ -352,7 +352,7 @@ def verdict(reading: DeskReading, sources: list[SourceState], now: float) -> Des
     seen: LedgerSeen | None = reading.answer(DeskSource.LEDGER).value
     troubles = tuple(each.trouble for each in sources if each.trouble)
     if seen is None:
-        return DeskVerdict(Tone.UNKNOWN, "Nobody can tell who is out", troubles)
+        return DeskVerdict(Tone.UNKNOWN, "The brokers that are out are unknown", troubles)
     out = names_out(seen, now)
     waiting = [each for each in seen.incidents if each.open and each.state not in OUT]
     alarms = tuple(_alarms(seen, reading))

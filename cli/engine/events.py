@@ -35,7 +35,7 @@ UNTOLD = (
     "The engine said something that this release cannot read, so what it did is not all shown: see "
     "`pulumi stack history`, and whether a newer release can."
 )
-OTHERWISE = "Mend what it names, and run this again: it goes on where it ended."
+OTHERWISE = "Fix the cause, and run this again: it goes on where it ended."
 _CREATED = (OpType.CREATE, OpType.IMPORT)
 _REPLACED = (OpType.CREATE_REPLACEMENT, OpType.REPLACE, OpType.IMPORT_REPLACEMENT)
 

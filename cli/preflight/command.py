@@ -156,8 +156,8 @@ def stop_refused_up(target: Target, console: Console) -> None:
     show_findings(done.findings, console, verdict(done))
     if done.refused:
         problem = (
-            f"The account would refuse {done.cluster}, so nothing was made: mend the above, or go "
-            f"on all the same with --skip-preflight."
+            f"The account would refuse {done.cluster}, so nothing was made: fix the above, or go "
+            "on with --skip-preflight."
         )
         raise InvalidInput([problem])
 

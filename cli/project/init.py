@@ -162,7 +162,7 @@ def _asking(console: Console) -> Ask:
             try:
                 given = console.input(shown, markup=False).strip() or default
             except EOFError:
-                raise StillwaterError("Nothing was written: there was no answer.") from None
+                raise StillwaterError("Nothing was written, because no answer came.") from None
             if not given:
                 continue
             try:
@@ -173,7 +173,9 @@ def _asking(console: Console) -> Ask:
 
     def nobody(question: str, default: str | None, read: Read[T]) -> T:
         if default is None:
-            raise InvalidInput([f"{question} is needed, and nobody can be asked here; say it."])
+            raise InvalidInput(
+                [(f"{question} is needed; name it, since no terminal can answer here.")]
+            )
         return read(default)
 
     return person if somebody_answers(console) else nobody
@@ -197,8 +199,8 @@ def summary_lines(
     traffic = f"--produce-mib-per-s {answers.produce_mib_per_s:g} --readers {answers.readers:g}"
     following = (
         f"Next: {_entering(directory)}look through clusters/{environment}.yaml; `stillwater check "
-        f"{environment}` and `stillwater estimate {environment} {traffic}` need no account; "
-        f"README.md says how it goes on."
+        f"{environment}` and `stillwater estimate {environment} {traffic}` need no account. "
+        "README.md has the next steps."
     )
     return [
         wrote,
@@ -218,8 +220,8 @@ def _missing(directory: Path, region: str, came: Origin, *, priced: bool) -> Ite
     """Return what is to be brought before everything here works."""
     if not priced:
         yield (
-            f"What it costs is unknown: no list prices of {region} are here; `stillwater prices "
-            f"fetch --region {region}` in {directory} brings them, into its prices.json."
+            f"Its cost is unknown: no list prices of {region} are here; `stillwater prices fetch "
+            f"--region {region}` in {directory} brings them, into its prices.json."
         )
     if came.path is not None and not (directory / WHEELS / came.wheel).is_file():
         yield (

@@ -188,7 +188,7 @@ def _pin(pins: Path, before: str, came: Origin) -> Iterator[str]:
     if came.kept_wheel is not None:
         kept.parent.mkdir(exist_ok=True)
         shutil.copyfile(came.kept_wheel, kept)
-        yield f"{kept} is there; the wheel of {before} beside it may go."
+        yield f"{kept} is there; the wheel of {before} may go."
     elif not kept.is_file():
         yield f"Put {came.wheel} into {kept.parent}: that is where pip looks for it."
 

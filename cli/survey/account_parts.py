@@ -172,7 +172,7 @@ def _mapped(api: Api) -> Iterator[str]:
     try:
         roles = yaml.safe_load((found.get("data") or {}).get("mapRoles") or "[]") or []
     except yaml.YAMLError:
-        raise StillwaterError("mapRoles of ConfigMap kube-system/aws-auth is no YAML") from None
+        raise StillwaterError("mapRoles of ConfigMap kube-system/aws-auth is not YAML") from None
     for each in roles:
         yield str(each.get("rolearn") or "")
 

@@ -86,7 +86,7 @@ def examine(
     titles = tuple(each.title for each in every_kafka(seen))
     description = answer_or_reason(draft.draft, seen, name)
     if isinstance(description, Unknown):
-        why = f"There is no description: {description.why}."
+        why = f"The survey wrote no description: {description.why}."
         return Survey(name, titles, findings(seen), undescribed=why)
     return Survey(name, titles, findings(seen), description=description)
 
@@ -105,8 +105,8 @@ def region_of(service: str, region: str | None) -> str | None:
 
 def _nothing(where: str) -> str:
     return (
-        f"There is no Kafka resource of Strimzi's in {where}, and no other Kafka was found by its "
-        f"image or operator. Name another cluster with --context or --namespace."
+        f"Kubernetes has no Kafka resource of Strimzi's in {where}, and no other Kafka was found "
+        "by its image or operator. Name another cluster with --context or --namespace."
     )
 
 

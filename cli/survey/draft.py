@@ -144,9 +144,8 @@ def _ways_in(kafka: Kafka) -> Iterator[str]:
     way = kafka.outside
     if way is None and kafka.unspoken:
         yield (
-            f"{kafka.title}: its listener {', '.join(kafka.unspoken)} is reached from outside the "
-            f"cluster, and the functions speak tls and scram-sha-512 alone; give it one listener "
-            f"more, and name that in bootstrap."
+            f"{kafka.title}: its listener {', '.join(kafka.unspoken)} cannot serve the functions, "
+            "which speak tls and scram-sha-512 alone; add a listener, and name it in bootstrap."
         )
         return
     if way is None:
@@ -192,17 +191,17 @@ def _too_old(seen: ClusterFacts) -> Iterator[str]:
     plane = seen.control_plane
     if not isinstance(plane, Unknown) and plane.authentication == CONFIG_MAP:
         yield (
-            f"EKS cluster {plane.name} knows its callers by the ConfigMap aws-auth alone, and from "
-            f"level watch on the functions come by access entries: `aws eks update-cluster-config "
-            f"--name {plane.name} --access-config authenticationMode=API_AND_CONFIG_MAP`, which "
-            f"cannot be taken back and changes nothing for those who are known today."
+            f"EKS cluster {plane.name} knows its callers by aws-auth alone. From level watch on "
+            "the functions need access entries: `aws eks update-cluster-config --name "
+            f"{plane.name} --access-config authenticationMode=API_AND_CONFIG_MAP`. That cannot be "
+            "undone, and changes nothing for present callers."
         )
     versions = seen.pod_set_versions
     if not isinstance(versions, Unknown) and versions and POD_SETS not in versions:
         yield (
-            f"Its API server serves StrimziPodSets as {', '.join(sorted(versions))} alone, and "
-            f"from level watch on the functions ask for {POD_SETS}: upgrade Strimzi to 0.49 or "
-            f"newer first."
+            f"Its API server serves StrimziPodSets as {', '.join(sorted(versions))} alone. From "
+            f"level watch on the functions need {POD_SETS}: upgrade Strimzi to 0.49 or newer "
+            "first."
         )
 
 

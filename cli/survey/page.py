@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 
 MEANING = {
     Weight.REFUSED: "AWS or Kubernetes would refuse it.",
-    Weight.BROKER: "Data may be lost, or a broker killed while it works, by what AWS, EKS or "
-    "somebody at a keyboard does on an ordinary day.",
+    Weight.BROKER: (
+        "An ordinary action of AWS, EKS or a person may lose data, or kill a broker while it works."
+    ),
     Weight.PRODUCER: "Applications that write to Kafka may stand still for minutes, or until a "
     "person comes.",
-    Weight.EXPOSED: "Whoever reaches it may read and write.",
+    Weight.EXPOSED: "Any client that reaches it may read and write.",
     Weight.DRIFT: "It differs from the description.",
     Weight.UNKNOWN: "It could not be read, and is taken neither for good nor for bad.",
     Weight.ADVICE: "Nothing is broken; a plan should reckon with it.",
@@ -67,7 +68,7 @@ def _not_looked_at() -> str:
     )
     return (
         f"<section>\n<h2>Not looked at</h2>\n"
-        f'<p class="soft">Fields that could keep a broker away, of which nothing is said above.</p>'
+        '<p class="soft">Fields that could keep a broker away, and are not judged.</p>'
         f"\n<table>\n{rows}\n</table>\n</section>"
     )
 
@@ -85,9 +86,9 @@ def _verdict(done: Survey) -> str:
     if Weight.BROKER in weights:
         return "Not safely: a node that leaves today may take a broker, or its data, with it."
     if Weight.UNKNOWN in weights:
-        return "Nobody can tell: a part of the cluster could not be read."
+        return "Unknown: a part of the cluster could not be read."
     if Weight.PRODUCER in weights:
         return "Without losing data, but applications may wait for minutes when a node leaves."
     if Weight.EXPOSED in weights:
-        return "Yes, as far as can be read; but a listener is open to everybody who reaches it."
+        return "Yes, as far as can be read; but a listener is open to any client that reaches it."
     return "Yes, as far as can be read from outside."

@@ -134,7 +134,7 @@ def _refusals(
         return
     if cluster.doubts:
         whether = _may(leaving)
-        yield f"Whether {whether[0].lower()}{whether[1:]} cannot be told. {cluster.doubt}"
+        yield f"Whether {whether[0].lower()}{whether[1:]} is unknown. {cluster.doubt}"
         return
     yield from _quorum_refusals(leaving, cluster)
     for other in sorted(cluster.out - leaving):
@@ -377,7 +377,7 @@ def _absences(node_id: int, cluster: ClusterView) -> Iterator[str]:
         yield f"Whether node {node_id} is back is unknown: the controllers have no quorum."
         return
     if cluster.doubts:
-        yield f"Whether node {node_id} is back cannot be told. {cluster.doubt}"
+        yield f"Whether node {node_id} is back is unknown. {cluster.doubt}"
         return
     voter = next((v for v in cluster.voters if v.node_id == node_id), None)
     held = cluster.held_by(node_id)

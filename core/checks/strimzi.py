@@ -59,7 +59,7 @@ def api_versions(seen: ClusterFacts) -> Iterator[Finding]:
             "strimzi-before-v1",
             "Strimzi",
             f"the API server serves its resources as {listing(versions)} alone, as before Strimzi "
-            f"0.49. Strimzi 1.0 reads {V1} alone, and Stillwater's levels from watch on need it",
+            f"0.49. Strimzi 1.0 reads {V1} alone. Stillwater's levels from watch on need it",
             "upgrade to a release from 0.49 to 0.51, convert the resources to v1, then go on to "
             "1.0",
         )

@@ -394,9 +394,8 @@ def _public_access(spec: ClusterSpec) -> Iterator[str]:
             )
         elif any(block.overlaps(private) for private in _PRIVATE):
             yield (
-                f"kubernetes.public_access_cidrs names {written}, and EKS refuses private networks "
-                "there; name the public address that they call from, or use the private API "
-                "server inside the VPC."
+                f"kubernetes.public_access_cidrs names {written}. EKS refuses private networks "
+                "there; name public addresses, or use the private API server inside the VPC."
             )
     for written, times in Counter(blocks).items():
         if times > 1:

@@ -136,7 +136,7 @@ class Asking(Frozen):
 
 
 class Acl(Frozen):
-    """What a user may do with a topic, a consumer group, or the cluster."""
+    """A user's rights on a topic, a consumer group, or the cluster."""
 
     resource: Resource
     """The kind of thing the operations are allowed on."""
@@ -149,7 +149,7 @@ class Acl(Frozen):
     prefix: bool = False
     """Whether the name is a prefix: every resource whose name begins with it."""
     operations: Annotated[tuple[Operation, ...], Field(min_length=1)]
-    """What is allowed."""
+    """The allowed operations."""
 
     @model_validator(mode="after")
     def _is_one_that_kafka_takes(self) -> Self:
@@ -362,7 +362,7 @@ class Kafka(Frozen):
 
 
 class Strimzi(Frozen):
-    """Who runs the cluster operator: this project, from its chart, or somebody before it."""
+    """The owner of the cluster operator: this project, from its chart, or another before it."""
 
     operator: Literal["chart", "external"] = "chart"
     """`chart` installs the operator; `external` expects one that watches `kubernetes.namespace`."""
@@ -384,7 +384,7 @@ class Strimzi(Frozen):
 
 
 class Connect(Frozen):
-    """A Kafka Connect cluster beside Kafka, on the system nodes."""
+    """A Kafka Connect cluster on the system nodes."""
 
     replicas: Annotated[int, Field(ge=1, le=50)] = 3
     """Workers."""
@@ -411,8 +411,9 @@ class Connect(Frozen):
 
 
 class ClientProbe(Frozen):
-    """A client of our own, in the cluster, which produces to every broker once a second and reads
-    that back: what applications see, as metrics and as a service level objective.
+    """A client in the cluster that produces to every broker once a second and reads that back.
+
+    Its metrics are the applications' view.
     """
 
     image: Image

@@ -53,7 +53,7 @@ Principal = Annotated[str, AfterValidator(_principal)]
 
 
 class ExistingNetwork(Frozen):
-    """A VPC that somebody else owns: it is used and never changed.
+    """A VPC of another owner: it is used and never changed.
 
     Its private subnets must have a way out (NAT) or every endpoint a node needs.
     """

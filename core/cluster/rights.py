@@ -198,8 +198,8 @@ def _function_problems(spec: ClusterSpec) -> Iterator[str]:
         yield "Amazon MSK takes AWS roles over TLS alone; set kafka.listener.tls to true"
     if how == "none" and kafka.authorization == "simple" and not everyone_may(kafka.config):
         yield (
-            "the functions connect to kafka.listener without a name, which authorization simple "
-            "gives no right; set kafka.listener.authentication to tls, or kafka.authorization to "
+            "the functions connect to kafka.listener without a name, and authorization simple "
+            "refuses them; set kafka.listener.authentication to tls, or kafka.authorization to "
             "none"
         )
 

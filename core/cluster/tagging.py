@@ -106,7 +106,7 @@ def _count(tags: Mapping[str, str]) -> Iterator[str]:
     most = TAGS_PER_RESOURCE - TAGS_OF_OURS
     if len(tags) > most:
         yield (
-            f"tags has {len(tags)} tags; AWS allows {TAGS_PER_RESOURCE} on a resource. "
+            f"tags has {len(tags)} tags. AWS allows {TAGS_PER_RESOURCE} on a resource. "
             f"{TAGS_OF_OURS} are for Stillwater and Kubernetes; leave {most} or fewer"
         )
 

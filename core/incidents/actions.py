@@ -331,9 +331,7 @@ def lease_renewal(incident: Incident) -> tuple[Action, ...]:
 def retain(incident: Incident, key: str, reason: str) -> Decision:
     """Keep the instance: ABANDON, which the group's instance lifecycle policy turns into retain."""
     taken_at = None if incident.called_off else incident.taken_at
-    told = (
-        reason if taken_at is None else f"{reason} AWS takes it at {clock(taken_at)} all the same."
-    )
+    told = reason if taken_at is None else f"{reason} AWS takes it at {clock(taken_at)} anyway."
     return go(
         State.RETAINED,
         told,

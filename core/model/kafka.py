@@ -55,7 +55,7 @@ class Kafka:
     listeners: tuple[KafkaListener, ...]
     # The broker settings as written in the resource; what is absent is Kafka's default.
     config: Mapping[str, str]
-    # Strimzi's type; none: whoever is let in may do everything.
+    # Strimzi's type; none: every client may do everything.
     authorization: str = "none"
     # Beside Strimzi's own.
     super_users: frozenset[str] = frozenset()

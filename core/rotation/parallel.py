@@ -157,7 +157,7 @@ def heavy_parties(
         heavy = _heavy(party, seen) if len(party) > 1 else None
         if heavy:
             ids = id_list(sorted(turn.node_id for turn in party))
-            yield f"Of {ids} only as many go together as the others can replace. {heavy}"
+            yield f"Only as many of {ids} go together as the others can replace. {heavy}"
 
 
 def batch_numbers(
@@ -194,9 +194,9 @@ def partings(
         shared = [p for p in kafka.held_by(one.node_id) if breaks(pair, p, policy.isr_margin)]
         if shared:
             yield (
-                f"Brokers of {zone} go in {len(first_of)} parties. {id_list(sorted(pair))} leave "
-                f"separately because of partition {shared[0].name} ({len(shared)} in all). With "
-                "its replicas in different zones they would leave together."
+                f"Brokers of {zone} leave in {len(first_of)} sets. {id_list(sorted(pair))} "
+                f"leave separately because of partition {shared[0].name} ({len(shared)} in all). "
+                "With its replicas in different zones they would leave together."
             )
 
 

@@ -210,8 +210,8 @@ def _faster(
     )
     if then < now:
         yield (
-            f"With --at-once zone it would take about {span(then)} instead of {span(now)}: "
-            f"{fewer} parties instead of {parties}."
+            f"With --at-once zone it would take about {span(then)} instead of {span(now)}: {fewer} "
+            f"sets instead of {parties}."
         )
 
 

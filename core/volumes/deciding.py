@@ -147,9 +147,8 @@ def _drifts(volume: VolumeView) -> Iterator[Trouble]:
     if given is not None and given != actual.performance:
         yield Trouble(
             CLASS_DRIFT,
-            f"{volume.volume_id} has {actual.performance} "
-            f"and its class {volume.given_class} another performance: somebody changed it in EC2, "
-            f"and the driver never repairs that",
+            f"{volume.volume_id} has {actual.performance} and its class {volume.given_class} "
+            "another performance: it was changed in EC2, and the driver never repairs that",
             f"modify {volume.volume_id} back to {given}, which takes one of its four modifications",
             blocks=False,
         )
@@ -469,8 +468,9 @@ def _plan_refusal(
         return None
     else:
         said = (
-            f"nobody can say whether the budget of ${budget_usd} above the spec bears it without a "
-            f"price of gp3; fetch it with `{fetch_command(book.region)}` and run `stillwater up`"
+            f"it is unknown whether the budget of ${budget_usd} above the spec allows it: a price "
+            f"of gp3 is missing; fetch it with `{fetch_command(book.region)}` and run `stillwater "
+            "up`"
         )
     reason = f"{said}. Wanted was: {decision.reason}"
     return replace(decision, kind=DecisionKind.REFUSE, refused_by="budget", reason=reason)

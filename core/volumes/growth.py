@@ -207,10 +207,10 @@ def _saving_sentence(
     if months > MOST_MONTHS:
         return None
     return (
-        f"{_would_hold(set_, size)}: a new pool with smaller volumes "
-        f"saves ${cents(Decimal(monthly))} a month and costs ${cents(Decimal(once))} once, copying "
-        f"between zones and {max(one.hours for one in found):.0f} h of both pools, so it pays "
-        f"after {months:.1f} months"
+        f"{_would_hold(set_, size)}: a new pool with smaller volumes saves "
+        f"${cents(Decimal(monthly))} a month. It costs ${cents(Decimal(once))} once, for copying "
+        f"between zones and {max(one.hours for one in found):.0f} h of both pools, and pays after "
+        f"{months:.1f} months"
     )
 
 

@@ -284,7 +284,7 @@ def right_size(
         wanted = wanted.resized(size_gib)
     reasons = [_why_size(current, wanted, use, goals), _why_performance(current, wanted, why)]
     if beyond is not None:
-        reasons.append(f"{beyond} are asked and {goals.ceiling} are the most there is here")
+        reasons.append(f"{beyond} are wanted and {goals.ceiling} are the limit here")
     change = change_usd(current, wanted, book)
     return Sizing(
         current, wanted, tuple(reasons), None if change is None else cents(change), beyond

@@ -172,7 +172,7 @@ def faster(set_: VolumeSet, book: PriceBook, now: float) -> Speed | None:
         set_.asked.size_gib,
         set_.policy.performance_margin,
     )
-    why = f"{volume.claim} was asked for more than {asked} {share:.0%} of the time"
+    why = f"{volume.claim} had demand above {asked} {share:.0%} of the time"
     if better is None:
         return _reached_limit(set_, volume, why, book)
     return Speed(better, why)
@@ -239,7 +239,7 @@ def _reached_limit(set_: VolumeSet, volume: VolumeView, why: str, book: PriceBoo
     if most_iops(set_.asked.size_gib) <= asked.iops < set_.policy.ceiling.iops:
         return Speed(
             None,
-            f"{why}, and gp3 gives {set_.asked.size_gib} GiB no more IOPS; make it larger",
+            f"{why}, and gp3 gives {set_.asked.size_gib} GiB no further IOPS; make it larger",
             "ceiling",
         )
     return Speed(
@@ -254,8 +254,8 @@ def _reached_limit(set_: VolumeSet, volume: VolumeView, why: str, book: PriceBoo
 def _instance_bound(volume: VolumeView, book: PriceBook) -> str:
     share, better = volume.load.instance_exceeded_share or 0.0, helps(volume.instance_type, book)
     return (
-        f"the instance of {volume.pod} was asked for more than it gives its volumes "
-        f"{share:.0%} of the time, so a faster volume brings nothing: {better}"
+        f"the instance of {volume.pod} had demand above it gives its volumes {share:.0%} of the "
+        f"time, so a faster volume brings nothing: {better}"
     )
 
 

@@ -201,7 +201,7 @@ def _borne_out(
 ) -> str | None:
     """Say who bears a word out; None: nobody."""
     if incident.source != HEALTH_ISSUE:
-        return "nobody else needs to say so"
+        return "no other source is needed"
     if zone in sight.evidence:
         return sight.evidence[zone]
     for other in others:

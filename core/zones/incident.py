@@ -276,7 +276,7 @@ def _apply_end(
     if known or ended != tuple(incidents) or word.source in {LOST_ZONE, PERSON}:
         return ended
     # Remembered although nothing was known of it: an older word may still come.
-    reason = "AWS ended it before anything of it was heard."
+    reason = "AWS ended it before its first message arrived."
     over = ZoneIncident(
         key=word.key,
         source=str(word.source),
@@ -368,7 +368,7 @@ def ends_at(incident: ZoneIncident) -> str:
     """Say when a freeze ends by itself."""
     if incident.until is None:
         return "it ends when a Kafka node of the zone is Ready again"
-    return f"it ends by itself at {clock(incident.until)} unless something more is said"
+    return f"it ends by itself at {clock(incident.until)} unless another message comes"
 
 
 VERSION = 1

@@ -82,7 +82,7 @@ def first_of(questions: Sequence[Callable[[], T]], *, stagger_seconds: float, se
                     return answer
                 refusals.append(answer.why)
     if asked:
-        refusals.append(f"Nobody else answered within {seconds:.0f} s.")
+        refusals.append(f"No other source answered within {seconds:.0f} s.")
     raise StillwaterError(" ".join(refusals))
 
 

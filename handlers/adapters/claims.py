@@ -51,7 +51,7 @@ def kafka_resource(api: EksApi, namespace: str, cluster: str) -> Json:
     path = f"/apis/kafka.strimzi.io/v1/namespaces/{quote(namespace)}/kafkas/{quote(cluster)}"
     found = api.find(path)
     if found is None:
-        raise StillwaterError(f"There is no Kafka {namespace}/{cluster}.")
+        raise StillwaterError(f"Kubernetes has no Kafka {namespace}/{cluster}.")
     return found
 
 
@@ -175,7 +175,7 @@ def gib(written: str) -> int:
     """Return a Kubernetes quantity in whole GiB, rounded up as the driver does."""
     size = quantity(written)
     if size is None:
-        raise ValueError(f"{written!r} is no quantity of storage")
+        raise ValueError(f"{written!r} is not a quantity of storage")
     return math.ceil(size / GIB)
 
 

@@ -42,7 +42,7 @@ def trusting(authorities_pem: str, whose: str) -> ssl.SSLContext:
         context.load_verify_locations(cadata=authorities_pem)
     except (ssl.SSLError, ValueError) as error:
         raise StillwaterError(
-            f"{whose} certificate authority is no PEM certificate: {error}."
+            f"{whose} certificate authority is not a PEM certificate: {error}."
         ) from None
     return context
 
@@ -107,7 +107,7 @@ def eks_token(cluster: str, region: str, session: boto3.Session | None = None) -
     credentials = (session or boto3.Session()).get_credentials()
     if credentials is None:
         raise StillwaterError(
-            "There are no AWS credentials to sign a token for EKS with; give the function a role."
+            "AWS credentials to sign a token for EKS are missing; give the function a role."
         )
     domain = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
     query = urlencode({"Action": "GetCallerIdentity", "Version": "2011-06-15"})
@@ -294,7 +294,7 @@ def _eks_content(answer: urllib3.BaseHTTPResponse, method: str, path: str) -> by
     """Return what was answered; raises StillwaterError, or Conflict, for all but 200."""
     asked = _request_name(method, path)
     if answer.status == 409:
-        raise Conflict(f"The object of {asked} was changed by somebody else meanwhile.")
+        raise Conflict(f"The object of {asked} was changed meanwhile.")
     if answer.status != 200:
         said = answer.data[:300].decode(errors="replace")
         raise StillwaterError(f"The Kubernetes API answered {answer.status} to {asked}: {said}")

@@ -273,7 +273,7 @@ class KafkaAdmin:
                     remedies.append(self._access.remedy(why))
         remedy = next((f": {each}" for each in remedies if each), "")
         said = "; ".join(each.rstrip(".") for each in problems)
-        raise StillwaterError(f"No Kafka broker could be asked: {said}{remedy}.")
+        raise StillwaterError(f"No Kafka broker could be reached: {said}{remedy}.")
 
     def _settings(self) -> Mapping[str, Any]:
         try:
@@ -281,9 +281,9 @@ class KafkaAdmin:
         except ssl.SSLError as error:
             # Strimzi writes certificate and key into one Secret, and authorities into another.
             raise StillwaterError(
-                f"No Kafka broker could be asked: the certificates to connect with cannot be used "
-                f"({error}); see that the Secrets of the user and of the cluster's "
-                f"authority hold whole PEM texts."
+                "No Kafka broker could be reached: the certificates to connect with cannot be "
+                f"used ({error}). See that the Secrets of the user and of the cluster's authority "
+                "hold whole PEM texts."
             ) from None
 
     def _ask_at(

@@ -85,7 +85,7 @@ class KafkaAccess:
             # Kafka closes a connection it refuses, and may do so before its answer is read.
             return (
                 f"Kafka closed the connection before the user of Secret {me.secret} in namespace "
-                f"{me.namespace} was let in; see that its KafkaUser is Ready, and that the "
+                f"{me.namespace} had access. See that its KafkaUser is Ready, and that the "
                 f"listener offers {MECHANISMS[me.authentication]}"
             )
         if "CERTIFICATE_VERIFY_FAILED" in said:
@@ -125,8 +125,8 @@ class KafkaAccess:
                 self._check_end(data[certificate])
                 return data[certificate], data[key]
         raise StillwaterError(
-            f"Secret {me.secret} in namespace {me.namespace} holds no user.crt with its user.key, "
-            f"nor tls.crt with tls.key; see that its KafkaUser says who it is by tls."
+            f"Secret {me.secret} in namespace {me.namespace} holds no user.crt with user.key, nor "
+            "tls.crt with tls.key; see that its KafkaUser has authentication tls."
         )
 
     def _check_end(self, certificate_pem: str) -> None:
@@ -134,8 +134,8 @@ class KafkaAccess:
         if ends_at is not None and ends_at <= dt.datetime.now(dt.UTC):
             raise StillwaterError(
                 f"The certificate of Secret {me.secret} in namespace {me.namespace} ended at "
-                f"{ends_at:%Y-%m-%d %H:%M} UTC; see why Strimzi's user operator has not renewed "
-                f"it, or delete the Secret so that it makes another."
+                f"{ends_at:%Y-%m-%d %H:%M} UTC. See why Strimzi's user operator has not renewed "
+                "it, or delete the Secret so that it makes another."
             )
 
     def _value(self, data: Mapping[str, str], key: str) -> str:
@@ -153,9 +153,9 @@ class KafkaAccess:
         found = self._api.find(f"/api/v1/namespaces/{quote(namespace)}/secrets/{quote(name)}")
         if found is None:
             raise StillwaterError(
-                f"Secret {name} in namespace {namespace} is missing; Strimzi writes it once its "
-                f"KafkaUser, or the Kafka for an authority, is Ready: look at its status, or name "
-                f"another in kafka.functions."
+                f"Secret {name} in namespace {namespace} is missing. Strimzi writes it once its "
+                "KafkaUser or Kafka is Ready: look at its status, or name another in "
+                "kafka.functions."
             )
         # What is no text, as a PKCS #12 store, is none of ours.
         return {
@@ -186,7 +186,7 @@ def _show(context: ssl.SSLContext, certificate_pem: str, key_pem: str) -> None:
             context.load_cert_chain(path)
         except ssl.SSLError as error:
             raise StillwaterError(
-                f"The functions' certificate and key are no pair of PEM texts: {error.reason}."
+                f"The functions' certificate and key are not a pair of PEM texts: {error.reason}."
             ) from None
 
 

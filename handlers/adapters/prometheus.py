@@ -67,7 +67,7 @@ class Signed:
         request = AWSRequest(method="GET", url=f"{self._workspace.url}{path}")
         credentials = self._session.get_credentials()
         if credentials is None:
-            raise StillwaterError("There are no AWS credentials to ask Prometheus under.")
+            raise StillwaterError("AWS credentials for Prometheus are missing.")
         SigV4Auth(credentials.get_frozen_credentials(), "aps", self._workspace.region).add_auth(
             request
         )
@@ -136,7 +136,7 @@ class Prometheus:
             return tuple(_series(answer["data"]))
         except (ValueError, KeyError, TypeError, IndexError) as error:
             raise StillwaterError(
-                f"What answered is no Prometheus ({error!r}): {said[:200]}"
+                f"The answer is not from a Prometheus ({error!r}): {said[:200]}"
             ) from None
 
 

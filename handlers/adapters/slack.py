@@ -148,7 +148,7 @@ def _refusal(method: str, error: SlackApiError) -> StillwaterError:
     code = str(data.get("error") or f"HTTP {response.status_code}")
     if response.status_code == HTTPStatus.TOO_MANY_REQUESTS or code in _LIMITED:
         wait = _seconds(response.headers)
-        return RateLimited(f"Slack takes no more {method} for {wait:.0f} s.", wait)
+        return RateLimited(f"Slack refuses more {method} for {wait:.0f} s.", wait)
     if response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR or code in _PASSING:
         return Unreachable(f"Slack answered {method} with {code}.")
     needed = f"; it needs the scope {data['needed']}" if data.get("needed") else ""

@@ -157,7 +157,7 @@ class Keeper:
         found = self._objects.find(self._secret)
         if found is None:
             raise StillwaterError(
-                f"There is no Secret at {self._secret}: `stillwater up` makes it; run it again."
+                f"A Secret is missing at {self._secret}: `stillwater up` makes it; run it again."
             )
         known = _issued_in(found.get("data") or {})
         if known.tokens and not is_due(known.certificate, self._hosts, now):

@@ -100,7 +100,7 @@ class Gate:
         try:
             answer = self._answer(asked, deadline)
         except (StillwaterError, BotoCoreError, ClientError) as error:
-            said = f"Whether {asked.name} may go cannot be told: {error}"
+            said = f"Whether {asked.name} may go is unknown: {error}"
             answer = refuse(said, self.policy).answer
         if asked.wish is not Wish.OTHER:
             logger.info(answer.reason, allowed=answer.allowed, user=asked.username, pod=asked.name)
@@ -125,7 +125,7 @@ class Gate:
             return GateAnswer(allowed=True, reason=reason)
         if node is None or node.instance_id is None:
             lacking = f"Node {pod.node_name} of {pod.name} is not known with its instance"
-            return refuse(f"{lacking}, so nothing can be told about it.", self.policy).answer
+            return refuse(f"{lacking}, so its state is unknown.", self.policy).answer
         return self._pod_answer(asked, pod, node, deadline)
 
     def _kafkas(self, asked: RemovalRequest) -> bool:
@@ -135,7 +135,9 @@ class Gate:
         """Refuse to delete the Node of a broker that runs: its pod would be given up, not ended."""
         finalizers = (asked.shown.get("metadata") or {}).get("finalizers") or ()
         drained = KARPENTER_FINALIZER in finalizers
-        drains = GateAnswer(allowed=True, reason="Karpenter drains it first, and is asked then.")
+        drains = GateAnswer(
+            allowed=True, reason=("Karpenter drains it first, and the webhook judges that.")
+        )
         try:
             on_it = next(
                 (p for p in self.sources.nodes.kafka_pods() if p.node_name == asked.name), None
@@ -278,7 +280,7 @@ class Gate:
             self._remember_refusal(turn, now)
             return ruling.answer
         if now > deadline:
-            return refuse("Kafka was asked, and took too long to answer.", self.policy).answer
+            return refuse("Kafka took too long to answer.", self.policy).answer
         begun = self.sources.ledger.begin_drain(
             turn.id, now, self.lease_seconds, node_id=turn.node_id
         )

@@ -118,7 +118,8 @@ def application(
         except (InvalidInput, ValueError) as error:
             said = error.problems if isinstance(error, InvalidInput) else ["it is not JSON"]
             return PlainTextResponse(
-                f"The request is no AdmissionReview: {'; '.join(said)}.\n", HTTPStatus.BAD_REQUEST
+                f"The request is not an AdmissionReview: {'; '.join(said)}.\n",
+                HTTPStatus.BAD_REQUEST,
             )
         answer = await _answer(gate, asked, limiter, seconds)
         counts.add(answer, time.monotonic() - began)
@@ -182,7 +183,7 @@ async def _answer(
                 gate.ask, asked, deadline, limiter=limiter, abandon_on_cancel=True
             )
     except TimeoutError:
-        reason = f"Nothing could be told within {seconds:.0f} s. Ask again."
+        reason = f"No answer was found within {seconds:.0f} s. Ask again."
     except Exception:
         LOG.exception("A question could not be answered.")
         reason = "The gate failed over it; its log says why. Ask again."

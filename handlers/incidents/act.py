@@ -311,7 +311,7 @@ def _replace_root(
     incident: Incident, action: ReplaceRoot, effects: Effects, now: float
 ) -> str | None:
     if effects.roots is None:
-        return "Nobody here may replace a root volume."
+        return "This function may not replace a root volume."
     _check_not_paused(effects)
     # Asked by two, EC2 would make one task of it: the key is the incident's.
     _check_mine(incident, effects)
@@ -399,7 +399,7 @@ def _empty(
     """Take one step of a drain of our own; what is refused is asked for again at the next look."""
     drain, cordons = effects.drain, effects.drain or effects.cordons
     if cordons is None or (drain is None and isinstance(action, Evict)):
-        raise Conflict(f"Nobody may empty the node of incident {incident.id}.")
+        raise Conflict(f"This function may not empty the node of incident {incident.id}.")
     match action:
         case Uncordon(node=node):
             cordons.uncordon(node, incident.id)
@@ -464,8 +464,8 @@ def _check_in_time(incident: Incident, effects: Effects, now: float) -> None:
     lasted = effects.clock() - now
     if lasted > LONGEST_BEFORE_ONCE_SECONDS:
         raise Conflict(
-            f"Incident {incident.id} was read {lasted:.0f} s ago, which is too long for what must "
-            f"not be asked twice; the next tick decides again."
+            f"Incident {incident.id} was read {lasted:.0f} s ago, which is too long for an action "
+            "that must not repeat; the next tick decides again."
         )
 
 

@@ -168,8 +168,10 @@ NOT_GIVEN_BACK, UNSEEN = "not_given_back", "sweep_blind"
 _SENTENCES: Mapping[str, str] = {
     NOT_GIVEN_BACK: "For {minutes:.0f} min it could not be given back that {what}. λ tick tries "
     "every minute, and its log says what refuses.",
-    UNSEEN: "For {minutes:.0f} min λ sweep could not read {what}, and its log says why: who is "
-    "sick, lost or left out there is noticed by nobody.",
+    UNSEEN: (
+        "For {minutes:.0f} min λ sweep could not read {what}; its log says why. Sick, lost and "
+        "left-out machines stay unnoticed."
+    ),
 }
 
 
@@ -308,7 +310,7 @@ class Broom:
         for node in kept_in_vain(found.nodes or (), ledger):
             yield f"node {node.name} is kept from Cluster Autoscaler for {node.spare_for}"
         for pod, incident_id in strays(found.pods, ledger, now):
-            yield f"pod {pod} may leave beside others for {incident_id}"
+            yield f"pod {pod} may leave with others for {incident_id}"
 
     def _moved(self, now: float) -> Iterator[str]:
         """Yield what was moved for incidents that are over, and zones that are well again."""

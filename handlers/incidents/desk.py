@@ -174,7 +174,7 @@ class Notices:
             if not any(zone_id in names for zone_id in notice.zone_ids):
                 return f"This region has no zone {_zones(notice)}."
         if too_old(notice, now):
-            return f"What is said of {_zones(notice)} is from {clock(said_at(notice, now))}."
+            return f"The readings of {_zones(notice)} are from {clock(said_at(notice, now))}."
         return None
 
     def _incident(self, notice: ZoneNotice) -> ZoneIncident | None:

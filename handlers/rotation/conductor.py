@@ -49,8 +49,7 @@ from handlers.store.table import retry_on_newer
 
 NOTHING = "Nothing is outdated: there is nothing to rotate."
 NOTHING_KNOWN = (
-    "Nothing is known to be outdated, and of some nodes nobody can tell: name them by hand to "
-    "rotate them."
+    "No node is known to be outdated, and some nodes are unknown: name them by hand to rotate them."
 )
 
 
@@ -114,7 +113,7 @@ class Conductor:
         if not planned.turns:
             return {"said": planned.said, "plan": plan_to_document(planned.plan)}
         if planned.plan.topics and not event.get("accept_unavailable"):
-            remedy = "Start with --accept-unavailable to rotate all the same."
+            remedy = "Start with --accept-unavailable to rotate anyway."
             raise InvalidInput([*planned.plan.unavailable, remedy])
         problems = (*planned.apart, *planned.plan.too_long)
         if problems:

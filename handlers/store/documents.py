@@ -208,7 +208,7 @@ class Threads:
             # An incident that is held for months is told again in a new thread: no harm.
             "expires_at": {"N": str(int(time.time()) + KEPT_DAYS * 86_400)},
         }
-        conflict = f"The thread of {thread.incident_id} is being told by another invocation."
+        conflict = f"The thread of {thread.incident_id} is being written by another invocation."
         self._table.write(item, thread.version, conflict)
         return replace(thread, version=thread.version + 1)
 

@@ -334,7 +334,7 @@ class Stories:
         try:
             self._queue.send(story_message(id_))
         except (BotoCoreError, ClientError) as error:
-            logger.warning("A story was not queued.", story=id_, error=str(error))
+            logger.warning("A message for Slack was not queued.", story=id_, error=str(error))
             return
         if len(self._told) >= MOST_REMEMBERED:
             self._told.clear()

@@ -181,9 +181,9 @@ def _kept_settings(
     content = item[CONTENT]["S"]
     if not is_kept_under(key, content):
         problem = (
-            f"The item {key} of the table {table} holds other settings than were written: somebody "
-            f"has changed it. Find out who may write the table, then run `pulumi up` on the "
-            f"operations stack again."
+            f"The item {key} of the table {table} holds other settings than were written: it was "
+            "changed. Find out who may write the table, then run `pulumi up` on the operations "
+            "stack again."
         )
         raise InvalidInput([problem])
     found: dict[str, Any] = json.loads(content)

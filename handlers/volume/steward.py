@@ -189,8 +189,8 @@ class Sources:
         try:
             told = self.loads.loads(missing, now)
         except (StillwaterError, BotoCoreError, ClientError) as error:
-            logger.warning("CloudWatch did not say what is asked of the volumes.", error=str(error))
-            gaps.append(f"CloudWatch did not say what is asked of {len(missing)} volumes: {error}")
+            logger.warning("CloudWatch did not have the load of the volumes.", error=str(error))
+            gaps.append(f"CloudWatch did not have the load of {len(missing)} volumes: {error}")
             return seen
         joined = {v: merged_load(seen.get(v, Load()), told.get(v, Load())) for v in missing}
         return {**seen, **joined}

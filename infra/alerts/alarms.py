@@ -40,11 +40,11 @@ class Missing:
 
 
 LETTERS_STAY = Missing(
-    "ignore", "SQS falls silent about a queue nobody touches, and letters in it are still there."
+    "ignore", "SQS falls silent about an idle queue, and letters in it are still there."
 )
 NOTHING_WAITS = Missing("notBreaching", "SQS tells an age only while something waits.")
-NOTHING_HAPPENED = Missing("notBreaching", "What does not happen is not counted.")
-NOBODY_ASKED = Missing("breaching", "A cluster that nobody examines may be in any state.")
+NOTHING_HAPPENED = Missing("notBreaching", "Missing events are not counted.")
+NOBODY_ASKED = Missing("breaching", "A cluster without an examination may be in any state.")
 SILENCE_IS_THE_FAULT = Missing("breaching", "A function that is not called leaves no data.")
 
 

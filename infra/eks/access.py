@@ -53,8 +53,8 @@ def connect(paths: Sequence[Path], context: str | None = None) -> tuple[str, Api
     documents = [(path, _document(path)) for path in paths if path.exists()]
     if not documents:
         raise StillwaterError(
-            f"There is no kubeconfig at {', '.join(map(str, paths))}; name one with --kubeconfig, "
-            f"or write it with `aws eks update-kubeconfig`."
+            f"A kubeconfig is missing at {', '.join(map(str, paths))}; name one with --kubeconfig, "
+            "or write it with `aws eks update-kubeconfig`."
         )
     name = context or next(
         (str(d["current-context"]) for _, d in documents if d.get("current-context")), None
@@ -75,7 +75,7 @@ def _document(path: Path) -> Entry:
             f"{path} cannot be read as a kubeconfig: {one_line(error)}."
         ) from None
     if not isinstance(found, dict):
-        raise StillwaterError(f"{path} is no kubeconfig: it holds no mapping.")
+        raise StillwaterError(f"{path} is not a kubeconfig: it holds no mapping.")
     return found
 
 
@@ -102,7 +102,8 @@ def _api(cluster_name: str, cluster: _Placed, user_name: str, user: _Placed) -> 
     if cluster.entry.get("insecure-skip-tls-verify"):
         raise StillwaterError(
             f"Cluster {cluster_name!r} of the kubeconfig sets insecure-skip-tls-verify, which "
-            f"gives credentials to whoever answers; set certificate-authority-data instead."
+            "gives credentials to any server that answers; set certificate-authority-data "
+            "instead."
         )
     if cluster.entry.get("proxy-url"):
         raise StillwaterError(
@@ -158,7 +159,7 @@ def _identity(name: str, user: _Placed) -> tuple[Any, str | None, str | None]:
         return None, certificate, key
     raise StillwaterError(
         f"User {name!r} of the kubeconfig has no token, tokenFile, client certificate with its "
-        f"key, or exec plugin; write it anew with `aws eks update-kubeconfig`."
+        "key, or exec plugin; write it again with `aws eks update-kubeconfig`."
     )
 
 
@@ -193,7 +194,7 @@ class _Plugin:
             raise StillwaterError(
                 self._problem(
                     f"speaks {version or 'no apiVersion'}, and this client "
-                    f"{' and '.join(CREDENTIAL_VERSIONS)}; run `aws eks update-kubeconfig` anew"
+                    f"{' and '.join(CREDENTIAL_VERSIONS)}; run `aws eks update-kubeconfig` again"
                 )
             )
         # A bare name is looked up in PATH; one with a folder starts from the kubeconfig's.
@@ -247,7 +248,7 @@ def _pem(placed: _Placed, key: str) -> str | None:
         try:
             return base64.b64decode(str(data), validate=True).decode()
         except (binascii.Error, UnicodeDecodeError):
-            raise StillwaterError(f"{key}-data of the kubeconfig is no base64 text.") from None
+            raise StillwaterError(f"{key}-data of the kubeconfig is not base64 text.") from None
     path = placed.entry.get(key)
     return _text(placed.folder / str(path)) if path else None
 

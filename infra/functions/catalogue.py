@@ -244,7 +244,7 @@ def _sweep_rights(cluster: Operated) -> definition.Rights:
 
 SWEEP = Definition(
     name="sweep",
-    description="What no event told and no tick carries, and what is over",
+    description="Missed events, stalled incidents and closed ones",
     settings=SweepSettings,
     may=_sweep_may,
     own_settings=lambda cluster: {"tick_interval_seconds": cluster.timings.tick_interval_seconds},
@@ -563,7 +563,7 @@ def _slack_own_settings(cluster: Operated) -> Mapping[str, Any]:
 
 SLACK = Definition(
     name="slack",
-    description="An incident that changed is told in its Slack thread",
+    description="An incident that changed goes to its Slack thread",
     settings=SlackSettings,
     may=_slack_may,
     own_settings=_slack_own_settings,

@@ -78,7 +78,7 @@ class Webhook(pulumi.ComponentResource):
         shared = aws.secretsmanager.Secret(
             f"{name}-token",
             name=naming.webhook_secret(spec.prefix),
-            description="What the node termination handler shows to the webhook",
+            description="The node termination handler's token for the webhook",
             recovery_window_in_days=0 if spec.ephemeral else RECOVERY_DAYS,
             opts=self._child,
         )

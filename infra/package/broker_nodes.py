@@ -195,7 +195,7 @@ class Hooks(pulumi.ComponentResource):
     `dependsOn`."""
 
     hook_names: pulumi.Output[list[str]]
-    """What the hooks are called, in the order in which they are completed."""
+    """The hooks' names, in the order of their completion."""
 
     def __init__(
         self, name: str, args: HooksArgs, opts: pulumi.ResourceOptions | None = None
@@ -227,8 +227,8 @@ SHORTEST_SHUTDOWN_SECONDS, LONGEST_SHUTDOWN_SECONDS = 61, 3600
 
 class BrokerNodesArgs(TypedDict):
     cluster: str
-    """What this Kafka is called: names begin with it, and it is the value of the tag
-    `stillwater:cluster`."""
+    """This Kafka's name: names begin with it, and it is the value of the tag `stillwater:cluster`.
+    """
     eks_cluster: str
     """The EKS cluster's name."""
     endpoint: pulumi.Input[str]
@@ -241,16 +241,17 @@ class BrokerNodesArgs(TypedDict):
     """A private subnet for each availability zone, by the zone's name. The zones decide which
     groups there are."""
     security_group_ids: Sequence[pulumi.Input[str]]
-    """What the machines stand behind: the cluster's own security group at least."""
+    """The machines' security groups: the cluster's own at least."""
     instance_type: str
-    """Of every machine, such as r7g.xlarge."""
+    """The type of every machine, such as r7g.xlarge."""
     image_id: pulumi.Input[str]
     """An EKS image of Amazon Linux 2023 for its processor and your version of Kubernetes."""
     nodes_per_zone: NotRequired[int]
     """How many machines in each zone: 1 to 100. 1 by default."""
     pool: NotRequired[str]
-    """What the machines' pool is called: it stands in their names, and is the value of the label
-    `stillwater.dev/pool`. `broker` by default."""
+    """The pool's name: it stands in the machines' names, and is the value of the label
+    `stillwater.dev/pool`. `broker` by default.
+    """
     instance_profile_arn: NotRequired[pulumi.Input[str]]
     """An instance profile whose role may join the cluster: another pool's, or yours. Without it a
     role is made, with an access entry."""
@@ -264,8 +265,8 @@ class BrokerNodesArgs(TypedDict):
 
 
 class BrokerNodes(pulumi.ComponentResource):
-    """One Auto Scaling group for each zone, on one subnet: a broker's volume stays in its zone, so
-    its next machine must come from there. Twice as many machines may stand there for a while, the
+    """One Auto Scaling group for each zone, on one subnet. A broker's volume stays in its zone, so
+    its next machine must come from there. Twice as many machines may stand there for a while. The
     replacement comes first, and a termination that is abandoned keeps the machine. Machines
     register with the taint `dedicated=kafka:NoSchedule`.
 

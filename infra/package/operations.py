@@ -33,7 +33,7 @@ class Kafka(TypedDict):
     bootstrap: str
     """HOST:PORT of a listener that can be reached from the subnets; several with commas."""
     authentication: NotRequired[str]
-    """How that listener asks who somebody is: `none`, `tls` or `scram-sha-512`. `none` by
+    """How that listener authenticates clients: `none`, `tls` or `scram-sha-512`. `none` by
     default."""
     tls: NotRequired[bool]
     """Whether it is encrypted. On by default."""
@@ -145,7 +145,7 @@ class OperationsArgs(TypedDict):
     level: str
     """How much may be done: `watch`, `gate` or `act`."""
     cluster: str
-    """What everything of ours is called by, such as shop-orders."""
+    """The prefix of every name, such as shop-orders."""
     eks_cluster: str
     """The EKS cluster's name."""
     endpoint: pulumi.Input[str]
@@ -160,7 +160,7 @@ class OperationsArgs(TypedDict):
     """Where the functions stand: subnets from which the API server, the listener and AWS's own
     addresses are reached."""
     security_group_ids: Sequence[pulumi.Input[str]]
-    """What the functions stand behind: the API server and the brokers must let them in."""
+    """The functions' security groups: the API server and the brokers must admit them."""
     drainer: NotRequired[str]
     """Whose termination handler drains at `act`: `theirs`, `ours`, or `none`, where the functions
     evict. `theirs` by default."""
@@ -173,7 +173,7 @@ class OperationsArgs(TypedDict):
     """Whether an `EvictionGate` of yours is that gate, so that none is made here. Off by
     default."""
     slack_channel: NotRequired[str]
-    """Slack's id of the channel in which incidents are told."""
+    """Slack's id of the channel for incidents."""
     slack_secret_name: NotRequired[str]
     """The secret in Secrets Manager with the bot's token. The channel needs it."""
     alerts_topic_arn: NotRequired[str]
@@ -181,11 +181,13 @@ class OperationsArgs(TypedDict):
 
 
 class Operations(pulumi.ComponentResource):
-    """The ledger, queues, rules and functions beside one Kafka: what the `operations` stack of a
-    description makes. At `watch` nothing of the cluster's is changed; at `gate` an eviction gate
-    answers; at `act` the Auto Scaling groups that are named get hooks and a tag.
+    """The ledger, queues, rules and functions of one Kafka.
 
-    It needs a `kubernetes` provider of that cluster beside the one of AWS. The groups must exist
+    The `operations` stack of a description makes the same. `watch` changes nothing of the
+    cluster's. At `gate` an eviction gate answers. At `act` the named Auto Scaling groups get hooks
+    and a tag.
+
+    It needs a `kubernetes` provider of that cluster and one of AWS. The groups must exist
     before."""
 
     ledger_table: pulumi.Output[str]
@@ -256,7 +258,7 @@ GATE_LEVELS = ("gate", "act")
 
 class EvictionGateArgs(TypedDict):
     cluster: str
-    """What `Operations` is called by."""
+    """The prefix of `Operations`."""
     eks_cluster: str
     """The EKS cluster's name."""
     endpoint: pulumi.Input[str]
@@ -280,19 +282,21 @@ class EvictionGateArgs(TypedDict):
     queue_url: NotRequired[str]
     """The queue of `Operations` of their termination handler."""
     operators: NotRequired[Sequence[str]]
-    """Accounts whose deletions of Kafka's pods are not asked about, beside Strimzi's own where it
-    runs beside its Kafka: `system:serviceaccount:NAMESPACE:NAME`."""
+    """Accounts whose deletions of Kafka's pods the webhook allows, in addition to Strimzi's own
+    next to its Kafka: `system:serviceaccount:NAMESPACE:NAME`.
+    """
 
 
 class EvictionGate(pulumi.ComponentResource):
-    """Two replicas off Kafka's machines that the API server asks before a pod of Kafka is evicted,
-    and the least they may do in AWS and in the cluster.
+    """Two replicas that the API server asks before it evicts a pod of Kafka's.
+
+    They run off Kafka's machines.
 
     For an `Operations` at `gate` or `act` whose `gateElsewhere` is set: in a program of its own,
     such as the one that has the cluster's `kubernetes` provider."""
 
     service: pulumi.Output[str]
-    """What the gate is called in the namespace `kube-system`."""
+    """The gate's name in the namespace `kube-system`."""
 
     def __init__(
         self, name: str, args: EvictionGateArgs, opts: pulumi.ResourceOptions | None = None

@@ -34,7 +34,7 @@ PREFIX = re.compile(rf"(?!{_OF_S3})[a-z0-9][a-z0-9-]{{0,39}}")
 
 class BillExportArgs(TypedDict):
     prefix: str
-    """What the names of all that is made begin with: lower-case letters, digits and `-`."""
+    """The prefix of all names: lower-case letters, digits and `-`."""
     split_cost_allocation: NotRequired[bool]
     """Two lines more for every pod of the account and hour, for Kafkas that share machines.
     The account must have switched split cost allocation on. Off by default."""
@@ -49,7 +49,7 @@ class BillExport(pulumi.ComponentResource):
     bucket: pulumi.Output[str]
     """The bucket's name."""
     export_name: pulumi.Output[str]
-    """What the export is called."""
+    """The export's name."""
     folder: pulumi.Output[str]
     """Where in the bucket its files are: what `stillwater report --bill` is given."""
 
@@ -97,14 +97,14 @@ class ReportVolume(TypedDict):
     size_gib: int
     """Its size in GiB."""
     iops: NotRequired[int]
-    """What it is provisioned with: 3000 by default."""
+    """Its provisioned IOPS: 3000 by default."""
     throughput_mib_per_s: NotRequired[int]
-    """What it is provisioned with, in MiB a second: 125 by default."""
+    """Its provisioned throughput in MiB a second: 125 by default."""
 
 
 class ReportPool(TypedDict):
     instance_type: str
-    """Of every machine, such as r7g.xlarge."""
+    """The type of every machine, such as r7g.xlarge."""
     nodes: int
     """How many nodes of Kafka it has, in all zones."""
     volumes: Sequence[ReportVolume]
@@ -118,14 +118,13 @@ class ReportArgs(TypedDict):
     """What names begin with, and the value of the tag that means this Kafka on the bill."""
     bill: pulumi.Input[str]
     """Where the export of cost and usage is delivered, `s3://BUCKET/FOLDER`: the `folder` of
-    `BillExport`. Tables, code and logs stand beside it in the bucket."""
+    `BillExport`. Tables, code and logs stand in the same bucket."""
     zones: int
     """How many availability zones the brokers stand in."""
     pools: Mapping[str, ReportPool]
-    """Kafka's nodes by the pool they are of, as KafkaNodePools are called without their zone's
-    letter."""
+    """Kafka's nodes by their pool: a KafkaNodePool's name without its zone's letter."""
     replication_factor: NotRequired[int]
-    """Of most topics: 3 by default."""
+    """The factor of most topics: 3 by default."""
     retention_hours: NotRequired[int]
     """How long a broker keeps records on its own disk: 168 by default."""
     follower_fetching: NotRequired[bool]
@@ -142,9 +141,9 @@ class ReportArgs(TypedDict):
 
 
 class Report(pulumi.ComponentResource):
-    """The report of what Kafka costs and why, made every morning by a job on EMR Serverless from
-    the account's bill: the application, which costs nothing when idle, the job's role and code, a
-    database in Glue and the schedule."""
+    """The report of Kafka's cost, made every morning by a job on EMR Serverless from the account's
+    bill. It has the application, which costs nothing when idle, the job's role and code, a database
+    in Glue and the schedule."""
 
     application_id: pulumi.Output[str]
     """The application that runs it."""

@@ -52,8 +52,8 @@ LEGACY_REMEDY = (
     "delivery"
 )
 NO_RESOURCES = (
-    "The report has no resource ids, so the money is read by component and no volume or instance "
-    'is told from another: choose "Include resource IDs" in the report\'s content.'
+    "The report has no resource ids, so the money is read by component, without single volumes "
+    'and instances. Choose "Include resource IDs" in the report\'s content.'
 )
 # Beside tags of their own people sort a bill by cost categories.
 CATEGORIES = "cost_category"

@@ -229,7 +229,7 @@ def complaint(what: str, theirs: str) -> str:
         return f"{what} cannot be read: {known}"
     lines = [line.strip() for line in theirs.splitlines() if line.strip()]
     caused = [line for line in lines if line.startswith(CAUSED)]
-    ours = f"{what} cannot be read by Spark. Copy it again, or export it anew as Parquet."
+    ours = f"{what} cannot be read by Spark. Copy it again, or export it again as Parquet."
     return passed_on(ours, (caused or lines[:1] or [""])[-1].removeprefix(CAUSED))
 
 

@@ -77,7 +77,7 @@ PUBLISHERS = re.compile(r"(?i)\b(AWS|AISPL|Amazon|NWCD)\b|Sinnet|Western Cloud D
 # What is not known where an export leaves a column out that no line needs.
 LACKING = {
     "Tags": "no tag can say whose a charge is, until the export lists them",
-    "ResourceId": "no volume or instance is told from another",
+    "ResourceId": "without single volumes and instances",
     "AvailabilityZone": "a pool's instances are not told apart by their zone",
     "CommitmentDiscountStatus": "what nothing used of a commitment is not told from the rest",
 }

@@ -44,7 +44,7 @@ def _incident(line: bytes, what: str) -> dict[str, Any]:
         node_id = None if found.get("node_id") is None else int(found["node_id"])
     except (ValueError, TypeError, AttributeError):
         shown = line.decode(errors="replace")[:80]
-        problem = f"{what} holds a line that is no incident: {shown!r}; remove it."
+        problem = f"{what} holds a line that is not an incident: {shown!r}; remove it."
         raise InvalidInput([problem]) from None
     return {**found, **times, "node_id": node_id}
 

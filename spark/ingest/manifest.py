@@ -151,8 +151,8 @@ def _above(folder: str, period: str, paths: Sequence[str]) -> str:
     first, *others = sorted(paths, key=lambda path: path.count("/"))
     if others and others[0].count("/") == first.count("/"):
         problem = (
-            f"The report {folder} has {period} twice ({first}, {others[0]}) and no manifest above "
-            f"both that says which is the newest; copy the whole report again, or keep one."
+            f"The report {folder} has {period} twice ({first}, {others[0]}), and no manifest says "
+            "which is the newest; copy the whole report again, or keep one."
         )
         raise InvalidInput([problem])
     return first
@@ -184,8 +184,8 @@ def _require_nothing_beside(files: Files, folder: str, own: str) -> None:
     beside = [path for path in below if path.endswith(FORMATS) and not path.startswith(f"{own}/")]
     if beside:
         problem = (
-            f"The folder {folder} holds the export {own} and data beside it ({beside[0]}); name "
-            f"one of them."
+            f"The folder {folder} holds the export {own} and other data ({beside[0]}); name one of "
+            "them."
         )
         raise InvalidInput([problem])
 

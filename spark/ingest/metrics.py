@@ -56,7 +56,7 @@ def _of_answers(files: Files, place: str, what: str) -> Iterator[Sample]:
         data = files.read(name)
         answer = _parsed(gzip.decompress(data) if name.endswith(".gz") else data)
         if answer.get("status") != "success":
-            reason = answer.get("error") or "it is no answer of the range-query API"
+            reason = answer.get("error") or "it is not an answer of the range-query API"
             raise InvalidInput([f"{what} holds no result: {reason}; query again."])
         data_of = answer.get("data") or {}
         if data_of.get("resultType") != "matrix":

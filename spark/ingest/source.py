@@ -26,8 +26,8 @@ FOOTERS_AT_ONCE = 16
 # What a line of text takes, as it is and packed.
 LINE_BYTES, PACKED_BYTES = 1_000, 50
 UNLISTED = (
-    "No manifest says which files are the bill: all {:,} data files of the folder are read, and a "
-    "line that stands in two of them counts twice."
+    "No manifest names the bill's files: all {:,} data files of the folder are read. A line in "
+    "two of them counts twice."
 )
 EMPTY = "The manifest of {} names no files: nothing of it was delivered."
 ACCOUNT = re.compile(r"^\d{12}$")

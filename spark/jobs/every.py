@@ -63,16 +63,18 @@ from spark.transforms.transfer import traffic
 # What a report lists of nodes, over all of them and all days.
 LISTED = ("cluster", "kind", "namespace", "workload_type", "workload", "currency")
 Workload = row_type([*LISTED, "pods", "nodes", *AMOUNTS])
-NO_METRICS = "Without Prometheus's samples (--metrics) no volume and no flow is judged."
-NO_HISTORY = "Without the ledger's archive (--history) there are no rotations in this report."
+NO_METRICS = (
+    "Without Prometheus's samples (--metrics) the report has no verdict on volumes and flows."
+)
+NO_HISTORY = "Without the ledger's archive (--history) this report has no rotations."
 NO_FACTS = "Without the cluster's spec (--spec) volumes, rotations and designs are left out."
 NO_PRICES = (
-    "No price file has prices of {region}: what the bill itself charges is used, and what is on no "
-    "bill (designs, some savings) has no figure (--prices)."
+    "No price file has prices of {region}. The report uses the bill's own rates. Designs and some "
+    "savings have no figure (--prices)."
 )
 OTHER_CURRENCY = (
-    f"The price file is in {pricing.CURRENCY} and this bill in {{currency}}: what the bill itself "
-    f"charges is used, and what is on no bill (designs, some savings) has no figure."
+    f"The price file is in {pricing.CURRENCY} and this bill in {{currency}}. The report uses the "
+    "bill's own rates. Designs and some savings have no figure."
 )
 
 

@@ -16,8 +16,8 @@ from spark.transforms.grain import Placed
 
 CLUSTERS_SHOWN = 10
 NOT_NAMED = (
-    "No line of {period} carries the tag {tag} = {name}, as other months' lines do: either nothing "
-    "of it was charged then, or the tag was no active cost allocation tag."
+    "No line of {period} carries the tag {tag} = {name}, as other months' lines do. Either it had "
+    "no charges then, or the tag was not active yet."
 )
 
 
@@ -53,8 +53,8 @@ def require_a_readable_line(delivery: Delivery, placed: Mapping[str, Placed]) ->
     because = f"{first.reason}; " if first is not None else ""
     problem = (
         f"None of the {lines:,} lines of the bill {delivery.label} can be read: {because}a "
-        f"spreadsheet or a script that saved it may have written times or amounts in its own way. "
-        f"Name the file as AWS delivered it."
+        "spreadsheet or a script that saved it may have changed it. Name the file as AWS "
+        "delivered it."
     )
     raise InvalidInput([problem])
 
@@ -83,10 +83,10 @@ def require_cluster(
     others = sorted(named)[:CLUSTERS_SHOWN]
     seen = f"it names {', '.join(others)}" if others else "no line names any cluster"
     problem = (
-        f"No line of the bill {delivery.label} carries the tag {tag} = {cluster}; {seen}. "
-        f"Looked for as {', '.join(spellings(tag))}. Activate {tag} as a cost allocation tag "
-        f"(lines of before that day never carry it), or name the tag that means Kafka: "
-        f"--cluster-tag KEY, or --cluster-tag KEY=VALUE."
+        f"No line of the bill {delivery.label} carries the tag {tag} = {cluster}; {seen}. Looked "
+        f"for as {', '.join(spellings(tag))}. Activate {tag} as a cost allocation tag (earlier "
+        "lines never carry it). Or name the tag that means Kafka: --cluster-tag KEY, or "
+        "--cluster-tag KEY=VALUE."
     )
     raise InvalidInput([problem])
 

@@ -136,7 +136,7 @@ def _left_behind(rows: Sequence[Found], facts: Facts) -> dict[str, str]:
         for row in oldest[:surplus]:
             found[row.resource_id] = (
                 f"{owner} {node_id} is billed for {len(oldest)} volumes where its spec has "
-                f"{wanted}, and this one is older; delete it once its data is in no one's interest"
+                f"{wanted}, and this one is older; delete it once its data is not needed"
             )
     return found
 
@@ -248,7 +248,7 @@ def _size(
     if here != now and (saving is None or saving > 0):
         return Advice(Finding.SLOWER, f"{reason}{_unpriced(saving)}", here, saving or NOTHING)
     if row.volume_exceeded_share is None:
-        reason += "; whether more was asked than it gives, nobody measured"
+        reason += "; demand above its limit was not measured"
     return Advice(Finding.FITS, reason, now)
 
 
@@ -272,12 +272,12 @@ def _slow(
     if limit is ThrottleLimit.INSTANCE:
         return Advice(
             Finding.INSTANCE,
-            f"its instance was asked for more than it gives its volumes in "
+            "its instance had demand above it gives its volumes in "
             f"{row.instance_exceeded_share:.0%} of an hour, so a faster volume brings nothing: "
             f"{helps(instance_type, book)}",
         )
     had = now.performance
-    why = f"more was asked than {had} in {row.volume_exceeded_share:.0%} of an hour"
+    why = f"demand was above {had} in {row.volume_exceeded_share:.0%} of an hour"
     most = Performance(
         max(goals.floor.iops, goals.ceiling.iops),
         max(goals.floor.throughput_mib_per_s, goals.ceiling.throughput_mib_per_s),
@@ -301,7 +301,9 @@ def _move(row: Found, known: Known, book: PriceBook) -> Advice:
         return Advice(Finding.FITS, reason)
     saving = _monthly(row) - monthly_usd(wanted, book)
     if saving <= 0 or row.kind in {"st1", "sc1", "standard"}:
-        return Advice(Finding.FITS, f"{row.kind} is no dearer than gp3 here, or another kind")
+        return Advice(
+            Finding.FITS, (f"{row.kind} does not cost more than gp3 here, or is another kind")
+        )
     return Advice(
         Finding.MOVE_TO_GP3,
         f"gp3 with {wanted.performance} does what this "

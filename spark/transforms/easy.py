@@ -20,9 +20,7 @@ from spark.transforms.grain import added_up
 # What to do about each finding.
 HOW = {
     Easy.EXTENDED_SUPPORT: "upgrade the clusters to a Kubernetes version in standard support",
-    Easy.IDLE_RESERVATION: (
-        "cancel the On-Demand Capacity Reservations that nobody needs, or run in them"
-    ),
+    Easy.IDLE_RESERVATION: ("cancel unneeded On-Demand Capacity Reservations, or run in them"),
     Easy.UNUSED_COMMITMENT: (
         "let more run under them; they are paid until they end, so buy fewer then"
     ),
@@ -33,7 +31,7 @@ HOW = {
     Easy.GP2_VOLUMES: (
         "move them to gp3, online; more than 3,000 IOPS or 125 MiB/s cost extra there"
     ),
-    Easy.SNAPSHOTS: "let a lifecycle policy delete those that nobody would restore",
+    Easy.SNAPSHOTS: "let a lifecycle policy delete those that you would not restore",
     Easy.NAT_BYTES: (
         "give S3 and DynamoDB gateway endpoints (free) and registries interface endpoints"
     ),

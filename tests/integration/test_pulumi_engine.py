@@ -161,9 +161,9 @@ def test_a_refused_create_is_one_sentence_and_the_next_run_goes_on_from_there(
         run.up()
     (problem,) = failure.value.problems
     assert problem == (
-        "subnet failed. Mend what it names, and run this again: it goes on where it ended. "
-        "In its own words: AWS refused CreateSubnet for subnet (InvalidSubnet.Range): "
-        "The CIDR '192.168.0.0/24' is invalid."
+        "subnet failed. Fix the cause, and run this again: it goes on where it ended. In its own "
+        "words: AWS refused CreateSubnet for subnet (InvalidSubnet.Range): The CIDR "
+        "'192.168.0.0/24' is invalid."
     )
     mended = run.up(cidr="10.99.1.0/24")
     assert mended.created >= 1

@@ -49,10 +49,9 @@ METHOD = (
     "credits, refunds and fees belong to the component other. Prices come from the bill."
 )
 OTHERS_METHOD = (
-    "Kafka's cost has the tag of Kafka (--cluster-tag, --pool-tag), a claim of a known cluster's "
-    "pods, or an instance in the ledger. For all other cost the report keeps account and "
-    "component, and no resource. Taxes, credits, support and commitments for a whole bill are "
-    "here."
+    "Kafka's cost has Kafka's tag (--cluster-tag, --pool-tag), a claim of known pods, or an "
+    "instance in the ledger. For all other cost the report keeps account and component, and no "
+    "resource. Taxes, credits, support and commitments for a whole bill are here."
 )
 EASY_METHOD = (
     "Each row is a meter with its net, amortised cost in the month. An open month counts as far "

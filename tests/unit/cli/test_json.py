@@ -180,8 +180,8 @@ def run(*arguments: str, **environment: str) -> tuple[int, Any, str]:
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
-        (("preview", "nowhere", "--json"), 1, "There is no environment nowhere"),
-        (("doctor", "nowhere", "--json"), 2, "There is no environment nowhere"),
+        (("preview", "nowhere", "--json"), 1, "The project has no environment nowhere"),
+        (("doctor", "nowhere", "--json"), 2, "The project has no environment nowhere"),
         (("estimate", "nothing.yaml", "--json"), 1, "cannot be read"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,

@@ -256,7 +256,7 @@ class FakeCluster(ExploredCloud, ExploredNodes, ExploredDrain):
     def read(self, about: Collection[int] | None = None) -> ClusterView:
         del about
         if self.kafka is None:
-            raise StillwaterError("No Kafka broker could be asked: refused.")
+            raise StillwaterError("No Kafka broker could be reached: refused.")
         return self.kafka
 
     def volume(self, volume_id: str) -> EbsVolume | None:

@@ -198,7 +198,7 @@ class MemoryThreads:
 
     def put(self, thread: Thread) -> Thread:
         if self.get(thread.incident_id).version != thread.version:
-            raise Conflict(f"The thread of {thread.incident_id} is being told by another.")
+            raise Conflict(f"The thread of {thread.incident_id} is being written by another.")
         written = replace(thread, version=thread.version + 1)
         self._threads[thread.incident_id] = written
         return written

@@ -61,7 +61,7 @@ def test_kafka_is_left_alone_where_it_decides_nothing(station: Station, state: S
 def test_a_silent_kafka_leaves_only_its_part_out(station: Station) -> None:
     station.cluster.kafka = None
     found = seen(station, state=State.GATING)
-    assert found.kafka_silence == "No Kafka broker could be asked: refused."
+    assert found.kafka_silence == "No Kafka broker could be reached: refused."
     assert found.blind == ""
     assert found.pods
 

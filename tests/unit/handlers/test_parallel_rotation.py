@@ -433,7 +433,7 @@ def test_a_plan_shows_who_goes_together_and_counts_what_they_share_once(six: Sta
     assert alone["seconds"] == pytest.approx(180 + 90 + 10 + 5 * 180)
     assert together["seconds"] == pytest.approx(180 + 90 + 10 + 90 + 2 * (180 + 90))
     assert (
-        "With --at-once zone it would take about 15 min 10 s instead of 19 min 40 s: 3 parties "
+        "With --at-once zone it would take about 15 min 10 s instead of 19 min 40 s: 3 sets "
         "instead of 6." in alone["notes"]
     )
     assert (

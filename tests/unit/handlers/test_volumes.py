@@ -103,7 +103,7 @@ class OneVolume:
     def ask(self, pool: PoolView, wanted: Mapping[int, Gp3]) -> None:
         if self.conflicts:
             self.conflicts -= 1
-            raise Conflict("The object was changed by somebody else meanwhile.")
+            raise Conflict("The object was changed meanwhile.")
         assert pool.version == str(self.version)
         self.asked, self.version, self.writes = wanted[0], self.version + 1, self.writes + 1
 

@@ -135,7 +135,7 @@ def test_another_kubernetes_needs_another_kube_proxy() -> None:
 @pytest.mark.parametrize("version", ["v1.36.0-eksbuild.1", "v1.31.14-eksbuild.2"])
 def test_a_kube_proxy_that_eks_never_has_beside_a_control_plane_is_refused(version: str) -> None:
     (problem,) = versions.problems("1.35", {"kube-proxy": version})
-    assert f"has kube-proxy at {version} beside kubernetes.version 1.35" in problem
+    assert f"has kube-proxy at {version} with kubernetes.version 1.35" in problem
     assert "3 minor versions older at the most" in problem
     assert versions.problems("1.35", {"kube-proxy": "v1.32.0-eksbuild.1"}) == []
 

@@ -312,7 +312,7 @@ def test_check_takes_an_environments_name(tmp_path: Path, monkeypatch: pytest.Mo
     example = Path("stacks/config/clusters/example.yaml")
     assert stack_settings.spec_file(Path("example")) == example
     assert stack_settings.spec_file(Path("missing.yaml")) == Path("missing.yaml")
-    with pytest.raises(InvalidInput, match="There is no environment missing"):
+    with pytest.raises(InvalidInput, match="The project has no environment missing"):
         stack_settings.spec_file(Path("missing"))
 
 

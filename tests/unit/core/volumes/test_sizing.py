@@ -109,7 +109,7 @@ def test_what_is_beyond_the_instance_is_said_and_not_bought() -> None:
     found = right_size(Gp3(100), use, BOOK, Goals(ceiling=ceiling))
     assert found.wanted.performance == Performance(3000, 298)
     assert found.beyond == Performance(0, 600)
-    assert "12000 IOPS and 298 MiB/s are the most there is here" in found.reasons[2]
+    assert "12000 IOPS and 298 MiB/s are the limit here" in found.reasons[2]
 
 
 def test_iops_beyond_the_ratio_make_the_volume_larger_than_its_data() -> None:

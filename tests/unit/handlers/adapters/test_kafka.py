@@ -160,7 +160,7 @@ def test_silence_names_every_address(cluster: FakeKafka, monkeypatch: pytest.Mon
     with pytest.raises(StillwaterError) as raised:
         KafkaAdmin(["a:1", "b:1"]).read()
     assert str(raised.value) == (
-        "No Kafka broker could be asked: a:1: TimeoutError; b:1: TimeoutError."
+        "No Kafka broker could be reached: a:1: TimeoutError; b:1: TimeoutError."
     )
 
 

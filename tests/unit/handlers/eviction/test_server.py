@@ -138,7 +138,7 @@ def test_a_body_that_never_ends_is_given_up() -> None:
 def test_what_is_no_review_is_refused_in_a_sentence(body: bytes) -> None:
     status, text = ask(served(yes), ASKED, body)
     assert status == 400
-    assert text.startswith("The request is no AdmissionReview: ")
+    assert text.startswith("The request is not an AdmissionReview: ")
 
 
 def test_the_whole_memory_is_looked_through_between_answers_alone() -> None:
