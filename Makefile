@@ -74,7 +74,7 @@ twin-unit: $(STAMP) ## Unit tests of the twin: no sockets
 	@$(UNIT) $(TWIN)
 
 .PHONY: check
-check: $(STAMP) ## Format, lint, types, import contracts, dead code, workflows, Dockerfile
+check: $(STAMP) ## Format, lint, types, import contracts, dead code, workflows, Dockerfile, prose
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
@@ -83,6 +83,7 @@ check: $(STAMP) ## Format, lint, types, import contracts, dead code, workflows, 
 	@$(BIN)/zizmor --offline --quiet . cli/project/templates/workflow.yaml
 	@$(BIN)/hadolint Dockerfile
 	@$(BIN)/python -m tests.house
+	@$(BIN)/python -m tests.prose
 
 .PHONY: format
 format: $(STAMP) ## Format the code

@@ -43,13 +43,13 @@ def notes(estimate: Estimate, usage: Usage) -> list[str]:
     produced, readers = pricing.plain(usage.produce_mib_per_s), pricing.plain(usage.readers)
     assumed = (
         f"{produced} MiB/s produced, each byte read {readers} x, all through the load balancer, "
-        f"volumes {usage.filled:.0%} full; {pricing.plain(usage.log_gib_per_day)} GiB of control "
-        "plane logs a day"
+        f"volumes {usage.filled:.0%} full"
     )
     return [
         *([estimate.unpriced] if estimate.unpriced else []),
         f"List prices of {estimate.region} in USD, {priced}, for 730 hours.",
         f"Assumed: {assumed}.",
+        f"Also assumed: {pricing.plain(usage.log_gib_per_day)} GiB of control plane logs a day.",
         f"Not counted: {NOT_COUNTED}.",
     ]
 

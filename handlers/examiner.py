@@ -123,9 +123,7 @@ class Examiner:
         # One at a time: each has its own thread already, and its own silence.
         found = self.exporters.scrape([pod])
         told, silent = [*found.metrics.values()], [*found.silent.values()]
-        return (
-            told[0] if told else Unknown(" ".join(silent) or (f"Pod {pod} is not of a Kafka node."))
-        )
+        return told[0] if told else Unknown(" ".join(silent) or f"Pod {pod} has no Kafka node.")
 
 
 def _response(cluster: str, health: ClusterHealth, now: float, seconds: float) -> dict[str, Any]:

@@ -122,8 +122,7 @@ def _refuse(node: Any) -> None:
     if _SIXTIES.fullmatch(node.value):
         raise _problem(
             node,
-            f"{written} has a colon, and YAML reads it in base sixty, as a number; put it in "
-            "quotes",
+            f"{written} has a colon, and YAML reads a number in base sixty; put it in quotes",
         )
     if len(written) > MOST_DIGITS + len("-0x"):
         raise _problem(node, f"{_too_long(written)}; correct it")

@@ -108,8 +108,8 @@ def _gate_rights() -> Iterator[str]:
     scope = _scope("gate")
     yield "\n## Rights of the gate, from gate on"
     yield (
-        f"Its objects are called `{scope.cluster.gate_name}`. Beside them the functions may do "
-        f"what they do at watch."
+        f"Its objects bear the name `{scope.cluster.gate_name}`. The functions keep their rights "
+        f"of watch."
     )
     yield "\n| may | of |"
     yield "|---|---|"

@@ -31,15 +31,15 @@ WEIGHTS = {
     "_no": "REFUSED",
 }
 CALLS = {"Finding", *WEIGHTS}
-HEAD = """# What is checked
+HEAD = """# The checks
 
-Every check has one name, one sentence and one remedy, whichever command finds it. `check` asks what
-a [description](cluster-spec.md) answers, [`preflight`](../how-to/preflight.md) what an account
-refuses, [`survey`](../how-to/survey.md) everything that can be read of a cluster, and
-[`doctor`](../how-to/doctor.md) what a description, its account and its live cluster answer, with
-what [drifted](../how-to/doctor.md#comparisons). Where `…` stands, the finding names what was
-seen. Exit codes are the same everywhere: 0, nothing that hurts; 1, something does; 2, a part could
-not be read.
+Every check has one name, one sentence and one remedy, whichever command finds it. `check` reads a
+[description](cluster-spec.md) alone. [`preflight`](../how-to/preflight.md) asks an account,
+[`survey`](../how-to/survey.md) a running cluster. [`doctor`](../how-to/doctor.md) compares a
+description with its account and its live cluster.
+
+Where `…` stands, the finding names what was seen. Exit codes are the same everywhere: 0, nothing
+hurts; 1, something does, and 2, a part could not be read.
 
 A description accepts a check by its name, in `accept`. `up` makes nothing of a description of which
 something weighs *a broker may die*, or that could never work ({unworkable}), unless it is accepted.
@@ -70,9 +70,9 @@ def page() -> str:
         asked = ", ".join(f"`{each}`" for each in sorted(askers))
         cells = (f"`{check.name}`", weights, asked, check.evidence, check.remedy)
         lines.append(f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |")
-    parts = ", ".join(drift.TITLES.values())
-    lines += ["", f"`drift`, asked by `doctor`, compares with the description: {parts}."]
-    lines += ["`unread` says which part could not be read, and why; every command asks it."]
+    lines += ["", "`unread` says which part could not be read, and why; every command asks it."]
+    lines += ["`drift`, asked by `doctor`, compares these parts with the description:", ""]
+    lines += [f"- {part}" for part in drift.TITLES.values()]
     return "\n".join(lines) + "\n"
 
 

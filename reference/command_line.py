@@ -36,11 +36,11 @@ DOCUMENTS: Mapping[str, str] = {
     "up": "as `preview`, of what was done; without `refusals`",
     "preview": (
         "`environment`, `operation`, `changes` (how many), `refusals` (what the running cluster "
-        "cannot follow), `felt` (what clients notice) and `layers`, each with `layer`, `skipped` "
-        "(why it was not run, or null), `seconds`, `counts` by operation, `unchanged` and "
-        "`resources`: `operation` (create, update, replace, delete), `part`, `kind`, `name`, "
-        "`urn`, `protected`, `because` (properties that force a replacement), `differences` "
-        "(`path`; with `--diff` also `before` and `after`)"
+        "cannot follow), `felt` (what clients notice) and `layers`. Each layer has `layer`, "
+        "`skipped` (why it was not run, or null), `seconds`, `counts` by operation, `unchanged` "
+        "and `resources`. Each resource has `operation` (create, update, replace, delete), `part`, "
+        "`kind`, `name`, `urn`, `protected`, `because` (properties that force a replacement) and "
+        "`differences`. A difference has `path`, and with `--diff` also `before` and `after`"
     ),
     "destroy": (
         "as `up`, with `volumes` in place of `felt`: their `fate`, `named` (null: could not be "

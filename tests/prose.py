@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import subprocess
 import sys
 import tempfile
 import tomllib
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -30,7 +30,7 @@ from local.tools.catalogue import BINARIES
 
 REPOSITORY = Path(__file__).parents[1]
 CONFIGURATION = REPOSITORY / ".vale.ini"
-# What is meant as it stands, with the reason, and how many faults a folder may still have.
+# What is meant as it stands, with the reason.
 TABLE = Path(__file__).with_name("prose.toml")
 DOCUMENTS = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs")
 PROGRAMS = ("core", "cli", "handlers", "infra", "spark", "stacks")
@@ -139,7 +139,7 @@ def judge(paths: Iterable[Path], vale: Path) -> Iterator[Fault]:
         for alert in alerts:
             line = alert["Line"]
             yield Fault(
-                path.relative_to(REPOSITORY).as_posix() if path.is_absolute() else str(path),
+                os.path.relpath(path, REPOSITORY),
                 line if places is None else places[(line - 1) // 2],
                 alert["Check"].removeprefix("Stillwater."),
                 alert["Message"],
@@ -162,12 +162,8 @@ def every_path(below: Iterable[Path]) -> Iterator[Path]:
                 yield each
 
 
-def folder_of(fault: Fault) -> str:
-    return "/".join(fault.path.split("/")[:2])
-
-
 def main(arguments: list[str]) -> int:
-    """Print the faults of some paths, or of each folder that has more than prose.toml allows."""
+    """Print the faults of some paths, or of everything; 1 where there is one."""
     console = Console(soft_wrap=True, highlight=False)
     tool = BINARIES["vale"]
     try:
@@ -177,20 +173,12 @@ def main(arguments: list[str]) -> int:
         return 0
     asked = [Path(each).resolve() for each in arguments or (*DOCUMENTS, *PROGRAMS)]
     found = judge(every_path(asked), tool.home / "bin" / "vale")
-    table = tomllib.loads(TABLE.read_text())
-    faults = sorted(
-        (each for each in found if not any(map(each.is_meant, table["exceptions"]))), key=str
-    )
-    counted = Counter(map(folder_of, faults))
-    ceilings = {} if arguments else table["ceilings"]
-    beyond = {folder for folder, number in counted.items() if number > ceilings.get(folder, 0)}
-    for fault in faults:
-        if folder_of(fault) in beyond:
-            console.print(str(fault), markup=False)
-    console.print(
-        f"Prose: {sum(counted.values())} faults of style, of {sum(ceilings.values())} allowed."
-    )
-    return 1 if beyond else 0
+    exceptions = tomllib.loads(TABLE.read_text())["exceptions"]
+    faults = [str(each) for each in found if not any(map(each.is_meant, exceptions))]
+    for fault in sorted(faults):
+        console.print(fault, markup=False)
+    console.print(f"Prose: {len(faults)} faults of style.")
+    return 1 if faults else 0
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ def doctor(
 
     For a cluster that exists, name its description: FILE.yaml.
 
-    Exit code 0: no problem, 1: a problem, 2: a part of it, or all, could not be read.
+    Exit code 0: no problem, 1: a problem, 2: something could not be read.
     """
     from cli import target, terminal
     from cli.doctor import adopted, examine

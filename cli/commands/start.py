@@ -51,7 +51,7 @@ def init(
     vpc_cidr: Annotated[str, typer.Option(help="The VPC's block.")] = "10.40.0.0/16",
     secrets_provider: Annotated[
         str | None,
-        typer.Option(help=("The stacks' provider, such as awskms://alias/NAME?region=REGION.")),
+        typer.Option(help="The stacks' provider, such as awskms://alias/NAME?region=REGION."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
 ) -> None:

@@ -217,7 +217,7 @@ def application(watch: DeskWatch, fulfil: Fulfil, token: str, port: int) -> ASGI
         if name not in WISHES:
             known = ", ".join(WISHES)
             return _refused_response(
-                404, (f"The desk does not know the wish {name!r}; there are {known}.")
+                404, f"The desk does not know the wish {name!r}; there are {known}."
             )
         try:
             said = json.loads(await _body(request))

@@ -173,9 +173,7 @@ def _asking(console: Console) -> Ask:
 
     def nobody(question: str, default: str | None, read: Read[T]) -> T:
         if default is None:
-            raise InvalidInput(
-                [(f"{question} is needed; name it, since no terminal can answer here.")]
-            )
+            raise InvalidInput([f"{question} is needed; name it, since no terminal is here."])
         return read(default)
 
     return person if somebody_answers(console) else nobody

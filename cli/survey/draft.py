@@ -200,8 +200,7 @@ def _too_old(seen: ClusterFacts) -> Iterator[str]:
     if not isinstance(versions, Unknown) and versions and POD_SETS not in versions:
         yield (
             f"Its API server serves StrimziPodSets as {', '.join(sorted(versions))} alone. From "
-            f"level watch on the functions need {POD_SETS}: upgrade Strimzi to 0.49 or newer "
-            "first."
+            f"level watch on the functions need {POD_SETS}: first upgrade Strimzi to 0.49."
         )
 
 

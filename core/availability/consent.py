@@ -130,7 +130,7 @@ def _refusals(
     may_not = _may(leaving, "may not leave")
     if cluster.lacks_quorum:
         # A broker told to stop without a quorum hangs until one returns (measured: > 48 s).
-        yield (f"{may_not}: the controllers have no quorum; bring a majority of them back first.")
+        yield f"{may_not}: the controllers have no quorum; bring a majority of them back first."
         return
     if cluster.doubts:
         whether = _may(leaving)

@@ -83,7 +83,7 @@ JUDGED: Mapping[str, str] = {
     "volumes": "Kafka's volumes",
     "connect_bindings": "Connect's ClusterRoleBinding",
     "drain_cleaners": "Drain Cleaner",
-    "second_handlers": "termination handlers beside ours",
+    "second_handlers": "other termination handlers",
 }
 TITLES: Mapping[str, str] = {**{name: part.title for name, part in COMPARED.items()}, **JUDGED}
 

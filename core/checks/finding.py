@@ -24,7 +24,7 @@ class Weight(StrEnum):
     REFUSED = "would be refused"
     BROKER = "a broker may die"
     PRODUCER = "a producer may stall"
-    EXPOSED = "open to everybody"
+    EXPOSED = "open to any client"
     DRIFT = "not as described"
     UNKNOWN = "unknown"
     # A fact a plan should reckon with; nothing is broken.

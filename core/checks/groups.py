@@ -406,10 +406,7 @@ def _time(
 
 
 SPOT = "spot"
-IMDS = (
-    "whatever runs there, or is made to fetch an address, may take the node's own rights at AWS "
-    "(IMDSv1 asks for no token)"
-)
+IMDS = "a pod there may take the node's rights at AWS, or be made to fetch them"
 
 
 @rule("templates")

@@ -350,7 +350,7 @@ def _endpoint_findings(
         yield worth_knowing(
             "endpoints-beside",
             SUBJECT,
-            f"from {listing(alone)} nobody reaches "
+            f"from {listing(alone)} no address reaches "
             + listing(f"{service} ({who})" for service, who in users.items())
             + ": who needs that must not come to run there",
             "make these endpoints too, or keep those who need them elsewhere",

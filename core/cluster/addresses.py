@@ -113,7 +113,7 @@ def _why(name: str, region: str) -> str | None:
         (OF_AWS, "names under {0} are AWS's: Route 53 makes no zone of them"),
         (
             OF_THE_CLUSTER,
-            ("{0} belongs to the cluster's own DNS, and nothing answers for it outside"),
+            "{0} belongs to the cluster's own DNS, and nothing answers for it outside",
         ),
         (of_ec2, "{0} is where EC2 names its instances: a zone of it hides the nodes' own names"),
     ):

@@ -126,7 +126,7 @@ def _acting_needs(adopted: Adoption) -> Iterator[str]:
             "Set the instance lifecycle policy of each group to retain on TerminateHookAbandon: "
             "without it a hook that runs out lets its machine go."
         )
-        yield ("Rename your own hooks drain and gate: ours would take their place.")
+        yield "Rename your own hooks drain and gate: ours would take their place."
     if adopted.drainer is not Drainer.NONE:
         yield (
             "Let your own rule for lifecycle actions name your hook alone: one that matches "

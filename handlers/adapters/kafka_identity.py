@@ -153,9 +153,8 @@ class KafkaAccess:
         found = self._api.find(f"/api/v1/namespaces/{quote(namespace)}/secrets/{quote(name)}")
         if found is None:
             raise StillwaterError(
-                f"Secret {name} in namespace {namespace} is missing. Strimzi writes it once its "
-                "KafkaUser or Kafka is Ready: look at its status, or name another in "
-                "kafka.functions."
+                f"Secret {name} in namespace {namespace} is missing. Strimzi writes it when its "
+                "KafkaUser or Kafka is Ready. See its status, or name another in kafka.functions."
             )
         # What is no text, as a PKCS #12 store, is none of ours.
         return {

@@ -168,10 +168,8 @@ NOT_GIVEN_BACK, UNSEEN = "not_given_back", "sweep_blind"
 _SENTENCES: Mapping[str, str] = {
     NOT_GIVEN_BACK: "For {minutes:.0f} min it could not be given back that {what}. λ tick tries "
     "every minute, and its log says what refuses.",
-    UNSEEN: (
-        "For {minutes:.0f} min λ sweep could not read {what}; its log says why. Sick, lost and "
-        "left-out machines stay unnoticed."
-    ),
+    UNSEEN: "For {minutes:.0f} min λ sweep could not read {what}; its log says why. Sick, lost and "
+    "left-out machines stay unnoticed.",
 }
 
 

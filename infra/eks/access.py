@@ -101,9 +101,8 @@ def _api(cluster_name: str, cluster: _Placed, user_name: str, user: _Placed) -> 
         )
     if cluster.entry.get("insecure-skip-tls-verify"):
         raise StillwaterError(
-            f"Cluster {cluster_name!r} of the kubeconfig sets insecure-skip-tls-verify, which "
-            "gives credentials to any server that answers; set certificate-authority-data "
-            "instead."
+            f"Cluster {cluster_name!r} of the kubeconfig sets insecure-skip-tls-verify. Any "
+            "server that answers gets the credentials; set certificate-authority-data instead."
         )
     if cluster.entry.get("proxy-url"):
         raise StillwaterError(

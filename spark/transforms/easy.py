@@ -20,7 +20,7 @@ from spark.transforms.grain import added_up
 # What to do about each finding.
 HOW = {
     Easy.EXTENDED_SUPPORT: "upgrade the clusters to a Kubernetes version in standard support",
-    Easy.IDLE_RESERVATION: ("cancel unneeded On-Demand Capacity Reservations, or run in them"),
+    Easy.IDLE_RESERVATION: "cancel unneeded On-Demand Capacity Reservations, or run in them",
     Easy.UNUSED_COMMITMENT: (
         "let more run under them; they are paid until they end, so buy fewer then"
     ),

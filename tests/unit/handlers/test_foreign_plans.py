@@ -163,12 +163,12 @@ ASKED: Mapping[str, tuple[dict[str, Any], str]] = {
     "no selection": ({"selection": "all"}, "selection is 'all', and must be lists"),
     "a node that is not there": (
         {"selection": {"node_ids": [99]}},
-        ("The cluster lacks Kafka node 99"),
+        "The cluster lacks Kafka node 99",
     ),
     "a pool that is not there": ({"selection": {"pools": ["x"]}}, "lacks a pool x"),
     "a zone that is not there": (
         {"selection": {"zones": ["z"]}},
-        ("The cluster lacks nodes in a zone z"),
+        "The cluster lacks nodes in a zone z",
     ),
     "a deadline that is none": ({"deadline_seconds": "soon"}, "deadline_seconds is 'soon'"),
     "a deadline without end": ({"deadline_seconds": float("inf")}, "deadline_seconds is inf"),

@@ -37,7 +37,7 @@ def test_a_run_waits_for_the_window_and_says_until_when() -> None:
     station = station_with(NIGHT)
     start(station)
     run = turn(station)
-    assert run.reason == ("The maintenance window opens at 2026-11-20 22:00 UTC; 3 nodes wait.")
+    assert run.reason == "The maintenance window opens at 2026-11-20 22:00 UTC; 3 nodes wait."
     assert (run.state, run.open_turns) == (RunState.RUNNING, ())
     # SQS carries it for a quarter of an hour, and the sweep does not take it for lost meanwhile.
     assert station.ticks.sent[-1][1] == 900

@@ -110,7 +110,7 @@ def test_a_spec_cannot_be_changed() -> None:
         pytest.param(
             "kafka.listener.advertised_host",
             f"{'k' * 64}.x",
-            (("is not a host name"), "63"),
+            ("is not a host name", "63"),
             id="host",
         ),
         pytest.param("load_balancer.private_zone", "a_b", ("is not a host name",), id="zone-name"),
