@@ -124,7 +124,7 @@ def make_on_emr(asked: ReportOptions, console: Console) -> Document:
     from cli import emr  # noqa: PLC0415 - boto3, which a report of a file here never needs
 
     if asked.environment is None:
-        raise InvalidInput(["Name whose job is to run: --on emr --environment ENVIRONMENT."])
+        raise InvalidInput(["Name whose job is to run: --on emr --environment ENV."])
     if asked.bill is not None and not emr.is_in_s3(asked.bill):
         problem = (
             f"EMR does not see {asked.bill}; name a bill below s3://, or none, for the export "

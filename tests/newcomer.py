@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
@@ -63,6 +63,7 @@ class Statement:
     heading: str
     text: str
     mention: bool = False  # in a sentence, not in a block
+    shown: str = ""  # what the page says it prints: a block of text below it
 
     @property
     def reason(self) -> str | None:
@@ -78,6 +79,8 @@ def statements(page: str) -> list[Statement]:
     for token in _TOKENS.finditer((markdown.REPOSITORY / page).read_text()):
         if token["heading"] is not None:
             heading = token["heading"]
+        elif token["language"] == "text" and found:
+            found[-1] = replace(found[-1], shown=token["body"])
         elif token["span"] is not None:
             if _SPANS.fullmatch(token["span"]):
                 found.append(Statement(page, heading, token["span"], mention=True))
@@ -89,6 +92,18 @@ def statements(page: str) -> list[Statement]:
 def typed_statements(page: str) -> list[Statement]:
     """Return what is typed of a page; a sentence's command is its block's."""
     return [each for each in statements(page) if each.reason is None and not each.mention]
+
+
+def unseen(shown: str, said: str) -> list[str]:
+    """Return the lines that a page shows and a command did not print; … stands for anything."""
+    printed = " ".join(said.split())
+    return [
+        line
+        for line in shown.splitlines()
+        if not re.search(
+            ".*?".join(re.escape(" ".join(part.split())) for part in line.split("…")), printed
+        )
+    ]
 
 
 def neither(page: str) -> list[Statement]:

@@ -12,8 +12,8 @@ from cli.terminal import Terminal
 
 WIDEST = 100
 
-Environment = Annotated[str, typer.Argument(help="The stacks' environment: `local` is the twin.")]
-OwnEnvironment = Annotated[str, typer.Argument(help="The stacks' environment.")]
+Environment = Annotated[str, typer.Argument(metavar="ENV", help="Environment; `local`: the twin.")]
+OwnEnvironment = Annotated[str, typer.Argument(metavar="ENV", help="The stacks' environment.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")]
 AsJsonLines = Annotated[bool, typer.Option("--json", help="One JSON object per line.")]
 

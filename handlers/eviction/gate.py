@@ -135,7 +135,7 @@ class Gate:
         """Refuse to delete the Node of a broker that runs: its pod would be given up, not ended."""
         finalizers = (asked.shown.get("metadata") or {}).get("finalizers") or ()
         drained = KARPENTER_FINALIZER in finalizers
-        drains = GateAnswer(allowed=True, reason="Karpenter drains it first; that is judged.")
+        drains = GateAnswer(allowed=True, reason="Karpenter drains first; the gate judges that.")
         try:
             on_it = next(
                 (p for p in self.sources.nodes.kafka_pods() if p.node_name == asked.name), None

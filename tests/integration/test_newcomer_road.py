@@ -311,7 +311,7 @@ def test_whoever_types_the_pages_gets_what_they_promise(road: Road) -> None:
             for line in later:
                 _hold(road, line.replace(" prod", " try"))
         _before(road, statement, ups)
-        _hold(road, statement.text)
+        _hold(road, statement.text, statement.shown)
         if statement.text.startswith("stillwater up"):
             ups += 1
             if ups == 1:
@@ -323,8 +323,9 @@ def _at(road: Road, folder: str) -> None:
     (road.home / ".where").write_text(str(road.home / folder))
 
 
-def _hold(road: Road, line: str) -> None:
+def _hold(road: Road, line: str, shown: str = "") -> None:
     said = road.types(line)
+    assert newcomer.unseen(shown, said) == []
     check = _of(HOLDS, line)
     if check is not None:
         check(road, said)

@@ -66,7 +66,7 @@ def test_a_place_nobody_makes_reports_at_is_refused() -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        pytest.param([], "--environment ENVIRONMENT", id="nobody's-stacks"),
+        pytest.param([], "--environment ENV", id="nobody's-stacks"),
         pytest.param(
             ["--environment", "example", "--bill", "here.csv"],
             "EMR does not see here.csv",

@@ -59,11 +59,13 @@ def test_the_road_to_the_account_is_as_the_page_says(
     named = re.search(r"Next: cd (\S+);", person.said)
     assert named is not None, person.said
     person.directory /= named[1]
+    shown = {each.text: each.shown for each in newcomer.typed_statements(page)}
     typed = [line for line in others if line.split()[1] in WITHOUT_ACCOUNT]
     assert [line.split()[1] for line in typed] == ["check", "estimate"]
     for line in typed:
         whole(person.types(line))
         assert person.code == 0, person.said
+        assert newcomer.unseen(shown[line], person.said) == []
     # What `init` itself names next, and what its README says, as far as it is another line.
     named_there = COMMAND.findall((person.directory / "README.md").read_text())
     for line in (each.replace("ENV", typed[0].split()[2]) for each in named_there):
@@ -73,7 +75,7 @@ def test_the_road_to_the_account_is_as_the_page_says(
     missing = next(line for line in others if line not in typed)
     whole(person.types(missing))
     assert person.code in {1, 2}
-    assert "There are no AWS credentials here" in " ".join(person.said.split())
+    assert "AWS credentials are missing here" in " ".join(person.said.split())
 
 
 @pytest.mark.parametrize("page", [newcomer.README, newcomer.TUTORIAL])
@@ -93,6 +95,12 @@ def test_a_statement_is_whole_with_what_continues_it_and_what_it_is_fed() -> Non
         "one \\\n  --more",
         "two <<'END'\nfed # not a remark\nEND",
         "three",
+    ]
+
+
+def test_a_line_that_a_page_shows_and_nothing_printed_is_named() -> None:
+    assert newcomer.unseen("a month … 9\nno such line\n", "so:\n a   month  USD 9\n") == [
+        "no such line"
     ]
 
 

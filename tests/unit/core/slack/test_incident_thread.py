@@ -125,7 +125,7 @@ def test_a_story_says_what_comes_next_and_when() -> None:
     retired = incident(1, kind=Kind.SCHEDULED_CHANGE, due_at=AT + 86_400)
     assert "AWS acts at 2026-11-21 10:00:00 UTC" in outlook(retired, 3600)
     assert "two minutes" in outlook(incident(1, kind=Kind.SPOT_INTERRUPTION), 3600)
-    assert "stillwater release ENVIRONMENT i-0a" in outlook(incident(1, state=State.RETAINED), 3600)
+    assert "stillwater release ENV i-0a" in outlook(incident(1, state=State.RETAINED), 3600)
     assert outlook(incident(), 3600) == ""
 
 
