@@ -1,7 +1,7 @@
 """Draws the pictures of docs/images/: python -m tests.pictures
 
 Diagrams are tables of boxes and arrows below. An incident's states come from core. With Chromium on
-the PATH the survey's page is drawn and photographed as well.
+the PATH the pages of a survey and of a report are photographed as well.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from rich.console import Console
 
 from cli.survey import page
 from core.incidents.record import ALLOWED, TERMINAL, State
+from spark.report import formats, story
 from tests import browser
 from tests.unit.cli.survey.test_survey import examined
 from tests.unit.docs.test_samples import shop
+from tests.unit.spark import month
 
 IMAGES = Path(__file__).resolve().parent.parent / "docs" / "images"
 WIDTH, HEIGHT, COLUMN, ROW, MARGIN = 160, 64, 240, 104, 20
@@ -196,12 +198,17 @@ def diagrams() -> Mapping[str, str]:
     }
 
 
-def survey(chromium: str) -> None:
-    """Photograph the page of a survey of the tests' cluster."""
+def pages(chromium: str) -> None:
+    """Photograph the page of a survey of the tests' cluster, and a report on the tests' month."""
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
-        written = Path(folder) / "survey.html"
-        written.write_text(page.render(examined(patch, shop()), 1_795_000_000.0))
-        browser.photograph(chromium, written, IMAGES / "survey.png", size=(1280, 900))
+        html = {
+            "survey": page.render(examined(patch, shop()), 1_795_000_000.0),
+            "report": formats.write(story.report_document(month.evidence()), formats.Format.HTML),
+        }
+        for name, text in html.items():
+            written = Path(folder) / f"{name}.html"
+            written.write_text(text)
+            browser.photograph(chromium, written, IMAGES / f"{name}.png", size=(1280, 900))
 
 
 if __name__ == "__main__":
@@ -209,6 +216,6 @@ if __name__ == "__main__":
         (IMAGES / f"{name}.svg").write_text(drawn)
     found = browser.find()
     if found is None:
-        Console().print("The survey's page stays: Chromium is missing (apt install chromium).")
+        Console().print("The pages stay: Chromium is missing (apt install chromium).")
     else:
-        survey(found)
+        pages(found)

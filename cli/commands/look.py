@@ -74,7 +74,7 @@ def doctor(
 
 @app.command(epilog=examples("incidents prod --all", "incidents verify prod"))
 def incidents(
-    environment: Annotated[str, typer.Argument(metavar="ENV", help="Or the word verify.")],
+    environment: Annotated[str, typer.Argument(metavar="ENV", help="An environment, or verify.")],
     histories: Annotated[
         str | None,
         typer.Argument(help="With verify: an environment, or a file or folder of the archive."),

@@ -227,8 +227,7 @@ SHORTEST_SHUTDOWN_SECONDS, LONGEST_SHUTDOWN_SECONDS = 61, 3600
 
 class BrokerNodesArgs(TypedDict):
     cluster: str
-    """This Kafka's name: names begin with it, and it is the value of the tag `stillwater:cluster`.
-    """
+    """This Kafka's name: a prefix of names, and the value of the tag `stillwater:cluster`."""
     eks_cluster: str
     """The EKS cluster's name."""
     endpoint: pulumi.Input[str]

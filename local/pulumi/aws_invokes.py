@@ -119,6 +119,8 @@ def _eks_cluster(aws: Aws, arguments: Properties) -> Properties:
     return {
         "id": found["name"],
         "name": found["name"],
+        "endpoint": found["endpoint"],
+        "certificateAuthorities": [{"data": found["certificateAuthority"]["data"]}],
         "vpcConfig": {"subnetIds": found["resourcesVpcConfig"]["subnetIds"]},
     }
 

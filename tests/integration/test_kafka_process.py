@@ -113,9 +113,16 @@ class KafkaNode:
         self.trusting = self._issue(sorted(served_hosts(cluster, node)))
         pod_ip = f"10.{place.number}.1.5"
         place.path("hosts").write_text(f"{place.socket_address(pod_ip)} {cluster.host(node)}\n")
-        self.command = images.command(
-            self.pod, self.pod["spec"]["containers"][0], {}, self.mounts, pod_ip, place
+        request = images.ContainerRequest(
+            place=place,
+            cluster=cluster.name,
+            pod=self.pod,
+            container=self.pod["spec"]["containers"][0],
+            environment={},
+            mounts=self.mounts,
+            pod_ip=pod_ip,
         )
+        self.command = images.launch(request).argv
 
     def _issue(self, hosts: list[str]) -> ssl.SSLContext:
         """Write what the operator's Secrets would hold; return how a user of its connects."""

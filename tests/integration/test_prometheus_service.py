@@ -299,7 +299,7 @@ def test_a_run_waits_while_nobody_counts_and_stops_where_clients_fail(
                 cluster.until(lambda: run().state is RunState.STOPPED, "the run stops itself", 120)
             stopped = run()
             assert "attempts of the probe failed within 5 min: 1.2 %" in stopped.reason
-            assert f"this run may spend {allowed_percent:g} %" in stopped.reason
+            assert f"This run may spend {allowed_percent:g} %" in stopped.reason
             assert stopped.turn_of(BROKER).phase is Phase.WAITING
             assert stopped.turn_of(BROKER).incident_id is None
         finally:

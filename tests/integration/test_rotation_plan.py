@@ -132,10 +132,10 @@ def test_a_plan_says_order_minutes_bytes_what_blocks_and_what_is_lost(
     assert lost.startswith(f"Partition {topic}-0 has replication factor 1")
     assert any("Replication at " in note for note in document["notes"])
     blocked = next(node["objections"] for node in document["nodes"] if node["node_id"] == BROKER)
-    assert any("no room for a replacement" in s and "raise its maximum" in s for s in blocked)
+    assert any("no place for a replacement" in s and "raise its maximum" in s for s in blocked)
 
     assert "What blocks it now:" in page
-    assert f"no room for a replacement of node {BROKER}; raise its maximum." in page
+    assert f"no place for a replacement of node {BROKER}; raise its maximum." in page
     assert "What will be unavailable, and needs --accept-unavailable:" in page
     assert f"Partition {topic}-0" in page
     assert lost in refused.value.problems

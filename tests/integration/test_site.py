@@ -118,7 +118,7 @@ def test_a_reader_finds_a_page_by_a_word_and_another_version_by_its_number(addre
         versions = "[...document.querySelectorAll('.md-version__link')].map((one) => one.innerText)"
         eventually(lambda: evaluate(tab, versions), [NAME, "0.0.10", "0.0.2"])
         evaluate(tab, "document.querySelector('.md-search__input').focus()")
-        tab.ask("Input.insertText", text="eviction gate")
+        tab.ask("Input.insertText", text="eviction webhook")
         found = (
             "[...document.querySelectorAll('.md-search-result__link')]"
             ".some((one) => one.href.includes('how-to/eviction-gate.html'))"

@@ -291,7 +291,9 @@ def test_a_renewed_certificate_is_trusted_before_it_is_shown(behind: Behind) -> 
     before = behind.api.get(SECRET)["data"]
     for _ in range(2):
         behind.keeper.refresh(context, dt.datetime.now(dt.UTC))
-        until(lambda: "No Kafka broker could be asked" in str(behind.refused(10)), "it is trusted")
+        until(
+            lambda: "No Kafka broker could be reached" in str(behind.refused(10)), "it is trusted"
+        )
     shown = ssl.get_server_certificate(("127.0.0.1", behind.server.config.port))
     stored = base64.b64decode(behind.api.get(SECRET)["data"]["tls.crt"]).decode()
     assert shown == stored

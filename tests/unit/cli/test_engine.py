@@ -95,7 +95,7 @@ def test_each_error_is_said_once_with_its_resource() -> None:
         ("timed out waiting for the condition", "get pods,events"),
         ("User: arn is not authorized to perform: eks:CreateCluster", "Have it granted"),
         ("ExpiredToken: the token is expired", "Log in again"),
-        ("no such thing was ever heard of", "Mend what it names"),
+        ("no such thing was ever heard of", "Fix the cause"),
     ],
 )
 def test_a_providers_words_come_after_what_to_do_and_are_cut(said: str, remedy: str) -> None:

@@ -211,13 +211,13 @@ def test_a_moment_is_a_time_or_a_span(text: str, moment: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "tomorrow", "2 weeks", "-1h"])
 def test_anything_else_is_no_time(text: str) -> None:
-    with pytest.raises(InvalidInput, match="is no time"):
+    with pytest.raises(InvalidInput, match="is not a time"):
         moment_of(text, AT)
 
 
 @pytest.mark.parametrize("text", ["2026-11-20T18:00", "soon"])
 def test_a_duration_is_no_moment(text: str) -> None:
-    with pytest.raises(InvalidInput, match=r"--deadline .* is no duration; write 90min"):
+    with pytest.raises(InvalidInput, match=r"--deadline .* is not a duration; write 90min"):
         seconds_of(text, "--deadline")
 
 
@@ -259,7 +259,7 @@ def test_a_whole_archive_is_counted_and_its_rules_named(
 def test_the_first_step_that_breaks_a_rule_is_named(tmp_path: Path, closed: Incident) -> None:
     line = json.loads(archive_line(closed, "local-orders")) | {"pages": []}
     path = written(tmp_path, json.dumps(line))
-    with pytest.raises(StillwaterError, match="i-0a: The instance is retained, and nobody was"):
+    with pytest.raises(StillwaterError, match="i-0a: The instance is retained, and no page was"):
         verify(str(path), Console())
 
 
@@ -273,7 +273,7 @@ def test_clusters_of_one_archive_are_judged_apart(tmp_path: Path, closed: Incide
 @pytest.mark.parametrize("line", ["{not json", "[]", '{"kind": "x"}', "7"])
 def test_a_line_that_is_no_incident_is_a_sentence(tmp_path: Path, line: str) -> None:
     path = written(tmp_path, line)
-    with pytest.raises(InvalidInput, match="line 1, is no archived incident"):
+    with pytest.raises(InvalidInput, match="line 1, is not an archived incident"):
         verify(str(path), Console())
 
 
@@ -451,9 +451,9 @@ def test_the_last_zone_cannot_be_frozen(desk: Cluster) -> None:
 @pytest.mark.parametrize(
     ("zone", "until", "sentence"),
     [
-        ("us-east-1z", "4h", "is no zone of"),
-        ("mars", "4h", "is no zone of"),
-        ("us-east-1a", "tomorrow", "is no time"),
+        ("us-east-1z", "4h", "is not a zone of"),
+        ("mars", "4h", "is not a zone of"),
+        ("us-east-1a", "tomorrow", "is not a time"),
         ("us-east-1a", "30d", "is not within 7 days"),
         ("us-east-1a", "2020-01-01T00:00", "is not within 7 days"),
         ("us-east-1a", "0001-01-01T00:00+23:59", "is no"),

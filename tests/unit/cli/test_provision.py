@@ -193,7 +193,7 @@ def test_what_an_older_release_wrote_stops_nobody(
     stacks.of_kafka = {"spec": written}
     console = answering("yes", monkeypatch)
     provision.up("prod", console, wanted())
-    assert "cannot be read by this release" in said(console)
+    assert "This release cannot read the description" in said(console)
     assert stacks.called == ["preview", f"up {' '.join(LAYERS)}", "settled"]
 
 
@@ -422,7 +422,7 @@ def test_only_the_answer_that_is_asked_for_goes_on(monkeypatch: pytest.MonkeyPat
 def test_ctrl_d_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", Keyboard())
     terminal = Console(file=io.StringIO(), force_terminal=True, force_interactive=True)
-    with pytest.raises(StillwaterError, match="Nothing was changed: there was no answer"):
+    with pytest.raises(StillwaterError, match="Nothing was changed, because no answer came"):
         provision.ask_for_agreement("Remove prod?", "prod", terminal, yes=False)
 
 

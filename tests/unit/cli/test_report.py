@@ -60,7 +60,7 @@ def test_tables_that_are_none_are_named(tmp_path: Path) -> None:
 def test_a_place_nobody_makes_reports_at_is_refused() -> None:
     result = RUNNER.invoke(app, ["report", "--on", "the-moon"])
     assert isinstance(result.exception, InvalidInput)
-    assert "--on the-moon is no place a report is made" in str(result.exception)
+    assert "--on the-moon is not a place for a report" in str(result.exception)
 
 
 @pytest.mark.parametrize(
@@ -409,7 +409,7 @@ def test_a_month_comes_with_the_one_before(s3: Any, asked: str | None, named: li
     ("asked", "sentence"),
     [
         ("2026-09", "has no delivery of 2026-09, only 2026-10"),
-        ("October", "--month October is no month; write YYYY-MM"),
+        ("October", "--month October is not a month; write YYYY-MM"),
     ],
 )
 def test_a_month_that_was_never_delivered_is_named(s3: Any, asked: str, sentence: str) -> None:

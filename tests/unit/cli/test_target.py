@@ -182,7 +182,9 @@ def test_a_spec_may_stand_in_the_settings_beside_a_profile(tmp_path: Path) -> No
 
 
 def test_an_environment_nobody_described_is_told_what_is_missing(named: Path) -> None:
-    with pytest.raises(InvalidInput, match=r"There is no environment prod: .* has those of test"):
+    with pytest.raises(
+        InvalidInput, match=r"The project has no environment prod: .* has those of test"
+    ):
         require("prod", Project(named, named))
 
 

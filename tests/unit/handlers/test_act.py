@@ -98,7 +98,7 @@ def test_a_late_turn_asks_nothing_unrepeatable(announced_station: Station, laste
     announced_station.cluster.set_lifecycle(OLD, "InService")
     read_at, announced_station.now = announced_station.now, announced_station.now + lasted
     once = TerminateInGroup(decrement=True)
-    with pytest.raises(Conflict, match="must not be asked twice"):
+    with pytest.raises(Conflict, match="must not repeat"):
         perform(
             announced_station.incident(),
             (TakeLease(), once),

@@ -414,7 +414,7 @@ def test_a_plan_says_that_a_party_is_more_than_others_carry(station: Station) ->
     planned = ask(station, "plan", selection={"everything": True}, at_once="zone")["plan"]
     assert isinstance(planned, dict)
     (said,) = [note for note in planned["notes"] if "as the others can" in note]
-    assert said.startswith("Of 10, 11 only as many go together as the others can replace. Without")
+    assert said.startswith("Only as many of 10, 11 go together as the others can replace. Without")
 
 
 def test_a_party_is_not_opened_once_the_others_would_lead_too_much(station: Station) -> None:

@@ -130,7 +130,7 @@ REFUSED: dict[Situation, str] = {
     no_place: "No other node of us-east-1a is ready to take",
     lagging: "may not leave: partition t-0 would keep",
     another_out: "takes a Kafka node out first",
-    kafka_silent: "No Kafka broker could be asked",
+    kafka_silent: "No Kafka broker could be reached",
 }
 
 

@@ -352,7 +352,7 @@ WORLDS: Mapping[str, tuple[Change, tuple[Health], str]] = {
     "nobody answers": (
         of_kafka(lambda k: k.silent.update({1, 2, 3})),
         UNKNOWN,
-        "No Kafka broker could be asked",
+        "No Kafka broker could be reached",
     ),
     "a broker whose metadata is old": (
         of_kafka(lambda k: k.observers.update({1: NOW_MS - 9_000})),

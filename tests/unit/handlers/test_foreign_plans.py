@@ -107,11 +107,11 @@ WHOLE: Mapping[str, tuple[Change, str]] = {
     # What Kafka says, or does not.
     "Kafka is silent": (
         lambda cluster: setattr(cluster, "kafka", None),
-        "No Kafka broker could be asked",
+        "No Kafka broker could be reached",
     ),
     "Kafka denies something": (
         kafka(doubts=(Doubt("Kafka refuses DescribeConfigs.", refused=True),)),
-        "Whether node 10 may leave cannot be told.",
+        "Whether node 10 may leave is unknown.",
     ),
     "no quorum": (kafka(stale=True, quorum_leader=None), "the controllers have no quorum"),
     "partitions that move": (kafka(reassigning=("t-0",)), "are being reassigned, among them t-0"),

@@ -49,7 +49,7 @@ class Kafka:
     def read(self, about: Collection[int] | None = None) -> ClusterView:
         del about
         if self.view is None:
-            raise StillwaterError("No Kafka broker could be asked.")
+            raise StillwaterError("No Kafka broker could be reached.")
         return self.view
 
     def reorder(self, orders: object) -> None:
@@ -161,7 +161,7 @@ def test_an_address_that_answers_is_enough(examiner: Examiner) -> None:
     assert both.answer(NOW)["statusCode"] == 200
     neither = replace(examiner, kafka=[Kafka(None), Kafka(None)]).answer(NOW)
     assert neither["statusCode"] == 500
-    assert "No Kafka broker could be asked." in neither["body"]
+    assert "No Kafka broker could be reached." in neither["body"]
 
 
 def test_the_answer_comes_in_time_though_every_source_hangs(

@@ -152,7 +152,7 @@ def test_an_early_one_that_answers_late_is_still_heard() -> None:
 
 
 def test_without_any_answer_all_refusals_are_told(hanging: Callable[[], str]) -> None:
-    with pytest.raises(StillwaterError, match=r"Nobody is at home\. Nobody else answered"):
+    with pytest.raises(StillwaterError, match=r"Nobody is at home\. No other source answered"):
         first_of([raising, hanging], stagger_seconds=0.05, seconds=0.2)
     with pytest.raises(StillwaterError, match=r"at home\. Nobody is at home\.$"):
         first_of([raising, raising], stagger_seconds=0.05, seconds=30)

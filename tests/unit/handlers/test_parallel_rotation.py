@@ -286,7 +286,7 @@ def test_brokers_that_break_a_partition_together_go_apart_as_planned(six: Statio
     planned = ask(six, "plan", selection={"everything": True}, at_once="zone")["plan"]
     assert [node["batch"] for node in planned["nodes"]] == [1, 2, 3, 3, 4, 4]
     assert planned["notes"][0] == (
-        "Brokers of us-east-1a go in 2 parties. 10, 11 leave separately because of partition "
+        "Brokers of us-east-1a leave in 2 sets. 10, 11 leave separately because of partition "
         "crowded-7 (1 in all). With its replicas in different zones they would leave together."
     )
     start(six, at_once="zone")

@@ -178,7 +178,7 @@ def test_the_sweep_takes_off_a_throttle_that_no_run_wants(station: Station, chan
     station.runs.put(change(current(station)))
     station.broom.sweep(station.now)
     assert STRAYS_MESSAGE in [body for body, _ in station.ticks.sent]
-    station.cluster.throttle_refused = "No Kafka broker could be asked."
+    station.cluster.throttle_refused = "No Kafka broker could be reached."
     station.loop.turn(STRAYS_MESSAGE, station.now)
     assert station.cluster.throttled is not None
     station.cluster.throttle_refused = ""

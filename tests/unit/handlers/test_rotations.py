@@ -266,7 +266,7 @@ def test_who_cannot_be_compared_is_not_said_to_be_as_new(station: Station) -> No
     new, by_parameter = Build(image_id="ami-2"), Build(image_id="resolve:ssm:/eks/1.36")
     station.cluster.builds = {"i-0b": Launched(new, new), "i-0c": Launched(new, by_parameter)}
     answer = ask(station, "plan")
-    assert answer["said"].startswith("Nothing is known to be outdated, and of some nodes nobody")
+    assert answer["said"].startswith("No node is known to be outdated, and some nodes are unknown")
     first, second, *_ = answer["plan"]["notes"]
     assert first.startswith("Node 10 may be outdated, which is unknown: no group of this")
     assert second.startswith("Node 30 may be outdated, which is unknown: its launch template")

@@ -91,7 +91,7 @@ UNUSABLE: dict[str, tuple[dict[str, Any], str]] = {
     "insecure": ({"cluster": {"insecure-skip-tls-verify": True}}, "insecure-skip-tls-verify"),
     "plain": ({"cluster": {"server": "http://shop.example"}}, "https://"),
     "proxy": ({"cluster": {"proxy-url": "http://proxy"}}, "proxy-url"),
-    "authorities": ({"cluster": {"certificate-authority-data": "???"}}, "no base64"),
+    "authorities": ({"cluster": {"certificate-authority-data": "???"}}, "not base64"),
     "authority's file": ({"cluster": {"certificate-authority": "none.pem"}}, "cannot be read"),
     "no certificate": (
         {"cluster": {"certificate-authority-data": base64.b64encode(b"x").decode()}},

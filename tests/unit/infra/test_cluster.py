@@ -136,13 +136,13 @@ def test_another_kubernetes_needs_another_kube_proxy() -> None:
 def test_a_kube_proxy_that_eks_never_has_beside_a_control_plane_is_refused(version: str) -> None:
     (problem,) = versions.problems("1.35", {"kube-proxy": version})
     assert f"has kube-proxy at {version} with kubernetes.version 1.35" in problem
-    assert "3 minor versions older at the most" in problem
+    assert "3 minor versions older" in problem
     assert versions.problems("1.35", {"kube-proxy": "v1.32.0-eksbuild.1"}) == []
 
 
 def test_a_version_of_an_addon_that_is_not_ours_is_refused() -> None:
     (problem,) = versions.problems("1.35", {"kube-poxy": "v1"})
-    assert "kube-poxy, which is no add-on of this cluster" in problem
+    assert "kube-poxy, which is not an add-on of this cluster" in problem
 
 
 def test_an_addons_version_is_one_as_eks_lists_them() -> None:

@@ -291,7 +291,7 @@ def refusals_of_text(path: Path, content: bytes) -> list[str]:
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("first_node_id: 10", "first_node_id: 010", ":20: 010 begins with a zero, so that YAML"),
+        ("first_node_id: 10", "first_node_id: 010", ":20: 010 begins with a zero, and YAML"),
         ("first_node_id: 10", "first_node_id: 1:40", "in base sixty"),
         ("first_node_id: 10", "first_node_id: !!int ten", "'ten' cannot be read as int"),
         ("first_node_id: 10", f"first_node_id: {'9' * 5000}", "has 5000 digits, and no setting"),

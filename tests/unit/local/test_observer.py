@@ -108,7 +108,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
             found.append(bootstrap)
 
         def read(self) -> ClusterView:
-            raise StillwaterError("No Kafka broker could be asked.")
+            raise StillwaterError("No Kafka broker could be reached.")
 
     monkeypatch.setattr(observer, "KafkaAdmin", Mute)
     monkeypatch.setattr(observer, "now", lambda: 100.0)

@@ -168,7 +168,7 @@ def test_two_refreshes_of_a_legacy_report_without_the_manifest_above_them_are_re
         )
     above = min(tmp_path.rglob("*-Manifest.json"), key=lambda path: len(path.parts))
     above.unlink()
-    with pytest.raises(InvalidInput, match=r"twice .* and no manifest above"):
+    with pytest.raises(InvalidInput, match=r"twice .* and no manifest says"):
         pinned(tmp_path)
 
 
@@ -267,7 +267,7 @@ def test_an_export_is_found_below_the_folder_that_was_named(tmp_path: Path) -> N
         manifest.refreshes(LocalFiles(), str(own))
     )
     (tmp_path / "older.csv").touch()
-    with pytest.raises(InvalidInput, match=r"holds the export .* and data beside it .*older\.csv"):
+    with pytest.raises(InvalidInput, match=r"holds the export .* and other data .*older\.csv"):
         pinned(tmp_path)
     shutil.copytree(own, tmp_path / "backup" / "export")
     with pytest.raises(InvalidInput, match=r"holds an export twice, .*backup/export and .*prefix"):

@@ -121,7 +121,7 @@ def test_a_line_that_is_no_incident_is_named(tmp_path: Path) -> None:
     folder = tmp_path / "incidents" / "closed_on=2026-11-03"
     folder.mkdir(parents=True)
     (folder / "i-1.jsonl").write_text("{not json\n")
-    with pytest.raises(InvalidInput, match="holds a line that is no incident"):
+    with pytest.raises(InvalidInput, match="holds a line that is not an incident"):
         history.read(LocalFiles(), str(tmp_path), archive_name="a", cluster="b")
 
 
@@ -130,7 +130,7 @@ def test_a_line_that_is_no_incident_is_named(tmp_path: Path) -> None:
     [
         ('{"status": "error", "error": "query timed out"}', "query timed out"),
         ('{"status": "success", "data": {"resultType": "vector", "result": []}}', "holds a vector"),
-        ("[1, 2]", "no answer of the range-query API"),
+        ("[1, 2]", "not an answer of the range-query API"),
     ],
 )
 def test_what_is_no_range_is_refused_with_what_to_ask(

@@ -119,7 +119,7 @@ ONE: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any], str]] = {
     "nor is one of which nobody knows": (
         {**NEAR, "volume_exceeded_share": None},
         {"finding": "fits"},
-        "whether demand was above it gives, nobody measured",
+        "demand above its limit was not measured",
     ),
     "the instance is the limit": (
         {**FULL, "instance_exceeded_share": 0.3},

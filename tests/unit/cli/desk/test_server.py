@@ -335,7 +335,7 @@ def test_a_retained_instance_can_be_released_and_not_held() -> None:
 
 @pytest.mark.parametrize(
     ("sizes", "said"),
-    [({"data-0": 100}, "Full in"), ({}, "Nobody knows")],
+    [({"data-0": 100}, "Full in"), ({}, "The time until it is full is unknown")],
     ids=["size known", "size unknown"],
 )
 def test_a_volumes_forecast_is_said_or_that_nobody_knows(sizes: dict[str, int], said: str) -> None:

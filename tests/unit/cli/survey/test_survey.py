@@ -188,7 +188,9 @@ def test_only_a_way_in_for_the_functions_is_described(listener: dict[str, Any], 
     served = {"name": "it", "bootstrapServers": servers}
     world.only("kafkas")["status"] = {"listeners": [served]}
     found = described(world)
-    named = "its listener it (custom) is reached" if "authentication" in listener else "no listener"
+    named = (
+        "its listener it (custom) cannot serve" if "authentication" in listener else "no listener"
+    )
     assert (f"# Kafka shop-kafka/orders: {named}" in found) is not bool(said)
     assert said in found
     assert ("bootstrap:" in found) is bool(said)

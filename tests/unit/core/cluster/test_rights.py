@@ -74,7 +74,7 @@ def acl(resource: str, *operations: str, **named: Any) -> list[dict[str, Any]]:
         ),
         pytest.param(
             {"kafka": {"listener": ANONYMOUS}},
-            ("the functions connect to kafka.listener without a name", "no right"),
+            ("the functions connect to kafka.listener without a name", "refuses them"),
             id="functions without a name and rights by name",
         ),
         pytest.param(

@@ -170,7 +170,7 @@ def test_a_plan_says_what_keeps_a_zone_from_going_at_once() -> None:
     batches = batch_numbers(turns, view, options, policy)
     assert batches == [1, 2, 2, 1] or len(set(batches)) > 1
     (said,) = partings(turns, batches, view, policy)
-    assert said.startswith("Brokers of us-east-1a go in ")
+    assert said.startswith("Brokers of us-east-1a leave in ")
     assert "because of partition t-0 (1 in all)" in said
 
 

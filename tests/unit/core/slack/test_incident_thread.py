@@ -25,6 +25,7 @@ from core.slack import (
     to_json,
     visible,
 )
+from tests.unit.docs import markdown
 
 AT = 1_795_168_800.0
 WALK = (
@@ -73,6 +74,13 @@ def test_a_story_begins_with_its_head_and_ends_with_it_up_to_date() -> None:
     later, thread = told(incident(3), thread)
     assert [step.action for step in later] == ["reply", "reply", "edit"]
     assert told(incident(3), thread)[0] == []
+
+
+def test_the_guide_shows_the_thread_of_this_walk() -> None:
+    page = markdown.REPOSITORY / "docs/how-to/slack.md"
+    (shown,) = (each.body for each in markdown.blocks(page) if each.language == "text")
+    steps, _ = told(incident(), Thread(incident_id="i-0a"))
+    assert shown.splitlines() == [step.message.text for step in steps]
 
 
 def test_a_reason_that_changes_edits_the_head_and_posts_nothing() -> None:

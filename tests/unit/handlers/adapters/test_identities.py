@@ -85,7 +85,7 @@ def test_a_certificate_is_shown_and_a_renewed_one_at_the_next_reading() -> None:
     assert way_in()["security_protocol"] == "SSL"
     # Of another key: had the first been kept, the two would be no pair.
     fake.secrets[ME] = {**certificate(second), "user.key": first.key_pem}
-    with pytest.raises(StillwaterError, match="no pair of PEM texts"):
+    with pytest.raises(StillwaterError, match="not a pair of PEM texts"):
         way_in()
 
 
@@ -140,7 +140,9 @@ EXPIRED = issue(ME, AUTHORITY, ends_at=dt.datetime(2020, 1, 2, 3, 4, tzinfo=dt.U
         pytest.param(
             "tls", certificate(EXPIRED), ("ended at 2020-01-02 03:04 UTC", "renewed"), id="expired"
         ),
-        pytest.param("tls", {"password": "x"}, ("no user.crt", "by tls"), id="no certificate"),
+        pytest.param(
+            "tls", {"password": "x"}, ("no user.crt", "authentication tls"), id="no certificate"
+        ),
         pytest.param("scram-sha-512", {"user.crt": "x"}, ("no password",), id="no password"),
         pytest.param("oauth", {"client-id": "x"}, ("no client-secret",), id="no client-secret"),
     ],
@@ -338,7 +340,7 @@ def test_another_name_or_authority_is_not_believed(server: tuple[ssl.SSLContext,
 
 
 def test_what_is_no_certificate_is_one_sentence() -> None:
-    with pytest.raises(StillwaterError, match="Kafka's certificate authority is no PEM"):
+    with pytest.raises(StillwaterError, match="Kafka's certificate authority is not a PEM"):
         trusting("not a certificate", "Kafka's")
-    with pytest.raises(StillwaterError, match="Kafka's certificate authority is no PEM"):
+    with pytest.raises(StillwaterError, match="Kafka's certificate authority is not a PEM"):
         trusting("", "Kafka's")

@@ -75,7 +75,7 @@ def test_a_node_that_is_gone_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_node_changed_meanwhile_is_a_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = reader(monkeypatch, read_node())
     fake.pool.status = 409
-    with pytest.raises(Conflict, match="changed by somebody else"):
+    with pytest.raises(Conflict, match="was changed meanwhile"):
         fake.nodes.mark_spare("a", "i-0a")
 
 

@@ -270,7 +270,7 @@ def test_a_quantity_is_read_as_the_api_server_takes_it(written: str, wanted: int
     if wanted is not None:
         assert gib(written) == wanted
         return
-    with pytest.raises(ValueError, match="no quantity"):
+    with pytest.raises(ValueError, match="not a quantity"):
         gib(written)
 
 

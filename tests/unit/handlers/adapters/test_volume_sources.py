@@ -301,8 +301,8 @@ def test_a_range_of_too_many_values_is_refused_before_it_is_asked() -> None:
     ("answer", "words"),
     [
         ({"status": "error", "error": "query timed out"}, "query timed out"),
-        ("<html>log in</html>", "no Prometheus"),
-        ({"status": "success"}, "no Prometheus"),
+        ("<html>log in</html>", "not from a Prometheus"),
+        ({"status": "success"}, "not from a Prometheus"),
     ],
 )
 def test_what_is_no_answer_is_a_sentence(answer: Any, words: str) -> None:

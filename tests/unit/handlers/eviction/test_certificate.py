@@ -171,7 +171,7 @@ def test_a_certificate_of_before_the_tokens_is_replaced_with_them() -> None:
 def test_a_secret_that_is_missing_is_said() -> None:
     server = Server()
     del server.objects[SECRET]
-    with pytest.raises(StillwaterError, match="There is no Secret"):
+    with pytest.raises(StillwaterError, match="A Secret is missing"):
         keeper(server).context(NOW)
 
 

@@ -91,7 +91,7 @@ def test_a_gate_that_hangs_is_a_no_in_time() -> None:
     threading.Timer(0.5, unblock).start()
     response = answered(served(hangs, seconds=0.05))
     assert not response["allowed"]
-    assert "Nothing could be told within" in response["status"]["message"]
+    assert "No answer was found within" in response["status"]["message"]
 
 
 def test_a_fault_of_ours_is_a_no_and_never_a_yes() -> None:
