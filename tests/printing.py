@@ -13,7 +13,6 @@ import os
 import select
 import signal
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -64,7 +63,6 @@ class Tab:
         self._into, self._out = into, out
         self._number, self._session = 0, ""
         self._unread, self.events = b"", list[str]()
-        self._deadline = time.monotonic() + TIMEOUT_SECONDS
         target = self.ask("Target.createTarget", url="about:blank")["targetId"]
         attached = self.ask("Target.attachToTarget", targetId=target, flatten=True)
         self._session = attached["sessionId"]
@@ -90,7 +88,7 @@ class Tab:
 
     def _next(self) -> dict[str, Any]:
         while b"\0" not in self._unread:
-            ready, _, _ = select.select([self._out], [], [], self._deadline - time.monotonic())
+            ready, _, _ = select.select([self._out], [], [], TIMEOUT_SECONDS)
             assert ready, "the browser did not answer in time"
             part = os.read(self._out, 1 << 20)
             assert part, "the browser ended"

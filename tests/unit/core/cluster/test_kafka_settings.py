@@ -144,9 +144,8 @@ def test_what_may_not_be_told_is_a_sentence(changed: dict[str, Any], words: str)
         (
             STORAGE | {"log.local.retention.ms": 7_200_001, "log.retention.minutes": 120},
             (
-                "kafka.config has retention.ms 7200000 and "
-                "log.local.retention.ms 7200001. That must not be more; lower "
-                "log.local.retention.ms, or take it out."
+                "kafka.config has retention.ms 7200000 and log.local.retention.ms 7200001. That "
+                "must not be more; lower log.local.retention.ms, or take it out."
             ),
         ),
     ],
