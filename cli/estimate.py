@@ -22,7 +22,7 @@ NOT_COUNTED = (
 def table(estimate: Estimate) -> Table:
     """Return the estimate, a row per line, a sum per component and the total."""
     shown = Table(box=box.SIMPLE_HEAD, show_footer=True, padding=(0, 1, 0, 0))
-    shown.add_column("component", footer="a month")
+    shown.add_column("component", footer=f"a month{', at least' if estimate.unpriced else ''}")
     shown.add_column("what")
     for name in ("quantity", "unit", "USD each", "USD"):
         shown.add_column(name, justify="left" if name == "unit" else "right")

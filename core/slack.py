@@ -43,8 +43,7 @@ _OUTLOOK = {
         "The instance is let go once its volumes are detached and the node is back in every ISR."
     ),
     State.RETAINED: (
-        "The instance stays until a person decides: `stillwater release ENV {instance}` "
-        "lets it go."
+        "The instance stays until a person decides: `stillwater release ENV {instance}` lets it go."
     ),
     State.LOST: "",
 }

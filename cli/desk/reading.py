@@ -159,7 +159,8 @@ def desk_cluster(environment: str, cluster: Cluster) -> DeskCluster:
     """Return what of a cluster does not change, with the list prices of its region."""
     spec = cluster.own_spec
     book = pricing.book(spec.region)
-    total = estimate.monthly(spec, book).total
+    month = estimate.monthly(spec, book)
+    total = None if month.unpriced else month.total
     hourly = {
         pool.name: float(price.usd)
         for pool in spec.pools

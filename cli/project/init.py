@@ -186,8 +186,9 @@ def summary_lines(
     broker = next(pool for pool in rendered.spec.pools if pool.role.is_broker)
     usage = Usage(Decimal(repr(answers.produce_mib_per_s)), Decimal(repr(answers.readers)))
     known = pricing.book(answers.region, own=pricing.own_file(directory))
-    month = estimate.monthly(rendered.spec, known, usage).total
-    cost = "" if month is None else f", about {month:,.0f} USD a month"
+    month = estimate.monthly(rendered.spec, known, usage)
+    least = "at least" if month.unpriced else "about"
+    cost = "" if month.total is None else f", {least} {month.total:,.0f} USD a month"
     wrote = (
         f"Wrote {directory}: {answers.environment}, {answers.brokers} brokers on "
         f"{broker.instance_type} with {broker.volumes[0].size_gib:,} GiB each{cost}."
@@ -204,7 +205,8 @@ def summary_lines(
         wrote,
         *(f"Kept your {path}; --force replaces it." for path in kept),
         *regions.doubts(answers.region, answers.zones),
-        *_missing(directory, answers.region, came, priced=month is not None),
+        *([month.unpriced] if month.unpriced else []),
+        *_missing(directory, came),
         following,
     ]
 
@@ -214,13 +216,8 @@ def _entering(directory: Path) -> str:
     return "" if directory.resolve() == Path.cwd() else f"cd {shlex.quote(str(directory))}; "
 
 
-def _missing(directory: Path, region: str, came: Origin, *, priced: bool) -> Iterator[str]:
+def _missing(directory: Path, came: Origin) -> Iterator[str]:
     """Return what is to be brought before everything here works."""
-    if not priced:
-        yield (
-            f"Its cost is unknown: no list prices of {region} are here; `stillwater prices fetch "
-            f"--region {region}` in {directory} brings them, into its prices.json."
-        )
     if came.path is not None and not (directory / WHEELS / came.wheel).is_file():
         yield (
             f"Put {came.wheel}, which `make release` leaves in out/release/, into "
@@ -251,6 +248,7 @@ class InitAnswers:
             produce_mib_per_s=self.produce_mib_per_s,
             readers=self.readers,
             retention_hours=self.retention_hours,
+            region=self.region,
         )
 
 

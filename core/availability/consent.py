@@ -182,9 +182,8 @@ def _breach_sentence(leaving: AbstractSet[int], partition: PartitionView, isr_ma
     behind = set(partition.replicas) - leaving - set(partition.isr)
     remedy = _ONE_BY_ONE if len(leaving) > 1 and not behind else _CATCH_UP
     return (
-        f"partition {partition.name} would keep "
-        f"{len(left)} in-sync replicas ({id_list(left)}) of {len(partition.replicas)}, and it "
-        f"needs {needed_in_sync(partition, isr_margin)} "
+        f"partition {partition.name} would keep {len(left)} in-sync replicas ({id_list(left)}) of "
+        f"{len(partition.replicas)}, and it needs {needed_in_sync(partition, isr_margin)} "
         f"(min.insync.replicas {partition.min_isr}, margin {isr_margin}); {remedy}."
     )
 

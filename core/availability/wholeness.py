@@ -329,7 +329,7 @@ def _doubt_of_refusal(refusal: Refusal) -> Doubt:
             refused=True,
         )
     if refusal.error == TOO_OLD:
-        era = "its metadata is in ZooKeeper, or it are from before 3.3"
+        era = "its metadata is in ZooKeeper, or it is from before 3.3"
         why = era if _asks_quorum(refusal) else "it is too old"
         return Doubt(f"{whom} does not know {refusal.call}: {why}.")
     return Doubt(f"{whom} did not answer {refusal.call} ({refusal.error}).", about=refusal.broker)

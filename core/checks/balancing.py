@@ -356,8 +356,7 @@ def _proxies(
             "ingress-single",
             Weight.PRODUCER if sure else Weight.ADVICE,
             kafka.title,
-            f"clients of {whose} come by "
-            f"{listing(each.title for each in serving)}, which is one pod: with its node all "
-            f"clients of all brokers are cut off",
+            f"clients of {whose} come by {listing(each.title for each in serving)}, which is one "
+            "pod: with its node all clients of all brokers are cut off",
             "run two of it or more, with a PodDisruptionBudget, off the nodes of Kafka",
         )

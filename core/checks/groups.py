@@ -285,9 +285,8 @@ def _own_ends(group: ScalingGroup, subject: str) -> Iterator[Finding]:
         yield producer_may_stall(
             "group-maintenance",
             subject,
-            f"its instance maintenance policy keeps {least} % healthy: {out} of "
-            f"its {group.desired} nodes may end at once when they are unhealthy, refreshed or too "
-            f"old",
+            f"its instance maintenance policy keeps {least} % healthy: {out} of its "
+            f"{group.desired} nodes may end at once when they are unhealthy, refreshed or too old",
             "set MinHealthyPercentage to 100 and MaxHealthyPercentage above it",
         )
     if group.reuses:

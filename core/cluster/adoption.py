@@ -370,8 +370,7 @@ class Adoption(Section):
                 if what == BUCKET and name.startswith(start):
                     yield (
                         f"resources for Kafka {title} would have the name {name}, and AWS keeps "
-                        f"{start!r} at the beginning of {what} for itself; give it another "
-                        "`called`"
+                        f"{start!r} at the beginning of {what} for itself; give it another `called`"
                     )
         yield from self._too_long()
         if self.scaling_groups and self.pool_label is None:

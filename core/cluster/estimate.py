@@ -30,8 +30,7 @@ from core.volumes.sizing import (
 
 # AWS's own calculator: a year's hours in twelve parts.
 DAYS_PER_MONTH = Decimal(HOURS_PER_MONTH) / 24
-# What infra/ gives every node, and how many services infra/network.py reaches: tests
-# compare.
+# What infra/ gives every node, and how many services infra/network.py reaches: tests compare.
 ROOT_VOLUME_GIB = 50
 INTERFACE_SERVICES = 13
 # One capacity unit of a network load balancer carries 1 GiB of TCP an hour.
@@ -39,6 +38,7 @@ LCU_GIB_PER_HOUR = 1
 # Traffic between zones is billed where it leaves and where it arrives.
 SIDES = 2
 CENT = Decimal("0.01")
+REFERENCE_REGION = "us-east-1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,7 @@ class Usage:
         ]
         if not problems and self.filled > 1:
             problems.append(
-                f"filled is {self.filled}: it is a share of the volumes, between 0 and 1; "
-                f"correct it."
+                f"filled is {self.filled}: it is a share of the volumes, between 0 and 1."
             )
         if problems:
             raise InvalidInput(problems)
@@ -97,16 +96,16 @@ class EstimateLine:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A month of one cluster; `total` is the sum of the lines as printed."""
+    """A month of one cluster; `total` is the sum of the lines that have a price, as printed."""
 
     region: str
     lines: tuple[EstimateLine, ...]
-    # What nobody knows the price of, and the command that fetches it; empty where all is known.
+    # The lines without a price, their likely share, and the remedy; empty where all are priced.
     unpriced: str = ""
 
     @property
     def total(self) -> Decimal | None:
-        """Return the sum of all lines; None where the price of one is unknown."""
+        """Return the sum of all lines with a price; None where no line has one."""
         return together(self.lines)
 
     @property
@@ -117,10 +116,9 @@ class Estimate:
 
 
 def together(lines: Iterable[EstimateLine]) -> Decimal | None:
-    """Return the dollars of lines together; None where those of one are unknown."""
-    amounts = [line.usd for line in lines]
-    known = [usd for usd in amounts if usd is not None]
-    return pricing.total(known) if len(known) == len(amounts) else None
+    """Return the dollars of the lines that have a price; None where no line has one."""
+    known = [line.usd for line in lines if line.usd is not None]
+    return pricing.total(known) if known else None
 
 
 def monthly(spec: ClusterSpec, book: PriceBook, usage: Usage | None = None) -> Estimate:
@@ -131,7 +129,13 @@ def monthly(spec: ClusterSpec, book: PriceBook, usage: Usage | None = None) -> E
         if line.quantity != 0
     )
     missing = [line.item for line in lines if line.price is None]
-    return Estimate(spec.region, lines, book.unknown(missing) if missing else "")
+    if not missing:
+        return Estimate(spec.region, lines)
+    reference = pricing.book(REFERENCE_REGION)
+    there = [replace(line, price=reference.find(line.item)) for line in lines]
+    share = (together(line for line in there if line.item in missing) or 0) / (together(there) or 1)
+    likely = f"In {REFERENCE_REGION} that is {share:.1%} of this cluster's cost."
+    return Estimate(spec.region, lines, f"{book.unknown(missing)} {likely}")
 
 
 def crossings_per_produced_byte(zones: int, replicas: int, readers: Decimal) -> Decimal:
@@ -291,6 +295,7 @@ class ClientLoad:
     produce_mib_per_s: float
     readers: float = 2
     retention_hours: int = 168
+    region: str = REFERENCE_REGION
 
     @property
     def written_mib_per_s(self) -> float:
@@ -335,7 +340,9 @@ def size(load: ClientLoad) -> BrokerSize:
             f"{_remedy(load)}, or keep records for a shorter time."
         )
         raise InvalidInput([problem])
-    chosen = instances.table().types[fitting[0]]
+    book = pricing.book(load.region)
+    sold = [name for name in fitting if book.instance_hour_usd(name) is not None]
+    chosen = instances.table().types[(sold or fitting)[0]]
     request = int(chosen.memory_mib * POD_SHARE)
     return BrokerSize(
         instance=chosen,

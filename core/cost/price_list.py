@@ -187,7 +187,13 @@ def document(gathered: Gathered, into: Mapping[str, Any], title: str) -> dict[st
     if types:
         rows[INSTANCE_HOUR] = {"source": name, "usd": types}
     regions = dict(into.get("regions", {}))
-    regions[gathered.region] = {**regions.get(gathered.region, {}), **rows}
+    # A type that was written by itself is one of those fetched now.
+    kept = {
+        k: v
+        for k, v in regions.get(gathered.region, {}).items()
+        if k.partition(":")[2] not in types
+    }
+    regions[gathered.region] = {**kept, **rows}
     sources = {**into.get("sources", {}), name: {"title": title, "as_of": str(newest)}}
     named = {row["source"] for items in regions.values() for row in items.values()}
     return {

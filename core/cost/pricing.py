@@ -164,8 +164,10 @@ def fetch_command(region: str) -> str:
     return f"stillwater prices fetch --region {region}"
 
 
-def parse(text: str, *, name: str = "The price file") -> dict[str, PriceBook]:
-    """Read a price file; return one book per region.
+def parse(
+    text: str, *, name: str = "The price file", region: str | None = None
+) -> dict[str, PriceBook]:
+    """Read a price file; return one book per region, or that of `region` alone.
 
     Raises InvalidInput with one sentence per problem; `name` says whose file it is.
     """
@@ -184,15 +186,16 @@ def parse(text: str, *, name: str = "The price file") -> dict[str, PriceBook]:
     problems: list[str] = []
     sources = _sources(document.get("sources"), name, problems)
     books = {
-        region: PriceBook(region, name, _prices(region, items, sources, name, problems))
-        for region, items in document["regions"].items()
+        each: PriceBook(each, name, _prices(each, items, sources, name, problems))
+        for each, items in document["regions"].items()
+        if region in {None, each}
     }
     if problems:
         raise InvalidInput(problems)
     return books
 
 
-def load(path: Path = SHIPPED) -> dict[str, PriceBook]:
+def load(path: Path = SHIPPED, region: str | None = None) -> dict[str, PriceBook]:
     """Read a price file from disk: the shipped one, or the user's own."""
     name = _name_of(path)
     try:
@@ -201,7 +204,7 @@ def load(path: Path = SHIPPED) -> dict[str, PriceBook]:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise InvalidInput([f"{name} cannot be read: {reason}."]) from None
-    return parse(text, name=name)
+    return parse(text, name=name, region=region)
 
 
 def _name_of(path: Path) -> str:
@@ -231,8 +234,7 @@ def book(region: str, path: Path | None = None, *, own: Path | None = None) -> P
 
 
 def _book_in(path: Path, region: str) -> PriceBook:
-    found = load(path).get(region)
-    return found if found is not None else PriceBook(region, _name_of(path))
+    return load(path, region).get(region) or PriceBook(region, _name_of(path))
 
 
 def own_file(root: Path) -> Path | None:
@@ -270,7 +272,7 @@ def _prices(
     prices = {}
     for item, entry in items.items():
         where = f"{name}: {region} {item}"
-        if item not in ITEMS:
+        if item.partition(":")[0] not in ITEMS:
             problems.append(f"{where} is not a known item; known are {', '.join(ITEMS)}.")
             continue
         fields = entry if isinstance(entry, dict) else {}

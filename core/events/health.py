@@ -233,9 +233,8 @@ def read(envelope: Envelope) -> Iterator[_Found]:
     else:
         yield envelope.says(
             f"({code_of(envelope)}) is about service {display_text(service)}, category "
-            f"{display_text(category)}; "
-            f"only issues, and scheduled changes of {', '.join(sorted(SCHEDULING_SERVICES))}, take "
-            f"a node away."
+            f"{display_text(category)}; only issues, and scheduled changes of "
+            f"{', '.join(sorted(SCHEDULING_SERVICES))}, take a node away."
         )
 
 

@@ -124,9 +124,8 @@ def _block_expires(envelope: Envelope) -> Advisory:
     named = display_text(reservation or next(iter(envelope.resources), None))
     return Advisory(
         sentence=(
-            f"Capacity block {named} ends at {display_text(ends)}; EC2 terminates its instances "
-            "in the "
-            f"half hour before. Rotate brokers off them now."
+            f"Capacity block {named} ends at {display_text(ends)}; EC2 terminates its instances in "
+            "the half hour before. Rotate brokers off them now."
         ),
         dedupe_key=":".join(("advisory", "capacity-block", reservation or envelope.event_id)),
         **envelope.identity,

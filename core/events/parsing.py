@@ -159,7 +159,7 @@ def doubt(found: Interruption, market: str | None, now: float) -> str | None:
         return _doubted_schedule(found, now)
     age = now - found.said_at(now)
     if found.kind in ISSUES and not found.closed and age > OLDEST_ISSUE_SECONDS:
-        return f"{_event_name(found)} are from {clock(found.said_at(now))}: it was replayed."
+        return f"{_event_name(found)} is from {clock(found.said_at(now))}: it was replayed."
     return None
 
 
@@ -170,7 +170,7 @@ def _doubted_warning(found: Interruption, market: str | None, now: float) -> str
     latest = max(said_at, found.due_at or said_at)
     if now - latest > OLDEST_WARNING_SECONDS:
         return (
-            f"{_event_name(found)} are from {clock(said_at)}, and the instance still stands: a "
+            f"{_event_name(found)} is from {clock(said_at)}, and the instance still stands: a "
             "warning is two minutes old at most."
         )
     return None
@@ -183,7 +183,7 @@ def _doubted_schedule(found: Interruption, now: float) -> str | None:
     if found.closed or now - latest <= OLDEST_SCHEDULE_SECONDS:
         return None
     return (
-        f"{_event_name(found)} are from {clock(said_at)}, for {clock(found.due_at or said_at)}: it "
+        f"{_event_name(found)} is from {clock(said_at)}, for {clock(found.due_at or said_at)}: it "
         "was replayed, and EC2's own list of planned events says what still stands."
     )
 

@@ -549,9 +549,8 @@ def _overdue_text(
         way_out = way_out.replace(placeholder, name)
     return (
         f"{reason.rstrip('.')}. Instance {incident.instance_id} has waited "
-        f"{span(seen.now - since)} for {wait.awaits}; {wait.usual} is usual. "
-        f"EC2 says {seen.ec2_state or 'nothing of it'}. "
-        f"{_held_text(incident, seen)} Way out: {way_out}."
+        f"{span(seen.now - since)} for {wait.awaits}; {wait.usual} is usual. EC2 says "
+        f"{seen.ec2_state or 'nothing of it'}. {_held_text(incident, seen)} Way out: {way_out}."
     )
 
 

@@ -323,9 +323,8 @@ def _obstacles(
         yield (
             "class-missing",
             (
-                "no VolumeAttributesClass of the EBS driver gives "
-                f"{target.performance}; set "
-                f"volumes.mode to apply and run `stillwater up`, which makes those that pool "
+                f"no VolumeAttributesClass of the EBS driver gives {target.performance}; set "
+                "volumes.mode to apply and run `stillwater up`, which makes those that pool "
                 f"{set_.pool} may need"
             ),
         )

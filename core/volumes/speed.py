@@ -244,9 +244,8 @@ def _reached_limit(set_: VolumeSet, volume: VolumeView, why: str, book: PriceBoo
         )
     return Speed(
         None,
-        f"{why}, and the policy allows no more than {set_.policy.ceiling}; raise "
-        "max_iops or "
-        f"max_throughput_mib_per_s, or add a broker",
+        f"{why}, and the policy allows no more than {set_.policy.ceiling}; raise max_iops or "
+        "max_throughput_mib_per_s, or add a broker",
         "ceiling",
     )
 

@@ -65,9 +65,7 @@ def kafka(place: Place) -> dict[str, Any]:
         "type": "cluster-ip",
         "tls": True,
         "authentication": {"type": "tls"},
-        "configuration": {
-            "advertisedHostTemplate": broker_host(place),
-        },
+        "configuration": {"advertisedHostTemplate": broker_host(place)},
     }
     return {
         "metadata": {"name": "c", "namespace": "kafka", "uid": "uid-kafka"},

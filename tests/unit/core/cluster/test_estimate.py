@@ -156,12 +156,13 @@ def test_somebody_elses_topic_brings_its_own_key() -> None:
     assert "alerts: key of the topic" not in dollars(a_spec(alerts=topic))
 
 
-def test_every_missing_price_is_named_once_and_the_total_is_not_claimed() -> None:
+def test_every_missing_price_is_named_once_with_its_share_and_the_rest_is_summed() -> None:
     without = dict(BOOK.prices)
     for item in ("gp3_gib_month", "nat_hour"):
         del without[item]
     found = estimate.monthly(a_spec(), dataclasses.replace(BOOK, prices=without))
-    assert found.total is None
+    share = 1 - (found.total or 0) / (estimate.monthly(a_spec(), BOOK).total or 1)
+    assert found.unpriced.endswith(f"In us-east-1 that is {share:.1%} of this cluster's cost.")
     assert found.unpriced.startswith(
         "The shipped price file has no price for gp3_gib_month, nat_hour in us-east-1; "
     )

@@ -84,13 +84,21 @@ def test_a_missing_price_says_what_to_add() -> None:
 
 
 def test_a_region_without_prices_has_a_book_that_knows_none() -> None:
-    book = pricing.book("eu-west-1")
-    assert (book.region, dict(book.prices), book.usd("gp3_gib_month")) == ("eu-west-1", {}, None)
+    book = pricing.book("us-iso-east-1")
+    assert (book.region, dict(book.prices)) == ("us-iso-east-1", {})
 
 
 def test_an_unknown_price_names_the_command_that_fetches_it() -> None:
-    with pytest.raises(InvalidInput, match="`stillwater prices fetch --region eu-west-1`"):
-        pricing.book("eu-west-1").instance_hour("m7i.large")
+    with pytest.raises(InvalidInput, match="`stillwater prices fetch --region me-south-1`"):
+        pricing.book("me-south-1").price("nlb_lcu_hour")
+
+
+def test_every_region_knows_what_a_cluster_runs_on_and_a_derived_price_says_so() -> None:
+    assert len(books := pricing.load()) == 34
+    known = {"instance_hour:r7g.large", "gp3_gib_month", "nat_hour", "eks_cluster_hour"}
+    assert [name for name, each in books.items() if not known <= set(each.prices)] == []
+    assert books["eu-west-1"].price("instance_hour:i8g.4xlarge").source.startswith("Derived")
+    assert pricing.load(region="eu-west-1") == {"eu-west-1": books["eu-west-1"]}
 
 
 @every_case(
