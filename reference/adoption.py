@@ -94,9 +94,8 @@ def _rights() -> Iterator[str]:
     scope = _scope("watch")
     yield "\n## Rights of the functions at watch"
     yield (
-        "`<prefix>` is the Kafka's `called`. `*` stands where AWS takes no resource. "
-        "Each also writes its own log, and one in your subnets tends its own network "
-        "interfaces there."
+        "`<prefix>` is the Kafka's `called`. `*` stands where AWS takes no resource. Each also "
+        "writes its own log, and one in your subnets tends its own network interfaces there."
     )
     yield "\n| function | may | of |"
     yield "|---|---|---|"

@@ -58,7 +58,7 @@ def page() -> str:
     book = pricing.book(spec.region)
     idle, busy = (estimate.monthly(spec, book, usage) for usage in (estimate.Usage(), BUSY))
     zones, factor = len(spec.broker_zones), spec.kafka.default_replication_factor
-    crossings = estimate.crossings_per_produced_byte(zones, factor, BUSY.readers)
+    clients, replicas = estimate.crossings_per_produced_byte(zones, factor, BUSY.readers)
     return _PAGE.format(
         notes="\n".join(f"- {note}" for note in shown.notes(idle, estimate.Usage())),
         idle=_table(idle),
@@ -68,7 +68,7 @@ def page() -> str:
         busy=_table(busy, without=idle),
         zones=zones,
         factor=factor,
-        crossings=pricing.plain(round(crossings, 2)),
+        crossings=pricing.plain(round(clients + replicas, 2)),
         prices=_prices(busy),
         regions=len(pricing.load()),
     )

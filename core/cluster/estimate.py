@@ -138,8 +138,8 @@ def monthly(spec: ClusterSpec, book: PriceBook, usage: Usage | None = None) -> E
     return Estimate(spec.region, lines, f"{book.unknown(missing)} {likely}")
 
 
-def crossings_per_produced_byte(zones: int, replicas: int, readers: Decimal) -> Decimal:
-    """Return how often a produced byte changes its availability zone, on average.
+def crossings_per_produced_byte(zones: int, replicas: int, readers: Decimal) -> list[Decimal]:
+    """Return how often a produced byte changes its zone, on average: for clients, for replicas.
 
     Clients, the load balancer's nodes and leaders are spread evenly over the zones, so each of the
     two hops between them crosses with probability (zones - 1) / zones, on the way in and for each
@@ -147,8 +147,7 @@ def crossings_per_produced_byte(zones: int, replicas: int, readers: Decimal) -> 
     replicas / zones of them each, and the leader's at least itself.
     """
     z = Decimal(zones)
-    hops = 2 * (z - 1) / z
-    return hops * (1 + readers) + replicas - max(Decimal(1), replicas / z)
+    return [2 * (z - 1) / z * (1 + readers), replicas - max(Decimal(1), replicas / z)]
 
 
 def _unpriced_lines(spec: ClusterSpec, usage: Usage) -> Iterator[EstimateLine]:
@@ -161,8 +160,9 @@ def _unpriced_lines(spec: ClusterSpec, usage: Usage) -> Iterator[EstimateLine]:
     crossings = crossings_per_produced_byte(
         len(spec.broker_zones), spec.kafka.default_replication_factor, usage.readers
     )
-    crossed = usage.produced_gib_per_month * crossings * SIDES
-    yield EstimateLine("traffic", "between zones, both sides", crossed, "GiB", "inter_zone_gib")
+    for what, times in zip(("of clients", "of replicas"), crossings, strict=True):
+        crossed = usage.produced_gib_per_month * times * SIDES
+        yield EstimateLine("traffic", f"between zones, {what}", crossed, "GiB", "inter_zone_gib")
 
 
 def _instances(component: str, instance_type: str, number: int) -> Iterator[EstimateLine]:

@@ -120,12 +120,11 @@ def restatement(note: Found, currency: str = "") -> str | None:
         return None
     more = note.billed_cost > final
     return (
-        f"AWS has restated {note.billing_period} since it was final: "
-        f"{_money(final, currency)} as read on {note.final_read_at:%Y-%m-%d}, "
-        f"{_money(note.billed_cost, currency)} as delivered again and read on "
-        f"{note.ingested_at:%Y-%m-%d}, {_money(abs(note.billed_cost - final), currency)} "
-        f"{'more' if more else 'less'}. Credits, refunds and late corrections do that; the tables "
-        f"hold the newer delivery."
+        f"AWS has restated {note.billing_period} since it was final: {_money(final, currency)} as "
+        f"read on {note.final_read_at:%Y-%m-%d}, {_money(note.billed_cost, currency)} as delivered "
+        f"again and read on {note.ingested_at:%Y-%m-%d}, "
+        f"{_money(abs(note.billed_cost - final), currency)} {'more' if more else 'less'}. Credits, "
+        "refunds and late corrections do that; the tables hold the newer delivery."
     )
 
 

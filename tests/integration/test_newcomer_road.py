@@ -72,6 +72,7 @@ CODES: Mapping[str, tuple[int, ...]] = {
     "stillwater up prod": (1,),
     "stillwater desk": (130,),
     "aws logs tail": (130,),
+    "stillwater doctor": (1,),  # the twin's operator runs outside the cluster
     # What a small cluster for trials may lack, and what the twin's AWS does not serve.
     "stillwater survey": (0, 1, 2),
 }
