@@ -36,7 +36,7 @@ def pages() -> Mapping[str, str]:
         "health-rules.md": tables.health_rules(),
         "kafka-rights.md": tables.kafka_rights(),
         "timings.md": tables.timings(),
-        "../guarantees.md": tables.guarantees((DOCS / "guarantees.md").read_text()),
+        "waits.md": tables.waits(),
     }
 
 

@@ -225,7 +225,7 @@ def _hooks_drift(adopted: Adoption, group: ScalingGroup) -> Iterator[Finding]:
             f"lifecycle policy of Auto Scaling group {group.name}",
             "retain on TerminateHookAbandon",
             "terminate",
-            "set it, as docs/how-to/adopt.md says: a hook that runs out lets the machine go",
+            "set it, as docs/how-to/adopt-act.md says: a hook that runs out lets the machine go",
         )
 
 
@@ -314,7 +314,7 @@ def _rules_that_drain(adopted: Adoption, standing: Standing) -> Iterator[Finding
                 f"none for the hooks {' and '.join(HOOKS)}",
                 f"those of {', '.join(told)}",
                 "give the rule detail.LifecycleHookName with the name of your own hook, as "
-                "docs/how-to/adopt.md says. Otherwise it drains held nodes at once",
+                "docs/how-to/adopt-act.md says. Otherwise it drains held nodes at once",
             )
 
 
