@@ -74,7 +74,8 @@ def _not_looked_at() -> str:
 
 
 def _article(found: Finding) -> str:
-    evidence = found.evidence[:1].upper() + found.evidence[1:]
+    first, _, rest = found.evidence.partition(" ")
+    evidence = f"{first if '.' in first else first[:1].upper() + first[1:]} {rest}"
     return (
         f'<article class="{found.weight.name.lower()}">\n<h3>{escape(found.subject)}</h3>\n'
         f"<p>{escape(evidence)}.</p>\n<p><b>To do:</b> {escape(found.remedy)}.</p>\n</article>"

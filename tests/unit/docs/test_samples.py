@@ -13,7 +13,7 @@ import pytest
 import yaml
 from rich.console import Console
 
-from cli.survey import command
+from cli.survey import command, page
 from cli.terminal import show_findings
 from core.cluster import ClusterSpec
 from core.cluster import parse as parse_spec
@@ -94,6 +94,7 @@ def test_the_readme_shows_what_a_survey_prints(monkeypatch: pytest.MonkeyPatch) 
     assert isinstance(printed.file, io.StringIO)
     shown = [block.body for block in markdown.blocks(markdown.REPOSITORY / "README.md")]
     assert printed.file.getvalue().split() in [body.split() for body in shown]
+    assert "<p>min.insync.replicas is 1" in page.render(done, 0.0)
 
 
 EXAMPLE = markdown.REPOSITORY / "stacks" / "config" / "clusters" / "example.yaml"
