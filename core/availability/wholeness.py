@@ -371,7 +371,7 @@ def _topic_doubts(answers: Answers) -> Iterator[str]:
         if hidden:
             yield (
                 f"Kafka has {len(answers.topic_names)} topics and described {len(described)}: "
-                f"topic {hidden[0]} is missing. Perhaps the functions may not describe it;  "
+                f"topic {hidden[0]} is missing. Perhaps the functions may not describe it: "
                 f"{grant(KafkaRequest.METADATA)}, or wait if it was deleted just now."
             )
         unlisted = sorted(described - answers.topic_names)
@@ -549,7 +549,7 @@ def _undescribed_partitions(
     for topic, number in sorted(held - assigned)[:1]:
         yield (
             f"Broker {broker_id} holds {len(held)} partitions and Kafka described {len(assigned)} "
-            f"of them: {topic}-{number} is missing. Perhaps the functions may not describe it;  "
+            f"of them: {topic}-{number} is missing. Perhaps the functions may not describe it: "
             f"{grant(KafkaRequest.METADATA, name=topic)}, or wait if it was deleted or moved just "
             "now."
         )

@@ -201,7 +201,7 @@ def other_kafka_pods(incident: Incident, seen: Observation, policy: Policy) -> s
     if not beside or incident.node_name is None:
         return None
     return (
-        f"{listing(beside, MOST_NAMED)} of the same Kafka is also on {incident.node_name}, too, "
+        f"{listing(beside, MOST_NAMED)} of the same Kafka is also on {incident.node_name} "
         "and would leave with it: move one of them by hand, or release the instance."
     )
 
