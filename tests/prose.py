@@ -36,8 +36,7 @@ DOCUMENTS = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "doc
 PROGRAMS = ("core", "cli", "handlers", "infra", "spark", "stacks")
 # A text of fewer words is a label or a key.
 MOST_LABEL_WORDS = 4
-# Their docstrings are what --help prints.
-HELP = "cli/commands"
+HELP = "cli/commands"  # their docstrings are what --help prints
 _READERS = {".toml": tomllib.loads, ".yaml": yaml.safe_load, ".json": json.loads}
 # Fields, regular expressions, queries, markup and paths have words as well.
 _NO_PROSE = re.compile(

@@ -248,7 +248,6 @@ class InitAnswers:
             produce_mib_per_s=self.produce_mib_per_s,
             readers=self.readers,
             retention_hours=self.retention_hours,
-            region=self.region,
         )
 
 

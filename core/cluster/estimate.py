@@ -295,7 +295,6 @@ class ClientLoad:
     produce_mib_per_s: float
     readers: float = 2
     retention_hours: int = 168
-    region: str = REFERENCE_REGION
 
     @property
     def written_mib_per_s(self) -> float:
@@ -340,9 +339,7 @@ def size(load: ClientLoad) -> BrokerSize:
             f"{_remedy(load)}, or keep records for a shorter time."
         )
         raise InvalidInput([problem])
-    book = pricing.book(load.region)
-    sold = [name for name in fitting if book.instance_hour_usd(name) is not None]
-    chosen = instances.table().types[(sold or fitting)[0]]
+    chosen = instances.table().types[fitting[0]]
     request = int(chosen.memory_mib * POD_SHARE)
     return BrokerSize(
         instance=chosen,

@@ -156,6 +156,12 @@ TOOLS = (
 )
 # Neither the twin nor the demo runs them: `make test` builds them before its first test.
 FOR_TESTS = (
+    # Judges prose by the rules in .vale/: `make check` builds it, and a test of that judge.
+    Tool(
+        "vale",
+        "github.com/vale-cli/vale/v3",
+        (Binary("vale", "github.com/vale-cli/vale/v3/cmd/vale", 100),),
+    ),
     Tool(
         "promtool",
         "github.com/prometheus/prometheus",
@@ -206,14 +212,8 @@ PULUMI_YAML = Tool(
     ),
     link_flags="-X github.com/pulumi/pulumi-yaml/pkg/version.Version={version}",
 )
-# Judges prose by the rules in .vale/: `make check` builds it.
-VALE = Tool(
-    "vale",
-    "github.com/vale-cli/vale/v3",
-    (Binary("vale", "github.com/vale-cli/vale/v3/cmd/vale", 100),),
-)
 # Built when something asks for them, and not before.
-ON_REQUEST = (KUBECTL, PULUMI_YAML, VALE)
+ON_REQUEST = (KUBECTL, PULUMI_YAML)
 EVERY = (*TOOLS, *FOR_TESTS, *FOR_LONG_TESTS, *ON_REQUEST)
 BINARIES = {binary.name: tool for tool in EVERY for binary in tool.binaries}
 CHARTS = {kept: tool for tool in (*TOOLS, *FOR_TESTS, *FOR_LONG_TESTS) for kept, _ in tool.charts}

@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
-import pytest
-
+from local.tools import build
 from local.tools.catalogue import BINARIES
 from tests import prose
 
-VALE = BINARIES["vale"].home / "bin" / "vale"
+TOOL = BINARIES["vale"]
 PROGRAM = '''"""A module says what it is for, in words."""
 
 def told(name: str) -> str:
@@ -40,9 +39,9 @@ def test_a_command_s_docstring_is_read_since_help_prints_it(tmp_path: Path) -> N
     assert list(prose.texts(program)) == [(3, "Say what is there, at once.")]
 
 
-@pytest.mark.skipif(not VALE.exists(), reason="vale is not built: `make check` builds it")
 def test_a_fault_names_the_file_the_line_and_the_rule(tmp_path: Path) -> None:
     program = tmp_path / "told.py"
     program.write_text('A = "gp3"\nB = "nobody asks the broker again for it"\n')
-    (fault,) = prose.judge([program], VALE)
+    build.build(TOOL)
+    (fault,) = prose.judge([program], TOOL.home / "bin" / "vale")
     assert (fault.line, fault.rule, fault.match) == (2, "Actor", "nobody")

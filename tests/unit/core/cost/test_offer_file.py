@@ -194,9 +194,11 @@ def test_a_usage_type_is_known_whatever_its_regions_code(prefix: str) -> None:
 
 def test_the_book_keeps_what_it_had_and_is_read_back() -> None:
     before = json.loads(pricing.read_shipped("prices.json"))
+    before["regions"]["eu-west-1"]["instance_hour:m7g.large"] = {"source": "derived", "usd": "9"}
     made = price_list.document(gathered(as_json()), before, "AWS Price List")
     books = pricing.parse(json.dumps(made))
     assert books["us-east-1"].prices == pricing.book("us-east-1").prices
+    assert books["eu-west-1"].usd("instance_hour:m7g.large") == Decimal("0.0911")
     price = books["eu-west-1"].price("gp3_gib_month")
     assert (price.usd, str(price.as_of)) == (Decimal("0.088"), "2026-11-01")
     assert price_list.document(gathered(as_json()), made, "AWS Price List") == made

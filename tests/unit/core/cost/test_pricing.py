@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.cluster import estimate
 from core.cost import pricing
 from core.cost.price_list import BilledRate, checked_item_of, disagreements, outdated_prices
 from core.ground.errors import InvalidInput
@@ -95,7 +96,8 @@ def test_an_unknown_price_names_the_command_that_fetches_it() -> None:
 
 def test_every_region_knows_what_a_cluster_runs_on_and_a_derived_price_says_so() -> None:
     assert len(books := pricing.load()) == 34
-    known = {"instance_hour:r7g.large", "gp3_gib_month", "nat_hour", "eks_cluster_hour"}
+    chosen = {f"instance_hour:{name}" for name in estimate.CANDIDATES}
+    known = {"gp3_gib_month", "nat_hour", "eks_cluster_hour", *chosen}
     assert [name for name, each in books.items() if not known <= set(each.prices)] == []
     assert books["eu-west-1"].price("instance_hour:i8g.4xlarge").source.startswith("Derived")
     assert pricing.load(region="eu-west-1") == {"eu-west-1": books["eu-west-1"]}
