@@ -14,9 +14,12 @@ from tests.unit.infra.recording import Recorded
 __all__ = ["cache", "layers"]
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Keep the functions' zip, and recorded programs, in a directory of the session's own."""
+    """Keep the functions' zip, and recorded programs, in a directory of the session's own.
+
+    A module at a time: other folders' tests look for their tools in the real cache.
+    """
     own = tmp_path_factory.getbasetemp()
     shared = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "recorded"
     shared.mkdir(exist_ok=True)
@@ -26,7 +29,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def layers(cache: None) -> dict[str, Recorded]:
     """The recorded layers of the small cluster of programs.py; read only."""
     return run_layers()
