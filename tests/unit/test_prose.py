@@ -16,8 +16,7 @@ def told(name: str) -> str:
     yield f"the volume of {name} is attached to its node"
     return (
         "a sentence that goes on "
-        "over two lines"
-    )
+        "over two lines")
 '''
 
 

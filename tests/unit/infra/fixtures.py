@@ -16,10 +16,7 @@ __all__ = ["cache", "layers"]
 
 @pytest.fixture(scope="module", autouse=True)
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Keep the functions' zip, and recorded programs, in a directory of the session's own.
-
-    A module at a time: other folders' tests look for their tools in the real cache.
-    """
+    # A module at a time: other folders' tests look for their tools in the real cache.
     own = tmp_path_factory.getbasetemp()
     shared = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "recorded"
     shared.mkdir(exist_ok=True)
