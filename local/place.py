@@ -199,7 +199,7 @@ def check_addresses(place: Place) -> None:
                     raise
                 raise Conflict(
                     f"The twin's {service} needs {place.host(service)}:{place.port(service)} and "
-                    f"another program listens there, perhaps on every address of this machine; "
-                    f"find it with `ss -ltnp 'sport = :{place.port(service)}'`, stop it, and try "
+                    f"another program listens there, perhaps on every address of this machine. "
+                    f"Find it with `ss -ltnp 'sport = :{place.port(service)}'`, stop it, and try "
                     f"again."
                 ) from None

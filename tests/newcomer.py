@@ -94,6 +94,14 @@ def typed_statements(page: str) -> list[Statement]:
     return [each for each in statements(page) if each.reason is None and not each.mention]
 
 
+def guides(environment: str) -> dict[str, str]:
+    """Return what the how-tos show below a command of theirs, command -> shown."""
+    pages = sorted((markdown.REPOSITORY / "docs/how-to").glob("*.md"))
+    found = [each for page in pages for each in statements(str(page.relative_to(ROOT)))]
+    named = {each.text.replace("ENV", environment): each.shown for each in found if each.shown}
+    return {text: shown for text, shown in named.items() if text.startswith("stillwater ")}
+
+
 def unseen(shown: str, said: str) -> list[str]:
     """Return the lines that a page shows and a command did not print; … stands for anything."""
     printed = " ".join(said.split())

@@ -1,27 +1,41 @@
 """Draws the pictures of docs/images/: python -m tests.pictures
 
 Diagrams are tables of boxes and arrows below. An incident's states come from core. With Chromium on
-the PATH the pages of a survey and of a report are photographed as well.
+the PATH the pages of a survey, a report and the desk are photographed as well, and a Slack thread:
+its texts are the function's own, and the frame around them is this module's.
 """
 
 from __future__ import annotations
 
+import base64
 import itertools
+import re
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+import boto3
+import moto
 import pytest
 from rich.console import Console
 
 from cli.survey import page
+from cli.target import Cluster
+from core.ground import naming
 from core.incidents.record import ALLOWED, TERMINAL, State
+from core.slack import Thread
 from spark.report import formats, story
-from tests import browser
+from tests import browser, desk_data, served_desk
+from tests.printing import open_tab
+from tests.tabs import REACHES, evaluate, eventually, prepare
 from tests.unit.cli.survey.test_survey import examined
+from tests.unit.core.slack.test_incident_thread import incident, told
 from tests.unit.docs.test_samples import shop
+from tests.unit.handlers.tables import make_table
+from tests.unit.infra.programs import spec
 from tests.unit.spark import month
 
 IMAGES = Path(__file__).resolve().parent.parent / "docs" / "images"
@@ -198,17 +212,56 @@ def diagrams() -> Mapping[str, str]:
     }
 
 
+THREAD = """<style>body{font:15px system-ui,'Liberation Sans',sans-serif;margin:16px;width:620px}
+section{margin:0 0 12px;padding-left:46px;position:relative;white-space:pre-line}
+i{position:absolute;left:0;width:34px;height:34px;border-radius:7px;background:#4c78a8}</style>"""
+
+
+def slack_thread() -> str:
+    """Return a page with the last state of every message of a thread, one below the other."""
+    messages: dict[object, str] = {}
+    for step in told(incident(), Thread(incident_id="i-0a"))[0]:
+        key = "head" if step.action in ("head", "edit") else step.key
+        blocks = step.message.blocks or ()
+        texts = [each["text"]["text"] for each in blocks if "text" in each]
+        messages[key] = "\n".join(texts) or step.message.text
+    bold = (re.sub(r"\*(.+?)\*", r"<b>\1</b>", escape(each)) for each in messages.values())
+    return THREAD + "".join(f"<section><i></i><b>stillwater</b>\n{m}</section>" for m in bold)
+
+
+def desk(chromium: str) -> None:
+    """Photograph the desk while broker 10 is out, over the ledger of the desk's own tests."""
+    with moto.mock_aws():
+        session = boto3.Session("test", "test", region_name="us-east-1")
+        served = Cluster(spec(environment="local", name="desk"), session)
+        make_table(session.client("dynamodb"), served.table)
+        queue = naming.queue(served.spec.prefix, "ticks")
+        session.client("sqs").create_queue(QueueName=queue)
+        desk_data.write(served, time.time())
+        served_at = served_desk.serving(served, "t" * 43)
+        with served_at as address, open_tab(chromium, REACHES) as tab:
+            prepare(tab)
+            tab.ask("Page.navigate", url=f"{address}#{'t' * 43}")
+            head = "document.querySelector('#verdict h2').textContent"
+            eventually(lambda: evaluate(tab, head), "Broker 10 is out, 2 more wait")
+            shot = tab.ask("Page.captureScreenshot", captureBeyondViewport=True)["data"]
+    (IMAGES / "desk.png").write_bytes(base64.b64decode(shot))
+
+
 def pages(chromium: str) -> None:
-    """Photograph the page of a survey of the tests' cluster, and a report on the tests' month."""
+    """Photograph a survey of the tests' cluster, a thread, the report on a month, and the desk."""
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         html = {
             "survey": page.render(examined(patch, shop()), 1_795_000_000.0),
+            "slack": slack_thread(),
             "report": formats.write(story.report_document(month.evidence()), formats.Format.HTML),
         }
         for name, text in html.items():
             written = Path(folder) / f"{name}.html"
             written.write_text(text)
-            browser.photograph(chromium, written, IMAGES / f"{name}.png", size=(1280, 900))
+            size = (680, 460) if name == "slack" else (1280, 900)
+            browser.photograph(chromium, written, IMAGES / f"{name}.png", size=size)
+    desk(chromium)
 
 
 if __name__ == "__main__":

@@ -33,11 +33,17 @@ CONFIGURATION = REPOSITORY / ".vale.ini"
 # What is meant as it stands, with the reason.
 TABLE = Path(__file__).with_name("prose.toml")
 DOCUMENTS = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs")
-PROGRAMS = ("core", "cli", "handlers", "infra", "spark", "stacks")
+PROGRAMS = ("core", "cli", "handlers", "infra", "local", "spark", "stacks")
 # A text of fewer words is a label or a key.
 MOST_LABEL_WORDS = 4
 HELP = "cli/commands"  # their docstrings are what --help prints
-_READERS = {".toml": tomllib.loads, ".yaml": yaml.safe_load, ".json": json.loads}
+_READERS = {
+    ".toml": tomllib.loads,
+    ".yaml": lambda text: list(yaml.safe_load_all(text)),
+    ".json": json.loads,
+    ".js": re.compile(r'(?<=")[^"\n]+(?=")').findall,
+    ".html": re.compile(r"(?<=>)[^<>]+(?=<)").findall,
+}
 # Fields, regular expressions, queries, markup and paths have words as well.
 _NO_PROSE = re.compile(
     r"[\\{}=<>|]{2}|\(\?|https?://\S+$|^\W*(SELECT|sum|rate|max|min|avg)\b|^<|^:root|^default-src"

@@ -110,7 +110,7 @@ class InvokedFunctions:
         """Queue an asynchronous invocation; unlike Lambda, nothing repeats a failed one."""
         function = find(arn)
         if function is None:
-            raise LookupError(f"There is no function {arn}.")
+            raise LookupError(f"The function {arn} does not exist.")
         if not self._closed:
             self._workers.submit(self._invoke_quietly, function, json.dumps(event).encode())
 

@@ -163,7 +163,7 @@ class RootVolumeTasks:
             )
         if instance.root_device_name not in instance.block_device_mapping:
             raise EC2ClientError(
-                "UnsupportedOperation", f"The root device of '{instance.id}' is no EBS volume."
+                "UnsupportedOperation", f"The root device of '{instance.id}' is not an EBS volume."
             )
         own = instance.ec2_backend.amis.get(instance.image_id)
         for name in _ALIKE if own is not None else ():

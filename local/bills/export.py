@@ -21,7 +21,7 @@ from local.bills.line import BillLine, month_start, next_month
 from spark.tag_keys import export_key
 
 NAME = "synthetic"
-NOTE = "A synthetic bill; nobody was charged."
+NOTE = "A synthetic bill: AWS charged no account."
 
 
 class Layout(StrEnum):

@@ -43,7 +43,7 @@ def demo(
     / "demo",
     *,
     brief: Annotated[
-        bool, typer.Option("--brief", help="The story alone: no second `up`, no report.")
+        bool, typer.Option("--brief", help="The timeline alone: no second `up`, no report.")
     ] = False,
 ) -> None:
     """Let a broker's node die under a live producer, on real parts, and show what happened."""

@@ -34,8 +34,8 @@ def prepare_tools(console: Console) -> None:
     cache = make_cache()
     console.print(
         f"Building the twin's tools into {cache}, once: {len(parts)} parts, about "
-        f"{rough_duration(pace.left_seconds)} on two cores "
-        f"where Go has their sources, and longer by the download where it does not.",
+        f"{rough_duration(pace.left_seconds)} on two cores. "
+        f"Sources that Go has not downloaded yet add their time.",
         soft_wrap=True,
         highlight=False,
     )

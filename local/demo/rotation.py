@@ -76,7 +76,7 @@ def run(
     metrics = scraper.stop(output / "metrics.json")
     summary = _producer_summary(twin, client, narrator)
 
-    narrator.chapter("What it cost, as Spark reads the bill")
+    narrator.chapter("The cost, as the report reads the bill")
     cost = costs.report(
         twin,
         output,

@@ -16,7 +16,7 @@ Record = Mapping[str, Any]
 
 # What each journal event means to a reader, and why it happens. Fields come from the event itself.
 SENTENCES: dict[str, str] = {
-    "terminate_called": "The Auto Scaling group is told to terminate {instance}",
+    "terminate_called": "AWS asks the Auto Scaling group to terminate {instance}",
     "lifecycle_action": "Hook `{hook}` holds {instance}: EventBridge announces it",
     "instance_launched": "{group} launches {instance} in {zone}: replacement first",
     "instance_running": "{instance} runs",

@@ -175,7 +175,7 @@ def _holds(operator: str, key: str, wanted: list[str], context: Context) -> bool
     negated = name in NEGATED
     compare = OPERATORS.get(NEGATED.get(name, name))
     if compare is None:
-        raise InvalidInput([f"{operator!r} is no condition operator the twin's IAM knows."])
+        raise InvalidInput([f"The twin's IAM does not know the condition operator {operator!r}."])
     if not given:
         return if_exists or quantifier == _FOR_ALL or (negated and quantifier != _FOR_ANY)
     texts = [filled for text in wanted if (filled := substitute(text, context)) is not None]

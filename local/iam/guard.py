@@ -47,7 +47,7 @@ class Guard:
         caller = accounts.caller(signed.access_key)
         service = requests.service_of(signed)
         if caller is None:
-            LOG.error("refused at %s: the access key %s is nobody's", service, signed.access_key)
+            LOG.error("refused at %s: the access key %s has no owner", service, signed.access_key)
             return refusals.unknown_key(service, requests.protocol_of(environ, service))
         if caller.administrator:
             self._administrators.add(signed.access_key)

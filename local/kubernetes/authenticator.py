@@ -81,8 +81,8 @@ def configuration(cluster_name: str, creator_arn: str) -> dict[str, Any]:
     kind = creator_arn.rpartition(":")[2].partition("/")[0]
     if kind not in ("user", "role"):
         raise StillwaterError(
-            f"The cluster's creator {creator_arn!r} is neither an IAM user nor a role; "
-            f"give the ARN of one, such as arn:aws:iam::123456789012:user/admin."
+            f"The cluster's creator {creator_arn!r} is neither an IAM user nor a role. "
+            f"Give the ARN of one, such as arn:aws:iam::123456789012:user/admin."
         )
     mapping = {f"{kind}ARN": creator_arn, "username": CREATOR, "groups": ["system:masters"]}
     return {"clusterID": cluster_name, "server": {f"map{kind.title()}s": [mapping]}}
@@ -157,8 +157,8 @@ def _creator_arn(place: Place) -> str:
     principal = MotoAccessKeys(place.url("moto"))(access_key)
     if principal is None:
         raise StillwaterError(
-            f"The twin's AWS does not know the access key {access_key} it was given as its "
-            f"administrator's; nobody could log in to the cluster."
+            f"The twin's AWS does not know its administrator's access key {access_key}. "
+            f"No user could log in to the cluster."
         )
     return principal.arn
 

@@ -31,7 +31,7 @@ def size_gib(written: str) -> int:
     """Return a Kubernetes quantity of storage in whole GiB, rounded up as the driver does."""
     size = quantity(written)
     if size is None:
-        raise InvalidInput([f"{written!r} is no size of a volume; write it as in 10Gi."])
+        raise InvalidInput([f"{written!r} is not the size of a volume; write it as in 10Gi."])
     return math.ceil(size / GIB)
 
 

@@ -126,7 +126,7 @@ def _kafka(request: ContainerRequest) -> ContainerLaunch:
     if CONFIG_MOUNT not in real:
         raise StillwaterError(
             f"Container {request.container['name']} of pod {metadata['name']} mounts nothing at "
-            f"{CONFIG_MOUNT}, where its server.config belongs; only pods of the twin's Strimzi "
+            f"{CONFIG_MOUNT}, where its server.config belongs. Only pods of the twin's Strimzi "
             f"stand-in can run Kafka here."
         )
     config = real.pop(CONFIG_MOUNT)

@@ -233,7 +233,7 @@ def evaluate(template: str, node_id: int) -> int:
             case ast.BinOp(left=left, op=ast.Mult(), right=right):
                 return value(left) * value(right)
         raise InvalidInput(
-            [f"advertisedPortTemplate {template!r} is no sum, difference or product of numbers."]
+            [f"advertisedPortTemplate {template!r} is not a sum, difference or product of numbers."]
         )
 
     try:

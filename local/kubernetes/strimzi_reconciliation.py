@@ -165,7 +165,7 @@ class KafkaReconciler:
         )["items"]
         names = {pod["metadata"]["name"] for pod in pods if asks_by_hand(pod)}
         nodes = [n for n in cluster.nodes if n.pool in pools or cluster.pod(n) in names]
-        roller.roll(nodes, lambda _: ["it was asked for by hand"], by_hand=True)
+        roller.roll(nodes, lambda _: ["a person asked for it"], by_hand=True)
         for each in asked:
             metadata = each["metadata"]
             path = f"{PATHS[POD_SET].format(cluster.namespace)}/{metadata['name']}"

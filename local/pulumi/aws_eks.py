@@ -117,7 +117,7 @@ def _wait_for_authenticator(place: Place, cluster: str) -> None:
     while not listens(*address):
         if time.monotonic() > deadline:
             raise StillwaterError(
-                f"Nobody listens at {address[0]}:{address[1]} {AUTHENTICATOR_SECONDS:.0f} s "
+                f"No program listens at {address[0]}:{address[1]} {AUTHENTICATOR_SECONDS:.0f} s "
                 f"after the cluster {cluster} was made; see authenticator.log."
             )
         time.sleep(AUTHENTICATOR_POLL_SECONDS)

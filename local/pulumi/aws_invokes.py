@@ -129,7 +129,7 @@ def _group(aws: Aws, arguments: Properties) -> Properties:
     name = arguments["name"]
     answer = aws.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[name])
     if not answer["AutoScalingGroups"]:
-        raise StillwaterError(f"There is no Auto Scaling group {name}.")
+        raise StillwaterError(f"The Auto Scaling group {name} does not exist.")
     tags = answer["AutoScalingGroups"][0]["Tags"]
     return {
         "id": name,

@@ -65,7 +65,7 @@ def read_kubeconfig(text: str | Mapping[str, Any]) -> KubeconfigCluster:
     """Read the current context of a kubeconfig, given as text or already decoded."""
     config = yaml.safe_load(text) if isinstance(text, str) else text
     if not isinstance(config, Mapping):
-        raise InvalidInput(["The kubeconfig given to the Kubernetes provider is no mapping."])
+        raise InvalidInput(["The kubeconfig given to the Kubernetes provider is not a mapping."])
     context = _entry(config, "context", config.get("current-context"))
     cluster = _entry(config, "cluster", context.get("cluster"))
     user = _entry(config, "user", context.get("user"))
@@ -101,7 +101,7 @@ def ambient_credentials() -> ReadOnlyCredentials:
     found = botocore.session.get_session().get_credentials()
     if found is None:
         raise StillwaterError(
-            "There are no AWS credentials in the environment to log in to the cluster with; "
+            "The environment has no AWS credentials for the login to the cluster; "
             "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile."
         )
     frozen: ReadOnlyCredentials = found.get_frozen_credentials()
@@ -165,7 +165,7 @@ class Login:
             )
         return StillwaterError(
             f"The cluster {self.cluster.eks_name} does not accept the AWS access key "
-            f"{self._credentials().access_key} (401): it is neither the cluster's creator nor in "
+            f"{self._credentials().access_key} (401). It is neither the cluster's creator nor in "
             f"one of its access entries, or its secret is wrong. Run as the identity that created "
             f"the cluster, or add an access entry for this one."
         )

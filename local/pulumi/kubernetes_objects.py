@@ -261,6 +261,6 @@ def _without_managed_fields(live: Object) -> Object:
 def _deletion_sentence(which: ObjectTarget, live: Mapping[str, Any], limit_seconds: float) -> str:
     finalizers = ", ".join(live["metadata"].get("finalizers") or []) or "none"
     return (
-        f"{which} is still there {limit_seconds:.0f} s after it was deleted; its finalizers: "
-        f"{finalizers}; its state: {_conditions_text(live)}."
+        f"{which} is still there {limit_seconds:.0f} s after its deletion. Finalizers: "
+        f"{finalizers}; state: {_conditions_text(live)}."
     )

@@ -84,7 +84,7 @@ def check_prerequisites(run: Run = program_output) -> list[str]:
         problems.append(
             f"Python {_version_text(OLDEST_PYTHON)} or newer is needed and this is {found}: "
             f"install it from https://www.python.org/downloads/ and make the virtual environment "
-            f"anew."
+            f"again."
         )
     return problems
 

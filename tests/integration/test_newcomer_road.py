@@ -326,7 +326,7 @@ def _at(road: Road, folder: str) -> None:
 
 def _hold(road: Road, line: str, shown: str = "") -> None:
     said = road.types(line)
-    assert newcomer.unseen(shown, said) == []
+    assert newcomer.unseen(shown + newcomer.guides("try").get(line, ""), said) == []
     check = _of(HOLDS, line)
     if check is not None:
         check(road, said)

@@ -71,7 +71,7 @@ function draw(id, shown, build) {
   if (focused) body.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
 }
 const orNothing = (list, empty, build) =>
-  list === null ? el("p", {class: "empty unknown"}, "Not read: nobody can tell.") : list.length ? build(list) : el("p", {class: "empty"}, empty);
+  list === null ? el("p", {class: "empty unknown"}, "Unknown: not read yet.") : list.length ? build(list) : el("p", {class: "empty"}, empty);
 
 function show(said) {
   state = said;
@@ -89,8 +89,8 @@ function show(said) {
   ].filter(Boolean));
   draw("wishes", said.pause, () => pauseButton(said.pause));
   draw("incidents", said.incidents, () => orNothing(said.incidents, "Nothing is going on with any instance.", (list) => list.map(incident)));
-  draw("waits", said.waits, () => orNothing(said.waits, "Nobody waits.", (list) => el("ul", {class: "list"}, list.map(wait))));
-  draw("leases", said.leases, () => orNothing(said.leases, "Nobody holds the lease: it is free.", (list) => el("ul", {class: "list"}, list.map(lease))));
+  draw("waits", said.waits, () => orNothing(said.waits, "No node waits.", (list) => el("ul", {class: "list"}, list.map(wait))));
+  draw("leases", said.leases, () => orNothing(said.leases, "The lease is free.", (list) => el("ul", {class: "list"}, list.map(lease))));
   draw("zones", said.zones, () => orNothing(said.zones, "No zone is frozen or watched.", (list) => el("ul", {class: "list"}, list.map(zone))));
   draw("run", [said.run, Math.floor(now() / 5)], () => said.incidents === null ? orNothing(null) : said.run ? run(said.run) : el("p", {class: "empty"}, "No rotation was ever started here."));
   draw("health", said.health, () => said.health ? health(said.health) : orNothing(null));
@@ -168,7 +168,7 @@ function volumes(of) {
     el("div", {}, each.used_share === null ? "" : `${percent(each.used_share)} of ${each.size_gib} GiB. `, el("span", {class: "soft"}, each.forecast)));
   const asked = of.decisions.filter((each) => each.kind !== "keep");
   return [
-    of.claims.length ? el("ul", {class: "list"}, of.claims.map(claim)) : el("p", {class: "empty unknown"}, "λ volumes has kept no plan: nobody can tell."),
+    of.claims.length ? el("ul", {class: "list"}, of.claims.map(claim)) : el("p", {class: "empty unknown"}, "Unknown: λ volumes has kept no plan."),
     asked.length ? el("ul", {class: "list"}, asked.map((each) => el("li", {class: each.emergency ? "alarm" : "amber"}, el("b", {}, `${each.volume}: ${each.kind}${each.applied ? " (done)" : ""}`), el("div", {class: "soft"}, each.reason)))) : null,
     el("p", {class: "soft"}, el("small", {}, of.planned_at ? age(of.planned_at, `mode ${of.mode}, looked `, " ago") : "", ...of.unknown.map((each) => ` Not known: ${each}.`))),
   ].filter(Boolean);
@@ -182,7 +182,7 @@ function pauseButton(paused) {
 const ASKED = {
   hold: (of) => ({title: `Hold ${of.subject}`, said: `Nothing of ${of.instance} is drained before then; its hooks go on beating. A drain that runs goes on.`, button: "Hold it", fields: [["until", "Until (90min, 2h, 1d, or 2026-11-20T18:00 in UTC)", "2h"]], with: {instance: of.instance}}),
   release: (of) => ({title: `Let ${of.subject} go?`, said: `${of.instance} goes without a replacement and without Kafka's consent; it is drained first. Partitions may fall below min.insync.replicas.`, button: `Let ${of.instance} go`, tone: "alarm", fields: [], with: {instance: of.instance}}),
-  pause: () => ({title: "Pause everything", said: "Nothing new is drained or terminated. Hooks go on beating, drains that run end, a two-minute warning is drained all the same.", button: "Pause", fields: [["because", "Why; whoever finds it paused reads it", ""], ["until", "Until (4h, 1d; empty: until somebody resumes)", "4h"]], with: {}}),
+  pause: () => ({title: "Pause everything", said: "Nothing new is drained or terminated. Heartbeats continue and running drains end. A node with a two-minute warning is still drained.", button: "Pause", fields: [["because", "Why, for the next reader", ""], ["until", "Until (4h, 1d; empty: until you resume)", "4h"]], with: {}}),
   resume: () => ({title: "Resume?", said: "The loop looks at every open incident at once.", button: "Resume", fields: [], with: {}}),
   "rotation-pause": () => ({title: "Pause the rotation?", said: "No further node begins; who is away comes back first.", button: "Pause the rotation", fields: [], with: {}}),
   "rotation-resume": () => ({title: "Resume the rotation?", said: "It goes on with the next node; every node has its whole deadline again.", button: "Resume the rotation", fields: [], with: {}}),

@@ -115,3 +115,12 @@ def test_a_person_who_stops_in_the_middle_leaves_nothing_behind(person: Person) 
     assert person.code == 130
     assert person.said.endswith("Stopped; nothing was left running on this machine.\n")
     assert not (person.directory / "kafka").exists()
+
+
+def test_a_guide_shows_the_output_of_a_command_that_the_road_types() -> None:
+    typed = {
+        each.text.replace(" prod", " try")
+        for page in (newcomer.README, newcomer.TUTORIAL)
+        for each in newcomer.typed_statements(page)
+    }
+    assert newcomer.guides("try").keys() <= typed
