@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from pathlib import Path
 
@@ -30,6 +32,17 @@ The same cluster with {produced} MiB/s produced and each byte read by {readers} 
 
 {busy}
 
+What people ask of it:
+
+{answers}
+
+## Five regions
+The same cluster and load. Each sum is that of the lines with a price. The last row is the share of \
+the other lines in us-east-1.
+
+{side_by_side}
+
+## Traffic between zones
 AWS bills traffic between zones on both sides. Clients, the load balancer's nodes and leaders \
 stand in `z` zones. Each of the two hops between them crosses with probability `(z - 1) / z`, on \
 the way in and for each reader. Each of `r` replicas outside the leader's zone crosses once more:
@@ -49,6 +62,7 @@ zone and crosses nothing.
 estimate sums the others and says what it lacks. `stillwater prices fetch --region REGION` reads \
 your account's own prices ([how to](../how-to/fetch-prices.md)).
 """
+FIVE = ("us-east-1", "us-west-2", "eu-west-1", "eu-central-1", "ap-northeast-1")
 BUSY = estimate.Usage(produce_mib_per_s=Decimal(10), readers=Decimal(2))
 
 
@@ -66,6 +80,11 @@ def page() -> str:
         readers=BUSY.readers,
         total=shown.money(busy.total),
         busy=_table(busy, without=idle),
+        answers=_rows(
+            ("question", "USD a month"),
+            [(each.question, shown.money(each.usd)) for each in estimate.answers(spec, book, BUSY)],
+        ),
+        side_by_side=_side_by_side(spec),
         zones=zones,
         factor=factor,
         crossings=pricing.plain(round(clients + replicas, 2)),
@@ -87,6 +106,23 @@ def _table(priced: estimate.Estimate, *, without: estimate.Estimate | None = Non
     if without is None:
         rows.append(f"| **a month** | | | | | **{shown.money(priced.total)}** |")
     return "\n".join(rows)
+
+
+def _rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---", *("--:" for _ in head[1:])], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _side_by_side(spec: cluster.ClusterSpec) -> str:
+    months = [estimate.monthly(spec, pricing.book(region), BUSY) for region in FIVE]
+    parts = [dict(shown.component_lines(month)) for month in months]
+    rows = [
+        (name, *(shown.money(estimate.together(part[name])) for part in parts)) for name in parts[0]
+    ]
+    rows.append(("**a month**", *(f"**{shown.money(month.total)}**" for month in months)))
+    unknown = (re.search(r"[\d.]+%", month.unpriced) for month in months)
+    rows.append(("without a price", *("" if found is None else found[0] for found in unknown)))
+    return _rows(("component", *FIVE), rows)
 
 
 def _prices(priced: estimate.Estimate) -> str:

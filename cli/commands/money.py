@@ -12,7 +12,7 @@ import typer
 from cli.commands.options import AsJson, Commands, complaints, console, examples
 from cli.commands.start import Spec
 from core.ground.errors import InvalidInput
-from core.ground.regions import refusal
+from core.ground.regions import ZONES, refusal
 
 OUTPUT = Path("out") / "report"
 app = typer.Typer()
@@ -22,7 +22,8 @@ app.add_typer(prices, name="prices")
 
 @app.command(
     epilog=examples(
-        "estimate prod", "estimate clusters/prod.yaml --produce-mib-per-s 10 --readers 2"
+        "estimate prod --produce-mib-per-s 10 --readers 2",
+        "estimate prod --compare eu-west-1 --html estimate.html",
     )
 )
 def estimate(
@@ -37,23 +38,43 @@ def estimate(
     filled: Annotated[float, typer.Option(help="Share of the volumes that holds data.")] = 0.5,
     log_gib_per_day: Annotated[float, typer.Option(help="Control plane logs.")] = 0.5,
     *,
+    compare: Annotated[
+        str | None, typer.Option(help="Another description, or a region for this one.")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Also a page, with bars by component.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what a cluster costs a month at list price, and what that assumes."""
     from cli import estimate as cli_estimate
-    from cli import stack_settings
+    from cli import stack_settings, terminal
     from core.cluster import estimate as counted
     from infra.spec import read
 
     parsed = read(stack_settings.spec_file(spec))
     given = (produce_mib_per_s, readers, filled, log_gib_per_day)
     usage = counted.Usage(*(Decimal(repr(number)) for number in given))
-    result = counted.monthly(parsed, stack_settings.prices(parsed.region, prices), usage)
+    book = stack_settings.prices(parsed.region, prices)
+    result = counted.monthly(parsed, book, usage)
+    asked = list(counted.answers(parsed, book, usage))
+    names, both = [spec.stem], [result]
+    if compare is not None:
+        if compare in ZONES:
+            names, region, other = [parsed.region, compare], compare, parsed
+        else:
+            other = read(stack_settings.spec_file(Path(compare)))
+            names, region = [spec.stem, Path(compare).stem], other.region
+        both.append(counted.monthly(other, stack_settings.prices(region, prices), usage))
+    if html is not None:
+        terminal.write_page(html, cli_estimate.page(names, both, asked, usage))
     if as_json:
-        typer.echo(cli_estimate.as_json(result, usage))
+        typer.echo(cli_estimate.as_json(both, asked, usage))
         return
-    console.print(cli_estimate.table(result))
-    for note in cli_estimate.notes(result, usage):
+    if compare is not None:
+        console.print(cli_estimate.compared(names, both))
+    else:
+        console.print(cli_estimate.table(result))
+        console.print(cli_estimate.answers_table(asked, result.total))
+    for note in cli_estimate.all_notes(both, usage):
         console.print(note)
 
 

@@ -15,7 +15,7 @@ from decimal import ROUND_HALF_UP, Decimal
 
 from core.cluster import ClusterSpec, NodePool
 from core.cluster.spec import LISTENERS_PER_LOAD_BALANCER
-from core.cost import pricing
+from core.cost import economics, pricing
 from core.cost.pricing import HOURS_PER_MONTH, Price, PriceBook
 from core.ground import instances
 from core.ground.errors import InvalidInput
@@ -38,6 +38,8 @@ LCU_GIB_PER_HOUR = 1
 # Traffic between zones is billed where it leaves and where it arrives.
 SIDES = 2
 CENT = Decimal("0.01")
+# How long a broker is away in a rotation, before any was measured: a new node, and its catch-up.
+OUTAGE_SECONDS = 300
 REFERENCE_REGION = "us-east-1"
 
 
@@ -91,7 +93,7 @@ class EstimateLine:
     def usd(self) -> Decimal | None:
         if self.price is None:
             return None
-        return (self.quantity * self.price.usd).quantize(CENT, ROUND_HALF_UP)
+        return _cents(self.quantity * self.price.usd)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,44 +123,143 @@ def together(lines: Iterable[EstimateLine]) -> Decimal | None:
     return pricing.total(known) if known else None
 
 
-def monthly(spec: ClusterSpec, book: PriceBook, usage: Usage | None = None) -> Estimate:
-    """Return what a cluster costs a month at the list prices of its region, as far as known."""
+def monthly(
+    spec: ClusterSpec, book: PriceBook, usage: Usage | None = None, *, in_own_zone: bool = False
+) -> Estimate:
+    """Return what a cluster costs a month at the list prices of a region, as far as known.
+
+    `in_own_zone`: clients use the internal listener, and read from a replica of their own zone.
+    """
     lines = tuple(
         replace(line, price=book.find(line.item))
-        for line in _unpriced_lines(spec, usage or Usage())
+        for line in _unpriced_lines(spec, usage or Usage(), in_own_zone=in_own_zone)
         if line.quantity != 0
     )
     missing = [line.item for line in lines if line.price is None]
     if not missing:
-        return Estimate(spec.region, lines)
+        return Estimate(book.region, lines)
     reference = pricing.book(REFERENCE_REGION)
     there = [replace(line, price=reference.find(line.item)) for line in lines]
     share = (together(line for line in there if line.item in missing) or 0) / (together(there) or 1)
     likely = f"In {REFERENCE_REGION} that is {share:.1%} of this cluster's cost."
-    return Estimate(spec.region, lines, f"{book.unknown(missing)} {likely}")
+    return Estimate(book.region, lines, f"{book.unknown(missing)} {likely}")
 
 
-def crossings_per_produced_byte(zones: int, replicas: int, readers: Decimal) -> list[Decimal]:
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One question about an estimate, and its dollars a month; None: a price is unknown."""
+
+    name: str
+    question: str
+    usd: Decimal | None
+
+
+def answers(spec: ClusterSpec, book: PriceBook, usage: Usage) -> Iterator[Answer]:
+    """Yield what people ask of an estimate: shares of it, and the same cluster run otherwise."""
+    now = monthly(spec, book, usage)
+    share = _cents(None if now.total is None else now.total / spec.brokers)
+    yield Answer("per_broker", f"per broker, of {spec.brokers}", share)
+    if usage.produce_mib_per_s:
+        rate = None if now.total is None else now.total / usage.produce_mib_per_s
+        yield Answer("per_mib_per_s", "per MiB/s that clients write", _cents(rate))
+        near = monthly(spec, book, usage, in_own_zone=True).total
+        question = "if clients use the internal listener and read in their own zone"
+        yield Answer("in_own_zone", question, near)
+    for years, item in pricing.COMMITTED_HOURS.items():
+        question = f"if you commit to the instances for {years} year{'s' * (years > 1)}, no upfront"
+        yield Answer(f"committed_{years}y", question, _committed(now, book, item))
+    yield from _on_local_disks(spec, book, usage, now)
+
+
+def _committed(now: Estimate, book: PriceBook, item: str) -> Decimal | None:
+    """Return the month with each instance's hour at its price under a commitment."""
+    hours = [
+        (line, book.usd(f"{item}:{kind}"))
+        for line in now.lines
+        for known, _, kind in [line.item.partition(":")]
+        if known == pricing.INSTANCE_HOUR
+    ]
+    if now.total is None or any(usd is None or line.usd is None for line, usd in hours):
+        return None
+    saved = sum((line.usd or 0) - line.quantity * (usd or 0) for line, usd in hours)
+    return _cents(now.total - saved)
+
+
+def _cents(usd: Decimal | None) -> Decimal | None:
+    return None if usd is None else usd.quantize(CENT, ROUND_HALF_UP)
+
+
+def _on_local_disks(
+    spec: ClusterSpec, book: PriceBook, usage: Usage, now: Estimate
+) -> Iterator[Answer]:
+    """Yield the month if one pool's brokers had the cheapest local disks that hold their data."""
+    for pool in (each for each in spec.pools if each.role.is_broker):
+        number, volumes = spec.nodes_of(pool), pool.volumes
+        written = usage.produce_mib_per_s * spec.kafka.default_replication_factor / number
+        held = usage.filled * sum(volume.size_gib for volume in volumes)
+        try:
+            found = economics.compare(
+                economics.Brokers(
+                    number=number,
+                    zones=len(spec.broker_zones),
+                    instance_type=pool.instance_type,
+                    volume_gib=sum(volume.size_gib for volume in volumes),
+                    iops=sum(volume.iops for volume in volumes),
+                    throughput_mib_per_s=sum(volume.throughput_mib_per_s for volume in volumes),
+                    append_bytes_per_s=float(written * BYTES_PER_MIB),
+                    held_bytes=float(held * pricing.BYTES_PER_GIB),
+                    outage_seconds=OUTAGE_SECONDS,
+                    rotations_per_month=number,
+                    in_place_seconds=OUTAGE_SECONDS,
+                ),
+                book,
+            )
+        except InvalidInput:
+            continue
+        if found.nvme is None or now.total is None:
+            continue
+        rotations = found.rotations
+        change = found.nvme.monthly_usd(rotations) - found.ebs.monthly_usd(rotations)
+        question = (
+            f"if pool {pool.name} were {found.nvme.brokers} {found.nvme.instance_type} with local "
+            f"disks, each replaced once a month"
+        )
+        yield Answer(f"local_disks_{pool.name}", question, _cents(now.total + change))
+
+
+def crossings_per_produced_byte(
+    zones: int, replicas: int, readers: Decimal, *, in_own_zone: bool = False
+) -> list[Decimal]:
     """Return how often a produced byte changes its zone, on average: for clients, for replicas.
 
     Clients, the load balancer's nodes and leaders are spread evenly over the zones, so each of the
     two hops between them crosses with probability (zones - 1) / zones, on the way in and for each
     reader. A replica in another zone than the leader is one crossing more; racks hold
-    replicas / zones of them each, and the leader's at least itself.
+    replicas / zones of them each, and the leader's at least itself. With `in_own_zone` there is one
+    hop to the leader, and a reader crosses only where its zone has no replica.
     """
     z = Decimal(zones)
-    return [2 * (z - 1) / z * (1 + readers), replicas - max(Decimal(1), replicas / z)]
+    hop = (z - 1) / z
+    between = replicas - max(Decimal(1), replicas / z)
+    if in_own_zone:
+        return [hop + readers * max(Decimal(0), 1 - replicas / z), between]
+    return [2 * hop * (1 + readers), between]
 
 
-def _unpriced_lines(spec: ClusterSpec, usage: Usage) -> Iterator[EstimateLine]:
+def _unpriced_lines(
+    spec: ClusterSpec, usage: Usage, *, in_own_zone: bool
+) -> Iterator[EstimateLine]:
     for pool in spec.pools:
         yield from _pool(spec, pool)
     yield from _foundation(spec)
-    yield from _balancer(usage)
+    yield from _balancer(usage, in_own_zone=in_own_zone)
     yield from _snapshots(spec, usage)
     yield from _logs(spec, usage)
     crossings = crossings_per_produced_byte(
-        len(spec.broker_zones), spec.kafka.default_replication_factor, usage.readers
+        len(spec.broker_zones),
+        spec.kafka.default_replication_factor,
+        usage.readers,
+        in_own_zone=in_own_zone,
     )
     for what, times in zip(("of clients", "of replicas"), crossings, strict=True):
         crossed = usage.produced_gib_per_month * times * SIDES
@@ -233,8 +334,10 @@ def _foundation(spec: ClusterSpec) -> Iterator[EstimateLine]:
         )
 
 
-def _balancer(usage: Usage) -> Iterator[EstimateLine]:
+def _balancer(usage: Usage, *, in_own_zone: bool) -> Iterator[EstimateLine]:
     yield EstimateLine("load balancer", "one NLB", Decimal(HOURS_PER_MONTH), "hours", "nlb_hour")
+    if in_own_zone:
+        return
     units = usage.produced_gib_per_month * (1 + usage.readers) / LCU_GIB_PER_HOUR
     yield EstimateLine("load balancer", "capacity units", units, "LCU-hours", "nlb_lcu_hour")
 

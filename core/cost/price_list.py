@@ -18,7 +18,16 @@ from datetime import date
 from decimal import Decimal
 from typing import IO, Any
 
-from core.cost.pricing import INSTANCE_HOUR, ITEMS, Price, PriceBook, plain, read_amount
+from core.cost.pricing import (
+    COMMITTED_HOURS,
+    INSTANCE_HOUR,
+    ITEMS,
+    PER_TYPE,
+    Price,
+    PriceBook,
+    plain,
+    read_amount,
+)
 from core.ground.errors import InvalidInput
 
 # Each usage type begins with its region's code, but for the oldest region's.
@@ -76,7 +85,7 @@ class Product:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quoted:
-    """One on-demand price of a product, as text, and when the list that has it was published."""
+    """One price of a product, as text, and when the list that has it was published."""
 
     product: Product
     currency: str
@@ -84,6 +93,16 @@ class Quoted:
     # Of tiered prices the first is what a cluster begins with.
     begins_at: str
     published: date
+    years: int = 0  # of a standard reservation without an upfront payment; 0: on demand
+
+    @property
+    def item(self) -> str | None:
+        """Return the row of the price book that it is; None for what the book does not hold."""
+        item = item_of(self.product)
+        if not self.years or item is None:
+            return item
+        kind, _, instance_type = item.partition(":")
+        return f"{COMMITTED_HOURS[self.years]}:{instance_type}" if kind == INSTANCE_HOUR else None
 
 
 def item_of(product: Product) -> str | None:
@@ -129,7 +148,7 @@ class Gathered:
 
     def add(self, quoted: Quoted) -> None:
         """Keep a price; of two that disagree neither is believed."""
-        item = item_of(quoted.product)
+        item = quoted.item
         self.currencies.add(quoted.currency)
         if item is None or quoted.currency != "USD" or read_amount(quoted.begins_at or "0"):
             return
@@ -177,21 +196,19 @@ def document(gathered: Gathered, into: Mapping[str, Any], title: str) -> dict[st
     newest = max(day for _, day in gathered.believed.values())
     name = f"aws-price-list-{gathered.region}"
     rows: dict[str, Any] = {}
-    types: dict[str, str] = {}
     for item, (usd, _) in sorted(gathered.believed.items()):
         kind, _, instance_type = item.partition(":")
-        if kind == INSTANCE_HOUR:
+        if kind in PER_TYPE:
+            types = rows.setdefault(kind, {"source": name, "usd": {}})["usd"]
             types[instance_type] = f"{plain(usd):f}"
         else:
             rows[item] = {"source": name, "usd": f"{plain(usd):f}"}
-    if types:
-        rows[INSTANCE_HOUR] = {"source": name, "usd": types}
     regions = dict(into.get("regions", {}))
     # A type that was written by itself is one of those fetched now.
     kept = {
         k: v
         for k, v in regions.get(gathered.region, {}).items()
-        if k.partition(":")[2] not in types
+        if k.partition(":")[2] not in rows.get(INSTANCE_HOUR, {}).get("usd", {})
     }
     regions[gathered.region] = {**kept, **rows}
     sources = {**into.get("sources", {}), name: {"title": title, "as_of": str(newest)}}
@@ -277,7 +294,7 @@ Wants = Callable[[Product], bool]
 
 
 def read_quotes(text: IO[str], name: str, wants: Wants) -> Iterator[Quoted]:
-    """Yield the on-demand prices of the products somebody wants.
+    """Yield the prices of the wanted products, on demand and reserved.
 
     `text` is open at its beginning. Raises InvalidInput for a file that is no offer file.
     """
@@ -291,8 +308,9 @@ def product_quotes(entry: dict[str, Any], today: date) -> Iterator[Quoted]:
     """Yield the prices of one entry of GetProducts' PriceList."""
     product = _product(entry["product"], str(entry.get("serviceCode", "")))
     published = _day(entry.get("publicationDate")) or today
-    for term in (entry.get("terms") or {}).get("OnDemand", {}).values():
-        yield from _term_quotes(product, term, published)
+    for kind, terms in (entry.get("terms") or {}).items():
+        for term in terms.values():
+            yield from _term_quotes(product, kind, term, published)
 
 
 def _no_offer(name: str) -> str:
@@ -333,9 +351,8 @@ def _offer_quotes(
     for kind in characters.members():
         for sku in characters.members():
             terms = characters.value()
-            if kind == "OnDemand" and sku in products:
-                for term in terms.values():
-                    yield from _term_quotes(products[sku], term, published)
+            for term in terms.values() if sku in products else ():
+                yield from _term_quotes(products[sku], kind, term, published)
 
 
 def _product(found: dict[str, Any], code: str) -> Product:
@@ -348,7 +365,18 @@ def _product(found: dict[str, Any], code: str) -> Product:
     )
 
 
-def _term_quotes(product: Product, term: dict[str, Any], published: date) -> Iterator[Quoted]:
+# GetProducts' words for a term, and its years.
+_RESERVED = {("standard", "No Upfront", f"{years}yr"): years for years in COMMITTED_HOURS}
+
+
+def _term_quotes(
+    product: Product, kind: str, term: dict[str, Any], published: date
+) -> Iterator[Quoted]:
+    words = term.get("termAttributes") or {}
+    asked = ("OfferingClass", "PurchaseOption", "LeaseContractLength")
+    years = 0 if kind == "OnDemand" else _RESERVED.get(tuple(map(words.get, asked)))
+    if years is None:
+        return
     for dimension in term["priceDimensions"].values():
         for currency, price in dimension["pricePerUnit"].items():
             yield Quoted(
@@ -357,6 +385,7 @@ def _term_quotes(product: Product, term: dict[str, Any], published: date) -> Ite
                 price=str(price),
                 begins_at=str(dimension.get("beginRange", "0")),
                 published=published,
+                years=years,
             )
 
 

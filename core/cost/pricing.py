@@ -81,8 +81,12 @@ BYTES_PER_GIB = 1024**3
 _EXACT = Context(prec=77)
 
 INSTANCE_HOUR = "instance_hour"
+# Of a standard reservation without an upfront payment, by its years; no price is shipped.
+COMMITTED_HOURS = {1: "instance_hour_1y", 3: "instance_hour_3y"}
+# Items that have a price for each instance type.
+PER_TYPE = (INSTANCE_HOUR, *COMMITTED_HOURS.values())
 ITEMS = (
-    INSTANCE_HOUR,
+    *PER_TYPE,
     "gp3_gib_month",
     "gp3_iops_month",
     "gp3_gibps_month",
@@ -292,7 +296,7 @@ def _prices(
 
 
 def _rows(item: str, usd: object) -> list[tuple[str, object]]:
-    if item == INSTANCE_HOUR and isinstance(usd, dict):
+    if item in PER_TYPE and isinstance(usd, dict):
         return [(f"{item}:{instance_type}", raw) for instance_type, raw in usd.items()]
     return [(item, usd)]
 

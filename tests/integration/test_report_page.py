@@ -6,7 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from cli.main import app
 from spark.report import formats, story
 from tests import browser, printing
 from tests.printing import open_tab
@@ -108,3 +110,22 @@ def contrast(colour: str) -> float:
     parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
     linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
     return 1.05 / (0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] + 0.05)
+
+
+@browser.needed
+@pytest.mark.parametrize("size", [browser.DESKTOP, browser.PHONE], ids=["desk", "phone"])
+def test_an_estimate_of_two_regions_has_a_bar_for_each_component(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    assert CHROMIUM is not None
+    path = tmp_path / "estimate.html"
+    asked = ["estimate", "example", "--compare", "eu-west-1", "--html", str(path)]
+    assert CliRunner().invoke(app, asked).exit_code == 0
+    path.write_text(path.read_text().replace("</body>", MEASURE))
+    seen = browser.look(CHROMIUM, path)
+    assert seen.console == ()
+    assert seen.dom.count('<i style="width:') == 2 * 9
+    assert "wide: 0" in seen.dom
+    assert (
+        browser.photograph(CHROMIUM, path, tmp_path / "page.png", size=size).stat().st_size > 20_000
+    )

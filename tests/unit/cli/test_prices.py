@@ -36,7 +36,7 @@ def test_files_become_prices_that_estimate_uses(tmp_path: Path) -> None:
         "--region", "eu-west-1", "--from", str(offer), "--from", str(other), "--output", str(book)
     )
     assert done.exit_code == 0, done.exception
-    assert "6 prices of eu-west-1, 1 of them instance types" in done.output
+    assert "8 prices of eu-west-1, 1 of them instance types" in done.output
     assert "Not found: gp2_gib_month" in done.output
     spec = tmp_path / "spec.yaml"
     spec.write_text(EXAMPLE.read_text().replace("us-east-1", "eu-west-1"))
@@ -167,6 +167,18 @@ def test_json_adds_up_and_names_every_source() -> None:
     assert sum(Decimal(line["usd"]) for line in document["lines"]) == Decimal("5070.67")
     assert all(line["source"] and line["as_of"] for line in document["lines"])
     assert document["usage"]["produce_mib_per_s"] == "10.0"
+    assert document["answers"]["in_own_zone"] == "2897.78"
+    assert document["answers"]["committed_3y"] is None
+
+
+def test_two_regions_stand_side_by_side_and_no_sum_hides_a_missing_price() -> None:
+    shown = estimated("--compare", "ca-west-1", "--produce-mib-per-s", "10").output
+    rows = {line.split("  ")[0].strip(): line.split()[-3:] for line in shown.splitlines()}
+    assert rows["snapshots"] == ["273.00", "300.30", "+27.30"]
+    assert rows["load balancer"][1:] == rows["a month"][2:] * 2 == ["unknown", "unknown"]
+    both = json.loads(estimated("--compare", "eu-west-1", "--json").output)
+    assert (both["region"], both["compared"]["region"]) == ("us-east-1", "eu-west-1")
+    assert "no environment nowhere" in str(estimated("--compare", "nowhere").exception)
 
 
 def test_a_region_whose_prices_are_not_all_known_is_summed_as_far_as_they_are(

@@ -121,6 +121,36 @@ def test_a_byte_never_crosses_more_than_it_moves(zones: int, replicas: int, read
     assert 0 <= found <= 2 * (1 + readers) + replicas - 1
 
 
+def test_the_questions_have_the_answers_that_a_hand_computes() -> None:
+    load = Usage(produce_mib_per_s=Decimal(10), readers=Decimal(2))
+    hours = {"instance_hour_1y:r7g.xlarge": "0.1", "instance_hour_1y:m7g.large": "0.05"}
+    hours["instance_hour_1y:m7i.large"] = "0.06"
+    day = BOOK.price("nat_hour").as_of
+    committed = {item: pricing.Price(item, Decimal(usd), "", day) for item, usd in hours.items()}
+    book = dataclasses.replace(BOOK, prices={**BOOK.prices, **committed})
+    now = estimate.monthly(a_spec(), book, load).total
+    assert now is not None
+    found = {each.name: each.usd for each in estimate.answers(a_spec(), book, load)}
+    assert found["per_broker"] == round(now / 3, 2)
+    assert found["per_mib_per_s"] == round(now / 10, 2)
+    # A byte crosses 2/3 in the place of 4 times, billed twice: 25,664.0625 x 10/3 x 2 x 0.01; and
+    # no capacity unit.
+    assert found["in_own_zone"] == now - Decimal("1710.94") - Decimal("461.95")
+    # 2190 h x (0.2142 - 0.1 + 0.0816 - 0.05 + 0.1008 - 0.06), each line rounded before.
+    assert found["committed_1y"] == now - Decimal("868.55") + 2190 * Decimal("0.21")
+    assert found["committed_3y"] is None
+    on_disks = found["local_disks_broker"]
+    assert on_disks is not None
+    # i4g.xlarge, 3 x 730 x 0.30888, in the place of 469.10 and its volumes' 150; the rotations'
+    # copies are the rest.
+    assert on_disks > now - Decimal("619.10") + 2190 * Decimal("0.30888")
+
+
+def test_readers_cross_only_where_their_zone_has_no_replica() -> None:
+    found = estimate.crossings_per_produced_byte(4, 2, Decimal(3), in_own_zone=True)
+    assert found[0] == Decimal(3) / 4 + 3 * Decimal(1) / 2
+
+
 def test_interface_endpoints_cost_each_service_in_each_zone() -> None:
     lines = dollars(a_spec(network={"interface_endpoints": True}))
     assert lines["network: 13 interface endpoints in 3 zones"] == "284.70"  # 39 x 730 x 0.01

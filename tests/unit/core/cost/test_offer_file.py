@@ -52,7 +52,18 @@ def as_json(
             },
         }
         on_demand[sku] = {f"{sku}.T": _term(sku, [("0", usd), ("1024", "0.0001")], currency)}
-        reserved[sku] = {f"{sku}.R": _term(sku, [("0", "0.01")], currency)}
+        reserved[sku] = {
+            f"{sku}.{years}.{option}": {
+                **_term(sku, [("0", f"0.0{years}")], currency),
+                "termAttributes": {
+                    "LeaseContractLength": f"{years}yr",
+                    "OfferingClass": "standard",
+                    "PurchaseOption": option,
+                },
+            }
+            for years in (1, 3)
+            for option in ("No Upfront", "All Upfront")
+        }
     return json.dumps(
         {
             "formatVersion": "v1.0",
@@ -86,6 +97,11 @@ EXPECTED = {
     "nat_hour": Decimal("0.048"),
     "inter_zone_gib": Decimal("0.01"),
 }
+# Of the standard reservations without an upfront payment.
+COMMITTED = {
+    "instance_hour_1y:m7g.large": Decimal("0.01"),
+    "instance_hour_3y:m7g.large": Decimal("0.03"),
+}
 
 
 def gathered(text: str | io.TextIOBase, region: str = "eu-west-1") -> Gathered:
@@ -99,7 +115,7 @@ def gathered(text: str | io.TextIOBase, region: str = "eu-west-1") -> Gathered:
 @pytest.mark.parametrize("text", [as_json(), as_json(indent=2)], ids=["json", "indented"])
 def test_an_offer_file_becomes_the_rows_this_project_reckons_with(text: str) -> None:
     found = gathered(text)
-    assert {item: usd for item, (usd, _) in found.believed.items()} == EXPECTED
+    assert {item: usd for item, (usd, _) in found.believed.items()} == EXPECTED | COMMITTED
     assert {day for _, day in found.believed.values()} == {date(2026, 11, 1)}
     assert "nlb_hour" in found.missing  # an application load balancer's hour is not one
 
@@ -117,7 +133,7 @@ class _Trickle(io.TextIOBase):
 @given(st.integers(1, 700))
 def test_where_a_chunk_ends_changes_nothing(size: int) -> None:
     found = gathered(_Trickle(as_json(), size))
-    assert {item: usd for item, (usd, _) in found.believed.items()} == EXPECTED
+    assert {item: usd for item, (usd, _) in found.believed.items()} == EXPECTED | COMMITTED
 
 
 class _Endless(io.TextIOBase):
