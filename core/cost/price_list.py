@@ -222,6 +222,8 @@ def document(gathered: Gathered, into: Mapping[str, Any], title: str) -> dict[st
 
 # Quantities are rounded on a bill: a rate of few units is not to be taken at its last digit.
 TOLERANCE = Decimal("0.005")
+# From so far off a list price misleads whoever plans by it, and a report names it.
+FAR_OFF = Decimal("0.1")
 # AWS changes prices now and then; after so long somebody should look.
 OLD_DAYS = 180
 
@@ -265,6 +267,16 @@ def checked_item_of(usage_type: str) -> str | None:
     """Return the book's row for a usage type, or None for what the book does not price."""
     items = (_metered_item(m, m.usage_type, usage_type) for m in METERS if m.checked)
     return next((item for item in items if item is not None), None)
+
+
+def far_off(book: PriceBook, rates: Iterable[BilledRate]) -> list[str]:
+    """Say which prices of a book differ from a bill's rate by more than a tenth."""
+    return [
+        f"A list price is far from this bill's: {each.sentence}"
+        for each in disagreements(book, rates)
+        if each.price is not None
+        and abs(each.billed.usd - each.price.usd) > FAR_OFF * each.price.usd
+    ]
 
 
 def disagreements(book: PriceBook, rates: Iterable[BilledRate]) -> list[Disagreement]:

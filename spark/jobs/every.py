@@ -20,6 +20,7 @@ import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 import pyarrow.compute as pc  # type: ignore[import-untyped] # the same
 
 from core.cost import pricing
+from core.cost.price_list import far_off
 from core.cost.pricing import PriceBook
 from core.ground.errors import InvalidInput
 from core.settings.facts import Facts
@@ -269,8 +270,8 @@ def _make_clusters(
     usage = store.rows(tables.USAGE, [month], cluster=facts.cluster)
     last, last_own = _last_days(paid, chosen, facts.cluster)
     currency = currency_of(row for row in paid if row.billing_period == month)
-    book = inputs.book or pricing.PriceBook(facts.region, "No price file")
-    book = rates.cluster_book(usage, book.beside(currency), last)
+    listed = (inputs.book or pricing.PriceBook(facts.region, "No price file")).beside(currency)
+    book = rates.cluster_book(usage, listed, last)
     own = [row for row in read.rotations if row.billing_period == month]
     rotated = resync_rows(own, read.samples, facts, book)
     ahead = forecast(rotated)
@@ -278,14 +279,14 @@ def _make_clusters(
     has_days = not is_by_the_month([last_own], chosen.today)
     volumes = storage.storage_rows(usage, read.samples, facts, book, away) if has_days else []
     window = economics.Window(date.fromisoformat(f"{month}-01"), last)
-    notes: list[str] = []
+    notes = far_off(listed, rates.billed_rates(usage))
     designs: list[Found] = []
     try:
         if has_days:
             designs = economics.economics_rows(volumes, rotated, facts, book, window)
     except InvalidInput as error:
         # A type in no table, or a price that nobody knows: the comparison alone is left out.
-        notes = [f"EBS and local disks are not compared: {problem}" for problem in error.problems]
+        notes += [f"EBS and local disks are not compared: {problem}" for problem in error.problems]
     store.replace(RESYNC_TABLE, rotated, [month])
     store.replace(STORAGE_TABLE, volumes, [month])
     store.replace(ECONOMICS_TABLE, designs, [month])

@@ -176,6 +176,9 @@ def test_the_price_book_is_held_against_the_bill(world: World) -> None:
     items = {each.item for each in disagreements(BOOK, rates)}
     # The synthetic bill charges half a dollar an hour, and for the rest what the book says.
     assert items == {"instance_hour:r7g.2xlarge"}
+    told = [note for note in world.made.evidence.notes if note.startswith("A list price is far")]
+    assert len(told) == 1
+    assert "instance_hour:r7g.2xlarge is 0.4284 USD" in told[0]
 
 
 @browser.needed

@@ -14,7 +14,13 @@ from hypothesis import strategies as st
 
 from core.cluster import estimate
 from core.cost import pricing
-from core.cost.price_list import BilledRate, checked_item_of, disagreements, outdated_prices
+from core.cost.price_list import (
+    BilledRate,
+    checked_item_of,
+    disagreements,
+    far_off,
+    outdated_prices,
+)
 from core.ground.errors import InvalidInput
 from tests.every_case import every_case
 
@@ -216,6 +222,12 @@ def test_a_price_that_moved_is_told_with_both_figures() -> None:
         "gp3_gib_month is 0.08 USD (read on 2024-09-30); the bill charges 0.096000 over 1000 units "
         "of EBS:VolumeUsage.gp3, +20.0%."
     )
+
+
+def test_a_report_names_the_prices_that_are_off_by_more_than_a_tenth() -> None:
+    rates = [billed("EBS:VolumeUsage.gp3", "1000", "87"), billed("NatGateway-Hours", "100", "4")]
+    (told,) = far_off(BOOK, [*rates, billed("BoxUsage:u7i.large", "10", "20")])
+    assert told.startswith("A list price is far from this bill's: nat_hour is 0.045 USD")
 
 
 def test_what_the_book_lacks_is_told() -> None:
