@@ -22,7 +22,7 @@ from cli.survey.tools import (
     reason_of,
     status_of,
 )
-from core.availability.operator import kafka_conditions
+from core.availability.operator import is_rebalancing, kafka_conditions
 from core.cluster.adopted_names import INSIDE
 from core.ground.placement import quantity
 from core.ground.window import clock
@@ -281,7 +281,7 @@ def rebalances(api: Api, namespace: str | None) -> tuple[Rebalance, ...]:
             kafka=kafka_of(item),
         )
         for item in custom(api, GROUP, "kafkarebalances", namespace)
-        if is_condition(item, "Rebalancing")
+        if is_rebalancing(item)
     )
 
 

@@ -27,6 +27,7 @@ from core.ground.words import listing
 
 PAUSE_ANNOTATION = "strimzi.io/pause-reconciliation"
 NOT_READY, WARNING, PAUSED = "NotReady", "Warning", "ReconciliationPaused"
+REBALANCING = "Rebalancing"
 STORAGE = "KafkaStorage"
 # Of what the operator leaves undone.
 REMEDIES: Mapping[str, str] = {
@@ -179,6 +180,7 @@ class OperatorView:
     kafka: KafkaConditions
     pod_sets: tuple[PodSetView, ...] = ()
     pools_behind: tuple[str, ...] = ()  # KafkaNodePools whose description it has not seen
+    rebalances: tuple[str, ...] = ()  # KafkaRebalances that Cruise Control carries out
 
     @property
     def pods(self) -> frozenset[str]:
@@ -215,8 +217,10 @@ def is_roll_asked(annotations: Mapping[str, str]) -> bool:
     return any(annotations.get(each) == "true" for each in ASKED)
 
 
-def read_operator(kafka: Json, pools: Iterable[Json], pod_sets: Iterable[Json]) -> OperatorView:
-    """Read the Kafka resource, its KafkaNodePools and its StrimziPodSets.
+def read_operator(
+    kafka: Json, pools: Iterable[Json], pod_sets: Iterable[Json], rebalances: Iterable[Json] = ()
+) -> OperatorView:
+    """Read the Kafka resource, its KafkaNodePools, StrimziPodSets and KafkaRebalances.
 
     Raises what a wrong shape raises: what cannot be read is unknown.
     """
@@ -226,7 +230,14 @@ def read_operator(kafka: Json, pools: Iterable[Json], pod_sets: Iterable[Json]) 
         pools_behind=tuple(
             each["metadata"]["name"] for each in pools if not generation_observed(each)
         ),
+        rebalances=tuple(each["metadata"]["name"] for each in rebalances if is_rebalancing(each)),
     )
+
+
+def is_rebalancing(item: Json) -> bool:
+    """Say whether a KafkaRebalance moves replicas now."""
+    held = _held((item.get("status") or {}).get("conditions") or ())
+    return any(kind == REBALANCING for kind, _ in held)
 
 
 def _pod_set(item: Json) -> PodSetView:
@@ -284,6 +295,11 @@ def _unfinished(view: OperatorView) -> Iterator[OperatorTask]:
         yield OperatorTask(
             "Strimzi's operator has not finished with the present description of the Kafka: its "
             "status shows an older generation."
+        )
+    for name in view.rebalances:
+        yield OperatorTask(
+            f"Cruise Control moves replicas for KafkaRebalance {name}. Wait until it is Ready, or "
+            f"stop it: annotate it with strimzi.io/rebalance=stop."
         )
     behind = [f"KafkaNodePool {name}" for name in view.pools_behind]
     behind += [f"StrimziPodSet {each.name}" for each in view.pod_sets if each.behind]

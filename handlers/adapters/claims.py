@@ -30,14 +30,17 @@ from handlers.adapters.eks import EksApi, Json
 
 @known_shape("The Kubernetes API")
 def operator_view(api: EksApi, namespace: str, cluster: str) -> OperatorView:
-    """Return what the Kafka, its node pools and its pod sets tell of the operator's work.
+    """Return what the Kafka, its pools, pod sets and rebalances tell of the operator's work.
 
     The Kafka is read last: a change of broker configuration shows there alone, until its end.
     """
     path = f"/apis/kafka.strimzi.io/v1/namespaces/{quote(namespace)}"
+    selector = f"{CLUSTER_LABEL}={cluster}"
     sets = tuple(pod_sets(api, namespace, cluster))
-    pools = tuple(api.list(f"{path}/kafkanodepools", labelSelector=f"{CLUSTER_LABEL}={cluster}"))
-    return read_operator(kafka_resource(api, namespace, cluster), pools, sets)
+    pools = tuple(api.list(f"{path}/kafkanodepools", labelSelector=selector))
+    # An operator may run without this kind.
+    moving = tuple(api.list(f"{path}/kafkarebalances", of_any_kind=True, labelSelector=selector))
+    return read_operator(kafka_resource(api, namespace, cluster), pools, sets, moving)
 
 
 @known_shape("The Kubernetes API")

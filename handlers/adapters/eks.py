@@ -152,19 +152,23 @@ class EksApi:
             ssl_context=context, timeout=_TIMEOUT, retries=False, maxsize=self._connections
         )
 
-    def list(self, path: str, **query: str) -> Iterator[Json]:
-        """Yield the items of a list, page after page."""
+    def list(self, path: str, *, of_any_kind: bool = False, **query: str) -> Iterator[Json]:
+        """Yield the items of a list, page after page.
+
+        With `of_any_kind` a kind that the API server does not serve has no items.
+        """
         following = ""
         while True:
-            answer = self.get(path, {**query, "limit": str(PAGE_SIZE), "continue": following})
+            page = {**query, "limit": str(PAGE_SIZE), "continue": following}
+            answer = self.get(path, page, missing={} if of_any_kind else None)
             yield from answer.get("items") or ()
             following = answer.get("metadata", {}).get("continue", "")
             if not following:
                 return
 
-    def get(self, path: str, query: Mapping[str, str]) -> Json:
+    def get(self, path: str, query: Mapping[str, str], missing: Json | None = None) -> Json:
         sent = urlencode({k: v for k, v in query.items() if v})
-        return self._send("GET", f"{path}?{sent}")
+        return self._send("GET", f"{path}?{sent}", missing=missing)
 
     def find(self, path: str) -> Json | None:
         """Return one object, or None where there is none."""

@@ -233,7 +233,7 @@ def may_read_operator(cluster: Operated) -> list[PolicyRule]:
     """Allow to see what Strimzi's operator does with a Kafka's pods."""
     return [
         may_read_kafka(cluster),
-        may("kafka.strimzi.io", ["kafkanodepools"], ["list"]),
+        may("kafka.strimzi.io", ["kafkanodepools", "kafkarebalances"], ["list"]),
         may("core.strimzi.io", ["strimzipodsets"], ["list"]),
     ]
 

@@ -133,7 +133,12 @@ def test_a_listener_without_tls_is_spoken_to_in_the_clear() -> None:
     assert told(recorded, "handlers-tick-function", TickSettings).kafka.security == "PLAINTEXT"
     role = recorded.one("rbac.authorization.k8s.io/v1:Role", "handlers-access-role")
     granted = [rule["resources"] for rule in role.inputs["rules"]]
-    operator = [["persistentvolumeclaims"], ["kafkas"], ["kafkanodepools"], ["strimzipodsets"]]
+    operator = [
+        ["persistentvolumeclaims"],
+        ["kafkas"],
+        ["kafkanodepools", "kafkarebalances"],
+        ["strimzipodsets"],
+    ]
     others = [*operator, *[["poddisruptionbudgets"]] * 2]
     assert granted == [["pods"], *others, ["pods/proxy"]]
 
@@ -249,7 +254,7 @@ def test_in_the_cluster_it_may_list_mark_and_read_a_few_things(operations: Recor
         (["pods"], ["get", "patch"], None),
         (["persistentvolumeclaims"], ["list"], None),
         (["kafkas"], ["get"], ["orders"]),
-        (["kafkanodepools"], ["list"], None),
+        (["kafkanodepools", "kafkarebalances"], ["list"], None),
         (["strimzipodsets"], ["list"], None),
         (["poddisruptionbudgets"], ["list"], None),
         (["poddisruptionbudgets"], ["patch"], ["orders-staying"]),

@@ -249,3 +249,19 @@ def test_a_condition_that_does_not_hold_says_nothing() -> None:
 def test_a_kafka_without_a_status_is_not_observed() -> None:
     found = kafka_conditions({"metadata": {"name": "orders", "generation": 1}})
     assert (found.ready, found.generation_observed) == (False, False)
+
+
+def test_a_rebalance_that_moves_replicas_is_work_of_any_pod() -> None:
+    def rebalance(state: str) -> dict[str, Any]:
+        held = [{"type": state, "status": "True"}, {"type": "Ready", "status": "False"}]
+        return {"metadata": {"name": state.lower()}, "status": {"conditions": held}}
+
+    states = ("New", "ProposalReady", "Rebalancing", "Stopped", "Ready")
+    view = read_operator(
+        reconciled(), (), (), [{"metadata": {"name": "new"}}, *map(rebalance, states)]
+    )
+    (task,) = operator_tasks(view, (), (), 0.0)
+    assert task.pods == frozenset()
+    assert task.sentence.startswith(
+        "Cruise Control moves replicas for KafkaRebalance rebalancing. Wait until it is Ready"
+    )

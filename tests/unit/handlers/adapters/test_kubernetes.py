@@ -454,11 +454,17 @@ def test_the_operators_work_is_read_of_pools_and_sets(monkeypatch: pytest.Monkey
     behind = {"metadata": {"name": "pool", "generation": 1}}
     ready = {"type": "Ready", "status": "True"}
     strimzi = "/apis/kafka.strimzi.io/v1/namespaces/kafka"
+    moving = {"type": "Rebalancing", "status": "True"}
+    rebalances = [
+        {"metadata": {"name": name}, "status": {"conditions": [each]}}
+        for name, each in (("grow", moving), ("done", ready))
+    ]
     fake = reader(
         monkeypatch,
         {
             "/apis/core.strimzi.io/v1/namespaces/kafka/strimzipodsets": [{"items": [item]}],
             f"{strimzi}/kafkanodepools": [{"items": [behind]}],
+            f"{strimzi}/kafkarebalances": [{"items": rebalances}],
             f"{strimzi}/kafkas/orders": [
                 {
                     "metadata": {"name": "orders", "generation": 1},
@@ -472,6 +478,7 @@ def test_the_operators_work_is_read_of_pools_and_sets(monkeypatch: pytest.Monkey
         kafka=KafkaConditions(ready=True, generation_observed=True),
         pod_sets=(PodSetView(name="a", pods=to_be, behind=True, outdated=1),),
         pools_behind=("pool",),
+        rebalances=("grow",),
     )
     # The Kafka is read last: a change of broker configuration shows there alone.
     assert [path.rpartition("/")[2] for path, _ in fake.pool.asked][-1] == "orders"
