@@ -127,7 +127,7 @@ CASES: Mapping[str, Case] = {
     "KafkaProbeSilent": Case(
         fires={key: constant(5) for key in probe_series(0)},
         lead=6,
-        says="Nobody probes: what clients see is unknown, and no alert on it can fire.",
+        says="The probe is silent: the service of clients is unknown, and no alert on it can fire.",
         quiet=probe_series(0),
     ),
     "KafkaNoActiveController": Case(
@@ -231,7 +231,7 @@ CASES: Mapping[str, Case] = {
     ),
     "KafkaEvictionGateAway": Case(
         fires={pod_info(10): constant(1), GATES: constant(0)},
-        says="No replica of the eviction gate answers: nobody can evict a pod of Kafka's.",
+        says="No replica of the eviction gate answers: Kafka pods cannot be evicted.",
         quiet={pod_info(10): constant(1), GATES: constant(1)},
     ),
     "KafkaControlledShutdownStuck": Case(
