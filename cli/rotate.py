@@ -30,7 +30,7 @@ from core.slack import PHASES
 from handlers.store.documents import Runs
 
 PACE = Pace(seconds=2.0)
-_MOVING = frozenset({RunState.RUNNING})
+MOVING = frozenset({RunState.RUNNING})
 
 
 # What is shown of an answer, of a plan in it, and of each node of that.
@@ -116,7 +116,7 @@ class Rotations:
             run = self.known_run()
             if look is not None:
                 look(run)
-            if run.state not in _MOVING:
+            if run.state not in MOVING:
                 return run
             time.sleep(PACE.seconds)
 
@@ -185,7 +185,7 @@ def watch_run(rotation: Rotations, console: Console, pace: Pace = PACE) -> None:
 
     def look(now: float) -> tuple[Group, Run | None]:
         run = rotation.known_run()
-        return view(run, now), None if run.state in _MOVING else run
+        return view(run, now), None if run.state in MOVING else run
 
     run = watch(console, look, pace)
     if run.state is RunState.STOPPED:

@@ -53,6 +53,8 @@ class DescribedKafka:
     region: str
     timings: Timings
     gate: Literal["isr", "ready"] = "isr"
+    eks_cluster: str = ""
+    namespace: str = ""
 
 
 @dataclass(frozen=True)
@@ -237,7 +239,15 @@ def find_kafka(named: str) -> DescribedKafka:
     found = load_yaml(Path(file))
     adopted = adoption.parse(found.content, found.locate)
     known = {
-        called: DescribedKafka(named, called, each.name, adopted.region, adopted.timings)
+        called: DescribedKafka(
+            named,
+            called,
+            each.name,
+            adopted.region,
+            adopted.timings,
+            eks_cluster=adopted.eks_cluster,
+            namespace=each.namespace,
+        )
         for each in adopted.kafkas
         if (called := adopted.called(each))
     }

@@ -304,7 +304,8 @@ def _operator(found: KafkaConditions | Unknown) -> Part:
     """Say whether the operator could carry out what is asked, and roll or renew what must be."""
 
     def part(verdict: HealthVerdict, *notes: str) -> Part:
-        return Part(PartKind.OPERATOR, "operator", verdict, notes)
+        moving = () if isinstance(found, Unknown) else found.rebalances
+        return Part(PartKind.OPERATOR, "operator", verdict, (*notes, *moving))
 
     if isinstance(found, Unknown):
         return part(_unknown("Strimzi's word on the Kafka", KUBERNETES, found.why))

@@ -53,7 +53,7 @@ def _examiner() -> Examiner:
         },
         ledger=Ledger(table, cluster, region),
         freezes=Freezes(Records(table, region), cluster),
-        operator=functools.partial(read_conditions, api, namespace, cluster),
+        operator=functools.partial(read_conditions, api, namespace, cluster, region),
         probe_seconds=settings.connect_probe_seconds,
         # A cluster that exists is described without its nodes.
         nodes=None if nodes else functools.partial(wanted_roles, api, namespace, cluster),

@@ -37,8 +37,8 @@ What people ask of it:
 {answers}
 
 ## Five regions
-The same cluster and load. Each sum is that of the lines with a price. The last row is the share of \
-the other lines in us-east-1.
+The same cluster and load. Each sum is that of the lines with a price. The last row is the share \
+of the other lines in us-east-1.
 
 {side_by_side}
 

@@ -91,6 +91,36 @@ def resume(environment: Environment) -> None:
     console.print(command.resume(Cluster.named(environment)))
 
 
+Brokers = Annotated[
+    list[int] | None,
+    typer.Option("--broker", help="A broker's id; repeatable. Without one: each pool's last."),
+]
+PlanOnly = Annotated[bool, typer.Option("--plan", help="Show the plan, and move nothing.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Agree to the plan beforehand.")]
+
+
+@app.command(epilog=examples("grow prod --plan", "grow prod --broker 11 --broker 21"))
+def grow(
+    environment: Environment, broker: Brokers = None, *, plan: PlanOnly = False, yes: Yes = False
+) -> None:
+    """Move partitions onto brokers that were added; a second run goes on from the first."""
+    from cli import grow as command
+
+    growth = command.Growth.named(environment, "add-brokers", broker or ())
+    command.run(growth, console, plan_only=plan, yes=yes)
+
+
+@app.command(epilog=examples("shrink prod --plan", "shrink prod --broker 31 --yes"))
+def shrink(
+    environment: Environment, broker: Brokers = None, *, plan: PlanOnly = False, yes: Yes = False
+) -> None:
+    """Move all partitions off brokers that are to go; a second run goes on from the first."""
+    from cli import grow as command
+
+    growth = command.Growth.named(environment, "remove-brokers", broker or ())
+    command.run(growth, console, plan_only=plan, yes=yes)
+
+
 rotate = typer.Typer(
     cls=Commands, help="New instances for Kafka's nodes, one by one.", no_args_is_help=True
 )

@@ -63,6 +63,7 @@ class KafkaConditions:
     paused_since: float | None = None  # epoch seconds; None: the operator has not said so yet
     # The status is about the spec as it stands. False as well where there is no status yet.
     generation_observed: bool
+    rebalances: tuple[str, ...] = ()  # what is said of each KafkaRebalance that is not over
 
     @property
     def objections(self) -> tuple[Condition, ...]:

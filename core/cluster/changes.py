@@ -496,8 +496,16 @@ def _joining(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
     yield (
         f"the brokers {id_list(new)} would come. Until they are Ready, Strimzi's operator does "
         f"nothing else for this Kafka, for up to {after.timings.strimzi_operation_timeout_seconds} "
-        f"s at a time (timings.strimzi_operation_timeout_seconds). {first}"
+        f"s at a time (timings.strimzi_operation_timeout_seconds). {first} They hold nothing at "
+        f"first: {_mover(after, 'grow')} gives them their share."
     )
+
+
+def _mover(spec: ClusterSpec, command: str) -> str:
+    """Name what moves partitions here."""
+    if spec.kafka.rebalance is None:
+        return "kafka-reassign-partitions.sh"
+    return f"`stillwater {command} {spec.environment}`"
 
 
 def _leaving(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
@@ -506,8 +514,8 @@ def _leaving(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
     if gone:
         yield (
             f"the brokers {id_list(sorted(gone))} ({', '.join(sorted(set(gone.values())))}) would "
-            f"go: Strimzi takes none away that holds partitions, so move those first "
-            f"(kafka-reassign-partitions.sh)."
+            f"go: Strimzi takes none away that holds partitions. Move those first: "
+            f"{_mover(before, 'shrink')}."
         )
     for pool in before.pools:
         later = next((each for each in after.pools if each.name == pool.name), None)

@@ -330,6 +330,21 @@ class Metrics(Frozen):
         return value
 
 
+class Rebalance(Frozen):
+    """Cruise Control, which Strimzi's operator runs and which alone moves partitions."""
+
+    throttle_mib_per_s: Annotated[int, Field(ge=1, le=10_000)] = 50
+    """How much each broker may receive and send while replicas move."""
+    automatic: bool = True
+    """Whether Strimzi's operator moves replicas by itself, onto added brokers and off brokers that
+    are to go. Without it `stillwater grow` and `stillwater shrink` ask you first.
+    """
+    cpu_request_millis: Annotated[int, Field(ge=50, le=MOST_CPU_MILLIS)] = 500
+    """Cruise Control's CPU request, in thousandths of a core."""
+    memory_request_mib: Annotated[int, Field(ge=512, le=MOST_MIB)] = 1024
+    """Cruise Control's memory, request and limit."""
+
+
 class Kafka(Frozen):
     """Kafka's own settings."""
 
@@ -355,6 +370,8 @@ class Kafka(Frozen):
     """Who this project's own functions are."""
     probes: Probes = Probes()
     """The probes of Kafka's containers."""
+    rebalance: Rebalance | None = None
+    """Cruise Control. null: you move partitions yourself when brokers come or go."""
     config: dict[str, str | int | bool] = Field(default_factory=dict)
     """Broker settings, merged over the defaults; keys that Strimzi owns are refused by Strimzi
     itself.

@@ -219,6 +219,14 @@ def default_config(spec: ClusterSpec) -> dict[str, str | int | bool]:
         "rlmm.config.remote.log.metadata.topic.replication.factor": factor,
         # Kafka's own is 2, which brokers that run already are not told: it would roll them.
         **({} if minimum == REMOTE_METADATA_IN_SYNC else {REMOTE_METADATA_MIN_ISR: minimum}),
+        **(
+            {
+                "cruise.control.metrics.topic.replication.factor": factor,
+                "cruise.control.metrics.topic.min.insync.replicas": minimum,
+            }
+            if spec.kafka.rebalance is not None
+            else {}
+        ),
         "broker.session.timeout.ms": timings.broker_session_timeout_seconds * 1000,
         "broker.heartbeat.interval.ms": timings.broker_heartbeat_interval_seconds * 1000,
         "replica.fetch.backoff.ms": FETCH_BACKOFF_MS,

@@ -151,6 +151,11 @@ def headless_service(cluster: str) -> str:
     return f"{cluster}-kafka-brokers"
 
 
+def rebalance_template(cluster: str) -> str:
+    """Return the KafkaRebalance that others take their settings from."""
+    return f"{cluster}-rebalance-template"
+
+
 def kafka_component(cluster: str) -> str:
     """Return what a Kafka's disruption budget, service account and pods' selector are called by."""
     return f"{cluster}-kafka"

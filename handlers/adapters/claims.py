@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
@@ -17,10 +17,12 @@ from core.availability.operator import (
     names_pool,
     read_operator,
 )
+from core.cost import pricing
 from core.examination import pods_wanted, roles_wanted
 from core.ground.errors import StillwaterError
 from core.ground.naming import CLUSTER_LABEL, EBS_CSI_DRIVER, POOL_LABEL
 from core.ground.placement import quantity
+from core.rotation.rebalance import PROPOSED, plan, read_rebalance
 from core.volumes.deciding import class_of, performance_of
 from core.volumes.sizing import Gp3, Performance
 from core.volumes.views import Trouble
@@ -38,15 +40,27 @@ def operator_view(api: EksApi, namespace: str, cluster: str) -> OperatorView:
     selector = f"{CLUSTER_LABEL}={cluster}"
     sets = tuple(pod_sets(api, namespace, cluster))
     pools = tuple(api.list(f"{path}/kafkanodepools", labelSelector=selector))
-    # An operator may run without this kind.
-    moving = tuple(api.list(f"{path}/kafkarebalances", of_any_kind=True, labelSelector=selector))
+    moving = tuple(rebalances(api, namespace, cluster))
     return read_operator(kafka_resource(api, namespace, cluster), pools, sets, moving)
 
 
 @known_shape("The Kubernetes API")
-def read_conditions(api: EksApi, namespace: str, cluster: str) -> KafkaConditions:
-    """Return a Kafka's conditions; raises StillwaterError where it cannot be read."""
-    return kafka_conditions(kafka_resource(api, namespace, cluster))
+def read_conditions(api: EksApi, namespace: str, cluster: str, region: str) -> KafkaConditions:
+    """Return a Kafka's conditions and rebalances; raises StillwaterError where unreadable."""
+    found = [read_rebalance(each) for each in rebalances(api, namespace, cluster)]
+    said = []
+    for each in found:
+        if each is not None and each.is_open:
+            told = plan(each, pricing.book(region)) if each.state == PROPOSED else ()
+            said.append(" ".join([f"{each.sentence}.", *told]))
+    known = kafka_conditions(kafka_resource(api, namespace, cluster))
+    return replace(known, rebalances=tuple(said))
+
+
+def rebalances(api: EksApi, namespace: str, cluster: str) -> Iterable[Json]:
+    """Return the KafkaRebalances of a Kafka; an operator may run without the kind."""
+    path = f"/apis/kafka.strimzi.io/v1/namespaces/{quote(namespace)}/kafkarebalances"
+    return api.list(path, of_any_kind=True, labelSelector=f"{CLUSTER_LABEL}={cluster}")
 
 
 def kafka_resource(api: EksApi, namespace: str, cluster: str) -> Json:
@@ -135,7 +149,8 @@ class EksClaims:
         """Return the cluster's KafkaNodePools."""
         path = f"/apis/kafka.strimzi.io/v1/namespaces/{self._namespace}/kafkanodepools"
         items = self._api.list(path, labelSelector=self._selector)
-        ignored = read_conditions(self._api, self._namespace, self._cluster).ignored
+        kafka = kafka_resource(self._api, self._namespace, self._cluster)
+        ignored = kafka_conditions(kafka).ignored
         return tuple(_pool(item, self._namespace, ignored) for item in items)
 
     @known_shape("The Kubernetes API")

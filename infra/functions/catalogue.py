@@ -90,6 +90,7 @@ def _health_rights(cluster: Operated) -> definition.Rights:
         inside=[
             definition.may("", ["pods"], ["list"]),
             definition.may_read_kafka(cluster),
+            definition.may("kafka.strimzi.io", ["kafkarebalances"], ["list"]),
             # Which nodes there are to be, where no description names them.
             *(
                 []

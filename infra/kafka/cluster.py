@@ -24,8 +24,10 @@ from core.cluster import ClusterSpec, NodePool, Probe, Role, Storage
 from core.cluster.kafka import Asking, OAuth
 from core.cluster.kafka_settings import default_config
 from core.cluster.spec import START_SECONDS
+from core.cost import pricing
 from core.ground import naming
 from core.ground.constants import EVICTED_AT_A_TIME, INTERNAL_LISTENER
+from core.rotation.rebalance import TEMPLATE_ANNOTATION
 from infra.alerts.dashboards import prometheus_rule
 from infra.alerts.metrics import KAFKA_ALLOW, metrics_config, pod_monitor
 from infra.kafka.storage import attributes_class
@@ -126,6 +128,7 @@ def _budget(least: int, mine: dict[str, str], *, labelled: bool) -> dict[str, An
 
 
 KAFKA_TYPE = "stillwater:infra:Kafka"
+BYTES_PER_KIB, BYTES_PER_MIB = 1024, 1024**2
 STRIMZI_ROLES = {
     Role.BROKER: ["broker"],
     Role.CONTROLLER: ["controller"],
@@ -159,6 +162,23 @@ class Kafka(pulumi.ComponentResource):
         brokers = self._pools(
             lambda role: not role.is_controller, after=[*self.controllers, *after]
         )
+        if spec.kafka.rebalance is not None:
+            template = CustomResource(
+                f"{name}-rebalance-template",
+                api_version=STRIMZI_API,
+                kind="KafkaRebalance",
+                metadata={
+                    "name": naming.rebalance_template(spec.name),
+                    "namespace": spec.kubernetes.namespace,
+                    "labels": {naming.CLUSTER_LABEL: spec.name},
+                    "annotations": {TEMPLATE_ANNOTATION: "true"},
+                },
+                spec={
+                    "replicationThrottle": spec.kafka.rebalance.throttle_mib_per_s * BYTES_PER_MIB
+                },
+                opts=pulumi.ResourceOptions(parent=self),
+            )
+            after = [*after, template]
         CustomResource(
             f"{name}-kafka",
             api_version=STRIMZI_API,
@@ -266,6 +286,7 @@ def kafka_spec(spec: ClusterSpec) -> dict[str, Any]:
             **metrics_config(spec.metrics, KAFKA_ALLOW),
             **_operators_budget(spec),
         },
+        **cruise_control(spec),
         "entityOperator": {
             "topicOperator": {},
             "userOperator": {},
@@ -276,6 +297,50 @@ def kafka_spec(spec: ClusterSpec) -> dict[str, Any]:
                 }
             },
         },
+    }
+
+
+def cruise_control(spec: ClusterSpec) -> dict[str, Any]:
+    """Return how Strimzi runs Cruise Control: capacity by instance type, its topics replicated.
+
+    Its disk capacity is that of the volumes, and its default goals keep replicas in their racks.
+    """
+    asked = spec.kafka.rebalance
+    if asked is None:
+        return {}
+    memory = f"{asked.memory_request_mib}Mi"
+    template = {"name": naming.rebalance_template(spec.name)}
+    found = {
+        "resources": {
+            "requests": {"cpu": f"{asked.cpu_request_millis}m", "memory": memory},
+            "limits": {"memory": memory},
+        },
+        "brokerCapacity": {
+            "overrides": [
+                {"brokers": [node for ids in spec.node_ids_of(pool).values() for node in ids]}
+                | _capacity(pool)
+                for pool in spec.pools
+                if pool.role.is_broker
+            ]
+        },
+        "config": {
+            "sample.store.topic.replication.factor": spec.kafka.default_replication_factor,
+        },
+    }
+    if asked.automatic:
+        found["autoRebalance"] = [
+            {"mode": mode, "template": template} for mode in ("add-brokers", "remove-brokers")
+        ]
+    return {"cruiseControl": found}
+
+
+def _capacity(pool: NodePool) -> dict[str, str]:
+    """Return what one broker of a pool can take: its CPU request, its network's baseline."""
+    network = int(pricing.table()[pool.instance_type].network_bytes_per_s / BYTES_PER_KIB)
+    return {
+        "cpu": f"{pool.cpu_request_millis}m",
+        "inboundNetwork": f"{network}KiB/s",
+        "outboundNetwork": f"{network}KiB/s",
     }
 
 

@@ -3,8 +3,8 @@
 Watches Strimzi's resources and its own pods in every namespace, and makes what Strimzi 1.2.0 would
 make of them, as far as this twin goes. A Kafka: Services, ConfigMaps, claims, a disruption budget,
 and pod sets, from which a controller of their own makes the pods. A KafkaConnect: workers. A
-KafkaTopic: a topic. A KafkaUser: credentials and rights. It issues the certificates of all of them.
-The real operator is in no registry.
+KafkaTopic: a topic. A KafkaUser: credentials and rights. A KafkaRebalance: replicas that move. It
+issues the certificates of all of them. The real operator is in no registry.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from local.kubernetes.client import Api, ApiError, Informer, administrator, key_
 from local.kubernetes.strimzi_connect import Connects
 from local.kubernetes.strimzi_objects import STRIMZI, Object, OperatorObjects, kafka_of
 from local.kubernetes.strimzi_podsets import PodSetController
+from local.kubernetes.strimzi_rebalance import RebalanceOperator
 from local.kubernetes.strimzi_reconciliation import KafkaReconciler, Timing
 from local.kubernetes.strimzi_roller import Abandoned
 from local.kubernetes.strimzi_topics import TopicOperator
@@ -49,10 +50,12 @@ class Operator:
         self._connects = Connects(api, self._objects, lambda *_: self._changed.set())
         self._topics = TopicOperator(api, self._objects)
         self._users = UserOperator(api, self._objects)
+        self._rebalances = RebalanceOperator(api, self._objects)
         self._pod_sets = PodSetController(api, facts, self._is_owned)
         self._informers = (
             *(self._kafkas, self._pools, *self._pod_sets.informers),
             *(*self._connects.informers, *self._topics.informers, *self._users.informers),
+            *self._rebalances.informers,
         )
 
     def run(self, stop: threading.Event) -> None:
@@ -60,7 +63,7 @@ class Operator:
         for informer in self._informers:
             informer.wait_synced(60)
         threading.Thread(target=self._stop_waiting, args=(stop,), daemon=True).start()
-        for operator in (self._topics, self._users, self._pod_sets):
+        for operator in (self._topics, self._users, self._rebalances, self._pod_sets):
             threading.Thread(target=operator.run, args=(stop,), daemon=True).start()
         while not stop.is_set():
             self._changed.clear()

@@ -206,6 +206,7 @@ def test_health_finds_the_nodes_of_a_kafka_that_exists_by_itself() -> None:
         "strimzipodsets": ["list"],
         "secrets": ["get"],
         "kafkas": ["get"],
+        "kafkarebalances": ["list"],
     }
 
 

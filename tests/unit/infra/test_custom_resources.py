@@ -100,6 +100,7 @@ def test_every_custom_resource_is_one_its_definition_accepts(
     if name in ("certificates", "passwords"):
         assert {"KafkaConnect", "KafkaTopic", "KafkaUser"} <= seen
         assert {"PodMonitor", "PrometheusRule"} <= seen
+    assert ("KafkaRebalance" in seen) == (name == "passwords")
 
 
 @pytest.mark.parametrize(

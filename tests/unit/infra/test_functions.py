@@ -341,6 +341,7 @@ def test_it_may_get_one_port_of_each_worker_and_nothing_else_of_a_pod(connected:
     assert granted(connected) == [
         (["pods"], ["list"], None),
         (["kafkas"], ["get"], ["orders"]),
+        (["kafkarebalances"], ["list"], None),
         (
             ["pods/proxy"],
             ["get"],
@@ -360,7 +361,8 @@ def test_it_may_get_one_port_of_each_worker_and_nothing_else_of_a_pod(connected:
 
 def test_without_connect_and_metrics_it_reaches_no_pod(cache: None) -> None:
     bare = run_changed("operations", metrics={"enabled": False})
-    assert [resources for resources, *_ in granted(bare)] == [["pods"], ["kafkas"], ["secrets"]]
+    kinds = [["pods"], ["kafkas"], ["kafkarebalances"], ["secrets"]]
+    assert [resources for resources, *_ in granted(bare)] == kinds
     assert not told(bare, "health-function-function", HealthSettings).exporters
 
 

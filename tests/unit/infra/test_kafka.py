@@ -181,6 +181,24 @@ def test_timeouts_and_durability_reach_kafka_and_the_user_has_the_last_word() ->
     assert config["log.retention.hours"] == 24
 
 
+def test_cruise_control_knows_each_brokers_capacity_and_rebalances_by_the_template() -> None:
+    assert "cruiseControl" not in kafka_spec(spec())
+    described = kafka_spec(spec(kafka={"rebalance": {}}))
+    control, config = described["cruiseControl"], described["kafka"]["config"]
+    (brokers,) = control["brokerCapacity"]["overrides"]
+    assert {10, 11, 20, 30} <= set(brokers["brokers"])
+    # m7g.large or larger: gigabits of baseline, and never the burst.
+    assert brokers["inboundNetwork"] == brokers["outboundNetwork"] != "0KiB/s"
+    assert [each["mode"] for each in control["autoRebalance"]] == ["add-brokers", "remove-brokers"]
+    assert {each["template"]["name"] for each in control["autoRebalance"]} == {
+        "orders-rebalance-template"
+    }
+    assert config["cruise.control.metrics.topic.replication.factor"] == 3
+    assert config["cruise.control.metrics.topic.min.insync.replicas"] == 2
+    asked = kafka_spec(spec(kafka={"rebalance": {"automatic": False}}))
+    assert "autoRebalance" not in asked["cruiseControl"]
+
+
 @pytest.mark.parametrize("setting", ["replica.fetch.backoff.ms", "replica.fetch.wait.max.ms"])
 def test_followers_ask_again_sooner_unless_the_user_says_otherwise(setting: str) -> None:
     assert kafka_spec(spec())["kafka"]["config"][setting] == 100

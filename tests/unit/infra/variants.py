@@ -55,6 +55,7 @@ VARIANTS: Mapping[str, dict[str, Any]] = {
     "passwords": description(
         **EVERYTHING,
         kafka={
+            "rebalance": {},
             "listener": {"authentication": "scram-sha-512"},
             "internal_listener": {"authentication": "scram-sha-512"},
         },

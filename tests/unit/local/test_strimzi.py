@@ -111,6 +111,7 @@ def test_a_pod_that_is_going_is_not_ready() -> None:
 def test_the_twins_own_definitions_serve_strimzis_kinds() -> None:
     names = {definition["metadata"]["name"] for definition in crds.strimzi_definitions()}
     plurals = ("kafkas", "kafkanodepools", "kafkaconnects", "kafkatopics", "kafkausers")
+    plurals += ("kafkarebalances",)
     theirs = {f"{plural}.kafka.strimzi.io" for plural in plurals}
     assert names == theirs | {"strimzipodsets.core.strimzi.io"}
 

@@ -223,7 +223,7 @@ def kubernetes(api: Any) -> Mapping[str, Callable[[], Any]]:
         "node claims": EksNodeClaims(api, {"p": ()}).claims,
         "claims": claims.claims,
         "pools": lambda: [pool.volumes for pool in claims.pools()],
-        "conditions": lambda: read_conditions(api, "kafka", "orders"),
+        "conditions": lambda: read_conditions(api, "kafka", "orders", "us-east-1"),
         "classes": claims.classes,
         "health": EksPods(api, "kafka", "orders").pods,
     }

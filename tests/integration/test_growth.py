@@ -1,0 +1,103 @@
+"""Brokers come and go under load: a stand-in for Cruise Control moves replicas, none is lost."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from kafka import KafkaProducer
+from rich.console import Console
+
+from cli import grow
+from cli.rotate import Rotations
+from local import twin as twins
+from local.commands.layers import TwinLayers
+from local.demo import spec as demo_spec
+from local.twin import Twin
+from tests.integration.cluster import BROKERS, Cluster
+from tests.integration.conftest import LOGS
+
+pytestmark = [pytest.mark.integration, pytest.mark.long, pytest.mark.timeout(2400)]
+ADDED = frozenset({11, 21, 31})
+BALLAST, BALLAST_MIB = "ballast", 60
+MIB = 1024**2
+RUN_SECONDS = 600.0
+
+
+@pytest.fixture
+def twin(tools: None, machines: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Twin]:
+    with twins.running(lambda _sentence: None, keep_logs=LOGS / "growth") as running:
+        monkeypatch.setenv("STILLWATER_TWIN", str(running.place.directory))
+        yield running
+
+
+def brought_up(twin: Twin, **broker: Any) -> Cluster:
+    """Bring the demo's cluster up with Cruise Control, and with changes of its brokers' pool."""
+    described = demo_spec.spec(twin.place)
+    described["kafka"]["rebalance"] = {"automatic": False, "throttle_mib_per_s": 1}
+    described["pools"][1] |= broker
+    path = Path(demo_spec.path(twin.place))
+    path.write_text(yaml.safe_dump(described, sort_keys=False))
+    layers = TwinLayers(twin, path)
+    return Cluster(twin, layers, layers.up(lambda _sentence: None))
+
+
+def fill(cluster: Cluster) -> None:
+    """Write as much as takes a while to copy at the throttle."""
+    cluster.create_topic(BALLAST, num_partitions=12, replication_factor=3)
+    servers = cluster.bootstrap.split(",")
+    producer = KafkaProducer(bootstrap_servers=servers, acks="all", **cluster.access()())
+    for number in range(BALLAST_MIB):
+        producer.send(BALLAST, bytes(MIB // 2), partition=number % 12)
+        producer.send(BALLAST, bytes(MIB // 2), partition=number % 12)
+    producer.close()
+
+
+def holders(cluster: Cluster) -> set[int]:
+    view = cluster.kafka()
+    assert view is not None
+    return {broker for partition in view.partitions for broker in partition.replicas}
+
+
+def moved(mode: grow.Mode) -> threading.Thread:
+    """Grow or shrink as a person who has agreed does, beside what the test asks meanwhile."""
+    growth = grow.Growth.named("local", mode, sorted(ADDED))
+    options = {"plan_only": False, "yes": True}
+    thread = threading.Thread(target=grow.run, args=(growth, Console()), kwargs=options)
+    thread.start()
+    return thread
+
+
+def test_brokers_are_added_balanced_and_removed_under_load_and_nothing_is_lost(
+    twin: Twin,
+) -> None:
+    cluster = brought_up(twin)
+    cluster.settle()
+    fill(cluster)
+    with cluster.under_load() as load:
+        brought_up(twin, nodes_per_zone=2, spare_nodes_per_zone=0)
+        assert holders(cluster) <= BROKERS
+        growing = moved("add-brokers")
+        rotations = Rotations.named("local")
+
+        def refused() -> bool:
+            notes = str(rotations.ask("plan", everything=True)["plan"])
+            return "Cruise Control moves replicas for KafkaRebalance harbour-grow-11-21-31" in notes
+
+        cluster.until(refused, "a rotation waits for the rebalance", RUN_SECONDS)
+        growing.join(RUN_SECONDS)
+        assert not growing.is_alive()
+        assert holders(cluster) == BROKERS | ADDED
+        shrinking = moved("remove-brokers")
+        shrinking.join(RUN_SECONDS)
+        assert not shrinking.is_alive()
+        assert holders(cluster) <= BROKERS
+        brought_up(twin, nodes_per_zone=1, spare_nodes_per_zone=1)
+        cluster.until(lambda: set(cluster.pods()) & ADDED == set(), "the brokers are gone")
+        cluster.settle()
+    summary = load.finish()
+    assert summary["lost"] == 0
