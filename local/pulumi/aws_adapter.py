@@ -127,8 +127,15 @@ class Adapter(ABC):
     tagging: TagCalls | None = None
     # The property that names the resource, and that gets a name when the program gives none.
     name_property: str | None = None
+    # Inputs that an update sends only if they differ from the last one's.
+    sent_if_changed: tuple[str, ...] = ()
     # Properties whose change makes a new resource.
     replaces: frozenset[str] = frozenset()
+
+    def sent(self, existing: Existing, inputs: Properties) -> Properties:
+        """Return what an update sends of its inputs."""
+        same = {k for k in self.sent_if_changed if existing.inputs.get(k) == inputs.get(k)}
+        return {key: value for key, value in inputs.items() if key not in same}
 
     @abstractmethod
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:

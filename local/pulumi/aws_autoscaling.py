@@ -100,6 +100,8 @@ def empty_and_delete(aws: Aws, name: str) -> None:
 @adapts("autoscaling/group:Group")
 class GroupAdapter(Adapter):
     name_property = "name"
+    # Others scale a group as well; and a larger minimum raises what is desired by itself.
+    sent_if_changed = ("desiredCapacity",)
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
         name = inputs["name"]
@@ -140,8 +142,9 @@ class GroupAdapter(Adapter):
         )
         settings = {*existing.inputs, *inputs} - {"tags", "tagsAll", "suspendedProcesses"}
         if has_changed(existing, inputs, *settings):
+            sent = self.sent(existing, inputs)
             autoscaling.update_auto_scaling_group(
-                **_parameters(aws, "UpdateAutoScalingGroup", inputs)
+                **_parameters(aws, "UpdateAutoScalingGroup", sent)
             )
         old = group_tags(name, as_list(existing.inputs.get("tags")))
         new = group_tags(name, as_list(inputs.get("tags")))

@@ -209,10 +209,11 @@ class AwsProvider(ResourceProvider):
         return State(existing.id, {**stored, **now}, existing.inputs or stored)
 
     def update(self, existing: Existing, new_inputs: Properties) -> Properties:
-        said = self._without_drawn_prefix(existing.resource, new_inputs)
+        adapter = adapter_of(existing.resource.type)
+        said = self._without_drawn_prefix(existing.resource, adapter.sent(existing, new_inputs))
         self.gate.judge(existing.resource, said, existing.id)
         self.gate.change(existing.resource, existing.inputs, new_inputs)
-        fresh = adapter_of(existing.resource.type).update(self.aws, existing, new_inputs)
+        fresh = adapter.update(self.aws, existing, new_inputs)
         outputs = {**self._computed_outputs(existing), **new_inputs, **fresh}
         self.store.put(existing.resource.type, existing.id, outputs)
         self.gate.note_made(existing.resource.type, existing.id, new_inputs)
