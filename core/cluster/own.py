@@ -16,10 +16,9 @@ from typing import NamedTuple
 from core.cluster.operation import memory_mib
 from core.cluster.spec import ClusterSpec
 from core.cost.pricing import HOURS_PER_MONTH, total
-from core.settings.functions import SCHEDULES
+from core.settings.functions import LOOKS_PER_LOAD, SCHEDULES, schedule_minutes
 
 MINUTES_PER_MONTH = 60 * HOURS_PER_MONTH
-_MINUTES = {"minute": 1, "minutes": 1, "hour": 60}
 
 # Seconds of a call on whole processors: the mean of warm calls on the twin on 2026-11-29, by
 # `duration_ms` of `lambda_invoked` in its events.jsonl. samples is assumed.
@@ -81,16 +80,6 @@ class OwnUse(NamedTuple):
     item: str
 
 
-def schedule_minutes(function: str) -> int:
-    """Return how many minutes lie between two scheduled calls of a function.
-
-    >>> schedule_minutes("health")
-    5
-    """
-    number, unit = SCHEDULES[function].removeprefix("rate(").removesuffix(")").split()
-    return int(number) * _MINUTES[unit]
-
-
 def own_use(spec: ClusterSpec) -> Iterator[OwnUse]:
     """Yield what Stillwater itself uses a month for one cluster."""
     nodes = sum(spec.nodes_of(pool) for pool in spec.pools)
@@ -106,7 +95,7 @@ def own_use(spec: ClusterSpec) -> Iterator[OwnUse]:
         nodes * INCIDENTS_PER_NODE * TICKS_AT_ONCE * INCIDENT_SECONDS
     ) // spec.timings.tick_interval_seconds
     asked = 0 if counted else volumes * METRICS_PER_VOLUME + nodes * METRICS_PER_INSTANCE
-    asked *= runs["volumes"]
+    asked *= runs["volumes"] // LOOKS_PER_LOAD
     yield from _functions(spec, nodes, runs, ticks)
     yield _queues(spec, ticks)
     yield from _ledger(runs, ticks, volumes)

@@ -31,6 +31,19 @@ SCHEDULES: Mapping[str, str] = {
     "volumes": "rate(5 minutes)",
     "samples": "rate(1 hour)",
 }
+_MINUTES = {"minute": 1, "minutes": 1, "hour": 60}
+# CloudWatch bills each metric that λ volumes asks for, and each answer is of a whole hour.
+LOOKS_PER_LOAD = 3
+
+
+def schedule_minutes(function: str) -> int:
+    """Return how many minutes lie between two scheduled calls of a function.
+
+    >>> schedule_minutes("health")
+    5
+    """
+    number, unit = SCHEDULES[function].removeprefix("rate(").removesuffix(")").split()
+    return int(number) * _MINUTES[unit]
 
 
 def kept_fields(kind: type) -> frozenset[str]:

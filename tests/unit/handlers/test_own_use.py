@@ -18,6 +18,7 @@ import pytest
 
 from core.cluster import own
 from core.cost import pricing
+from core.settings.functions import LOOKS_PER_LOAD, schedule_minutes
 from core.settings.volumes import PoolSettings, VolumeSettings
 from core.volumes.sizing import Policy
 from core.volumes.views import FillSample, Hour
@@ -135,7 +136,7 @@ def test_an_incident_to_its_end_asks_no_more_than_its_ticks_are_counted_with(bil
 
 @dataclass
 class Volumes(OneVolume):
-    """As many brokers with a volume each, on a machine each; CloudWatch has no data."""
+    """As many brokers with a volume each, on a machine each; CloudWatch says that all are idle."""
 
     number: int = 3
     asked_of_cloudwatch: int = 0
@@ -156,8 +157,10 @@ class Volumes(OneVolume):
         return {(n, 0): FillView(int(self.used)) for n in range(self.number)}
 
     def get_metric_data(self, **query: Any) -> dict[str, Any]:
-        self.asked_of_cloudwatch += len(query["MetricDataQueries"])
-        return {"MetricDataResults": []}
+        asked = [each["Id"] for each in query["MetricDataQueries"]]
+        self.asked_of_cloudwatch += len(asked)
+        idle = {"Timestamps": [query["StartTime"]], "Values": [0.0]}
+        return {"MetricDataResults": [{"Id": id_, **idle} for id_ in asked]}
 
 
 def two_weeks(seed: int) -> Memory:
@@ -188,7 +191,7 @@ def test_an_hour_of_looks_at_volumes_asks_what_is_counted(number: int, bill: Bil
         VolumeSettings(applies=False, frozen=False, budget_usd=None, pools={"broker-a": policy}),
     )
     steward, before = Steward(lookout, pricing.book(REGION)), (bill.reads, bill.writes)
-    looks = 60 // own.schedule_minutes("volumes")
+    looks = 60 // schedule_minutes("volumes")
     assert looks * LOOK == HOUR_SECONDS
     for _ in range(looks):
         steward.turn(world.now)
@@ -198,4 +201,4 @@ def test_an_hour_of_looks_at_volumes_asks_what_is_counted(number: int, bill: Bil
     written = looks * own.WRITES["volumes"] + number * own.VOLUME_WRITES_PER_HOUR
     assert 0.9 * float(written) <= writes <= 1.1 * float(written)
     each = own.METRICS_PER_VOLUME + own.METRICS_PER_INSTANCE
-    assert world.asked_of_cloudwatch == looks * number * each
+    assert world.asked_of_cloudwatch == looks // LOOKS_PER_LOAD * number * each

@@ -8,6 +8,7 @@ from typing import Any
 from core.cluster import ClusterSpec, estimate, own
 from core.cluster.operated import operated_cluster
 from core.cost import pricing
+from core.settings.functions import schedule_minutes
 from infra.alerts.alarms import alarms, functions
 from infra.functions.catalogue import EVERY
 from infra.versions import LAMBDA_ARCHITECTURE
@@ -39,17 +40,17 @@ def test_a_month_of_three_brokers_is_what_a_hand_computes() -> None:
         "metrics that alarms watch": "4.50",
         "overview in CloudWatch": "3.00",
         "metrics of our own": "0.60",
-        "load of volumes, by CloudWatch": "4.20",  # 6 x 8 x 8,760 = 420,480
+        "load of volumes, by CloudWatch": "1.40",  # 6 x 8 x 8,760 / 3 = 140,160
         "logs of functions": "0.03",
         "tokens of webhook": "0.40",
-        # (6 x 43,800 + 6 x 8,760) x 8 KiB + 420,480 x 4 KiB = 4.01 GiB
-        "answers of AWS through NAT": "0.18",
+        # (6 x 43,800 + 6 x 8,760) x 8 KiB + 140,160 x 4 KiB = 2.94 GiB
+        "answers of AWS through NAT": "0.13",
     }
 
 
 def test_a_small_clusters_own_cost_stays_below_fifteen_dollars() -> None:
     # Beside the lines above, the key of the alerts' topic.
-    assert sum(map(Decimal, dollars(a_spec()).values())) + 1 < 16
+    assert sum(map(Decimal, dollars(a_spec()).values())) + 1 < 15
 
 
 def test_what_is_not_there_is_not_counted() -> None:
@@ -90,7 +91,7 @@ def test_what_infra_makes_is_what_is_counted(name: str, changes: dict[str, Any])
         bool(each.reads) for each in made
     )
     assert used["sqs_request"] == receivers * 3 * own.MINUTES_PER_MONTH + 720 * 3
-    minutes = [own.schedule_minutes(each.name) for each in made if each.schedule]
+    minutes = [schedule_minutes(each.name) for each in made if each.schedule]
     assert used["lambda_request"] == sum(own.MINUTES_PER_MONTH // each for each in minutes) + 720
 
 
