@@ -62,8 +62,8 @@ class Bill:
             indexed = asked["Item"]["pk"]["S"].startswith(INDEXED)
             self.writes += _units(asked["Item"], WRITE_BYTES) * (2 if indexed else 1)
 
-    def since(self, reads: float, writes: int) -> tuple[float, int]:
-        return self.reads - reads, self.writes - writes
+    def begin(self) -> None:
+        self.calls, self.reads, self.writes = Counter(), 0.0, 0
 
 
 def _units(items: Any, unit: int) -> int:
@@ -99,10 +99,9 @@ def test_an_idle_sweep_reads_what_is_counted_however_many_brokers(
     cluster = three_brokers() if brokers == 3 else request.getfixturevalue("six").cluster
     station = a_station(cluster=cluster)
     station.broom.sweep(station.now)  # The first remembers where the next begins.
-    before = bill.reads, bill.writes
-    bill.calls.clear()
+    bill.begin()
     assert station.broom.sweep(station.now + 60)["looked_at"] == brokers
-    assert bill.since(*before) == (own.READS["sweep"], 0)
+    assert (bill.reads, bill.writes) == (own.READS["sweep"], 0)
     assert bill.calls.keys() == {"GetItem", "Query"}
     assert station.ticks.sent == []
 
@@ -175,7 +174,7 @@ def two_weeks(seed: int) -> Memory:
     )
 
 
-@pytest.mark.parametrize("number", [3, 33])
+@pytest.mark.parametrize("number", [3, 12])
 def test_an_hour_of_looks_at_volumes_asks_what_is_counted(number: int, bill: Bill) -> None:
     world, records = Volumes(number=number), Records(TABLE, REGION)
     for seed, claim in enumerate(world.claims()):
@@ -190,15 +189,15 @@ def test_an_hour_of_looks_at_volumes_asks_what_is_counted(number: int, bill: Bil
         records,
         VolumeSettings(applies=False, frozen=False, budget_usd=None, pools={"broker-a": policy}),
     )
-    steward, before = Steward(lookout, pricing.book(REGION)), (bill.reads, bill.writes)
+    steward = Steward(lookout, pricing.book(REGION))
+    bill.begin()
     looks = 60 // schedule_minutes("volumes")
     assert looks * LOOK == HOUR_SECONDS
     for _ in range(looks):
         steward.turn(world.now)
         world.now += LOOK
-    reads, writes = bill.since(*before)
-    assert reads == looks * (own.READS["volumes"] + number * own.VOLUME_READS)
+    assert bill.reads == looks * (own.READS["volumes"] + number * own.VOLUME_READS)
     written = looks * own.WRITES["volumes"] + number * own.VOLUME_WRITES_PER_HOUR
-    assert 0.9 * float(written) <= writes <= 1.1 * float(written)
+    assert 0.9 * float(written) <= bill.writes <= 1.1 * float(written)
     each = own.METRICS_PER_VOLUME + own.METRICS_PER_INSTANCE
     assert world.asked_of_cloudwatch == looks // LOOKS_PER_LOAD * number * each

@@ -196,12 +196,9 @@ def test_a_usage_type_is_known_whatever_its_regions_code(prefix: str) -> None:
     ("service", "usage_type", "item"),
     [
         ("AWSLambda", "EUW1-Lambda-GB-Second-ARM", "lambda_arm_gib_second"),
-        ("AWSLambda", "EUW1-Lambda-GB-Second", None),
         ("AWSLambda", "EUW1-Request-ARM", "lambda_request"),
         ("AWSQueueService", "Requests-RBP", "sqs_request"),
-        ("AWSQueueService", "Requests-FIFO-RBP", None),
         ("AmazonDynamoDB", "EU-WriteRequestUnits", "dynamodb_write_unit"),
-        ("AmazonDynamoDB", "EU-ReplWriteRequestUnits", None),
         ("AmazonCloudWatch", "EU-CW:GMD-Metrics", "metric_asked"),
         ("AmazonCloudWatch", "EU-CW:HighResAlarmMonitorUsage", None),
         ("AWSSecretsManager", "EU-AWSSecretsManager-Secrets", "secret_month"),
