@@ -18,8 +18,7 @@ from core.cost import pricing
 UNKNOWN = "unknown"
 
 NOT_COUNTED = (
-    "bytes through NAT and interface endpoints, functions, queues, ledger, alarms, metrics, "
-    "dashboard, EMR Serverless, tax, discounts"
+    "bytes of clients and nodes through NAT and interface endpoints, EMR Serverless, tax, discounts"
 )
 
 
@@ -214,7 +213,7 @@ def component_lines(estimate: Estimate) -> list[tuple[str, list[EstimateLine]]]:
 
 def each(line: EstimateLine) -> str:
     """Return the price of one unit as it is read."""
-    return UNKNOWN if line.price is None else f"{pricing.plain(line.price.usd)}"
+    return UNKNOWN if line.price is None else f"{pricing.plain(line.price.usd):f}"
 
 
 def money(usd: Decimal | None) -> str:

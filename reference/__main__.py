@@ -15,6 +15,7 @@ from reference import (
     cost,
     description,
     functions,
+    own,
     tables,
 )
 
@@ -34,6 +35,7 @@ def pages() -> Mapping[str, str]:
         "default-stack-cost.md": cost.page(),
         "functions.md": functions.page(),
         "health-rules.md": tables.health_rules(),
+        "own-cost.md": own.page(),
         "kafka-rights.md": tables.kafka_rights(),
         "timings.md": tables.timings(),
         "waits.md": tables.waits(),

@@ -128,7 +128,7 @@ def _side_by_side(spec: cluster.ClusterSpec) -> str:
 def _prices(priced: estimate.Estimate) -> str:
     used = {line.item: line.price for line in priced.lines if line.price is not None}
     rows = (
-        (item.replace(":", " "), f"{pricing.plain(price.usd)}", str(price.as_of), price.source)
+        (item.replace(":", " "), f"{pricing.plain(price.usd):f}", str(price.as_of), price.source)
         for item, price in sorted(used.items())
     )
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)

@@ -14,6 +14,7 @@ from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
 
 from core.cluster import ClusterSpec, NodePool
+from core.cluster.own import own_use
 from core.cluster.spec import LISTENERS_PER_LOAD_BALANCER
 from core.cost import economics, pricing
 from core.cost.pricing import HOURS_PER_MONTH, Price, PriceBook
@@ -264,6 +265,8 @@ def _unpriced_lines(
     for what, times in zip(("of clients", "of replicas"), crossings, strict=True):
         crossed = usage.produced_gib_per_month * times * SIDES
         yield EstimateLine("traffic", f"between zones, {what}", crossed, "GiB", "inter_zone_gib")
+    for use in own_use(spec):
+        yield EstimateLine("Stillwater", *use)
 
 
 def _instances(component: str, instance_type: str, number: int) -> Iterator[EstimateLine]:

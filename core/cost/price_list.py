@@ -69,6 +69,17 @@ METERS = (
     PriceMeter("kms_key_month", "awskms", r"KMS-Keys", checked=False),
     PriceMeter("log_gib_ingested", "AmazonCloudWatch", r"DataProcessing-Bytes", checked=False),
     PriceMeter("log_gib_month", "AmazonCloudWatch", r"TimedStorage-ByteHrs", checked=False),
+    PriceMeter("nat_gib", "AmazonEC2", r"NatGateway-Bytes"),
+    # Of these a bill leaves out what is free, or has other products under the same usage type.
+    PriceMeter("lambda_arm_gib_second", "AWSLambda", r"Lambda-GB-Second-ARM", checked=False),
+    PriceMeter("lambda_request", "AWSLambda", r"Request-ARM", checked=False),
+    PriceMeter("sqs_request", "AWSQueueService", r"Requests-RBP", checked=False),
+    PriceMeter("dynamodb_read_unit", "AmazonDynamoDB", r"ReadRequestUnits", checked=False),
+    PriceMeter("dynamodb_write_unit", "AmazonDynamoDB", r"WriteRequestUnits", checked=False),
+    PriceMeter("alarm_metric_month", "AmazonCloudWatch", r"CW:AlarmMonitorUsage", checked=False),
+    PriceMeter("metric_month", "AmazonCloudWatch", r"CW:MetricMonitorUsage", checked=False),
+    PriceMeter("metric_asked", "AmazonCloudWatch", r"CW:GMD-Metrics", checked=False),
+    PriceMeter("secret_month", "AWSSecretsManager", r"AWSSecretsManager-Secrets", checked=False),
 )
 SERVICES = tuple(dict.fromkeys(meter.service for meter in METERS))
 

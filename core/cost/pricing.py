@@ -103,6 +103,18 @@ ITEMS = (
     "kms_key_month",
     "log_gib_ingested",
     "log_gib_month",
+    # What Stillwater itself uses: core.cluster.own.
+    "lambda_arm_gib_second",
+    "lambda_request",
+    "sqs_request",
+    "dynamodb_read_unit",
+    "dynamodb_write_unit",
+    "alarm_metric_month",
+    "metric_month",
+    "metric_asked",
+    "dashboard_month",
+    "secret_month",
+    "nat_gib",
 )
 
 

@@ -20,6 +20,7 @@ from kafka.errors import KafkaError
 
 from core.availability.wholeness import KafkaRequest
 from core.ground.fields import take_word
+from core.settings.functions import LOOKS_PER_LOAD, schedule_minutes
 from core.volumes import series
 from core.volumes.series import AVAILABLE, CAPACITY, CLAIM_LABEL, VOLUME_LABEL
 from core.volumes.sizing import Gp3, Performance
@@ -119,6 +120,8 @@ def _shape(item: Mapping[str, Any], side: str) -> Gp3:
 
 PERIOD_SECONDS = 60
 LOOK_BACK_SECONDS = 3600
+# Until half a look before the one that asks again: looks are not on the second.
+LOAD_KEPT_SECONDS = (LOOKS_PER_LOAD - 0.5) * 60 * schedule_minutes("volumes")
 MOST_QUERIES_PER_CALL = 500
 # Data points of one answer: AWS's limit is above what 500 metrics have in an hour of minutes.
 MOST_POINTS = 100_800
@@ -138,28 +141,39 @@ Series = Mapping[str, Mapping[float, float]]
 
 
 class CloudWatchLoads:
-    """CloudWatch through boto3."""
+    """CloudWatch through boto3; an answer without gaps is kept for the next looks."""
 
-    def __init__(self, region: str, *, client: Any = None) -> None:
+    def __init__(
+        self, region: str, *, client: Any = None, kept_seconds: float = LOAD_KEPT_SECONDS
+    ) -> None:
         self._client: Any = client or boto3.client(
             "cloudwatch", region_name=region, config=PATIENT_CLIENT
         )
+        self._kept_seconds = kept_seconds
+        self._kept: tuple[float, Mapping[str, str | None], Mapping[str, Load]] | None = None
 
     @known_shape("CloudWatch")
     def loads(self, volumes: Mapping[str, str | None], now: float) -> Mapping[str, Load]:
         """Return the load of volumes, given with the instances they are on."""
+        if self._kept is not None:
+            asked_at, asked_of, answer = self._kept
+            if asked_of == volumes and 0 <= now - asked_at < self._kept_seconds:
+                return answer
         instances = {instance for instance in volumes.values() if instance}
         asked = [
             *_queries("AWS/EBS", "VolumeId", sorted(volumes), VOLUME_METRICS),
             *_queries("AWS/EC2", "InstanceId", sorted(instances), INSTANCE_METRICS),
         ]
-        series: dict[str, dict[str, dict[float, float]]] = {}
-        for (of, name), values in self._ask(asked, now).items():
-            series.setdefault(of, {})[name] = values
-        return {
-            volume: load(series.get(volume, {}), series.get(instance or "", {}))
+        values: dict[str, dict[str, dict[float, float]]] = {}
+        for (of, name), points in self._ask(asked, now).items():
+            values.setdefault(of, {})[name] = points
+        found = {
+            volume: load(values.get(volume, {}), values.get(instance or "", {}))
             for volume, instance in volumes.items()
         }
+        whole = all(map(series.is_whole, found.values()))
+        self._kept = (now, dict(volumes), found) if whole else None
+        return found
 
     def _ask(
         self, asked: list[tuple[tuple[str, str], dict[str, Any]]], now: float

@@ -18,6 +18,7 @@ from core.ground.constants import CONNECT_REST_PORT
 from core.ground.naming import INCIDENT_TAG, budget_of_the_staying
 from core.incidents.actions import OWN
 from core.settings.functions import (
+    SCHEDULES,
     HealthSettings,
     InterruptionSettings,
     RotateSettings,
@@ -120,8 +121,7 @@ HEALTH = Definition(
     may=_health_may,
     own_settings=_health_own_settings,
     kubernetes=_health_rights,
-    # Often enough to be a second pair of eyes beside Prometheus, and less than a cent a day.
-    schedule=("rate(5 minutes)", "asks how the cluster does"),
+    schedule=(SCHEDULES["health"], "asks how the cluster does"),
 )
 
 
@@ -214,7 +214,7 @@ SAMPLES = Definition(
     may=_samples_may,
     own_settings=lambda cluster: {"prometheus": cluster.volumes and cluster.volumes.prometheus},
     kubernetes=_samples_rights,
-    schedule=("rate(1 hour)", "files the last hour's samples"),
+    schedule=(SCHEDULES["samples"], "files the last hour's samples"),
     timeout_seconds=TIMEOUT_SECONDS,
 )
 
@@ -250,7 +250,7 @@ SWEEP = Definition(
     may=_sweep_may,
     own_settings=lambda cluster: {"tick_interval_seconds": cluster.timings.tick_interval_seconds},
     kubernetes=_sweep_rights,
-    schedule=("rate(1 minute)", "wakes the sweep"),
+    schedule=(SCHEDULES["sweep"], "wakes the sweep"),
 )
 
 
@@ -530,7 +530,7 @@ VOLUMES = Definition(
     may=_volumes_may,
     own_settings=lambda cluster: {"volumes": cluster.volumes},
     kubernetes=_volumes_rights,
-    schedule=("rate(5 minutes)", "looks at the volumes"),
+    schedule=(SCHEDULES["volumes"], "looks at the volumes"),
 )
 
 

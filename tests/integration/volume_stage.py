@@ -261,7 +261,10 @@ def _stage(cluster: Cluster, pool: str, broker: int, policy: Mapping[str, Any]) 
     steward = Steward(
         lookout=Lookout(
             claims=EksClaims(api, "kafka", demo_spec.CLUSTER),
-            sources=Sources(ebs=Ec2Ebs(region), fills=fill, loads=CloudWatchLoads(region)),
+            # A test has CloudWatch say something else a moment later.
+            sources=Sources(
+                ebs=Ec2Ebs(region), fills=fill, loads=CloudWatchLoads(region, kept_seconds=0)
+            ),
             departing=Departing(ledger=cluster.ledger, runs=runs, records=records),
             records=records,
             settings=replace(told.volumes, pools=alone),

@@ -208,6 +208,25 @@ def test_a_usage_type_is_known_whatever_its_regions_code(prefix: str) -> None:
     assert price_list.item_of(product) == "eks_cluster_hour"
 
 
+@every_case(
+    ("service", "usage_type", "item"),
+    [
+        ("AWSLambda", "EUW1-Lambda-GB-Second-ARM", "lambda_arm_gib_second"),
+        ("AWSLambda", "EUW1-Request-ARM", "lambda_request"),
+        ("AWSQueueService", "Requests-RBP", "sqs_request"),
+        ("AmazonDynamoDB", "EU-WriteRequestUnits", "dynamodb_write_unit"),
+        ("AmazonCloudWatch", "EU-CW:GMD-Metrics", "metric_asked"),
+        ("AmazonCloudWatch", "EU-CW:HighResAlarmMonitorUsage", None),
+        ("AWSSecretsManager", "EU-AWSSecretsManager-Secrets", "secret_month"),
+    ],
+)
+def test_what_stillwater_itself_uses_is_found_by_its_usage_type(
+    service: str, usage_type: str, item: str | None
+) -> None:
+    product = Product(service=service, region="r", usage_type=usage_type, operation="")
+    assert price_list.item_of(product) == item
+
+
 def test_the_book_keeps_what_it_had_and_is_read_back() -> None:
     before = json.loads(pricing.read_shipped("prices.json"))
     before["regions"]["eu-west-1"]["instance_hour:m7g.large"] = {"source": "derived", "usd": "9"}

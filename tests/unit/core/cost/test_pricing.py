@@ -49,7 +49,7 @@ def test_the_shipped_book_prices_what_the_twin_runs() -> None:
 
 def test_every_shipped_price_names_its_source_and_its_day() -> None:
     prices = pricing.book("us-east-1").prices.values()
-    assert all(price.source and price.as_of <= date(2026, 11, 20) for price in prices)
+    assert all(price.source and price.as_of <= date(2026, 11, 29) for price in prices)
 
 
 def test_the_throughput_price_is_per_gibps_and_agrees_with_the_price_per_mibps() -> None:

@@ -215,9 +215,12 @@ def test_a_load_is_the_highest_minute_and_the_share_of_minutes_beyond_a_limit() 
 class FakeCloudWatch:
     def __init__(self) -> None:
         self.asked: list[dict[str, Any]] = []
+        self.silent = False
 
     def get_metric_data(self, **query: Any) -> dict[str, Any]:
         self.asked.append(query)
+        if self.silent:
+            return {"MetricDataResults": []}
         results = [
             {
                 "Id": each["Id"],
@@ -238,6 +241,22 @@ def test_cloudwatch_is_asked_500_metrics_at_a_time_page_after_page() -> None:
     assert [len(q["MetricDataQueries"]) for q in fake.asked] == [500, 500, 102, 102]
     assert len(found) == 100
     assert found["vol-0"].instance_exceeded_share is not None
+
+
+def test_a_whole_answer_of_cloudwatch_serves_the_next_looks_at_the_same_volumes() -> None:
+    fake = FakeCloudWatch()
+    loads = CloudWatchLoads("us-east-1", client=fake)
+
+    def asked(now: float, **volumes: str) -> bool:
+        before = len(fake.asked)
+        loads.loads(volumes, now)
+        return len(fake.asked) > before
+
+    assert [asked(at, a="i-0a") for at in (7200, 7500, 7800, 8100)] == [True, False, False, True]
+    assert asked(8160, a="i-0b")  # on another machine
+    assert asked(8170, a="i-0b", b="i-0c")
+    fake.silent = True
+    assert [asked(at, a="i-0a") for at in (9000, 9300)] == [True, True]  # one with gaps is not kept
 
 
 NOW, GIB = 1_800_000_000.0, 1024**3
