@@ -220,7 +220,9 @@ def run(
 
 
 def _told(found: Rebalance | None, *, rotating: bool) -> str:
-    said = "Cruise Control is asked for a proposal." if found is None else f"{found.sentence}."
+    said = (
+        "Stillwater asks Cruise Control for a proposal." if found is None else f"{found.sentence}."
+    )
     return f"{said} It waits: a rotation runs." if rotating else said
 
 

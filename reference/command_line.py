@@ -110,6 +110,8 @@ WITHOUT: Mapping[str, str] = {
     "resume": f"{_WISH}; `doctor --json` names a pause",
     "zones freeze": f"{_WISH}; `zones list --json` shows it",
     "zones thaw": f"{_WISH}; `zones list --json` shows it",
+    "grow": "it asks before it moves; `health --json` has a proposal and how far it is",
+    "shrink": "it asks before it moves; `health --json` has a proposal and how far it is",
     "rotate start": f"{_WISH}; `rotate status --json` shows the run",
     "rotate pause": f"{_WISH}; `rotate status --json` shows the run",
     "rotate resume": f"{_WISH}; `rotate status --json` shows the run",

@@ -160,7 +160,8 @@ def desk_cluster(environment: str, cluster: Cluster) -> DeskCluster:
     spec = cluster.own_spec
     book = pricing.book(spec.region)
     month = estimate.monthly(spec, book)
-    total = None if month.unpriced else month.total
+    # Without the lines that have no price: the estimate names them.
+    total = month.total
     hourly = {
         pool.name: float(price.usd)
         for pool in spec.pools

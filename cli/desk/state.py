@@ -222,7 +222,7 @@ def _cost_parts(reading: DeskReading, now: float) -> list[dict[str, str]]:
     unknown = "unknown: a price of this region is missing"
     found = [
         {
-            "what": "This cluster as described, at list price",
+            "what": "This cluster as described, at list price, as far as known",
             "usd": unknown
             if monthly is None
             else f"${monthly:,.0f} a month, ${monthly / HOURS_PER_MONTH:,.2f} an hour",

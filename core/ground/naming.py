@@ -151,6 +151,9 @@ def headless_service(cluster: str) -> str:
     return f"{cluster}-kafka-brokers"
 
 
+REBALANCE_TEMPLATE_ANNOTATION = "strimzi.io/rebalance-template"
+
+
 def rebalance_template(cluster: str) -> str:
     """Return the KafkaRebalance that others take their settings from."""
     return f"{cluster}-rebalance-template"

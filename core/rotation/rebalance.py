@@ -17,11 +17,11 @@ from typing import Any, Literal
 from core.availability.operator import NOT_READY, REBALANCING
 from core.cost import economics
 from core.cost.pricing import BYTES_PER_GIB, PriceBook
+from core.ground.naming import REBALANCE_TEMPLATE_ANNOTATION
 from core.ground.words import listing, span
 
 MIB = 1024**2
 Mode = Literal["add-brokers", "remove-brokers"]
-TEMPLATE_ANNOTATION = "strimzi.io/rebalance-template"
 PROPOSED, DONE, STOPPED = "ProposalReady", "Ready", "Stopped"
 
 
@@ -68,7 +68,7 @@ class Rebalance:
 
 def read_rebalance(item: Mapping[str, Any]) -> Rebalance | None:
     """Read a KafkaRebalance, None of a template; raises what a wrong shape raises."""
-    if (item["metadata"].get("annotations") or {}).get(TEMPLATE_ANNOTATION) == "true":
+    if (item["metadata"].get("annotations") or {}).get(REBALANCE_TEMPLATE_ANNOTATION) == "true":
         return None
     spec, status = item.get("spec") or {}, item.get("status") or {}
     held = [each for each in status.get("conditions") or () if each.get("status") == "True"]

@@ -27,7 +27,6 @@ from core.cluster.spec import START_SECONDS
 from core.cost import pricing
 from core.ground import naming
 from core.ground.constants import EVICTED_AT_A_TIME, INTERNAL_LISTENER
-from core.rotation.rebalance import TEMPLATE_ANNOTATION
 from infra.alerts.dashboards import prometheus_rule
 from infra.alerts.metrics import KAFKA_ALLOW, metrics_config, pod_monitor
 from infra.kafka.storage import attributes_class
@@ -171,7 +170,7 @@ class Kafka(pulumi.ComponentResource):
                     "name": naming.rebalance_template(spec.name),
                     "namespace": spec.kubernetes.namespace,
                     "labels": {naming.CLUSTER_LABEL: spec.name},
-                    "annotations": {TEMPLATE_ANNOTATION: "true"},
+                    "annotations": {naming.REBALANCE_TEMPLATE_ANNOTATION: "true"},
                 },
                 spec={
                     "replicationThrottle": spec.kafka.rebalance.throttle_mib_per_s * BYTES_PER_MIB

@@ -19,6 +19,7 @@ from kafka import TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
 from core.ground.errors import StillwaterError
+from core.ground.naming import REBALANCE_TEMPLATE_ANNOTATION
 from core.ground.words import listing
 from local.kubernetes.client import Api, Informer, find
 from local.kubernetes.strimzi_admin import admin, runs
@@ -34,7 +35,6 @@ from local.kubernetes.strimzi_objects import (
 from local.kubernetes.strimzi_rolling import mark
 
 ASKED, AUTO_APPROVAL = "strimzi.io/rebalance", "strimzi.io/rebalance-auto-approval"
-TEMPLATE = "strimzi.io/rebalance-template"
 PROPOSED, MOVING, DONE, STOPPED = "ProposalReady", "Rebalancing", "Ready", "Stopped"
 RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 REPLICAS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
@@ -54,7 +54,9 @@ class RebalanceOperator(EntityOperator):
 
     def _reconcile_all(self) -> None:
         for each in list(self._rebalances.objects.values()):
-            if mark(each, TEMPLATE) != "true" and runs(self._api, *kafka_of(each)):
+            if mark(each, REBALANCE_TEMPLATE_ANNOTATION) != "true" and runs(
+                self._api, *kafka_of(each)
+            ):
                 self._reconcile(each)
 
     def _reconcile(self, rebalance: Object) -> None:

@@ -167,7 +167,7 @@ def test_json_adds_up_and_names_every_source() -> None:
     assert sum(Decimal(line["usd"]) for line in document["lines"]) == Decimal("5082.00")
     assert all(line["source"] and line["as_of"] for line in document["lines"])
     assert document["usage"]["produce_mib_per_s"] == "10.0"
-    assert document["answers"]["in_own_zone"] == "2897.78"
+    assert document["answers"]["in_own_zone"] == "2909.11"
     assert document["answers"]["committed_3y"] is None
 
 

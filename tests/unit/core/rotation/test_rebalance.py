@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from core.cost import pricing
+from core.ground.naming import REBALANCE_TEMPLATE_ANNOTATION
 from core.rotation.rebalance import (
-    TEMPLATE_ANNOTATION,
     Rebalance,
     Step,
     disk_after,
@@ -83,7 +83,7 @@ def test_what_a_plan_cannot_know_it_says_or_leaves_out() -> None:
 
 
 def test_a_template_is_no_rebalance() -> None:
-    item = {"metadata": {"name": "t", "annotations": {TEMPLATE_ANNOTATION: "true"}}}
+    item = {"metadata": {"name": "t", "annotations": {REBALANCE_TEMPLATE_ANNOTATION: "true"}}}
     assert read_rebalance(item) is None
 
 
