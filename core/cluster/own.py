@@ -16,7 +16,7 @@ from typing import NamedTuple
 from core.cluster.operation import memory_mib
 from core.cluster.spec import ClusterSpec
 from core.cost.pricing import HOURS_PER_MONTH, total
-from core.settings.functions import LOOKS_PER_LOAD, SCHEDULES, schedule_minutes
+from core.ground.constants import LOOKS_PER_LOAD, SCHEDULES, schedule_minutes
 
 MINUTES_PER_MONTH = 60 * HOURS_PER_MONTH
 

@@ -7,6 +7,8 @@ is `<environment>-<name>`: two environments of one account may have a cluster of
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from core.ground import naming
 
 # KafkaBroker.shutdown waits so long for its controlled shutdown.
@@ -118,3 +120,25 @@ ALL = (
 
 # Where runbooks are read, unless a description names an address of its own.
 RUNBOOKS = "docs/runbooks"
+
+# When EventBridge calls the functions that are called at fixed times.
+SCHEDULES: Mapping[str, str] = {
+    "sweep": "rate(1 minute)",
+    # Often enough to be a second pair of eyes beside Prometheus, and less than a cent a day.
+    "health": "rate(5 minutes)",
+    "volumes": "rate(5 minutes)",
+    "samples": "rate(1 hour)",
+}
+_MINUTES = {"minute": 1, "minutes": 1, "hour": 60}
+# CloudWatch bills each metric that λ volumes asks for, and each answer is of a whole hour.
+LOOKS_PER_LOAD = 3
+
+
+def schedule_minutes(function: str) -> int:
+    """Return how many minutes lie between two scheduled calls of a function.
+
+    >>> schedule_minutes("health")
+    5
+    """
+    number, unit = SCHEDULES[function].removeprefix("rate(").removesuffix(")").split()
+    return int(number) * _MINUTES[unit]

@@ -23,29 +23,6 @@ KEPT: Mapping[str, Any] = {"kept": True}
 LONGEST_TICK_SECONDS = 45.0
 
 
-# When EventBridge calls the functions that are called at fixed times.
-SCHEDULES: Mapping[str, str] = {
-    "sweep": "rate(1 minute)",
-    # Often enough to be a second pair of eyes beside Prometheus, and less than a cent a day.
-    "health": "rate(5 minutes)",
-    "volumes": "rate(5 minutes)",
-    "samples": "rate(1 hour)",
-}
-_MINUTES = {"minute": 1, "minutes": 1, "hour": 60}
-# CloudWatch bills each metric that λ volumes asks for, and each answer is of a whole hour.
-LOOKS_PER_LOAD = 3
-
-
-def schedule_minutes(function: str) -> int:
-    """Return how many minutes lie between two scheduled calls of a function.
-
-    >>> schedule_minutes("health")
-    5
-    """
-    number, unit = SCHEDULES[function].removeprefix("rate(").removesuffix(")").split()
-    return int(number) * _MINUTES[unit]
-
-
 def kept_fields(kind: type) -> frozenset[str]:
     """Return the fields of a settings type that wait in the ledger's table."""
     return frozenset(each.name for each in fields(kind) if each.metadata.get("kept"))

@@ -19,8 +19,8 @@ from botocore.exceptions import ClientError
 from kafka.errors import KafkaError
 
 from core.availability.wholeness import KafkaRequest
+from core.ground.constants import LOOKS_PER_LOAD, schedule_minutes
 from core.ground.fields import take_word
-from core.settings.functions import LOOKS_PER_LOAD, schedule_minutes
 from core.volumes import series
 from core.volumes.series import AVAILABLE, CAPACITY, CLAIM_LABEL, VOLUME_LABEL
 from core.volumes.sizing import Gp3, Performance

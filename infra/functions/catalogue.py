@@ -14,11 +14,10 @@ from typing import Any
 
 from core.cluster.operated import Operated
 from core.ground import naming
-from core.ground.constants import CONNECT_REST_PORT
+from core.ground.constants import CONNECT_REST_PORT, SCHEDULES
 from core.ground.naming import INCIDENT_TAG, budget_of_the_staying
 from core.incidents.actions import OWN
 from core.settings.functions import (
-    SCHEDULES,
     HealthSettings,
     InterruptionSettings,
     RotateSettings,

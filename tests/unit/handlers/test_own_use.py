@@ -18,7 +18,7 @@ import pytest
 
 from core.cluster import own
 from core.cost import pricing
-from core.settings.functions import LOOKS_PER_LOAD, schedule_minutes
+from core.ground.constants import LOOKS_PER_LOAD, schedule_minutes
 from core.settings.volumes import PoolSettings, VolumeSettings
 from core.volumes.sizing import Policy
 from core.volumes.views import FillSample, Hour

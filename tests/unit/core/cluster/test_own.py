@@ -8,7 +8,7 @@ from typing import Any
 from core.cluster import ClusterSpec, estimate, own
 from core.cluster.operated import operated_cluster
 from core.cost import pricing
-from core.settings.functions import schedule_minutes
+from core.ground.constants import schedule_minutes
 from infra.alerts.alarms import alarms, functions
 from infra.functions.catalogue import EVERY
 from infra.versions import LAMBDA_ARCHITECTURE
