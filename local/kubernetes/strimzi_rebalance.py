@@ -272,5 +272,6 @@ def _configure(
         [
             *(ConfigResource(ConfigResourceType.BROKER, name, dict(rates)) for name in brokers),
             *(ConfigResource(ConfigResourceType.TOPIC, name, dict(replicas)) for name in topics),
-        ]
+        ],
+        raise_on_unknown=False,  # Kafka lists no rate among the settings that a broker may change.
     )
