@@ -16,8 +16,9 @@ from decimal import Decimal
 from enum import StrEnum
 
 from core.cost.pricing import PriceBook, fetch_command
+from core.ground.window import clock
 from core.volumes import speed
-from core.volumes.growth import Growth, growth, smaller
+from core.volumes.growth import Growth, growth, more_brokers, smaller
 from core.volumes.series import UNKNOWN, unknowns
 from core.volumes.sizing import GP3_ITEMS, Gp3, Performance, cents, change_usd, refusals
 from core.volumes.speed import SLOTS_NEEDED, Speed, bargain, describe
@@ -191,7 +192,7 @@ def decide(set_: VolumeSet, book: PriceBook, now: float) -> tuple[VolumeDecision
         return (raised, *beside, *unmeasured)
     change = _change(set_, grown, quicker, book, now)
     if change is not None:
-        return (_possible(set_, change, wrong, now), *beside, *unmeasured)
+        return (_possible(set_, change, wrong, now, book), *beside, *unmeasured)
     told = (
         _decision(set_, DecisionKind.ADVISE, f"{each.sentence}; {each.remedy}", each.kind)
         for each in wrong
@@ -286,7 +287,11 @@ def _slower(set_: VolumeSet, now: float) -> Speed | None:
 
 
 def _possible(
-    set_: VolumeSet, change: VolumeDecision, wrong: tuple[Trouble, ...], now: float
+    set_: VolumeSet,
+    change: VolumeDecision,
+    wrong: tuple[Trouble, ...],
+    now: float,
+    book: PriceBook,
 ) -> VolumeDecision:
     """Return a change if it may be made now, else what it waits for."""
     obstacle = next(_obstacles(set_, change.target or set_.asked, wrong), None)
@@ -295,7 +300,7 @@ def _possible(
         return _decision(set_, DecisionKind.WAIT, f"{sentence}. Then: {change.reason}", by, change)
     free = slots(set_, now)
     if free <= _reserved_slots(set_, change):
-        return _out_of_slots(set_, change, free, now)
+        return _out_of_slots(set_, change, free, now, book)
     return change
 
 
@@ -339,13 +344,16 @@ def _reserved_slots(set_: VolumeSet, change: VolumeDecision) -> int:
     return set_.policy.reserved_slots
 
 
-def _out_of_slots(set_: VolumeSet, change: VolumeDecision, free: int, now: float) -> VolumeDecision:
+def _out_of_slots(
+    set_: VolumeSet, change: VolumeDecision, free: int, now: float, book: PriceBook
+) -> VolumeDecision:
     until = max((next_slot_at(v.history, now) for v in set_.volumes), default=now)
     hours = max(0.0, until - now) / 3600
     kept = "" if change.emergency else f" {set_.policy.reserved_slots} of them for an emergency,"
     left = f"{free} of 4 modifications in 24 hours are left,{kept}"
     last = (
-        "; shorten the retention of its largest topics or add a broker meanwhile"
+        f". Wait until {clock(until)}, shorten the retention of its largest topics, or "
+        f"{more_brokers(set_, book)}"
         if change.emergency
         else ""
     )

@@ -170,6 +170,28 @@ def payback(
     return Payback(once, saved, hours)
 
 
+def more_brokers(set_: VolumeSet, book: PriceBook) -> str:
+    """Say what it takes to share a zone's data with more brokers: bytes, hours, dollars a month.
+
+    As many as leave the policy's share free; without a forecast of each volume, one.
+    """
+    held = [volume.forecast.used_bytes for volume in set_.volumes if volume.forecast is not None]
+    number, size_bytes = len(set_.volumes), set_.asked.size_gib * GIB
+    needed = math.ceil(sum(held) / (size_bytes * (1 - set_.policy.free_share)))
+    more = max(1, needed - number)
+    said = f"raise nodes_per_zone by {more} and run `stillwater grow`"
+    if len(held) < number:
+        return said
+    moved_bytes = sum(held) * more / (number + more)
+    hours = moved_bytes / (set_.asked.throughput_mib_per_s * MIB * MOVING_SHARE * more) / 3600
+    said += f": {moved_bytes / GIB:,.0f} GiB move in each zone, in {hours:.1f} h"
+    hour = book.instance_hour_usd(next(iter({v.instance_type for v in set_.volumes})))
+    if hour is None or not _is_priced(book):
+        return said
+    usd = more * (hour * HOURS_PER_MONTH + monthly_usd(set_.asked, book))
+    return f"{said}, for ${cents(usd)} a month in each zone"
+
+
 def smaller(set_: VolumeSet, book: PriceBook) -> str | None:
     """Return the advice to replace a set's volumes by smaller ones; None where it does not pay."""
     if set_.policy.votes:
