@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
@@ -51,8 +51,7 @@ class Growth:
     namespace: str
     mode: Mode
     brokers: Sequence[int]
-    kafka: Mapping[str, Any]
-    pools: Sequence[Mapping[str, Any]] = field(default=())
+    pools: Sequence[Mapping[str, Any]]
 
     @classmethod
     def named(cls, environment: str, mode: Mode, brokers: Sequence[int]) -> Growth:
@@ -75,8 +74,8 @@ class Growth:
         selector = f"{CLUSTER_LABEL}={spec.name}"
         listed = api.get(f"{STRIMZI}/{namespace}/kafkanodepools", labelSelector=selector)["items"]
         pools = [pool for pool in listed if "broker" in pool["spec"]["roles"]]
-        chosen = _chosen(pools, mode, brokers)
-        return cls(cluster, api, namespace, mode, chosen, kafka, pools)
+        meant = chosen(pools, mode, brokers)
+        return cls(cluster, api, namespace, mode, meant, pools)
 
     @property
     def name(self) -> str:
@@ -153,7 +152,7 @@ def _disks(pools: Sequence[Mapping[str, Any]]) -> list[tuple[int, float]]:
     return found
 
 
-def _chosen(
+def chosen(
     pools: Sequence[Mapping[str, Any]], mode: Mode, brokers: Sequence[int]
 ) -> tuple[int, ...]:
     """Return the brokers that are meant: those named, or each pool's last."""
@@ -167,19 +166,19 @@ def _chosen(
         raise InvalidInput(
             [f"Kafka has no broker {named}: name some of {listing(list(map(str, sorted(every))))}."]
         )
-    chosen = tuple(sorted(brokers or (nodes[-1] for nodes in known.values() if len(nodes) > 1)))
-    if not chosen:
+    meant = tuple(sorted(brokers or (nodes[-1] for nodes in known.values() if len(nodes) > 1)))
+    if not meant:
         said = "Each node pool has one broker, so none is new and none can go"
         raise InvalidInput([f"{said}: name brokers with --broker, or raise nodes_per_zone first."])
     if mode == "remove-brokers":
         for name, nodes in known.items():
-            going = sorted(set(nodes) & set(chosen))
+            going = sorted(set(nodes) & set(meant))
             if going and going != nodes[-len(going) :]:
                 said = (
                     f"Strimzi removes the highest ids of node pool {name}: {nodes[-len(going) :]}"
                 )
                 raise InvalidInput([f"{said}; name those in the place of {going}."])
-    return chosen
+    return meant
 
 
 def run(
