@@ -143,7 +143,7 @@ def test_a_cluster_that_exists_without_cruise_control_is_told_what_to_set(
     session = boto3.Session("test", "test", region_name="us-east-1")
     monkeypatch.setattr(Cluster, "named", lambda _environment: Cluster(known, session))
     monkeypatch.setattr(grow, "eks_api", lambda *_given: Bare())
-    with pytest.raises(InvalidInput, match="set spec.cruiseControl in the Kafka resource"):
+    with pytest.raises(InvalidInput, match=r"set spec\.cruiseControl in the Kafka resource"):
         Growth.named("shop.yaml", "remove-brokers", ())
 
 
