@@ -39,6 +39,8 @@ LCU_GIB_PER_HOUR = 1
 # Traffic between zones is billed where it leaves and where it arrives.
 SIDES = 2
 CENT = Decimal("0.01")
+# The component of what Stillwater itself uses.
+OWN = "Stillwater"
 # How long a broker is away in a rotation, before any was measured: a new node, and its catch-up.
 OUTAGE_SECONDS = 300
 REFERENCE_REGION = "us-east-1"
@@ -136,14 +138,16 @@ def monthly(
         for line in _unpriced_lines(spec, usage or Usage(), in_own_zone=in_own_zone)
         if line.quantity != 0
     )
-    missing = [line.item for line in lines if line.price is None]
+    missing = [line for line in lines if line.price is None]
     if not missing:
         return Estimate(book.region, lines)
     reference = pricing.book(REFERENCE_REGION)
     there = [replace(line, price=reference.find(line.item)) for line in lines]
-    share = (together(line for line in there if line.item in missing) or 0) / (together(there) or 1)
+    items = {line.item for line in missing}
+    share = (together(line for line in there if line.item in items) or 0) / (together(there) or 1)
+    named = ["what Stillwater itself uses" if m.component == OWN else m.item for m in missing]
     likely = f"In {REFERENCE_REGION} that is {share:.1%} of this cluster's cost."
-    return Estimate(book.region, lines, f"{book.unknown(missing)} {likely}")
+    return Estimate(book.region, lines, f"{book.unknown(named)} {likely}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +270,7 @@ def _unpriced_lines(
         crossed = usage.produced_gib_per_month * times * SIDES
         yield EstimateLine("traffic", f"between zones, {what}", crossed, "GiB", "inter_zone_gib")
     for use in own_use(spec):
-        yield EstimateLine("Stillwater", *use)
+        yield EstimateLine(OWN, *use)
 
 
 def _instances(component: str, instance_type: str, number: int) -> Iterator[EstimateLine]:

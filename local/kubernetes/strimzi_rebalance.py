@@ -161,7 +161,8 @@ def _fill(
     held: Counter[int],
 ) -> None:
     """Move replicas to a broker from its rack's fullest, until they have as many."""
-    for each in wanted.values():
+    # By their numbers, so that each topic gives some of its partitions.
+    for _, each in sorted(wanted.items(), key=lambda item: (item[0].partition, item[0].topic)):
         rack = [other for other in racks if racks[other] == racks[broker]]
         fullest = max(rack, key=lambda other: (held[other], other))
         if held[fullest] - held[broker] <= 1:
