@@ -13,6 +13,7 @@ from core.availability.operator import KafkaConditions, OperatorView, PodSetView
 from core.ground.errors import Conflict, StillwaterError
 from core.ground.placement import NOT_SAID
 from core.incidents.observation import NodeView, PodView
+from handlers.adapters.claims import read_conditions
 from handlers.adapters.eks import EksApi
 from handlers.adapters.kubernetes import (
     CLAIMS_PATH,
@@ -483,3 +484,31 @@ def test_the_operators_work_is_read_of_pools_and_sets(monkeypatch: pytest.Monkey
     # The Kafka is read last: a change of broker configuration shows there alone.
     assert [path.rpartition("/")[2] for path, _ in fake.pool.asked][-1] == "orders"
     assert fake.pool.asked[0][1]["labelSelector"] == ["strimzi.io/cluster=orders"]
+
+
+def test_a_proposal_is_said_with_its_figures_and_what_is_over_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def rebalance(name: str, state: str, **annotations: str) -> dict[str, Any]:
+        result = {"dataToMoveMB": 1024, "numReplicaMovements": 3}
+        held = [{"type": state, "status": "True"}]
+        return {
+            "metadata": {"name": name, "annotations": annotations},
+            "spec": {"mode": "add-brokers", "brokers": [11]},
+            "status": {"conditions": held, "optimizationResult": result},
+        }
+
+    strimzi = "/apis/kafka.strimzi.io/v1/namespaces/kafka"
+    items = [
+        rebalance("grow", "ProposalReady"),
+        rebalance("done", "Ready"),
+        rebalance("base", "New", **{"strimzi.io/rebalance-template": "true"}),
+    ]
+    kafka = {"metadata": {"name": "orders", "generation": 1}}
+    pages = {f"{strimzi}/kafkarebalances": [{"items": items}], f"{strimzi}/kafkas/orders": [kafka]}
+    api = reader(monkeypatch, pages).nodes._api
+    (told,) = read_conditions(api, "kafka", "orders", "us-east-1").rebalances
+    assert told.startswith("KafkaRebalance grow: ProposalReady, 3 replicas, 1.0 GiB. 3 replicas")
+    assert "costs 0.02 USD at most" in told
+    del pages[f"{strimzi}/kafkarebalances"]
+    assert read_conditions(api, "kafka", "orders", "us-east-1").rebalances == ()
