@@ -127,6 +127,7 @@ def page(examined: Examined) -> Group:
 def _add(table: Table, kind: str, parts: Sequence[Mapping[str, Any]]) -> None:
     if len(parts) == 1:
         _row(table, kind, parts[0])
+        _notes(table, parts[0])
         return
     well = sum(part["status"] == Health.HEALTHY for part in parts)
     all_well = well == len(parts)
@@ -141,8 +142,12 @@ def _add(table: Table, kind: str, parts: Sequence[Mapping[str, Any]]) -> None:
     for part in parts:
         if part["status"] != Health.HEALTHY:
             _row(table, f"  {part['name']}", part)
-        for note in part["notes"]:
-            table.add_row("", "", "", Text(str(note), "dim"))
+        _notes(table, part)
+
+
+def _notes(table: Table, part: Mapping[str, Any]) -> None:
+    for note in part["notes"]:
+        table.add_row("", "", "", Text(str(note), "dim"))
 
 
 def _row(table: Table, name: str, part: Mapping[str, Any]) -> None:

@@ -156,6 +156,7 @@ function health(of) {
   return [
     el("p", {}, el("span", {class: `chip ${HEALTH_TONE[of.status]}`}, of.status), " ", of.message),
     el("ul", {class: "list"}, unwell.map((part) => el("li", {class: HEALTH_TONE[part.status]}, el("b", {}, capital(name(part))), ` ${part.status}`, el("div", {class: "soft"}, part.reason)))),
+    el("ul", {class: "list"}, of.parts.flatMap((part) => part.notes).map((note) => el("li", {class: "soft"}, note))),
     el("ul", {class: "dots", "aria-label": "Every part"}, of.parts.map((part) => el("li", {class: HEALTH_TONE[part.status], title: part.reason}, name(part)))),
     el("p", {class: "soft"}, el("small", {}, `examined ${of.at}`)),
   ];
