@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cli.commands import act, look, money, start
+from cli.commands import act, fleet, look, money, start
 from cli.commands.options import Commands
 
 # As `--help` lists them.
@@ -14,6 +14,7 @@ GROUPS = {
     "Start": start.app,
     "Look": look.app,
     "Act": act.app,
+    "Fleets": fleet.app,
     "Clusters that exist": look.existing_app,
     "Money": money.app,
 }

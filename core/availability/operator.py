@@ -179,6 +179,9 @@ class OperatorView:
     kafka: KafkaConditions
     pod_sets: tuple[PodSetView, ...] = ()
     pools_behind: tuple[str, ...] = ()  # KafkaNodePools whose description it has not seen
+    # What Kafka runs, and who reconciled it last; None: the operator has not said so yet.
+    kafka_version: str | None = None
+    strimzi_version: str | None = None
 
     @property
     def pods(self) -> frozenset[str]:
@@ -220,12 +223,15 @@ def read_operator(kafka: Json, pools: Iterable[Json], pod_sets: Iterable[Json]) 
 
     Raises what a wrong shape raises: what cannot be read is unknown.
     """
+    status = kafka.get("status") or {}
     return OperatorView(
         kafka=kafka_conditions(kafka),
         pod_sets=tuple(_pod_set(each) for each in pod_sets),
         pools_behind=tuple(
             each["metadata"]["name"] for each in pools if not generation_observed(each)
         ),
+        kafka_version=status.get("kafkaVersion"),
+        strimzi_version=status.get("operatorLastSuccessfulVersion"),
     )
 
 
