@@ -14,9 +14,9 @@ GROUPS = {
     "Start": start.app,
     "Look": look.app,
     "Act": act.app,
-    "Fleets": fleet.app,
     "Clusters that exist": look.existing_app,
     "Money": money.app,
+    "Fleets": fleet.app,
 }
 
 app = typer.Typer(

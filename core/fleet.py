@@ -113,7 +113,7 @@ class ClusterFacts:
         if isinstance(present, Unknown) or isinstance(wanted, Unknown):
             return ()
         return tuple(
-            f"{PARTS[part]} {present.get(part)} instead of {wanted[part]}"
+            f"{PARTS[part]} {present.get(part) or 'unknown'} instead of {wanted[part]}"
             for part in PARTS
             if part in wanted and not _is_as(present.get(part), wanted[part])
         )
@@ -241,7 +241,8 @@ def _obstacles(facts: ClusterFacts, fleet: Fleet) -> Iterator[_Obstacle]:
     for each in fields(facts):
         value = getattr(facts, each.name)
         if isinstance(value, Unknown):
-            said = f"the {_WORDS[each.name]} could not be read ({value.why.rstrip('.')})"
+            what = "it" if facts == ClusterFacts.unread(value) else f"the {_WORDS[each.name]}"
+            said = f"{what} could not be read ({value.why.rstrip('.')})"
             yield Standing.WAITS, f"{said}, and what is unknown holds the wave.", True, False
     run = facts.run
     if isinstance(run, Run) and not run.over:
@@ -396,25 +397,23 @@ def _wait(placed: Placed, why: str) -> Placed:
     return replace(placed, standing=Standing.WAITS, sentence=f"{placed.name} waits. {why}")
 
 
+_VERBS = {
+    Standing.STOPPED: "stopped",
+    Standing.IN_PROGRESS: "is in progress",
+    Standing.WAITS: "waits",
+}
+
+
 def _summary(wave: Wave, found: list[Placed], before: str) -> str:
-    """Return the whole in a sentence or two; what stops it comes first."""
+    """Return the whole in a sentence or two: whoever holds the others says most."""
     starts = [p.name for p in found if p.standing is Standing.BEHIND]
     if starts:
         return f"Wave {wave.name}: {listing(starts)} may start."
-    for standing in (Standing.STOPPED, Standing.WAITS, Standing.IN_PROGRESS):
-        held = [p for p in found if p.standing is standing]
-        # Whoever holds the others says more than they do.
-        first = next((p for p in held if p.holds), held[0] if held else None)
-        if first is not None:
-            return f"Wave {wave.name} {_VERBS[standing]}. {first.sentence}"
-    return before
-
-
-_VERBS = {
-    Standing.STOPPED: "stopped",
-    Standing.WAITS: "waits",
-    Standing.IN_PROGRESS: "is in progress",
-}
+    order, open_ = list(_VERBS), [p for p in found if p.standing in _VERBS]
+    if not open_:
+        return before
+    first = min(open_, key=lambda p: (not p.holds, order.index(p.standing)))
+    return f"Wave {wave.name} {_VERBS[first.standing]}. {first.sentence}"
 
 
 def _count(count: int, noun: str) -> str:

@@ -88,6 +88,13 @@ DOCUMENTS: Mapping[str, str] = {
     ),
     "rotate plan": "`nodes` in order, `seconds`, `notes` and what blocks it",
     "rotate status": "the run as the ledger holds it",
+    "fleet status": (
+        "`exit_code`, `fleet`, `at`, `seconds`, `sentence`, `waves`, `starts`, `pauses` and "
+        "`clusters`, each with `standing`, `versions` (null: unknown), `behind`, `outdated`, "
+        "`hours`, `usd`, `run`, `why`"
+    ),
+    "fleet plan": "as `fleet status`",
+    "fleet advance": "as `fleet status`, with `done`: a sentence for each start and pause",
     "zones list": "a zone's incident in a line, with its history",
     "survey": "`findings` with evidence, weight and remedy, and what could not be read",
     "adopt plan": (
@@ -113,6 +120,7 @@ WITHOUT: Mapping[str, str] = {
     "rotate start": f"{_WISH}; `rotate status --json` shows the run",
     "rotate pause": f"{_WISH}; `rotate status --json` shows the run",
     "rotate resume": f"{_WISH}; `rotate status --json` shows the run",
+    "fleet stop": "one wish a cluster; `fleet status --json` shows what became of it",
     "rotate abort": f"{_WISH}; `rotate status --json` shows the run",
 }
 

@@ -60,8 +60,9 @@ def plan(file: File, *, as_json: AsJson = False) -> None:
 def advance(file: File, *, as_json: AsJson = False) -> None:
     """Start the rotations that may start, and return; a second time it starts nothing twice.
 
-    Where a cluster of the wave is stopped, it pauses the other rotations. Exit codes as of
-    `status`; 1 also where a cluster refused.
+    An unhealthy cluster of the wave pauses the other rotations, as a missed objective does.
+
+    Exit codes as of `status`. 1 also where a cluster refused.
     """
     from cli import terminal
     from cli.fleet import command

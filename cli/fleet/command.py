@@ -80,9 +80,10 @@ def open_fleet(path: Path) -> tuple[Fleet, AwsGateway]:
 
 def look(fleet: Fleet, gateway: Gateway) -> FleetReading:
     """Read every cluster and decide."""
-    began, now = time.monotonic(), time.time()
+    began = time.time()
     facts = read_all(fleet.members, gateway.read)
-    return FleetReading(fleet, facts, decide(fleet, facts, now), now, time.monotonic() - began)
+    now = time.time()
+    return FleetReading(fleet, facts, decide(fleet, facts, now), now, now - began)
 
 
 def show(

@@ -34,7 +34,7 @@ from cli.target import (
 )
 from core.availability.budget import Spent
 from core.cluster import ClusterSpec
-from core.cluster.fleet import FleetEnvironment, FleetFile, parse_fleet
+from core.cluster.fleet import FleetFile, parse_fleet
 from core.cost import pricing
 from core.events import Kind
 from core.fleet import ClusterFacts, RotationEstimate
@@ -48,8 +48,8 @@ from core.slack import subject
 from infra import versions
 from infra.spec import load_yaml
 
-# Nearly all of a read is waiting, for λ health longest: 200 clusters come in four rounds.
-AT_ONCE = 64
+# Nearly all of a read is waiting, for λ rotate and λ health longest.
+AT_ONCE = 100
 TOLD: Shape = {"versions": dict, "unjudged": list}
 _NO_SESSION_NAME = re.compile(r"[^\w+=,.@-]")
 
@@ -131,22 +131,23 @@ class AwsGateway:
         if spec.region != told.region:
             problem = f"{name} is in {told.region} by the fleet's file and in {spec.region} by its"
             raise InvalidInput([f"{problem} description; write the same region in both."])
-        return Cluster(spec, self._session(profile, told), asker=self._asker)
+        shared = self._shared(profile, told.role, told.region)
+        return Cluster(spec, shared, asker=self._asker)
 
-    def _session(self, profile: str | None, told: FleetEnvironment) -> _Shared:
-        key = (profile, told.role, told.region)
+    def _shared(self, profile: str | None, role: str | None, region: str) -> _Shared:
+        key = (profile, role, region)
         # Of one key alone: other accounts are asked meanwhile.
         with self._making.setdefault(key, threading.Lock()):
             if key not in self._sessions:
-                self._sessions[key] = _Shared(aws.Clients(self._open(*key).client))
+                opened = (
+                    self._lent(*key) if role else aws.session(profile, region, loader=self._loader)
+                )
+                self._sessions[key] = _Shared(aws.Clients(opened.client))
             return self._sessions[key]
 
-    def _open(self, profile: str | None, role: str | None, region: str) -> boto3.Session:
-        opened = aws.session(profile, region, loader=self._loader)
-        if role is None:
-            return opened
-        lent = opened.client("sts").assume_role(RoleArn=role, RoleSessionName=self._asker)
-        keys = lent["Credentials"]
+    def _lent(self, profile: str | None, role: str | None, region: str) -> boto3.Session:
+        sts = self._shared(profile, None, region).client("sts")
+        keys = sts.assume_role(RoleArn=role, RoleSessionName=self._asker)["Credentials"]
         shared = botocore.session.Session()
         shared.register_component("data_loader", self._loader)
         shared.set_credentials(keys["AccessKeyId"], keys["SecretAccessKey"], keys["SessionToken"])

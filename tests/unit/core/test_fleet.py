@@ -204,7 +204,7 @@ OWN: Mapping[str, tuple[ClusterFacts, Standing, str, bool, bool]] = {
     ),
     "not read": (
         ClusterFacts.unread(Unknown("the role cannot be assumed")), Standing.WAITS,
-        "shop: the versions could not be read (the role cannot be assumed), and what", False, False,
+        "shop: it could not be read (the role cannot be assumed), and what", False, False,
     ),
     "an older Kafka than described": (
         replace(BEHIND, present={**VERSIONS, "kafka": "4.1.0"}), Standing.WAITS,

@@ -290,7 +290,9 @@ OURS = sorted((REPOSITORY / ".github" / "workflows").glob("*.yaml"))
 
 
 @pytest.mark.parametrize(
-    "path", [*OURS, TEMPLATE, REPOSITORY / "action.yaml"], ids=lambda path: path.name
+    "path",
+    [*OURS, TEMPLATE, TEMPLATE.with_name("fleet-workflow.yaml"), REPOSITORY / "action.yaml"],
+    ids=lambda path: path.name,
 )
 def test_an_action_of_others_is_named_by_its_commit_and_no_token_is_kept(path: Path) -> None:
     text = path.read_text()
