@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import boto3
-import botocore.session
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -38,20 +37,15 @@ FILTER_VALUES = 200
 
 
 def session(
-    profile: str | None = None, region: str | None = None, *, loader: Any = None
+    profile: str | None = None, region: str | None = None, core: Any = None
 ) -> boto3.Session:
     """Return a session that has credentials, refreshed where they had run out.
 
-    `loader` is another's, who has read what describes AWS's services: a tenth of a second each.
-    Raises StillwaterError with the remedy where it has none.
+    `core` is a session of botocore's that is made already. Raises StillwaterError with the remedy
+    where it has none.
     """
     try:
-        if loader is None:
-            opened = boto3.Session(profile_name=profile, region_name=region)
-        else:
-            shared = botocore.session.Session(profile=profile)
-            shared.register_component("data_loader", loader)
-            opened = boto3.Session(botocore_session=shared, region_name=region)
+        opened = boto3.Session(profile_name=profile, region_name=region, botocore_session=core)
         credentials = opened.get_credentials()
         if credentials is not None:
             credentials.get_frozen_credentials()

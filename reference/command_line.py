@@ -90,8 +90,8 @@ DOCUMENTS: Mapping[str, str] = {
     "rotate status": "the run as the ledger holds it",
     "fleet status": (
         "`exit_code`, `fleet`, `at`, `seconds`, `sentence`, `waves`, `starts`, `pauses` and "
-        "`clusters`, each with `standing`, `versions` (null: unknown), `behind`, `outdated`, "
-        "`hours`, `usd`, `run`, `why`"
+        "`clusters`, each with `standing`, `versions` (null: unknown), `behind`, `nodes` (how "
+        "many are outdated), `hours`, `usd`, `run`, `why`"
     ),
     "fleet plan": "as `fleet status`",
     "fleet advance": "as `fleet status`, with `done`: a sentence for each start and pause",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -16,8 +17,15 @@ fleet = typer.Typer(
 app.add_typer(fleet, name="fleet")
 
 File = Annotated[Path, typer.Argument(metavar="FLEET", help="The fleet's file, YAML.")]
-# Of every command here, as of `doctor`.
-NOT_READ = 2
+
+
+def _end(run: Callable[[], int], *, as_json: bool = False) -> None:
+    from cli import terminal
+    from core.checks.finding import NOT_READ
+
+    with terminal.refusals(NOT_READ, as_json=as_json):
+        code = run()
+    raise typer.Exit(code)
 
 
 @fleet.command(
@@ -34,12 +42,12 @@ def status(
 
     Exit code 0: nothing is wrong, 1: a cluster is stopped, 2: something could not be read.
     """
-    from cli import terminal
     from cli.fleet import command
 
-    with terminal.refusals(NOT_READ, as_json=as_json):
-        code = command.show(file, console, watched=watch, as_json=as_json, html=html)
-    raise typer.Exit(code)
+    _end(
+        lambda: command.show(file, console, watched=watch, as_json=as_json, html=html),
+        as_json=as_json,
+    )
 
 
 @fleet.command(epilog=examples("fleet plan fleet.yaml", "fleet plan fleet.yaml --json"))
@@ -48,12 +56,9 @@ def plan(file: File, *, as_json: AsJson = False) -> None:
 
     Exit codes as of `status`.
     """
-    from cli import terminal
     from cli.fleet import command
 
-    with terminal.refusals(NOT_READ, as_json=as_json):
-        code = command.plan(file, console, as_json=as_json)
-    raise typer.Exit(code)
+    _end(lambda: command.plan(file, console, as_json=as_json), as_json=as_json)
 
 
 @fleet.command(epilog=examples("fleet advance fleet.yaml", "fleet advance fleet.yaml --json"))
@@ -64,12 +69,9 @@ def advance(file: File, *, as_json: AsJson = False) -> None:
 
     Exit codes as of `status`. 1 also where a cluster refused.
     """
-    from cli import terminal
     from cli.fleet import command
 
-    with terminal.refusals(NOT_READ, as_json=as_json):
-        code = command.advance(file, console, as_json=as_json)
-    raise typer.Exit(code)
+    _end(lambda: command.advance(file, console, as_json=as_json), as_json=as_json)
 
 
 @fleet.command(epilog=examples("fleet stop fleet.yaml", "fleet stop fleets/payments.yaml"))
@@ -78,9 +80,6 @@ def stop(file: File) -> None:
 
     Exit code 0: all pause, 1: none goes on, 2: a cluster could not be read or refused.
     """
-    from cli import terminal
     from cli.fleet import command
 
-    with terminal.refusals(NOT_READ, as_json=False):
-        code = command.stop(file, console)
-    raise typer.Exit(code)
+    _end(lambda: command.stop(file, console))

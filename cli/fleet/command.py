@@ -7,7 +7,7 @@ twice.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from html import escape
 from importlib.resources import files
@@ -21,7 +21,7 @@ from rich.text import Text
 
 from cli import rotate, terminal
 from cli.answers import answer_or_reason
-from cli.fleet.reading import AwsGateway, Gateway, read_all, read_file
+from cli.fleet.reading import Gateway, read_all, read_file
 from cli.terminal import say
 from cli.watching import Pace, watch
 from core.fleet import (
@@ -40,14 +40,10 @@ from core.rotation.run_record import Run
 
 PACE = Pace(seconds=60.0)
 FINE, STOPPED, UNREAD = 0, 1, 2
-SYMBOLS = {
-    Standing.DONE: ("●", "green"),
-    Standing.BAKES: ("◔", "green"),
-    Standing.BEHIND: ("▸", "cyan"),
-    Standing.IN_PROGRESS: ("◑", "cyan"),
-    Standing.WAITS: ("…", "yellow"),
-    Standing.STOPPED: ("○", "red"),
-}
+STYLES = dict(zip(Standing, ("red", "cyan", "cyan", "yellow", "green", "green"), strict=True))
+HEADINGS = ("cluster", "wave", "region", "state", *PARTS.values(), "nodes", "hours", "USD", "why")
+# A command's sentence about one cluster, and whether the cluster did as it was asked.
+Told = tuple[str, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +59,51 @@ class FleetReading:
     @property
     def exit_code(self) -> int:
         """0: nothing is wrong; 1: a cluster is stopped; 2: something could not be read."""
-        if any(each.standing is Standing.STOPPED for each in self.decision.clusters):
+        if any(p.standing is Standing.STOPPED for p in self.decision.clusters.values()):
             return STOPPED
-        return UNREAD if any(map(_is_unread, self.facts.values())) else FINE
+        found = (getattr(f, each.name) for f in self.facts.values() for each in fields(f))
+        return UNREAD if any(isinstance(each, Unknown) for each in found) else FINE
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield a row for each cluster, the same for JSON, terminal and page."""
+        waves = {name: wave.name for wave in self.fleet.waves for name in wave.environments}
+        for name, placed in self.decision.clusters.items():
+            facts = self.facts[name]
+            known = facts.estimate if isinstance(facts.estimate, RotationEstimate) else None
+            usd = None if known is None else known.usd
+            yield {
+                "cluster": name,
+                "wave": waves[name],
+                "region": self.fleet.members[name].region,
+                "standing": placed.standing.value,
+                "versions": {part: mapping_of(facts.versions).get(part) for part in PARTS},
+                "behind": list(facts.behind),
+                "nodes": None if isinstance(facts.nodes, Unknown) else len(facts.nodes),
+                "hours": None if known is None else round(known.seconds / 3600, 2),
+                "usd": None if usd is None else round(usd, 2),
+                "run": facts.rotation.id if isinstance(facts.rotation, Run) else None,
+                "why": placed.sentence,
+            }
+
+    def document(self) -> dict[str, Any]:
+        """Return the reading as one object."""
+        return {
+            "exit_code": self.exit_code,
+            "fleet": self.fleet.name,
+            "at": self.now,
+            "seconds": round(self.seconds, 1),
+            "sentence": self.decision.sentence,
+            "waves": {name: standing.value for name, standing in self.decision.waves.items()},
+            "starts": list(self.decision.starts),
+            "pauses": list(self.decision.pauses),
+            "clusters": list(self.rows()),
+        }
 
 
-def _is_unread(facts: ClusterFacts) -> bool:
-    return any(isinstance(getattr(facts, each.name), Unknown) for each in fields(facts))
-
-
-def open_fleet(path: Path) -> tuple[Fleet, AwsGateway]:
+def open_fleet(path: Path) -> tuple[Fleet, Gateway]:
     """Return a fleet by its file, and the way to its clusters."""
     file = read_file(path)
-    return file.fleet, AwsGateway(file, path.absolute().parent)
+    return file.fleet, Gateway(file, path.absolute().parent)
 
 
 def look(fleet: Fleet, gateway: Gateway) -> FleetReading:
@@ -86,9 +114,7 @@ def look(fleet: Fleet, gateway: Gateway) -> FleetReading:
     return FleetReading(fleet, facts, decide(fleet, facts, now), now, now - began)
 
 
-def show(
-    path: Path, console: Console, *, watched: bool, as_json: bool, html: Path | None = None
-) -> int:
+def show(path: Path, console: Console, *, watched: bool, as_json: bool, html: Path | None) -> int:
     """Print where every cluster stands; return the exit code."""
     fleet, gateway = open_fleet(path)
 
@@ -102,22 +128,36 @@ def show(
         return watch(console, lambda _now: (table(draw()), None), PACE)
     seen = draw()
     if as_json:
-        terminal.write(document(seen))
+        terminal.write(seen.document())
     else:
         console.print(table(seen))
     return seen.exit_code
 
 
 def plan(path: Path, console: Console, *, as_json: bool) -> int:
-    """Print what the next step starts, and what that takes; return the exit code."""
+    """Print what `advance` would do, and what that takes; return the exit code."""
     seen = look(*open_fleet(path))
-    if as_json:
-        terminal.write(document(seen))
-        return seen.exit_code
-    say(console, seen.decision.sentence)
-    for sentence in plan_lines(seen):
-        say(console, sentence)
+    _tell(seen, plan_lines(seen), console, seen.document() if as_json else None)
     return seen.exit_code
+
+
+def advance(path: Path, console: Console, *, as_json: bool) -> int:
+    """Start what may start, pause what has to, and return at once; return the exit code."""
+    fleet, gateway = open_fleet(path)
+    seen = look(fleet, gateway)
+    done = dict(carry_out(seen.decision, gateway))
+    _tell(seen, done, console, {**seen.document(), "done": [*done]} if as_json else None)
+    return seen.exit_code or (FINE if all(done.values()) else STOPPED)
+
+
+def _tell(
+    seen: FleetReading, lines: Iterable[str], console: Console, document: dict[str, Any] | None
+) -> None:
+    if document is not None:
+        terminal.write(document)
+        return
+    for sentence in (seen.decision.sentence, *lines):
+        say(console, sentence)
 
 
 def plan_lines(seen: FleetReading) -> Iterator[str]:
@@ -127,36 +167,22 @@ def plan_lines(seen: FleetReading) -> Iterator[str]:
         if isinstance(estimate, RotationEstimate):
             usd = "an unknown price" if estimate.usd is None else f"about {estimate.usd:.2f} USD"
             yield f"{name}: {estimate.nodes} nodes, about {span(estimate.seconds)}, {usd}."
-    for name in seen.decision.pauses:
-        yield f"{name}: its rotation would pause."
-    for each in seen.decision.clusters:
+    yield from (f"{name}: its rotation would pause." for name in seen.decision.pauses)
+    for each in seen.decision.clusters.values():
         if each.standing not in {Standing.DONE, Standing.BEHIND}:
             yield each.sentence
 
 
-def advance(path: Path, console: Console, *, as_json: bool) -> int:
-    """Start what may start, pause what has to, and return at once; return the exit code."""
-    fleet, gateway = open_fleet(path)
-    seen = look(fleet, gateway)
-    done = list(carry_out(seen.decision, gateway))
-    if as_json:
-        terminal.write({**document(seen), "done": [said for said, _ in done]})
-    else:
-        for sentence in (seen.decision.sentence, *(said for said, _ in done)):
-            say(console, sentence)
-    return seen.exit_code or (FINE if all(fine for _, fine in done) else STOPPED)
-
-
-def carry_out(decision: FleetDecision, gateway: Gateway) -> Iterator[tuple[str, bool]]:
-    """Yield what was asked of each cluster and answered, and whether it was not refused."""
+def carry_out(decision: FleetDecision, gateway: Gateway) -> Iterator[Told]:
+    """Yield what was asked of each cluster and answered."""
     selection = rotate.selection(everything=False, node_ids=[], pools=[], zones=[])
     for name in decision.pauses:
-        yield _asked(gateway, name, "pause")
+        yield _ask(gateway, name, "pause")
     for name in decision.starts:
-        yield _asked(gateway, name, "start", selection=selection)
+        yield _ask(gateway, name, "start", selection=selection)
 
 
-def _asked(gateway: Gateway, name: str, command: str, **said: Any) -> tuple[str, bool]:
+def _ask(gateway: Gateway, name: str, command: str, **said: Any) -> Told:
     answer = answer_or_reason(lambda: gateway.ask(name, command, **said))
     if isinstance(answer, Unknown):
         return f"{name}: no {command}. {answer.why.rstrip('.')}.", False
@@ -166,73 +192,32 @@ def _asked(gateway: Gateway, name: str, command: str, **said: Any) -> tuple[str,
 def stop(path: Path, console: Console) -> int:
     """Pause every rotation of the fleet; return the exit code."""
     fleet, gateway = open_fleet(path)
-    done = list(stop_all(fleet, gateway))
-    for sentence, _ in done:
+    done = dict(_stop_each(fleet, gateway))
+    for sentence in done:
         say(console, sentence)
     if done:
-        return FINE if all(fine for _, fine in done) else UNREAD
-    said = f"No rotation goes on, so no ledger can hold this fleet: write `hold: WHY` in {path}."
-    say(console, f"{said} Then `advance` starts nothing.")
+        return FINE if all(done.values()) else UNREAD
+    say(console, f"No rotation goes on that a ledger could hold. Write `hold: WHY` in {path}.")
     return STOPPED
 
 
-def stop_all(fleet: Fleet, gateway: Gateway) -> Iterator[tuple[str, bool]]:
-    """Yield each run that goes on with what its pause was answered, and what was not read."""
-    facts = read_all(fleet.members, gateway.read)
-    for name, each in facts.items():
-        if isinstance(each.run, Unknown):
-            yield f"{name}: whether it rotates could not be read. {each.run.why}.", False
-        elif is_moving(each.run):
-            yield _asked(gateway, name, "pause")
-        elif isinstance(each.run, Run) and not each.run.over:
-            yield f"{name}: {each.run.reason}", True
-
-
-def rows(seen: FleetReading) -> Iterator[dict[str, Any]]:
-    """Yield a row of the table for each cluster, the same for JSON, terminal and page."""
-    for each in seen.decision.clusters:
-        facts = seen.facts[each.name]
-        known = facts.estimate if isinstance(facts.estimate, RotationEstimate) else None
-        present = mapping_of(facts.present)
-        yield {
-            "cluster": each.name,
-            "wave": each.wave,
-            "region": seen.fleet.members[each.name].region,
-            "standing": each.standing.value,
-            "versions": {part: present.get(part) for part in PARTS},
-            "behind": list(facts.behind),
-            "outdated": None if isinstance(facts.outdated, Unknown) else len(facts.outdated),
-            "hours": None if known is None else round(known.seconds / 3600, 2),
-            "usd": None if known is None or known.usd is None else round(known.usd, 2),
-            "run": facts.run.id if isinstance(facts.run, Run) else None,
-            "why": each.sentence,
-        }
-
-
-def document(seen: FleetReading) -> dict[str, Any]:
-    """Return a reading as one object."""
-    return {
-        "exit_code": seen.exit_code,
-        "fleet": seen.fleet.name,
-        "at": seen.now,
-        "seconds": round(seen.seconds, 1),
-        "sentence": seen.decision.sentence,
-        "waves": [{"name": name, "standing": s.value} for name, s in seen.decision.waves],
-        "starts": list(seen.decision.starts),
-        "pauses": list(seen.decision.pauses),
-        "clusters": list(rows(seen)),
-    }
-
-
-HEADINGS = ("cluster", "wave", "region", "state", *PARTS.values(), "nodes", "hours", "USD", "why")
+def _stop_each(fleet: Fleet, gateway: Gateway) -> Iterator[Told]:
+    for name, facts in read_all(fleet.members, gateway.read).items():
+        run = facts.rotation
+        if isinstance(run, Unknown):
+            yield f"{name}: whether it rotates could not be read. {run.why.rstrip('.')}.", False
+        elif is_moving(run):
+            yield _ask(gateway, name, "pause")
+        elif run is not None and not run.over:
+            yield f"{name}: {run.reason}", True
 
 
 def cells(row: Mapping[str, Any]) -> list[str]:
     """Return a row's cells as people read them; what is unknown is a question mark."""
-    figures = (row["outdated"], row["hours"], row["usd"])
+    figures = (row["nodes"], row["hours"], row["usd"])
     return [
         *(row[key] for key in ("cluster", "wave", "region", "standing")),
-        *("?" if row["versions"][part] is None else row["versions"][part] for part in PARTS),
+        *(row["versions"][part] or "?" for part in PARTS),
         *("?" if each is None else f"{each:g}" for each in figures),
         row["why"],
     ]
@@ -240,11 +225,11 @@ def cells(row: Mapping[str, Any]) -> list[str]:
 
 def table(seen: FleetReading) -> Group:
     """Return the fleet's table for a terminal."""
-    found = Table("", *HEADINGS)
-    for row in rows(seen):
-        symbol, style = SYMBOLS[Standing(row["standing"])]
-        found.add_row(Text(symbol, style), *map(Text, cells(row)))
-    waves = ", ".join(f"{name} {standing.value}" for name, standing in seen.decision.waves)
+    found = Table(*HEADINGS)
+    for row in seen.rows():
+        cluster, *others = cells(row)
+        found.add_row(Text(cluster, STYLES[Standing(row["standing"])]), *map(Text, others))
+    waves = ", ".join(f"{name} {standing}" for name, standing in seen.decision.waves.items())
     read = f"{len(seen.facts)} clusters read in {seen.seconds:.1f} s. Waves: {waves}."
     return Group(Text(seen.decision.sentence, "bold"), Text(read, "dim"), found)
 
@@ -252,30 +237,26 @@ def table(seen: FleetReading) -> Group:
 def page(seen: FleetReading) -> str:
     """Return the fleet's page: self-contained HTML, which a browser loads again each minute."""
     template = Template((files("cli.fleet") / "templates" / "fleet.html").read_text("utf-8"))
-    body = "\n".join(
-        f'<tr class="{_class(row["standing"])}">'
-        + "".join(f"<td>{escape(cell)}</td>" for cell in cells(row))
-        + "</tr>"
-        for row in rows(seen)
-    )
+    waves = seen.decision.waves
     return template.substitute(
         fleet=escape(seen.fleet.name),
-        seconds=f"{PACE.seconds:.0f}",
+        pause=f"{PACE.seconds:.0f}",
         moment=f"{time_said(seen.now)}, {len(seen.facts)} clusters in {seen.seconds:.1f} s",
         sentence=escape(seen.decision.sentence),
-        mark=next((m for m in MARKS if m in {_class(s.value) for _, s in seen.decision.waves}), ""),
+        mark=_mark(next(each for each in Standing if each in waves.values())),
         waves="\n".join(
-            f'<li class="{_class(standing.value)}"><b>{escape(name)}</b>{standing.value}</li>'
-            for name, standing in seen.decision.waves
+            f'<li class="{_mark(standing)}"><b>{escape(name)}</b>{standing}</li>'
+            for name, standing in waves.items()
         ),
         headings="".join(f"<th>{each}</th>" for each in HEADINGS),
-        rows=body,
+        rows="\n".join(
+            f'<tr class="{_mark(row["standing"])}"><td>'
+            + "</td><td>".join(map(escape, cells(row)))
+            + "</td></tr>"
+            for row in seen.rows()
+        ),
     )
 
 
-# Of the waves, the one that matters most comes first.
-MARKS = ("stopped", "in-progress", "behind", "bakes", "waits", "done")
-
-
-def _class(standing: str) -> str:
+def _mark(standing: str) -> str:
     return standing.replace(" ", "-")

@@ -12,12 +12,12 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-import boto3
 import botocore.session
+from botocore.config import Config
 
 from cli import aws, health, stack_settings
 from cli.answers import answer_or_reason, then
@@ -43,7 +43,6 @@ from core.ground.errors import InvalidInput, StillwaterError
 from core.ground.fields import Unknown
 from core.ground.naming import TWIN_ENVIRONMENT
 from core.health.verdict import Health, HealthVerdict
-from core.incidents.record import Incident
 from core.slack import subject
 from infra import versions
 from infra.spec import load_yaml
@@ -52,16 +51,6 @@ from infra.spec import load_yaml
 AT_ONCE = 100
 TOLD: Shape = {"versions": dict, "unjudged": list}
 _NO_SESSION_NAME = re.compile(r"[^\w+=,.@-]")
-
-
-class Gateway(Protocol):
-    """Reads one cluster of a fleet, and asks for its rotation."""
-
-    def read(self, name: str) -> ClusterFacts:
-        """Return what is known of a cluster; what is not is said, and nothing raised."""
-
-    def ask(self, name: str, command: str, **said: Any) -> str:
-        """Ask for a rotation, or for its pause; raises StillwaterError where that is refused."""
 
 
 def read_all(
@@ -79,33 +68,28 @@ def read_file(path: Path) -> FleetFile:
     return parse_fleet(found.content, found.locate)
 
 
-@dataclass(frozen=True)
+_Key = tuple[str | None, str | None, str]
+
+
+@dataclass(frozen=True, slots=True)
 class _Shared:
     """One account and region as everybody there reaches it: a client is made once."""
 
-    client: aws.Clients
+    client: Callable[..., Any]
+    asker: str
 
 
 @dataclass(frozen=True)
-class AwsGateway:
+class Gateway:
     """The clusters of a fleet, under the caller's identity or the role that the file names."""
 
     file: FleetFile
     root: Path  # what the file's paths are relative to
-    _sessions: dict[tuple[str | None, ...], _Shared] = field(default_factory=dict)
-    _making: dict[tuple[str | None, ...], threading.Lock] = field(default_factory=dict)
-
-    @cached_property
-    def _loader(self) -> Any:
-        return botocore.session.get_session().get_component("data_loader")
-
-    @cached_property
-    def _asker(self) -> str:
-        """Return who asks, which roles are assumed in the name of."""
-        identity = boto3.client("sts", "us-east-1").get_caller_identity()
-        return _NO_SESSION_NAME.sub("-", str(identity["Arn"]).rpartition("/")[2].rpartition(":")[2])
+    _sessions: dict[_Key, _Shared] = field(default_factory=dict)
+    _making: dict[_Key, threading.Lock] = field(default_factory=dict)
 
     def read(self, name: str) -> ClusterFacts:
+        """Return what is known of a cluster; what is not is said, and nothing raised."""
         found = answer_or_reason(self.cluster, name)
         if isinstance(found, Unknown):
             return ClusterFacts.unread(found)
@@ -113,6 +97,7 @@ class AwsGateway:
         return read_cluster(found, answer_or_reason(wanted_versions, found, place))
 
     def ask(self, name: str, command: str, **said: Any) -> str:
+        """Ask for a rotation, or for its pause; raises StillwaterError where that is refused."""
         return str(Rotations(self.cluster(name)).ask(command, **said)["said"])
 
     def cluster(self, name: str) -> Cluster:
@@ -131,27 +116,34 @@ class AwsGateway:
         if spec.region != told.region:
             problem = f"{name} is in {told.region} by the fleet's file and in {spec.region} by its"
             raise InvalidInput([f"{problem} description; write the same region in both."])
-        shared = self._shared(profile, told.role, told.region)
-        return Cluster(spec, shared, asker=self._asker)
+        shared = self._shared((profile, told.role, told.region))
+        return Cluster(spec, shared, asker=shared.asker)
 
-    def _shared(self, profile: str | None, role: str | None, region: str) -> _Shared:
-        key = (profile, role, region)
-        # Of one key alone: other accounts are asked meanwhile.
+    def _shared(self, key: _Key) -> _Shared:
+        # Who waits, waits for this key alone: other accounts are asked meanwhile.
         with self._making.setdefault(key, threading.Lock()):
             if key not in self._sessions:
-                opened = (
-                    self._lent(*key) if role else aws.session(profile, region, loader=self._loader)
-                )
-                self._sessions[key] = _Shared(aws.Clients(opened.client))
+                self._sessions[key] = self._open(*key)
             return self._sessions[key]
 
-    def _lent(self, profile: str | None, role: str | None, region: str) -> boto3.Session:
-        sts = self._shared(profile, None, region).client("sts")
-        keys = sts.assume_role(RoleArn=role, RoleSessionName=self._asker)["Credentials"]
-        shared = botocore.session.Session()
-        shared.register_component("data_loader", self._loader)
-        shared.set_credentials(keys["AccessKeyId"], keys["SecretAccessKey"], keys["SessionToken"])
-        return boto3.Session(botocore_session=shared, region_name=region)
+    def _open(self, profile: str | None, role: str | None, region: str) -> _Shared:
+        if role is None:
+            core = botocore.session.Session()
+            core.set_default_client_config(Config(max_pool_connections=AT_ONCE))
+            clients = aws.Clients(aws.session(profile, region, core).client)
+            arn = str(clients("sts").get_caller_identity()["Arn"])
+            return _Shared(clients, arn.rpartition("/")[2].rpartition(":")[2])
+        own = self._shared((profile, None, region))
+        name = _NO_SESSION_NAME.sub("-", own.asker)
+        lent = own.client("sts").assume_role(RoleArn=role, RoleSessionName=name)["Credentials"]
+        # A session of its own would read anew what describes AWS's services, for each account.
+        as_role = partial(
+            own.client,
+            aws_access_key_id=lent["AccessKeyId"],
+            aws_secret_access_key=lent["SecretAccessKey"],
+            aws_session_token=lent["SessionToken"],
+        )
+        return _Shared(as_role, own.asker)
 
 
 def wanted_versions(cluster: Cluster, place: Path) -> Mapping[str, str]:
@@ -172,20 +164,20 @@ def wanted_versions(cluster: Cluster, place: Path) -> Mapping[str, str]:
     return described | ({"strimzi": versions.STRIMZI_CHART_VERSION} if pinned == RELEASE else {})
 
 
-def read_cluster(cluster: Cluster, wanted: Mapping[str, str] | Unknown) -> ClusterFacts:
+def read_cluster(cluster: Cluster, description: Mapping[str, str] | Unknown) -> ClusterFacts:
     """Return what is known of one cluster; what is not is said, and nothing raised."""
     rotations = Rotations(cluster)
     told = answer_or_reason(_plan, rotations)
     return ClusterFacts(
-        present=then(told, lambda known: _present(known["versions"])),
-        wanted=wanted,
-        outdated=then(told, _outdated),
+        versions=then(told, lambda known: _versions(known["versions"])),
+        description=description,
+        nodes=then(told, _outdated),
         estimate=then(told, lambda known: _estimate(known["plan"], cluster.spec)),
-        run=answer_or_reason(rotations.run),
+        rotation=answer_or_reason(rotations.run),
         pause=answer_or_reason(_pause, cluster),
         incidents=answer_or_reason(_incidents, cluster),
         health=answer_or_reason(_health, cluster),
-        spent=then(told, lambda known: _spent(known["spent"])),
+        budget=then(told, lambda known: known["spent"] and Spent(**known["spent"])),
     )
 
 
@@ -196,7 +188,7 @@ def _plan(rotations: Rotations) -> Mapping[str, Any]:
     return told
 
 
-def _present(told: Mapping[str, str | None]) -> Mapping[str, str | None]:
+def _versions(told: Mapping[str, str | None]) -> Mapping[str, str | None]:
     """Return the versions that run; of EKS's the two numbers that people say."""
     eks = re.match(r"v?(\d+\.\d+)", told.get("eks") or "")
     return {**told, "eks": eks[1] if eks else None}
@@ -209,14 +201,14 @@ def _outdated(told: Mapping[str, Any]) -> Mapping[int, str]:
     return {node["node_id"]: node["why"] for node in told["plan"]["nodes"]}
 
 
-def _estimate(plan: Mapping[str, Any], spec: Any) -> RotationEstimate:
-    """Return what a plan takes: each new instance beside the old one, and what is copied."""
+def _estimate(plan: Mapping[str, Any], spec: ClusterSpec | DescribedKafka) -> RotationEstimate:
     nodes = plan["nodes"]
     usd = _usd(nodes, spec) if isinstance(spec, ClusterSpec) else None
     return RotationEstimate(nodes=len(nodes), seconds=plan["seconds"], usd=usd)
 
 
 def _usd(nodes: Iterable[Mapping[str, Any]], spec: ClusterSpec) -> float | None:
+    """Return what each new instance costs next to the old one, and what is copied to it."""
     book = pricing.book(spec.region)
     hourly = {
         node_id: book.instance_hour_usd(pool.instance_type)
@@ -233,10 +225,6 @@ def _usd(nodes: Iterable[Mapping[str, Any]], spec: ClusterSpec) -> float | None:
     return total
 
 
-def _spent(told: Mapping[str, Any] | None) -> Spent | None:
-    return None if told is None else Spent(**told)
-
-
 def _pause(cluster: Cluster) -> str:
     pause = cluster.pauses.current(time.time())
     return "" if pause is None else pause.sentence
@@ -244,11 +232,11 @@ def _pause(cluster: Cluster) -> str:
 
 def _incidents(cluster: Cluster) -> tuple[str, ...]:
     """Return the open incidents that no rotation opened, in words."""
-    return tuple(_short(i) for i in cluster.incidents(closed=False) if i.kind is not Kind.ROTATION)
-
-
-def _short(incident: Incident) -> str:
-    return f"{subject(incident)} ({incident.state.value})"
+    return tuple(
+        f"{subject(each)} ({each.state.value})"
+        for each in cluster.incidents(closed=False)
+        if each.kind is not Kind.ROTATION
+    )
 
 
 def _health(cluster: Cluster) -> HealthVerdict:

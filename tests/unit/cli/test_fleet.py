@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from cli.fleet import command
 from cli.fleet.command import look
-from cli.fleet.reading import AwsGateway, read_all, read_file, wanted_versions
+from cli.fleet.reading import Gateway, read_all, read_file, wanted_versions
 from cli.main import app
 from cli.project.init import render, write
 from cli.project.release import Origin
@@ -71,7 +71,7 @@ class Ticking(Cluster):
 
 
 @dataclass(frozen=True)
-class InMemory(AwsGateway):
+class InMemory(Gateway):
     """The gateway over clusters in memory, which counts what it asks for."""
 
     clusters: Mapping[str, Ticking] = field(default_factory=dict)
@@ -209,7 +209,7 @@ def test_an_open_incident_and_a_ledger_that_is_silent_hold_a_wave(
 
 
 def test_stop_pauses_every_run_and_without_one_names_the_file(show: Show) -> None:
-    assert "write `hold: WHY` in f." in show.run("stop", "f", code=1)
+    assert "Write `hold: WHY` in f." in show.run("stop", "f", code=1)
     show.run("advance", "f")
     assert "stage: ada paused the run." in show.run("stop", "f")
     assert "stage: ada paused the run." in show.run("stop", "f")
@@ -227,7 +227,7 @@ def test_json_and_page_say_the_same_as_the_table(show: Show, tmp_path: Path) -> 
         "eks": "1.35", "image": "ami-0a", "strimzi": "1.2.0", "kafka": "4.2.0",
         "stillwater": RELEASE,
     }  # fmt: skip
-    assert (stage["standing"], stage["outdated"], stage["behind"]) == ("behind", 3, [])
+    assert (stage["standing"], stage["nodes"], stage["behind"]) == ("behind", 3, [])
     assert min(stage["hours"], stage["usd"]) > 0
     assert said["starts"] == ["stage"]
     assert stage["why"] in html.read_text()
@@ -264,11 +264,11 @@ def project(root: Path, environment: str) -> None:
     write(root, render(answers(environment=environment), Origin(RELEASE)), force=False)
 
 
-def fleet_file(root: Path, **environments: Mapping[str, Any]) -> AwsGateway:
+def fleet_file(root: Path, **environments: Mapping[str, Any]) -> Gateway:
     waves = [{"name": "all", "environments": [*environments]}]
     written = {"name": "payments", "environments": environments, "waves": waves}
     (root / "fleet.yaml").write_text(yaml.safe_dump(written))
-    return AwsGateway(read_file(root / "fleet.yaml"), root)
+    return Gateway(read_file(root / "fleet.yaml"), root)
 
 
 @mock_aws
@@ -292,10 +292,10 @@ def test_accounts_are_entered_by_the_role_of_the_file_once_in_the_callers_name(
     }  # fmt: skip
     # Nothing of it is there: all is unknown, and says why.
     facts = gateway.read("one")
-    unread = [n for n in ("present", "run", "pause", "incidents", "health") if
+    unread = [n for n in ("versions", "rotation", "pause", "incidents", "health") if
               isinstance(getattr(facts, n), Unknown)]  # fmt: skip
-    assert unread == ["present", "run", "pause", "incidents", "health"]
-    assert "prod-orders-rotate could not be invoked" in facts.present.why  # type: ignore[union-attr]
+    assert unread == ["versions", "rotation", "pause", "incidents", "health"]
+    assert "prod-orders-rotate could not be invoked" in facts.versions.why  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -313,15 +313,17 @@ def test_a_cluster_that_cannot_be_opened_is_unknown_and_says_why(
     project(tmp_path, "prod")
     facts = fleet_file(tmp_path, prod=told).read("prod")
     assert why in facts.health.why  # type: ignore[union-attr]
-    assert {getattr(facts, each) for each in ("run", "present", "wanted")} == {facts.health}
+    assert {getattr(facts, each) for each in ("rotation", "versions", "description")} == {
+        facts.health
+    }
 
 
 def test_an_older_function_names_no_versions_and_is_unknown(show: Show) -> None:
     stage = show.clusters["stage"]
     object.__setattr__(stage, "invoke", lambda *_: {"said": "", "plan": PLAN})
     facts = show.gateway.read("stage")
-    assert "of a release that names no versions" in facts.present.why  # type: ignore[union-attr]
-    assert facts.run is None
+    assert "of a release that names no versions" in facts.versions.why  # type: ignore[union-attr]
+    assert facts.rotation is None
 
 
 PLAN = {"seconds": 0, "nodes": [], "notes": [], "too_long": [], "unavailable": []}

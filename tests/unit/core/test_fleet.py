@@ -42,19 +42,19 @@ VERSIONS = {
 WANTED = {part: version for part, version in VERSIONS.items() if part != "image"}
 WHY = "image ami-0a instead of ami-0b"
 DONE = ClusterFacts(
-    present=VERSIONS,
-    wanted=WANTED,
-    outdated={},
+    versions=VERSIONS,
+    description=WANTED,
+    nodes={},
     estimate=RotationEstimate(nodes=0, seconds=0.0, usd=0.0),
-    run=None,
+    rotation=None,
     pause="",
     incidents=(),
     health=healthy("All parts are healthy."),
-    spent=None,
+    budget=None,
 )
 BEHIND = replace(
     DONE,
-    outdated={10: WHY, 20: WHY},
+    nodes={10: WHY, 20: WHY},
     estimate=RotationEstimate(nodes=2, seconds=1200.0, usd=0.4),
 )
 FLEET = Fleet(
@@ -81,7 +81,7 @@ def run_in(state: RunState, **changed: Any) -> Run:
     return replace(run, **{"state": state, "ended_at": ended, **changed})
 
 
-RUNS = replace(BEHIND, run=run_in(RunState.RUNNING))
+RUNS = replace(BEHIND, rotation=run_in(RunState.RUNNING))
 
 
 def decided(fleet: Fleet = FLEET, now: float = NOW, **facts: ClusterFacts) -> FleetDecision:
@@ -89,13 +89,13 @@ def decided(fleet: Fleet = FLEET, now: float = NOW, **facts: ClusterFacts) -> Fl
 
 
 def said_of(decision: FleetDecision, name: str) -> str:
-    return next(each.sentence for each in decision.clusters if each.name == name)
+    return decision.clusters[name].sentence
 
 
 ALL_BEHIND = dict.fromkeys(FLEET.members, BEHIND)
 REST_BEHIND = {**ALL_BEHIND, "stage": DONE}
-BAKED = replace(DONE, run=run_in(RunState.DONE))
-BAKES = replace(DONE, run=run_in(RunState.DONE, ended_at=NOW - 2 * HOUR))
+BAKED = replace(DONE, rotation=run_in(RunState.DONE))
+BAKES = replace(DONE, rotation=run_in(RunState.DONE, ended_at=NOW - 2 * HOUR))
 BUDGET = Spent(
     objective_percent=99.9, allowed_percent=10, seconds=HOUR, attempts=10_000.0, failed=30.0
 )
@@ -123,12 +123,12 @@ ORDER: Mapping[str, tuple[dict[str, Any], tuple[str, ...], str, str]] = {
         "shop waits. us comes first: one region at a time, now us-east-1.",
     ),
     "a run that nobody could read may go on": (
-        {"stage": BEHIND, "us": replace(DONE, run=Unknown("the table is gone"))}, (), "stage",
+        {"stage": BEHIND, "us": replace(DONE, rotation=Unknown("the table is gone"))}, (), "stage",
         "stage waits. us comes first: one region at a time, now us-east-1.",
     ),
     "a version that no canary has run": (
-        {"stage": replace(DONE, present={**VERSIONS, "kafka": "4.1.9"},
-                          wanted={**WANTED, "kafka": "4.1.9"}), "log": BEHIND},
+        {"stage": replace(DONE, versions={**VERSIONS, "kafka": "4.1.9"},
+                          description={**WANTED, "kafka": "4.1.9"}), "log": BEHIND},
         (), "log",
         "log waits. Kafka 4.2.0 was not tried: stage of an earlier wave has 4.1.9.",
     ),
@@ -148,7 +148,7 @@ def test_waves_regions_and_clients_are_kept_apart(
 # What is so of shop; where it stands then; the words; whether log may start; whether others pause.
 OWN: Mapping[str, tuple[ClusterFacts, Standing, str, bool, bool]] = {
     "its rotation stopped": (
-        replace(BEHIND, run=run_in(RunState.STOPPED, reason="Node 10 is not back.")),
+        replace(BEHIND, rotation=run_in(RunState.STOPPED, reason="Node 10 is not back.")),
         Standing.STOPPED, "shop: its rotation stopped. Node 10 is not back.", False, True,
     ),
     "unhealthy": (
@@ -156,29 +156,29 @@ OWN: Mapping[str, tuple[ClusterFacts, Standing, str, bool, bool]] = {
         Standing.STOPPED, "shop: it is unhealthy. Partition a-0 is offline.", False, True,
     ),
     "its objective is missed": (
-        replace(DONE, spent=BUDGET), Standing.STOPPED,
+        replace(DONE, budget=BUDGET), Standing.STOPPED,
         "objective of 99.9 %. 30 of 10000 attempts failed within 1 h, 3.0 times what it allows.",
         False, True,
     ),
     "paused by a person": (
-        replace(BEHIND, run=run_in(RunState.PAUSED, reason="ada paused the run.")),
+        replace(BEHIND, rotation=run_in(RunState.PAUSED, reason="ada paused the run.")),
         Standing.STOPPED, "ada paused the run. `stillwater rotate resume` goes on", False, False,
     ),
     "asked to pause": (
-        replace(BEHIND, run=run_in(RunState.RUNNING, pause_asked_by="ada")),
+        replace(BEHIND, rotation=run_in(RunState.RUNNING, pause_asked_by="ada")),
         Standing.STOPPED, "shop: its rotation is paused.", False, False,
     ),
     "aborted and still outdated": (
-        replace(BEHIND, run=run_in(RunState.ABORTED)), Standing.STOPPED,
+        replace(BEHIND, rotation=run_in(RunState.ABORTED)), Standing.STOPPED,
         "shop: its rotation was aborted.", False, False,
     ),
     "a node left out": (
-        replace(BEHIND, run=replace(run_in(RunState.DONE), turns=(
+        replace(BEHIND, rotation=replace(run_in(RunState.DONE), turns=(
             replace(turn_of(10), phase=Phase.SKIPPED),))),
         Standing.STOPPED, f"shop: its rotation left node 10 out ({WHY}).", False, False,
     ),
     "replaced in vain": (
-        replace(BEHIND, run=replace(run_in(RunState.DONE), turns=(
+        replace(BEHIND, rotation=replace(run_in(RunState.DONE), turns=(
             replace(turn_of(20), why=WHY, phase=Phase.DONE),))),
         Standing.STOPPED, "shop: its rotation replaced node 20, which still has", False, False,
     ),
@@ -199,7 +199,7 @@ OWN: Mapping[str, tuple[ClusterFacts, Standing, str, bool, bool]] = {
         "shop: an incident is open: broker 10 (draining).", False, False,
     ),
     "the probe is silent": (
-        replace(BEHIND, spent=replace(BUDGET, silence="Prometheus is away.")), Standing.WAITS,
+        replace(BEHIND, budget=replace(BUDGET, silence="Prometheus is away.")), Standing.WAITS,
         "shop: what clients see is unknown. Prometheus is away.", False, False,
     ),
     "not read": (
@@ -207,7 +207,7 @@ OWN: Mapping[str, tuple[ClusterFacts, Standing, str, bool, bool]] = {
         "shop: it could not be read (the role cannot be assumed), and what", False, False,
     ),
     "an older Kafka than described": (
-        replace(BEHIND, present={**VERSIONS, "kafka": "4.1.0"}), Standing.WAITS,
+        replace(BEHIND, versions={**VERSIONS, "kafka": "4.1.0"}), Standing.WAITS,
         "shop: Kafka 4.1.0 instead of 4.2.0. `stillwater up` brings that first.", True, False,
     ),
     "too dear": (
@@ -228,14 +228,14 @@ def test_one_cluster_of_a_wave_speaks_for_or_against_the_others(
     facts, standing, words, beside, pauses = case
     fleet = replace(FLEET, rotation_usd=20.0)
     decision = decided(fleet, shop=facts, log=BEHIND)
-    (shop,) = (each for each in decision.clusters if each.name == "shop")
+    shop = decision.clusters["shop"]
     assert shop.standing is standing
     assert words in shop.sentence
     assert decision.starts == (("log",) if beside else ())
     if not beside:
         assert shop.sentence in said_of(decision, "log")
         assert shop.sentence in decision.sentence
-    beside_it = decided(fleet, shop=facts, log=RUNS, cart=replace(RUNS, run=BAKED.run))
+    beside_it = decided(fleet, shop=facts, log=RUNS, cart=replace(RUNS, rotation=BAKED.rotation))
     assert ("log" in beside_it.pauses) == pauses
 
 
@@ -270,9 +270,11 @@ WORLDS = st.sampled_from([DONE, BEHIND, RUNS, BAKED, BAKES, *(case[0] for case i
 def test_nobody_starts_beside_whom_it_must_not(facts: dict[str, ClusterFacts]) -> None:
     decision = decide(FLEET, facts, NOW)
     assert decision == decide(FLEET, facts, NOW)
-    busy = [n for n, each in facts.items() if isinstance(each.run, Run) and not each.run.over]
+    busy = [
+        n for n, each in facts.items() if isinstance(each.rotation, Run) and not each.rotation.over
+    ]
     for name in decision.starts:
-        assert facts[name].outdated
+        assert facts[name].nodes
         assert facts[name].health == healthy("All parts are healthy.")
         for other in {*busy, *decision.starts} - {name}:
             assert not FLEET.members[name].clients & FLEET.members[other].clients
@@ -280,7 +282,7 @@ def test_nobody_starts_beside_whom_it_must_not(facts: dict[str, ClusterFacts]) -
     if set(decision.starts) - {"stage"}:
         assert facts["stage"] in (DONE, BAKED)
     # A second look, once what may start has started, starts none of it again.
-    after = facts | {name: replace(facts[name], run=RUNS.run) for name in decision.starts}
+    after = facts | {name: replace(facts[name], rotation=RUNS.rotation) for name in decision.starts}
     assert not set(decide(FLEET, after, NOW).starts) & set(decision.starts)
 
 
