@@ -16,8 +16,9 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from core.availability.budget import PERIOD_SECONDS, Spent
+from core.cluster.fleet import FleetFile, FleetWave
 from core.ground.fields import Unknown
-from core.ground.window import Window, clock
+from core.ground.window import clock
 from core.ground.words import listing, span
 from core.health.verdict import Health, HealthVerdict
 from core.rotation.run_record import Phase, Run, RunState
@@ -41,36 +42,6 @@ class Standing(StrEnum):
     WAITS = "waits"
     BAKES = "bakes"  # of a wave: done, and watched
     DONE = "done"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
-    """One environment of a fleet, as far as order depends on it."""
-
-    region: str
-    clients: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wave:
-    """Environments that go before the next wave's, and how long they are watched afterwards."""
-
-    name: str
-    environments: tuple[str, ...]
-    bake_seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fleet:
-    """What a fleet's file says."""
-
-    name: str
-    members: Mapping[str, Member]
-    waves: tuple[Wave, ...]
-    burn_rate: float = 1.0  # how many times faster than the objective allows clients may fail
-    rotation_usd: float | None = None  # what one rotation may cost; None: anything
-    windows: tuple[Window, ...] = ()  # rotations start inside one of them; none: at any time
-    hold: str = ""  # why nothing starts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,9 +79,10 @@ class ClusterFacts:
         if isinstance(has, Unknown) or isinstance(wanted, Unknown):
             return ()
         return tuple(
-            f"{PARTS[part]} {has.get(part) or 'unknown'} instead of {version}"
+            f"{PARTS[part]} {has[part]} instead of {version}"
             for part, version in wanted.items()
-            if _numbers(has.get(part))[: len(_numbers(version))] != _numbers(version)
+            if has.get(part)
+            and _numbers(has.get(part))[: len(_numbers(version))] != _numbers(version)
         )
 
 
@@ -139,7 +111,7 @@ class FleetDecision:
 Facts = Mapping[str, ClusterFacts]
 
 
-def decide(fleet: Fleet, facts: Facts, now: float) -> FleetDecision:
+def decide(fleet: FleetFile, facts: Facts, now: float) -> FleetDecision:
     """Decide about a fleet; `facts` has an entry for each environment."""
     names = [name for wave in fleet.waves for name in wave.environments]
     placed = {name: _place(name, facts[name], fleet) for name in names}
@@ -175,14 +147,14 @@ def is_moving(run: Run | Unknown | None) -> bool:
     return run.pause_asked_by is None and run.abort_asked_by is None
 
 
-def _why_first(wave: Wave, open_: list[Placed], facts: Facts, now: float) -> str:
+def _why_first(wave: FleetWave, open_: list[Placed], facts: Facts, now: float) -> str:
     """Say what later waves wait for; empty: for nothing of this one."""
     if open_:
         verb = "is" if len(open_) == 1 else "are"
         return f"Wave {wave.name} comes first: {listing([p.name for p in open_])} {verb} not done."
     runs = [facts[name].rotation for name in wave.environments]
     ends = [run.ended_at for run in runs if isinstance(run, Run) and run.ended_at is not None]
-    until = max(ends, default=0.0) + wave.bake_seconds
+    until = max(ends, default=0.0) + wave.bake_hours * 3600
     return "" if not ends or until <= now else f"Wave {wave.name} bakes until {clock(until)}."
 
 
@@ -193,7 +165,7 @@ _VERBS = {
 }
 
 
-def _summary(wave: Wave, open_: list[Placed]) -> str:
+def _summary(wave: FleetWave, open_: list[Placed]) -> str:
     """Return a wave in a sentence or two: whoever holds the others says most."""
     if starts := [each.name for each in open_ if each.standing is Standing.BEHIND]:
         return f"Wave {wave.name}: {listing(starts)} may start."
@@ -211,7 +183,7 @@ class _Obstacle(NamedTuple):
     spreads: bool = False
 
 
-def _place(name: str, facts: ClusterFacts, fleet: Fleet) -> Placed:
+def _place(name: str, facts: ClusterFacts, fleet: FleetFile) -> Placed:
     """Place a cluster by its own facts: the gravest that speaks against it is named."""
     for each in _obstacles(facts, fleet):
         return Placed(name, each.standing, f"{name}: {each.sentence}", each.holds, each.spreads)
@@ -221,7 +193,7 @@ def _place(name: str, facts: ClusterFacts, fleet: Fleet) -> Placed:
     return Placed(name, Standing.DONE, f"{name} is as described.")
 
 
-def _obstacles(facts: ClusterFacts, fleet: Fleet) -> Iterator[_Obstacle]:
+def _obstacles(facts: ClusterFacts, fleet: FleetFile) -> Iterator[_Obstacle]:
     yield from _stops(facts, fleet)
     for each in fields(facts):
         value = getattr(facts, each.name)
@@ -238,7 +210,7 @@ def _obstacles(facts: ClusterFacts, fleet: Fleet) -> Iterator[_Obstacle]:
     yield from _waits(facts, fleet, rotates=False)
 
 
-def _stops(facts: ClusterFacts, fleet: Fleet) -> Iterator[_Obstacle]:
+def _stops(facts: ClusterFacts, fleet: FleetFile) -> Iterator[_Obstacle]:
     """Yield what a person has to decide about."""
     stop, run, spent = Standing.STOPPED, facts.rotation, facts.budget
     if isinstance(run, Run) and run.state is RunState.STOPPED:
@@ -247,7 +219,7 @@ def _stops(facts: ClusterFacts, fleet: Fleet) -> Iterator[_Obstacle]:
         yield _Obstacle(stop, f"it is unhealthy. {facts.health.reason}", spreads=True)
     if isinstance(spent, Spent) and not spent.silence and spent.attempts:
         rate = spent.percent / 100 * PERIOD_SECONDS / spent.seconds
-        if rate > fleet.burn_rate:
+        if rate > fleet.stop.burn_rate:
             said = (
                 f"it misses its objective of {spent.objective_percent:g} %. {spent.failed:.0f} of "
                 f"{spent.attempts:.0f} attempts failed within {span(spent.seconds)}, "
@@ -277,9 +249,13 @@ def _left_over(run: Run, outdated: Mapping[int, str]) -> Iterator[str]:
             yield f"its rotation replaced node {turn.node_id}, which still has {why}. Look why."
 
 
-def _waits(facts: ClusterFacts, fleet: Fleet, *, rotates: bool) -> Iterator[_Obstacle]:
+def _waits(facts: ClusterFacts, fleet: FleetFile, *, rotates: bool) -> Iterator[_Obstacle]:
     """Yield what passes, or what somebody does outside of the fleet."""
-    wait, estimate, most = Standing.WAITS, facts.estimate, fleet.rotation_usd
+    wait = Standing.WAITS
+    if isinstance(facts.versions, Mapping) and isinstance(facts.description, Mapping):
+        unread = [PARTS[part] for part in facts.description if not facts.versions.get(part)]
+        if unread:
+            yield _Obstacle(wait, f"its version of {listing(unread)} could not be read.")
     # While a broker is away by a rotation, its cluster is degraded as it must be.
     well = {Health.HEALTHY, Health.STARTING, Health.DEGRADED} if rotates else {Health.HEALTHY}
     if isinstance(facts.health, HealthVerdict) and facts.health.health not in well:
@@ -293,17 +269,22 @@ def _waits(facts: ClusterFacts, fleet: Fleet, *, rotates: bool) -> Iterator[_Obs
     if facts.behind:
         said = f"{', '.join(facts.behind)}. `stillwater up` brings that first."
         yield _Obstacle(wait, said, holds=False)
-    if isinstance(estimate, RotationEstimate) and estimate.nodes and most is not None:
-        if estimate.usd is None:
-            said = "what its rotation costs is unknown, and the file sets a limit."
-            yield _Obstacle(wait, said, holds=False)
-        elif estimate.usd > most:
-            said = f"its rotation costs about {estimate.usd:.2f} USD, the file allows {most:g}."
-            yield _Obstacle(wait, said, holds=False)
+    if dear := _cost_sentence(facts.estimate, fleet.stop.rotation_usd):
+        yield _Obstacle(wait, dear, holds=False)
+
+
+def _cost_sentence(estimate: RotationEstimate | Unknown, most: float | None) -> str:
+    """Say that a rotation may cost more than the file allows; empty: it does not."""
+    if isinstance(estimate, Unknown) or not estimate.nodes or most is None:
+        return ""
+    if estimate.usd is None:
+        return "what its rotation costs is unknown, and the file sets a limit."
+    about = f"its rotation costs about {estimate.usd:.2f} USD, the file allows {most:g}."
+    return about if estimate.usd > most else ""
 
 
 def _in_wave(
-    fleet: Fleet, wave: Wave, placed: Mapping[str, Placed], facts: Facts, now: float
+    fleet: FleetFile, wave: FleetWave, placed: Mapping[str, Placed], facts: Facts, now: float
 ) -> dict[str, Placed]:
     """Return the wave's clusters that are behind, as far as they have to wait for others."""
     found: dict[str, Placed] = {}
@@ -317,7 +298,7 @@ def _in_wave(
     for name in wave.environments:
         if placed[name].standing is not Standing.BEHIND:
             continue
-        why = _why_closed(fleet, now) or held or _why_not_next_to(name, fleet.members, busy)
+        why = _why_closed(fleet, now) or held or _why_not_next_to(name, fleet, busy)
         if why := why or _why_untried(name, fleet, wave, facts):
             found[name] = _wait(placed[name], why)
         else:
@@ -325,25 +306,27 @@ def _in_wave(
     return found
 
 
-def _why_closed(fleet: Fleet, now: float) -> str:
+def _why_closed(fleet: FleetFile, now: float) -> str:
     """Say why nothing starts now, whoever it is; empty: it may."""
     if fleet.hold:
         return f"The fleet's file holds it: {fleet.hold}"
-    opens = min((window.opening(now)[0] for window in fleet.windows), default=now)
+    opens = min((each.window.opening(now)[0] for each in fleet.windows), default=now)
     return "" if opens <= now else f"The fleet's window opens at {clock(opens)}."
 
 
-def _why_not_next_to(name: str, members: Mapping[str, Member], busy: Iterable[str]) -> str:
+def _why_not_next_to(name: str, fleet: FleetFile, busy: Iterable[str]) -> str:
     """Say why a cluster does not rotate while others do; empty: it may."""
+    own = fleet.environments[name]
     for other in busy:
-        if shared := members[name].clients & members[other].clients:
-            return f"{other} comes first: both have the clients {listing(sorted(shared))}."
-        if members[other].region != members[name].region:
-            return f"{other} comes first: one region at a time, now {members[other].region}."
+        its = fleet.environments[other]
+        if shared := sorted({*own.clients} & {*its.clients}):
+            return f"{other} comes first: both have the clients {listing(shared)}."
+        if its.region != own.region:
+            return f"{other} comes first: one region at a time, now {its.region}."
     return ""
 
 
-def _why_untried(name: str, fleet: Fleet, wave: Wave, facts: Facts) -> str:
+def _why_untried(name: str, fleet: FleetFile, wave: FleetWave, facts: Facts) -> str:
     """Say which version of a cluster an earlier wave has not run; empty: none."""
     earlier = fleet.waves[: fleet.waves.index(wave)]
     for other in (each for before in earlier for each in before.environments):

@@ -24,10 +24,10 @@ from cli.answers import answer_or_reason
 from cli.fleet.reading import Gateway, read_all, read_file
 from cli.terminal import say
 from cli.watching import Pace, watch
+from core.cluster.fleet import FleetFile
 from core.fleet import (
     PARTS,
     ClusterFacts,
-    Fleet,
     FleetDecision,
     RotationEstimate,
     Standing,
@@ -50,7 +50,7 @@ Told = tuple[str, bool]
 class FleetReading:
     """A fleet, every fact of it, and what follows."""
 
-    fleet: Fleet
+    fleet: FleetFile
     facts: Mapping[str, ClusterFacts]
     decision: FleetDecision
     now: float
@@ -74,7 +74,7 @@ class FleetReading:
             yield {
                 "cluster": name,
                 "wave": waves[name],
-                "region": self.fleet.members[name].region,
+                "region": self.fleet.environments[name].region,
                 "standing": placed.standing.value,
                 "versions": {part: mapping_of(facts.versions).get(part) for part in PARTS},
                 "behind": list(facts.behind),
@@ -100,26 +100,25 @@ class FleetReading:
         }
 
 
-def open_fleet(path: Path) -> tuple[Fleet, Gateway]:
-    """Return a fleet by its file, and the way to its clusters."""
-    file = read_file(path)
-    return file.fleet, Gateway(file, path.absolute().parent)
+def open_fleet(path: Path) -> Gateway:
+    """Return the way to the clusters that a fleet's file names."""
+    return Gateway(read_file(path), path.absolute().parent)
 
 
-def look(fleet: Fleet, gateway: Gateway) -> FleetReading:
+def look(gateway: Gateway) -> FleetReading:
     """Read every cluster and decide."""
-    began = time.time()
-    facts = read_all(fleet.members, gateway.read)
+    fleet, began = gateway.file, time.time()
+    facts = read_all(fleet.environments, gateway.read)
     now = time.time()
     return FleetReading(fleet, facts, decide(fleet, facts, now), now, now - began)
 
 
 def show(path: Path, console: Console, *, watched: bool, as_json: bool, html: Path | None) -> int:
     """Print where every cluster stands; return the exit code."""
-    fleet, gateway = open_fleet(path)
+    gateway = open_fleet(path)
 
     def draw() -> FleetReading:
-        seen = look(fleet, gateway)
+        seen = look(gateway)
         if html is not None:
             terminal.write_page(html, page(seen))
         return seen
@@ -136,15 +135,15 @@ def show(path: Path, console: Console, *, watched: bool, as_json: bool, html: Pa
 
 def plan(path: Path, console: Console, *, as_json: bool) -> int:
     """Print what `advance` would do, and what that takes; return the exit code."""
-    seen = look(*open_fleet(path))
+    seen = look(open_fleet(path))
     _tell(seen, plan_lines(seen), console, seen.document() if as_json else None)
     return seen.exit_code
 
 
 def advance(path: Path, console: Console, *, as_json: bool) -> int:
     """Start what may start, pause what has to, and return at once; return the exit code."""
-    fleet, gateway = open_fleet(path)
-    seen = look(fleet, gateway)
+    gateway = open_fleet(path)
+    seen = look(gateway)
     done = dict(carry_out(seen.decision, gateway))
     _tell(seen, done, console, {**seen.document(), "done": [*done]} if as_json else None)
     return seen.exit_code or (FINE if all(done.values()) else STOPPED)
@@ -191,8 +190,7 @@ def _ask(gateway: Gateway, name: str, command: str, **said: Any) -> Told:
 
 def stop(path: Path, console: Console) -> int:
     """Pause every rotation of the fleet; return the exit code."""
-    fleet, gateway = open_fleet(path)
-    done = dict(_stop_each(fleet, gateway))
+    done = dict(_stop_each(open_fleet(path)))
     for sentence in done:
         say(console, sentence)
     if done:
@@ -201,8 +199,8 @@ def stop(path: Path, console: Console) -> int:
     return STOPPED
 
 
-def _stop_each(fleet: Fleet, gateway: Gateway) -> Iterator[Told]:
-    for name, facts in read_all(fleet.members, gateway.read).items():
+def _stop_each(gateway: Gateway) -> Iterator[Told]:
+    for name, facts in read_all(gateway.file.environments, gateway.read).items():
         run = facts.rotation
         if isinstance(run, Unknown):
             yield f"{name}: whether it rotates could not be read. {run.why.rstrip('.')}.", False

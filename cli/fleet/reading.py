@@ -10,10 +10,12 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, wait
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any
 
 import botocore.session
@@ -49,17 +51,34 @@ from infra.spec import load_yaml
 
 # Nearly all of a read is waiting, for λ rotate and λ health longest.
 AT_ONCE = 100
+MOST_SECONDS = 30.0
 TOLD: Shape = {"versions": dict, "unjudged": list}
 _NO_SESSION_NAME = re.compile(r"[^\w+=,.@-]")
 
 
 def read_all(
-    names: Iterable[str], read: Callable[[str], ClusterFacts], at_once: int = AT_ONCE
+    names: Iterable[str],
+    read: Callable[[str], ClusterFacts],
+    at_once: int = AT_ONCE,
+    seconds: float = MOST_SECONDS,
 ) -> dict[str, ClusterFacts]:
-    """Return the facts of every cluster, read by so many threads at most."""
-    listed = list(names)
-    with ThreadPoolExecutor(min(at_once, len(listed))) as pool:
-        return dict(zip(listed, pool.map(read, listed), strict=True))
+    """Return the facts of every cluster, read by so many threads at most, within a bound."""
+    answers: dict[str, Future[ClusterFacts]] = {name: Future() for name in names}
+    left = SimpleQueue[str]()
+    for name in answers:
+        left.put(name)
+
+    def work() -> None:
+        with suppress(Empty):
+            while name := left.get_nowait():
+                answers[name].set_result(read(name))
+
+    for _ in range(min(at_once, len(answers))):
+        # An executor's threads would be waited for when the process ends.
+        threading.Thread(target=work, daemon=True).start()
+    wait(answers.values(), seconds)
+    silent = ClusterFacts.unread(Unknown(f"it did not answer within {seconds:.0f} s"))
+    return {name: each.result() if each.done() else silent for name, each in answers.items()}
 
 
 def read_file(path: Path) -> FleetFile:

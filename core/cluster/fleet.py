@@ -16,7 +16,6 @@ from core.cluster.adoption import Section
 from core.cluster.operation import Maintenance
 from core.cluster.reading import Locate, validate
 from core.cluster.spec import Inconsistent
-from core.fleet import Fleet, Member, Wave
 from core.ground.errors import InvalidInput
 
 _Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,62}$")]
@@ -90,29 +89,6 @@ class FleetFile(Section):
         for name in self.environments:
             if name not in counts:
                 yield f"{name} is in no wave; add it to one"
-
-    @property
-    def fleet(self) -> Fleet:
-        """Return the fleet as decisions know it."""
-        return Fleet(
-            name=self.name,
-            members={
-                name: Member(region=each.region, clients=frozenset(each.clients))
-                for name, each in self.environments.items()
-            },
-            waves=tuple(
-                Wave(
-                    name=wave.name,
-                    environments=wave.environments,
-                    bake_seconds=wave.bake_hours * 3600,
-                )
-                for wave in self.waves
-            ),
-            burn_rate=self.stop.burn_rate,
-            rotation_usd=self.stop.rotation_usd,
-            windows=tuple(each.window for each in self.windows),
-            hold=self.hold,
-        )
 
 
 def parse_fleet(raw: object, locate: Locate = lambda _place, _sentence: "") -> FleetFile:

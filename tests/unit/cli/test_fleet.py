@@ -24,7 +24,7 @@ from cli.project.init import render, write
 from cli.project.release import Origin
 from cli.target import Cluster
 from core.cluster.fleet import parse_fleet
-from core.fleet import ClusterFacts, Fleet, Member, Wave, decide
+from core.fleet import ClusterFacts, decide
 from core.ground.constants import RELEASE
 from core.ground.fields import Unknown
 from core.incidents.record import Incident
@@ -112,7 +112,7 @@ class Show:
         file = parse_fleet({"name": "payments", "environments": places, "waves": waves})
         self.clusters = {name: ticking(name) for name in places}
         self.gateway = InMemory(file, root, clusters=self.clusters)
-        monkeypatch.setattr(command, "open_fleet", lambda _: (file.fleet, self.gateway))
+        monkeypatch.setattr(command, "open_fleet", lambda _: self.gateway)
         monkeypatch.setattr(command, "time", SimpleNamespace(time=lambda: self.now))
 
     @property
@@ -164,8 +164,8 @@ def test_waves_roll_one_after_the_other_and_asking_twice_starts_nothing_twice(sh
 
 
 def test_two_who_advance_at_once_start_one_run(show: Show) -> None:
-    fleet, gateway = command.open_fleet(Path())
-    first, second = (look(fleet, gateway).decision for _ in range(2))
+    gateway = command.open_fleet(Path())
+    first, second = (look(gateway).decision for _ in range(2))
     assert [fine for _, fine in command.carry_out(first, gateway)] == [True]
     begun = current(show.clusters["stage"].station)
     ((said, fine),) = command.carry_out(second, gateway)
@@ -246,18 +246,30 @@ def test_two_hundred_clusters_are_read_by_no_more_threads_than_are_allowed() -> 
             going -= 1
         return DONE if name != "c7" else ClusterFacts.unread(Unknown("no answer"))
 
-    names = tuple(f"c{number}" for number in range(200))
-    fleet = Fleet(
-        name="many",
-        members=dict.fromkeys(names, Member(region="eu-west-1")),
-        waves=(Wave(name="all", environments=names, bake_seconds=0.0),),
-    )
+    names = [f"c{number}" for number in range(200)]
+    places = {name: {"region": "eu-west-1"} for name in names}
+    waves = [{"name": "all", "environments": names}]
+    fleet = parse_fleet({"name": "many", "environments": places, "waves": waves})
     began = time.monotonic()
-    facts = read_all(names, slow, at_once=16)
+    facts = read_all(names, slow, at_once=16, seconds=60)
     print(f"200 clusters in {time.monotonic() - began:.2f} s by {most} threads")  # noqa: T201
     assert 1 < most <= 16
     assert [*facts] == [*names]
     assert "c7: it could not be read (no answer)" in decide(fleet, facts, NOW).sentence
+
+
+def test_a_cluster_that_does_not_answer_in_time_costs_no_other() -> None:
+    late = threading.Event()
+
+    def read(name: str) -> ClusterFacts:
+        if name == "late":
+            late.wait(60)
+        return DONE
+
+    facts = read_all(["late", "well"], read, seconds=0.2)
+    late.set()
+    assert facts["well"] == DONE
+    assert facts["late"] == ClusterFacts.unread(Unknown("it did not answer within 0 s"))
 
 
 def project(root: Path, environment: str) -> None:

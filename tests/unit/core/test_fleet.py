@@ -11,20 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.availability.budget import Spent
-from core.cluster.fleet import parse_fleet
+from core.cluster.fleet import FleetFile, FleetStop, parse_fleet
+from core.cluster.operation import Maintenance
 from core.fleet import (
     ClusterFacts,
-    Fleet,
     FleetDecision,
-    Member,
     RotationEstimate,
     Standing,
-    Wave,
     decide,
 )
 from core.ground.errors import InvalidInput
 from core.ground.fields import Unknown
-from core.ground.window import Window
 from core.health.verdict import degraded, healthy, not_known, unhealthy
 from core.rotation.run_record import Options, Phase, Run, RunState, open_run
 from tests.every_case import every_case
@@ -57,19 +54,22 @@ BEHIND = replace(
     nodes={10: WHY, 20: WHY},
     estimate=RotationEstimate(nodes=2, seconds=1200.0, usd=0.4),
 )
-FLEET = Fleet(
-    name="payments",
-    members={
-        "stage": Member(region="eu-west-1"),
-        "shop": Member(region="eu-west-1", clients=frozenset({"checkout"})),
-        "cart": Member(region="eu-west-1", clients=frozenset({"checkout", "search"})),
-        "log": Member(region="eu-west-1"),
-        "us": Member(region="us-east-1"),
-    },
-    waves=(
-        Wave(name="canary", environments=("stage",), bake_seconds=24 * HOUR),
-        Wave(name="rest", environments=("shop", "cart", "us", "log"), bake_seconds=0.0),
-    ),
+CHECKOUT, BOTH = ["checkout"], ["checkout", "search"]
+FLEET = parse_fleet(
+    {
+        "name": "payments",
+        "environments": {
+            "stage": {"region": "eu-west-1"},
+            "shop": {"region": "eu-west-1", "clients": CHECKOUT},
+            "cart": {"region": "eu-west-1", "clients": BOTH},
+            "log": {"region": "eu-west-1"},
+            "us": {"region": "us-east-1"},
+        },
+        "waves": [
+            {"name": "canary", "environments": ["stage"]},
+            {"name": "rest", "environments": ["shop", "cart", "us", "log"], "bake_hours": 0},
+        ],
+    }
 )
 
 
@@ -84,15 +84,15 @@ def run_in(state: RunState, **changed: Any) -> Run:
 RUNS = replace(BEHIND, rotation=run_in(RunState.RUNNING))
 
 
-def decided(fleet: Fleet = FLEET, now: float = NOW, **facts: ClusterFacts) -> FleetDecision:
-    return decide(fleet, dict.fromkeys(fleet.members, DONE) | facts, now)
+def decided(fleet: FleetFile = FLEET, now: float = NOW, **facts: ClusterFacts) -> FleetDecision:
+    return decide(fleet, dict.fromkeys(fleet.environments, DONE) | facts, now)
 
 
 def said_of(decision: FleetDecision, name: str) -> str:
     return decision.clusters[name].sentence
 
 
-ALL_BEHIND = dict.fromkeys(FLEET.members, BEHIND)
+ALL_BEHIND = dict.fromkeys(FLEET.environments, BEHIND)
 REST_BEHIND = {**ALL_BEHIND, "stage": DONE}
 BAKED = replace(DONE, rotation=run_in(RunState.DONE))
 BAKES = replace(DONE, rotation=run_in(RunState.DONE, ended_at=NOW - 2 * HOUR))
@@ -210,6 +210,10 @@ OWN: Mapping[str, tuple[ClusterFacts, Standing, str, bool, bool]] = {
         replace(BEHIND, versions={**VERSIONS, "kafka": "4.1.0"}), Standing.WAITS,
         "shop: Kafka 4.1.0 instead of 4.2.0. `stillwater up` brings that first.", True, False,
     ),
+    "no version of the operator": (
+        replace(BEHIND, versions={**VERSIONS, "strimzi": None}), Standing.WAITS,
+        "shop: its version of Strimzi could not be read.", False, False,
+    ),
     "too dear": (
         replace(BEHIND, estimate=RotationEstimate(nodes=2, seconds=1200.0, usd=31.0)),
         Standing.WAITS, "its rotation costs about 31.00 USD, the file allows 20.", True, False,
@@ -226,7 +230,7 @@ def test_one_cluster_of_a_wave_speaks_for_or_against_the_others(
     case: tuple[ClusterFacts, Standing, str, bool, bool],
 ) -> None:
     facts, standing, words, beside, pauses = case
-    fleet = replace(FLEET, rotation_usd=20.0)
+    fleet = FLEET.model_copy(update={"stop": FleetStop(rotation_usd=20)})
     decision = decided(fleet, shop=facts, log=BEHIND)
     shop = decision.clusters["shop"]
     assert shop.standing is standing
@@ -242,20 +246,24 @@ def test_one_cluster_of_a_wave_speaks_for_or_against_the_others(
 @every_case(
     "fleet, words",
     [
-        (replace(FLEET, hold="Black Friday."), "The fleet's file holds it: Black Friday."),
         (
-            replace(
-                FLEET,
-                windows=(
-                    Window(days=frozenset({"sat"}), start_minute=120, duration_minutes=60),
-                    Window(days=frozenset({"sun"}), start_minute=120, duration_minutes=60),
-                ),
+            FLEET.model_copy(update={"hold": "Black Friday."}),
+            "The fleet's file holds it: Black Friday.",
+        ),
+        (
+            FLEET.model_copy(
+                update={
+                    "windows": (
+                        Maintenance(days=("sat",), start_utc="02:00", duration_minutes=60),
+                        Maintenance(days=("sun",), start_utc="02:00", duration_minutes=60),
+                    )
+                }
             ),
             "The fleet's window opens at 2026-11-21 02:00 UTC.",
         ),
     ],
 )
-def test_a_file_keeps_everybody_from_starting(fleet: Fleet, words: str) -> None:
+def test_a_file_keeps_everybody_from_starting(fleet: FleetFile, words: str) -> None:
     decision = decided(fleet, stage=BEHIND)
     assert decision.starts == ()
     assert decision.sentence == f"Wave canary waits. stage waits. {words}"
@@ -266,7 +274,7 @@ def test_a_file_keeps_everybody_from_starting(fleet: Fleet, words: str) -> None:
 WORLDS = st.sampled_from([DONE, BEHIND, RUNS, BAKED, BAKES, *(case[0] for case in OWN.values())])
 
 
-@given(st.fixed_dictionaries(dict.fromkeys(FLEET.members, WORLDS)))
+@given(st.fixed_dictionaries(dict.fromkeys(FLEET.environments, WORLDS)))
 def test_nobody_starts_beside_whom_it_must_not(facts: dict[str, ClusterFacts]) -> None:
     decision = decide(FLEET, facts, NOW)
     assert decision == decide(FLEET, facts, NOW)
@@ -277,8 +285,8 @@ def test_nobody_starts_beside_whom_it_must_not(facts: dict[str, ClusterFacts]) -
         assert facts[name].nodes
         assert facts[name].health == healthy("All parts are healthy.")
         for other in {*busy, *decision.starts} - {name}:
-            assert not FLEET.members[name].clients & FLEET.members[other].clients
-            assert FLEET.members[name].region == FLEET.members[other].region
+            assert not {*FLEET.environments[name].clients} & {*FLEET.environments[other].clients}
+            assert FLEET.environments[name].region == FLEET.environments[other].region
     if set(decision.starts) - {"stage"}:
         assert facts["stage"] in (DONE, BAKED)
     # A second look, once what may start has started, starts none of it again.
@@ -288,22 +296,9 @@ def test_nobody_starts_beside_whom_it_must_not(facts: dict[str, ClusterFacts]) -
 
 WRITTEN: dict[str, Any] = {
     "name": "payments",
-    "environments": {
-        "stage": {"region": "eu-west-1", "role": "arn:aws:iam::111122223333:role/fleet"},
-        "shop": {"directory": "shop", "region": "eu-west-1", "clients": ["checkout"]},
-    },
-    "waves": [
-        {"name": "canary", "environments": ["stage"], "bake_hours": 2},
-        {"name": "rest", "environments": ["shop"]},
-    ],
+    "environments": {"stage": {"region": "eu-west-1"}, "shop": {"region": "eu-west-1"}},
+    "waves": [{"name": "all", "environments": ["stage", "shop"]}],
 }
-
-
-def test_a_file_is_a_fleet() -> None:
-    fleet = parse_fleet({**WRITTEN, "windows": [{"start_utc": "08:00"}]}).fleet
-    assert [wave.bake_seconds for wave in fleet.waves] == [2 * HOUR, 24 * HOUR]
-    assert fleet.members["shop"].clients == {"checkout"}
-    assert [window.start_minute for window in fleet.windows] == [480]
 
 
 @pytest.mark.parametrize(
