@@ -195,14 +195,16 @@ def _place(name: str, facts: ClusterFacts, fleet: FleetFile) -> Placed:
 
 def _obstacles(facts: ClusterFacts, fleet: FleetFile) -> Iterator[_Obstacle]:
     yield from _stops(facts, fleet)
+    run = facts.rotation
+    rotates = isinstance(run, Run) and not run.over
     for each in fields(facts):
         value = getattr(facts, each.name)
-        if isinstance(value, Unknown):
+        # Which nodes are outdated cannot be told of machines that come and go.
+        if isinstance(value, Unknown) and not (rotates and each.name == "nodes"):
             what = "it" if facts == ClusterFacts.unread(value) else f"its {each.name}"
             said = f"{what} could not be read ({value.why.rstrip('.')})"
             yield _Obstacle(Standing.WAITS, f"{said}, and what is unknown holds the wave.")
-    run = facts.rotation
-    if isinstance(run, Run) and not run.over:
+    if isinstance(run, Run) and rotates:
         done = sum(turn.phase is Phase.DONE for turn in run.turns)
         said = f"{done} of {_count(run.turns, 'node')} rotated. {run.reason}"
         doubts = [each.sentence for each in _waits(facts, fleet, rotates=True) if each.holds]
@@ -245,7 +247,8 @@ def _left_over(run: Run, outdated: Mapping[int, str]) -> Iterator[str]:
         why = outdated.get(turn.node_id)
         if why is not None and turn.phase is Phase.SKIPPED:
             yield f"its rotation left node {turn.node_id} out ({why}). Rotate it by hand."
-        elif why is not None and turn.why == why:
+        # Such a reason names what the node has and what it is to have. Drift has one word for all.
+        elif why is not None and turn.why == why and " instead of " in why:
             yield f"its rotation replaced node {turn.node_id}, which still has {why}. Look why."
 
 

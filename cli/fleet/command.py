@@ -21,7 +21,7 @@ from rich.text import Text
 
 from cli import rotate, terminal
 from cli.answers import answer_or_reason
-from cli.fleet.reading import Gateway, read_all, read_file
+from cli.fleet.reading import Gateway, ask_all, read_file
 from cli.terminal import say
 from cli.watching import Pace, watch
 from core.cluster.fleet import FleetFile
@@ -108,7 +108,8 @@ def open_fleet(path: Path) -> Gateway:
 def look(gateway: Gateway) -> FleetReading:
     """Read every cluster and decide."""
     fleet, began = gateway.file, time.time()
-    facts = read_all(fleet.environments, gateway.read)
+    read = ask_all(fleet.environments, gateway.read)
+    facts = {n: ClusterFacts.unread(f) if isinstance(f, Unknown) else f for n, f in read.items()}
     now = time.time()
     return FleetReading(fleet, facts, decide(fleet, facts, now), now, now - began)
 
@@ -200,8 +201,7 @@ def stop(path: Path, console: Console) -> int:
 
 
 def _stop_each(gateway: Gateway) -> Iterator[Told]:
-    for name, facts in read_all(gateway.file.environments, gateway.read).items():
-        run = facts.rotation
+    for name, run in ask_all(gateway.file.environments, gateway.run).items():
         if isinstance(run, Unknown):
             yield f"{name}: whether it rotates could not be read. {run.why.rstrip('.')}.", False
         elif is_moving(run):

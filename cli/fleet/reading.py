@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, TypeVar
 
 import botocore.session
 from botocore.config import Config
@@ -45,6 +45,7 @@ from core.ground.errors import InvalidInput, StillwaterError
 from core.ground.fields import Unknown
 from core.ground.naming import TWIN_ENVIRONMENT
 from core.health.verdict import Health, HealthVerdict
+from core.rotation.run_record import Run
 from core.slack import subject
 from infra import versions
 from infra.spec import load_yaml
@@ -53,17 +54,18 @@ from infra.spec import load_yaml
 AT_ONCE = 100
 MOST_SECONDS = 30.0
 TOLD: Shape = {"versions": dict, "unjudged": list}
+T = TypeVar("T")
 _NO_SESSION_NAME = re.compile(r"[^\w+=,.@-]")
 
 
-def read_all(
+def ask_all(
     names: Iterable[str],
-    read: Callable[[str], ClusterFacts],
+    ask: Callable[[str], T],
     at_once: int = AT_ONCE,
     seconds: float = MOST_SECONDS,
-) -> dict[str, ClusterFacts]:
-    """Return the facts of every cluster, read by so many threads at most, within a bound."""
-    answers: dict[str, Future[ClusterFacts]] = {name: Future() for name in names}
+) -> dict[str, T | Unknown]:
+    """Return what `ask` answers about each, from so many threads at most, within a bound."""
+    answers: dict[str, Future[T | Unknown]] = {name: Future() for name in names}
     left = SimpleQueue[str]()
     for name in answers:
         left.put(name)
@@ -71,18 +73,20 @@ def read_all(
     def work() -> None:
         with suppress(Empty):
             while name := left.get_nowait():
-                answers[name].set_result(read(name))
+                answers[name].set_result(answer_or_reason(ask, name))
 
     for _ in range(min(at_once, len(answers))):
         # An executor's threads would be waited for when the process ends.
         threading.Thread(target=work, daemon=True).start()
     wait(answers.values(), seconds)
-    silent = ClusterFacts.unread(Unknown(f"it did not answer within {seconds:.0f} s"))
+    silent = Unknown(f"it did not answer within {seconds:.0f} s")
     return {name: each.result() if each.done() else silent for name, each in answers.items()}
 
 
 def read_file(path: Path) -> FleetFile:
     """Return what a fleet's file says; raises InvalidInput with every problem of it."""
+    if not path.is_file():
+        raise InvalidInput([f"{path} is no file; `stillwater init . --fleet` writes fleet.yaml."])
     found = load_yaml(path)
     return parse_fleet(found.content, found.locate)
 
@@ -108,12 +112,14 @@ class Gateway:
     _making: dict[_Key, threading.Lock] = field(default_factory=dict)
 
     def read(self, name: str) -> ClusterFacts:
-        """Return what is known of a cluster; what is not is said, and nothing raised."""
-        found = answer_or_reason(self.cluster, name)
-        if isinstance(found, Unknown):
-            return ClusterFacts.unread(found)
+        """Return what is known of a cluster; raises StillwaterError where it cannot be opened."""
+        found = self.cluster(name)
         place = self.root / self.file.environments[name].directory
         return read_cluster(found, answer_or_reason(wanted_versions, found, place))
+
+    def run(self, name: str) -> Run | None:
+        """Return the rotation that goes on in a cluster, or the last, from its ledger alone."""
+        return Rotations(self.cluster(name)).run()
 
     def ask(self, name: str, command: str, **said: Any) -> str:
         """Ask for a rotation, or for its pause; raises StillwaterError where that is refused."""

@@ -89,6 +89,9 @@ class FleetFile(Section):
         for name in self.environments:
             if name not in counts:
                 yield f"{name} is in no wave; add it to one"
+        for name, count in Counter(wave.name for wave in self.waves).items():
+            if count > 1:
+                yield f"{count} waves are named {name}; give each a name of its own"
 
 
 def parse_fleet(raw: object, locate: Locate = lambda _place, _sentence: "") -> FleetFile:
