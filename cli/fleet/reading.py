@@ -86,7 +86,9 @@ def ask_all(
 def read_file(path: Path) -> FleetFile:
     """Return what a fleet's file says; raises InvalidInput with every problem of it."""
     if not path.exists():
-        raise InvalidInput([f"{path} does not exist; `stillwater init . --fleet` writes fleet.yaml."])
+        raise InvalidInput(
+            [f"{path} does not exist; `stillwater init . --fleet` writes fleet.yaml."]
+        )
     found = load_yaml(path)
     return parse_fleet(found.content, found.locate)
 

@@ -182,6 +182,8 @@ def test_one_unhealthy_cluster_stops_the_fleet_until_a_person_goes_on(show: Show
     assert "stage: ada pauses the run once node 10 is back." in said
     assert {("pause", "stage"), ("pause", "shop")} < {*show.gateway.asked}
     asked = [*show.gateway.asked]
+    show.run("advance", "f", code=1)
+    assert show.gateway.asked == asked
     # It is well again: what was paused stays so, whoever asks.
     show.clusters["stage"].status = None
     assert carry(show.clusters["stage"].station).state is RunState.PAUSED
