@@ -88,11 +88,7 @@ DOCUMENTS: Mapping[str, str] = {
     ),
     "rotate plan": "`nodes` in order, `seconds`, `notes` and what blocks it",
     "rotate status": "the run as the ledger holds it",
-    "fleet status": (
-        "`exit_code`, `fleet`, `at`, `seconds`, `sentence`, `waves`, `starts`, `pauses` and "
-        "`clusters`, each with `standing`, `versions` (null: unknown), `behind`, `nodes` (how "
-        "many are outdated), `hours`, `usd`, `run`, `why`"
-    ),
+    "fleet status": "what it decided, and `clusters`: each as its row in the table, null: unknown",
     "fleet plan": "as `fleet status`",
     "fleet advance": "as `fleet status`, with `done`: a sentence for each start and pause",
     "zones list": "a zone's incident in a line, with its history",
