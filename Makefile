@@ -80,7 +80,7 @@ check: $(STAMP) ## Format, lint, types, import contracts, dead code, workflows, 
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/vulture
-	@$(BIN)/zizmor --offline --quiet . cli/project/templates/workflow.yaml
+	@$(BIN)/zizmor --offline --quiet . cli/project/templates/*workflow.yaml
 	@$(BIN)/hadolint Dockerfile
 	@$(BIN)/python -m tests.house
 	@$(BIN)/python -m tests.prose

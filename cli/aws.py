@@ -36,13 +36,16 @@ PATIENCE = Config(
 FILTER_VALUES = 200
 
 
-def session(profile: str | None = None, region: str | None = None) -> boto3.Session:
+def session(
+    profile: str | None = None, region: str | None = None, core: Any = None
+) -> boto3.Session:
     """Return a session that has credentials, refreshed where they had run out.
 
-    Raises StillwaterError with the remedy where it has none.
+    `core` is a session of botocore's that is made already. Raises StillwaterError with the remedy
+    where it has none.
     """
     try:
-        opened = boto3.Session(profile_name=profile, region_name=region)
+        opened = boto3.Session(profile_name=profile, region_name=region, botocore_session=core)
         credentials = opened.get_credentials()
         if credentials is not None:
             credentials.get_frozen_credentials()

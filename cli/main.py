@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cli.commands import act, look, money, start
+from cli.commands import act, fleet, look, money, start
 from cli.commands.options import Commands
 
 # As `--help` lists them.
@@ -16,6 +16,7 @@ GROUPS = {
     "Act": act.app,
     "Clusters that exist": look.existing_app,
     "Money": money.app,
+    "Fleets": fleet.app,
 }
 
 app = typer.Typer(

@@ -23,6 +23,7 @@ from handlers.adapters.templates import AwsTemplates
 from handlers.incidents.act import ErrorSnapshots
 from handlers.incidents.observe import Sources
 from handlers.rotation.conductor import Conductor
+from handlers.rotation.turns import ClientsBudget
 from handlers.store.documents import Freezes, Runs
 from handlers.store.ledger import Ledger
 from handlers.store.table import Records, read_settings
@@ -51,6 +52,11 @@ def _conductor() -> Conductor:
         ticks=Queue(settings.ticks_queue_url, settings.region),
         policy=settings.policy,
         whose=settings.whose,
+        budget=None
+        if settings.probe_budget is None
+        else ClientsBudget.connect(
+            settings.probe_budget, settings.namespace, settings.cluster, api
+        ),
     )
 
 

@@ -88,6 +88,9 @@ DOCUMENTS: Mapping[str, str] = {
     ),
     "rotate plan": "`nodes` in order, `seconds`, `notes` and what blocks it",
     "rotate status": "the run as the ledger holds it",
+    "fleet status": "what it decided, and `clusters`: each as its row in the table, null: unknown",
+    "fleet plan": "as `fleet status`",
+    "fleet advance": "as `fleet status`, with `done`: a sentence for each start and pause",
     "zones list": "a zone's incident in a line, with its history",
     "survey": "`findings` with evidence, weight and remedy, and what could not be read",
     "adopt plan": (
@@ -115,6 +118,7 @@ WITHOUT: Mapping[str, str] = {
     "rotate start": f"{_WISH}; `rotate status --json` shows the run",
     "rotate pause": f"{_WISH}; `rotate status --json` shows the run",
     "rotate resume": f"{_WISH}; `rotate status --json` shows the run",
+    "fleet stop": "one wish a cluster; `fleet status --json` shows what became of it",
     "rotate abort": f"{_WISH}; `rotate status --json` shows the run",
 }
 

@@ -30,7 +30,9 @@ Diff = Annotated[bool, typer.Option("--diff", help="Show the values that differ.
 
 @app.command(
     epilog=examples(
-        "init kafka --region us-east-1", "init . --environment staging --region eu-west-1"
+        "init kafka --region us-east-1",
+        "init . --environment staging --region eu-west-1",
+        "init . --fleet",
     )
 )
 def init(
@@ -54,13 +56,21 @@ def init(
         typer.Option(help="The stacks' provider, such as awskms://alias/NAME?region=REGION."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
+    fleet: Annotated[
+        bool, typer.Option("--fleet", help="Write fleet.yaml of what is there, and a workflow.")
+    ] = False,
 ) -> None:
     """Write a directory of your own: the description of a cluster, its stacks, a README, CI.
 
     Sizes follow from the produced bytes. On a terminal it asks for missing options.
     """
+    from cli.project import fleet as fleets
     from cli.project import init as command
     from cli.project import release
+
+    if fleet:
+        fleets.init_fleet(directory, Terminal(), force=force)
+        return
 
     given = command.Given(
         name=name,

@@ -96,7 +96,7 @@ def complete_answers(directory: Path, given: Given, ask: Ask) -> InitAnswers:
     def number(value: float | None, question: str, default: str, read: Read[T]) -> T:
         return answer(None if value is None else str(value), question, default, read)
 
-    name = answer(given.name, "Kafka's name, in every resource's", _label(directory), str)
+    name = answer(given.name, "Kafka's name, in every resource's", label(directory), str)
     environment = answer(given.environment, "The environment, such as prod", "prod", str)
     region = answer(given.region, "The AWS region (--region)", None, _region)
     letters = regions.ZONES.get(region, "abc")[:ZONES]
@@ -133,7 +133,7 @@ def _zones(region: str, text: str) -> tuple[str, ...]:
     return named
 
 
-def _label(directory: Path) -> str:
+def label(directory: Path) -> str:
     """Return a directory's name as a DNS label."""
     name = re.sub(r"[^a-z0-9]+", "-", directory.absolute().name.lower()).strip("-")
     return name[:LABEL_LIMIT].strip("-") if name[:1].isalpha() else "kafka"
@@ -270,14 +270,14 @@ def render(answers: InitAnswers, came: Origin) -> Rendered:
     if problems:
         raise InvalidInput(problems)
     values = _values(answers, broker, came)
-    description = _template("cluster.yaml").substitute(values)
+    description = load_template("cluster.yaml").substitute(values)
     spec = parse(yaml.safe_load(description))
     if problems := specs.problems_of(spec):
         raise InvalidInput(problems)
-    stack = _template("stack.yaml").substitute(values)
+    stack = load_template("stack.yaml").substitute(values)
     own = {f"clusters/{answers.environment}.yaml": description}
     own |= {f"config/Pulumi.{answers.environment}-{layer}.yaml": stack for layer in LAYERS}
-    shared = {path: _template(name).substitute(values) for path, name in SHARED.items()}
+    shared = {path: load_template(name).substitute(values) for path, name in SHARED.items()}
     shared[".github/actions/stillwater/action.yaml"] = ACTION.read_text(encoding="utf-8")
     files = {path: text.encode() for path, text in shared.items()}
     if came.kept_wheel is not None:
@@ -345,11 +345,11 @@ def write(directory: Path, rendered: Rendered, *, force: bool) -> list[str]:
         raise InvalidInput([problem])
     wanted = {**rendered.shared, **rendered.own}
     kept = [] if force else [path for path in rendered.shared if (directory / path).exists()]
-    _write_all(directory, {path: text for path, text in wanted.items() if path not in kept})
+    write_files(directory, {path: text for path, text in wanted.items() if path not in kept})
     return [path for path in kept if (directory / path).read_bytes() != wanted[path]]
 
 
-def _write_all(directory: Path, files: Mapping[str, bytes]) -> None:
+def write_files(directory: Path, files: Mapping[str, bytes]) -> None:
     """Put every file beside its place first, so that a full disk leaves nothing half-written."""
     parts: dict[Path, Path] = {}
     try:
@@ -374,7 +374,8 @@ def _write_all(directory: Path, files: Mapping[str, bytes]) -> None:
                 part_path.unlink(missing_ok=True)
 
 
-def _template(name: str) -> Template:
+def load_template(name: str) -> Template:
+    """Return a file's text, in which what depends on the answers is named."""
     return Template((resources.files("cli.project") / "templates" / name).read_text("utf-8"))
 
 

@@ -182,6 +182,9 @@ class OperatorView:
     pod_sets: tuple[PodSetView, ...] = ()
     pools_behind: tuple[str, ...] = ()  # KafkaNodePools whose description it has not seen
     rebalances: tuple[str, ...] = ()  # KafkaRebalances that Cruise Control carries out
+    # What Kafka runs, and who reconciled it last; None: the operator has not said so yet.
+    kafka_version: str | None = None
+    strimzi_version: str | None = None
 
     @property
     def pods(self) -> frozenset[str]:
@@ -225,6 +228,7 @@ def read_operator(
 
     Raises what a wrong shape raises: what cannot be read is unknown.
     """
+    status = kafka.get("status") or {}
     return OperatorView(
         kafka=kafka_conditions(kafka),
         pod_sets=tuple(_pod_set(each) for each in pod_sets),
@@ -232,6 +236,8 @@ def read_operator(
             each["metadata"]["name"] for each in pools if not generation_observed(each)
         ),
         rebalances=tuple(each["metadata"]["name"] for each in rebalances if is_rebalancing(each)),
+        kafka_version=status.get("kafkaVersion"),
+        strimzi_version=status.get("operatorLastSuccessfulVersion"),
     )
 
 

@@ -11,6 +11,9 @@ from collections.abc import Mapping
 
 from core.ground import naming
 
+# Of this code, wherever it runs: a function has no distribution that names it.
+RELEASE = "0.2.0"
+
 # KafkaBroker.shutdown waits so long for its controlled shutdown.
 CONTROLLED_SHUTDOWN_SECONDS = 300
 # Lifecycle hooks. ABANDON and a policy that retains: whatever fails keeps the broker.

@@ -201,6 +201,8 @@ class RotateSettings(OfInstances, OfClaims, InKafka):
 
     ticks_queue_url: str
     policy: Policy
+    # None: there is no probe, or no Prometheus that knows what it counted.
+    probe_budget: ProbeBudget | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

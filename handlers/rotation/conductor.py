@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from core.availability.budget import HOUR, WINDOWS
+from core.availability.operator import OperatorView
+from core.ground.constants import RELEASE
 from core.ground.errors import Conflict, InvalidInput, StillwaterError
 from core.incidents.observation import Ownership, Policy
 from core.rotation.estimate import RunObservation, measured_rate
@@ -42,7 +45,7 @@ from handlers.adapters.aws import Queue
 from handlers.adapters.templates import Templates
 from handlers.incidents.act import ErrorSnapshots
 from handlers.incidents.observe import Sources
-from handlers.rotation.turns import add_errors, observe_cluster
+from handlers.rotation.turns import ClientsBudget, add_errors, observe_cluster
 from handlers.store.documents import Runs
 from handlers.store.ledger import rotation_message
 from handlers.store.table import retry_on_newer
@@ -60,6 +63,7 @@ class _Planned:
     plan: Plan
     apart: tuple[str, ...]  # why nodes may not go several at a time, as was asked for
     unjudged: tuple[str, ...]  # of which nodes nobody can tell whether they are outdated, and why
+    versions: Mapping[str, str | None]  # what runs now, by core.fleet's words
 
     @property
     def said(self) -> str:
@@ -80,6 +84,8 @@ class Conductor:
     ticks: Queue
     policy: Policy
     whose: Ownership
+    # None: nobody counts what clients fail at.
+    budget: ClientsBudget | None = None
 
     def take(self, event: Mapping[str, Any], now: float) -> dict[str, Any]:
         """Carry out one command; what a person must hear of comes back as sentences."""
@@ -132,7 +138,22 @@ class Conductor:
 
     def _plan(self, event: Mapping[str, Any], now: float) -> dict[str, Any]:
         planned = self._plan_of(event, now)
-        return {"said": planned.said, "plan": plan_to_document(planned.plan)}
+        return {
+            "said": planned.said,
+            "plan": plan_to_document(planned.plan),
+            "unjudged": list(planned.unjudged),
+            "versions": dict(planned.versions),
+            "spent": self._spent(now),
+        }
+
+    def _spent(self, now: float) -> dict[str, Any] | None:
+        """Return what clients failed at since the last run began, for an hour to three days."""
+        if self.budget is None:
+            return None
+        run = self.runs.current()
+        began = now - HOUR if run is None else min(run.started_at, now - HOUR)
+        longest = WINDOWS[-1].long_seconds
+        return asdict(self.budget.spending(max(began, now - longest), now))
 
     def _plan_of(self, event: Mapping[str, Any], now: float) -> _Planned:
         """Read everything a plan rests on; raises StillwaterError when it cannot be read."""
@@ -182,7 +203,14 @@ class Conductor:
                 *stale_template(launched, {str(i): k for i, k in kubelets.items()}, server),
             ),
         )
-        return _Planned(turns, options, planned, apart, unjudged)
+        running = {each.present.image_id for each in launched.values()}
+        versions = {
+            "eks": server,
+            "image": ", ".join(sorted(filter(None, running))) or None,
+            **_operator_versions(seen),
+            "stillwater": RELEASE,
+        }
+        return _Planned(turns, options, planned, apart, unjudged, versions)
 
     def _resume(self, run: Run, actor: str, now: float, event: Mapping[str, Any]) -> Run:
         """Resume with what the person has seen since, or wants otherwise; refuse as `start` does.
@@ -248,6 +276,15 @@ class Conductor:
 
     def _wake(self, run: Run) -> None:
         self.ticks.send(rotation_message(run.version))
+
+
+def _operator_versions(seen: RunObservation) -> dict[str, str | None]:
+    """Return the operator's version and Kafka's; None where they could not be read."""
+    known = seen.operator if isinstance(seen.operator, OperatorView) else None
+    return {
+        "strimzi": None if known is None else known.strimzi_version,
+        "kafka": None if known is None else known.kafka_version,
+    }
 
 
 def _told_of(turns: Iterable[NodeTurn]) -> str:

@@ -153,10 +153,12 @@ def _rotate_may(scope: Scope) -> Sequence[iam.Statement]:
             "ec2:DescribeInstances",
             "ec2:DescribeLaunchTemplateVersions",
         ),
+        *(workspace(scope) if scope.cluster.probe_budget else []),
     ]
 
 
 def _rotate_rights(cluster: Operated) -> definition.Rights:
+    asking, elsewhere = service(cluster) if cluster.probe_budget else ([], {})
     return definition.Rights(
         group="stillwater:rotate",
         everywhere=definition.may_read_machines(cluster),
@@ -165,7 +167,9 @@ def _rotate_rights(cluster: Operated) -> definition.Rights:
             *definition.may_read_operator(cluster),
             *definition.may_read_metrics(cluster),
             *definition.may_get("secrets", cluster.secrets["rotate"]),
+            *asking,
         ],
+        elsewhere=elsewhere,
     )
 
 
@@ -174,6 +178,7 @@ ROTATE = Definition(
     description="Plan, start and stop a rotation of nodes, when a person asks",
     settings=RotateSettings,
     may=_rotate_may,
+    own_settings=lambda cluster: {"probe_budget": cluster.probe_budget},
     kubernetes=_rotate_rights,
 )
 

@@ -19,6 +19,7 @@ from botocore import xform_name
 from cli.main import app
 from core.cluster import ClusterSpec
 from core.cluster.estimate import Usage
+from core.cluster.fleet import parse_fleet
 from core.settings import functions
 from core.timing import FACTS
 from tests.every_case import every_case
@@ -126,7 +127,9 @@ def test_every_piece_of_a_spec_is_one(page: Path) -> None:
         if block.language not in ("yaml", "yml"):
             continue
         for piece in yaml.safe_load_all(block.body):
-            if isinstance(piece, dict) and piece.keys() & SCHEMA["properties"].keys() - {
+            if isinstance(piece, dict) and "waves" in piece:
+                assert parse_fleet(piece)
+            elif isinstance(piece, dict) and piece.keys() & SCHEMA["properties"].keys() - {
                 "kind",
                 "metadata",
             }:

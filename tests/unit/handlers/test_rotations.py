@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
 
 from core.availability.budget import Spent
+from core.ground.constants import RELEASE
 from core.ground.errors import StillwaterError
 from core.health.kafka import snapshot_from_dict
 from core.health.node import parse
@@ -37,6 +38,35 @@ from tests.unit.handlers.walks import come_back, replace_machine
 pytestmark = pytest.mark.usefixtures("quiet")
 
 EVERYTHING = {"selection": {"everything": True}}
+
+
+def test_a_plan_names_what_runs_and_what_clients_failed_at(station: Station) -> None:
+    assert ask(station, "plan")["spent"] is None
+    asked: list[float] = []
+    budget = Spent(objective_percent=99.9, allowed_percent=10, attempts=100.0, failed=1.0)
+
+    class Counting(ClientsBudget):
+        def spending(self, since: float, now: float) -> Spent:
+            asked.append(now - since)
+            return budget
+
+    counting = Counting(None, SETTINGS, "kafka", "orders")  # type: ignore[arg-type]
+    station.conductor = replace(station.conductor, budget=counting)
+    station.cluster.builds = {OLD: Launched(Build(image_id="ami-1"), Build(image_id="ami-2"))}
+    told = ask(station, "plan")
+    assert told["spent"] == asdict(budget)
+    versions: Any = told["versions"]
+    assert (versions["eks"], versions["image"], versions["stillwater"]) == (
+        "1.36",
+        "ami-1",
+        RELEASE,
+    )
+    start(station)
+    for hours in (1, 5, 24 * 30):
+        station.now += hours * 3600
+        ask(station, "plan")
+    # Since the run began, and for an hour to three days.
+    assert asked == [3600, 3600, 6 * 3600, 72 * 3600]
 
 
 def outsider_lost(station: Station) -> None:

@@ -16,6 +16,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from cli import stack_settings
+from cli.fleet.reading import read_file
 from cli.main import app
 from cli.project import init as command
 from cli.project import release
@@ -71,6 +72,28 @@ def test_a_cluster_may_stand_in_more_zones_than_its_quorum(zones: str) -> None:
     named = tuple(f"us-east-1{letter}" for letter in zones)
     spec = render(answers(zones=named, brokers=2 * len(named)), RELEASE).spec
     assert (spec.controllers, spec.brokers) == (3, 2 * len(named))
+
+
+def test_a_fleet_is_written_of_what_is_described_and_production_goes_last(tmp_path: Path) -> None:
+    def typed(*more: str) -> str:
+        done = CliRunner().invoke(app, ["init", str(tmp_path), "--fleet", *more])
+        return " ".join(f"{done.exception or done.output}".split())
+
+    assert "describes no environment, nor does a directory in it" in typed()
+    for place, environment in (("a", "prod"), ("b", "prod"), ("b", "stage")):
+        write(tmp_path / place, render(answers(environment=environment), RELEASE), force=False)
+    assert "3 environments, a wave each" in typed()
+    file = read_file(tmp_path / "fleet.yaml")
+    assert [wave.environments for wave in file.waves] == [("stage",), ("a-prod",), ("b-prod",)]
+    assert (file.environments["b-prod"].directory, file.environments["b-prod"].environment) == (
+        "b",
+        "prod",
+    )
+    workflow = yaml.safe_load((tmp_path / ".github/workflows/stillwater-fleet.yaml").read_text())
+    (job,) = workflow["jobs"].values()
+    assert "stillwater fleet advance fleet.yaml" in [step.get("run") for step in job["steps"]]
+    assert "--force replaces it" in typed()
+    assert "Wrote" in typed("--force")
 
 
 def test_a_second_environment_shares_the_directory_and_leaves_it_as_it_is(tmp_path: Path) -> None:

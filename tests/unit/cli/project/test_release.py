@@ -10,6 +10,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from cli.project import init as command
 from cli.project import release
 from cli.project.init import Given
 from cli.project.release import Origin
+from core.ground.constants import RELEASE
 from infra.spec import ROOT
 from tests.every_case import every_case
 
@@ -182,6 +184,13 @@ def test_the_namesake_is_told_from_the_wheel(text: str, *, namesake: bool) -> No
 
 
 REPOSITORY = Path(__file__).resolve().parents[4]
+
+
+def test_a_function_names_the_release_it_is_of() -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    assert project["version"] == RELEASE
+
+
 STEPS = yaml.safe_load((REPOSITORY / "action.yaml").read_text())["runs"]["steps"]
 TEMPLATE = REPOSITORY / "cli" / "project" / "templates" / "workflow.yaml"
 WORKFLOW = yaml.safe_load(TEMPLATE.read_text())
@@ -290,7 +299,9 @@ OURS = sorted((REPOSITORY / ".github" / "workflows").glob("*.yaml"))
 
 
 @pytest.mark.parametrize(
-    "path", [*OURS, TEMPLATE, REPOSITORY / "action.yaml"], ids=lambda path: path.name
+    "path",
+    [*OURS, TEMPLATE, TEMPLATE.with_name("fleet-workflow.yaml"), REPOSITORY / "action.yaml"],
+    ids=lambda path: path.name,
 )
 def test_an_action_of_others_is_named_by_its_commit_and_no_token_is_kept(path: Path) -> None:
     text = path.read_text()

@@ -1,0 +1,1 @@
+"""`stillwater fleet`: many clusters in waves, by one file and no state of its own."""
