@@ -66,7 +66,7 @@ def test_a_size_is_rounded_up_to_whole_gib(quantity: str, gib: int) -> None:
 
 
 def test_a_size_that_is_none_is_one_sentence() -> None:
-    with pytest.raises(InvalidInput, match="'ten' is no size"):
+    with pytest.raises(InvalidInput, match="'ten' is not the size"):
         size_gib("ten")
 
 

@@ -61,7 +61,7 @@ def test_a_kubeconfig_of_eks_names_its_cluster_and_region(
         (_kubeconfig({"token": "t"}, ca=None), "lacks a server or a certificate-authority-data"),
         (_kubeconfig({"token": "t"}, ca="text"), "lacks a server or a certificate-authority-data"),
         (_kubeconfig({"token": "t"}) | {"users": []}, "has no user named 'u'"),
-        ("just text", "is no mapping"),
+        ("just text", "is not a mapping"),
     ],
 )
 def test_a_kubeconfig_that_cannot_be_used_is_one_sentence(config: Any, problem: str) -> None:
