@@ -230,5 +230,6 @@ def _after(growth: Growth) -> str:
         return "The new brokers have their share."
     return (
         f"Brokers {listing(list(map(str, growth.brokers)))} hold no partition. Lower "
-        "`nodes_per_zone` of their pool now, and run `stillwater up`."
+        "`nodes_per_zone` of their pool now, and run `stillwater up`. The Cluster Autoscaler ends "
+        "their empty nodes."
     )

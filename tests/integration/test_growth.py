@@ -63,6 +63,18 @@ def holders(cluster: Cluster) -> set[int]:
     return {broker for partition in view.partitions for broker in partition.replicas}
 
 
+def end_empty_nodes(cluster: Cluster) -> None:
+    """End the nodes that no broker is on any more, as the Cluster Autoscaler does."""
+    homes = {pod["spec"]["nodeName"] for pod in cluster.pods().values()}
+    nodes = cluster.twin.api.get("/api/v1/nodes", labelSelector="stillwater.dev/pool=broker")
+    for node in nodes["items"]:
+        if node["metadata"]["name"] not in homes:
+            cluster.twin.aws("autoscaling").terminate_instance_in_auto_scaling_group(
+                InstanceId=node["spec"]["providerID"].rpartition("/")[2],
+                ShouldDecrementDesiredCapacity=True,
+            )
+
+
 def moved(mode: grow.Mode) -> threading.Thread:
     """Grow or shrink as a person who has agreed does, beside what the test asks meanwhile."""
     growth = grow.Growth.named("local", mode, sorted(ADDED))
@@ -100,6 +112,7 @@ def test_brokers_are_added_balanced_and_removed_under_load_and_nothing_is_lost(
         assert holders(cluster) <= BROKERS
         brought_up(twin, nodes_per_zone=1, spare_nodes_per_zone=1)
         cluster.until(lambda: set(cluster.pods()) & ADDED == set(), "the brokers are gone")
+        end_empty_nodes(cluster)
         cluster.settle()
     summary = load.finish()
     assert summary["lost"] == 0
