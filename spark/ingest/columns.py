@@ -6,7 +6,6 @@ is read by itself, and what its columns say is the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -35,40 +34,16 @@ def texts_of(column: pa.Array) -> pa.DictionaryArray:
 
 
 def tags_of(column: pa.Array) -> pa.MapArray:
-    """Return a column of tags as maps, whichever way they were written.
+    """Return a column of tags as maps; what is no map is read as its text (spark.ingest.tag_texts).
 
-    Text holds them in any of the ways that spark.ingest.tag_texts knows; Parquet that is not AWS's
-    own may hold a list of keys with values, or a field for each key.
+    Of what stands twice the first counts, as of a tag in two columns.
     """
-    kind = column.type
-    if pa.types.is_map(kind):
+    if pa.types.is_map(column.type):
         return column
-    if pa.types.is_struct(kind):
-        rows = [None if row is None else list(row.items()) for row in column.to_pylist()]
-        return pa.array([_as_texts(row) for row in rows], TAGS)
-    if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):
-        spelled = {field.name.lower(): field.name for field in kind.value_type}
-        if {"key", "value"} <= spelled.keys():
-            key, value = spelled["key"], spelled["value"]
-            rows = [
-                None if row is None else [(tag[key], tag[value]) for tag in row if tag is not None]
-                for row in column.to_pylist()
-            ]
-            return pa.array([_as_texts(row) for row in rows], TAGS)
     coded = texts_of(column)
     read = [tag_texts.tags_in(written) for written in coded.dictionary.to_pylist()]
-    return pa.array([*map(_as_texts, read), None], TAGS).take(coded.indices.fill_null(len(read)))
-
-
-def _as_texts(tags: Iterable[tuple[Any, Any]] | None) -> list[tuple[str, str | None]] | None:
-    """Return tags as texts; of what stands twice the first counts, as of a tag in two columns."""
-    if tags is None:
-        return None
-    first: dict[str, str | None] = {}
-    for key, value in tags:
-        if key is not None:
-            first.setdefault(str(key), None if value is None else str(value))
-    return list(first.items())
+    tags = [None if each is None else list(each) for each in (*read, None)]
+    return pa.array(tags, TAGS).take(coded.indices.fill_null(len(read)))
 
 
 class Alike:

@@ -118,7 +118,6 @@ class CurLayout(Layout):
     month = "bill_billing_period_start_date"
     resource = "line_item_resource_id"
     zone = "line_item_availability_zone"
-    account = "line_item_usage_account_id"
     meters = ("line_item_usage_type",)
     shown = SHOWN
 

@@ -118,13 +118,7 @@ class Delivery:
     @cached_property
     def unread_lines(self) -> list[Found]:
         """The lines that cannot be read, each with its reason: QUARANTINE."""
-        names = frozenset(name.lower() for piece in self.pieces for name in piece.columns)
-        work = partial(unread_lines.unread, layout=self.layout, columns=names)
-        return self._found(work, QUARANTINE)
-
-    def first_unread(self, reason: str | None = None) -> Found | None:
-        """Return the first line that cannot be read, or that cannot for this reason."""
-        return next((row for row in self.unread_lines if reason in (None, row.reason)), None)
+        return self._found(partial(unread_lines.unread, layout=self.layout), QUARANTINE)
 
     def tags_found(self) -> list[Found]:
         """Return every tag of every line, counted and summed: TAGS_FOUND once they are chosen."""

@@ -5,10 +5,10 @@ A worker opens its files itself, on its disk or in S3 with its own rights.
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import IO
@@ -19,7 +19,7 @@ from core.ground.errors import InvalidInput, passed_on
 from spark.files import opened, parquet
 from spark.ingest import lines
 from spark.ingest.columns import texts_of
-from spark.ingest.lines import Header, Rows
+from spark.ingest.lines import Header
 
 # More lines than these are added up apart, which bounds a worker's memory.
 LINES_AT_ONCE = 1 << 19
@@ -113,17 +113,18 @@ def _of_text(piece: Piece, wanted: Collection[str]) -> Iterator[tuple[int, dict[
         return
     place = {name: number for number, name in enumerate(header.names)}
     there = {name: place[piece.places[name]] for name in wanted if name in piece.places}
-    rows = iter(Rows(partial(opened_text, piece), header))
     nothing = [""] * len(header.names)
-    while chunk := list(islice(rows, TEXT_LINES_AT_ONCE)):
-        broken = [row if isinstance(row, str) else None for row in chunk]
-        cells = [nothing if isinstance(row, str) else row for row in chunk]
-        columns = {
-            name: pa.array([row[number] or None for row in cells], pa.string())
-            for name, number in there.items()
-        }
-        columns[CORRUPT] = pa.array(broken, pa.string())
-        yield len(chunk), columns
+    with opened_text(piece) as stream:
+        rows = lines.rows(stream, header)
+        while chunk := list(islice(rows, TEXT_LINES_AT_ONCE)):
+            broken = [row if isinstance(row, str) else None for row in chunk]
+            cells = [nothing if isinstance(row, str) else row for row in chunk]
+            columns = {
+                name: pa.array([row[number] or None for row in cells], pa.string())
+                for name, number in there.items()
+            }
+            columns[CORRUPT] = pa.array(broken, pa.string())
+            yield len(chunk), columns
 
 
 @contextmanager
@@ -141,6 +142,9 @@ def readable_piece(piece: Piece) -> Iterator[None]:
     except EOFError:
         ours = f"The file {piece.name} ends before its data does; copy it again."
         raise InvalidInput([ours]) from None
+    except csv.Error as error:
+        ours = f"The file {piece.name} has a quote that its field does not end with; copy it again."
+        raise InvalidInput([passed_on(ours, error)]) from error
     except (pa.ArrowException, OSError, OverflowError) as error:
         ours = f"The file {piece.name} is damaged; export it again."
         raise InvalidInput([passed_on(ours, error)]) from error

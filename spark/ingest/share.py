@@ -33,7 +33,6 @@ KEYS = Described._fields
 USAGE_KEYS = ("billing_period", "day", *KEYS)
 TOTALS = ("quantity", "billed_cost", "amortised_cost", "net_cost")
 SUMS = ("charges", *TOTALS)
-ACCOUNT_DIGITS = 12
 _KINDS = {"node_id": INTEGER, "is_unreadable": BOOLEAN}
 USAGE_ROWS = struct(
     billing_period=STRING,
@@ -115,30 +114,8 @@ def _is_free_where_unpriced(usage_type: str | None) -> bool:
 
 def text_columns(batch: pa.RecordBatch, layout: Layout) -> dict[str, pa.Array]:
     """Return the texts and tags of a batch, numbered."""
-    columns: dict[str, pa.Array] = {}
-    for name in (*layout.texts, *layout.own):
-        column = batch[name]
-        if name == layout.account and _is_number(column.type):
-            column = _with_zeros(column)
-        columns[name] = texts_of(column)
-    columns |= {name: tags_of(batch[name]) for name in layout.maps}
-    return columns
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    )
-
-
-def _with_zeros(column: pa.Array) -> pa.Array:
-    """Return accounts that were written as numbers with the zeros that they lost."""
-    values, number = times.distinct(column)
-    # What is no number is unlike itself.
-    known = [f"{int(v):0{ACCOUNT_DIGITS}d}" if v is not None and v == v else "" for v in values]  # noqa: PLR0124
-    return pa.array([each if len(each) == ACCOUNT_DIGITS else None for each in known]).take(
-        pa.array(number)
-    )
+    texts = {name: texts_of(batch[name]) for name in (*layout.texts, *layout.own)}
+    return texts | {name: tags_of(batch[name]) for name in layout.maps}
 
 
 @dataclass(frozen=True, slots=True)

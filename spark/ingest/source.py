@@ -1,13 +1,11 @@
 """Opens a bill's files: which they are, per month, what columns they have, and what folders say.
 
 Stands between the manifest, which says what was delivered, and the reader of each format. Athena,
-Hive and Spark take the columns that a table is partitioned by out of its files (`key=value`);
-people put each account's bill into a folder of its number.
+Hive and Spark take the columns that a table is partitioned by out of its files (`key=value`).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -30,10 +28,7 @@ UNLISTED = (
     "two of them counts twice."
 )
 EMPTY = "The manifest of {} names no files: nothing of it was delivered."
-ACCOUNT = re.compile(r"^\d{12}$")
-# A folder's key that means a line's account, by its letters.
-ACCOUNT_KEYS = ("account", "accountid", "accountnumber", "linkedaccount", "linkedaccountid")
-# And one that means a line's month, as Data Exports and Glue partition a bill.
+# A folder's key that means a line's month, as Data Exports and Glue partition a bill.
 MONTH_KEY = "billingperiod"
 # Stands for nothing in a folder's name.
 NOTHING = "__HIVE_DEFAULT_PARTITION__"
@@ -70,12 +65,6 @@ def open_source(files: Files, address: str, months: Collection[str], what: str) 
         return _export(files, address, months, what)
     if not files.is_file(address):
         raise InvalidInput([f"{what} is not there; name an export's folder, or one file of it."])
-    if address.rsplit("/", 1)[-1].startswith(("_", ".")):
-        begins = "an underscore or a dot, by which tools take it for hidden"
-        raise InvalidInput([f"{what} has a name that begins with {begins}; rename it."])
-    if not address.endswith(PLAIN) and address.lower().endswith(PLAIN):
-        name = address.rsplit("/", 1)[-1]
-        raise InvalidInput([f"{what} has its ending in capitals; rename it {name.lower()}."])
     if not address.endswith(PLAIN):
         raise InvalidInput(
             [f"{what} is neither .csv, .csv.gz, .zip nor .parquet, the formats that can be read."]
@@ -196,18 +185,12 @@ def said_by_folders(place: str, address: str, known: Iterable[str]) -> dict[str,
     """
     held = set(known)
     is_focus = not held.isdisjoint({"billedcost", "effectivecost"})
-    account, month = ("line_item_usage_account_id", "bill_billing_period_start_date")
-    if is_focus:
-        account, month = "SubAccountId", "BillingPeriodStart"
-    called = {**dict.fromkeys(ACCOUNT_KEYS, account), MONTH_KEY: month}
+    month = "BillingPeriodStart" if is_focus else "bill_billing_period_start_date"
     said: dict[str, str] = {}
     for part in address.removeprefix(place).rpartition("/")[0].split("/"):
-        key, equals, value = part.partition("=")
-        if equals:
-            # Hive and Spark escape a time's colons.
-            said.setdefault(called.get(letters(key), key), unquote(value))
-        elif ACCOUNT.match(part):
-            said.setdefault(account, part)
+        key, _, value = part.partition("=")
+        # Hive and Spark escape a time's colons.
+        said.setdefault(month if letters(key) == MONTH_KEY else key, unquote(value))
     return {
         name: value
         for name, value in said.items()

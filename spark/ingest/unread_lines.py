@@ -101,22 +101,15 @@ def _written(column: pa.Array) -> list[str | None]:
     return [None if v is None else "NaN" if v != v else str(v) for v in values]  # noqa: PLR0124 - what is no number is unlike itself
 
 
-def unread(
-    pieces: Iterable[Piece], layout: Layout, columns: frozenset[str]
-) -> Iterator[pa.RecordBatch]:
-    """Yield the lines that cannot be read, each with its reason, as QUARANTINE.
-
-    `columns` are what the bill's files call their columns, in lower case.
-    """
+def unread(pieces: Iterable[Piece], layout: Layout) -> Iterator[pa.RecordBatch]:
+    """Yield the lines that cannot be read, each with its reason, as QUARANTINE."""
     for piece in pieces:
         for batch in batches(piece, layout.wanted):
-            rows = list(_unread(batch, layout, columns, piece.period))
+            rows = list(_unread(batch, layout, piece.period))
             yield from pa.Table.from_pylist(rows, QUARANTINE).to_batches()
 
 
-def _unread(
-    batch: pa.RecordBatch, layout: Layout, columns: frozenset[str], period: str | None
-) -> Iterator[dict[str, Any]]:
+def _unread(batch: pa.RecordBatch, layout: Layout, period: str | None) -> Iterator[dict[str, Any]]:
     lines = Lines.read(batch, layout)
     unread = lines.is_unreadable(layout, period)
     for name in layout.present:
@@ -140,7 +133,7 @@ def _unread(
         known |= {layout.day: lines.days[line] != NO_DAY, layout.month: month is not None}
         reason, excerpt = BROKEN_LINE, (said or "").rstrip("\r\n")[:LINE_CHARACTERS]
         if said is None:
-            reason = layout.reason(own, known, columns, period, month) or BROKEN_LINE
+            reason = layout.reason(own, known, period, month) or BROKEN_LINE
             excerpt = layout.excerpt(own)
         is_known = cost.known[line] and said is None
         yield {

@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping, Sequence
 from core.ground.errors import InvalidInput
 from spark import tables
 from spark.ingest.delivery import Delivery
-from spark.ingest.layout import SECOND_HEADER
 from spark.months import UNKNOWN_PERIOD
 from spark.rows import Found
 from spark.tables import Store
@@ -33,24 +32,12 @@ def require_one_currency(placed: Mapping[str, Placed], label: str) -> None:
             raise InvalidInput([problem])
 
 
-def require_one_header(delivery: Delivery) -> None:
-    """Refuse a file made of two: what stands below another header means something else."""
-    again = delivery.first_unread(SECOND_HEADER)
-    if again is not None:
-        problem = (
-            f"The bill {delivery.label} has a second header among its lines ({again.line[:80]}): "
-            f"two files are glued together. Give each a file of its own."
-        )
-        raise InvalidInput([problem])
-
-
 def require_a_readable_line(delivery: Delivery, placed: Mapping[str, Placed]) -> None:
     """Refuse a bill of which nothing can be read: its tables would say that nothing was charged."""
     lines = sum(row.charges for row in placed.values())
     if lines > sum(row.quarantined for row in placed.values()):
         return
-    first = delivery.first_unread()
-    because = f"{first.reason}; " if first is not None else ""
+    because = "".join(f"{row.reason}; " for row in delivery.unread_lines[:1])
     problem = (
         f"None of the {lines:,} lines of the bill {delivery.label} can be read: {because}a "
         "spreadsheet or a script that saved it may have changed it. Name the file as AWS "

@@ -113,7 +113,6 @@ def run(
         guards.require_same_bill(noted, delivery.label, months)
         found = {period: month.quarantined for period, month in placed.items()}
         if any(found.values()):
-            guards.require_one_header(delivery)
             guards.require_a_readable_line(delivery, placed)
         if any(month.is_discounted for month in placed.values()):
             usage = net_of_discounts(usage)

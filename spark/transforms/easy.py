@@ -17,34 +17,6 @@ from spark.rows import grouped, summed
 from spark.rules.names import Attribution, Easy
 from spark.transforms.grain import added_up
 
-# What to do about each finding.
-HOW = {
-    Easy.EXTENDED_SUPPORT: "upgrade the clusters to a Kubernetes version in standard support",
-    Easy.IDLE_RESERVATION: "cancel unneeded On-Demand Capacity Reservations, or run in them",
-    Easy.UNUSED_COMMITMENT: (
-        "let more run under them; they are paid until they end, so buy fewer then"
-    ),
-    Easy.IDLE_IPV4: "release the addresses that nothing uses",
-    Easy.OLD_VOLUMES: (
-        "move those that gp3 does as well to gp3, online; what is left to pay is gp3's price"
-    ),
-    Easy.GP2_VOLUMES: (
-        "move them to gp3, online; more than 3,000 IOPS or 125 MiB/s cost extra there"
-    ),
-    Easy.SNAPSHOTS: "let a lifecycle policy delete those that you would not restore",
-    Easy.NAT_BYTES: (
-        "give S3 and DynamoDB gateway endpoints (free) and registries interface endpoints"
-    ),
-    Easy.CROSS_ZONE_LB: (
-        "switch cross-zone load balancing off where every zone has targets of its own"
-    ),
-    Easy.PUBLIC_IPV4: (
-        "take public addresses from what a private subnet and a load balancer can serve"
-    ),
-    Easy.INTERNET: (
-        "compress, cache, or read from within the region; PrivateLink and peering are cheaper"
-    ),
-}
 # Of these all that a meter costs is saved; of the others at most that, once somebody has looked.
 SURE = frozenset((Easy.EXTENDED_SUPPORT, Easy.IDLE_RESERVATION, Easy.IDLE_IPV4))
 # What part of its cost a finding would save: Amazon EBS, general purpose volumes, "up to 20 % lower

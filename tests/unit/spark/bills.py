@@ -6,7 +6,7 @@ import csv
 import gzip
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+TAGS = pa.map_(pa.string(), pa.string())
 PERIOD = "BILLING_PERIOD=2026-11"
 NAME = "export"
 SAMPLE = Path(__file__).resolve().parents[4] / "shared" / "data" / "focus-1.0-sample-1000.csv"
@@ -97,14 +98,45 @@ def cur_export_as_csv(folder: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
     return _deliver(folder, "export-00001.csv.gz", gzip.compress(lines.getvalue().encode()))
 
 
-def _table(rows: Sequence[Mapping[str, Any]], without: Sequence[str]) -> pa.Table:
-    kinds = {str: pa.string(), float: pa.float64(), datetime: pa.timestamp("ms")}
+def cur_file(
+    path: Path,
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    kinds: Mapping[str, pa.DataType] | None = None,
+    rename: Callable[[str], str] = str,
+    without: Sequence[str] = (),
+) -> Path:
+    """Write changes to CUR_ROW as one file of Parquet, some columns of another type or name."""
+    table = _table(rows, without, kinds or {})
+    pq.write_table(table.rename_columns([rename(name) for name in table.column_names]), path)
+    return path
+
+
+def append_columns(export: Path, **columns: str) -> None:
+    """Give every line of an export more columns, each of one text."""
+    (path,) = export.glob("data/*/*.parquet")
+    table = pq.read_table(path, partitioning=None)
+    for name, value in columns.items():
+        table = table.append_column(name, pa.array([value] * table.num_rows))
+    pq.write_table(table, path)
+
+
+def _table(
+    rows: Sequence[Mapping[str, Any]],
+    without: Sequence[str],
+    kinds: Mapping[str, pa.DataType] | None = None,
+) -> pa.Table:
+    usual = {str: pa.string(), float: pa.float64(), int: pa.int64(), bool: pa.bool_()}
+    usual[datetime] = pa.timestamp("ms")
     columns = {}
-    for name, default in CUR_ROW.items():
-        kind = kinds.get(type(default), pa.map_(pa.string(), pa.string()))
-        values = [{**CUR_ROW, **row}[name] for row in rows]
-        if isinstance(default, dict):
-            values = [list(value.items()) for value in values]
+    for name in dict.fromkeys([*CUR_ROW, *(name for row in rows for name in row)]):
+        values = [{**CUR_ROW, **row}.get(name) for row in rows]
+        first = next((value for value in values if value is not None), CUR_ROW.get(name))
+        kind = (kinds or {}).get(name) or usual.get(type(first), TAGS)
+        if kind == TAGS:
+            values = [None if value is None else list(value.items()) for value in values]
+        if pa.types.is_null(kind):
+            values = [None] * len(rows)
         columns[name] = pa.array(values, kind)
     return pa.table({name: column for name, column in columns.items() if name not in without})
 

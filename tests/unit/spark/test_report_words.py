@@ -10,10 +10,10 @@ from decimal import Decimal
 import pytest
 
 from spark.report import formats, plot, story
-from spark.report.document import Document
+from spark.report.document import TEXTS, Document
 from spark.report.evidence import Evidence
 from spark.rules.names import Attribution, Component, Easy
-from spark.transforms.easy import HOW, EasySaving
+from spark.transforms.easy import EasySaving
 from tests.unit.spark import month
 
 MOST_WORDS = 25
@@ -55,8 +55,7 @@ def sentences(document: Document) -> Iterator[str]:
     """Yield every sentence and title of a report, without what the bill itself says."""
     texts = [document.title, *document.badges, *document.story]
     texts += [text for each in document.actions for text in (each.title, each.why)]
-    # How to do without a meter is written where the meters are (spark.transforms.easy).
-    texts += [each.how for each in document.actions if each.how not in HOW.values()]
+    texts += [each.how for each in document.actions if each.how not in TEXTS["easy"].values()]
     for section in document.sections:
         texts += [section.title, *section.sentences, section.method]
         texts += [each.title for each in section.tables]

@@ -17,7 +17,6 @@ from spark.ingest import bill
 from spark.jobs import ingest
 from spark.tables import ParquetStore
 from spark.tag_keys import KafkaTags
-from tests.unit.spark import here
 
 NOW = datetime(2026, 12, 20, tzinfo=UTC)
 LEGACY: Mapping[str, str] = {
@@ -63,11 +62,6 @@ def ingested(
     delivery = bill.read(path, kafka=kafka or KafkaTags())
     came = ingest.run(delivery, store, now=NOW, cluster=cluster)
     return came, store.rows(tables.USAGE), store
-
-
-def usage(path: Path) -> list[Any]:
-    """Return the USAGE of a bill, without writing any table."""
-    return here.usage(path)
 
 
 def refused(path: Path) -> str:
