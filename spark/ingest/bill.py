@@ -8,9 +8,9 @@ from pathlib import Path
 
 from core.ground.errors import InvalidInput
 from spark.files import address_of, files_of
-from spark.ingest import cur, cur_names, focus, source
-from spark.ingest.delivery import Delivery, Opened, readable, surveyed
-from spark.ingest.layout import letters
+from spark.ingest import cur, focus, source
+from spark.ingest.delivery import Delivery, readable, surveyed
+from spark.ingest.layout import Layout, letters
 from spark.ingest.source import Source
 from spark.session import Engine
 from spark.tag_keys import OURS, KafkaTags
@@ -43,10 +43,10 @@ def read(
         return _delivery(engine, found, what, kafka)
 
 
-def reader_of(columns: Sequence[str]) -> Callable[..., Opened] | None:
+def reader_of(columns: Sequence[str]) -> Callable[..., Layout] | None:
     """Return the reader of the format of which most needed columns are there; None of a few."""
     as_focus = {letters(name) for name in columns} & {letters(name) for name in focus.REQUIRED}
-    as_cur = {cur_names.modern_name(name).lower() for name in columns} & set(cur.REQUIRED)
+    as_cur = {cur.modern_name(name).lower() for name in columns} & set(cur.REQUIRED)
     found, reader = max(
         (len(as_focus), focus.opened), (len(as_cur), cur.opened), key=lambda each: each[0]
     )
@@ -55,7 +55,7 @@ def reader_of(columns: Sequence[str]) -> Callable[..., Opened] | None:
 
 def _delivery(engine: Engine | None, found: Source, what: str, kafka: KafkaTags) -> Delivery:
     columns = found.columns
-    known = {cur_names.modern_name(name).lower() for name in columns}
+    known = {cur.modern_name(name).lower() for name in columns}
     if {focus.COST.lower(), cur.COST} <= known:
         problem = f"{what} holds bills of two formats, FOCUS and Cost and Usage Report; name one."
         raise InvalidInput([problem])
@@ -67,26 +67,26 @@ def _delivery(engine: Engine | None, found: Source, what: str, kafka: KafkaTags)
             f"export's folder or file."
         )
         raise InvalidInput([problem])
-    opened = reader(columns, what, kafka, is_data_export=found.is_data_export)
+    layout = reader(columns, what, kafka, is_data_export=found.is_data_export)
     pieces = [
         replace(
             piece,
-            places=opened.places(piece.columns),
-            said={name: piece.said[place] for name, place in opened.places([*piece.said]).items()},
+            places=layout.places(piece.columns),
+            said={name: piece.said[place] for name, place in layout.places([*piece.said]).items()},
         )
         for piece in found.pieces
     ]
     lines = sum(piece.lines * (1 if piece.header is None else TEXT_LINE) for piece in pieces)
     session = engine(lines) if engine is not None else None
-    held = surveyed(session, pieces, opened.layout)
+    held = surveyed(session, pieces, layout)
     return Delivery(
         session=session,
         label=found.label,
-        opened=opened,
+        layout=layout,
         pieces=pieces,
         surveyed=held,
         refreshes=found.refreshes,
         fingerprint=found.fingerprint,
         simulated=found.simulated,
-        notes=[*opened.notes, *opened.said_of_kinds(held.kinds), *found.notes],
+        notes=[*layout.notes, *layout.notes_of(held.kinds), *found.notes],
     )

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import numpy as np
 
 from spark.ingest.amounts import Amounts, Numbers
-from spark.ingest.delivery import Opened
 from spark.ingest.layout import (
     Cells,
     Costs,
@@ -22,7 +21,6 @@ from spark.ingest.layout import (
     Layout,
     left_out,
     letters,
-    places,
     require_columns,
     require_each_once,
     spellings,
@@ -85,6 +83,7 @@ SHOWN = (COST, "BillingPeriodStart", "ChargePeriodStart", "ResourceId", "ChargeD
 class FocusLayout(Layout):
     """How the lines of a FOCUS bill are read."""
 
+    format = Format.FOCUS
     texts = (
         *("BillingCurrency", "ChargeCategory", "ChargeDescription", "PricingUnit", "ServiceName"),
         *OPTIONAL,
@@ -133,20 +132,16 @@ class FocusLayout(Layout):
         return Costs(amounts["PricingQuantity"], amounts[COST], effective, effective, has_net)
 
 
-def opened(columns: Sequence[str], what: str, kafka: KafkaTags, *, is_data_export: bool) -> Opened:
+def opened(
+    columns: Sequence[str], what: str, kafka: KafkaTags, *, is_data_export: bool
+) -> FocusLayout:
     """Return how a bill is read by its columns; one that lacks some is refused."""
     del is_data_export  # a FOCUS bill is the same however it was delivered
     maps = (*TAGS, CATEGORIES) if kafka.is_own else TAGS
     wanted = {letters(name) for name in (*REQUIRED, *OPTIONAL, *maps)}
     require_each_once(columns, letters, wanted, what)
     require_columns(REQUIRED, columns, what)
-    layout = FocusLayout(kafka, maps)
-    return Opened(
-        layout=layout,
-        format=Format.FOCUS,
-        places=partial(places, layout.wanted),
-        notes=_lacking(spellings(columns), maps),
-    )
+    return FocusLayout(kafka, maps, notes=tuple(_lacking(spellings(columns), maps)))
 
 
 def _lacking(known: Collection[str], maps: Sequence[str]) -> list[str]:

@@ -52,12 +52,16 @@ class Layout(ABC):
     """How one format's lines are read, in whatever its files call their columns.
 
     `maps` hold tags, `own` are the names by which the tags are looked up that have columns of
-    their own.
+    their own. `notes` say what the bill cannot for want of columns.
     """
 
     kafka: KafkaTags
     maps: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    format: ClassVar[Format]
+    has_splits: ClassVar[bool] = False
 
     texts: ClassVar[tuple[str, ...]]
     amounts: ClassVar[tuple[str, ...]]
@@ -78,6 +82,20 @@ class Layout(ABC):
         """Return the columns that are read."""
         named = (*self.texts, *self.amounts, self.day, self.month, *self.maps, *self.own)
         return tuple(dict.fromkeys(named))
+
+    def places(self, columns: Sequence[str]) -> dict[str, str]:
+        """Return where a file's columns are that are wanted."""
+        return places(self.wanted, columns)
+
+    def tag_columns(self, columns: Sequence[str]) -> dict[str, str]:
+        """Return all of a file's columns that hold one tag each, also those not looked up."""
+        del columns
+        return {}
+
+    def notes_of(self, kinds: Collection[str]) -> list[str]:
+        """Say what these kinds of lines lack; raises InvalidInput where they cannot do without."""
+        del kinds
+        return []
 
     @abstractmethod
     def line(self, cells: Cells) -> tuple[str | None, ...]:

@@ -23,9 +23,9 @@ from core.cost.pricing import PriceBook
 from core.events.announcements import Kind
 from core.rotation.estimate import AWAY_IN_PLACE_SECONDS
 from core.settings.facts import Facts
-from spark.findings import ECONOMICS
 from spark.jobs.storage import AWAY_SECONDS
 from spark.rows import Found, row_type
+from spark.schemas import ECONOMICS
 
 DAYS_PER_MONTH = Decimal(pricing.HOURS_PER_MONTH) / 24
 # From so many days on rotations are counted up to a month.

@@ -17,9 +17,9 @@ from core.cost import economics, pricing, resync
 from core.cost.pricing import PriceBook
 from core.ground import instances
 from core.settings.facts import Facts
-from spark.findings import RESYNC
 from spark.rows import Found, row_type
 from spark.samples import Series
+from spark.schemas import RESYNC
 from spark.transforms.rotations import Measured, measured_rotation
 
 METRICS, LEDGER = "metrics", "ledger"

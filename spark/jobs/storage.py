@@ -34,9 +34,9 @@ from core.volumes.sizing import (
 )
 from core.volumes.speed import ThrottleLimit, helps, limited_by, next_step
 from core.volumes.views import FillForecast, Load
-from spark.findings import STORAGE
 from spark.rows import Found, row_type
 from spark.samples import Series
+from spark.schemas import STORAGE
 from spark.transforms import volumes
 from spark.transforms.volumes import LAST_DAYS, SNAPSHOT, Finding, with_measures
 

@@ -11,8 +11,7 @@ from datetime import date
 
 from spark.report import actions
 from spark.report.document import Action, Document, Total, exact, legible
-from spark.report.evidence import Evidence, month_comparison
-from spark.report.model import Report
+from spark.report.evidence import Evidence, Report, month_comparison
 from spark.report.sections import (
     changes,
     cost,

@@ -12,8 +12,7 @@ from decimal import Decimal
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 import pyarrow.compute as pc  # type: ignore[import-untyped] # the same
 
-from spark.arrow_rows import rows_of
-from spark.rows import grouped, summed
+from spark.rows import grouped, rows_of, summed
 from spark.rules.names import Attribution, Easy
 from spark.transforms.grain import added_up
 

@@ -14,8 +14,7 @@ from functools import cache
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 import pyarrow.compute as pc  # type: ignore[import-untyped] # the same
 
-from spark.arrow_rows import rows_of
-from spark.rows import Found, grouped, summed
+from spark.rows import Found, grouped, rows_of, summed
 from spark.rules.line import DISCOUNT, MEANING_OF, meaning_of
 from spark.rules.names import Attribution, Component
 from spark.schemas import COST

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
-from spark.findings import FEWEST_BEFORE
+from spark.months import FEWEST_BEFORE
 from spark.report import document, plot
 from spark.report.document import Cell, Plot, ReportTable, Section
 from spark.report.evidence import Comparison, Evidence, month_comparison

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from spark.report import document, plot
 from spark.report.document import Cell, Plot, ReportTable, Section
-from spark.report.evidence import Evidence
-from spark.report.model import Report, Share
+from spark.report.evidence import Evidence, Report, Share
 from spark.report.words import cents, count, decimal_places, enumeration, most
 from spark.rows import Found
 from spark.rules.names import Attribution

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from spark import arrow_rows
+from spark import rows
 from spark.ingest import bill
 from spark.ingest.delivery import Delivery
 from spark.ingest.share import USAGE_ROWS
@@ -22,12 +22,12 @@ def opened(path: Path, kafka: KafkaTags = OURS, months: Sequence[str] = ()) -> D
 
 def usage(path: Path, kafka: KafkaTags = OURS) -> list[Any]:
     """Return the USAGE of a bill, and what stands beside it."""
-    return arrow_rows.rows_of(net_of_discounts(opened(path, kafka).usage()))
+    return rows.rows_of(net_of_discounts(opened(path, kafka).usage()))
 
 
 def usage_rows(delivery: Delivery) -> list[Any]:
     """Return the USAGE of a bill before discounts, and what stands beside it."""
-    return arrow_rows.rows_of(delivery.usage())
+    return rows.rows_of(delivery.usage())
 
 
 def grain(*rows: Mapping[str, Any]) -> pa.Table:

@@ -20,7 +20,7 @@ import pytest
 from core.cost.pricing import INSTANCE_HOUR, PriceBook
 from spark import tables
 from spark.ingest import bill, cur
-from spark.ingest.delivery import Format
+from spark.ingest.layout import Format
 from spark.ingest.unread_lines import Control
 from spark.jobs import every, report
 from spark.jobs.ingest import found_tags

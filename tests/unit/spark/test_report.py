@@ -12,7 +12,7 @@ from pyspark.sql import Row
 
 from spark.report import formats, words
 from spark.report import story as stories
-from spark.report.model import Report
+from spark.report.evidence import Report
 from spark.report.sections import cost
 from spark.rules.names import Attribution, Component
 from tests.unit.spark.month import a_line, a_report, bad_row, document_of, monthless
