@@ -29,7 +29,7 @@ from spark.ingest.layout import (
     require_each_once,
     text_or_none,
 )
-from spark.ingest.lines import APART
+from spark.ingest.pieces import APART
 from spark.rules import amortise
 from spark.rules.line import AWS
 from spark.tag_keys import OURS, TAG_COLUMNS, KafkaTags, column_spellings, export_key, tag_columns

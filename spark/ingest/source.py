@@ -15,9 +15,9 @@ import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 
 from core.ground.errors import InvalidInput, passed_on
 from spark.files import Files, fingerprint, is_known, opened
-from spark.ingest import lines, loose_files, manifest
+from spark.ingest import loose_files, manifest
 from spark.ingest.layout import distinct_names, letters
-from spark.ingest.pieces import Piece, footer
+from spark.ingest.pieces import HEADER_BYTES, Piece, footer, members, read_header, unpacked
 from spark.months import Refresh
 
 FOOTERS_AT_ONCE = 16
@@ -136,16 +136,16 @@ def _of_parquet(period: str | None, address: str) -> list[Piece]:
 
 def _of_text(files: Files, address: str, period: str | None, what: str) -> list[Piece]:
     if not address.endswith(manifest.ZIP):
-        data = files.read(address, lines.HEADER_BYTES)
+        data = files.read(address, HEADER_BYTES)
         is_packed = address.endswith(".gz")
-        header = lines.header(data, what, is_packed=is_packed)
+        header = read_header(data, what, is_packed=is_packed)
         count = _lines_of(files.versions(address)[address], is_packed=is_packed)
         return [Piece(address, period, header.names, count, header=header)]
     pieces = []
     with opened(address) as stream:
-        for member in lines.members(stream, address):
-            with lines.unpacked(stream, address, member) as inner:
-                header = lines.header(inner.read(lines.HEADER_BYTES), what)
+        for member in members(stream, address):
+            with unpacked(stream, address, member) as inner:
+                header = read_header(inner.read(HEADER_BYTES), what)
             pieces.append(Piece(address, period, header.names, header=header, member=member))
     count = _lines_of(files.versions(address)[address], is_packed=True) // len(pieces)
     return [replace(piece, lines=count) for piece in pieces]

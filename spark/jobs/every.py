@@ -45,8 +45,7 @@ from spark.rules.names import Attribution
 from spark.tables import Store
 from spark.tag_keys import OURS, KafkaTags
 from spark.transforms import rates
-from spark.transforms.easy import easy_savings
-from spark.transforms.grain import table_grain
+from spark.transforms.grain import easy_savings, table_grain
 from spark.transforms.node_shares import AMOUNTS
 from spark.transforms.rotations import forecast
 from spark.transforms.transfer import traffic

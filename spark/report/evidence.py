@@ -17,7 +17,7 @@ from core.ground.naming import CLUSTER_TAG
 from spark.months import first_day_after, is_by_the_month, settled_on
 from spark.rows import Found, grouped
 from spark.rules.names import Attribution, Component
-from spark.transforms.easy import EasySaving
+from spark.transforms.grain import EasySaving
 
 BAD_ROWS_SHOWN = 50
 

@@ -11,7 +11,7 @@ from spark.report.words import cents, count, decimal_places, enumeration, most
 from spark.rows import Found
 from spark.rules.names import Attribution
 from spark.tag_keys import UNREAD_TAGS
-from spark.transforms.easy import EasySaving
+from spark.transforms.grain import EasySaving
 
 OWNERS_SHOWN = 200
 COLOURS = {

@@ -31,8 +31,7 @@ from spark.rows import row_type
 from spark.tables import ParquetStore
 from spark.tag_keys import KafkaTags
 from spark.transforms import rates
-from spark.transforms.easy import easy_savings
-from spark.transforms.grain import grain_of
+from spark.transforms.grain import easy_savings, grain_of
 from tests.unit.spark import bills, here
 from tests.unit.spark.written import ingested, legacy, refused, written
 

@@ -13,7 +13,7 @@ from spark.report import formats, plot, story
 from spark.report.document import TEXTS, Document
 from spark.report.evidence import Evidence
 from spark.rules.names import Attribution, Component, Easy
-from spark.transforms.easy import EasySaving
+from spark.transforms.grain import EasySaving
 from tests.unit.spark import month
 
 MOST_WORDS = 25
@@ -98,13 +98,6 @@ def test_the_page_opens_with_month_sum_change_actions_and_contents() -> None:
     assert re.match(r"\+\d+\.\d\d USD \(\+\d+\.\d%\) to last month", document.total.against)
     for section in document.sections:
         assert f'<a href="#{section.key}">{section.title}</a>' in html.unescape(page)
-
-
-def test_a_page_without_actions_says_so() -> None:
-    document = story.report_document(EVIDENCE["nothing to do"])
-    assert document.actions == ()
-    for kind in formats.Format:
-        assert (formats.NO_ACTION in formats.write(document, kind)) != (kind is formats.Format.JSON)
 
 
 @pytest.mark.parametrize("key", ["cost", "changes", "storage", "resync", "economics", "unit"])
