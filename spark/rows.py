@@ -30,6 +30,12 @@ def row_type(names: Any) -> Any:
     return _named(tuple(getattr(names, "names", names)))
 
 
+def row_from(schema: Any, source: object, **known: Any) -> Any:
+    """Return a row of a schema: what is known, and of the rest what its source calls the same."""
+    names = schema.names
+    return row_type(schema)(*(known[n] if n in known else getattr(source, n) for n in names))
+
+
 @cache
 def _named(names: tuple[str, ...]) -> Any:
     return namedtuple("Row", names)  # noqa: PYI024 - its names are a table's
