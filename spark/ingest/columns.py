@@ -171,7 +171,7 @@ def texts_of(column: pa.Array) -> pa.DictionaryArray:
 
 
 def tags_of(column: pa.Array) -> pa.MapArray:
-    """Return a column of tags as maps; what is no map is read as its text (spark.ingest.tag_texts).
+    """Return a column of tags as maps; what is no map is read as its text (tags_in).
 
     Of what stands twice the first counts, as of a tag in two columns.
     """

@@ -135,7 +135,7 @@ def modern_name(legacy: str) -> str:
 def modern_names(columns: Iterable[str], kafka: KafkaTags = OURS) -> dict[str, str]:
     """Return what a file's columns are called under CUR 2.0's names.
 
-    Of tags that differ by case alone (spark.ingest.lines) one written as it is asked for is meant.
+    Of tags that differ by case alone (spark.ingest.pieces) one written as it is asked for is meant.
     """
     spelled: dict[str, str] = {}
     for name in columns:

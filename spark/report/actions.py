@@ -97,7 +97,7 @@ def _usd(action: Action) -> Decimal:
 
 
 def _easy(evidence: Evidence, *, is_kafkas: bool) -> Iterator[Action]:
-    """Yield what is paid for and cheap to do without (spark.transforms.easy)."""
+    """Yield what is paid for and cheap to do without (spark.transforms.grain)."""
     judged = {row.finding for row in evidence.storage}
     currency = evidence.report.currency
     month, so_far = evidence.month, evidence.days_so_far

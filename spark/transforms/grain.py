@@ -28,33 +28,6 @@ SURE = frozenset((Easy.EXTENDED_SUPPORT, Easy.IDLE_RESERVATION, Easy.IDLE_IPV4))
 PARTS = {Easy.GP2_VOLUMES: Decimal("0.2")}
 
 
-@dataclass(frozen=True, slots=True)
-class EasySaving:
-    """What one meter came to in the month, of Kafka or of everybody else."""
-
-    easy: Easy
-    is_kafkas: bool
-    usd: Decimal
-
-    @property
-    def saving(self) -> Decimal:
-        """Return what could be saved of it, or at most."""
-        return self.usd * PARTS.get(self.easy, Decimal(1))
-
-    @property
-    def at_most(self) -> bool:
-        return self.easy not in SURE
-
-
-def easy_savings(grain: pa.Table) -> list[EasySaving]:
-    """Return what the easy findings of a cost grain cost, net and amortised; a handful."""
-    found = rows_of(added_up(grain.filter(pc.is_valid(grain["easy"])), ("easy", "attribution")))
-    keyed = grouped(found, lambda row: (row.easy, row.attribution != Attribution.NOBODY.value))
-    costs = ((*key, summed(rows, "net_cost")) for key, rows in keyed.items())
-    saved = [EasySaving(Easy(easy), is_kafkas, cost) for easy, is_kafkas, cost in costs if cost > 0]
-    return sorted(saved, key=lambda each: (not each.is_kafkas, -each.saving))
-
-
 COSTS = ("billed_cost", "amortised_cost", "net_cost")
 KEYS = (
     *("billing_period", "day", "component", "attribution", "cluster", "owner", "node_id", "zone"),
@@ -190,3 +163,30 @@ def _only(pairs: Iterable[tuple[object, int | None]]) -> Mapping[object, int]:
         if node_id is not None:
             found.setdefault(key, set()).add(node_id)
     return {key: min(ids) for key, ids in found.items() if len(ids) == 1}
+
+
+@dataclass(frozen=True, slots=True)
+class EasySaving:
+    """What one meter came to in the month, of Kafka or of everybody else."""
+
+    easy: Easy
+    is_kafkas: bool
+    usd: Decimal
+
+    @property
+    def saving(self) -> Decimal:
+        """Return what could be saved of it, or at most."""
+        return self.usd * PARTS.get(self.easy, Decimal(1))
+
+    @property
+    def at_most(self) -> bool:
+        return self.easy not in SURE
+
+
+def easy_savings(grain: pa.Table) -> list[EasySaving]:
+    """Return what the easy findings of a cost grain cost, net and amortised; a handful."""
+    found = rows_of(added_up(grain.filter(pc.is_valid(grain["easy"])), ("easy", "attribution")))
+    keyed = grouped(found, lambda row: (row.easy, row.attribution != Attribution.NOBODY.value))
+    costs = ((*key, summed(rows, "net_cost")) for key, rows in keyed.items())
+    saved = [EasySaving(Easy(easy), is_kafkas, cost) for easy, is_kafkas, cost in costs if cost > 0]
+    return sorted(saved, key=lambda each: (not each.is_kafkas, -each.saving))
