@@ -71,8 +71,8 @@ def _problems(
         yield f"mixes {', '.join(kinds)}; name one file, or a folder of one format."
     for path in sorted({each for each in there if UNREAD.search(each)}.difference(paths)):
         yield (
-            f"holds {path}, which may be part of the bill and cannot be read: copy it again where "
-            f"that was broken off, write it as one of {', '.join(FORMATS)}, or take it out."
+            f"holds {path}, which may be part of the bill and cannot be read. Copy it again if its "
+            f"copy was broken off. Else write it as one of {', '.join(FORMATS)}, or take it out."
         )
     yield from _named_twice(paths)
     yield from _copied(files, folder, paths)

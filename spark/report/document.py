@@ -145,7 +145,7 @@ def told(
 ) -> Section:
     """Return a section under its title, with its method."""
     texts = TEXTS["sections"][key]
-    method = texts.get("method", "")
+    method = " ".join(texts.get("method", ()))
     return Section(key, texts["title"], tuple(sentences), tuple(plots), tuple(tables), method)
 
 

@@ -66,7 +66,7 @@ def test_with_a_manifest_no_other_file_is_the_bill_and_its_data_are_read_by_it_a
             for name in ("b.csv.zst", "B.CSV", "b.xlsx", "a.csv.20261101", "0000_part_00")
         ),
         *(
-            (("a.csv", name), f"{name}, which may be part of the bill and cannot be read: copy it")
+            (("a.csv", name), f"{name}, which may be part of the bill and cannot be read. Copy it")
             for name in ("b.csv.part", "b.parquet.6eA3f09C")
         ),
         (("data/part-0.parquet", "_delta_log/00000000000000000000.json"), "table of Delta Lake"),
