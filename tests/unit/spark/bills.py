@@ -1,4 +1,4 @@
-"""Small bills in both formats, written as their exporters write them."""
+"""Small bills in every format, written as their exporters write them, and how they are read."""
 
 from __future__ import annotations
 
@@ -7,12 +7,24 @@ import gzip
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
+
+from core.ground.errors import InvalidInput
+from spark import tables
+from spark.ingest import bill
+from spark.ingest.delivery import Delivery
+from spark.ingest.share import USAGE_ROWS
+from spark.jobs import ingest
+from spark.rows import rows_of
+from spark.tables import ParquetStore
+from spark.tag_keys import OURS, KafkaTags
+from spark.transforms.grain import grain_of, net_of_discounts
 
 TAGS = pa.map_(pa.string(), pa.string())
 PERIOD = "BILLING_PERIOD=2026-11"
@@ -61,6 +73,24 @@ CUR_ROW: Mapping[str, Any] = {
     "savings_plan_savings_plan_effective_cost": 0.0,
     "savings_plan_total_commitment_to_date": 0.0,
     "savings_plan_used_commitment": 0.0,
+}
+
+
+NOW = datetime(2026, 12, 20, tzinfo=UTC)
+LEGACY: Mapping[str, str] = {
+    "identity/LineItemId": "x",
+    "bill/BillingPeriodStartDate": "2026-11-01T00:00:00Z",
+    "lineItem/UsageAccountId": "123456789012",
+    "lineItem/LineItemType": "Usage",
+    "lineItem/UsageStartDate": "2026-11-20T12:00:00Z",
+    "lineItem/ProductCode": "AmazonEC2",
+    "lineItem/UsageType": "BoxUsage:m7i.large",
+    "lineItem/UsageAmount": "1.0000000000",
+    "lineItem/CurrencyCode": "USD",
+    "lineItem/UnblendedCost": "1.2500000000",
+    "lineItem/LineItemDescription": "an hour",
+    "pricing/unit": "Hrs",
+    "resourceTags/user:team": "",
 }
 
 
@@ -158,3 +188,61 @@ def _deliver(folder: Path, file: str, content: pa.Table | bytes) -> Path:
 def emptied(path: Path) -> None:
     """Take every line out of a Parquet file."""
     pq.write_table(pq.read_table(path).slice(0, 0), path)
+
+
+def legacy(rows: Sequence[Mapping[str, str]], *, without: Sequence[str] = ()) -> str:
+    known = dict.fromkeys([*LEGACY, *(name for row in rows for name in row)])
+    names = [name for name in known if name not in without]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows([{**LEGACY, **row}.get(name, "") for name in names] for row in rows)
+    return text.getvalue()
+
+
+def written(folder: Path, content: str | bytes, name: str = "bill.csv") -> Path:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def ingested(
+    path: Path,
+    kafka: KafkaTags | None = None,
+    *,
+    cluster: str | None = None,
+) -> tuple[ingest.Ingested, list[Any], ParquetStore]:
+    store = ParquetStore(str(path.parent / "tables"))
+    delivery = bill.read(path, kafka=kafka or KafkaTags())
+    came = ingest.run(delivery, store, now=NOW, cluster=cluster)
+    return came, store.rows(tables.USAGE), store
+
+
+def refused(path: Path) -> str:
+    with pytest.raises(InvalidInput) as raised:
+        ingested(path)
+    return str(raised.value)
+
+
+def opened(path: Path, kafka: KafkaTags = OURS, months: Sequence[str] = ()) -> Delivery:
+    return bill.read(path, kafka=kafka, months=months)
+
+
+def usage(path: Path, kafka: KafkaTags = OURS) -> list[Any]:
+    """Return the USAGE of a bill, and what stands beside it."""
+    return rows_of(net_of_discounts(opened(path, kafka).usage()))
+
+
+def usage_rows(delivery: Delivery) -> list[Any]:
+    """Return the USAGE of a bill before discounts, and what stands beside it."""
+    return rows_of(delivery.usage())
+
+
+def grain(*rows: Mapping[str, Any]) -> pa.Table:
+    """Return rows of the cost grain, of which only these columns are known."""
+    return pa.Table.from_pylist(list(rows), grain_of(USAGE_ROWS.empty_table()).schema)
+
+
+def quarantine(path: Path) -> list[dict[str, Any]]:
+    """Return the lines of a bill that cannot be read, each with its reason."""
+    return [row._asdict() for row in opened(path).unread_lines]

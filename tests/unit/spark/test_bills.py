@@ -32,8 +32,8 @@ from spark.tables import ParquetStore
 from spark.tag_keys import KafkaTags
 from spark.transforms import rates
 from spark.transforms.grain import easy_savings, grain_of
-from tests.unit.spark import bills, here
-from tests.unit.spark.written import ingested, legacy, refused, written
+from tests.unit.spark import bills
+from tests.unit.spark.bills import ingested, legacy, refused, written
 
 TODAY = date(2026, 12, 20)
 CLUSTER = "resourceTags/user:stillwater:cluster"
@@ -353,7 +353,7 @@ def test_a_bill_is_read_however_it_is_written(tmp_path: Path, case: str) -> None
     made, columns, wanted = READ[case]
     delivery = bill.read(made(tmp_path))
     known = {key: Decimal(cost) for key, cost in wanted.items()}
-    assert billed_by(here.usage_rows(delivery), columns) == known
+    assert billed_by(bills.usage_rows(delivery), columns) == known
     assert sum(month.billed for month in delivery.control.values()) == sum(known.values())
     assert delivery.unread_lines == []
 
@@ -379,7 +379,7 @@ def test_a_bill_is_read_however_it_is_written(tmp_path: Path, case: str) -> None
 def test_a_tag_or_category_of_the_users_own_is_found(
     tmp_path: Path, made: Written, kafka: KafkaTags, wanted: Mapping[Any, str]
 ) -> None:
-    rows = here.usage(made(tmp_path), kafka)
+    rows = bills.usage(made(tmp_path), kafka)
     assert billed_by(rows, "cluster") == {name: Decimal(cost) for name, cost in wanted.items()}
 
 
@@ -396,7 +396,7 @@ def test_a_tag_or_category_of_the_users_own_is_found(
 def test_a_commitment_is_amortised_by_its_usage_and_not_by_its_purchase_too(
     tmp_path: Path, rows: Sequence[Mapping[str, str]], amortised: int
 ) -> None:
-    found = here.usage(focus(tmp_path, *rows))
+    found = bills.usage(focus(tmp_path, *rows))
     assert sum(row.billed_cost for row in found) == 100
     assert {sum(getattr(r, n) for r in found) for n in ("amortised_cost", "net_cost")} == {
         amortised
@@ -409,7 +409,7 @@ def test_amortised_keeps_every_place_of_text(tmp_path: Path) -> None:
         "savingsPlan/TotalCommitmentToDate": f"2{LEAST[1:]}",
         "savingsPlan/UsedCommitment": "2",
     }
-    found = here.usage(text({"lineItem/UnblendedCost": LEAST}, plan)(tmp_path))
+    found = bills.usage(text({"lineItem/UnblendedCost": LEAST}, plan)(tmp_path))
     assert [row.amortised_cost for row in found] == [Decimal(LEAST)] * 2
 
 
@@ -426,8 +426,8 @@ def test_a_bad_row_keeps_its_reason_and_spoils_no_other(tmp_path: Path) -> None:
         "BillingCurrency is empty": {"BillingCurrency": ""},
     }
     path = focus(tmp_path, {}, *odd.values(), {})
-    assert [row["reason"] for row in here.quarantine(path)] == [*odd]
-    assert {row.charges for row in here.usage(path) if not row.is_unreadable} == {2}
+    assert [row["reason"] for row in bills.quarantine(path)] == [*odd]
+    assert {row.charges for row in bills.usage(path) if not row.is_unreadable} == {2}
 
 
 def test_a_cur_row_without_a_finite_cost_or_its_own_month_is_quarantined(tmp_path: Path) -> None:
@@ -442,10 +442,10 @@ def test_a_cur_row_without_a_finite_cost_or_its_own_month_is_quarantined(tmp_pat
         },
     }
     export = bills.cur_export(tmp_path, [*odd.values(), {}])
-    found = here.quarantine(export)
+    found = bills.quarantine(export)
     assert [row["reason"] for row in found] == [*odd]
     assert [row["billed_cost"] for row in found] == [None, None, 1, 1]
-    unread = [row for row in here.usage(export) if row.is_unreadable]
+    unread = [row for row in bills.usage(export) if row.is_unreadable]
     assert sum(row.charges for row in unread) == 4
 
 
@@ -457,10 +457,10 @@ def test_a_broken_line_is_kept_and_neither_its_numbers_nor_its_tags_are_trusted(
     with path.open("a") as sink:
         sink.write(f'"us-east-1a","9.0"\n{good},"stillwater:cluster"\n{good}\n')
     delivery = bill.read(path)
-    bad = here.quarantine(path)
+    bad = bills.quarantine(path)
     assert bad[0]["line"] == "us-east-1a,9.0"
     assert {(row["billing_period"], row["billed_cost"]) for row in bad} == {("unknown", None)}
-    broken, whole = sorted(here.usage_rows(delivery), key=lambda row: row.billing_period)[::-1]
+    broken, whole = sorted(bills.usage_rows(delivery), key=lambda row: row.billing_period)[::-1]
     assert (broken.charges, broken.zone, broken.account, broken.billed_cost) == (2, None, None, 0)
     assert whole.charges == 2
     assert delivery.control == {
@@ -605,7 +605,7 @@ def test_a_column_that_a_kind_of_line_needs_is_missed_only_where_there_are_any(
 ) -> None:
     lacking = ("savings_plan_savings_plan_effective_cost",)
     plain = bills.cur_export(tmp_path / "plain", [{}], without=lacking)
-    assert [row.charges for row in here.usage(plain)] == [1]
+    assert [row.charges for row in bills.usage(plain)] == [1]
     covered = {"line_item_line_item_type": "SavingsPlanCoveredUsage"}
     said = refused(bills.cur_export(tmp_path / "covered", [covered], without=lacking))
     assert "SavingsPlanCoveredUsage lines but no column savings" in said
@@ -692,7 +692,7 @@ def test_files_of_one_export_may_write_columns_in_other_letters(tmp_path: Path) 
     (manifest,) = export.rglob("*-Manifest.json")
     (named,) = json.loads(manifest.read_text())["dataFiles"]
     manifest.write_text(json.dumps({"dataFiles": [named, named.replace("00001", "00002")]}))
-    assert billed_by(here.usage(export), "cluster") == {"harbour": 2}
+    assert billed_by(bills.usage(export), "cluster") == {"harbour": 2}
 
 
 def test_a_month_whose_manifest_names_no_files_keeps_no_other_from_being_read(

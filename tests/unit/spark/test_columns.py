@@ -29,7 +29,7 @@ from spark.tag_keys import (
     tag_columns,
 )
 from tests.every_case import every_case
-from tests.unit.spark import bills, here
+from tests.unit.spark import bills
 
 CUR = [*cur.REQUIRED, "resource_tags"]
 LEGACY = ["lineItem/UsageType", "lineItem/UnblendedCost", "lineItem/UsageStartDate"]
@@ -293,5 +293,5 @@ def test_commitments_are_spread_over_the_hours_they_cover(
 ) -> None:  # fmt: skip
     named = {f"{PREFIX}type": kind, f"{PREFIX}description": description}
     line = {**named, "line_item_product_code": product, **amounts}
-    (row,) = here.usage(bills.cur_file(tmp_path / f"{kind}.parquet", [line]))
+    (row,) = bills.usage(bills.cur_file(tmp_path / f"{kind}.parquet", [line]))
     assert row.amortised_cost == row.net_cost == Decimal(amortised)
