@@ -14,10 +14,10 @@ import pytest
 from core.ground.errors import InvalidInput
 from core.ground.naming import CLUSTER_TAG, POOL_TAG
 from spark.ingest import bill, cur, focus
+from spark.ingest.bill import Source
 from spark.ingest.columns import day_of, month_of, tags_in
 from spark.ingest.cur import modern_name
 from spark.ingest.pieces import Piece
-from spark.ingest.source import Source
 from spark.tag_keys import (
     UNREAD_TAGS,
     KafkaTags,

@@ -9,9 +9,9 @@ import pytest
 
 from core.ground.errors import InvalidInput
 from spark.files import LocalFiles
+from spark.ingest.bill import said_by_folders
 from spark.ingest.layout import letters
 from spark.ingest.loose_files import unlisted
-from spark.ingest.source import said_by_folders
 from tests.every_case import every_case
 
 PERIOD = "BILLING_PERIOD=2026-11"
