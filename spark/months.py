@@ -12,6 +12,8 @@ from spark.tag_keys import OURS, KafkaTags
 
 # AWS corrects a month for up to two weeks after it closed (Data Exports, "Export refreshing").
 SETTLING_DAYS = 14
+# How many days must come before one for it to stand out.
+FEWEST_BEFORE = 5
 # The month of rows whose month cannot be read.
 UNKNOWN_PERIOD = "unknown"
 

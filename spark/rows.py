@@ -1,4 +1,4 @@
-"""Rows of small tables as plain values, and how they are grouped and added up.
+"""Rows of small tables as plain values and as Arrow tables, and how they are grouped and added up.
 
 What a bill comes to is a few thousand rows once it is added up.
 """
@@ -6,14 +6,18 @@ What a bill comes to is a few thousand rows once it is added up.
 from __future__ import annotations
 
 from collections import defaultdict, namedtuple
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import cache
 from typing import Any, TypeVar
 
+import pyarrow as pa  # type: ignore[import-untyped] # ships no types
+
 from core.cost.pricing import total
+from spark.schemas import MOMENT
 
 NOTHING = Decimal(0)
+NAIVE = pa.timestamp("us")
 # A row of a table, its columns as attributes.
 Found = Any
 
@@ -24,6 +28,12 @@ K = TypeVar("K", bound=Hashable)
 def row_type(names: Any) -> Any:
     """Return the named tuple of rows with these columns, or with a schema's."""
     return _named(tuple(getattr(names, "names", names)))
+
+
+def row_from(schema: Any, source: object, **known: Any) -> Any:
+    """Return a row of a schema: what is known, and of the rest what its source calls the same."""
+    names = schema.names
+    return row_type(schema)(*(known[n] if n in known else getattr(source, n) for n in names))
 
 
 @cache
@@ -47,3 +57,42 @@ def summed(rows: Iterable[Found], name: str) -> Decimal:
 def largest(values: Iterable[T | None]) -> T | None:
     """Return the largest of what is known, or None."""
     return max((value for value in values if value is not None), default=None)  # type: ignore[type-var] # of one column
+
+
+def table_of(rows: pa.Table | Sequence[Sequence[Any]], shape: pa.Schema) -> pa.Table:
+    """Return rows as a table of this shape; times without a zone are UTC."""
+    if isinstance(rows, pa.Table):
+        return rows.cast(shape)
+    columns = list(zip(*rows, strict=True)) or [() for _ in shape]
+    made = [
+        pa.array(values, NAIVE).cast(MOMENT)
+        if field.type == MOMENT
+        else pa.array(values, field.type)
+        for values, field in zip(columns, shape, strict=True)
+    ]
+    return pa.Table.from_arrays(made, schema=shape)
+
+
+def rows_of(table: pa.Table) -> list[Any]:
+    """Return a table's rows as named tuples; times are of UTC, without a zone."""
+    columns = (column.cast(NAIVE) if column.type == MOMENT else column for column in table.columns)
+    values = zip(*(column.to_pylist() for column in columns), strict=True)
+    return [*map(row_type(table.column_names)._make, values)]
+
+
+def shaped(
+    table: pa.Table, shape: pa.Schema, constant: Mapping[str, str] | None = None
+) -> pa.Table:
+    """Return a table in this shape; a column that it lacks is a constant, or null."""
+    columns = [_column(table, field, (constant or {}).get(field.name)) for field in shape]
+    return pa.Table.from_arrays(columns, schema=shape)
+
+
+def _column(table: pa.Table, field: pa.Field, constant: str | None) -> Any:
+    if field.name not in table.column_names:
+        return pa.repeat(pa.scalar(constant, field.type), table.num_rows)
+    column = table[field.name]
+    if field.type == MOMENT:
+        # Spark may have written nanoseconds without a zone; they are UTC.
+        column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
+    return column.cast(field.type)

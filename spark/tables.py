@@ -22,9 +22,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from core.ground.errors import InvalidInput
-from spark import arrow_rows, schemas
+from spark import schemas
 from spark.files import file_system
-from spark.rows import Found
+from spark.rows import Found, rows_of, shaped, table_of
 
 PARTITION = "billing_period"
 # Refreshes that stay readable: AWS makes up to three a day for six weeks, and each replaces a month
@@ -48,6 +48,15 @@ NODE_SHARES = Table("node_shares", schemas.NODE_SHARES)
 QUARANTINE = Table("quarantine", schemas.QUARANTINE)
 TAGS_FOUND = Table("tags_found", schemas.TAGS_FOUND)
 DELIVERIES = Table("deliveries", schemas.DELIVERIES)
+STORAGE = Table("storage", schemas.STORAGE)
+RESYNC = Table("resync", schemas.RESYNC)
+ECONOMICS = Table("economics", schemas.ECONOMICS)
+UNIT = Table("unit", schemas.UNIT)
+ANOMALIES = Table("anomalies", schemas.ANOMALIES)
+ALL = (
+    *(USAGE, COST, TRANSFER, NODE_SHARES, QUARANTINE, TAGS_FOUND, DELIVERIES),
+    *(STORAGE, RESYNC, ECONOMICS, UNIT, ANOMALIES),
+)
 
 
 # Rows in the order of the table's columns.
@@ -68,7 +77,7 @@ class Store(ABC):
         self, table: Table, periods: Collection[str] | None = None, **equal: str
     ) -> list[Found]:
         """Return the same as named tuples."""
-        return arrow_rows.rows_of(self.table(table, periods, **equal))
+        return rows_of(self.table(table, periods, **equal))
 
     @abstractmethod
     def replace(self, table: Table, rows: Rows, periods: Collection[str]) -> None:
@@ -85,7 +94,7 @@ class ParquetStore(Store):
         self._files, self._root = file_system(root.rstrip("/"))
 
     def table(self, table: Table, periods: Collection[str] | None = None, **equal: str) -> pa.Table:
-        found = [arrow_rows.table_of([], table.schema)]
+        found = [table_of([], table.schema)]
         for folder in self._below(f"{self._root}/{table.name}"):
             name, _, period = folder.base_name.partition("=")
             if name != PARTITION or (periods is not None and period not in periods):
@@ -93,7 +102,7 @@ class ParquetStore(Store):
             for file in self._below(folder.path):
                 if file.base_name[0] not in "._":
                     read = self._read(file.path, table, equal)
-                    found.append(arrow_rows.shaped(read, table.schema, {PARTITION: period}))
+                    found.append(shaped(read, table.schema, {PARTITION: period}))
         return pa.concat_tables(found)
 
     def _read(self, path: str, table: Table, equal: Mapping[str, str]) -> pa.Table:
@@ -105,7 +114,7 @@ class ParquetStore(Store):
         return read
 
     def replace(self, table: Table, rows: Rows, periods: Collection[str]) -> None:
-        known = arrow_rows.table_of(rows, table.schema)
+        known = table_of(rows, table.schema)
         for period in periods:
             own = known.filter(pc.equal(known[PARTITION], period)).drop_columns([PARTITION])
             self._replace_files(f"{self._root}/{table.name}/{PARTITION}={period}", own)
@@ -146,17 +155,17 @@ class IcebergStore(Store):
 
     def table(self, table: Table, periods: Collection[str] | None = None, **equal: str) -> pa.Table:
         if not self._session.catalog.tableExists(self._name(table)):
-            return arrow_rows.table_of([], table.schema)
+            return table_of([], table.schema)
         frame = self._session.table(self._name(table))
         if periods is not None:
             frame = frame.where(F.col(PARTITION).isin(*periods))
         for name, value in equal.items():
             frame = frame.where(F.col(name) == value)
         # A column that this version added is null in a table not written since.
-        return arrow_rows.shaped(frame.toArrow(), table.schema)
+        return shaped(frame.toArrow(), table.schema)
 
     def replace(self, table: Table, rows: Rows, periods: Collection[str]) -> None:
-        known = arrow_rows.table_of(rows, table.schema)
+        known = table_of(rows, table.schema)
         is_chosen = F.col(PARTITION).isin(*periods)
         chosen = self._session.createDataFrame(known).where(is_chosen)
         self._make(table)

@@ -25,15 +25,14 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from core.cost.pricing import total
 from core.ground.errors import InvalidInput, passed_on
-from spark.arrow_rows import rows_of
 from spark.ingest import splits, unread_lines
-from spark.ingest.layout import Format, Layout
+from spark.ingest.layout import Layout
 from spark.ingest.pieces import Piece
 from spark.ingest.share import SUMS, USAGE_KEYS, USAGE_ROWS, Share, usage_rows
 from spark.ingest.unread_lines import NO_LINES, Control
 from spark.months import Refresh
 from spark.packages import REMEDY
-from spark.rows import Found, grouped, row_type
+from spark.rows import Found, grouped, row_type, rows_of
 from spark.schemas import QUARANTINE
 from spark.tag_keys import KafkaTags
 
@@ -49,23 +48,6 @@ OWN, CAUSED = f"{InvalidInput.__module__}.{InvalidInput.__name__}: ", "Caused by
 
 
 @dataclass(frozen=True)
-class Opened:
-    """How a bill's lines are read, as its columns say.
-
-    `places` says where a file's columns are that are wanted, `spread` which of them hold one tag
-    each. `said_of_kinds` says what the kinds of its lines lack, and refuses a bill for some.
-    """
-
-    layout: Layout
-    format: Format
-    places: Callable[[Sequence[str]], Mapping[str, str]]
-    notes: Sequence[str] = ()
-    said_of_kinds: Callable[[Collection[str]], Sequence[str]] = lambda _: ()
-    spread: Callable[[Sequence[str]], Mapping[str, str]] = lambda _: {}
-    has_splits: bool = False
-
-
-@dataclass(frozen=True)
 class Delivery:
     """One bill as delivered.
 
@@ -77,7 +59,7 @@ class Delivery:
     # None where nothing but this process reads it.
     session: SparkSession | None
     label: str
-    opened: Opened
+    layout: Layout
     pieces: Sequence[Piece]
     surveyed: Surveyed
     refreshes: Mapping[str, Refresh] = field(default_factory=dict)
@@ -85,10 +67,6 @@ class Delivery:
     simulated: bool = False
     # What the bill cannot say, and what would make it.
     notes: Sequence[str] = ()
-
-    @property
-    def layout(self) -> Layout:
-        return self.opened.layout
 
     @property
     def kafka(self) -> KafkaTags:
@@ -118,18 +96,11 @@ class Delivery:
     @cached_property
     def unread_lines(self) -> list[Found]:
         """The lines that cannot be read, each with its reason: QUARANTINE."""
-        names = frozenset(name.lower() for piece in self.pieces for name in piece.columns)
-        work = partial(unread_lines.unread, layout=self.layout, columns=names)
-        return self._found(work, QUARANTINE)
-
-    def first_unread(self, reason: str | None = None) -> Found | None:
-        """Return the first line that cannot be read, or that cannot for this reason."""
-        return next((row for row in self.unread_lines if reason in (None, row.reason)), None)
+        return self._found(partial(unread_lines.unread, layout=self.layout), QUARANTINE)
 
     def tags_found(self) -> list[Found]:
         """Return every tag of every line, counted and summed: TAGS_FOUND once they are chosen."""
-        work = partial(unread_lines.tags, layout=self.layout, spread=self.opened.spread)
-        return self._found(work, unread_lines.TAG_ROWS)
+        return self._found(partial(unread_lines.tags, layout=self.layout), unread_lines.TAG_ROWS)
 
     def instance_hours(self, instances: Collection[str]) -> list[Found]:
         """Return how the hours of these instances were paid for, as HOUR_ROWS."""

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import numpy as np
 
 from spark.ingest.amounts import Amounts, Numbers
-from spark.ingest.delivery import Opened
 from spark.ingest.layout import (
     Cells,
     Costs,
@@ -22,14 +21,13 @@ from spark.ingest.layout import (
     Layout,
     left_out,
     letters,
-    places,
     require_columns,
     require_each_once,
     spellings,
     text_or_none,
 )
 from spark.rules.line import AWS, UNUSED
-from spark.tag_keys import KafkaTags, category_name, column_spellings
+from spark.tag_keys import KafkaTags
 
 COST = "BilledCost"
 # AWS's meter of reserved capacity that stands idle.
@@ -64,13 +62,6 @@ SELLERS = (
 )
 # Beside tags of their own people sort a bill by cost categories.
 TAGS, CATEGORIES = ("Tags",), "x_CostCategories"
-CATEGORY_WORDS = ("x_CostCategories", "x_CostCategory")
-# The specification's display names, where those are other words than the column's own.
-DISPLAYED = {
-    "provider": "ProviderName",
-    "publisher": "PublisherName",
-    "invoiceissuer": "InvoiceIssuerName",
-}
 AWS_NAME, MARKETPLACE = "AWS", "AWS Marketplace"
 # Who publishes what AWS sells itself: its companies, and in China those that run its regions.
 PUBLISHERS = re.compile(r"(?i)\b(AWS|AISPL|Amazon|NWCD)\b|Sinnet|Western Cloud Data")
@@ -92,6 +83,7 @@ SHOWN = (COST, "BillingPeriodStart", "ChargePeriodStart", "ResourceId", "ChargeD
 class FocusLayout(Layout):
     """How the lines of a FOCUS bill are read."""
 
+    format = Format.FOCUS
     texts = (
         *("BillingCurrency", "ChargeCategory", "ChargeDescription", "PricingUnit", "ServiceName"),
         *OPTIONAL,
@@ -104,7 +96,6 @@ class FocusLayout(Layout):
     month = "BillingPeriodStart"
     resource = "ResourceId"
     zone = "AvailabilityZone"
-    account = "SubAccountId"
     meters = ("x_UsageType", "SkuMeter")
     shown = SHOWN
 
@@ -141,62 +132,24 @@ class FocusLayout(Layout):
         return Costs(amounts["PricingQuantity"], amounts[COST], effective, effective, has_net)
 
 
-def opened(columns: Sequence[str], what: str, kafka: KafkaTags, *, is_data_export: bool) -> Opened:
+def opened(
+    columns: Sequence[str], what: str, kafka: KafkaTags, *, is_data_export: bool
+) -> FocusLayout:
     """Return how a bill is read by its columns; one that lacks some is refused."""
     del is_data_export  # a FOCUS bill is the same however it was delivered
     maps = (*TAGS, CATEGORIES) if kafka.is_own else TAGS
-    own = _tag_columns(columns, kafka)
-    wanted = {letters(name) for name in (*REQUIRED, *OPTIONAL, *maps, *own.values())}
+    wanted = {letters(name) for name in (*REQUIRED, *OPTIONAL, *maps)}
     require_each_once(columns, letters, wanted, what)
-    called = _named_by_id(columns).values()
-    require_columns(REQUIRED, called, what)
-    layout = FocusLayout(kafka, maps, tuple(own))
-    return Opened(
-        layout=layout,
-        format=Format.FOCUS,
-        places=partial(_places, layout=layout),
-        notes=_lacking(spellings(called), own, maps),
-    )
+    require_columns(REQUIRED, columns, what)
+    return FocusLayout(kafka, maps, notes=tuple(_lacking(spellings(columns), maps)))
 
 
-def _places(columns: Sequence[str], layout: FocusLayout) -> dict[str, str]:
-    """Return where a file's columns are that are wanted."""
-    called = {new: old for old, new in _named_by_id(columns).items()}
-    wanted = [name for name in layout.wanted if name not in layout.own]
-    found = {name: called[place] for name, place in places(wanted, called).items()}
-    return {**found, **_tag_columns(columns, layout.kafka)}
-
-
-def _lacking(known: Collection[str], own: Mapping[str, str], maps: Sequence[str]) -> list[str]:
+def _lacking(known: Collection[str], maps: Sequence[str]) -> list[str]:
     """Say what cannot be told for want of a column that the export leaves out."""
     is_sold = any(name.lower() in known or letters(name) in known for name in SELLERS)
-    has_tags = bool(own) or any(name.lower() in known or letters(name) in known for name in maps)
+    has_tags = any(name.lower() in known or letters(name) in known for name in maps)
     effects = {name: LACKING[name] for name in LACKING if not has_tags or name not in TAGS}
     return [*left_out(effects, known), *([] if is_sold else [NO_SELLER])]
-
-
-def _tag_columns(columns: Sequence[str], kafka: KafkaTags) -> dict[str, str]:
-    """Return the columns that a tool gave to single tags (Tags.team, tag_team), by their names.
-
-    Those are what a tag is looked up by.
-    """
-    known = {letters(name): name for name in columns}
-    return {
-        column_spellings(key)[0]: known[place]
-        for key in kafka.keys
-        for place in (
-            *(letters(f"{word}{key}") for word in ("tag", "taguser", "tagsuser", "tags")),
-            *(letters(f"{word}{category_name(key)}") for word in CATEGORY_WORDS),
-        )
-        if place in known
-    }
-
-
-def _named_by_id(columns: Sequence[str]) -> dict[str, str]:
-    """Return the columns by their own names, of those that are written as they are displayed."""
-    known = {letters(name) for name in columns}
-    own = {name: DISPLAYED.get(letters(name), name) for name in columns}
-    return {n: n if letters(own[n]) in known else own[n] for n in columns}
 
 
 @lru_cache(1 << 12)

@@ -12,10 +12,10 @@ from typing import Any
 
 from core.ground.errors import InvalidInput
 from spark.files import Files
-from spark.findings import ROTATIONS
 from spark.ingest.delivery import readable
 from spark.rows import Found, row_type
 from spark.samples import moment_of
+from spark.schemas import ROTATIONS
 
 _TIMES = ("opened_at", "forwarded_at", "lost_at", "broker_back_at", "closed_at")
 _Row = row_type(ROTATIONS)

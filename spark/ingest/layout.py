@@ -20,11 +20,7 @@ from spark.tag_keys import TAG_COLUMNS, KafkaTags
 
 LINE_CHARACTERS = 300
 BROKEN_LINE = "the line does not hold the columns of its header"
-SECOND_HEADER = "the line is a header again: two files are glued together"
 ELSEWHERE = "the line is of another month than the delivery it came in"
-HEADER_CELL = re.compile(
-    r"(bill|lineitem|identity|pricing|product|reservation|savingsplan)(/|_)[a-z_/]+"
-)
 _SHOWN_CHARACTERS = 40
 # A double that is no number is delivered, unlike what a database writes for nothing.
 _NOTHING = frozenset(EMPTY - {"NaN"})
@@ -56,12 +52,16 @@ class Layout(ABC):
     """How one format's lines are read, in whatever its files call their columns.
 
     `maps` hold tags, `own` are the names by which the tags are looked up that have columns of
-    their own.
+    their own. `notes` say what the bill cannot for want of columns.
     """
 
     kafka: KafkaTags
     maps: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    format: ClassVar[Format]
+    has_splits: ClassVar[bool] = False
 
     texts: ClassVar[tuple[str, ...]]
     amounts: ClassVar[tuple[str, ...]]
@@ -73,7 +73,6 @@ class Layout(ABC):
     month: ClassVar[str]
     resource: ClassVar[str]
     zone: ClassVar[str]
-    account: ClassVar[str]
     meters: ClassVar[tuple[str, ...]]  # where the usage type stands
     # What a reader of the report needs to find a bad line in the bill.
     shown: ClassVar[tuple[str, ...]]
@@ -83,6 +82,20 @@ class Layout(ABC):
         """Return the columns that are read."""
         named = (*self.texts, *self.amounts, self.day, self.month, *self.maps, *self.own)
         return tuple(dict.fromkeys(named))
+
+    def places(self, columns: Sequence[str]) -> dict[str, str]:
+        """Return where a file's columns are that are wanted."""
+        return places(self.wanted, columns)
+
+    def tag_columns(self, columns: Sequence[str]) -> dict[str, str]:
+        """Return all of a file's columns that hold one tag each, also those not looked up."""
+        del columns
+        return {}
+
+    def notes_of(self, kinds: Collection[str]) -> list[str]:
+        """Say what these kinds of lines lack; raises InvalidInput where they cannot do without."""
+        del kinds
+        return []
 
     @abstractmethod
     def line(self, cells: Cells) -> tuple[str | None, ...]:
@@ -100,19 +113,14 @@ class Layout(ABC):
         self,
         cells: Cells,
         known: Mapping[str, bool],
-        columns: Collection[str],
         period: str | None,
         month: str | None,
     ) -> str | None:
         """Return why a line cannot be read, or None of one that can.
 
-        `known` says which numbers and times can be, `columns` what its file calls its columns in
-        lower case, `period` the month that it was delivered for, and `month` the one that it names.
+        `known` says which numbers and times can be, `period` is the month that it was delivered
+        for, and `month` the one that it names.
         """
-        for name in self.numbers:
-            written = (cells.get(name) or "").strip().lower()
-            if not known[name] and (written in columns or HEADER_CELL.fullmatch(written)):
-                return SECOND_HEADER
         for name in self.numbers:
             if not known[name]:
                 return _sentence(name, cells.get(name), "a number")

@@ -16,24 +16,26 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
+import pyarrow.compute as pc  # type: ignore[import-untyped] # the same
 
-from spark.ingest import times
 from spark.ingest.amounts import Amounts, amounts_of, joined
-from spark.ingest.columns import Alike, groups_of, tags_of, texts_of
+from spark.ingest.columns import Alike, day_of, distinct, groups_of, month_of, tags_of, texts_of
 from spark.ingest.layout import BROKEN_LINE, Layout
 from spark.ingest.pieces import CORRUPT, Piece, batches, readable_piece
-from spark.ingest.sieve import sieved_lines
 from spark.months import UNKNOWN_PERIOD
 from spark.rules.line import EMPTY, REGION_PREFIX, Described, Raw, describe
 from spark.rules.meters import SPECIAL
 from spark.schemas import BOOLEAN, DATE, INTEGER, LONG, MONEY, STRING, struct
+from spark.tag_keys import CLAIM_TAG, all_spellings
+
+Flags = np.ndarray[Any, np.dtype[np.bool_]]
+
 
 # What a described line is known by.
 KEYS = Described._fields
 USAGE_KEYS = ("billing_period", "day", *KEYS)
 TOTALS = ("quantity", "billed_cost", "amortised_cost", "net_cost")
 SUMS = ("charges", *TOTALS)
-ACCOUNT_DIGITS = 12
 _KINDS = {"node_id": INTEGER, "is_unreadable": BOOLEAN}
 USAGE_ROWS = struct(
     billing_period=STRING,
@@ -68,7 +70,7 @@ class Lines:
         """Return a batch as a layout reads it."""
         there = batch.schema.names
         broken = np.zeros(batch.num_rows, np.bool_)
-        values, number = times.distinct(batch[layout.month])
+        values, number = distinct(batch[layout.month])
         names = [month_name(value) for value in values]
         months = list(dict.fromkeys(names))
         if CORRUPT in there:
@@ -93,18 +95,18 @@ class Lines:
 
 def month_name(value: Any) -> str | None:
     """Return the month that begins at a time, as YYYY-MM."""
-    month = times.month_of(value)
+    month = month_of(value)
     return None if month is None else f"{month:%Y-%m}"
 
 
 def _day_number(value: Any) -> int:
-    day = times.day_of(value)
+    day = day_of(value)
     return NO_DAY if day is None else day.toordinal() - _EPOCH
 
 
 def read_once(column: pa.Array, read: Callable[[Any], Any], kind: Any) -> Any:
     """Return what is read of a column's values, each different one once."""
-    values, number = times.distinct(column)
+    values, number = distinct(column)
     return np.array([read(value) for value in values], kind)[number]
 
 
@@ -115,30 +117,8 @@ def _is_free_where_unpriced(usage_type: str | None) -> bool:
 
 def text_columns(batch: pa.RecordBatch, layout: Layout) -> dict[str, pa.Array]:
     """Return the texts and tags of a batch, numbered."""
-    columns: dict[str, pa.Array] = {}
-    for name in (*layout.texts, *layout.own):
-        column = batch[name]
-        if name == layout.account and _is_number(column.type):
-            column = _with_zeros(column)
-        columns[name] = texts_of(column)
-    columns |= {name: tags_of(batch[name]) for name in layout.maps}
-    return columns
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    )
-
-
-def _with_zeros(column: pa.Array) -> pa.Array:
-    """Return accounts that were written as numbers with the zeros that they lost."""
-    values, number = times.distinct(column)
-    # What is no number is unlike itself.
-    known = [f"{int(v):0{ACCOUNT_DIGITS}d}" if v is not None and v == v else "" for v in values]  # noqa: PLR0124
-    return pa.array([each if len(each) == ACCOUNT_DIGITS else None for each in known]).take(
-        pa.array(number)
-    )
+    texts = {name: texts_of(batch[name]) for name in (*layout.texts, *layout.own)}
+    return texts | {name: tags_of(batch[name]) for name in layout.maps}
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,3 +325,90 @@ def _heads(
 def usage_rows(pieces: Iterable[Piece], layout: Layout) -> Iterator[pa.RecordBatch]:
     """Yield what a share of a bill comes to, as USAGE_ROWS."""
     yield from Share.of(pieces, layout).rows()
+
+
+def sieved_lines(lines: pa.RecordBatch, layout: Layout) -> pa.RecordBatch:
+    """Return the lines without the resources and tags of those that are surely not Kafka's.
+
+    Of the tags of the others those that are looked up stay.
+    """
+    kept = _may_be_kafkas(lines, layout)
+    blank = pa.array(~kept)
+    places = {layout.resource, layout.zone, *layout.own}
+    looked_up = all_spellings(layout.kafka.keys)
+    columns = {name: lines[name] for name in lines.schema.names}
+    for name, column in columns.items():
+        if pa.types.is_map(column.type):
+            columns[name] = _thinned_maps(column, kept, looked_up)
+        elif name in places:
+            columns[name] = _without(column, blank)
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def _may_be_kafkas(lines: pa.RecordBatch, layout: Layout) -> Flags:
+    kafka, kept = layout.kafka, np.zeros(lines.num_rows, np.bool_)
+    telling = all_spellings((kafka.cluster, kafka.pool, *([CLAIM_TAG] if kafka.claims else [])))
+    for name in lines.schema.names:
+        column = lines[name]
+        if pa.types.is_map(column.type):
+            kept |= _has_key(column, telling)
+        elif name in telling:
+            kept |= _is_filled(column)
+        elif kafka.resources and name == layout.resource:
+            known = pa.array(sorted(kafka.resources))
+            kept |= _as_flags(pc.is_in(_plain(column), known))
+    return kept
+
+
+def _has_key(column: pa.MapArray, keys: frozenset[str]) -> Flags:
+    """Say of each map whether it has one of these keys."""
+    starts = np.asarray(column.offsets)
+    found = _among(column.keys, keys)[starts[0] : starts[-1]]
+    before = np.concatenate(([0], np.cumsum(found)))
+    flags: Flags = before[starts[1:] - starts[0]] > before[starts[:-1] - starts[0]]
+    return flags
+
+
+def _thinned_maps(column: pa.MapArray, kept: Flags, keys: frozenset[str]) -> pa.MapArray:
+    """Return the maps with these keys alone, and empty where a line is not kept."""
+    starts = np.asarray(column.offsets)
+    first, last = int(starts[0]), int(starts[-1])
+    is_wanted = _among(column.keys, keys)[first:last] & np.repeat(kept, np.diff(starts))
+    offsets = np.concatenate(([0], np.cumsum(is_wanted)))[starts - first]
+    mask = pa.array(is_wanted)
+    names = column.keys.slice(first, last - first).filter(mask)
+    values = column.items.slice(first, last - first).filter(mask)
+    return pa.MapArray.from_arrays(pa.array(offsets, pa.int32()), names, values)
+
+
+def _among(column: pa.Array, keys: frozenset[str]) -> Flags:
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    known = np.array([key in keys for key in column.dictionary.to_pylist()], np.bool_)
+    if not known.size:
+        return np.zeros(len(column), np.bool_)
+    flags: Flags = known[np.asarray(column.indices.fill_null(0))]
+    return flags
+
+
+def _is_filled(column: pa.Array) -> Flags:
+    plain = _plain(column)
+    return _as_flags(pc.and_kleene(plain.is_valid(), pc.not_equal(plain, "")))
+
+
+def _as_flags(column: pa.Array) -> Flags:
+    flags: Flags = np.asarray(column.fill_null(False).to_numpy(zero_copy_only=False), np.bool_)  # noqa: FBT003 - pyarrow's
+    return flags
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    kind = column.type
+    return column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
+
+
+def _without(column: pa.Array, blank: pa.Array) -> pa.Array:
+    """Return a column with nothing where `blank` is set."""
+    if pa.types.is_dictionary(column.type):
+        indices = pc.if_else(blank, pa.scalar(None, column.indices.type), column.indices)
+        return pa.DictionaryArray.from_arrays(indices, column.dictionary)
+    return pc.if_else(blank, pa.scalar(None, column.type), column)

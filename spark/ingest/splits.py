@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 
-from spark.ingest import times
 from spark.ingest.amounts import LARGEST, amounts_of, decimal_read
-from spark.ingest.columns import Alike, groups_of, tags_of, texts_of
-from spark.ingest.cur_names import (
+from spark.ingest.columns import Alike, distinct, groups_of, moment_of, tags_of, texts_of
+from spark.ingest.cur import (
     EKS_TAG_COLUMNS,
     EKS_TAGS,
     OF_LINE,
@@ -162,15 +161,15 @@ def _months(own: pa.RecordBatch, period: str | None) -> list[str]:
     """Return the month of each line."""
     if period is not None:
         return [period] * own.num_rows
-    values, number = times.distinct(own[_MONTH])
+    values, number = distinct(own[_MONTH])
     names = [month_name(value) or UNKNOWN_PERIOD for value in values]
     return [names[each] for each in number.tolist()]
 
 
 def _moments(own: pa.RecordBatch) -> list[datetime | None]:
     """Return when each line's interval begins."""
-    values, number = times.distinct(own[_START])
-    moments = [times.moment_of(value) for value in values]
+    values, number = distinct(own[_START])
+    moments = [moment_of(value) for value in values]
     return [moments[each] for each in number.tolist()]
 
 

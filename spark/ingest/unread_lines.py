@@ -6,7 +6,7 @@ And what files hold straight from their cost column, for the control totals.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -15,9 +15,8 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 
 from core.cost.pricing import total
-from spark.ingest import times
 from spark.ingest.amounts import Amounts, amounts_of, decimal_of
-from spark.ingest.columns import groups_of, tags_of, texts_of
+from spark.ingest.columns import distinct, groups_of, tags_of, texts_of
 from spark.ingest.layout import BROKEN_LINE, LINE_CHARACTERS, Layout
 from spark.ingest.pieces import CORRUPT, Piece, batches, readable_piece
 from spark.ingest.share import NO_DAY, Lines, month_name
@@ -66,7 +65,7 @@ def control_totals(
         cost = cost.where(np.asarray(batch[CORRUPT].is_null()))
     months, number = [period], np.zeros(batch.num_rows, np.int64)
     if period is None:
-        values, number = times.distinct(batch[layout.month])
+        values, number = distinct(batch[layout.month])
         months = [month_name(value) for value in values]
     order, starts = groups_of(number)
     lines = np.diff(np.append(starts, batch.num_rows))
@@ -101,22 +100,15 @@ def _written(column: pa.Array) -> list[str | None]:
     return [None if v is None else "NaN" if v != v else str(v) for v in values]  # noqa: PLR0124 - what is no number is unlike itself
 
 
-def unread(
-    pieces: Iterable[Piece], layout: Layout, columns: frozenset[str]
-) -> Iterator[pa.RecordBatch]:
-    """Yield the lines that cannot be read, each with its reason, as QUARANTINE.
-
-    `columns` are what the bill's files call their columns, in lower case.
-    """
+def unread(pieces: Iterable[Piece], layout: Layout) -> Iterator[pa.RecordBatch]:
+    """Yield the lines that cannot be read, each with its reason, as QUARANTINE."""
     for piece in pieces:
         for batch in batches(piece, layout.wanted):
-            rows = list(_unread(batch, layout, columns, piece.period))
+            rows = list(_unread(batch, layout, piece.period))
             yield from pa.Table.from_pylist(rows, QUARANTINE).to_batches()
 
 
-def _unread(
-    batch: pa.RecordBatch, layout: Layout, columns: frozenset[str], period: str | None
-) -> Iterator[dict[str, Any]]:
+def _unread(batch: pa.RecordBatch, layout: Layout, period: str | None) -> Iterator[dict[str, Any]]:
     lines = Lines.read(batch, layout)
     unread = lines.is_unreadable(layout, period)
     for name in layout.present:
@@ -140,7 +132,7 @@ def _unread(
         known |= {layout.day: lines.days[line] != NO_DAY, layout.month: month is not None}
         reason, excerpt = BROKEN_LINE, (said or "").rstrip("\r\n")[:LINE_CHARACTERS]
         if said is None:
-            reason = layout.reason(own, known, columns, period, month) or BROKEN_LINE
+            reason = layout.reason(own, known, period, month) or BROKEN_LINE
             excerpt = layout.excerpt(own)
         is_known = cost.known[line] and said is None
         yield {
@@ -151,47 +143,37 @@ def _unread(
         }
 
 
-def tags(
-    pieces: Iterable[Piece],
-    layout: Layout,
-    spread: Callable[[Sequence[str]], Mapping[str, str]],
-) -> Iterator[pa.RecordBatch]:
-    """Yield every tag of every line, counted and summed, as TAG_ROWS.
-
-    `spread` says which columns of a file hold one tag each.
-    """
+def tags(pieces: Iterable[Piece], layout: Layout) -> Iterator[pa.RecordBatch]:
+    """Yield every tag of every line, counted and summed, as TAG_ROWS."""
     sums: dict[tuple[str, str, str], tuple[int, Any]] = {}
     for piece in pieces:
-        _add_tags(piece, layout, spread(piece.columns), sums)
+        spread = layout.tag_columns(piece.columns)
+        named = dict.fromkeys((layout.cost, layout.month, *layout.maps, *spread))
+        own = replace(piece, places={**piece.places, **spread})
+        for batch in batches(own, tuple(named)):
+            cost = amounts_of(batch[layout.cost])
+            months = [month_name(value) for value in batch[layout.month].to_pylist()]
+            for line, tag in _tags(batch, layout, spread):
+                key = (piece.period or months[line] or UNKNOWN_PERIOD, *tag)
+                charges, before = sums.get(key, (0, 0))
+                sums[key] = (charges + 1, before + _cost_of(cost, line))
     rows = [
         dict(zip(TAG_ROWS.names, (*key, *counted), strict=True)) for key, counted in sums.items()
     ]
     yield from pa.Table.from_pylist(rows, TAG_ROWS).to_batches()
 
 
-def _add_tags(
-    piece: Piece,
-    layout: Layout,
-    spread: Mapping[str, str],
-    sums: dict[tuple[str, str, str], tuple[int, Any]],
-) -> None:
-    named = (layout.cost, layout.month, *layout.maps, *spread)
-    own = replace(piece, places={**piece.places, **spread})
-    for batch in batches(own, tuple(dict.fromkeys(named))):
-        months = [month_name(value) for value in batch[layout.month].to_pylist()]
-        cost = amounts_of(batch[layout.cost])
-        columns = [(name, texts_of(batch[name]).to_pylist()) for name in spread]
-        maps = [tags_of(batch[name]).to_pylist() for name in layout.maps]
-        for line in range(batch.num_rows):
-            tags = [(name, values[line]) for name, values in columns]
-            tags += [tag for each in maps for tag in each[line] or ()]
-            billed = _cost_of(cost, line)
-            for key, value in tags:
-                if value is None or value.strip(" ") in EMPTY:
-                    continue
-                month = piece.period or months[line] or UNKNOWN_PERIOD
-                charges, before = sums.get((month, key, value), (0, 0))
-                sums[month, key, value] = (charges + 1, before + billed)
+def _tags(
+    batch: pa.RecordBatch, layout: Layout, spread: Iterable[str]
+) -> Iterator[tuple[int, tuple[str, str]]]:
+    """Yield the tags of each line that say anything, those of columns of their own first."""
+    columns = [(name, texts_of(batch[name]).to_pylist()) for name in spread]
+    maps = [tags_of(batch[name]).to_pylist() for name in layout.maps]
+    for line in range(batch.num_rows):
+        own = [(name, values[line]) for name, values in columns]
+        for key, value in (*own, *(tag for each in maps for tag in each[line] or ())):
+            if value is not None and value.strip(" ") not in EMPTY:
+                yield line, (key, value)
 
 
 def _cost_of(cost: Amounts, line: int) -> Any:

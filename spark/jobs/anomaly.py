@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 
-from spark.findings import ANOMALIES, FEWEST_BEFORE
-from spark.months import is_of_its_month
+from spark.months import FEWEST_BEFORE, is_of_its_month
 from spark.rows import NOTHING, Found, grouped, row_type, summed
 from spark.rules.names import Attribution
+from spark.schemas import ANOMALIES
 
 DAYS_BEFORE = 14
 MOST_DEVIATIONS = 4.0

@@ -23,9 +23,9 @@ from core.cost.pricing import PriceBook
 from core.events.announcements import Kind
 from core.rotation.estimate import AWAY_IN_PLACE_SECONDS
 from core.settings.facts import Facts
-from spark.findings import ECONOMICS
 from spark.jobs.storage import AWAY_SECONDS
-from spark.rows import Found, row_type
+from spark.rows import Found, row_from
+from spark.schemas import ECONOMICS
 
 DAYS_PER_MONTH = Decimal(pricing.HOURS_PER_MONTH) / 24
 # From so many days on rotations are counted up to a month.
@@ -33,7 +33,6 @@ FEWEST_DAYS = 7
 # What somebody asked for: the machine was well, and could have been kept.
 PLANNED = frozenset({Kind.ROTATION.value})
 _PLACES = Decimal("1e-6")
-_Row = row_type(ECONOMICS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,27 +116,24 @@ def _row(
     if design.name == economics.IN_PLACE:
         fill = economics.break_even_fill(comparison.ebs, design, book)
         often = economics.break_even_rotations(comparison.ebs, design)
-    return _Row(
-        f"{window.last:%Y-%m}",
-        facts.cluster,
-        design.name,
-        design.instance_type,
-        design.brokers,
-        design.instances_usd.quantize(_PLACES),
-        design.storage_usd.quantize(_PLACES),
-        design.rotation_usd.quantize(_PLACES),
-        design.rotation_seconds if ends else None,
-        design.limited_by,
-        design.fill,
-        float(rotations),
-        design.rotations_ratio,
-        design.monthly_usd(rotations).quantize(_PLACES),
-        design.risk_hours(rotations) if ends else None,
-        fill,
-        often,
-        design is comparison.cheaper,
-        book.region,
-        _oldest(book, design.instance_type),
+    return row_from(
+        ECONOMICS,
+        design,
+        billing_period=f"{window.last:%Y-%m}",
+        cluster=facts.cluster,
+        design=design.name,
+        instances_cost=design.instances_usd.quantize(_PLACES),
+        storage_cost=design.storage_usd.quantize(_PLACES),
+        rotation_cost=design.rotation_usd.quantize(_PLACES),
+        rotation_seconds=design.rotation_seconds if ends else None,
+        rotations_per_month=float(rotations),
+        monthly_cost=design.monthly_usd(rotations).quantize(_PLACES),
+        risk_hours=design.risk_hours(rotations) if ends else None,
+        break_even_fill=fill,
+        break_even_rotations=often,
+        chosen=design is comparison.cheaper,
+        region=book.region,
+        prices_as_of=_oldest(book, design.instance_type),
     )
 
 

@@ -25,15 +25,7 @@ from core.cost.pricing import PriceBook
 from core.ground.errors import InvalidInput
 from core.settings.facts import Facts
 from spark import tables
-from spark.arrow_rows import rows_of
 from spark.files import address_of, files_of
-from spark.findings import (
-    ANOMALIES_TABLE,
-    ECONOMICS_TABLE,
-    RESYNC_TABLE,
-    STORAGE_TABLE,
-    UNIT_TABLE,
-)
 from spark.ingest import bill, history, metrics
 from spark.jobs import economics, ingest, storage, unread
 from spark.jobs.anomaly import anomaly_rows
@@ -48,15 +40,13 @@ from spark.months import (
     last_complete_day,
     made_by,
 )
-from spark.report.evidence import DayCost, Evidence
-from spark.report.model import BAD_ROWS_SHOWN, Report
-from spark.rows import Found, grouped, row_type, summed
+from spark.report.evidence import BAD_ROWS_SHOWN, DayCost, Evidence, Report
+from spark.rows import Found, grouped, row_type, rows_of, summed
 from spark.rules.names import Attribution
 from spark.tables import Store
 from spark.tag_keys import OURS, KafkaTags
 from spark.transforms import rates
-from spark.transforms.easy import easy_savings
-from spark.transforms.grain import table_grain
+from spark.transforms.grain import easy_savings, table_grain
 from spark.transforms.node_shares import AMOUNTS
 from spark.transforms.rotations import forecast
 from spark.transforms.transfer import traffic
@@ -171,8 +161,8 @@ def make_month(store: Store, inputs: Inputs, read: Beside, grain: pa.Table | Non
     paid = store.rows(tables.COST, chosen.compared)
     last = last_complete(paid, chosen.deliveries)
     units = unit_rows(paid, read.traffic, read.samples, last)
-    store.replace(UNIT_TABLE, units, chosen.compared)
-    store.replace(ANOMALIES_TABLE, anomaly_rows(paid, read.rotations, last), chosen.compared)
+    store.replace(tables.UNIT, units, chosen.compared)
+    store.replace(tables.ANOMALIES, anomaly_rows(paid, read.rotations, last), chosen.compared)
     return _make_clusters(store, inputs, read, chosen, paid)
 
 
@@ -193,9 +183,9 @@ def told_month(
     clusters = {
         name: store.rows(table, own) if has_cluster else ()
         for name, table in (
-            ("resync", RESYNC_TABLE),
-            ("storage", STORAGE_TABLE),
-            ("economics", ECONOMICS_TABLE),
+            ("resync", tables.RESYNC),
+            ("storage", tables.STORAGE),
+            ("economics", tables.ECONOMICS),
         )
     }
     evidence = Evidence(
@@ -206,8 +196,8 @@ def told_month(
         easy=easy_savings(table_grain(store.table(tables.USAGE, own)) if known is None else known),
         transfer=store.rows(tables.TRANSFER, own),
         nodes=workload_totals(store.rows(tables.NODE_SHARES, own)),
-        unit=store.rows(UNIT_TABLE, recent),
-        anomalies=store.rows(ANOMALIES_TABLE, own),
+        unit=store.rows(tables.UNIT, recent),
+        anomalies=store.rows(tables.ANOMALIES, own),
         notes=(
             *chosen.notes(report.currency),
             *other_tags(chosen.note, inputs.kafka),
@@ -287,9 +277,9 @@ def _make_clusters(
     except InvalidInput as error:
         # A type in no table, or a price that nobody knows: the comparison alone is left out.
         notes += [f"EBS and local disks are not compared: {problem}" for problem in error.problems]
-    store.replace(RESYNC_TABLE, rotated, [month])
-    store.replace(STORAGE_TABLE, volumes, [month])
-    store.replace(ECONOMICS_TABLE, designs, [month])
+    store.replace(tables.RESYNC, rotated, [month])
+    store.replace(tables.STORAGE, volumes, [month])
+    store.replace(tables.ECONOMICS, designs, [month])
     return notes
 
 

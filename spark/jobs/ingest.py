@@ -10,7 +10,7 @@ stays in memory: what all of them add up to does, so that nothing just written i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -22,13 +22,13 @@ from core.ground.errors import InvalidInput, StillwaterError
 from spark import tables
 from spark.ingest.delivery import Delivery, readable
 from spark.ingest.unread_lines import NO_LINES, Control
-from spark.jobs import guards
 from spark.months import UNKNOWN_PERIOD, Refresh, final_of, settled_on
 from spark.rows import Found, grouped, row_type, summed
 from spark.rules.names import Component
 from spark.samples import Series
 from spark.schemas import TAGS_FOUND, USAGE
 from spark.tables import Store
+from spark.tag_keys import spellings
 from spark.transforms.grain import (
     Placed,
     cost_rows,
@@ -38,6 +38,13 @@ from spark.transforms.grain import (
 )
 from spark.transforms.node_shares import node_shares, parts_of_hours
 from spark.transforms.transfer import DailyTraffic, transfer_rows
+
+CLUSTERS_SHOWN = 10
+NOT_NAMED = (
+    "No line of {period} carries the tag {tag} = {name}, as other months' lines do. Either it had "
+    "no charges then, or the tag was not active yet."
+)
+
 
 # Words in a key or a value by which a tag is likely to mean Kafka.
 KAFKA_WORDS = re.compile(r"(?i)kafka|strimzi|streaming|event-?bus")
@@ -107,14 +114,13 @@ def run(
         usage = delivery.usage()
         grain = grain_of(usage)
         placed = placed_by_month(grain)
-        guards.require_one_currency(placed, delivery.label)
-        unnamed = guards.require_cluster(placed, delivery, cluster, store)
+        require_one_currency(placed, delivery.label)
+        unnamed = require_cluster(placed, delivery, cluster, store)
         reconcile(months, placed)
-        guards.require_same_bill(noted, delivery.label, months)
+        require_same_bill(noted, delivery.label, months)
         found = {period: month.quarantined for period, month in placed.items()}
         if any(found.values()):
-            guards.require_one_header(delivery)
-            guards.require_a_readable_line(delivery, placed)
+            require_a_readable_line(delivery, placed)
         if any(month.is_discounted for month in placed.values()):
             usage = net_of_discounts(usage)
             grain = grain_of(usage)
@@ -152,7 +158,7 @@ def write_node_shares(store: Store, delivery: Delivery, periods: Sequence[str]) 
     """
     paid = store.rows(tables.COST, periods)
     shares: list[Found] = []
-    if delivery.opened.has_splits and any(row.component == Component.SPLIT.value for row in paid):
+    if delivery.layout.has_splits and any(row.component == Component.SPLIT.value for row in paid):
         usage = store.rows(tables.USAGE, periods, component=Component.BROKER_COMPUTE.value)
         instances = {row.resource_id for row in usage if row.resource_id is not None}
         parts = parts_of_hours(delivery.instance_hours(instances))
@@ -234,7 +240,7 @@ def _note(
     return (
         period,
         delivery.label,
-        delivery.opened.format.value,
+        delivery.layout.format.value,
         refresh.execution,
         refresh.files,
         month.lines,
@@ -297,3 +303,79 @@ def _found_tag(period: str, key: str, tags: list[Found]) -> Found:
 
 def _shortened_text(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}\N{HORIZONTAL ELLIPSIS}"
+
+
+def require_one_currency(placed: Mapping[str, Placed], label: str) -> None:
+    """Refuse a month in two currencies; another month may be in another one."""
+    for period, month in sorted(placed.items()):
+        if len(month.currencies) > 1:
+            first, *_, last = month.currencies
+            problem = (
+                f"The bill {label} has charges in {first} and {last} in {period}, which cannot "
+                f"be added up; export one billing account's currency at a time."
+            )
+            raise InvalidInput([problem])
+
+
+def require_a_readable_line(delivery: Delivery, placed: Mapping[str, Placed]) -> None:
+    """Refuse a bill of which nothing can be read: its tables would say that nothing was charged."""
+    lines = sum(row.charges for row in placed.values())
+    if lines > sum(row.quarantined for row in placed.values()):
+        return
+    because = "".join(f"{row.reason}; " for row in delivery.unread_lines[:1])
+    problem = (
+        f"None of the {lines:,} lines of the bill {delivery.label} can be read: {because}a "
+        "spreadsheet or a script that saved it may have changed it. Name the file as AWS "
+        "delivered it."
+    )
+    raise InvalidInput([problem])
+
+
+def require_cluster(
+    placed: Mapping[str, Placed],
+    delivery: Delivery,
+    cluster: str | None,
+    store: Store,
+) -> dict[str, list[str]]:
+    """Refuse a bill that never names a cluster; return what is said of months that do not.
+
+    Months that are not read again count as well.
+    """
+    if cluster is None:
+        return {}
+    tag = delivery.kafka.cluster
+    named = frozenset[str]().union(*(month.clusters for month in placed.values()))
+    if cluster in named or _is_held(store, cluster, placed):
+        lacking = [
+            period
+            for period, month in placed.items()
+            if cluster not in month.clusters and period != UNKNOWN_PERIOD
+        ]
+        return {p: [NOT_NAMED.format(period=p, tag=tag, name=cluster)] for p in lacking}
+    others = sorted(named)[:CLUSTERS_SHOWN]
+    seen = f"it names {', '.join(others)}" if others else "no line names any cluster"
+    problem = (
+        f"No line of the bill {delivery.label} carries the tag {tag} = {cluster}; {seen}. Looked "
+        f"for as {', '.join(spellings(tag))}. Activate {tag} as a cost allocation tag (earlier "
+        "lines never carry it). Or name the tag that means Kafka: --cluster-tag KEY, or "
+        "--cluster-tag KEY=VALUE."
+    )
+    raise InvalidInput([problem])
+
+
+def _is_held(store: Store, cluster: str, read_again: Collection[str]) -> bool:
+    """Say whether tables name a cluster in a month that is not read again."""
+    held = store.rows(tables.COST, cluster=cluster)
+    return any(row.billing_period not in read_again for row in held)
+
+
+def require_same_bill(noted: Sequence[Found], label: str, months: Collection[str]) -> None:
+    """Refuse to replace months of another bill in the same tables."""
+    others = [row for row in noted if row.bill != label and row.billing_period in months]
+    if others:
+        problem = (
+            f"The tables hold {', '.join(sorted(row.billing_period for row in others))} of the "
+            f"bill {min(row.bill for row in others)}; replacing it by {label} would lose it. Keep "
+            f"tables per bill."
+        )
+        raise InvalidInput([problem])

@@ -9,7 +9,7 @@ the catch-up, incremental for those that would not have crossed between zones wi
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
@@ -17,13 +17,13 @@ from core.cost import economics, pricing, resync
 from core.cost.pricing import PriceBook
 from core.ground import instances
 from core.settings.facts import Facts
-from spark.findings import RESYNC
-from spark.rows import Found, row_type
+from spark.rows import Found, row_from
 from spark.samples import Series
+from spark.schemas import RESYNC
 from spark.transforms.rotations import Measured, measured_rotation
 
 METRICS, LEDGER = "metrics", "ledger"
-_Row = row_type(RESYNC)
+_OF_ROTATION = ("billing_period", "cluster", "incident", "node_id", "zone", "kind", "outcome")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,33 +92,23 @@ def _row(row: Found, measured: Measured, rate: Rate | None, facts: Facts, book: 
             held = resync.held_bytes(append, facts.retention_seconds)
         model = resync.ending(resync.after_outage(flow, outage_seconds=away))
         empty = resync.ending(resync.after_loss(flow, outage_seconds=away, held_bytes=held))
-    return _Row(
-        row.billing_period,
-        row.cluster,
-        row.incident,
-        row.node_id,
-        row.zone,
-        row.kind,
-        row.outcome,
-        measured.last_seen_at or row.stopped_at or row.opened_at,
-        LEDGER if down is None else METRICS,
-        measured.resolution_seconds,
-        down,
-        catch_up,
-        total if down is None or catch_up is None else down + catch_up,
-        append,
-        moved,
-        _whole(incremental),
-        rate.bytes_per_s if rate else None,
-        rate.known_from if rate else None,
-        model.seconds if model else None,
-        _whole(model.gross_bytes) if model else None,
-        _whole(held),
-        empty.seconds if empty else None,
-        _whole(empty.gross_bytes) if empty else None,
-        _crossing(moved, book),
-        _crossing(None if incremental is None else max(0.0, incremental), book),
-        _crossing(max(0.0, empty.incremental_bytes) if empty else None, book),
+    return row_from(
+        RESYNC,
+        replace(measured, held_bytes=_whole(held)),
+        **{name: getattr(row, name) for name in _OF_ROTATION},
+        started_at=measured.last_seen_at or row.stopped_at or row.opened_at,
+        measured_from=LEDGER if down is None else METRICS,
+        total_seconds=total if down is None or catch_up is None else down + catch_up,
+        incremental_bytes=_whole(incremental),
+        rate_bytes_per_s=rate.bytes_per_s if rate else None,
+        rate_from=rate.known_from if rate else None,
+        model_seconds=model.seconds if model else None,
+        model_bytes=_whole(model.gross_bytes) if model else None,
+        empty_seconds=empty.seconds if empty else None,
+        empty_bytes=_whole(empty.gross_bytes) if empty else None,
+        gross_cost=_crossing(moved, book),
+        incremental_cost=_crossing(None if incremental is None else max(0.0, incremental), book),
+        empty_cost=_crossing(max(0.0, empty.incremental_bytes) if empty else None, book),
     )
 
 

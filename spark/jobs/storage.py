@@ -34,9 +34,9 @@ from core.volumes.sizing import (
 )
 from core.volumes.speed import ThrottleLimit, helps, limited_by, next_step
 from core.volumes.views import FillForecast, Load
-from spark.findings import STORAGE
-from spark.rows import Found, row_type
+from spark.rows import Found, row_from
 from spark.samples import Series
+from spark.schemas import STORAGE
 from spark.transforms import volumes
 from spark.transforms.volumes import LAST_DAYS, SNAPSHOT, Finding, with_measures
 
@@ -45,7 +45,6 @@ BILL, SPEC = "bill", "spec"
 AWAY_SECONDS = 300.0
 NOTHING = Decimal(0)
 _PLACES = Decimal("1e-6")
-_Row = row_type(STORAGE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,28 +325,20 @@ def _row(row: Found, known: Known, share: float, advice: Advice) -> Found:
     volume, wanted = known.volume, advice.wanted
     is_gp3 = row.kind == "gp3"
     used = None if row.used_bytes is None or row.kind == SNAPSHOT else round(row.used_bytes * share)
-    return _Row(
-        row.billing_period,
-        row.cluster,
-        row.owner,
-        row.node_id,
-        row.zone,
-        row.resource_id,
-        row.kind,
-        volume.size_gib,
-        volume.iops or None,
-        volume.throughput_mib_per_s if is_gp3 else None,
-        known.known_from,
-        used,
-        None if used is None else row.growth_bytes_per_day * share,
-        row.iops_p999,
-        row.throughput_p999_bytes_per_s,
-        row.billed_cost,
-        advice.finding.value,
-        wanted.size_gib if wanted else None,
-        wanted.iops if wanted else None,
-        wanted.throughput_mib_per_s if wanted else None,
-        advice.monthly_saving.quantize(_PLACES),
-        advice.one_off_cost.quantize(_PLACES),
-        advice.reason,
+    return row_from(
+        STORAGE,
+        row,
+        size_gib=volume.size_gib,
+        iops=volume.iops or None,
+        throughput_mib_per_s=volume.throughput_mib_per_s if is_gp3 else None,
+        known_from=known.known_from,
+        used_bytes=used,
+        growth_bytes_per_day=None if used is None else row.growth_bytes_per_day * share,
+        finding=advice.finding.value,
+        wanted_size_gib=wanted.size_gib if wanted else None,
+        wanted_iops=wanted.iops if wanted else None,
+        wanted_throughput_mib_per_s=wanted.throughput_mib_per_s if wanted else None,
+        monthly_saving=advice.monthly_saving.quantize(_PLACES),
+        one_off_cost=advice.one_off_cost.quantize(_PLACES),
+        reason=advice.reason,
     )

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from datetime import date
 
 from core.cost.pricing import BYTES_PER_GIB
-from spark.findings import UNIT
 from spark.months import is_of_its_month
 from spark.rows import Found, grouped, row_type, summed
 from spark.samples import LOG_SIZE, PARTITIONS, Series, day_of
+from spark.schemas import UNIT
 from spark.transforms.transfer import DailyTraffic
 
 _Row = row_type(UNIT)

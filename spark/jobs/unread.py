@@ -11,8 +11,8 @@ from pathlib import Path
 
 from spark.files import Files, address_of, files_of, fingerprint
 from spark.ingest import loose_files, manifest
+from spark.ingest.bill import label_of
 from spark.ingest.delivery import readable
-from spark.ingest.source import label_of
 from spark.months import UNKNOWN_PERIOD, Refresh, unsettled
 from spark.rows import Found
 from spark.tables import DELIVERIES, Store

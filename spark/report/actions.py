@@ -15,13 +15,13 @@ from core.cost.economics import EBS, IN_PLACE
 from core.cost.pricing import total
 from core.ground.naming import CLUSTER_TAG, POOL_TAG, REPLICA_SELECTOR
 from spark.months import first_day_after
-from spark.report.cells import slug
-from spark.report.document import Action
+from spark.report.document import TEXTS, Action, slug
 from spark.report.evidence import Evidence
+from spark.report.sections.cost import easy_key
 from spark.report.words import count, dollars, enumeration, most, percent
 from spark.rows import Found
 from spark.rules.names import Certainty, Easy
-from spark.transforms.easy import HOW, EasySaving
+from spark.transforms.grain import EasySaving
 from spark.transforms.transfer import MEASURED
 from spark.transforms.volumes import Finding
 
@@ -29,24 +29,6 @@ SHOWN = 3
 # Less is not worth the hour it takes to do.
 LEAST_USD = Decimal(1)
 NAMED = 3
-
-_HOW = {
-    Finding.ORPHAN: "check the data on them, snapshot the volumes to keep, then delete the volumes",
-    Finding.ORPHAN_SNAPSHOT: "delete them, or let a lifecycle policy delete them",
-    Finding.MOVE_TO_GP3: "use ModifyVolume in place, online, without a restart. "
-    "For volumes of Strimzi, change the storage class of the KafkaNodePool",
-    Finding.SMALLER: "add a pool with smaller volumes, move the replicas, then remove the old pool"
-    ". EBS never shrinks a volume",
-    Finding.SLOWER: "lower iops and throughput in the ClusterSpec's volumes. The advisor applies "
-    "the change within AWS's limit of four changes a day",
-}
-_TITLES = {
-    Finding.ORPHAN: "Delete {} without a mount",
-    Finding.ORPHAN_SNAPSHOT: "Delete {} of deleted volumes",
-    Finding.MOVE_TO_GP3: "Move {} to gp3",
-    Finding.SMALLER: "Replace {} with smaller ones",
-    Finding.SLOWER: "Lower the performance of {}",
-}
 
 VOLUMES_OR_SNAPSHOTS = frozenset({Easy.GP2_VOLUMES, Easy.OLD_VOLUMES, Easy.SNAPSHOTS})
 
@@ -115,7 +97,7 @@ def _usd(action: Action) -> Decimal:
 
 
 def _easy(evidence: Evidence, *, is_kafkas: bool) -> Iterator[Action]:
-    """Yield what is paid for and cheap to do without (spark.transforms.easy)."""
+    """Yield what is paid for and cheap to do without (spark.transforms.grain)."""
     judged = {row.finding for row in evidence.storage}
     currency = evidence.report.currency
     month, so_far = evidence.month, evidence.days_so_far
@@ -136,8 +118,8 @@ def _easy(evidence: Evidence, *, is_kafkas: bool) -> Iterator[Action]:
             title=f"Look at {each.easy.value}",
             why=f"{whose} {dollars(each.usd, currency)} {currency} for them {when}. "
             f"{_saving_text(each)}{rate}",
-            how=HOW[each.easy],
-            evidence=f"easy-{each.easy.name.lower()}-{'kafka' if is_kafkas else 'others'}",
+            how=TEXTS["easy"][each.easy],
+            evidence=easy_key(each),
             usd_per_month=each.saving if so_far is None else each.saving * whole / so_far,
             is_kafkas=is_kafkas,
             at_most=each.at_most,
@@ -152,16 +134,17 @@ def _saving_text(each: EasySaving) -> str:
 
 
 def _of_volumes(storage: Sequence[Found], currency: str) -> Iterator[Action]:
-    for finding, title in _TITLES.items():
+    for found, texts in TEXTS["findings"].items():
+        finding = Finding(found)
         rows = [row for row in storage if row.finding == finding.value and row.monthly_saving]
         if not rows:
             continue
         dearest = sorted(rows, key=lambda row: (-row.monthly_saving, row.resource_id))
         noun = "snapshot" if finding is Finding.ORPHAN_SNAPSHOT else "volume"
         yield Action(
-            title=title.format(count(len(rows), noun)),
+            title=texts["title"].format(count(len(rows), noun)),
             why=_why(dearest, currency),
-            how=_HOW[finding],
+            how=texts["how"],
             evidence=slug("volume", dearest[0].resource_id),
             usd_per_month=total(row.monthly_saving for row in rows),
             way=VOLUMES if finding in _CHANGED else "",

@@ -1,17 +1,25 @@
-"""Holds a report's parts in the order of reading, without their looks.
+"""Holds a report's parts in the order of reading, without their looks, and builds its tables.
 
 Sections are made from tables (spark/report/sections), the page, the text, the message and the JSON
-document from this (spark/report/formats): every format says the same.
+document from this (spark/report/formats): every format says the same. What is said whatever a bill
+holds stands in texts.toml.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from decimal import Decimal
-from typing import Any
+from importlib import resources
+from typing import Any, TypeVar
 
+from core.cost.pricing import plain
+from spark.report.words import DASH, dollars, money, percent
+
+T = TypeVar("T")
+TEXTS = tomllib.loads((resources.files(__package__) / "texts.toml").read_text(encoding="utf-8"))
 # What moves a terminal's cursor, ends a line, or turns what follows around: a bill's tags are
 # somebody else's words.
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
@@ -129,9 +137,73 @@ class Document:
         return next((section for section in self.sections if section.key == key), None)
 
 
-def first_rows(rows: Sequence[Row], most: int) -> tuple[tuple[Row, ...], int]:
-    """Return the first rows, and how many are left out."""
-    return tuple(rows[:most]), max(0, len(rows) - most)
+def told(
+    key: str,
+    sentences: Iterable[str],
+    tables: Iterable[ReportTable] = (),
+    plots: Iterable[Plot] = (),
+) -> Section:
+    """Return a section under its title, with its method."""
+    texts = TEXTS["sections"][key]
+    method = " ".join(texts.get("method", ()))
+    return Section(key, texts["title"], tuple(sentences), tuple(plots), tuple(tables), method)
+
+
+def table(
+    name: str,
+    currency: str,
+    rows: Sequence[T],
+    cells: Callable[[T], tuple[Cell, ...]],
+    *,
+    key: Callable[[T], str] = lambda _: "",
+    foot: tuple[Cell, ...] = (),
+    most: int | None = None,
+) -> ReportTable:
+    """Return a table of rows under the columns of its name; those after `most` are left out."""
+    texts = TEXTS["tables"][name]
+    listed = tuple(Row(cells(row), key(row)) for row in rows[:most])
+    return ReportTable(
+        texts.get("title", ""),
+        tuple(_column(*column, currency=currency) for column in texts["columns"]),
+        listed,
+        foot,
+        len(rows) - len(listed),
+    )
+
+
+def _column(title: str, *more: str, currency: str) -> Column:
+    unit = "".join(word for word in more if word not in {"text", "wide"}).format(currency)
+    return Column(title, unit, "text" in more, "wide" in more)
+
+
+def exact(amount: Decimal) -> str:
+    return f"{plain(amount):f}"
+
+
+def billed(amount: Decimal, places: int) -> Cell:
+    """Return an amount that stands among others of as many places."""
+    return Cell(money(amount, places), exact(amount))
+
+
+def paid(amount: Decimal | None, currency: str) -> Cell:
+    """Return an amount for itself: whole units from a hundred on; a dash where none is known."""
+    return Cell(DASH) if amount is None else Cell(dollars(amount, currency), exact(amount))
+
+
+def part(amount: Decimal, of: Decimal) -> Cell:
+    """Return what share an amount is of another; it sorts by the amount."""
+    return Cell(percent(amount, of), exact(amount))
+
+
+def figure(said: str, value: float | None, note: str = "") -> Cell:
+    """Return a measured value in words; one that is not known sorts apart."""
+    return Cell(said, None if value is None else f"{value}", note)
+
+
+def slug(kind: str, name: str) -> str:
+    """Return a key that an address may end with."""
+    words = "".join(letter if letter.isalnum() else "-" for letter in name.lower())
+    return f"{kind}-{words.strip('-')}"
 
 
 def legible(document: Document) -> Document:

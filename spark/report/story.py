@@ -10,10 +10,8 @@ from __future__ import annotations
 from datetime import date
 
 from spark.report import actions
-from spark.report.cells import exact
-from spark.report.document import Action, Document, Total, legible
-from spark.report.evidence import Evidence, month_comparison
-from spark.report.model import Report
+from spark.report.document import Action, Document, Total, exact, legible
+from spark.report.evidence import Evidence, Report, month_comparison
 from spark.report.sections import (
     changes,
     cost,

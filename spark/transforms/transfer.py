@@ -23,8 +23,7 @@ import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 import pyarrow.compute as pc  # type: ignore[import-untyped] # the same
 
 from core.cost.pricing import total
-from spark.arrow_rows import rows_of
-from spark.rows import NOTHING, Found, row_type
+from spark.rows import NOTHING, Found, row_type, rows_of
 from spark.rules.names import Certainty, Flow
 from spark.samples import (
     BYTES_IN,

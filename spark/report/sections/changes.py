@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
-from spark.findings import FEWEST_BEFORE
-from spark.report import cells, plot
-from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section
+from spark.months import FEWEST_BEFORE
+from spark.report import document, plot
+from spark.report.document import Cell, Plot, ReportTable, Section
 from spark.report.evidence import Comparison, Evidence, month_comparison
 from spark.report.words import (
     cents,
@@ -19,36 +21,22 @@ from spark.report.words import (
     sentence_start,
     smallest_places,
 )
+from spark.rows import Found
 
 # The dearest components have a colour of their own; the others share one.
 COLOURED = ("--c1", "--c2", "--c3", "--c4", "--c5")
-METHOD = (
-    "The report compares complete days only. AWS bills with a delay of a day, so the last day of "
-    "an open month does not count. The report takes the same number of days of the month before. "
-    "A month that is over is compared whole. A day is unusual under three conditions. It is more "
-    "than 4 robust standard deviations (1.4826 x the median absolute deviation) from the median "
-    "of the 14 days before. The difference is at least 20%. The difference is at least 1 of the "
-    "bill's currency."
-)
 
 
 def section(evidence: Evidence) -> Section | None:
     """Return the changes, or None of a bill of a day or two."""
     comparison = month_comparison(evidence)
-    own = [each for each in evidence.days if f"{each.day:%Y-%m}" == evidence.month]
-    if comparison is None and len({each.day for each in own}) < 3:
+    own = {each.day for each in evidence.days if f"{each.day:%Y-%m}" == evidence.month}
+    if comparison is None and len(own) < 3:
         return None
     tables = [_table(comparison, evidence)] if comparison else []
     if evidence.anomalies:
         tables.append(_anomalies(evidence))
-    return Section(
-        key="changes",
-        title="Unusual days and changes to last month",
-        sentences=tuple(_sentences(comparison, evidence)),
-        plots=(_plot(evidence),),
-        tables=tuple(tables),
-        method=METHOD,
-    )
+    return document.told("changes", _sentences(comparison, evidence), tables, [_plot(evidence)])
 
 
 def _sentences(comparison: Comparison | None, evidence: Evidence) -> list[str]:
@@ -113,57 +101,43 @@ def moves(comparison: Comparison) -> list[tuple[str, Decimal, Decimal]]:
 
 
 def _table(comparison: Comparison, evidence: Evidence) -> ReportTable:
-    before, after = comparison.totals
     currency = evidence.report.currency
-    places = decimal_places(after, currency)
-
-    def moved(name: str, was: Decimal, is_now: Decimal) -> tuple[Cell, ...]:
-        return (
-            Cell(name),
-            *(cells.billed(amount, places) for amount in (was, is_now, is_now - was)),
-            Cell(change(is_now, was), cells.exact(is_now - was)),
-        )
-
-    rows = tuple(Row(moved(*each)) for each in moves(comparison))
-    columns = (
-        Column("Component", is_text=True),
-        Column("Last month", currency),
-        Column("This month", currency),
-        Column("Difference", currency),
-        Column("Change", wide=True),
-    )
+    places = decimal_places(comparison.totals[1], currency)
     days, was = comparison.days, comparison.days_before
     title = f"First {count(days, 'day')} of both months"
     if days != was:
         title = f"{count(days, 'day')} of this month and {was} of last month"
-    return ReportTable(title, columns, rows, foot=moved("Total", before, after))
+
+    def moved(row: tuple[str, Decimal, Decimal]) -> tuple[Cell, ...]:
+        name, was, is_now = row
+        return (
+            Cell(name),
+            *(document.billed(amount, places) for amount in (was, is_now, is_now - was)),
+            Cell(change(is_now, was), document.exact(is_now - was)),
+        )
+
+    foot = moved(("Total", *comparison.totals))
+    table = document.table("changes", currency, moves(comparison), moved, foot=foot)
+    return replace(table, title=title)
 
 
 def _anomalies(evidence: Evidence) -> ReportTable:
     currency = evidence.report.currency
     places = smallest_places(currency)
-    columns = (
-        Column("Day", is_text=True),
-        Column("Component", is_text=True),
-        Column("Cost", f"{currency}, net and amortised"),
-        Column("Usual", currency),
-        Column("Excess", currency),
-        Column("Reason", is_text=True),
-    )
     ordered = sorted(evidence.anomalies, key=lambda row: -abs(row.excess))
-    rows = tuple(
-        Row(
-            (
-                Cell(f"{row.day}", f"{row.day}"),
-                Cell(row.component, note=row.cluster or "no cluster"),
-                *(cells.billed(amount, places) for amount in (row.cost, row.usual, row.excess)),
-                Cell(row.reason),
-            ),
-            key=f"anomaly-{row.day}-{index}",
+
+    def cells(row: Found) -> tuple[Cell, ...]:
+        return (
+            Cell(f"{row.day}", f"{row.day}"),
+            Cell(row.component, note=row.cluster or "no cluster"),
+            *(document.billed(amount, places) for amount in (row.cost, row.usual, row.excess)),
+            Cell(row.reason),
         )
-        for index, row in enumerate(ordered)
-    )
-    return ReportTable("Unusual days", columns, rows)
+
+    def key(row: Found) -> str:
+        return f"anomaly-{row.day}-{ordered.index(row)}"
+
+    return document.table("anomalies", currency, ordered, cells, key=key)
 
 
 def _plot(evidence: Evidence) -> Plot:
@@ -179,9 +153,9 @@ def daily_parts(
     evidence: Evidence,
 ) -> tuple[Sequence[date], dict[str, list[float]], tuple[tuple[str, str], ...]]:
     """Return the days, a series per colour, and what each colour is."""
-    sums: dict[str, Decimal] = {}
+    sums: dict[str, Decimal] = defaultdict(Decimal)
     for each in evidence.days:
-        sums[each.component] = sums.get(each.component, Decimal(0)) + abs(each.billed)
+        sums[each.component] += abs(each.billed)
     ranked = sorted(sums, key=lambda name: (-sums[name], name))
     colours = dict(zip(ranked, COLOURED, strict=False))
     when = sorted({each.day for each in evidence.days})

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from spark.report import cells, plot
-from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section, first_rows
-from spark.report.evidence import Evidence
-from spark.report.model import Report, Share
+from dataclasses import replace
+
+from spark.report import document, plot
+from spark.report.document import Cell, Plot, ReportTable, Section
+from spark.report.evidence import Evidence, Report, Share
 from spark.report.words import cents, count, decimal_places, enumeration, most
 from spark.rows import Found
-from spark.rules.names import Attribution, Component, Easy
+from spark.rules.names import Attribution
 from spark.tag_keys import UNREAD_TAGS
-from spark.transforms.easy import HOW
+from spark.transforms.grain import EasySaving
 
 OWNERS_SHOWN = 200
 COLOURS = {
@@ -18,46 +19,6 @@ COLOURS = {
     Attribution.CLUSTER: ("whole cluster", "--c2"),
     Attribution.NOBODY: ("unattributed", "--rest"),
 }
-MEANINGS = {
-    Component.BROKER_COMPUTE: "EC2 hours of Kafka's nodes",
-    Component.INSTANCES: "EC2 hours of instances without a Kafka tag",
-    Component.GP3_STORAGE: "gp3 volumes, per provisioned GB-month",
-    Component.GP3_IOPS: "gp3 IOPS above the 3,000 included",
-    Component.GP3_THROUGHPUT: "gp3 throughput above the 125 MiB/s included",
-    Component.OTHER_VOLUMES: "EBS volumes of other types and their IOPS",
-    Component.SNAPSHOTS: "EBS snapshots, per GB-month",
-    Component.INTER_AZ: "bytes between availability zones, billed on each side",
-    Component.LOAD_BALANCER: "load balancer hours and capacity units",
-    Component.PRIVATELINK: "interface endpoints by the hour and by the byte",
-    Component.NAT_GATEWAY: "NAT gateways by the hour and by the byte",
-    Component.CONTROL_PLANE: "EKS clusters by the hour, their capabilities and hybrid nodes",
-    Component.REPORTS: "EMR Serverless that runs these reports",
-    Component.BETWEEN_REGIONS: "bytes between regions, for example by MirrorMaker",
-    Component.INTERNET: "bytes to the internet",
-    Component.PUBLIC_IPV4: "public IPv4 addresses by the hour",
-    Component.MANAGED_KAFKA: "Kafka that AWS runs: brokers, serverless clusters, storage, Connect",
-    Component.SPLIT: "a pod's share of its node; a second view without a cost of its own",
-    Component.OTHER: "all other charges: system nodes, taxes, credits, refunds, fees",
-    Component.UNREADABLE: "rows with a cost and without a readable place",
-}
-METHOD = (
-    "Billed is the amount on the invoice: unblended cost in CUR, BilledCost in FOCUS. The rows "
-    "add up to it to the last digit. Amortised cost spreads savings plans and reservations over "
-    "the hours that they cover (EffectiveCost in FOCUS). It may differ from the invoice of one "
-    "month. CUR bills an hour under a savings plan at its on-demand price and takes it back on "
-    "another line. That line often names no resource and then counts as unattributed. Taxes, "
-    "credits, refunds and fees belong to the component other. Prices come from the bill."
-)
-OTHERS_METHOD = (
-    "Kafka's cost has Kafka's tag (--cluster-tag, --pool-tag), a claim of known pods, or an "
-    "instance in the ledger. For all other cost the report keeps account and component, and no "
-    "resource. Taxes, credits, support and commitments for a whole bill are here."
-)
-EASY_METHOD = (
-    "Each row is a meter with its net, amortised cost in the month. An open month counts as far "
-    "as AWS has billed it. A saving without 'at most' needs no further check. A saving 'at most' "
-    "needs a check of what can go."
-)
 
 
 def section(report: Report) -> Section:
@@ -66,14 +27,8 @@ def section(report: Report) -> Section:
     components, owners = kafka.components(), kafka.owners()
     tables = [components_table(kafka, components, "Cost by component")]
     tables += [_owners(kafka, owners)] if report.has_kafka else []
-    return Section(
-        key="cost",
-        title="Cost by component",
-        sentences=tuple(_adds_up(report)),
-        plots=(_plot(components, report),) if components else (),
-        tables=tuple(tables),
-        method=METHOD,
-    )
+    plots = [_plot(components, report)] if components else []
+    return document.told("cost", _adds_up(report), tables, plots)
 
 
 def unreadable(report: Report) -> Section | None:
@@ -81,26 +36,16 @@ def unreadable(report: Report) -> Section | None:
     if not report.unread_rows:
         return None
     places = decimal_places(report.billed, report.currency)
-    rows = tuple(
-        Row(
-            (
-                Cell(bad.reason),
-                Cell("unknown")
-                if bad.billed_cost is None
-                else cells.billed(bad.billed_cost, places),
-                Cell(bad.line),
-            )
-        )
-        for bad in report.bad
-    )
-    columns = (
-        Column("Reason", is_text=True),
-        Column("Billed", report.currency),
-        Column("Row", is_text=True),
-    )
-    title = f"Unreadable rows: {report.unread_rows:,}"
-    table = ReportTable("", columns, rows, left_out=report.unread_rows - len(rows))
-    return Section("unreadable", title, tuple(unread_sentences(report)), tables=(table,))
+
+    def cells(bad: Found) -> tuple[Cell, ...]:
+        billed = bad.billed_cost
+        known = Cell("unknown") if billed is None else document.billed(billed, places)
+        return (Cell(bad.reason), known, Cell(bad.line))
+
+    table = document.table("unreadable", report.currency, report.bad, cells)
+    table = replace(table, left_out=report.unread_rows - len(table.rows))
+    made = document.told("unreadable", unread_sentences(report), [table])
+    return replace(made, title=f"{made.title}: {report.unread_rows:,}")
 
 
 def unread_sentences(report: Report) -> list[str]:
@@ -155,41 +100,35 @@ def _plot(components: list[Share], report: Report) -> Plot:
 
 def components_table(report: Report, components: list[Share], title: str) -> ReportTable:
     """Return what a part of a bill bought, with its sum as the foot."""
-    meanings = {component.value: said for component, said in MEANINGS.items()}
+    meanings = document.TEXTS["components"]
     kind = "component" if title else "other"
-    rows = tuple(
-        Row(_cells(share, report, meanings.get(share.name, "")), key=cells.slug(kind, share.name))
-        for share in components
-    )
     everything = Share("Total", report.rows, report.billed, report.amortised, {})
-    foot = _cells(everything, report, "")
-    return ReportTable(title, _columns("Component", report), rows, foot=foot)
+    table = document.table(
+        "components",
+        report.currency,
+        components,
+        lambda share: _cells(share, report, meanings.get(share.name, "")),
+        key=lambda share: document.slug(kind, share.name),
+        foot=_cells(everything, report, ""),
+    )
+    return replace(table, title=title)
 
 
 def _owners(report: Report, owners: list[Share]) -> ReportTable:
-    rows = [Row(_cells(share, report, share.detail)) for share in owners]
-    first, left_out = first_rows(rows, OWNERS_SHOWN)
-    return ReportTable("Cost by owner", _columns("Owner", report), first, left_out=left_out)
+    def cells(share: Share) -> tuple[Cell, ...]:
+        return _cells(share, report, share.detail)
 
-
-def _columns(what: str, report: Report) -> tuple[Column, ...]:
-    return (
-        Column(what, is_text=True),
-        Column("Billed", report.currency),
-        Column("Share"),
-        Column("Amortised", report.currency, wide=True),
-        Column("Rows", wide=True),
-    )
+    return document.table("owners", report.currency, owners, cells, most=OWNERS_SHOWN)
 
 
 def _cells(share: Share, report: Report, note: str) -> tuple[Cell, ...]:
     places = decimal_places(report.billed, report.currency)
     return (
         Cell(share.name, note=note),
-        cells.billed(share.billed, places),
-        cells.part(share.billed, report.billed),
-        cells.billed(share.amortised, places),
-        cells.number(share.charges),
+        document.billed(share.billed, places),
+        document.part(share.billed, report.billed),
+        document.billed(share.amortised, places),
+        _number(share.charges),
     )
 
 
@@ -218,36 +157,24 @@ def which_tag(evidence: Evidence) -> Section | None:
             "Activate cost allocation tags in the Billing console and include them in the export.",
             "AWS does not back-fill tags.",
         ]
-    return Section(
-        key="tags",
-        title="Tags on the bill",
-        sentences=tuple(said),
-        tables=(_tags(evidence.report.currency, rows),) if rows else (),
-        method="Likely tags of Kafka come first, then the other tags by cost.",
-    )
+    return document.told("tags", said, [_tags(evidence.report.currency, rows)] if rows else [])
 
 
 def _tags(currency: str, rows: list[Found]) -> ReportTable:
-    columns = (
-        Column("Tag", is_text=True),
-        Column("Example value", is_text=True),
-        Column("Values"),
-        Column("Billed", currency),
-        Column("Rows", wide=True),
-    )
-    listed = tuple(
-        Row(
-            (
-                Cell(row.key),
-                Cell(row.value, note="may be Kafka's tag" if row.names_kafka else ""),
-                cells.number(row.different_values),
-                Cell(cents(row.billed_cost, currency), cells.exact(row.billed_cost)),
-                cells.number(row.charges),
-            )
+    def cells(row: Found) -> tuple[Cell, ...]:
+        return (
+            Cell(row.key),
+            Cell(row.value, note="may be Kafka's tag" if row.names_kafka else ""),
+            _number(row.different_values),
+            Cell(cents(row.billed_cost, currency), document.exact(row.billed_cost)),
+            _number(row.charges),
         )
-        for row in rows
-    )
-    return ReportTable("", columns, listed)
+
+    return document.table("tags", currency, rows, cells)
+
+
+def _number(value: int) -> Cell:
+    return document.figure(f"{value:,}", value)
 
 
 def easy(evidence: Evidence) -> Section | None:
@@ -260,34 +187,22 @@ def easy(evidence: Evidence) -> Section | None:
     if len(own) < len(evidence.easy):
         strangers = count(len(evidence.easy) - len(own), "finding has", "findings have")
         said.append(f"{strangers} no Kafka tag.")
-    rows = tuple(
-        Row(
-            (
-                Cell(each.easy.value, note=HOW[each.easy]),
-                Cell("Kafka" if each.is_kafkas else "not attributed to Kafka"),
-                Cell(cents(each.usd, currency), cells.exact(each.usd)),
-                Cell(
-                    f"{most(each.at_most)}{cents(each.saving, currency)}",
-                    cells.exact(each.saving),
-                ),
-            ),
-            key=f"easy-{Easy(each.easy).name.lower()}-{'kafka' if each.is_kafkas else 'others'}",
+
+    def cells(each: EasySaving) -> tuple[Cell, ...]:
+        saving = f"{most(each.at_most)}{cents(each.saving, currency)}"
+        return (
+            Cell(each.easy.value, note=document.TEXTS["easy"][each.easy]),
+            Cell("Kafka" if each.is_kafkas else "not attributed to Kafka"),
+            Cell(cents(each.usd, currency), document.exact(each.usd)),
+            Cell(saving, document.exact(each.saving)),
         )
-        for each in evidence.easy
-    )
-    columns = (
-        Column("Meter", is_text=True),
-        Column("Owner", is_text=True),
-        Column("Cost", f"{currency}, net and amortised"),
-        Column("Saving", currency),
-    )
-    return Section(
-        key="easy",
-        title="Savings",
-        sentences=tuple(said),
-        tables=(ReportTable("", columns, rows),),
-        method=EASY_METHOD,
-    )
+
+    table = document.table("easy", currency, evidence.easy, cells, key=easy_key)
+    return document.told("easy", said, [table])
+
+
+def easy_key(each: EasySaving) -> str:
+    return f"easy-{each.easy.name.lower()}-{'kafka' if each.is_kafkas else 'others'}"
 
 
 def others(report: Report) -> Section | None:
@@ -295,15 +210,8 @@ def others(report: Report) -> Section | None:
     rest = report.others
     if not report.has_kafka or not rest.lines:
         return None
-    return Section(
-        key="others",
-        title="Cost not attributed to Kafka",
-        sentences=(
-            (
-                f"{cents(rest.billed, rest.currency)} {rest.currency} of the bill has no Kafka "
-                f"tag, claim or known resource."
-            ),
-        ),
-        tables=(components_table(rest, rest.components(), ""),),
-        method=OTHERS_METHOD,
+    said = (
+        f"{cents(rest.billed, rest.currency)} {rest.currency} of the bill has no Kafka tag, claim "
+        f"or known resource."
     )
+    return document.told("others", [said], [components_table(rest, rest.components(), "")])

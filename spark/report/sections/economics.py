@@ -2,43 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 from core.cost.economics import EBS, IN_PLACE, NVME
-from spark.report import cells, plot
-from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section
+from spark.report import document, plot
+from spark.report.document import Cell, Plot, Section
 from spark.report.evidence import Evidence
 from spark.report.words import DASH, count, dollars, duration, share
 from spark.rows import Found
 
-METHOD = (
-    "A local disk costs the price difference to an instance without one. A local disk holds at "
-    "most 75%. Kafka copies it whole between zones when its node goes. A planned rotation in "
-    "place keeps machine and disk, and copies only the missing part. A volume costs gp3's price "
-    "at any fill level and comes back with its data. Break-even fill: (price of the instance with "
-    "disks - without) / (GiB of disk x gp3's price per GiB / fill of the volumes). Break-even "
-    "rotations: (EBS a month - NVMe a month) / (cost of a rotation on NVMe - on EBS). Hours at "
-    "risk are hours in which partitions miss one replica. Prices are the bill's own, with "
-    "commitments and discounts. Other prices are list prices on demand. Instances get the "
-    "discount that the cluster's own instances have."
-)
-
 
 def section(evidence: Evidence) -> Section | None:
     """Return the comparison, or None where nothing was measured to compare."""
-    rows = list(evidence.economics)
+    rows = {row.design: row for row in reversed(evidence.economics)}
     if not rows:
         return None
-    ebs = next(row for row in rows if row.design == EBS)
-    nvme = next((row for row in rows if row.design == NVME), None)
-    in_place = next((row for row in rows if row.design == IN_PLACE), None)
+    ebs, nvme, in_place = rows[EBS], rows.get(NVME), rows.get(IN_PLACE)
     currency = evidence.report.currency
-    return Section(
-        key="economics",
-        title="EBS or local disks",
-        sentences=(*_sentences(ebs, nvme, currency), *_in_place_lines(ebs, in_place, currency)),
-        plots=(_plot(ebs, nvme, currency),) if nvme else (),
-        tables=(_table(rows, currency),),
-        method=f"{METHOD} Oldest price read on {min(row.prices_as_of for row in rows)}.",
+    table = document.table(
+        "economics",
+        currency,
+        evidence.economics,
+        partial(_cells, currency=currency),
+        key=lambda row: document.slug("design", row.design),
     )
+    said = [*_sentences(ebs, nvme, currency), *_in_place_lines(ebs, in_place, currency)]
+    plots = [_plot(ebs, nvme, currency)] if nvme else []
+    made = document.told("economics", said, [table], plots)
+    oldest = min(row.prices_as_of for row in evidence.economics)
+    return replace(made, method=f"{made.method} Oldest price read on {oldest}.")
 
 
 def _sentences(ebs: Found, nvme: Found | None, currency: str) -> list[str]:
@@ -91,46 +84,22 @@ def _rotations(break_even: float | None) -> str:
     return f"EBS is cheaper from {break_even:.1f} rotations a month."
 
 
-def _table(rows: list[Found], currency: str) -> ReportTable:
-    columns = (
-        Column("Design", is_text=True),
-        Column("Instances", f"{currency} a month"),
-        Column("Volumes", f"{currency} a month"),
-        Column("Cost per rotation", currency),
-        Column("Time per rotation"),
-        Column("Total", f"{currency} a month"),
-        Column("At risk", "hours a month", wide=True),
-        Column("Fill", wide=True),
-    )
-    return ReportTable(
-        "",
-        columns,
-        tuple(Row(_cells(row, currency), key=cells.slug("design", row.design)) for row in rows),
-    )
-
-
 def _design(row: Found) -> str:
     return f"{row.design}: {row.brokers} {row.instance_type}"
 
 
 def _cells(row: Found, currency: str) -> tuple[Cell, ...]:
     chosen = "cheapest design whose brokers catch up; " if row.chosen else ""
-    risk = row.risk_hours
+    seconds, risk = row.rotation_seconds, row.risk_hours
     return (
-        Cell(
-            _design(row),
-            note=f"{chosen}catch-up limited by {row.limited_by}",
-        ),
-        cells.paid(row.instances_cost, currency),
-        cells.paid(row.storage_cost, currency),
-        cells.paid(row.rotation_cost, currency),
-        cells.figure(
-            "never" if row.rotation_seconds is None else duration(row.rotation_seconds),
-            row.rotation_seconds,
-        ),
-        cells.paid(row.monthly_cost, currency),
-        cells.figure(DASH if risk is None else f"{risk:,.2f}", risk),
-        cells.figure(share(row.fill), row.fill),
+        Cell(_design(row), note=f"{chosen}catch-up limited by {row.limited_by}"),
+        document.paid(row.instances_cost, currency),
+        document.paid(row.storage_cost, currency),
+        document.paid(row.rotation_cost, currency),
+        document.figure("never" if seconds is None else duration(seconds), seconds),
+        document.paid(row.monthly_cost, currency),
+        document.figure(DASH if risk is None else f"{risk:,.2f}", risk),
+        document.figure(share(row.fill), row.fill),
     )
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from decimal import Decimal
 
 from core.cost.pricing import total
-from spark.report import cells
-from spark.report.document import Cell, Column, ReportTable, Row, Section, first_rows
+from spark.report import document
+from spark.report.document import Cell, ReportTable, Section
 from spark.report.evidence import Evidence
 from spark.report.words import count, decimal_places, money, percent
 from spark.rows import Found
@@ -16,21 +16,6 @@ from spark.rules.names import Attribution, Component
 from spark.transforms.node_shares import ShareKind
 
 ROWS_SHOWN = 40
-TITLE = "Cost of Kafka's nodes by workload"
-METHOD = (
-    "AWS divides a node's amortised hour among its pods (split cost allocation data). A vCPU "
-    "weighs nine times a GB of memory. A pod gets the larger of its request and its usage. AWS "
-    "divides the idle rest among the pods of the node in proportion. Several lines may pay for "
-    "one hour of a node: the report scales a share by their hours, as the Cloud Intelligence "
-    "Dashboards do. This is a second view of the nodes' own lines; no other figure of this report "
-    "contains it. The table node_shares has the same cost after private discounts."
-)
-MISSING = (
-    "This bill has no split lines, so the report cannot divide the nodes' cost. Turn on split "
-    "cost allocation data for EKS in the payer account (Billing, Cost Management preferences). "
-    "Set INCLUDE_SPLIT_COST_ALLOCATION_DATA = TRUE in a CUR 2.0 export. AWS does not back-fill "
-    "split lines. FOCUS has no split lines."
-)
 
 
 def section(evidence: Evidence) -> Section | None:
@@ -40,19 +25,10 @@ def section(evidence: Evidence) -> Section | None:
             line.component == Component.BROKER_COMPUTE and line.attribution == Attribution.NODE_POOL
             for line in evidence.report.lines
         )
-        return (
-            Section("nodes", TITLE, tuple(re.split(r"(?<=\.) (?=[A-Z])", MISSING)))
-            if has_nodes
-            else None
-        )
-    currency = evidence.report.currency
-    return Section(
-        key="nodes",
-        title=TITLE,
-        sentences=tuple(_sentences(evidence.nodes, currency)),
-        tables=(_table(evidence.nodes, currency),),
-        method=METHOD,
-    )
+        missing = document.told("nodes", document.TEXTS["missing"]["nodes"])
+        return replace(missing, method="") if has_nodes else None
+    rows, currency = evidence.nodes, evidence.report.currency
+    return document.told("nodes", _sentences(rows, currency), [_table(rows, currency)])
 
 
 def _sentences(rows: Sequence[Found], currency: str) -> list[str]:
@@ -92,33 +68,23 @@ def _table(rows: Sequence[Found], currency: str) -> ReportTable:
     whole = total(_whole_cost(row) for row in rows)
     places = decimal_places(whole, currency)
     several = len({row.cluster for row in rows}) > 1
-    columns = (
-        Column("Workload", is_text=True),
-        Column("Requested or used", currency, wide=True),
-        Column("Idle", currency, wide=True),
-        Column("Total", currency),
-        Column("Share"),
-    )
 
     def halves(name: str, note: str, split: Decimal, unused: Decimal) -> tuple[Cell, ...]:
         both = split + unused
         return (
             Cell(name, note=note),
-            *(cells.billed(amount, places) for amount in (split, unused, both)),
-            cells.part(both, whole),
+            *(document.billed(amount, places) for amount in (split, unused, both)),
+            document.part(both, whole),
         )
 
-    listed = [
-        Row(
-            halves(_name(row), _note(row, several=several), row.split_cost, row.unused_cost),
-            key=cells.slug("node", f"{row.cluster} {row.kind} {row.namespace} {_name(row)}"),
-        )
-        for row in ranked
-    ]
-    first, left_out = first_rows(listed, ROWS_SHOWN)
-    unused = total(row.unused_cost for row in rows)
-    foot = halves("Total", "", _split_cost(rows), unused)
-    return ReportTable("", columns, first, foot=foot, left_out=left_out)
+    def cells(row: Found) -> tuple[Cell, ...]:
+        return halves(_name(row), _note(row, several=several), row.split_cost, row.unused_cost)
+
+    def key(row: Found) -> str:
+        return document.slug("node", f"{row.cluster} {row.kind} {row.namespace} {_name(row)}")
+
+    foot = halves("Total", "", _split_cost(rows), total(row.unused_cost for row in rows))
+    return document.table("nodes", currency, ranked, cells, key=key, foot=foot, most=ROWS_SHOWN)
 
 
 def _name(row: Found) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import partial
 
 from core.cost.pricing import total
-from spark.report import cells, plot
-from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section, first_rows
+from spark.report import document, plot
+from spark.report.document import Cell, Plot, Section
 from spark.report.evidence import Evidence
 from spark.report.words import count, dollars, duration, rate, size
 from spark.rows import Found
@@ -15,15 +16,6 @@ from spark.transforms.rotations import RotationForecast, forecast
 
 ROTATIONS_SHOWN = 100
 DRAWN = 12
-METHOD = (
-    "A broker with its volume misses the bytes of its absence: behind = W D, with W bytes a "
-    "second and D seconds. At a replication rate R it is in sync after T = W D / (R - W) and has "
-    "moved R T. A broker without its volume misses all its data, S, and needs S / (R - W). Gross "
-    "cost is the cost of all bytes between zones, on both sides. Incremental cost leaves out the "
-    "bytes that replication copies anyway; with a volume it is almost zero. Times come from the "
-    "brokers' own counters and are exact to one sample. R is the fastest catch-up before, or the "
-    "tightest known limit."
-)
 
 
 def section(evidence: Evidence) -> Section | None:
@@ -33,14 +25,17 @@ def section(evidence: Evidence) -> Section | None:
         return None
     ahead = forecast(rows)
     drawn = [row for row in rows if row.total_seconds is not None][-DRAWN:]
-    return Section(
-        key="resync",
-        title="Rotations and resync",
-        sentences=tuple(_sentences(rows, ahead, evidence.report.currency)),
-        plots=(_plot(drawn),) if drawn else (),
-        tables=(_table(rows, evidence.report.currency),),
-        method=METHOD,
+    currency = evidence.report.currency
+    table = document.table(
+        "resync",
+        currency,
+        rows[::-1],
+        partial(_cells, currency=currency),
+        key=lambda row: f"rotation-{row.incident}",
+        most=ROTATIONS_SHOWN,
     )
+    plots = [_plot(drawn)] if drawn else []
+    return document.told("resync", _sentences(rows, ahead, currency), [table], plots)
 
 
 def _sentences(rows: Sequence[Found], ahead: RotationForecast | None, currency: str) -> list[str]:
@@ -111,23 +106,6 @@ def _model_error(rows: Sequence[Found]) -> list[str]:
     return said
 
 
-def _table(rows: Sequence[Found], currency: str) -> ReportTable:
-    columns = (
-        Column("Rotation", is_text=True),
-        Column("Away"),
-        Column("Catch-up"),
-        Column("Model"),
-        Column("Moved"),
-        Column("Gross", currency, wide=True),
-        Column("Incremental", currency),
-        Column("Time without volume", wide=True),
-        Column("Cost without volume", currency),
-    )
-    listing = [Row(_cells(row, currency), key=f"rotation-{row.incident}") for row in reversed(rows)]
-    first, left_out = first_rows(listing, ROTATIONS_SHOWN)
-    return ReportTable("Rotations", columns, first, left_out=left_out)
-
-
 def _name(row: Found) -> str:
     return f"broker {row.node_id}, {row.started_at:%Y-%m-%d %H:%M} UTC"
 
@@ -142,14 +120,14 @@ def _cells(row: Found, currency: str) -> tuple[Cell, ...]:
             f"{row.started_at:%Y-%m-%dT%H:%M:%S}",
             note=f"{row.incident}, {row.kind}, {row.outcome}",
         ),
-        cells.figure(duration(away), away, note),
-        cells.figure(duration(row.catch_up_seconds), row.catch_up_seconds),
-        cells.figure(duration(row.model_seconds), row.model_seconds, row.rate_from or ""),
-        cells.figure(size(row.moved_bytes), row.moved_bytes, rate(row.append_bytes_per_s)),
-        cells.paid(row.gross_cost, currency),
-        cells.paid(row.incremental_cost, currency),
-        cells.figure(duration(row.empty_seconds), row.empty_seconds),
-        cells.paid(row.empty_cost, currency),
+        document.figure(duration(away), away, note),
+        document.figure(duration(row.catch_up_seconds), row.catch_up_seconds),
+        document.figure(duration(row.model_seconds), row.model_seconds, row.rate_from or ""),
+        document.figure(size(row.moved_bytes), row.moved_bytes, rate(row.append_bytes_per_s)),
+        document.paid(row.gross_cost, currency),
+        document.paid(row.incremental_cost, currency),
+        document.figure(duration(row.empty_seconds), row.empty_seconds),
+        document.paid(row.empty_cost, currency),
     )
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import partial
 
 from core.cost.pricing import total
 from core.volumes.sizing import GIB
-from spark.report import cells, plot
-from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section, first_rows
+from spark.report import document, plot
+from spark.report.document import Cell, Plot, Section
 from spark.report.evidence import Evidence
 from spark.report.words import DASH, count, dollars, rate, share, size
 from spark.rows import Found
@@ -17,15 +18,6 @@ from spark.transforms.volumes import SNAPSHOT, Finding
 
 VOLUMES_SHOWN = 200
 DRAWN = 12
-METHOD = (
-    "Needed size is the used size, 14 days of growth, and 15% free. Needed performance is the "
-    "99.9th percentile of the samples plus 20%. It is higher if a broker needs more to be in sync "
-    "within its goal after a rotation, R = W (1 + D / T). It never exceeds the EBS baseline of "
-    "the instance. gp3's steps and ratios (500 IOPS per GiB, 0.25 MiB/s per IOPS) hold. EBS never "
-    "shrinks a volume: a smaller one needs a new node pool. The one-off cost is the copy between "
-    "zones. Savings use the bill's own rates, or list prices where the bill has none. The bill "
-    "counts gp3 throughput in GiB/s-months, although its text says MiBps."
-)
 
 
 def section(evidence: Evidence) -> Section | None:
@@ -34,14 +26,17 @@ def section(evidence: Evidence) -> Section | None:
     if not rows:
         return None
     drawn = [row for row in rows if _fill(row) is not None][:DRAWN]
-    return Section(
-        key="storage",
-        title="Volumes: size and use",
-        sentences=tuple(_sentences(rows, evidence.report.currency)),
-        plots=(_plot(drawn),) if drawn else (),
-        tables=(_table(rows, evidence.report.currency),),
-        method=METHOD,
+    currency = evidence.report.currency
+    table = document.table(
+        "storage",
+        currency,
+        rows,
+        partial(_cells, currency=currency),
+        key=lambda row: document.slug("volume", row.resource_id),
+        most=VOLUMES_SHOWN,
     )
+    plots = [_plot(drawn)] if drawn else []
+    return document.told("storage", _sentences(rows, currency), [table], plots)
 
 
 def _sentences(rows: Sequence[Found], currency: str) -> list[str]:
@@ -80,24 +75,6 @@ def _how_many(finding: Finding, number: int) -> str:
     return f"{count(number, 'volume is', 'volumes are')} {finding.value}"
 
 
-def _table(rows: Sequence[Found], currency: str) -> ReportTable:
-    columns = (
-        Column("Volume", is_text=True),
-        Column("Size", "GiB"),
-        Column("Used"),
-        Column("Provisioned", "IOPS, MiB/s", wide=True),
-        Column("Measured", "p99.9", wide=True),
-        Column("Finding", is_text=True),
-        Column("Saves", f"{currency} a month"),
-        Column("One-off cost", currency, wide=True),
-    )
-    listing = [
-        Row(_cells(row, currency), key=cells.slug("volume", row.resource_id)) for row in rows
-    ]
-    first, left_out = first_rows(listing, VOLUMES_SHOWN)
-    return ReportTable("Volumes", columns, first, left_out=left_out)
-
-
 def _cells(row: Found, currency: str) -> tuple[Cell, ...]:
     whose = f"{row.owner} {row.node_id}" if row.node_id is not None else f"{row.owner}"
     wanted = ""
@@ -110,10 +87,10 @@ def _cells(row: Found, currency: str) -> tuple[Cell, ...]:
         loads = f"{row.iops_p999:,.0f}, {rate(row.throughput_p999_bytes_per_s)}"
     return (
         Cell(row.resource_id, note=f"{whose}, {row.kind}"),
-        cells.figure(f"{row.size_gib:,}", row.size_gib, f"from the {row.known_from}"),
-        cells.figure(size(row.used_bytes), row.used_bytes, share(fill) if fill else ""),
-        cells.figure(_speed(row), row.iops),
-        cells.figure(loads, row.iops_p999),
+        document.figure(f"{row.size_gib:,}", row.size_gib, f"from the {row.known_from}"),
+        document.figure(size(row.used_bytes), row.used_bytes, share(fill) if fill else ""),
+        document.figure(_speed(row), row.iops),
+        document.figure(loads, row.iops_p999),
         Cell(row.finding, note=f"{wanted}{row.reason}"),
         _saved(row.monthly_saving, currency),
         _saved(row.one_off_cost, currency),
@@ -154,4 +131,4 @@ def _plot(rows: Sequence[Found]) -> Plot:
 
 
 def _saved(amount: Decimal, currency: str) -> Cell:
-    return cells.paid(amount, currency) if amount else Cell(DASH, "0")
+    return document.paid(amount, currency) if amount else Cell(DASH, "0")

@@ -6,23 +6,12 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from core.cost.pricing import total
-from spark.report import cells
-from spark.report.document import Cell, Column, ReportTable, Row, Section
+from spark.report import document
+from spark.report.document import Cell, ReportTable, Section
 from spark.report.evidence import Evidence
 from spark.report.words import DASH, money, most, percent, size, smallest_places
 from spark.rows import Found
 from spark.rules.names import Certainty
-
-METHOD = (
-    "The bill has the bytes between zones and no reason for them. With Z zones, (Z - 1) / Z of "
-    "the produced bytes cross zones on the way in. The same share of the consumed bytes crosses "
-    "on the way out. All replication crosses, since replicas stand in different zones. 'billed' "
-    "is a meter's own figure; 'shared' is a share by the brokers' counters. Consumers with "
-    "client.rack read from a replica in their own zone (KIP-392). The brokers' "
-    "replica.selector.class must allow it. Only a consumer's own preferred-read-replica metric "
-    "shows where it reads. 'at most' is the smaller of two figures. One assumes that no consumer "
-    "reads in its own zone. The other is the bill without produced and replicated bytes."
-)
 
 
 def section(evidence: Evidence) -> Section | None:
@@ -41,13 +30,7 @@ def section(evidence: Evidence) -> Section | None:
     said += _own_zone(flows, currency)
     if all(row.certainty == "billed" for row in rows):
         said.append("The report needs the brokers' counters (--metrics) to divide traffic by flow.")
-    return Section(
-        key="transfer",
-        title="Traffic between zones",
-        sentences=tuple(said),
-        tables=(_table(flows, billed, currency),),
-        method=METHOD,
-    )
+    return document.told("transfer", said, [_table(flows, billed, currency)])
 
 
 def _own_zone(flows: Sequence[FlowCost], currency: str) -> list[str]:
@@ -92,24 +75,16 @@ def _saves(flow: FlowCost, places: int) -> str:
 
 def _table(flows: list[FlowCost], billed: Decimal, currency: str) -> ReportTable:
     places = smallest_places(currency)
-    columns = (
-        Column("Flow", is_text=True),
-        Column("Bytes", "as billed"),
-        Column("Billed", currency),
-        Column("Share"),
-        Column("Own-zone saving", currency),
-    )
-    rows = tuple(
-        Row(
-            (
-                Cell(flow.name, note=flow.certainty),
-                cells.figure(size(flow.billed_bytes), flow.billed_bytes),
-                cells.billed(flow.billed, places),
-                cells.part(flow.billed, billed),
-                Cell(_saves(flow, places), cells.exact(flow.saving)),
-            ),
-            key=cells.slug("flow", flow.name),
+
+    def cells(flow: FlowCost) -> tuple[Cell, ...]:
+        return (
+            Cell(flow.name, note=flow.certainty),
+            document.figure(size(flow.billed_bytes), flow.billed_bytes),
+            document.billed(flow.billed, places),
+            document.part(flow.billed, billed),
+            Cell(_saves(flow, places), document.exact(flow.saving)),
         )
-        for flow in flows
+
+    return document.table(
+        "transfer", currency, flows, cells, key=lambda flow: document.slug("flow", flow.name)
     )
-    return ReportTable("", columns, rows)

@@ -6,30 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
+from functools import partial
 
 from core.cost.economics import Backtest, backtest, forecast
 from core.cost.pricing import total
-from spark.report import cells, plot
-from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section
+from spark.report import document, plot
+from spark.report.document import Cell, Plot, Section
 from spark.report.evidence import Evidence
 from spark.report.words import count, dollars
 from spark.rows import Found
 
-# column of UNIT -> what it is called, and its unit
-WEIGHTS = {"cost_per_produced_gib": "produced_gib"}
+# The columns of UNIT that the table has, and of one that is no sum of days its weight.
 UNITS = {
-    "cost_per_produced_gib": ("GiB produced", "per GiB"),
-    "cost_per_retained_gib_month": ("GiB retained", "per GiB and month"),
-    "cost_per_partition_month": ("replica", "per month"),
-    "cost_per_broker_month": ("broker", "per month"),
+    "cost_per_produced_gib": "produced_gib",
+    "cost_per_retained_gib_month": None,
+    "cost_per_partition_month": None,
+    "cost_per_broker_month": None,
 }
-METHOD = (
-    "Cost is net and amortised, of charges with a known cluster, on complete days only. A month "
-    "is the day's calendar month. GiB produced are the bytes that brokers received, without "
-    "replication. GiB retained are log sizes of all replicas. The forecast is a least-squares "
-    "line over the complete days with Student's 80% prediction interval. The report tests the "
-    "forecast on the known days and states its error."
-)
+DAYS_AHEAD = 30
 
 
 def section(evidence: Evidence) -> Section | None:
@@ -41,19 +35,12 @@ def section(evidence: Evidence) -> Section | None:
     told = [(name, [row for row in by_day if row.cluster == name]) for name in clusters]
     if not told:
         return None
-    plots = [made for _, rows in told[:3] if (made := _plot(rows, evidence.report.currency))]
-    return Section(
-        key="unit",
-        title="Unit costs",
-        sentences=tuple(
-            sentence
-            for name, rows in told
-            for sentence in _sentences(name, rows, evidence.report.currency)
-        ),
-        plots=tuple(plots),
-        tables=(_table(told, evidence.report.currency),),
-        method=METHOD,
-    )
+    currency = evidence.report.currency
+    plots = [made for _, rows in told[:3] if (made := _plot(rows, currency))]
+    said = [each for name, rows in told for each in _sentences(name, rows, currency)]
+    cells = partial(_cells, currency=currency)
+    table = document.table("unit", currency, told, cells, key=lambda each: f"unit-{each[0]}")
+    return document.told("unit", said, [table], plots)
 
 
 def _sentences(name: str, rows: list[Found], currency: str) -> list[str]:
@@ -98,21 +85,13 @@ def average(rows: Sequence[Found], column: str, weight: str) -> Decimal | None:
     return Decimal(repr(sum(getattr(row, column) * getattr(row, weight) for row in known) / units))
 
 
-def _table(told: list[tuple[str, list[Found]]], currency: str) -> ReportTable:
-    columns = (
-        Column("Cluster", is_text=True),
-        *(Column(f"Cost per {what}", f"{currency} {unit}") for what, unit in UNITS.values()),
-        Column("Cost", f"{currency}, net and amortised"),
-    )
-    rows = []
-    for name, every in told:
-        of_cluster = [row for row in every if row.complete]
-        paid = total(row.cost for row in of_cluster)
-        means = [_mean(of_cluster, column, WEIGHTS.get(column)) for column in UNITS]
-        amounts = [cells.paid(amount, currency) for amount in (*means, paid)]
-        named = Cell(name, note=_days(of_cluster))
-        rows.append(Row((named, *amounts), key=f"unit-{name}"))
-    return ReportTable("", columns, tuple(rows))
+def _cells(told: tuple[str, list[Found]], currency: str) -> tuple[Cell, ...]:
+    name, every = told
+    complete = [row for row in every if row.complete]
+    means = [_mean(complete, column, weight) for column, weight in UNITS.items()]
+    paid = total(row.cost for row in complete)
+    amounts = (document.paid(amount, currency) for amount in (*means, paid))
+    return (Cell(name, note=_days(complete)), *amounts)
 
 
 def _days(rows: Sequence[Found]) -> str:
@@ -150,9 +129,6 @@ def _plot(rows: list[Found], currency: str) -> Plot | None:
 def _plain(name: str) -> str:
     """Return a name with nothing in it that means something in a page."""
     return "".join(letter for letter in name if letter.isalnum() or letter in "-_. ")
-
-
-DAYS_AHEAD = 30
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from local.bills import bulk
 from local.bills.cluster import ClusterBill, lines
 from local.bills.export import write
 from local.bills.line import truth
-from spark import findings, tables
+from spark import tables
 from spark.ingest import bill
 from spark.jobs import every, ingest
 from spark.tables import ParquetStore
@@ -187,8 +187,8 @@ HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
 BILL = ClusterBill(name=FACTS.cluster, hours=30)
 TABLES = (
     *(tables.USAGE, tables.COST, tables.TRANSFER, tables.NODE_SHARES),
-    *(findings.UNIT_TABLE, findings.ANOMALIES_TABLE, findings.STORAGE_TABLE),
-    *(findings.RESYNC_TABLE, findings.ECONOMICS_TABLE),
+    *(tables.UNIT, tables.ANOMALIES, tables.STORAGE),
+    *(tables.RESYNC, tables.ECONOMICS),
 )
 
 
@@ -307,7 +307,7 @@ def test_every_job_says_on_a_cluster_what_it_says_on_one_machine(
     for table in TABLES:
         rows = set(there.rows(table))
         assert rows == set(here.rows(table)), table.name
-        assert rows or table is findings.ANOMALIES_TABLE, table.name
+        assert rows or table is tables.ANOMALIES, table.name
 
 
 @pytest.fixture

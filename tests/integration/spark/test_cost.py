@@ -21,7 +21,7 @@ from spark.jobs import report
 from spark.report import formats
 from spark.tables import ParquetStore
 from tests import browser
-from tests.unit.spark import bills, here
+from tests.unit.spark import bills
 
 pytestmark = pytest.mark.integration
 TODAY = date(2026, 11, 20)
@@ -129,12 +129,12 @@ def test_any_bills_dollars_are_each_in_one_row_in_whatever_order(
     path = tmp_path_factory.mktemp("bill") / "focus.csv"
     numbers = [r["BilledCost"] for r in rows if r["BilledCost"] not in ("NULL", "", "x", "NaN")]
     delivery = bill.read(bills.focus_file(path, rows))
-    table = here.usage_rows(delivery)
+    table = bills.usage_rows(delivery)
     assert sum(row.billed_cost for row in table) == sum(map(Decimal, numbers), Decimal(0))
     assert sum(row.charges for row in table) == len(rows)
     order.shuffle(rows)
     shuffled = bill.read(bills.focus_file(path, rows))
-    assert set(here.usage_rows(shuffled)) == set(table)
+    assert set(bills.usage_rows(shuffled)) == set(table)
 
 
 @browser.needed

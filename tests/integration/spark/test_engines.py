@@ -17,7 +17,7 @@ from spark import tables
 from spark.ingest import bill
 from spark.jobs import ingest
 from spark.tables import ParquetStore
-from tests.unit.spark import bills, written
+from tests.unit.spark import bills
 
 pytestmark = pytest.mark.integration
 NOW = datetime(2026, 12, 20, tzinfo=UTC)
@@ -45,7 +45,7 @@ def odd(folder: Path) -> Path:
     net = {"lineItem/NetUnblendedCost": "1.5", "resourceTags/user:team": "web"}
     folder.mkdir()
     for name, rows in (("a.csv", [*broken, discount]), ("b.csv", [net, net])):
-        written.written(folder, written.legacy(rows), name)
+        bills.written(folder, bills.legacy(rows), name)
     return folder
 
 

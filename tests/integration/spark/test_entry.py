@@ -16,7 +16,7 @@ from core.settings import facts
 from local.bills.cluster import ClusterBill, lines
 from local.bills.export import write
 from local.bills.line import BillLine
-from spark import findings, tables
+from spark import tables
 from spark.jobs import scheduled, unread
 from spark.tables import IcebergStore, ParquetStore, Table
 from spark.tag_keys import KafkaTags
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.integration
 NAMESPACE = "here.scheduled"
 FIRST, NEXT = datetime(2026, 11, 20, 6, tzinfo=UTC), datetime(2026, 11, 21, 6, tzinfo=UTC)
 OF_A_BILL = (tables.USAGE, tables.COST, tables.TRANSFER)
-OF_A_CLUSTER = (findings.UNIT_TABLE, findings.STORAGE_TABLE, findings.RESYNC_TABLE)
+OF_A_CLUSTER = (tables.UNIT, tables.STORAGE, tables.RESYNC)
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def test_what_is_not_there_yet_is_said_until_it_is(mornings: Mornings) -> None:
     bills_own = first.partition("/history yet.")[2]
     assert bills_own.startswith(" The bill has net columns but no column ")
     assert second.partition(f"are in {NAMESPACE}.")[2] == bills_own
-    (rotation,) = mornings.store.rows(findings.RESYNC_TABLE)
+    (rotation,) = mornings.store.rows(tables.RESYNC)
     assert (rotation.billing_period, rotation.node_id) == ("2026-11", 10)
 
 

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from pathlib import Path
 
 import boto3
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from moto.server import ThreadedMotoServer
 from pyspark.sql import SparkSession
 
 from core.ground.errors import InvalidInput
-from local.bills.cluster import ClusterBill, lines
-from local.bills.export import write
-from local.bills.line import truth
 from spark import tables
-from spark.ingest import bill
-from spark.jobs import ingest
 from spark.schemas import LONG, STRING, struct
 from spark.tables import IcebergStore, ParquetStore, Store, Table
 
@@ -100,34 +91,3 @@ def test_iceberg_lets_go_of_snapshots_that_are_too_old_for_an_audit(
     store.tidy(datetime.now(UTC) + timedelta(days=tables.SNAPSHOT_DAYS + 1))
     assert session.sql(snapshots).count() == 2
     assert [tuple(row) for row in store.rows(OLD)] == [("2026-10", 3)]
-
-
-@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
-@given(
-    hours=st.integers(1, 4),
-    files=st.integers(1, 5),
-    taxes=st.lists(st.decimals(-9999, 9999, places=10), max_size=4),
-    seed=st.integers(0, 99),
-)
-def test_no_order_no_splitting_and_no_second_delivery_moves_a_total(
-    session: SparkSession,
-    tmp_path_factory: pytest.TempPathFactory,
-    hours: int,
-    files: int,
-    taxes: list[Decimal],
-    seed: int,
-) -> None:
-    folder = tmp_path_factory.mktemp("invariance")
-    every = list(lines(ClusterBill(hours=hours, taxes=taxes)))
-    known = truth(every)
-    store = ParquetStore(str(folder / "tables"))
-    tellings = []
-    for execution, count in (("2026-11-01", 1), ("2026-11-02", files)):
-        write(folder / "bill", every, execution=execution, files=count)
-        ingest.run(bill.read(folder / "bill", engine=lambda _: session), store, now=NOW)
-        tellings.append(set(store.rows(tables.USAGE)))
-        random.Random(seed).shuffle(every)  # noqa: S311 - no secret
-    assert tellings[0] == tellings[1]
-    assert sum((row.billed_cost for row in tellings[1]), Decimal(0)) == known.billed
-    assert sum(row.charges for row in tellings[1]) == known.lines
-    assert len(store.rows(tables.USAGE)) == len(tellings[1])

@@ -14,7 +14,7 @@ from core.cluster.report_facts import report_facts
 from core.settings import facts
 from infra.analytics import report_job, workspace
 from infra.iam import Account
-from spark.ingest import cur, cur_names
+from spark.ingest import cur
 from spark.jobs import scheduled
 from tests.unit.infra import programs
 from tests.unit.infra.recording import Recorded
@@ -32,7 +32,7 @@ def told(layers: dict[str, Recorded]) -> list[str]:
 
 def test_the_export_selects_every_column_that_the_reader_asks_for() -> None:
     selected = set(workspace.columns(split=False))
-    assert set(cur.REQUIRED) | set(cur_names.OPTIONAL) | {"resource_tags"} <= selected
+    assert set(cur.REQUIRED) | set(cur.OPTIONAL) | {"resource_tags"} <= selected
     configuration = workspace.configuration(ACCOUNT, split=False)[workspace.TABLE]
     assert configuration["INCLUDE_RESOURCES"] == "TRUE"
 
@@ -41,9 +41,9 @@ def test_the_export_has_what_pods_cost_where_the_spec_asks_for_it() -> None:
     table = workspace.TABLE
     setting = "INCLUDE_SPLIT_COST_ALLOCATION_DATA"
     # AWS refuses a column that the table, made without such lines, does not have.
-    assert not set(workspace.columns(split=False)) & set(cur_names.SPLIT_COLUMNS)
+    assert not set(workspace.columns(split=False)) & set(cur.SPLIT_COLUMNS)
     assert workspace.configuration(ACCOUNT, split=False)[table][setting] == "FALSE"
-    wanted = {*cur_names.SPLIT_COLUMNS, *cur_names.SPLIT_NET.values()}
+    wanted = {*cur.SPLIT_COLUMNS, *cur.SPLIT_NET.values()}
     assert wanted <= set(workspace.columns(split=True))
     assert workspace.configuration(ACCOUNT, split=True)[table][setting] == "TRUE"
 

@@ -222,7 +222,9 @@ def test_iams_documented_rules(case: iam_examples.Case, answer: str) -> None:
 def test_an_operator_nobody_knows_is_an_error_and_no_condition_that_holds() -> None:
     statement = iam_examples.allow(**iam_examples.when(StringResembles={"aws:PrincipalArn": "x"}))
     request = next(iam_examples.examples())[0].request
-    with pytest.raises(InvalidInput, match="does not know the condition operator 'StringResembles'"):
+    with pytest.raises(
+        InvalidInput, match="does not know the condition operator 'StringResembles'"
+    ):
         decide(request, Policies(identity=[iam_examples.document(statement)]))
 
 

@@ -1,4 +1,4 @@
-"""Small bills in both formats, written as their exporters write them."""
+"""Small bills in every format, written as their exporters write them, and how they are read."""
 
 from __future__ import annotations
 
@@ -6,14 +6,27 @@ import csv
 import gzip
 import io
 import json
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
+from core.ground.errors import InvalidInput
+from spark import tables
+from spark.ingest import bill
+from spark.ingest.delivery import Delivery
+from spark.ingest.share import USAGE_ROWS
+from spark.jobs import ingest
+from spark.rows import rows_of
+from spark.tables import ParquetStore
+from spark.tag_keys import OURS, KafkaTags
+from spark.transforms.grain import grain_of, net_of_discounts
+
+TAGS = pa.map_(pa.string(), pa.string())
 PERIOD = "BILLING_PERIOD=2026-11"
 NAME = "export"
 SAMPLE = Path(__file__).resolve().parents[4] / "shared" / "data" / "focus-1.0-sample-1000.csv"
@@ -63,6 +76,24 @@ CUR_ROW: Mapping[str, Any] = {
 }
 
 
+NOW = datetime(2026, 12, 20, tzinfo=UTC)
+LEGACY: Mapping[str, str] = {
+    "identity/LineItemId": "x",
+    "bill/BillingPeriodStartDate": "2026-11-01T00:00:00Z",
+    "lineItem/UsageAccountId": "123456789012",
+    "lineItem/LineItemType": "Usage",
+    "lineItem/UsageStartDate": "2026-11-20T12:00:00Z",
+    "lineItem/ProductCode": "AmazonEC2",
+    "lineItem/UsageType": "BoxUsage:m7i.large",
+    "lineItem/UsageAmount": "1.0000000000",
+    "lineItem/CurrencyCode": "USD",
+    "lineItem/UnblendedCost": "1.2500000000",
+    "lineItem/LineItemDescription": "an hour",
+    "pricing/unit": "Hrs",
+    "resourceTags/user:team": "",
+}
+
+
 def focus_file(
     path: Path, rows: Sequence[Mapping[str, str]], *, without: Sequence[str] = ()
 ) -> Path:
@@ -97,14 +128,45 @@ def cur_export_as_csv(folder: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
     return _deliver(folder, "export-00001.csv.gz", gzip.compress(lines.getvalue().encode()))
 
 
-def _table(rows: Sequence[Mapping[str, Any]], without: Sequence[str]) -> pa.Table:
-    kinds = {str: pa.string(), float: pa.float64(), datetime: pa.timestamp("ms")}
+def cur_file(
+    path: Path,
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    kinds: Mapping[str, pa.DataType] | None = None,
+    rename: Callable[[str], str] = str,
+    without: Sequence[str] = (),
+) -> Path:
+    """Write changes to CUR_ROW as one file of Parquet, some columns of another type or name."""
+    table = _table(rows, without, kinds or {})
+    pq.write_table(table.rename_columns([rename(name) for name in table.column_names]), path)
+    return path
+
+
+def append_columns(export: Path, **columns: str) -> None:
+    """Give every line of an export more columns, each of one text."""
+    (path,) = export.glob("data/*/*.parquet")
+    table = pq.read_table(path, partitioning=None)
+    for name, value in columns.items():
+        table = table.append_column(name, pa.array([value] * table.num_rows))
+    pq.write_table(table, path)
+
+
+def _table(
+    rows: Sequence[Mapping[str, Any]],
+    without: Sequence[str],
+    kinds: Mapping[str, pa.DataType] | None = None,
+) -> pa.Table:
+    usual = {str: pa.string(), float: pa.float64(), int: pa.int64(), bool: pa.bool_()}
+    usual[datetime] = pa.timestamp("ms")
     columns = {}
-    for name, default in CUR_ROW.items():
-        kind = kinds.get(type(default), pa.map_(pa.string(), pa.string()))
-        values = [{**CUR_ROW, **row}[name] for row in rows]
-        if isinstance(default, dict):
-            values = [list(value.items()) for value in values]
+    for name in dict.fromkeys([*CUR_ROW, *(name for row in rows for name in row)]):
+        values = [{**CUR_ROW, **row}.get(name) for row in rows]
+        first = next((value for value in values if value is not None), CUR_ROW.get(name))
+        kind = (kinds or {}).get(name) or usual.get(type(first), TAGS)
+        if kind == TAGS:
+            values = [None if value is None else list(value.items()) for value in values]
+        if pa.types.is_null(kind):
+            values = [None] * len(rows)
         columns[name] = pa.array(values, kind)
     return pa.table({name: column for name, column in columns.items() if name not in without})
 
@@ -126,3 +188,61 @@ def _deliver(folder: Path, file: str, content: pa.Table | bytes) -> Path:
 def emptied(path: Path) -> None:
     """Take every line out of a Parquet file."""
     pq.write_table(pq.read_table(path).slice(0, 0), path)
+
+
+def legacy(rows: Sequence[Mapping[str, str]], *, without: Sequence[str] = ()) -> str:
+    known = dict.fromkeys([*LEGACY, *(name for row in rows for name in row)])
+    names = [name for name in known if name not in without]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows([{**LEGACY, **row}.get(name, "") for name in names] for row in rows)
+    return text.getvalue()
+
+
+def written(folder: Path, content: str | bytes, name: str = "bill.csv") -> Path:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def ingested(
+    path: Path,
+    kafka: KafkaTags | None = None,
+    *,
+    cluster: str | None = None,
+) -> tuple[ingest.Ingested, list[Any], ParquetStore]:
+    store = ParquetStore(str(path.parent / "tables"))
+    delivery = bill.read(path, kafka=kafka or KafkaTags())
+    came = ingest.run(delivery, store, now=NOW, cluster=cluster)
+    return came, store.rows(tables.USAGE), store
+
+
+def refused(path: Path) -> str:
+    with pytest.raises(InvalidInput) as raised:
+        ingested(path)
+    return str(raised.value)
+
+
+def opened(path: Path, kafka: KafkaTags = OURS, months: Sequence[str] = ()) -> Delivery:
+    return bill.read(path, kafka=kafka, months=months)
+
+
+def usage(path: Path, kafka: KafkaTags = OURS) -> list[Any]:
+    """Return the USAGE of a bill, and what stands beside it."""
+    return rows_of(net_of_discounts(opened(path, kafka).usage()))
+
+
+def usage_rows(delivery: Delivery) -> list[Any]:
+    """Return the USAGE of a bill before discounts, and what stands beside it."""
+    return rows_of(delivery.usage())
+
+
+def grain(*rows: Mapping[str, Any]) -> pa.Table:
+    """Return rows of the cost grain, of which only these columns are known."""
+    return pa.Table.from_pylist(list(rows), grain_of(USAGE_ROWS.empty_table()).schema)
+
+
+def quarantine(path: Path) -> list[dict[str, Any]]:
+    """Return the lines of a bill that cannot be read, each with its reason."""
+    return [row._asdict() for row in opened(path).unread_lines]

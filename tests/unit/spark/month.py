@@ -10,10 +10,9 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import Row
 
-from spark import findings, schemas
+from spark import schemas
 from spark.report.document import Document
-from spark.report.evidence import DayCost, Evidence
-from spark.report.model import Report
+from spark.report.evidence import DayCost, Evidence, Report
 from spark.report.story import report_document
 from spark.rules.names import Attribution, Component
 
@@ -113,7 +112,7 @@ def a_volume(**changes: Any) -> Row:
         "one_off_cost": Decimal("18.00"),
         "reason": "900.0 GiB used and +6.00 GiB a day want 1160 GiB for 14 days with 15% free",
     }
-    return row(findings.STORAGE, **{**fields, **changes})
+    return row(schemas.STORAGE, **{**fields, **changes})
 
 
 def a_rotation(number: int = 1, **changes: Any) -> Row:
@@ -146,7 +145,7 @@ def a_rotation(number: int = 1, **changes: Any) -> Row:
         "incremental_cost": Decimal("0.0007"),
         "empty_cost": Decimal("18.00"),
     }
-    return row(findings.RESYNC, **{**fields, **changes})
+    return row(schemas.RESYNC, **{**fields, **changes})
 
 
 def a_design(**changes: Any) -> Row:
@@ -172,7 +171,7 @@ def a_design(**changes: Any) -> Row:
         "region": "us-east-1",
         "prices_as_of": date(2024, 9, 30),
     }
-    return row(findings.ECONOMICS, **{**fields, **changes})
+    return row(schemas.ECONOMICS, **{**fields, **changes})
 
 
 ON_DISKS: Mapping[str, Any] = {
@@ -237,7 +236,7 @@ def a_day_of_units(day: date, cost: float, **changes: Any) -> Row:
         "cost_per_partition_month": cost * 30 / 1800,
         "cost_per_broker_month": cost * 10,
     }
-    return row(findings.UNIT, **{**fields, **changes})
+    return row(schemas.UNIT, **{**fields, **changes})
 
 
 def an_anomaly(**changes: Any) -> Row:
@@ -257,7 +256,7 @@ def an_anomaly(**changes: Any) -> Row:
         "reason": "charges of broker-b in us-east-1b account for 92 % of it; 1 rotation on that "
         "day or the one before",
     }
-    return row(findings.ANOMALIES, **{**fields, **changes})
+    return row(schemas.ANOMALIES, **{**fields, **changes})
 
 
 def evidence(**changes: Any) -> Evidence:

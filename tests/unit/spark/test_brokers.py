@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from spark.transforms.grain import cost_rows
-from tests.unit.spark import here
+from tests.unit.spark import bills
 
 
 def grain(*rows: tuple[str, str, int | None]) -> pa.Table:
@@ -26,7 +26,7 @@ def grain(*rows: tuple[str, str, int | None]) -> pa.Table:
         "charges": 24,
         **dict.fromkeys(("billed_cost", "amortised_cost", "net_cost"), Decimal(1)),
     }
-    return here.grain(
+    return bills.grain(
         *(
             {
                 **plain,

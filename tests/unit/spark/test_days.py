@@ -14,7 +14,7 @@ from spark.report import actions, story, words
 from spark.report.evidence import DayCost, Evidence, month_comparison
 from spark.report.sections import changes, unit
 from spark.rules.names import Attribution, Easy
-from spark.transforms.easy import EasySaving
+from spark.transforms.grain import EasySaving
 from tests.unit.spark import month
 
 CLOSED = date(2028, 3, 20)

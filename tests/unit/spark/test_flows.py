@@ -13,7 +13,7 @@ from spark.rules.names import Flow
 from spark.samples import BYTES_OUT, Series, seconds_of
 from spark.transforms.transfer import BYTES_PER_GB, Traffic, transfer_rows
 from spark.transforms.transfer import traffic as daily_traffic
-from tests.unit.spark import here
+from tests.unit.spark import bills
 
 DAY = date(2026, 10, 3)
 GB = BYTES_PER_GB
@@ -114,7 +114,7 @@ CASES: Mapping[str, tuple[Sequence[Any], Any, Mapping[str, tuple[int, str]]]] = 
 @pytest.mark.parametrize("case", CASES)
 def test_each_flow_has_its_bytes_and_all_of_them_the_bill(case: str) -> None:
     bill, counters, wanted = CASES[case]
-    found = {row.flow: row for row in transfer_rows(here.grain(*bill), counters)}
+    found = {row.flow: row for row in transfer_rows(bills.grain(*bill), counters)}
     told = {flow: (round(row.billed_bytes / GB), row.certainty) for flow, row in found.items()}
     assert told == wanted
     whole = sum(row["gigabytes"] for row in bill)

@@ -12,7 +12,7 @@ import pytest
 from spark import tables
 from spark.ingest import bill
 from spark.jobs import ingest
-from spark.report.model import Report, Share
+from spark.report.evidence import Report, Share
 from spark.rules.names import Attribution
 from spark.tables import ParquetStore
 from tests.unit.spark import bills, month

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import pytest
-
 from spark.rules.line import Described, Raw, describe, is_discount
 from spark.rules.names import Attribution, Component, Easy, Flow
 from spark.schemas import USAGE
 from spark.tag_keys import OURS, KafkaTags
+from tests.every_case import every_case
 
 CLUSTER, POOL = "user_stillwater_cluster", "user_stillwater_pool"
 CLAIM, NODE_GROUP = "user_kubernetes_io_created_for_pvc_name", "user_eks_nodegroup_name"
@@ -39,6 +38,7 @@ FOCUS: Mapping[str, Any] = {
     "description": "$0.1071 per On Demand Linux r7g.large Instance Hour",
     "unit": "Hours",
 }
+UNUSED = "$0.1 per Unused Reservation Linux r7g.large Instance Hour"
 STREAMING = KafkaTags("team", "streaming")
 
 
@@ -64,128 +64,192 @@ def test_a_line_has_the_names_of_the_tables_that_it_comes_from_and_goes_to() -> 
     assert [*Described._fields[: len(keys)]] == keys
 
 
-# --- What it bought.
+# --- What it says: of which texts, beside which tags.
+
+MOVED = {"usage_type": "DataTransfer-Regional-Bytes", "operation": "InterZone-In", "unit": "GB"}
+SYSTEM = {NODE_GROUP: "local-harbour-system"}
+ANYONE: Mapping[str, str] = {}
 
 
-@pytest.mark.parametrize(
-    "category",
+@every_case(
+    ("tags", "texts", "component"),
     [
-        *("Tax", "Credit", "Refund", "Fee", "RIFee", "SavingsPlanRecurringFee", "Adjustment"),
-        *("SavingsPlanUpfrontFee", "Purchase", "Unused commitment"),
-    ],
-)
-def test_taxes_credits_refunds_and_fees_buy_no_component(category: str) -> None:
-    assert described(BROKERS, category=category).component == Component.OTHER
-
-
-@pytest.mark.parametrize(
-    "category",
-    [
-        *("EdpDiscount", "SavingsPlanNegation", "SavingsPlanCoveredUsage", "DiscountedUsage"),
-        # Of an export without a category, too.
-        None,
-    ],
-)
-def test_a_discount_on_a_component_stays_with_it(category: str | None) -> None:
-    assert described(BROKERS, category=category).component == Component.BROKER_COMPUTE
-
-
-@pytest.mark.parametrize(
-    ("tags", "kafka", "component"),
-    [
-        ({CLUSTER: "harbour", NODE_GROUP: "local-harbour-system"}, OURS, Component.OTHER),
-        ({**BROKERS, NODE_GROUP: "local-harbour-system"}, OURS, Component.OTHER),
-        ({CLUSTER: "harbour"}, OURS, Component.OTHER),
-        (BROKERS, OURS, Component.BROKER_COMPUTE),
-        # The ledger knew it: a broker's, whatever tags it lost.
-        ({CLUSTER: "harbour"}, KafkaTags(resources=frozenset({"i-1"})), Component.BROKER_COMPUTE),
-    ],
-)
-def test_the_nodes_of_eks_groups_are_not_brokers(
-    tags: Mapping[str, str], kafka: KafkaTags, component: Component
-) -> None:
-    assert described(tags, kafka).component == component
-
-
-@pytest.mark.parametrize("category", ["Usage", "EdpDiscount"])
-def test_an_instance_that_nothing_says_is_kafkas_is_no_broker(category: str) -> None:
-    assert described(category=category).component == Component.INSTANCES
-
-
-@pytest.mark.parametrize(
-    ("texts", "component"),
-    [
-        ({"usage_type": "DataTransfer-Regional-Bytes", "is_priced": False}, Component.INTER_AZ),
-        ({"usage_type": "DataTransfer-xAZ-In-Bytes"}, Component.INTER_AZ),
-        ({"usage_type": "DataTransfer-xAZ-In-Bytes", "is_priced": False}, Component.OTHER),
-        ({"usage_type": "DataTransfer-AZ-Out-Bytes"}, Component.OTHER),
-    ],
-)
-def test_bytes_of_a_zone_or_without_a_price_are_not_between_zones(
-    texts: Mapping[str, Any], component: Component
-) -> None:
-    assert described(**texts).component == component
-
-
-@pytest.mark.parametrize(
-    ("provider", "component"),
-    [
-        ("AWS", Component.BROKER_COMPUTE),
-        (" AISPL ", Component.BROKER_COMPUTE),
-        ("Amazon Web Services, Inc.", Component.BROKER_COMPUTE),
-        ("AWS Marketplace", Component.OTHER),
-        ("AWS (Acme Marketplace)", Component.OTHER),
-        ("AWSome", Component.OTHER),
-        ("Microsoft", Component.OTHER),
-        ("Google Cloud", Component.OTHER),
-        ("NULL", Component.OTHER),
-        (None, Component.OTHER),
-    ],
-)
-@pytest.mark.parametrize("texts", [{}, FOCUS], ids=["CUR", "FOCUS"])
-def test_another_providers_virtual_machine_is_other(
-    texts: Mapping[str, Any], provider: str | None, component: Component
-) -> None:
-    assert described(BROKERS, **{**texts, "provider": provider}).component == component
-
-
-@pytest.mark.parametrize(
-    ("texts", "tags", "component"),
-    [
-        # For what EMR adds to hours that EC2 bills.
-        ({"service": "ElasticMapReduce"}, BROKERS, Component.OTHER),
-        ({"service": "Amazon EMR"}, {}, Component.OTHER),
-        # The fee of EKS Auto Mode is Kafka's where its machine is.
-        ({"usage_type": "EKS-Auto:m7i.large"}, BROKERS, Component.BROKER_COMPUTE),
-        ({"usage_type": "EKS-Auto:m7i.large"}, {}, Component.OTHER),
-        # Reserved capacity that nothing ran in, whatever its description says.
-        ({**FOCUS, "usage_type": "UnusedBox:r7g.large"}, BROKERS, Component.OTHER),
-        (
-            {**FOCUS, "description": "$0.1 per Unused Reservation r7g.large Instance Hour"},
-            BROKERS,
-            Component.OTHER,
+        # Taxes, credits, refunds and fees buy no component.
+        *(
+            (BROKERS, {"category": category}, Component.OTHER)
+            for category in (
+                *("Tax", "Credit", "Refund", "Fee", "RIFee", "SavingsPlanRecurringFee"),
+                *("SavingsPlanUpfrontFee", "Purchase", "Adjustment", "Unused commitment"),
+            )
         ),
+        # A discount on a component stays with it, of an export without a category, too.
+        *(
+            (BROKERS, {"category": category}, Component.BROKER_COMPUTE)
+            for category in ("EdpDiscount", "SavingsPlanNegation", "DiscountedUsage", None)
+        ),
+        # The nodes of EKS's groups are no brokers, and neither is what nothing says is Kafka's.
+        ({CLUSTER: "harbour", **SYSTEM}, {}, Component.OTHER),
+        ({**BROKERS, **SYSTEM}, {}, Component.OTHER),
+        ({CLUSTER: "harbour"}, {}, Component.OTHER),
+        (BROKERS, {}, Component.BROKER_COMPUTE),
+        *((ANYONE, {"category": kind}, Component.INSTANCES) for kind in ("Usage", "EdpDiscount")),
+        # Bytes of a zone, or without a price, are not between zones.
+        (ANYONE, {"usage_type": MOVED["usage_type"], "is_priced": False}, Component.INTER_AZ),
+        (ANYONE, {"usage_type": "DataTransfer-xAZ-In-Bytes"}, Component.INTER_AZ),
+        (ANYONE, {"usage_type": "DataTransfer-xAZ-In-Bytes", "is_priced": False}, Component.OTHER),
+        (ANYONE, {"usage_type": "DataTransfer-AZ-Out-Bytes"}, Component.OTHER),
+        # Another provider's virtual machine is none.
+        *(
+            (BROKERS, {**texts, "provider": provider}, component)
+            for texts in ({}, FOCUS)
+            for provider, component in (
+                *((each, Component.BROKER_COMPUTE) for each in ("AWS", " AISPL ")),
+                ("Amazon Web Services, Inc.", Component.BROKER_COMPUTE),
+                *((each, Component.OTHER) for each in ("AWS Marketplace", "AWSome", "Microsoft")),
+                *((each, Component.OTHER) for each in ("AWS (Acme Marketplace)", "NULL", None)),
+            )
+        ),
+        # For what EMR adds to hours that EC2 bills.
+        (BROKERS, {"service": "ElasticMapReduce"}, Component.OTHER),
+        (ANYONE, {"service": "Amazon EMR"}, Component.OTHER),
+        # The fee of EKS Auto Mode is Kafka's where its machine is.
+        (BROKERS, {"usage_type": "EKS-Auto:m7i.large"}, Component.BROKER_COMPUTE),
+        (ANYONE, {"usage_type": "EKS-Auto:m7i.large"}, Component.OTHER),
+        # Reserved capacity that nothing ran in, whatever its description says.
+        (BROKERS, {**FOCUS, "usage_type": "UnusedBox:r7g.large"}, Component.OTHER),
+        (BROKERS, {**FOCUS, "description": UNUSED}, Component.OTHER),
         # A second view of a node's money, of any seller and any kind.
-        ({"operation": "EKSPod-EC2", "provider": None}, {}, Component.SPLIT),
-        ({"usage_type": "USE1-EKS-EC2-vCPU-Hours", "category": "Tax"}, {}, Component.SPLIT),
+        (ANYONE, {"operation": "EKSPod-EC2", "provider": None}, Component.SPLIT),
+        (ANYONE, {"usage_type": "USE1-EKS-EC2-vCPU-Hours", "category": "Tax"}, Component.SPLIT),
         # Whatever MSK sells, by whatever meter.
-        ({"service": "AmazonMSK", "usage_type": "USE1-New.meter"}, {}, Component.MANAGED_KAFKA),
-        ({"reason": "no day"}, BROKERS, Component.UNREADABLE),
-        ({"reason": "", "operation": "EKSPod-EC2"}, {}, Component.UNREADABLE),
+        (
+            ANYONE,
+            {"service": "AmazonMSK", "usage_type": "USE1-New.meter"},
+            Component.MANAGED_KAFKA,
+        ),
+        (BROKERS, {"reason": "no day"}, Component.UNREADABLE),
+        (ANYONE, {"reason": "", "operation": "EKSPod-EC2"}, Component.UNREADABLE),
     ],
 )
-def test_what_looks_like_an_instance_may_be_something_else(
-    texts: Mapping[str, Any], tags: Mapping[str, str], component: Component
+def test_a_line_bought_what_its_meter_and_owner_say(
+    tags: Mapping[str, str], texts: Mapping[str, Any], component: Component
 ) -> None:
     line = described(tags, **texts)
     assert line.component == component
     assert line.is_unreadable is ("reason" in texts)
 
 
+@every_case(
+    ("usage_type", "cut"),
+    [
+        ("EBS:VolumeUsage.gp3", "EBS:VolumeUsage.gp3"),
+        ("EU-EBS:VolumeUsage.gp3", "EBS:VolumeUsage.gp3"),
+        ("USE1-CAN1-AWS-Out-Bytes", "AWS-Out-Bytes"),
+        ("USE1-WL1-BOS1-BoxUsage:t3.medium", "BoxUsage:t3.medium"),
+        ("ECS-EC2-GB-Hours", "ECS-EC2-GB-Hours"),
+        ("EMR-SERVERLESS-ARM-vCPUHours", "EMR-SERVERLESS-ARM-vCPUHours"),
+        ("USE1-EKS-EC2-vCPU-Hours", "EKS-EC2-vCPU-Hours"),
+        # What is all prefix is a usage type still, and none that FOCUS's texts would stand for.
+        ("USE1-", ""),
+    ],
+)
+def test_a_region_prefix_is_cut_off_and_nothing_else_is(usage_type: str, cut: str) -> None:
+    assert described(usage_type=usage_type).usage_type == cut
+
+
+def test_texts_are_tidied() -> None:
+    line = described(
+        BROKERS, usage_type=" USE1-CAN1-AWS-Out-Bytes ", currency=" usd", unit="n/a", service=""
+    )
+    found = (line.usage_type, line.currency, line.unit, line.service)
+    assert found == ("AWS-Out-Bytes", "USD", None, None)
+
+
+@every_case(
+    ("tags", "texts", "flow"),
+    [
+        (BROKERS, {}, Flow.UNEXPLAINED),
+        (BROKERS, {"operation": None}, Flow.UNEXPLAINED),
+        (BROKERS, {"operation": "VPCPeering-In"}, Flow.PEERING),
+        (BROKERS, {"usage_type": "USE1-VpcPeering-In-Bytes"}, Flow.PEERING),
+        (BROKERS, {"operation": "LoadBalancing-Out"}, Flow.LOAD_BALANCER_ZONES),
+        (BROKERS, {"resource_id": "arn:aws:x:loadbalancer/net/y"}, Flow.LOAD_BALANCER_ZONES),
+        # One that is not Kafka's is known by the operation alone.
+        (ANYONE, {"resource_id": "arn:aws:x:loadbalancer/net/y"}, Flow.UNEXPLAINED),
+        (BROKERS, {"usage_type": "DataTransfer-xAZ-Out-Bytes"}, Flow.UNEXPLAINED),
+        (BROKERS, {"usage_type": "VpcEndpoint-Bytes"}, Flow.PRIVATELINK),
+        (BROKERS, {"usage_type": "LCUUsage"}, Flow.LOAD_BALANCER),
+        (BROKERS, {"usage_type": "BoxUsage:r7g.large"}, None),
+        (BROKERS, {"category": "Tax"}, None),
+        (BROKERS, {"reason": "no day"}, None),
+    ],
+)
+def test_why_bytes_moved_is_what_a_lines_own_meter_says(
+    tags: Mapping[str, str], texts: Mapping[str, Any], flow: Flow | None
+) -> None:
+    assert described(tags, **{**MOVED, **texts}).flow == flow
+
+
+SNAPSHOT = {"usage_type": "EBS:SnapshotUsage"}
+SNAPSHOT_TEXT = "$0.05 per GB-Month of snapshot data stored"
+
+
+@every_case(
+    ("texts", "easy"),
+    [
+        ({"usage_type": "USE1-AmazonEKS-Hours:extendedSupport"}, Easy.EXTENDED_SUPPORT),
+        ({"usage_type": "USE1-AmazonEKS-Hours:perCluster"}, None),
+        ({"usage_type": "EU-UnusedBox:m5.xlarge"}, Easy.IDLE_RESERVATION),
+        ({"usage_type": "PublicIPv4:IdleAddress"}, Easy.IDLE_IPV4),
+        ({"usage_type": "PublicIPv4:InUseAddress"}, Easy.PUBLIC_IPV4),
+        ({"usage_type": "EBS:VolumeUsage.gp2"}, Easy.GP2_VOLUMES),
+        ({"usage_type": "EBS:VolumeUsage.gp3"}, None),
+        ({"usage_type": "EBS:VolumeP-IOPS.io2.tier2"}, Easy.OLD_VOLUMES),
+        ({"usage_type": "NatGateway-Bytes"}, Easy.NAT_BYTES),
+        ({"usage_type": "DataTransfer-Out-Bytes"}, Easy.INTERNET),
+        ({**MOVED, "operation": "LoadBalancing-In"}, Easy.CROSS_ZONE_LB),
+        (MOVED, None),
+        ({**MOVED, "operation": None}, None),
+        # What was given back on a meter cannot be saved again, but for a discount on what is paid.
+        (SNAPSHOT, Easy.SNAPSHOTS),
+        ({**SNAPSHOT, "category": "EdpDiscount"}, Easy.SNAPSHOTS),
+        ({**SNAPSHOT, "category": "Refund"}, None),
+        ({**SNAPSHOT, "category": None}, None),
+        ({**SNAPSHOT, "provider": "AWS Marketplace"}, None),
+        # Fees of commitments are those that nothing used.
+        ({"category": "RIFee"}, Easy.UNUSED_COMMITMENT),
+        ({"category": "SavingsPlanRecurringFee"}, Easy.UNUSED_COMMITMENT),
+        ({**FOCUS, "category": "Unused commitment"}, Easy.UNUSED_COMMITMENT),
+        ({"category": "RIFee", "provider": None}, None),
+        # FOCUS says it in words, which count where there is no usage type.
+        ({**FOCUS, "description": UNUSED}, Easy.IDLE_RESERVATION),
+        ({**FOCUS, "description": SNAPSHOT_TEXT}, Easy.SNAPSHOTS),
+        ({"description": SNAPSHOT_TEXT}, None),
+        # Of two, the first in the order of Easy.
+        ({**FOCUS, "description": "Idle public IPv4, data transfer to internet"}, Easy.IDLE_IPV4),
+    ],
+)
+def test_what_is_easily_saved_is_known_by_its_meter(
+    texts: Mapping[str, Any], easy: Easy | None
+) -> None:
+    assert described(**texts).easy == described(BROKERS, **texts).easy == easy
+
+
+@every_case(
+    ("category", "expected"),
+    [
+        *((kind, True) for kind in ("EdpDiscount", "PrivateRateDiscount", " BundledDiscount ")),
+        *((kind, False) for kind in ("Usage", "Credit", "DiscountedUsage", None)),
+    ],
+)
+def test_a_discount_is_a_line_of_its_own(category: str | None, *, expected: bool) -> None:
+    assert is_discount(described(category=category).category) is expected
+
+
 # --- Whose it is.
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("claim", "expected"),
     [
         ("data-0-harbour-broker-a-10", ("node pool", "harbour", "broker-a", 10)),
@@ -204,7 +268,7 @@ def test_a_volume_belongs_to_the_node_its_claim_names(
     assert owner(nobodys) == (Attribution.NOBODY, None, "unattributed", None)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("tags", "zone", "expected"),
     [
         (BROKERS, "us-east-1a", ("node pool", "harbour", "broker-a", None)),
@@ -230,13 +294,13 @@ def test_an_instance_belongs_to_the_pool_of_its_tag_in_its_zone(
     assert owner(described(tags, zone=zone)) == expected
 
 
-@pytest.mark.parametrize("nothing", ["", "  ", "NULL", None])
+@every_case("nothing", ["", "  ", "NULL", None])
 def test_a_tag_that_says_nothing_hides_no_other_spelling_of_it(nothing: str | None) -> None:
     line = described({CLUSTER: nothing, "stillwater:cluster": " harbour "})
     assert line.cluster == "harbour"
 
 
-@pytest.mark.parametrize(
+@every_case(
     "nothing",
     ["-", "n/a", "N/A", "#N/A", "(null)", "<null>", "nil", "none", "\\N", "NULL", " ", "", "nan"],
 )
@@ -253,7 +317,7 @@ def test_tags_that_are_damaged_say_what_is_left_of_them() -> None:
     assert owner(describe(short, OURS))[:2] == (Attribution.CLUSTER, "harbour")
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("name", "claim", "expected"),
     [
         ("harbour", "data-0-harbour-broker-a-10", ("node pool", "harbour", "broker-a", 10)),
@@ -271,7 +335,7 @@ def test_a_claim_is_kafkas_where_the_cluster_is_known(
     assert owner(line) == expected
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("resource_id", "kept", "component"),
     [("i-1", "i-1", Component.BROKER_COMPUTE), ("i-2", None, Component.INSTANCES)],
 )
@@ -281,6 +345,9 @@ def test_an_instance_of_the_ledger_is_kafkas_without_a_tag(
     kafka = KafkaTags(name="harbour", resources=frozenset({"i-1"}))
     line = described({}, kafka, resource_id=resource_id)
     assert (line.resource_id, line.component) == (kept, component)
+    # Whatever tags it lost: one with a cluster's alone would be a system's node.
+    lost = described({CLUSTER: "harbour"}, kafka, resource_id=resource_id)
+    assert lost.component == (component if kept else Component.OTHER)
     assert line.cluster == (None if kept is None else "harbour")
 
 
@@ -296,7 +363,7 @@ def test_lines_of_nobody_are_one_whatever_their_resource_zone_and_tags() -> None
     assert [(line.resource_id, line.zone) for line in lines] == [(None, None)]
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("tags", "is_kafka"),
     [
         ({"user_team": "streaming"}, True),
@@ -327,122 +394,3 @@ def test_a_value_that_means_kafka_is_called_as_the_cluster_is() -> None:
     # With a tag for pools, an instance without it is none of theirs.
     own = described(tags, KafkaTags("team", "streaming", pool="role"))
     assert own.component == Component.OTHER
-
-
-# --- What it says beside that.
-
-
-@pytest.mark.parametrize(
-    ("usage_type", "cut"),
-    [
-        ("EBS:VolumeUsage.gp3", "EBS:VolumeUsage.gp3"),
-        ("EU-EBS:VolumeUsage.gp3", "EBS:VolumeUsage.gp3"),
-        ("USE1-CAN1-AWS-Out-Bytes", "AWS-Out-Bytes"),
-        ("USE1-WL1-BOS1-BoxUsage:t3.medium", "BoxUsage:t3.medium"),
-        ("ECS-EC2-GB-Hours", "ECS-EC2-GB-Hours"),
-        ("EMR-SERVERLESS-ARM-vCPUHours", "EMR-SERVERLESS-ARM-vCPUHours"),
-        ("USE1-EKS-EC2-vCPU-Hours", "EKS-EC2-vCPU-Hours"),
-    ],
-)
-def test_a_region_prefix_is_cut_off_and_nothing_else_is(usage_type: str, cut: str) -> None:
-    assert described(usage_type=usage_type).usage_type == cut
-
-
-def test_texts_are_tidied() -> None:
-    line = described(
-        BROKERS, usage_type=" USE1-CAN1-AWS-Out-Bytes ", currency=" usd", unit="n/a", service=""
-    )
-    assert (line.usage_type, line.currency, line.unit, line.service) == (
-        *("AWS-Out-Bytes", "USD"),
-        *(None, None),
-    )
-    # What is all prefix is still a usage type, and none that FOCUS's texts would have to stand for.
-    assert described(usage_type="USE1-").usage_type == ""
-
-
-@pytest.mark.parametrize(
-    ("texts", "flow"),
-    [
-        ({}, Flow.UNEXPLAINED),
-        ({"operation": None}, Flow.UNEXPLAINED),
-        ({"operation": "VPCPeering-In"}, Flow.PEERING),
-        ({"usage_type": "USE1-VpcPeering-In-Bytes"}, Flow.PEERING),
-        ({"operation": "LoadBalancing-Out"}, Flow.LOAD_BALANCER_ZONES),
-        ({"resource_id": "arn:aws:elb:x:loadbalancer/net/y"}, Flow.LOAD_BALANCER_ZONES),
-        ({"usage_type": "DataTransfer-xAZ-Out-Bytes"}, Flow.UNEXPLAINED),
-        ({"usage_type": "VpcEndpoint-Bytes"}, Flow.PRIVATELINK),
-        ({"usage_type": "LCUUsage"}, Flow.LOAD_BALANCER),
-        ({"usage_type": "BoxUsage:r7g.large"}, None),
-        ({"category": "Tax"}, None),
-        ({"reason": "no day"}, None),
-    ],
-)
-def test_why_bytes_moved_is_what_a_lines_own_meter_says(
-    texts: Mapping[str, Any], flow: Flow | None
-) -> None:
-    moved = {"usage_type": "DataTransfer-Regional-Bytes", "operation": "InterZone-In", "unit": "GB"}
-    assert described(BROKERS, **{**moved, **texts}).flow == flow
-
-
-def test_a_load_balancer_that_is_not_kafkas_is_known_by_the_operation_alone() -> None:
-    moved = {"usage_type": "DataTransfer-Regional-Bytes", "resource_id": "arn:x:loadbalancer/net/y"}
-    assert described(**moved).flow == Flow.UNEXPLAINED
-
-
-@pytest.mark.parametrize(
-    ("texts", "easy"),
-    [
-        ({"usage_type": "USE1-AmazonEKS-Hours:extendedSupport"}, Easy.EXTENDED_SUPPORT),
-        ({"usage_type": "USE1-AmazonEKS-Hours:perCluster"}, None),
-        ({"usage_type": "EU-UnusedBox:m5.xlarge"}, Easy.IDLE_RESERVATION),
-        ({"usage_type": "PublicIPv4:IdleAddress"}, Easy.IDLE_IPV4),
-        ({"usage_type": "PublicIPv4:InUseAddress"}, Easy.PUBLIC_IPV4),
-        ({"usage_type": "EBS:VolumeUsage.gp2"}, Easy.GP2_VOLUMES),
-        ({"usage_type": "EBS:VolumeUsage.gp3"}, None),
-        ({"usage_type": "EBS:VolumeP-IOPS.io2.tier2"}, Easy.OLD_VOLUMES),
-        ({"usage_type": "EBS:SnapshotUsage"}, Easy.SNAPSHOTS),
-        ({"usage_type": "NatGateway-Bytes"}, Easy.NAT_BYTES),
-        ({"usage_type": "DataTransfer-Out-Bytes"}, Easy.INTERNET),
-        (
-            {"usage_type": "DataTransfer-Regional-Bytes", "operation": "LoadBalancing-In"},
-            Easy.CROSS_ZONE_LB,
-        ),
-        ({"usage_type": "DataTransfer-Regional-Bytes", "operation": "InterZone-In"}, None),
-        ({"usage_type": "DataTransfer-Regional-Bytes", "operation": None}, None),
-        # What was given back on a meter cannot be saved again, but for a discount on what is paid.
-        ({"usage_type": "EBS:SnapshotUsage", "category": "EdpDiscount"}, Easy.SNAPSHOTS),
-        ({"usage_type": "EBS:SnapshotUsage", "category": "Refund"}, None),
-        ({"usage_type": "EBS:SnapshotUsage", "category": None}, None),
-        ({"usage_type": "EBS:SnapshotUsage", "provider": "AWS Marketplace"}, None),
-        # Fees of commitments are those that nothing used.
-        ({"category": "RIFee"}, Easy.UNUSED_COMMITMENT),
-        ({"category": "SavingsPlanRecurringFee"}, Easy.UNUSED_COMMITMENT),
-        ({**FOCUS, "category": "Unused commitment"}, Easy.UNUSED_COMMITMENT),
-        ({"category": "RIFee", "provider": None}, None),
-        # FOCUS says it in words, which count where there is no usage type.
-        (
-            {**FOCUS, "description": "$0.1 per Unused Reservation Linux r7g.large Instance Hour"},
-            Easy.IDLE_RESERVATION,
-        ),
-        ({**FOCUS, "description": "$0.05 per GB-Month of snapshot data stored"}, Easy.SNAPSHOTS),
-        ({"description": "$0.05 per GB-Month of snapshot data stored"}, None),
-        # Of two, the first in the order of Easy.
-        ({**FOCUS, "description": "Idle public IPv4, data transfer to internet"}, Easy.IDLE_IPV4),
-    ],
-)
-def test_what_is_easily_saved_is_known_by_its_meter(
-    texts: Mapping[str, Any], easy: Easy | None
-) -> None:
-    assert described(**texts).easy == easy
-    assert described(BROKERS, **texts).easy == easy
-
-
-@pytest.mark.parametrize(
-    ("category", "expected"),
-    [
-        *((kind, True) for kind in ("EdpDiscount", "PrivateRateDiscount", " BundledDiscount ")),
-        *((kind, False) for kind in ("Usage", "Credit", "DiscountedUsage", None)),
-    ],
-)
-def test_a_discount_is_a_line_of_its_own(category: str | None, *, expected: bool) -> None:
-    assert is_discount(described(category=category).category) is expected

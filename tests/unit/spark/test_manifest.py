@@ -16,6 +16,7 @@ from local.bills.cluster import ClusterBill, lines
 from spark.files import LocalFiles
 from spark.ingest import manifest
 from spark.ingest.manifest import Export
+from tests.every_case import every_case
 
 PERIOD = "BILLING_PERIOD=2026-11"
 
@@ -52,14 +53,12 @@ def deliver(
 
 
 def test_only_the_files_the_manifest_names_are_read(tmp_path: Path) -> None:
-    deliver(tmp_path, ["export-00001.snappy.parquet", "export-00002.snappy.parquet"])
+    files = ["export-00001.snappy.parquet", "export-00002.snappy.parquet"]
+    deliver(tmp_path, [*files, files[0]], simulated=True)
     (tmp_path / "data" / PERIOD / "export-00003.snappy.parquet").touch()
     export = pinned(tmp_path)
-    assert [Path(file).name for file in export.files] == [
-        "export-00001.snappy.parquet",
-        "export-00002.snappy.parquet",
-    ]
-    assert (export.name, periods(export)) == ("export", ["2026-11"])
+    assert [Path(file).name for file in export.files] == files
+    assert (export.name, periods(export), export.simulated) == ("export", ["2026-11"], True)
 
 
 def test_an_export_that_keeps_every_refresh_is_read_once(tmp_path: Path) -> None:
@@ -99,51 +98,43 @@ def test_every_month_is_read(tmp_path: Path) -> None:
         pinned(tmp_path, "2026-09")
 
 
-def test_a_file_named_twice_is_read_once(tmp_path: Path) -> None:
-    deliver(tmp_path, ["a.parquet", "a.parquet"])
-    assert len(pinned(tmp_path).files) == 1
+def named(folder: Path, content: str) -> Path:
+    """Deliver an export whose manifest holds this."""
+    deliver(folder, ["a.parquet", "b.csv.gz"])
+    (folder / "metadata" / PERIOD / "export-Manifest.json").write_text(content)
+    return folder
 
 
-def test_a_delivery_that_lacks_a_file_is_refused(tmp_path: Path) -> None:
-    deliver(tmp_path, ["a.parquet", "b.parquet"], missing=("b.parquet",))
-    with pytest.raises(InvalidInput, match=r"b\.parquet, which is not in the folder"):
-        pinned(tmp_path)
+DATA = f"s3://bucket/export/data/{PERIOD}"
+LACKING = json.dumps({"dataFiles": [f"{DATA}/a.parquet", f"{DATA}/c.parquet"]})
+OUTSIDE = json.dumps({"dataFiles": [f"{DATA}/../../../../etc/passwd"]})
+TWO_KINDS = json.dumps({"dataFiles": [f"{DATA}/a.parquet", f"{DATA}/b.csv.gz"]})
 
 
-def test_a_manifest_may_not_lead_out_of_its_export(tmp_path: Path) -> None:
-    deliver(tmp_path, ["a.parquet"], dataFiles=[f"s3://b/data/{PERIOD}/../../../../etc/passwd"])
-    with pytest.raises(InvalidInput, match="which is not below data/"):
-        pinned(tmp_path)
-
-
-def test_a_simulated_export_says_so(tmp_path: Path) -> None:
-    deliver(tmp_path, ["a.parquet"], simulated=True)
-    assert pinned(tmp_path).simulated
-
-
-@pytest.mark.parametrize(
-    ("content", "sentence"),
+@every_case(
+    ("content", "below", "sentence"),
     [
-        ("{", "is not JSON"),
-        ("[]", 'names no files under "dataFiles"'),
-        ('{"dataFiles": []}', 'names no files under "dataFiles"'),
-        ('{"dataFiles": [1]}', 'names no files under "dataFiles"'),
+        (LACKING, "", "c.parquet, which is not in the folder"),
+        (OUTSIDE, "", "which is not below data/"),
+        (TWO_KINDS, "", "mixes file formats"),
+        ("{", "", "is not JSON"),
+        *(
+            (json.dumps(content), "", 'names no files under "dataFiles"')
+            for content in ([], {"dataFiles": []}, {"dataFiles": [1]})
+        ),
+        ("{}", "none", "is not a folder"),
+        ("{}", "data", "has no manifest under metadata"),
+        ("{}", "metadata", "is a part of an export; name "),
     ],
 )
-def test_a_malformed_manifest_is_one_sentence(tmp_path: Path, content: str, sentence: str) -> None:
-    deliver(tmp_path, ["a.parquet"])
-    (tmp_path / "metadata" / PERIOD / "export-Manifest.json").write_text(content)
+def test_what_is_no_whole_export_is_refused_in_one_sentence(
+    tmp_path: Path, content: str, below: str, sentence: str
+) -> None:
+    folder = named(tmp_path / str(abs(hash(content))), content)
     with pytest.raises(InvalidInput) as raised:
-        pinned(tmp_path)
+        pinned(folder / below)
     assert sentence in str(raised.value)
     assert len(raised.value.problems) == 1
-
-
-def test_a_folder_that_is_no_export_says_what_to_name(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="has no manifest under metadata"):
-        pinned(tmp_path)
-    with pytest.raises(InvalidInput, match="is not a folder"):
-        pinned(tmp_path / "none")
 
 
 @pytest.mark.parametrize("periods", [(PERIOD, PERIOD), (PERIOD, "BILLING_PERIOD=2026-10")])
@@ -180,12 +171,6 @@ def test_a_file_named_by_two_addresses_is_read_once(tmp_path: Path) -> None:
     both = {"dataFiles": [name, name.replace("s3://bucket", "s3a://other")]}
     path.write_text(f"\ufeff{json.dumps(both)}")
     assert len(pinned(tmp_path).files) == 1
-
-
-def test_two_formats_in_one_export_are_refused(tmp_path: Path) -> None:
-    deliver(tmp_path, ["a.parquet", "b.csv.gz"])
-    with pytest.raises(InvalidInput, match="mixes file formats"):
-        pinned(tmp_path)
 
 
 def test_a_refresh_is_known_by_its_manifest_though_its_files_are_gone(tmp_path: Path) -> None:
@@ -279,9 +264,3 @@ def test_a_legacy_report_is_found_below_the_folder_that_was_named(tmp_path: Path
     bill = list(lines(ClusterBill(hours=1)))
     export.write(own, bill, layout=export.Layout.LEGACY, suffix=".csv.gz", execution="0a9e")
     assert pinned(tmp_path).files == pinned(own).files
-
-
-def test_of_an_exports_metadata_the_export_is_named(tmp_path: Path) -> None:
-    deliver(tmp_path, ["a.parquet"])
-    with pytest.raises(InvalidInput, match=rf"is a part of an export; name {tmp_path}, the whole"):
-        pinned(tmp_path / "metadata")

@@ -36,6 +36,11 @@ def test_money_has_the_places_of_its_currencys_smallest_unit(
     assert words.cents(Decimal(amount), currency) == said
 
 
+def test_what_rounds_to_nothing_has_no_sign() -> None:
+    assert words.money(Decimal("-0.0001"), 2) == "0.00"
+    assert words.money(Decimal("-1.0235"), 2) == f"{words.MINUS}1.02"
+
+
 def test_whole_units_are_enough_from_a_hundred_on() -> None:
     assert words.dollars(Decimal("99.5"), "USD") == "99.50"
     assert words.dollars(Decimal("99.4"), "JPY") == "99"

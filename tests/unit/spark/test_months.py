@@ -1,128 +1,123 @@
-"""Which months a daily job makes again: those AWS may still correct, and what it has not read."""
+"""Which months are made again, which one a report is about, and what is said of a restated one."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql import Row
 
+from core.ground.errors import InvalidInput
 from spark import schemas
-from spark.months import Refresh, last_complete_day, settled_on, unsettled
+from spark.jobs.chosen_month import (
+    Chosen,
+    compared_months,
+    month_to_report,
+    not_compared,
+    other_tags,
+    others,
+    restatement,
+    restatements,
+)
+from spark.months import (
+    Refresh,
+    final_of,
+    first_day_after,
+    last_complete_day,
+    made_by,
+    month_before,
+    settled_on,
+    unsettled,
+)
 from spark.rows import Found
-from spark.tag_keys import KafkaTags
+from spark.tag_keys import OURS, KafkaTags
 from tests.every_case import every_case
 from tests.unit.spark import month
 
 FINAL = date(2026, 11, 15)
 A, B = Refresh("a"), Refresh("b")
 DAYS = st.dates(date(2026, 9, 1), date(2027, 3, 1))
+TEAM = KafkaTags("team", "streaming", "kafka-pool")
+KNOWN = KafkaTags(name="harbour", learnt_on=(date(2026, 11, 1), FINAL))
 
 
-def held(execution: str, read_on: date, **noted: str | None) -> Found:
+def held(execution: str, read_on: date = FINAL, **noted: str | None) -> Found:
     """Return what DELIVERIES noted of a month."""
     read_at = datetime.combine(read_on, time())
     return month.row(schemas.DELIVERIES, execution=execution, ingested_at=read_at, **noted)
 
 
-@pytest.mark.parametrize(("period", "final"), [("2026-10", FINAL), ("2026-12", date(2027, 1, 15))])
-def test_a_month_is_final_two_weeks_after_it_closed(period: str, final: date) -> None:
-    assert settled_on(period) == final
-
-
-def test_what_the_tables_do_not_hold_is_made() -> None:
-    assert unsettled({"2026-09": A, "2026-10": B}, {}) == ["2026-09", "2026-10"]
-
-
-@pytest.mark.parametrize(
-    ("read_on", "again"), [(FINAL - timedelta(days=1), ["2026-10"]), (FINAL, [])]
-)
-def test_a_month_read_before_it_was_final_is_made_once_more(
-    read_on: date, again: list[str]
-) -> None:
-    assert unsettled({"2026-10": A}, {"2026-10": held("a", read_on)}) == again
-
-
-def test_a_final_month_that_aws_delivers_again_is_made_again() -> None:
-    assert unsettled({"2026-10": B}, {"2026-10": held("a", FINAL)}) == ["2026-10"]
-
-
-def test_a_month_that_is_no_longer_delivered_is_left_as_it_is() -> None:
-    assert unsettled({}, {"2026-10": held("a", date(2026, 10, 3))}) == []
-
-
-@pytest.mark.parametrize(
-    ("tags", "again"),
+@every_case(
+    ("period", "final", "after", "before"),
     [
-        (("team = streaming", "pool"), []),
-        (None, []),
-        (("stillwater:cluster", "pool"), ["2026-10"]),
-        (("team = streaming", "another"), ["2026-10"]),
+        ("2026-10", FINAL, date(2026, 11, 1), "2026-09"),
+        ("2026-12", date(2027, 1, 15), date(2027, 1, 1), "2026-11"),
+        ("2027-01", date(2027, 2, 15), date(2027, 2, 1), "2026-12"),
     ],
 )
-def test_a_final_month_made_by_other_tags_is_made_again(
-    tags: tuple[str, str] | None, again: list[str]
+def test_a_month_is_final_two_weeks_after_it_closed(
+    period: str, final: date, after: date, before: str
 ) -> None:
-    there = {"2026-10": held("a", FINAL, cluster_tag=tags and tags[0], pool_tag=tags and tags[1])}
-    asked = KafkaTags("team", "streaming", pool="pool")
-    assert unsettled({"2026-10": A}, there, asked) == again
+    assert (settled_on(period), first_day_after(period), month_before(period)) == (
+        *(final, after, before),
+    )
 
 
-@pytest.mark.parametrize(
-    ("execution", "noted", "now", "again"),
-    [
-        ("a", "7f", "7f", False),
-        ("a", "7f", "80", True),
-        ("a", "7f", "", False),
-        ("a", None, "80", False),
-        ("", "7f", "7f", False),
-        ("", None, "80", True),
-    ],
-    ids=[
-        "the same files",
-        "other files",
-        "files that are gone",
-        "of older tables",
-        "no execution and the same files",
-        "nothing that says so",
-    ],
-)
-def test_a_final_month_is_made_again_where_its_files_are_others(
-    execution: str, noted: str | None, now: str, again: bool
-) -> None:
-    there = {"2026-10": held(execution, FINAL, fingerprint=noted)}
-    found = unsettled({"2026-10": Refresh(execution, 1, now)}, there)
-    assert found == (["2026-10"] if again else [])
+# What the tables hold of October, who asks, what is delivered, and whether it is made again.
+AGAIN: Mapping[str, tuple[Found | None, KafkaTags, Refresh, bool]] = {
+    "what the tables do not hold": (None, OURS, A, True),
+    "read before it was final": (held("a", FINAL - timedelta(days=1)), OURS, A, True),
+    "read when it was": (held("a"), OURS, A, False),
+    "delivered again": (held("a"), OURS, B, True),
+    **{
+        f"made by the tags {tags}": (
+            held("a", cluster_tag=tags and tags[0], pool_tag=tags and tags[1]),
+            *(TEAM, A, again),
+        )
+        for tags, again in (
+            (("team = streaming", "kafka-pool"), False),
+            (None, False),
+            (("stillwater:cluster", "kafka-pool"), True),
+            (("team = streaming", "another"), True),
+        )
+    },
+    "the same files": (held("a", fingerprint="7f"), OURS, Refresh("a", 1, "7f"), False),
+    "other files": (held("a", fingerprint="7f"), OURS, Refresh("a", 1, "80"), True),
+    "files that are gone": (held("a", fingerprint="7f"), OURS, Refresh("a", 1, ""), False),
+    "of older tables": (held("a"), OURS, Refresh("a", 1, "80"), False),
+    "no execution, the same files": (
+        held("", fingerprint="7f"),
+        OURS,
+        Refresh("", 1, "7f"),
+        False,
+    ),
+    "nothing that says so": (held(""), OURS, Refresh("", 1, "80"), True),
+    **{
+        f"told by {told_by}": (held("a", told_by=told_by), KNOWN, A, again)
+        for told_by, again in (
+            (KNOWN.told_by(FINAL), False),
+            # What the ledger learnt since counts for later months.
+            ("harbour; instances that its ledger knew: 1", False),
+            (None, False),
+            (KafkaTags().told_by(FINAL), True),
+            (KafkaTags(name="harbour").told_by(FINAL), True),
+            (KafkaTags(name="another", learnt_on=KNOWN.learnt_on).told_by(FINAL), True),
+        )
+    },
+}
 
 
-KNOWN = KafkaTags(name="harbour", learnt_on=(date(2026, 11, 1), FINAL))
-
-
-@pytest.mark.parametrize(
-    ("told_by", "again"),
-    [
-        (KNOWN.told_by(FINAL), False),
-        ("harbour; instances that its ledger knew: 1", False),
-        (None, False),
-        (KafkaTags().told_by(FINAL), True),
-        (KafkaTags(name="harbour").told_by(FINAL), True),
-        (KafkaTags(name="another", learnt_on=KNOWN.learnt_on).told_by(FINAL), True),
-    ],
-    ids=[
-        "the same",
-        "and what the ledger learnt since counts for later months",
-        "older tables",
-        "no cluster",
-        "no ledger",
-        "another",
-    ],
-)
-def test_a_final_month_is_made_again_where_kafkas_was_told_by_something_else(
-    told_by: str | None, again: bool
-) -> None:
-    there = {"2026-10": held("a", FINAL, told_by=told_by)}
-    assert unsettled({"2026-10": A}, there, KNOWN) == (["2026-10"] if again else [])
+@pytest.mark.parametrize("case", AGAIN)
+def test_a_month_is_made_again_until_it_is_held_as_aws_left_it(case: str) -> None:
+    noted, kafka, now, again = AGAIN[case]
+    there = {} if noted is None else {"2026-10": noted}
+    assert unsettled({"2026-10": now}, there, kafka) == (["2026-10"] if again else [])
+    # One that is no longer delivered is left as it is.
+    assert unsettled({}, there, kafka) == []
 
 
 @given(DAYS, st.integers(1, 80))
@@ -143,29 +138,179 @@ def test_a_job_that_runs_every_day_makes_the_open_month_and_at_most_the_one_befo
 @every_case(
     ("last", "read_on", "complete"),
     [
+        # The last of a final month, of one that may still change, of one read nobody knows when.
         (date(2026, 11, 30), date(2026, 12, 15), date(2026, 11, 30)),
         (date(2026, 11, 30), date(2026, 12, 14), date(2026, 11, 29)),
         (date(2026, 11, 30), None, date(2026, 11, 29)),
+        # In a leap year, and of a year.
         (date(2028, 2, 28), date(2028, 4, 1), date(2028, 2, 27)),
         (date(2028, 2, 29), date(2028, 4, 1), date(2028, 2, 29)),
         (date(2026, 12, 31), date(2027, 1, 15), date(2026, 12, 31)),
+        # A final month's bill that ends before it, an open month, a fee of a day to come.
         (date(2026, 11, 20), date(2027, 1, 20), date(2026, 11, 19)),
         (date(2026, 11, 20), date(2026, 11, 21), date(2026, 11, 19)),
         (date(2026, 11, 30), date(2026, 11, 21), date(2026, 11, 20)),
-    ],
-    ids=[
-        "the last of a final month",
-        "the last of a month that may still change",
-        "nobody knows when it was read",
-        "not the last in a leap year",
-        "the last in a leap year",
-        "the last of a year",
-        "a final month's bill that ends before it",
-        "an open month",
-        "a fee that begins on a day to come",
     ],
 )
 def test_a_bills_last_day_is_complete_where_its_month_was_final_when_it_was_read(
     last: date, read_on: date | None, complete: date
 ) -> None:
     assert last_complete_day(last, read_on) == complete
+
+
+# --- Which month a report is about.
+
+
+def noted(**costs: str) -> dict[str, Row]:
+    """Return what tables note of months: cost, and currency where one is written behind it."""
+    found = {}
+    for period, cost in costs.items():
+        billed, _, currency = cost.partition(" ")
+        known = {"billed_cost": Decimal(billed), "currency": currency or None}
+        found[period] = month.row(schemas.DELIVERIES, billing_period=period, **known)
+    return found
+
+
+AUTUMN = noted(**{"2026-09": "900", "2026-10": "905.5", "2026-11": "400"})
+MOVED = noted(**{"2026-09": "70000 INR", "2026-10": "905.5 USD", "2026-11": "400 USD"})
+ASKED_ON = date(2026, 11, 23)
+
+
+@every_case(
+    ("asked", "held", "chosen"),
+    [
+        # The last that is over; the only one; not days that spill into a month of their own.
+        (None, AUTUMN, "2026-10"),
+        (None, noted(**{"2026-11": "3"}), "2026-11"),
+        (None, noted(**{"2024-09": "20.05", "2024-10": "0.24"}), "2024-09"),
+        # Of months that all gave back the last one; of several currencies the last one's.
+        (None, noted(**{"2026-08": "-40", "2026-10": "-90", "2026-11": "-1"}), "2026-10"),
+        (None, MOVED, "2026-10"),
+        ("2026-09", AUTUMN, "2026-09"),
+    ],
+)
+def test_a_report_is_about_the_last_whole_month_or_the_one_asked_for(
+    asked: str | None, held: Mapping[str, Row], chosen: str
+) -> None:
+    assert month_to_report(asked, held, ASKED_ON) == chosen
+
+
+def test_a_month_that_is_not_there_is_refused_with_those_that_are() -> None:
+    with pytest.raises(InvalidInput, match="no bill of 2026-08, only of 2026-09, 2026-10, 2026-11"):
+        month_to_report("2026-08", AUTUMN, ASKED_ON)
+    with pytest.raises(InvalidInput, match="name one with --bill"):
+        month_to_report(None, noted(unknown="1"), ASKED_ON)
+
+
+def test_the_others_are_named_with_what_they_cost() -> None:
+    (said,) = others("2026-10", AUTUMN, "USD")
+    assert said.startswith(
+        "This is 2026-10; there is also 2026-09 (900.00 USD) and 2026-11 (400.00 USD): name"
+    )
+    assert others("2026-10", noted(**{"2026-10": "1"}), "USD") == []
+    assert "2026-09 (70,000.00 INR)" in others("2026-10", MOVED, "USD")[0]
+
+
+def test_months_of_another_currency_are_not_compared_with() -> None:
+    assert compared_months("2026-10", MOVED) == ["2026-10"]
+    assert compared_months("2026-11", MOVED) == ["2026-10", "2026-11"]
+    assert not_compared("2026-11", MOVED) == []
+    assert not_compared("2026-10", MOVED) == [
+        "2026-09 is billed in INR: nothing of it is compared with 2026-10, in USD."
+    ]
+    unknown = noted(**{"2026-09": "9", "2026-10": "9 USD"})
+    assert compared_months("2026-10", unknown) == ["2026-09", "2026-10"]
+
+
+# --- A month that AWS changes after it was final.
+
+EARLY, FIRST, LATER = datetime(2026, 9, 10, 6), datetime(2026, 9, 15, 6), datetime(2026, 11, 3, 6)  # noqa: DTZ001 - as tables hold them
+Final = tuple[Decimal | None, datetime | None]
+WAS: Final = (Decimal("1234.56"), FIRST)
+OPEN: Final = (None, None)
+
+
+def note(
+    billed: str, final: Final = WAS, read_at: datetime = LATER, period: str = "2026-08"
+) -> Row:
+    return month.row(
+        schemas.DELIVERIES,
+        billing_period=period,
+        billed_cost=Decimal(billed),
+        ingested_at=read_at,
+        final_billed_cost=final[0],
+        final_read_at=final[1],
+        notes="The bill names no resource.",
+    )
+
+
+@every_case(
+    ("now", "before", "final"),
+    [
+        (EARLY, None, OPEN),
+        (FIRST, None, (Decimal(7), FIRST)),
+        (FIRST, note("5", OPEN, EARLY), (Decimal(7), FIRST)),
+        (LATER, note("5", WAS, FIRST), WAS),
+        # Tables of an earlier version say it by the day on which they were made.
+        (LATER, note("5", OPEN, FIRST), (Decimal(5), FIRST)),
+    ],
+)
+def test_what_a_month_came_to_when_it_was_final_is_kept(
+    now: datetime, before: Row | None, final: Final
+) -> None:
+    assert final_of("2026-08", Decimal(7), now, before) == final
+
+
+def test_a_restated_month_is_said_with_both_totals_and_days() -> None:
+    assert restatement(note("1200"), "USD") == (
+        "AWS has restated 2026-08 since it was final: 1,234.56 USD as read on 2026-09-15, "
+        "1,200.00 USD as delivered again and read on 2026-11-03, 34.56 USD less. Credits, refunds "
+        "and late corrections do that; the tables hold the newer delivery."
+    )
+    assert "65.44 more." in (restatement(note("1300")) or "")
+    for same in (note("1234.56"), note("1234.560000001"), note("1200", final=OPEN)):
+        assert restatement(same, "USD") is None
+
+
+@every_case(
+    ("asked", "read_at", "told"),
+    [
+        # Its own month, the one that it is compared with, and another lately but not long ago.
+        ("2026-08", date(2026, 1, 1), True),
+        ("2026-09", date(2026, 1, 1), True),
+        ("2026-10", date(2026, 11, 3), True),
+        ("2026-10", date(2026, 10, 1), False),
+    ],
+)
+def test_a_report_tells_of_its_own_month_the_one_before_and_what_was_restated_lately(
+    asked: str, read_at: date, told: bool
+) -> None:
+    restated_one = note("1200", read_at=datetime.combine(read_at, FIRST.time()))
+    deliveries = {"2026-08": restated_one, "2026-10": note("7", OPEN, period="2026-10")}
+    assert bool(restatements(asked, deliveries, "USD", date(2026, 11, 20))) is told
+
+
+def test_a_report_of_finished_tables_says_what_was_noted_when_their_bill_was_read() -> None:
+    told: Sequence[str] = Chosen("2026-08", ASKED_ON, {"2026-08": note("1200")}).notes("USD")
+    assert told[0] == "The bill names no resource."
+    assert told[1].startswith("AWS has restated 2026-08")
+
+
+@every_case(
+    ("made", "asked", "said"),
+    [
+        (TEAM.asked, TEAM, False),
+        (TEAM.asked, OURS, False),
+        (None, TEAM, False),
+        (OURS.asked, TEAM, True),
+    ],
+)
+def test_other_tags_than_are_asked_for_are_said(
+    made: tuple[str, str] | None, asked: KafkaTags, said: bool
+) -> None:
+    cluster, pool = made or (None, None)
+    row = month.row(schemas.DELIVERIES, cluster_tag=cluster, pool_tag=pool)
+    told = " ".join(other_tags(row, asked))
+    assert made_by(row) == made
+    assert ("made by the tags stillwater:cluster and, of pools, stillwater:pool" in told) is said
+    assert ("by team = streaming and, of pools, kafka-pool they have" in told) is said

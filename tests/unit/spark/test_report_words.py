@@ -10,10 +10,10 @@ from decimal import Decimal
 import pytest
 
 from spark.report import formats, plot, story
-from spark.report.document import Document
+from spark.report.document import TEXTS, Document
 from spark.report.evidence import Evidence
 from spark.rules.names import Attribution, Component, Easy
-from spark.transforms.easy import HOW, EasySaving
+from spark.transforms.grain import EasySaving
 from tests.unit.spark import month
 
 MOST_WORDS = 25
@@ -55,8 +55,7 @@ def sentences(document: Document) -> Iterator[str]:
     """Yield every sentence and title of a report, without what the bill itself says."""
     texts = [document.title, *document.badges, *document.story]
     texts += [text for each in document.actions for text in (each.title, each.why)]
-    # How to do without a meter is written where the meters are (spark.transforms.easy).
-    texts += [each.how for each in document.actions if each.how not in HOW.values()]
+    texts += [each.how for each in document.actions if each.how not in TEXTS["easy"].values()]
     for section in document.sections:
         texts += [section.title, *section.sentences, section.method]
         texts += [each.title for each in section.tables]
@@ -99,13 +98,6 @@ def test_the_page_opens_with_month_sum_change_actions_and_contents() -> None:
     assert re.match(r"\+\d+\.\d\d USD \(\+\d+\.\d%\) to last month", document.total.against)
     for section in document.sections:
         assert f'<a href="#{section.key}">{section.title}</a>' in html.unescape(page)
-
-
-def test_a_page_without_actions_says_so() -> None:
-    document = story.report_document(EVIDENCE["nothing to do"])
-    assert document.actions == ()
-    for kind in formats.Format:
-        assert (formats.NO_ACTION in formats.write(document, kind)) != (kind is formats.Format.JSON)
 
 
 @pytest.mark.parametrize("key", ["cost", "changes", "storage", "resync", "economics", "unit"])

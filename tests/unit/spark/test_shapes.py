@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -217,45 +218,27 @@ def of(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Reported]:
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_totals_are_the_lines_own_to_the_last_digit(of: dict[str, Reported], name: str) -> None:
+def test_every_account_and_day_has_what_its_lines_say_and_kafkas_what_the_tags(
+    of: dict[str, Reported], name: str
+) -> None:
     one = of[name]
-    assert (
-        one.made.bill_total == one.made.evidence.report.billed == total(map(billed_cost, one.lines))
-    )
-    assert total(row.billed_cost for row in one.usage) == one.made.bill_total
-    assert sum(row.charges for row in one.usage) == len(one.lines)
-
-
-@pytest.mark.parametrize("name", SHAPES)
-def test_every_account_and_day_has_what_its_lines_say(of: dict[str, Reported], name: str) -> None:
-    one = of[name]
-    wanted: dict[tuple[str, date], Decimal] = {}
+    wanted: dict[tuple[str, date], Decimal] = defaultdict(Decimal)
     for each in one.lines:
         account = each.get("line_item_usage_account_id", "123456789012")
-        key = (account, each["line_item_usage_start_date"].date())
-        wanted[key] = wanted.get(key, Decimal(0)) + billed_cost(each)
-    found: dict[tuple[str, date], Decimal] = {}
+        wanted[account, each["line_item_usage_start_date"].date()] += billed_cost(each)
+    found: dict[tuple[str, date], Decimal] = defaultdict(Decimal)
     for row in one.usage:
-        key = (row.account, row.day)
-        found[key] = found.get(key, Decimal(0)) + row.billed_cost
-    assert found == wanted
-
-
-@pytest.mark.parametrize("name", SHAPES)
-def test_kafkas_is_what_the_tags_say_and_the_headline(of: dict[str, Reported], name: str) -> None:
-    one = of[name]
-    own = [each for each in one.lines if is_kafkas(each)]
-    kafka = one.made.evidence.report.kafkas
-    assert kafka.billed == total(map(billed_cost, own))
-    shown = one.made.document.total
-    assert Decimal(shown.exact) == one.made.bill_total
-    assert Decimal(shown.headline) == (kafka.billed if own else one.made.bill_total)
-
-
-@pytest.mark.parametrize("name", SHAPES)
-def test_nothing_but_kafkas_lines_keeps_a_resource(of: dict[str, Reported], name: str) -> None:
-    for row in of[name].usage:
+        found[row.account, row.day] += row.billed_cost
         assert (row.resource_id is None) or row.attribution != "unattributed"
+    assert found == wanted
+    assert sum(row.charges for row in one.usage) == len(one.lines)
+    own = total(billed_cost(each) for each in one.lines if is_kafkas(each))
+    report = one.made.evidence.report
+    shown = one.made.document.total
+    assert one.made.bill_total == report.billed == Decimal(shown.exact) == total(wanted.values())
+    assert (report.kafkas.billed, Decimal(shown.headline)) == (own, own or one.made.bill_total)
+    for sentence in one.made.document.story:
+        assert not re.search(r"\d\.\d{7,}", sentence), sentence
 
 
 def test_a_resource_on_every_line_makes_a_small_table(of: dict[str, Reported]) -> None:
@@ -304,14 +287,6 @@ def test_in_another_currency_volumes_are_judged_and_rates_are_the_bills(
 def test_every_day_of_a_final_month_has_its_unit_costs(of: dict[str, Reported]) -> None:
     units = of["eu_west_1"].made.evidence.unit
     assert {row.day.day: row.complete for row in units} == dict.fromkeys(range(1, 31), True)
-
-
-@pytest.mark.parametrize("name", SHAPES)
-def test_no_sentence_has_a_figure_that_looks_like_a_float(
-    of: dict[str, Reported], name: str
-) -> None:
-    for sentence in of[name].made.document.story:
-        assert not re.search(r"\d\.\d{7,}", sentence), sentence
 
 
 def is_of_the_first(each: Line) -> bool:

@@ -19,7 +19,7 @@ from spark.ingest import delivery, pieces
 from spark.ingest.columns import Alike
 from spark.ingest.delivery import shares_of
 from spark.ingest.pieces import Piece
-from tests.unit.spark import bills, here
+from tests.unit.spark import bills
 
 TAGS = {"user_stillwater_cluster": "harbour", "user_stillwater_pool": "broker"}
 HOUR = datetime(2026, 11, 20, tzinfo=UTC).replace(tzinfo=None)
@@ -42,7 +42,7 @@ def test_files_that_hold_the_same_day_come_as_one_row_of_it(tmp_path: Path) -> N
         {COST: 0.5, AT: HOUR + timedelta(hours=n), "line_item_resource_id": f"i-{n}"}
         for n in range(24)
     ]
-    (row,) = here.usage(bill(tmp_path / "bill", hours[:9], hours[9:]))
+    (row,) = bills.usage(bill(tmp_path / "bill", hours[:9], hours[9:]))
     # Of what is nobody's no resource is told from another.
     assert (row.day, row.charges, row.resource_id) == (date(2026, 11, 20), 24, None)
     assert (row.billed_cost, row.quantity) == (12, 24)
@@ -50,7 +50,7 @@ def test_files_that_hold_the_same_day_come_as_one_row_of_it(tmp_path: Path) -> N
 
 def test_of_kafkas_lines_each_resource_is_a_row(tmp_path: Path) -> None:
     lines = [{"line_item_resource_id": f"i-{n % 3}", "resource_tags": TAGS} for n in range(9)]
-    rows = here.usage(bill(tmp_path / "bill", lines))
+    rows = bills.usage(bill(tmp_path / "bill", lines))
     assert {row.resource_id: row.charges for row in rows} == {"i-0": 3, "i-1": 3, "i-2": 3}
     assert {(row.cluster, row.owner, row.component) for row in rows} == {
         ("harbour", "broker-a", "broker compute")
@@ -68,9 +68,9 @@ def test_the_order_of_lines_and_files_makes_no_difference(tmp_path: Path) -> Non
         }
         for _ in range(200)
     ]
-    before = here.usage(bill(tmp_path / "one", lines))
+    before = bills.usage(bill(tmp_path / "one", lines))
     dice.shuffle(lines)
-    after = here.usage(bill(tmp_path / "two", lines[:50], lines[50:51], lines[51:]))
+    after = bills.usage(bill(tmp_path / "two", lines[:50], lines[50:51], lines[51:]))
     assert set(before) == set(after)
     known = [Decimal(repr(line[COST])) for line in lines if line[COST] is not None]
     assert sum(row.billed_cost for row in after) == sum(known)
@@ -86,19 +86,19 @@ def test_shares_that_threads_add_up_are_one_bill(
         for tags in ({}, TAGS)
     ]
     folder = bill(tmp_path / "bill", lines[::3], lines[1::3], lines[2::3])
-    alone = here.usage(folder)
+    alone = bills.usage(folder)
     monkeypatch.setattr(delivery, "LINES_OF_ONE_SHARE", 0)
     monkeypatch.setattr(delivery, "THREADS", 2)
     monkeypatch.setattr(pieces, "LINES_AT_ONCE", 7)
-    assert len(shares_of(here.opened(folder).pieces, delivery.THREADS)) == 3
-    assert sorted(here.usage(folder), key=str) == sorted(alone, key=str)
+    assert len(shares_of(bills.opened(folder).pieces, delivery.THREADS)) == 3
+    assert sorted(bills.usage(folder), key=str) == sorted(alone, key=str)
 
 
 def test_bytes_between_zones_that_cost_nothing_are_no_flow_beside_those_that_cost(
     tmp_path: Path,
 ) -> None:
     moved = {"line_item_usage_type": "DataTransfer-xAZ-In-Bytes", "resource_tags": TAGS}
-    rows = here.usage(bill(tmp_path / "bill", [{**moved, COST: 0.01}, {**moved, COST: 0.0}]))
+    rows = bills.usage(bill(tmp_path / "bill", [{**moved, COST: 0.01}, {**moved, COST: 0.0}]))
     assert {row.billed_cost > 0: row.flow is not None for row in rows} == {True: True, False: False}
 
 
@@ -111,7 +111,7 @@ def test_a_column_that_one_file_lacks_or_has_of_no_kind_is_empty_there(tmp_path:
         without = table.remove_column(place)
         table = without.append_column("pricing_unit", pa.nulls(1)) if change == "null" else without
         pq.write_table(table, path)
-    rows = here.usage(folder)
+    rows = bills.usage(folder)
     assert {row.unit: row.charges for row in rows} == {"Hrs": 1, None: 2}
 
 
@@ -127,8 +127,8 @@ def test_money_of_any_type_is_read(tmp_path: Path, kind: pa.DataType) -> None:
     written = pa.array(["2", "1"]).cast(kind) if "string" in str(kind) else None
     column = table[COST].cast(kind) if written is None else written
     pq.write_table(table.set_column(table.schema.get_field_index(COST), COST, column), path)
-    opened = here.opened(folder)
-    assert [row.billed_cost for row in here.usage_rows(opened)] == [3]
+    opened = bills.opened(folder)
+    assert [row.billed_cost for row in bills.usage_rows(opened)] == [3]
     assert opened.control["2026-11"].billed == 3
 
 
@@ -147,7 +147,7 @@ def test_many_columns_of_many_values_are_told_apart() -> None:
 def test_a_file_whose_sum_has_no_place_is_refused(tmp_path: Path) -> None:
     folder = bill(tmp_path / "bill", [{COST: 9e14}] * 6_000)
     with pytest.raises(InvalidInput, match=r"0\.parquet is damaged"):
-        here.usage(folder)
+        bills.usage(folder)
 
 
 def test_shares_are_even_and_a_small_bill_is_one() -> None:

@@ -6,8 +6,6 @@ it, and the same measurements: the one as rows of samples, the other as a foreca
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -191,14 +189,3 @@ def test_a_volume_is_too_slow_for_both_or_for_neither_and_by_the_same(
 def _bound(load: Load, settings: VolumeSettings) -> bool:
     share = load.instance_exceeded_share
     return share is not None and share >= settings.pools["broker-a"].policy.exceeded_share
-
-
-@given(mib_per_s=st.floats(1, 2000))
-def test_neither_asks_for_more_than_the_policy_and_the_instance_allow(
-    facts: Facts, settings: VolumeSettings, mib_per_s: float
-) -> None:
-    busy = replace(idle(3000.0, mib_per_s), volume_exceeded_share=0.9, hours=())
-    decision = advised(settings, Gp3(100), 50.0 * GIB, 0.0, busy)
-    row = reported(facts, Gp3(100), 50.0 * GIB, 0.0, busy)
-    assert FASTEST.covers(Performance(row.wanted_iops, row.wanted_throughput_mib_per_s))
-    assert decision.target is None or FASTEST.covers(decision.target.performance)

@@ -20,7 +20,7 @@ from spark import tables
 from spark.ingest import bill
 from spark.jobs import ingest
 from spark.tables import ParquetStore
-from tests.unit.spark import here
+from tests.unit.spark import bills
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 BILL = ClusterBill(region_prefix="APS1-")
@@ -28,7 +28,7 @@ BILL = ClusterBill(region_prefix="APS1-")
 
 def usage(folder: Path, every: Iterable[BillLine], **how: Any) -> list[Any]:
     """Deliver these lines and return their USAGE."""
-    return here.usage(write(folder, every, **how))
+    return bills.usage(write(folder, every, **how))
 
 
 def total(rows: Iterable[Any], column: str = "billed_cost") -> Decimal:
@@ -123,7 +123,7 @@ def test_10_a_month_that_is_not_asked_for_is_not_opened(tmp_path: Path) -> None:
     one = bill.read(tmp_path, months=["2026-10"])
     assert list(one.refreshes) == ["2026-10"]
     assert all("2026-10" in piece.address for piece in one.pieces)
-    assert {row.billing_period for row in here.usage_rows(one)} == {"2026-10"}
+    assert {row.billing_period for row in bills.usage_rows(one)} == {"2026-10"}
 
 
 def test_11_a_refresh_replaces_its_month_and_says_until_when_it_may_change(tmp_path: Path) -> None:
