@@ -113,6 +113,7 @@ def test_brokers_are_added_balanced_and_removed_under_load_and_nothing_is_lost(
         brought_up(twin, nodes_per_zone=1, spare_nodes_per_zone=1)
         cluster.until(lambda: set(cluster.pods()) & ADDED == set(), "the brokers are gone")
         end_empty_nodes(cluster)
-        cluster.settle()
+        # One node after the other, each through its hooks.
+        cluster.settle(RUN_SECONDS)
     summary = load.finish()
     assert summary["lost"] == 0
