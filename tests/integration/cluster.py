@@ -133,9 +133,9 @@ class Cluster:
         found = {naming.node_id_of_pod(p["metadata"]["name"]): p for p in listed}
         return {id_: pod for id_, pod in found.items() if id_ is not None}
 
-    def settle(self, seconds: float = WHOLE_SECONDS) -> ClusterView:
+    def settle(self) -> ClusterView:
         """Wait until everybody is up and in sync and nothing is being rotated."""
-        return self.until(self._whole, "the cluster is whole", seconds)
+        return self.until(self._whole, "the cluster is whole", WHOLE_SECONDS)
 
     def _whole(self) -> ClusterView | None:
         view = self.kafka()
