@@ -23,8 +23,7 @@ from tests.integration.conftest import LOGS
 
 pytestmark = [pytest.mark.integration, pytest.mark.long, pytest.mark.timeout(2400)]
 ADDED = frozenset({11, 21, 31})
-BALLAST, BALLAST_MIB = "ballast", 60
-MIB = 1024**2
+BALLAST, BALLAST_MIB, MIB = "ballast", 60, 1024**2
 RUN_SECONDS = 600.0
 
 
@@ -76,10 +75,8 @@ def end_empty_nodes(cluster: Cluster) -> None:
 
 
 def is_as_before(cluster: Cluster) -> bool:
-    """Say whether the first brokers alone serve everything, and each incident is over.
-
-    The stand-in unregisters no broker that went: Kafka counts it as fenced.
-    """
+    """Say whether the first brokers alone serve everything, and each incident is over."""
+    # The stand-in unregisters no broker that went: Kafka counts it as fenced.
     view = cluster.kafka()
     if view is None or view.brokers - view.fenced != BROKERS or cluster.ledger.open_incidents():
         return False
