@@ -124,7 +124,7 @@ def test_an_estimate_of_two_regions_has_a_bar_for_each_component(
     path.write_text(path.read_text().replace("</body>", MEASURE))
     seen = browser.look(CHROMIUM, path)
     assert seen.console == ()
-    assert seen.dom.count('<i style="width:') == 2 * 9
+    assert seen.dom.count('<i style="width:') == 2 * 10
     assert "wide: 0" in seen.dom
     assert (
         browser.photograph(CHROMIUM, path, tmp_path / "page.png", size=size).stat().st_size > 20_000
