@@ -118,6 +118,8 @@ def moves(
     replicas: Replicas, racks: Mapping[int, str], mode: str, brokers: Collection[int]
 ) -> dict[TopicPartition, list[int]]:
     """Return the partitions that get other brokers, and which; `brokers` are those of the mode."""
+    if absent := sorted(set(brokers) - racks.keys()):
+        raise StillwaterError(f"Kafka has no broker {listing(list(map(str, absent)))} yet.")
     wanted = {partition: list(held) for partition, held in replicas.items()}
     held = Counter(dict.fromkeys(racks, 0))
     held.update(broker for each in wanted.values() for broker in each)

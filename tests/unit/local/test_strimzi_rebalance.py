@@ -39,3 +39,5 @@ def test_a_broker_that_goes_holds_nothing_and_no_partition_loses_a_replica(
 def test_a_broker_that_nobody_can_replace_is_a_sentence() -> None:
     with pytest.raises(StillwaterError, match=r"No broker can take the replica of partition t-0"):
         moves(REPLICAS, OLD, "remove-brokers", [30])
+    with pytest.raises(StillwaterError, match=r"Kafka has no broker 31 yet\."):
+        moves(REPLICAS, OLD, "add-brokers", [10, 31])
