@@ -84,7 +84,7 @@ class Growth:
         return f"{self.cluster.spec.name}-{WORDS[self.mode]}-{numbers}"
 
     @property
-    def _path(self) -> str:
+    def path(self) -> str:
         return f"{STRIMZI}/{self.namespace}/kafkarebalances/{self.name}"
 
     @property
@@ -96,7 +96,7 @@ class Growth:
 
     def find(self) -> Rebalance | None:
         try:
-            return read_rebalance(self.api.get(self._path))
+            return read_rebalance(self.api.get(self.path))
         except ApiError as error:
             if error.status == 404:
                 return None
@@ -125,7 +125,7 @@ class Growth:
 
     def ask(self, step: Step) -> None:
         """Annotate the KafkaRebalance with what is wanted of it."""
-        self.api.merge(self._path, {"metadata": {"annotations": {ASKED: step.value}}})
+        self.api.merge(self.path, {"metadata": {"annotations": {ASKED: step.value}}})
 
     def is_rotating(self) -> bool:
         run = Rotations(self.cluster).run()
@@ -194,8 +194,7 @@ def run(
     while True:
         found, rotating = growth.find(), growth.is_rotating()
         step = next_step(found, rotating=rotating, agreed=agreed)
-        said = _told(found, rotating=rotating)
-        if said != told:
+        if (said := _told(found, rotating=rotating)) != told:
             say(console, said)
             told = said
         if step is Step.CREATE:
@@ -203,6 +202,8 @@ def run(
         elif step is Step.FAIL and found is not None:
             raise StillwaterError(f"{found.sentence}. Delete it when its cause is gone.")
         elif step is Step.DONE:
+            # Else a later growth with the same brokers would find this one, and move nothing.
+            growth.api.delete(growth.path)
             break
         elif found is not None and found.state == "ProposalReady" and not agreed:
             for sentence in growth.plan(found):
@@ -214,6 +215,8 @@ def run(
             continue
         elif step is not Step.WAIT:
             growth.ask(step)
+            # Another proposal may move more than the one that was agreed to.
+            agreed = agreed and step is not Step.REFRESH
         sleep(POLL_SECONDS)
     say(console, _after(growth))
 

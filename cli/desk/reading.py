@@ -159,9 +159,7 @@ def desk_cluster(environment: str, cluster: Cluster) -> DeskCluster:
     """Return what of a cluster does not change, with the list prices of its region."""
     spec = cluster.own_spec
     book = pricing.book(spec.region)
-    month = estimate.monthly(spec, book)
-    # Without the lines that have no price: the estimate names them.
-    total = month.total
+    total = estimate.monthly(spec, book).total
     hourly = {
         pool.name: float(price.usd)
         for pool in spec.pools

@@ -116,11 +116,11 @@ def plan(
     verb = {"add-brokers": "onto brokers", "remove-brokers": "off brokers"}.get(found.mode)
     where = f" {verb} {listing(list(map(str, found.brokers)))}" if verb else ""
     yield f"{found.replicas} replicas with {moved / BYTES_PER_GIB:,.1f} GiB move{where}."
-    if found.throttle_bytes_per_s:
-        seconds = moved / found.throttle_bytes_per_s / max(1, len(found.brokers))
+    if found.throttle_bytes_per_s and found.brokers:
+        seconds = moved / found.throttle_bytes_per_s / len(found.brokers)
         rate = found.throttle_bytes_per_s / MIB
-        yield f"That takes {span(seconds)} at least, with {rate:,.0f} MiB/s for each broker."
-    else:
+        yield f"That takes about {span(seconds)}, with {rate:,.0f} MiB/s for each of them."
+    elif not found.throttle_bytes_per_s:
         yield "No throttle is set: clients share the network and the disks with it."
     if book.find("inter_zone_gib") is None:
         yield f"The cost between zones is unknown: {book.unknown(['inter_zone_gib'])}"

@@ -67,7 +67,7 @@ def test_a_plan_names_brokers_bytes_hours_dollars_and_disks() -> None:
     assert list(plan(throttled, pricing.book("us-east-1"), *disks)) == [
         "40 replicas with 90.0 GiB move onto brokers 11, 21, 31.",
         # 90 GiB / 3 brokers / 50 MiB/s
-        "That takes 10 min 14 s at least, with 50 MiB/s for each broker.",
+        "That takes about 10 min 14 s, with 50 MiB/s for each of them.",
         # 90 GiB x 0.01 on each side
         "Traffic between zones costs 1.80 USD at most.",
         "Afterwards broker 10 has the fullest disks, 40%.",
