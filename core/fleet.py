@@ -302,7 +302,7 @@ def _in_wave(
         if placed[name].standing is not Standing.BEHIND:
             continue
         why = _why_closed(fleet, now) or held or _why_not_next_to(name, fleet, busy)
-        if why := why or _why_untried(name, fleet, wave, facts):
+        if why:
             found[name] = _wait(placed[name], why)
         else:
             busy.append(name)
@@ -326,21 +326,6 @@ def _why_not_next_to(name: str, fleet: FleetFile, busy: Iterable[str]) -> str:
             return f"{other} comes first: both have the clients {listing(shared)}."
         if its.region != own.region:
             return f"{other} comes first: one region at a time, now {its.region}."
-    return ""
-
-
-def _why_untried(name: str, fleet: FleetFile, wave: FleetWave, facts: Facts) -> str:
-    """Say which version of a cluster an earlier wave has not run; empty: none."""
-    earlier = fleet.waves[: fleet.waves.index(wave)]
-    for other in (each for before in earlier for each in before.environments):
-        has, had = facts[name].versions, facts[other].versions
-        if isinstance(has, Unknown) or isinstance(had, Unknown):
-            continue
-        for part, said in PARTS.items():
-            # An image's id is another in every region, and has no order.
-            if _numbers(had.get(part)) < _numbers(has.get(part)):
-                is_, was = has.get(part), had.get(part) or "unknown"
-                return f"{said} {is_} was not tried: {other} of an earlier wave has {was}."
     return ""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import pytest
@@ -39,7 +39,7 @@ def brought_up(twin: Twin, **broker: Any) -> Cluster:
     described = demo_spec.spec(twin.place)
     described["kafka"]["rebalance"] = {"automatic": False, "throttle_mib_per_s": 1}
     described["pools"][1] |= broker
-    path = Path(demo_spec.path(twin.place))
+    path = demo_spec.path(twin.place)
     path.write_text(yaml.safe_dump(described, sort_keys=False))
     layers = TwinLayers(twin, path)
     return Cluster(twin, layers, layers.up(lambda _sentence: None))
@@ -50,8 +50,7 @@ def fill(cluster: Cluster) -> None:
     cluster.create_topic(BALLAST, num_partitions=12, replication_factor=3)
     servers = cluster.bootstrap.split(",")
     producer = KafkaProducer(bootstrap_servers=servers, acks="all", **cluster.access()())
-    for number in range(BALLAST_MIB):
-        producer.send(BALLAST, bytes(MIB // 2), partition=number % 12)
+    for number in range(2 * BALLAST_MIB):
         producer.send(BALLAST, bytes(MIB // 2), partition=number % 12)
     producer.close()
 
@@ -86,8 +85,8 @@ def is_as_before(cluster: Cluster) -> bool:
 def moved(mode: grow.Mode) -> threading.Thread:
     """Grow or shrink as a person who has agreed does, beside what the test asks meanwhile."""
     growth = grow.Growth.named("local", mode, sorted(ADDED))
-    options = {"plan_only": False, "yes": True}
-    thread = threading.Thread(target=grow.run, args=(growth, Console()), kwargs=options)
+    run = partial(grow.run, growth, Console(), plan_only=False, yes=True)
+    thread = threading.Thread(target=run)
     thread.start()
     return thread
 
@@ -122,5 +121,5 @@ def test_brokers_are_added_balanced_and_removed_under_load_and_nothing_is_lost(
         cluster.until(lambda: set(cluster.pods()) & ADDED == set(), "the brokers are gone")
         end_empty_nodes(cluster)
         cluster.until(lambda: is_as_before(cluster), "three brokers are whole", RUN_SECONDS)
-    summary = load.finish()
+        summary = load.finish()
     assert summary["lost"] == 0

@@ -14,6 +14,7 @@ from tests import browser, printing
 from tests.printing import open_tab
 from tests.tabs import evaluate, prepare
 from tests.unit.spark import month
+from tests.unit.spark.test_report import contrast
 
 CHROMIUM = browser.find()
 MEASURE = """<script>
@@ -95,21 +96,15 @@ def test_on_paper_nothing_is_cut_off_and_nothing_is_dark(page: Path) -> None:
     # What is wider than the paper is cut off, or makes a browser print everything smaller.
     assert made.found["reaches"] <= width + 1
     assert made.found["paper"] == "rgb(255, 255, 255)"
-    assert contrast(made.found["ink"]) > 15
-    assert contrast(made.found["link"]) > 4.5
+    for name, least in (("ink", 15), ("link", 4.5)):
+        rgb = map(int, re.findall(r"\d+", made.found[name])[:3])
+        assert contrast("#{:02x}{:02x}{:02x}".format(*rgb), "#ffffff") > least
     assert made.found["legend"] == "exact"
     assert made.found["onScreen"] == 0
     assert made.found["foot"] == "table-row-group"
     assert made.pdf.startswith(b"%PDF")
     assert 4 <= len(PAGE.findall(made.pdf)) <= 12
     assert len(made.picture) > 60_000
-
-
-def contrast(colour: str) -> float:
-    """Return WCAG's contrast of a colour on white paper."""
-    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
-    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
-    return 1.05 / (0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] + 0.05)
 
 
 @browser.needed

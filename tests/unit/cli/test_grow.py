@@ -167,17 +167,15 @@ def test_without_a_name_each_pools_last_broker_is_meant(
 
 
 @pytest.mark.parametrize(
-    ("brokers", "sentence"),
+    ("pools", "brokers", "sentence"),
     [
-        ((12,), "Kafka has no broker 12: name some of 10, 11, 20"),
-        ((10,), r"Strimzi removes the highest ids of node pool broker-a: \[11\]"),
+        (POOLS[1:], (), "Each node pool has one broker"),
+        (POOLS, (12,), "Kafka has no broker 12: name some of 10, 11, 20"),
+        (POOLS, (10,), r"Strimzi removes the highest ids of node pool broker-a: \[11\]"),
     ],
 )
-def test_a_broker_that_cannot_go_is_a_sentence(brokers: tuple[int, ...], sentence: str) -> None:
+def test_a_broker_that_cannot_go_is_a_sentence(
+    pools: list[Any], brokers: tuple[int, ...], sentence: str
+) -> None:
     with pytest.raises(InvalidInput, match=sentence):
-        grow.chosen(POOLS, "remove-brokers", brokers)
-
-
-def test_pools_of_one_broker_have_none_to_choose() -> None:
-    with pytest.raises(InvalidInput, match="Each node pool has one broker"):
-        grow.chosen(POOLS[1:], "add-brokers", ())
+        grow.chosen(pools, "remove-brokers", brokers)

@@ -126,12 +126,6 @@ ORDER: Mapping[str, tuple[dict[str, Any], tuple[str, ...], str, str]] = {
         {"stage": BEHIND, "us": replace(DONE, rotation=Unknown("the table is gone"))}, (), "stage",
         "stage waits. us comes first: one region at a time, now us-east-1.",
     ),
-    "a version that no canary has run": (
-        {"stage": replace(DONE, versions={**VERSIONS, "kafka": "4.1.9"},
-                          description={**WANTED, "kafka": "4.1.9"}), "log": BEHIND},
-        (), "log",
-        "log waits. Kafka 4.2.0 was not tried: stage of an earlier wave has 4.1.9.",
-    ),
 }  # fmt: skip
 
 

@@ -6,8 +6,10 @@ import csv
 import gzip
 import io
 import json
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -246,3 +248,54 @@ def grain(*rows: Mapping[str, Any]) -> pa.Table:
 def quarantine(path: Path) -> list[dict[str, Any]]:
     """Return the lines of a bill that cannot be read, each with its reason."""
     return [row._asdict() for row in opened(path).unread_lines]
+
+
+CLUSTER = "resourceTags/user:stillwater:cluster"
+MARKED = {CLUSTER: "harbour"}
+OWN_TAGS = {"user_stillwater_cluster": "harbour", "user_stillwater_pool": "broker"}
+FOCUS_TAGS = '{"stillwater:cluster": "harbour", "stillwater:pool": "broker"}'
+KIND = "lineItem/LineItemType"
+NOVEMBER = datetime(2026, 11, 1)  # noqa: DTZ001 - CUR writes no zone
+Written = Callable[[Path], Path]
+
+
+def focus(folder: Path, *rows: Mapping[str, str], **how: Any) -> Path:
+    return focus_file(folder / "bill.csv", rows, **how)
+
+
+def parquet(folder: Path, *rows: Mapping[str, Any], **how: Any) -> Path:
+    return cur_file(folder / "bill.parquet", rows, **how)
+
+
+def text(*rows: Mapping[str, str], change: Callable[[str], str] = str) -> Callable[[Path], Path]:
+    return lambda folder: written(folder, change(legacy(rows)))
+
+
+def several(**files: str | bytes) -> Callable[[Path], Path]:
+    """Write a folder of files; an underscore of a name stands for its dot."""
+
+    def made(folder: Path) -> Path:
+        (folder / "bill").mkdir()
+        for name, content in files.items():
+            written(folder / "bill", content, name.replace("_", "."))
+        return folder / "bill"
+
+    return made
+
+
+def archive(*names: str) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as made:
+        for number, name in enumerate(names):
+            made.writestr(name, legacy([{**MARKED, "identity/LineItemId": f"{number}"}]))
+    return packed.getvalue()
+
+
+def billed_by(rows: Sequence[Any], columns: str) -> dict[Any, Decimal]:
+    """Return what was billed for each value of some columns of USAGE."""
+    names, found = columns.split(), dict[Any, Decimal]()
+    for row in rows:
+        values = tuple(getattr(row, name) for name in names)
+        key = values if len(values) > 1 else values[0]
+        found[key] = found.get(key, Decimal(0)) + row.billed_cost
+    return found

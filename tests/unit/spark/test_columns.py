@@ -1,4 +1,4 @@
-"""What columns are called, whose tags they hold, and what their texts, times and costs say."""
+"""What columns are called, whose tags they hold, and what a report says of those a bill lacks."""
 
 from __future__ import annotations
 
@@ -9,15 +9,26 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
+from core.cost.pricing import INSTANCE_HOUR, PriceBook
 from core.ground.errors import InvalidInput
 from core.ground.naming import CLUSTER_TAG, POOL_TAG
+from spark import tables
 from spark.ingest import bill, cur, focus
 from spark.ingest.bill import Source
 from spark.ingest.columns import day_of, month_of, tags_in
 from spark.ingest.cur import modern_name
+from spark.ingest.layout import Format
 from spark.ingest.pieces import Piece
+from spark.jobs import every, report
+from spark.jobs.ingest import found_tags
+from spark.months import UNKNOWN_PERIOD
+from spark.report import story
+from spark.report.evidence import month_comparison
+from spark.rows import row_type
+from spark.tables import ParquetStore
 from spark.tag_keys import (
     UNREAD_TAGS,
     KafkaTags,
@@ -28,8 +39,22 @@ from spark.tag_keys import (
     spellings,
     tag_columns,
 )
+from spark.transforms import rates
+from spark.transforms.grain import easy_savings, grain_of
 from tests.every_case import every_case
 from tests.unit.spark import bills
+from tests.unit.spark.bills import (
+    CLUSTER,
+    FOCUS_TAGS,
+    KIND,
+    MARKED,
+    OWN_TAGS,
+    billed_by,
+    ingested,
+    legacy,
+    text,
+    written,
+)
 
 CUR = [*cur.REQUIRED, "resource_tags"]
 LEGACY = ["lineItem/UsageType", "lineItem/UnblendedCost", "lineItem/UsageStartDate"]
@@ -295,3 +320,195 @@ def test_commitments_are_spread_over_the_hours_they_cover(
     line = {**named, "line_item_product_code": product, **amounts}
     (row,) = bills.usage(bills.cur_file(tmp_path / f"{kind}.parquet", [line]))
     assert row.amortised_cost == row.net_cost == Decimal(amortised)
+
+
+TODAY = date(2026, 12, 20)
+COVERED = {KIND: "SavingsPlanCoveredUsage"}
+
+
+def reported(path: Path) -> report.Made:
+    store = ParquetStore(str(path.parent / "tables"))
+    return report.run(store, every.Inputs(bill=path, today=TODAY))
+
+
+def test_what_a_bill_cannot_tell_for_want_of_a_column_is_said_and_kept(tmp_path: Path) -> None:
+    lacking = ["Tags", "ResourceId", "AvailabilityZone", "ProviderName"]
+    made = reported(bills.focus(tmp_path, {}, without=lacking))
+    told = " ".join(made.evidence.notes)
+    for name in (*lacking, "CommitmentDiscountStatus"):
+        assert f"The bill has no column {name}: " in told
+    section = made.document.section("tags")
+    assert section is not None
+    assert "include them in the export" in " ".join(section.sentences)
+    # A report of finished tables knows it as well.
+    store = ParquetStore(str(tmp_path / "tables"))
+    known = every.told_month(store, every.Inputs(today=TODAY))
+    assert set(made.evidence.notes[:5]) <= set(known.evidence.notes)
+
+
+def test_a_report_says_which_of_its_columns_are_missing_by_its_own_names(tmp_path: Path) -> None:
+    net = {"lineItem/NetUnblendedCost": "1.00", "resourceTags/user:team": "web"}
+    path = text(net, {**net, **COVERED, "savingsPlan/SavingsPlanEffectiveCost": "0.9"})(tmp_path)
+    told = " ".join(bill.read(path).notes)
+    assert "no column bill/BillingEntity: what a marketplace sold" in told
+    assert "no column savingsPlan/NetSavingsPlanEffectiveCost, so that net cost is without" in told
+    path = written(tmp_path, legacy([{}], without=["resourceTags/user:team"]), "tagless.csv")
+    notes = bill.read(path).notes
+    assert "Include resource IDs" in notes[0]
+    assert "The bill has no column of tags" in " ".join(notes)
+
+
+def test_a_data_export_is_one_whatever_its_query_calls_its_columns(tmp_path: Path) -> None:
+    folder = bills.cur_export(tmp_path, [{}, {}], without=["resource_tags"])
+    # AWS's own way from legacy reports to a query selects product_region; a tag has any name.
+    tags = {"stillwater_cluster": "harbour", "user_stillwater_pool": "broker"}
+    bills.append_columns(folder, product_region="us-east-1", **tags)
+    came, found, store = ingested(folder)
+    assert cur.NO_TAGS not in came.notes
+    assert billed_by(found, "cluster owner") == {("harbour", "broker-a"): 2}
+    (noted,) = store.rows(tables.DELIVERIES)
+    assert noted.format == Format.CUR2
+    lacking = bills.cur_export(
+        tmp_path / "lacking", [{}], without=["resource_tags", "line_item_resource_id"]
+    )
+    bills.append_columns(lacking, product_region="us-east-1", user_team="web")
+    assert "INCLUDE_RESOURCES" in bills.refused(lacking)
+
+
+def test_files_of_one_export_may_write_columns_in_other_letters(tmp_path: Path) -> None:
+    export = bills.cur_export(tmp_path / "bill", [{"resource_tags": OWN_TAGS}])
+    (data,) = export.rglob("*.parquet")
+    other = data.with_name("export-00002.snappy.parquet")
+    table = pq.read_table(data, partitioning=None)
+    pq.write_table(table.rename_columns([name.upper() for name in table.column_names]), other)
+    (manifest,) = export.rglob("*-Manifest.json")
+    (named,) = json.loads(manifest.read_text())["dataFiles"]
+    manifest.write_text(json.dumps({"dataFiles": [named, named.replace("00001", "00002")]}))
+    assert billed_by(bills.usage(export), "cluster") == {"harbour": 2}
+
+
+def test_a_month_whose_manifest_names_no_files_keeps_no_other_from_being_read(
+    tmp_path: Path,
+) -> None:
+    export = bills.cur_export(tmp_path / "bill", [{}])
+    (manifest,) = export.rglob("*-Manifest.json")
+    empty = Path(str(manifest).replace("2026-11", "2026-12"))
+    empty.parent.mkdir(parents=True)
+    empty.write_text('{"dataFiles": []}')
+    came, rows, _ = ingested(export)
+    assert came.billed == sum(row.billed_cost for row in rows) == 1
+    assert "The manifest of 2026-12 names no files: nothing of it was delivered." in came.notes
+    manifest.unlink()
+    assert "names no files" in bills.refused(export)
+
+
+def test_a_month_that_does_not_name_the_cluster_is_told_of_where_another_does(
+    tmp_path: Path,
+) -> None:
+    was = {"BillingPeriodStart": "2026-10-01 00:00:00", "ChargePeriodStart": "2026-10-07 00:00:00"}
+    _, _, store = ingested(
+        bills.focus(tmp_path, {}, {**was, "Tags": FOCUS_TAGS}), cluster="harbour"
+    )
+    noted = {row.billing_period: row.notes for row in store.rows(tables.DELIVERIES)}
+    assert "No line of 2026-11 carries the tag stillwater:cluster = harbour" in noted["2026-11"]
+    assert "carries the tag" not in noted["2026-10"]
+
+
+def test_lines_whose_month_cannot_be_read_are_said_beside_every_month(tmp_path: Path) -> None:
+    lines = legacy([{}, {"bill/BillingPeriodStartDate": "Nov 2026"}, {}])
+    path = written(tmp_path, lines.replace("an hour,Hrs", "an hour,Hrs,surplus", 1))
+    made = reported(path)
+    told = story.sentences(made.evidence.report)
+    assert told[0] == "The bill of 2026-11 is 1.25 USD in its readable rows."
+    assert told[-3:] == [
+        "2 rows of the bill name no readable month and are in no total.",
+        "Their known cost is 1.25 USD.",
+        "The cost of 1 of these rows is unknown.",
+    ]
+    section = made.document.section("unreadable")
+    assert section is not None
+    assert section.title == "Unreadable rows: 2"
+    # Mended and delivered once more: nothing is left of them.
+    written(tmp_path, legacy([{}, {}, {}]))
+    again = reported(path)
+    assert story.sentences(again.evidence.report)[0] == "The bill of 2026-11 is 3.75 USD."
+    store = ParquetStore(str(tmp_path / "tables"))
+    assert UNKNOWN_PERIOD not in {row.billing_period for row in store.rows(tables.USAGE)}
+
+
+def test_tags_that_cannot_be_read_are_not_called_absent(tmp_path: Path) -> None:
+    tags = ["stillwater:cluster=harbour;team", '{"team": "we', "{}"]
+    section = reported(bills.focus(tmp_path, *({"Tags": each} for each in tags))).document.section(
+        "tags"
+    )
+    assert section is not None
+    told = " ".join(section.sentences)
+    assert "The tags of 2 rows are unreadable, such as " in told
+    assert "No line of the bill has a tag" not in told
+
+
+def test_without_any_kafka_the_tags_are_told_and_long_ones_cut_short(tmp_path: Path) -> None:
+    key, long = "resourceTags/user:team", {"resourceTags/user:note": "x" * 9000}
+    path = text({key: "streaming"}, {key: "web", **long}, {key: "web"}, {})(tmp_path)
+    _, rows, store = ingested(path)
+    found, note = store.rows(tables.TAGS_FOUND)
+    assert {row.attribution for row in rows} == {"unattributed"}
+    assert (found.key, found.value, found.names_kafka) == ("team", "streaming", True)
+    assert (found.different_values, found.charges, found.billed_cost) == (2, 3, Decimal("3.75"))
+    assert len(note.value) == 257
+
+
+def test_of_many_tags_those_that_name_kafka_come_first() -> None:
+    tagged = row_type(["billing_period", "key", "value", "charges", "billed_cost"])
+    rows = [tagged("2026-11", f"user_b{n}", "y", 1, f"{100 + n}") for n in range(40)]
+    found = found_tags([*rows, tagged("2026-11", "user_team", "strimzi", 1, "0.5")])
+    assert len(found) == 30
+    assert found[0].key == "team"
+
+
+def test_easy_savings_are_what_their_meters_cost(tmp_path: Path) -> None:
+    def meter(usage_type: str, cost: float, **more: Any) -> Mapping[str, Any]:
+        known = {"line_item_usage_type": usage_type, "line_item_unblended_cost": cost}
+        return {**known, "line_item_product_code": "Any", **more}
+
+    lines = [
+        meter("USE1-AmazonEKS-Hours:extendedSupport", 336.0),
+        meter("USE1-AmazonEKS-Hours:perCluster", 67.2),
+        meter("EU-UnusedBox:m5.xlarge", 88.4, resource_tags=OWN_TAGS),
+        meter("EBS:VolumeUsage.gp2", 40.0),
+    ]
+    delivery = bill.read(bills.cur_export(tmp_path, lines))
+    found = easy_savings(grain_of(delivery.usage()))
+    assert [(each.easy.name, each.is_kafkas, each.usd, each.at_most) for each in found] == [
+        ("IDLE_RESERVATION", True, Decimal("88.4"), False),
+        ("EXTENDED_SUPPORT", False, Decimal(336), False),
+        ("GP2_VOLUMES", False, Decimal(40), True),
+    ]
+
+
+def test_a_correction_of_an_earlier_month_is_no_day_of_this_one(tmp_path: Path) -> None:
+    lines = [{"ChargePeriodStart": f"2026-11-{n:02d} 00:00:00"} for n in range(1, 9)]
+    lines += [
+        {"ChargePeriodStart": when, "BilledCost": "-40", "ChargeClass": "Correction"}
+        for when in ("2026-10-05 00:00:00", "2027-03-01 00:00:00")
+    ]
+    made = reported(bills.focus(tmp_path, *({**line, "Tags": FOCUS_TAGS} for line in lines)))
+    assert made.evidence.report.billed == Decimal(-72)
+    assert {each.day.month for each in made.evidence.all_days} == {11}
+    assert month_comparison(made.evidence) is None
+
+
+@pytest.mark.parametrize("as_line", [True, False], ids=["lines", "net columns"])
+def test_a_clusters_own_rates_hold_its_discounts_however_they_are_written(
+    tmp_path: Path, as_line: bool
+) -> None:
+    ours = {**MARKED, "lineItem/UsageAmount": "10", "lineItem/UnblendedCost": "2.0"}
+    discount = {KIND: "EdpDiscount", "lineItem/UnblendedCost": "-0.5"}
+    strangers = {**discount, CLUSTER: "", "lineItem/UnblendedCost": "-1.0"}
+    lines = [ours, {**ours, **discount}, strangers]
+    if not as_line:
+        lines = [{**ours, "lineItem/NetUnblendedCost": "1.5"}, strangers]
+    _, _, store = ingested(text(*lines)(tmp_path))
+    usage = store.rows(tables.USAGE, cluster="harbour")
+    known = rates.cluster_book(usage, PriceBook("eu-west-1", "none"), date(2026, 11, 30))
+    assert known.usd(f"{INSTANCE_HOUR}:m7i.large") == Decimal("0.15")

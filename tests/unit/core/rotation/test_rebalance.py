@@ -82,19 +82,16 @@ def test_what_a_plan_cannot_know_it_says_or_leaves_out() -> None:
     assert len(told) == 3
 
 
-def test_a_template_is_no_rebalance() -> None:
+def test_a_template_is_no_rebalance_and_a_failed_one_says_why() -> None:
     item = {"metadata": {"name": "t", "annotations": {REBALANCE_TEMPLATE_ANNOTATION: "true"}}}
     assert read_rebalance(item) is None
+    found = read_rebalance(resource("NotReady"))
+    assert found is not None
+    assert found.sentence == "KafkaRebalance orders-grow-11: NotReady: no rack"
+    assert found.is_open
 
 
 def test_broker_loads_that_are_none_are_no_disks() -> None:
     load = {"10": {"diskUsedMB": {"before": 5.0, "after": 2.5}}}
     assert disk_after(json.dumps(load)) == {10: 2.5 * 1024**2}
     assert [disk_after(text) for text in ("", "[]", '{"a": 1}')] == [{}, {}, {}]
-
-
-def test_a_failed_rebalance_says_why() -> None:
-    found = read_rebalance(resource("NotReady"))
-    assert found is not None
-    assert found.sentence == "KafkaRebalance orders-grow-11: NotReady: no rack"
-    assert found.is_open
