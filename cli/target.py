@@ -52,9 +52,9 @@ class DescribedKafka:
     name: str
     region: str
     timings: Timings
+    eks_cluster: str
+    namespace: str
     gate: Literal["isr", "ready"] = "isr"
-    eks_cluster: str = ""
-    namespace: str = ""
 
 
 @dataclass(frozen=True)
@@ -249,8 +249,8 @@ def find_kafka(named: str) -> DescribedKafka:
             each.name,
             adopted.region,
             adopted.timings,
-            eks_cluster=adopted.eks_cluster,
-            namespace=each.namespace,
+            adopted.eks_cluster,
+            each.namespace,
         )
         for each in adopted.kafkas
         if (called := adopted.called(each))

@@ -142,7 +142,7 @@ def test_a_cluster_that_exists_without_cruise_control_is_told_what_to_set(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     known = DescribedKafka(
-        "shop.yaml", "shop-orders", "orders", "us-east-1", Timings(), "isr", "shop", "shop-kafka"
+        "shop.yaml", "shop-orders", "orders", "us-east-1", Timings(), "shop", "shop-kafka"
     )
     session = boto3.Session("test", "test", region_name="us-east-1")
     monkeypatch.setattr(Cluster, "named", lambda _environment: Cluster(known, session))
