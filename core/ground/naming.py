@@ -54,10 +54,13 @@ MAY_LEAVE_LABEL = "stillwater.dev/may-leave"
 # On the budget over those who stay; written again, it is counted again.
 COUNTED_ANNOTATION = "stillwater.dev/counted"
 OUT_OF_SERVICE_TAINT = "node.kubernetes.io/out-of-service"
-SPARE_ANNOTATIONS = (
-    "cluster-autoscaler.kubernetes.io/scale-down-disabled",
-    "stillwater.dev/spare-for",
-)
+# Cluster Autoscaler takes no node that says so; the second says for whom, so that nobody else's
+# mark is ever taken off.
+SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
+SPARE_ANNOTATION = "stillwater.dev/spare-for"
+# On a node that was cordoned for an incident: nobody else's cordon is ever taken off.
+CORDON_ANNOTATION = "stillwater.dev/cordoned-for"
+NODE_MARKS = (SCALE_DOWN_DISABLED, SPARE_ANNOTATION, CORDON_ANNOTATION)
 STORAGE_CLASS = "gp3-kafka"
 # With it brokers let a consumer that says its rack (client.rack) read from the replica there.
 REPLICA_SELECTOR = "replica.selector.class"

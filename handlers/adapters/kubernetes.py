@@ -13,11 +13,14 @@ from core.ground.errors import Conflict
 from core.ground.fields import epoch
 from core.ground.naming import (
     CLUSTER_LABEL,
+    CORDON_ANNOTATION,
     COUNTED_ANNOTATION,
     EBS_CSI_DRIVER,
     MAY_LEAVE_LABEL,
     NODE_POOL_LABEL,
     POOL_LABEL,
+    SCALE_DOWN_DISABLED,
+    SPARE_ANNOTATION,
     ZONE_LABEL,
     budget_of_the_staying,
     node_id_of_pod,
@@ -101,12 +104,6 @@ def _out_since(item: Mapping[str, Any]) -> float | None:
     return epoch(item["metadata"].get("creationTimestamp"))
 
 
-# Cluster Autoscaler takes no node that says so; the second says for whom, so that nobody else's
-# mark is ever taken off.
-SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
-SPARE_ANNOTATION = "stillwater.dev/spare-for"
-# On a node that was cordoned for an incident: nobody else's cordon is ever taken off.
-CORDON_ANNOTATION = "stillwater.dev/cordoned-for"
 ATTACHMENTS_PATH = "/apis/storage.k8s.io/v1/volumeattachments"
 OUR_POOLS: Mapping[str, Sequence[str]] = {NODE_POOL_LABEL: ()}
 OUT_OF_SERVICE = {

@@ -390,14 +390,21 @@ def tick_limits() -> list[definition.WriteLimit]:
     )
     ours = f't.key == "{naming.OUT_OF_SERVICE_TAINT}"'
     others = f"{after}.all(t, {ours} || t in {before}) && {before}.all(t, {ours} || t in {after})"
-    cordon = "has(object.spec.unschedulable) == has(oldObject.spec.unschedulable)"
+    kept = "has(object.spec.unschedulable) == has(oldObject.spec.unschedulable)"
+    # The mark comes with a cordon and goes with it.
+    was, is_marked = (
+        f"(has({each}.metadata.annotations) && "
+        f'"{naming.CORDON_ANNOTATION}" in {each}.metadata.annotations)'
+        for each in ("oldObject", "object")
+    )
+    cordon = f"{kept} || {was} != {is_marked}"
     return [
         definition.WriteLimit(
             resource="nodes",
-            annotations=naming.SPARE_ANNOTATIONS,
+            annotations=naming.NODE_MARKS,
             spec=[
                 (others, f"It places and takes away {naming.OUT_OF_SERVICE_TAINT} alone."),
-                (cordon, "The node termination handler cordons."),
+                (cordon, f"It cordons with {naming.CORDON_ANNOTATION}, and uncordons what has it."),
             ],
         ),
         definition.WriteLimit(

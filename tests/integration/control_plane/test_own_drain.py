@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from core.ground.errors import Conflict
+from core.ground.naming import CORDON_ANNOTATION
 from handlers.adapters.eks import EksApi
-from handlers.adapters.kubernetes import CORDON_ANNOTATION, EksDrain
+from handlers.adapters.kubernetes import EksDrain
 from local import environment
 from local.kubernetes import control_plane
 from local.kubernetes.client import ApiError

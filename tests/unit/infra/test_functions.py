@@ -15,7 +15,7 @@ from core.cluster.operation import memory_mib
 from core.ground import naming
 from core.settings.functions import HealthSettings, TickSettings, kept_fields
 from handlers import health as handler
-from handlers.adapters.kubernetes import OUT_OF_SERVICE, SCALE_DOWN_DISABLED, SPARE_ANNOTATION
+from handlers.adapters.kubernetes import OUT_OF_SERVICE
 from infra.functions.catalogue import EVERY, LOOP, SAMPLES
 from infra.functions.webhook import WEBHOOK
 from tests.unit.infra.programs import description, run_changed, run_layer, spec
@@ -282,7 +282,7 @@ def test_admission_lets_the_tick_change_what_it_writes(operations: Recorded) -> 
         name: " ".join(each["expression"] for each in spec_["validations"])
         for name, spec_ in policies.items()
     }
-    for written in (SCALE_DOWN_DISABLED, SPARE_ANNOTATION, OUT_OF_SERVICE["key"]):
+    for written in (*naming.NODE_MARKS, OUT_OF_SERVICE["key"]):
         assert written in said["stillwater-handlers-nodes"]
     assert naming.MAY_LEAVE_LABEL in said["stillwater-handlers-pods"]
     bindings = operations.of(f"{kind}Binding")

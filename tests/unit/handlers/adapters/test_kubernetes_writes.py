@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from core.ground.errors import Conflict, StillwaterError
+from core.ground.naming import CORDON_ANNOTATION
 from core.incidents.observation import PodOnNode
 from handlers.adapters.eks import EksApi
-from handlers.adapters.kubernetes import CORDON_ANNOTATION, EksDrain
+from handlers.adapters.kubernetes import EksDrain
 from tests.unit.handlers.adapters.fake_api import FakePool, node, reader
 
 pytestmark = pytest.mark.usefixtures("signing")
