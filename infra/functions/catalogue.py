@@ -339,12 +339,8 @@ def _call(scope: Scope) -> Sequence[iam.Statement]:
 
 def _recount(cluster: Operated) -> definition.PolicyRule:
     """Allow to have the budget over those who stay counted anew, by an annotation on it."""
-    return definition.PolicyRule(
-        api_group="policy",
-        resources=["poddisruptionbudgets"],
-        names=[budget_of_the_staying(cluster.name)],
-        verbs=["patch"],
-    )
+    names = [budget_of_the_staying(cluster.name)]
+    return definition.may("policy", ["poddisruptionbudgets"], ["patch"], names)
 
 
 def _tick_rights(cluster: Operated) -> definition.Rights:
@@ -392,12 +388,8 @@ def tick_limits() -> list[definition.WriteLimit]:
     others = f"{after}.all(t, {ours} || t in {before}) && {before}.all(t, {ours} || t in {after})"
     kept = "has(object.spec.unschedulable) == has(oldObject.spec.unschedulable)"
     # The mark comes with a cordon and goes with it.
-    was, is_marked = (
-        f"(has({each}.metadata.annotations) && "
-        f'"{naming.CORDON_ANNOTATION}" in {each}.metadata.annotations)'
-        for each in ("oldObject", "object")
-    )
-    cordon = f"{kept} || {was} != {is_marked}"
+    mark = f'.metadata.?annotations[?"{naming.CORDON_ANNOTATION}"].hasValue()'
+    cordon = f"{kept} || oldObject{mark} != object{mark}"
     return [
         definition.WriteLimit(
             resource="nodes",

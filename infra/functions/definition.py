@@ -211,8 +211,10 @@ class RbacGroup:
         return [k8s.rbac.v1.SubjectArgs(api_group=API_GROUP, kind="Group", name=self.name)]
 
 
-def may(api_group: str, resources: Sequence[str], verbs: Sequence[str]) -> PolicyRule:
-    return PolicyRule(api_group=api_group, resources=resources, verbs=verbs)
+def may(
+    api_group: str, resources: Sequence[str], verbs: Sequence[str], names: Sequence[str] = ()
+) -> PolicyRule:
+    return PolicyRule(api_group=api_group, resources=resources, verbs=verbs, names=names)
 
 
 def may_read_machines(cluster: Operated) -> list[PolicyRule]:
@@ -250,7 +252,7 @@ def may_get(resource: str, names: Sequence[str]) -> list[PolicyRule]:
     """
     if not names:
         return []
-    return [PolicyRule(api_group="", resources=[resource], names=names, verbs=["get"])]
+    return [may("", [resource], ["get"], names)]
 
 
 def may_read_metrics(cluster: Operated) -> list[PolicyRule]:
@@ -261,9 +263,7 @@ def may_read_metrics(cluster: Operated) -> list[PolicyRule]:
 
 def may_read_kafka(cluster: Operated) -> PolicyRule:
     """Allow to read what Strimzi's operator says of the Kafka, in its status."""
-    return PolicyRule(
-        api_group="kafka.strimzi.io", resources=["kafkas"], names=[cluster.name], verbs=["get"]
-    )
+    return may("kafka.strimzi.io", ["kafkas"], ["get"], [cluster.name])
 
 
 # In the ledger's table, beside incidents and volumes: what is too long for an environment.

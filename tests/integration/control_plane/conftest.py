@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 from botocore.credentials import ReadOnlyCredentials
 
+from handlers.adapters.eks import EksApi
 from local import environment
 from local.kubernetes import control_plane
 from local.kubernetes.client import Api, ApiError
@@ -51,6 +53,16 @@ class Plane:
         bearer = token(cluster or self.cluster, credentials, environment.REGION)
         server = self.place.url("apiserver", "https")
         return Api(server, bearer, control_plane.ca_file(self.place))
+
+    def handlers_api(self, kind: type[EksApi] = EksApi) -> EksApi:
+        """Return the handlers' own client, which signs as the administrator."""
+        return kind(
+            endpoint=self.place.url("apiserver", "https"),
+            ca_pem=control_plane.ca_file(self.place).read_text(),
+            eks_cluster=self.cluster,
+            region=environment.REGION,
+            session=boto3.Session(self.admin.access_key, self.admin.secret_key),
+        )
 
     def user(
         self, credentials: ReadOnlyCredentials, cluster: str | None = None

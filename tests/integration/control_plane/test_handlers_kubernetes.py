@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from botocore.credentials import ReadOnlyCredentials
 
 from core.ground.errors import StillwaterError
 from core.incidents.observation import NodeView
-from handlers.adapters.eks import EksApi
 from handlers.adapters.kubernetes import EksNodes
-from local import environment
-from local.kubernetes import control_plane
 from tests.integration.waiting import until
 
 if TYPE_CHECKING:
@@ -21,21 +20,8 @@ pytestmark = pytest.mark.integration
 
 
 @pytest.fixture
-def reader(plane: Plane, monkeypatch: pytest.MonkeyPatch) -> EksNodes:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", plane.admin.access_key)
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", plane.admin.secret_key)
-    monkeypatch.delenv("AWS_SESSION_TOKEN", raising=False)
-    monkeypatch.setenv("AWS_ENDPOINT_URL", plane.place.url("moto"))
-    return EksNodes(
-        EksApi(
-            endpoint=plane.place.url("apiserver", "https"),
-            ca_pem=control_plane.ca_file(plane.place).read_text(),
-            eks_cluster=plane.cluster,
-            region=environment.REGION,
-        ),
-        "kafka",
-        "orders",
-    )
+def reader(plane: Plane) -> EksNodes:
+    return EksNodes(plane.handlers_api(), "kafka", "orders")
 
 
 def test_nodes_and_their_drivers_are_read_with_an_eks_token(plane: Plane, reader: EksNodes) -> None:
@@ -62,9 +48,8 @@ def test_nodes_and_their_drivers_are_read_with_an_eks_token(plane: Plane, reader
     assert reader.kafka_pods() == ()
 
 
-def test_an_identity_without_an_access_entry_is_refused_in_a_sentence(
-    reader: EksNodes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "not-the-secret")
+def test_an_identity_without_an_access_entry_is_refused_in_a_sentence(plane: Plane) -> None:
+    nobody = ReadOnlyCredentials(plane.admin.access_key, "not-the-secret", None)
+    reader = EksNodes(replace(plane, admin=nobody).handlers_api(), "kafka", "orders")
     with pytest.raises(StillwaterError, match="answered 401 to GET /api/v1/"):
         reader.kafka_pods()

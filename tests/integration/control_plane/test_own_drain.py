@@ -1,18 +1,13 @@
-"""A drain of our own on the real API server: what is on a node, a cordon, an eviction's refusal."""
+"""A drain of our own on the real API server: what is on a node, an eviction's refusal."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from core.ground.errors import Conflict
-from core.ground.naming import CORDON_ANNOTATION
-from handlers.adapters.eks import EksApi
 from handlers.adapters.kubernetes import EksDrain
-from local import environment
-from local.kubernetes import control_plane
 from local.kubernetes.client import ApiError
 from tests.integration.waiting import until
 
@@ -27,18 +22,8 @@ LABELS = {"strimzi.io/cluster": "orders", "strimzi.io/pool-name": "broker-a"}
 
 
 @pytest.fixture
-def drain(plane: Plane, monkeypatch: pytest.MonkeyPatch) -> EksDrain:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", plane.admin.access_key)
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", plane.admin.secret_key)
-    monkeypatch.delenv("AWS_SESSION_TOKEN", raising=False)
-    monkeypatch.setenv("AWS_ENDPOINT_URL", plane.place.url("moto"))
-    api = EksApi(
-        endpoint=plane.place.url("apiserver", "https"),
-        ca_pem=control_plane.ca_file(plane.place).read_text(),
-        eks_cluster=plane.cluster,
-        region=environment.REGION,
-    )
-    return EksDrain(api, NAMESPACE, "orders")
+def drain(plane: Plane) -> EksDrain:
+    return EksDrain(plane.handlers_api(), NAMESPACE, "orders")
 
 
 @pytest.fixture
@@ -77,26 +62,9 @@ def _counted(plane: Plane) -> bool:
     return status.get("expectedPods") == 1
 
 
-def repeated(change: Callable[[], object]) -> None:
-    """Make a change as the next tick would, where a controller changed the node meanwhile."""
-
-    def is_made() -> bool:
-        try:
-            change()
-        except Conflict:
-            return False
-        return True
-
-    until(is_made, "the node is changed")
-
-
 def test_a_refusal_is_heard_word_for_word_and_the_eviction_follows_once_it_is_gone(
     plane: Plane, drain: EksDrain, uid: str
 ) -> None:
-    repeated(lambda: drain.cordon(NODE, "i-0a"))
-    node = plane.api.get(f"/api/v1/nodes/{NODE}")
-    assert node["spec"]["unschedulable"] is True
-    assert node["metadata"]["annotations"][CORDON_ANNOTATION] == "i-0a"
     (pod,) = drain.pods_on(NODE)
     assert (pod.name, pod.uid, pod.kafka, pod.owned) == (POD, uid, True, False)
 
@@ -106,10 +74,3 @@ def test_a_refusal_is_heard_word_for_word_and_the_eviction_follows_once_it_is_go
     plane.api.delete(f"{BUDGETS}/orders")
     until(lambda: drain.evict(NAMESPACE, POD, uid) is None, "it is let go")
     until(lambda: all(each.stopping for each in drain.pods_on(NODE)), "it has been told to stop")
-
-    repeated(lambda: drain.uncordon(NODE, "i-0b"))
-    assert plane.api.get(f"/api/v1/nodes/{NODE}")["spec"]["unschedulable"] is True
-    repeated(lambda: drain.uncordon(NODE, "i-0a"))
-    node = plane.api.get(f"/api/v1/nodes/{NODE}")
-    assert "unschedulable" not in node["spec"]
-    assert CORDON_ANNOTATION not in node["metadata"].get("annotations", {})

@@ -15,8 +15,7 @@ from handlers.adapters.eks import EksApi
 from handlers.adapters.kubernetes import EksDrain, EksNodes
 from infra.functions.catalogue import tick_limits, volumes_limits
 from infra.functions.definition import WriteLimit
-from local import environment
-from local.kubernetes import control_plane, crds
+from local.kubernetes import crds
 from local.kubernetes.client import Api, ApiError
 from local.twin import Twin
 from tests.integration.waiting import until
@@ -130,18 +129,8 @@ class _AsTheTick(EksApi):
         return super()._response(method, path, {**headers, **who}, **options)
 
 
-def test_whatever_the_adapters_write_is_let_through(
-    tick: Api, plane: Plane, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", plane.admin.access_key or "")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", plane.admin.secret_key or "")
-    monkeypatch.setenv("AWS_ENDPOINT_URL", plane.place.url("moto"))
-    api = _AsTheTick(
-        endpoint=plane.place.url("apiserver", "https"),
-        ca_pem=control_plane.ca_file(plane.place).read_text(),
-        eks_cluster=plane.cluster,
-        region=environment.REGION,
-    )
+def test_whatever_the_adapters_write_is_let_through(tick: Api, plane: Plane) -> None:
+    api = plane.handlers_api(_AsTheTick)
     nodes, drain = EksNodes(api, "default", NAME), EksDrain(api, "default", NAME)
     writes: list[tuple[Callable[[], object], str]] = [
         (lambda: nodes.mark_spare(NAME, "i-0b"), NODE),
