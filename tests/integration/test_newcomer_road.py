@@ -285,7 +285,9 @@ def _before(road: Road, statement: Statement, ups: int) -> None:
     """Do what the page says between its commands: edit the description, wait for the bill."""
     line = statement.text
     if line.startswith("stillwater check"):
-        road.describe(*newcomer.descriptions(TUTORIAL, "3"), for_a_twin(road.twin))
+        road.describe(*newcomer.descriptions(TUTORIAL, "3"))
+    if line.startswith("stillwater preflight"):  # What the page estimates is a cluster on AWS.
+        road.describe(for_a_twin(road.twin))
     if line.startswith("stillwater up") and ups == 1:
         road.describe(*newcomer.descriptions(TUTORIAL, "6"))
     if line.startswith("stillwater up") and ups == 2:
