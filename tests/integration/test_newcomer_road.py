@@ -171,7 +171,8 @@ def road(tools: None, machines: None, tmp_path: Path) -> Iterator[Road]:
             # Where the twin keeps its charts, which is no part of the account.
             "STILLWATER_CACHE": str(cache_directory()),
         }
-        yield Road(running, Person(home, variables))
+        # As wide as the pages' samples are.
+        yield Road(running, Person(home, variables, columns=120))
 
 
 # --- what is held of each line, beside its exit code -------------------------------------------
