@@ -1,29 +1,34 @@
-"""Runs `stillwater grow` and `stillwater shrink`: a KafkaRebalance, its plan, and its end.
+"""Runs `stillwater grow` and `stillwater shrink`: nodes, brokers and their partitions, in order.
 
-Each run looks at what is there and goes on from it: the KafkaRebalance's name follows from the
-brokers, so that a second run makes no second one. Cruise Control moves the partitions.
+The description says which brokers are to be there: `grow` brings up what is missing and then moves
+partitions, `shrink` moves them and then takes down what is too many. Each run looks at what is
+there and goes on from it: a KafkaRebalance's name follows from its brokers, so that a second run
+makes no second one. Cruise Control moves the partitions.
 """
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rich.console import Console
 
 from cli import stack_settings
 from cli.doctor.account import eks_api
-from cli.provision import ask_for_agreement
+from cli.engine.layers import RunScope
+from cli.provision import Asked, ask_for_agreement
 from cli.rotate import MOVING, Rotations
+from cli.survey.tools import is_ready
 from cli.target import Cluster
 from cli.terminal import say
 from core.cluster import ClusterSpec
 from core.ground.errors import InvalidInput, StillwaterError
-from core.ground.naming import CLUSTER_LABEL
+from core.ground.naming import CLUSTER_LABEL, KAFKA, NODE_POOL_LABEL
 from core.ground.placement import quantity
-from core.ground.words import listing
+from core.ground.words import listing, span
 from core.rotation.rebalance import (
     MIB,
     Mode,
@@ -39,6 +44,9 @@ from infra.eks.api import Api, ApiError
 STRIMZI = "/apis/kafka.strimzi.io/v1/namespaces"
 ASKED = "strimzi.io/rebalance"
 POLL_SECONDS = 2.0
+# EC2 launches in a minute or two, and a node joins in as many.
+NODES_SECONDS = 900.0
+Up = Callable[[Asked], None]
 WORDS: Mapping[Mode, str] = {"add-brokers": "grow", "remove-brokers": "shrink"}
 
 
@@ -51,7 +59,7 @@ class Growth:
     namespace: str
     mode: Mode
     brokers: Sequence[int]
-    pools: Sequence[Mapping[str, Any]]
+    missing: Sequence[int] = ()  # of those described
 
     @classmethod
     def named(cls, environment: str, mode: Mode, brokers: Sequence[int]) -> Growth:
@@ -71,11 +79,17 @@ class Growth:
             )
             problem = f"Kafka {spec.name} runs without Cruise Control, which moves partitions"
             raise InvalidInput([f"{problem}: {remedy}."])
-        selector = f"{CLUSTER_LABEL}={spec.name}"
-        listed = api.get(f"{STRIMZI}/{namespace}/kafkanodepools", labelSelector=selector)["items"]
-        pools = [pool for pool in listed if "broker" in pool["spec"]["roles"]]
-        meant = chosen(pools, mode, brokers)
-        return cls(cluster, api, namespace, mode, meant, pools)
+        known = cls(cluster, api, namespace, mode, ())
+        described = spec.broker_ids if isinstance(spec, ClusterSpec) else frozenset()
+        meant, missing = chosen(known.pools(), mode, brokers, described)
+        return replace(known, brokers=meant, missing=missing)
+
+    def pools(self) -> list[Mapping[str, Any]]:
+        """Return the KafkaNodePools that have brokers."""
+        path = f"{STRIMZI}/{self.namespace}/kafkanodepools"
+        selector = f"{CLUSTER_LABEL}={self.cluster.spec.name}"
+        listed = self.api.get(path, labelSelector=selector)["items"]
+        return [pool for pool in listed if "broker" in pool["spec"]["roles"]]
 
     @property
     def name(self) -> str:
@@ -138,7 +152,7 @@ class Growth:
             path = f"/api/v1/namespaces/{self.namespace}/configmaps/{found.load_config_map}"
             load = self.api.get(path).get("data", {}).get("brokerLoad.json", "")
         book = stack_settings.prices(self.cluster.spec.region)
-        return list(plan(found, book, disk_after(load), dict(_disks(self.pools))))
+        return list(plan(found, book, disk_after(load), dict(_disks(self.pools()))))
 
 
 def _disks(pools: Sequence[Mapping[str, Any]]) -> list[tuple[int, float]]:
@@ -153,43 +167,108 @@ def _disks(pools: Sequence[Mapping[str, Any]]) -> list[tuple[int, float]]:
 
 
 def chosen(
-    pools: Sequence[Mapping[str, Any]], mode: Mode, brokers: Sequence[int]
-) -> tuple[int, ...]:
-    """Return the brokers that are meant: those named, or each pool's last."""
+    pools: Sequence[Mapping[str, Any]],
+    mode: Mode,
+    named: Sequence[int],
+    described: frozenset[int],
+) -> tuple[Sequence[int], Sequence[int]]:
+    """Return the brokers that are meant, and which of them are missing.
+
+    Those are meant that are named, or that the description and Kafka differ by. Without a
+    difference `grow` means each pool's last, which came before a run that was cut short.
+    """
     known = {
         pool["metadata"]["name"]: sorted(pool.get("status", {}).get("nodeIds") or ())
         for pool in pools
     }
-    every = {node for nodes in known.values() for node in nodes}
-    if unknown := sorted(set(brokers) - every):
-        named = listing(list(map(str, unknown)))
+    every = frozenset(node for nodes in known.values() for node in nodes)
+    missing = sorted(described - every) if mode == "add-brokers" else []
+    if unknown := sorted(set(named) - every - set(missing)):
         raise InvalidInput(
-            [f"Kafka has no broker {named}: name some of {listing(list(map(str, sorted(every))))}."]
+            [f"Kafka has no broker {_listed(unknown)}: name some of {_listed(sorted(every))}."]
         )
-    meant = tuple(sorted(brokers or (nodes[-1] for nodes in known.values() if len(nodes) > 1)))
-    if not meant:
-        said = "Each node pool has one broker, so none is new and none can go"
-        raise InvalidInput([f"{said}: name brokers with --broker, or raise nodes_per_zone first."])
     if mode == "remove-brokers":
-        for name, nodes in known.items():
-            going = sorted(set(nodes) & set(meant))
-            if going and going != nodes[-len(going) :]:
-                said = (
-                    f"Strimzi removes the highest ids of node pool {name}: {nodes[-len(going) :]}"
-                )
-                raise InvalidInput([f"{said}; name those in the place of {going}."])
-    return meant
+        differing = sorted(every - described) if described else []
+        nobody = "No broker is to go: lower"
+    else:
+        differing = missing or [nodes[-1] for nodes in known.values() if len(nodes) > 1]
+        nobody = "No broker is new: raise"
+    meant = sorted(named or differing)
+    if not meant:
+        remedy = "`nodes_per_zone` of their pool, or name brokers with --broker"
+        raise InvalidInput([f"{nobody} {remedy}."])
+    for name, nodes in known.items() if mode == "remove-brokers" else ():
+        going = sorted(set(nodes) & set(meant))
+        if going and going != nodes[-len(going) :]:
+            said = f"Strimzi removes the highest ids of node pool {name}: {nodes[-len(going) :]}"
+            raise InvalidInput([f"{said}; name those in the place of {going}."])
+    return meant, missing
+
+
+def _listed(brokers: Sequence[int]) -> str:
+    return listing(list(map(str, brokers)))
+
+
+def bring_up(growth: Growth, up: Up, *, yes: bool, sleep: Callable[[float], None]) -> None:
+    """Bring the nodes up and then the brokers: one that has no node blocks the whole Kafka."""
+    spec = growth.cluster.spec
+    if isinstance(spec, ClusterSpec) and spec.node_provisioner == "asg":
+        up(Asked(layers=(KAFKA,), scope=RunScope(("nodes-*",)), yes=yes))
+        wanted = {pool.name: spec.nodes_of(pool) for pool in spec.pools if pool.role.is_broker}
+        for _ in range(int(NODES_SECONDS / POLL_SECONDS)):
+            nodes = growth.api.get("/api/v1/nodes")["items"]
+            ready = Counter(
+                node["metadata"].get("labels", {}).get(NODE_POOL_LABEL)
+                for node in nodes
+                if is_ready(node)
+            )
+            if all(ready[pool] >= number for pool, number in wanted.items()):
+                break
+            sleep(POLL_SECONDS)
+        else:
+            waited = f"Within {span(NODES_SECONDS)} the nodes of brokers {_listed(growth.missing)}"
+            raise StillwaterError(f"{waited} did not become Ready. Lower `nodes_per_zone` again.")
+    up(Asked(yes=yes))
 
 
 def run(
     growth: Growth,
     console: Console,
+    up: Up,
     *,
     plan_only: bool,
     yes: bool,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Propose, show, ask, approve and follow, from wherever it stands, until it is over."""
+    """Bring up what is missing, move partitions, and take down what is too many."""
+    if growth.missing:
+        missing = f"Brokers {_listed(growth.missing)} are described, and Kafka does not have them."
+        say(console, f"{missing} Their nodes come first, then they, then their partitions.")
+        if plan_only:
+            return
+        bring_up(growth, up, yes=yes, sleep=sleep)
+    spec, brokers = growth.cluster.spec, _listed(growth.brokers)
+    own = spec if isinstance(spec, ClusterSpec) else None
+    adding = growth.mode == "add-brokers"
+    leaving = own is not None and not adding and not own.broker_ids & set(growth.brokers)
+    rebalance = None if own is None else own.kafka.rebalance
+    if rebalance is not None and rebalance.automatic and (growth.missing or leaving):
+        say(console, f"Strimzi's operator moves the partitions of brokers {brokers} by itself.")
+    elif not move(growth, console, plan_only=plan_only, yes=yes, sleep=sleep):
+        return
+    elif adding:
+        say(console, "The new brokers have their share.")
+    else:
+        say(console, f"Brokers {brokers} hold no partition, and may go.")
+    if leaving and not plan_only:
+        up(Asked(yes=yes))
+        say(console, "The Cluster Autoscaler ends their empty nodes.")
+
+
+def move(
+    growth: Growth, console: Console, *, plan_only: bool, yes: bool, sleep: Callable[[float], None]
+) -> bool:
+    """Propose, show, ask, approve and follow to the end; False: the plan was all that was asked."""
     agreed, told = False, ""
     while True:
         found, rotating = growth.find(), growth.is_rotating()
@@ -204,12 +283,12 @@ def run(
         elif step is Step.DONE:
             # Else a later growth with the same brokers would find this one, and move nothing.
             growth.api.delete(growth.path)
-            break
+            return True
         elif found is not None and found.state == "ProposalReady" and not agreed:
             for sentence in growth.plan(found):
                 say(console, sentence)
             if plan_only:
-                return
+                return False
             ask_for_agreement(f"Move them ({growth.name})?", "yes", console, yes=yes)
             agreed = True
             continue
@@ -218,7 +297,6 @@ def run(
             # Another proposal may move more than the one that was agreed to.
             agreed = agreed and step is not Step.REFRESH
         sleep(POLL_SECONDS)
-    say(console, _after(growth))
 
 
 def _told(found: Rebalance | None, *, rotating: bool) -> str:
@@ -226,13 +304,3 @@ def _told(found: Rebalance | None, *, rotating: bool) -> str:
         "Stillwater asks Cruise Control for a proposal." if found is None else f"{found.sentence}."
     )
     return f"{said} It waits: a rotation runs." if rotating else said
-
-
-def _after(growth: Growth) -> str:
-    if growth.mode == "add-brokers":
-        return "The new brokers have their share."
-    return (
-        f"Brokers {listing(list(map(str, growth.brokers)))} hold no partition. Lower "
-        "`nodes_per_zone` of their pool now, and run `stillwater up`. The Cluster Autoscaler ends "
-        "their empty nodes."
-    )

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cli.commands.options import AsJson, AsJsonLines, Commands, Environment, console, examples
+
+if TYPE_CHECKING:
+    from core.rotation.rebalance import Mode
 
 app = typer.Typer()
 
@@ -93,7 +98,7 @@ def resume(environment: Environment) -> None:
 
 Brokers = Annotated[
     list[int] | None,
-    typer.Option("--broker", help="A broker's id; repeatable. Without one: each pool's last."),
+    typer.Option("--broker", help="Its id; repeatable. Without: those the description changes."),
 ]
 PlanOnly = Annotated[bool, typer.Option("--plan", help="Show the plan, and move nothing.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Agree to the plan beforehand.")]
@@ -103,22 +108,26 @@ Yes = Annotated[bool, typer.Option("--yes", help="Agree to the plan beforehand."
 def grow(
     environment: Environment, broker: Brokers = None, *, plan: PlanOnly = False, yes: Yes = False
 ) -> None:
-    """Move partitions onto brokers that were added; a second run goes on from the first."""
-    from cli import grow as command
-
-    growth = command.Growth.named(environment, "add-brokers", broker or ())
-    command.run(growth, console, plan_only=plan, yes=yes)
+    """Add the brokers of the description, with their share; a second run goes on."""
+    _move(environment, "add-brokers", broker or (), plan_only=plan, yes=yes)
 
 
 @app.command(epilog=examples("shrink prod --plan", "shrink prod --broker 31 --yes"))
 def shrink(
     environment: Environment, broker: Brokers = None, *, plan: PlanOnly = False, yes: Yes = False
 ) -> None:
-    """Move all partitions off brokers that are to go; a second run goes on from the first."""
-    from cli import grow as command
+    """Empty brokers that the description leaves out, and remove them; a second run goes on."""
+    _move(environment, "remove-brokers", broker or (), plan_only=plan, yes=yes)
 
-    growth = command.Growth.named(environment, "remove-brokers", broker or ())
-    command.run(growth, console, plan_only=plan, yes=yes)
+
+def _move(
+    environment: str, mode: Mode, brokers: Sequence[int], *, plan_only: bool, yes: bool
+) -> None:
+    from cli import grow as command
+    from cli.provision import up
+
+    growth = command.Growth.named(environment, mode, brokers)
+    command.run(growth, console, partial(up, environment, console), plan_only=plan_only, yes=yes)
 
 
 rotate = typer.Typer(

@@ -493,29 +493,29 @@ def _joining(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
         if after.node_provisioner == "asg"
         else "Karpenter starts their nodes once the pods wait for them."
     )
+    share = "They hold nothing at first: kafka-reassign-partitions.sh gives them their share."
+    if after.kafka.rebalance is not None:
+        first = f"`stillwater grow {after.environment}` in the place of `up` brings their nodes"
+        share = "first, then them, and then their partitions."
     yield (
         f"the brokers {id_list(new)} would come. Until they are Ready, Strimzi's operator does "
         f"nothing else for this Kafka, for up to {after.timings.strimzi_operation_timeout_seconds} "
-        f"s at a time (timings.strimzi_operation_timeout_seconds). {first} They hold nothing at "
-        f"first: {_mover(after, 'grow')} gives them their share."
+        f"s at a time (timings.strimzi_operation_timeout_seconds). {first} {share}"
     )
-
-
-def _mover(spec: ClusterSpec, command: str) -> str:
-    """Name what moves partitions here."""
-    if spec.kafka.rebalance is None:
-        return "kafka-reassign-partitions.sh"
-    return f"`stillwater {command} {spec.environment}`"
 
 
 def _leaving(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
     brokers, stay = (_running(spec, lambda role: role.is_broker) for spec in (before, after))
     gone = {node_id: node_pool for node_id, node_pool in brokers.items() if node_id not in stay}
     if gone:
+        moved_first = (
+            "Move those first: kafka-reassign-partitions.sh."
+            if before.kafka.rebalance is None
+            else f"`stillwater shrink {before.environment}` moves those first, and runs `up`."
+        )
         yield (
             f"the brokers {id_list(sorted(gone))} ({', '.join(sorted(set(gone.values())))}) would "
-            f"go: Strimzi takes none away that holds partitions. Move those first: "
-            f"{_mover(before, 'shrink')}."
+            f"go: Strimzi takes none away that holds partitions. {moved_first}"
         )
     for pool in before.pools:
         later = next((each for each in after.pools if each.name == pool.name), None)

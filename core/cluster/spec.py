@@ -256,6 +256,17 @@ class ClusterSpec(Frozen):
         return sum(self.nodes_of(pool) for pool in self.pools if pool.role.is_broker)
 
     @property
+    def broker_ids(self) -> frozenset[int]:
+        """The node ids of all brokers."""
+        return frozenset(
+            node_id
+            for pool in self.pools
+            if pool.role.is_broker
+            for ids in self.node_ids_of(pool).values()
+            for node_id in ids[: pool.nodes_per_zone]
+        )
+
+    @property
     def controllers(self) -> int:
         """How many nodes are controllers, combined ones included: the quorum's voters."""
         return sum(self.nodes_of(pool) for pool in self.pools if pool.role.is_controller)

@@ -13,7 +13,9 @@ from kafka import KafkaProducer
 from rich.console import Console
 
 from cli import grow
+from cli.provision import Asked
 from cli.rotate import Rotations, selection
+from core.rotation.rebalance import Mode
 from local import twin as twins
 from local.commands.layers import TwinLayers
 from local.demo import spec as demo_spec
@@ -34,15 +36,19 @@ def twin(tools: None, machines: None, monkeypatch: pytest.MonkeyPatch) -> Iterat
         yield running
 
 
-def brought_up(twin: Twin, **broker: Any) -> Cluster:
-    """Bring the demo's cluster up with Cruise Control, and with changes of its brokers' pool."""
+def describe(twin: Twin, **broker: Any) -> None:
+    """Describe the demo's cluster with Cruise Control, and with changes of its brokers' pool."""
     described = demo_spec.spec(twin.place)
     described["kafka"]["rebalance"] = {"automatic": False, "throttle_mib_per_s": 1}
     described["pools"][1] |= broker
-    path = demo_spec.path(twin.place)
-    path.write_text(yaml.safe_dump(described, sort_keys=False))
-    layers = TwinLayers(twin, path)
-    return Cluster(twin, layers, layers.up(lambda _sentence: None))
+    demo_spec.path(twin.place).write_text(yaml.safe_dump(described, sort_keys=False))
+
+
+def up(twin: Twin, wanted: Asked) -> None:
+    """Bring up what `grow` asks for, as `stillwater up --yes` does outside of a twin."""
+    engine = TwinLayers(twin, demo_spec.path(twin.place)).layers
+    engine.layers, engine.scope = wanted.layers, wanted.scope
+    engine.up()
 
 
 def fill(cluster: Cluster) -> None:
@@ -82,10 +88,11 @@ def is_as_before(cluster: Cluster) -> bool:
     return all(set(each.isr) == set(each.replicas) for each in view.partitions)
 
 
-def moved(mode: grow.Mode) -> threading.Thread:
+def moved(twin: Twin, mode: Mode) -> threading.Thread:
     """Grow or shrink as a person who has agreed does, beside what the test asks meanwhile."""
-    growth = grow.Growth.named("local", mode, sorted(ADDED))
-    run = partial(grow.run, growth, Console(), plan_only=False, yes=True)
+    growth = grow.Growth.named("local", mode, ())
+    assert set(growth.brokers) == ADDED
+    run = partial(grow.run, growth, Console(), partial(up, twin), plan_only=False, yes=True)
     thread = threading.Thread(target=run)
     thread.start()
     return thread
@@ -94,13 +101,14 @@ def moved(mode: grow.Mode) -> threading.Thread:
 def test_brokers_are_added_balanced_and_removed_under_load_and_nothing_is_lost(
     twin: Twin,
 ) -> None:
-    cluster = brought_up(twin)
+    describe(twin)
+    layers = TwinLayers(twin, demo_spec.path(twin.place))
+    cluster = Cluster(twin, layers, layers.up(lambda _sentence: None))
     cluster.settle()
     fill(cluster)
     with cluster.under_load() as load:
-        brought_up(twin, nodes_per_zone=2, spare_nodes_per_zone=0)
-        assert holders(cluster) <= BROKERS
-        growing = moved("add-brokers")
+        describe(twin, nodes_per_zone=2, spare_nodes_per_zone=0)
+        growing = moved(twin, "add-brokers")
         rotations = Rotations.named("local")
         everything = selection(everything=True, node_ids=[], pools=[], zones=[])
 
@@ -113,11 +121,11 @@ def test_brokers_are_added_balanced_and_removed_under_load_and_nothing_is_lost(
         growing.join(RUN_SECONDS)
         assert not growing.is_alive()
         assert holders(cluster) == BROKERS | ADDED
-        shrinking = moved("remove-brokers")
+        describe(twin, nodes_per_zone=1, spare_nodes_per_zone=1)
+        shrinking = moved(twin, "remove-brokers")
         shrinking.join(RUN_SECONDS)
         assert not shrinking.is_alive()
         assert holders(cluster) <= BROKERS
-        brought_up(twin, nodes_per_zone=1, spare_nodes_per_zone=1)
         cluster.until(lambda: set(cluster.pods()) & ADDED == set(), "the brokers are gone")
         end_empty_nodes(cluster)
         cluster.until(lambda: is_as_before(cluster), "three brokers are whole", RUN_SECONDS)

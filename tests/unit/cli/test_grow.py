@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import boto3
@@ -12,6 +12,7 @@ from rich.console import Console
 
 from cli import grow
 from cli.grow import Growth
+from cli.provision import Asked
 from cli.target import Cluster, DescribedKafka
 from core.cluster.operation import Timings
 from core.ground.errors import InvalidInput, StillwaterError
@@ -37,8 +38,15 @@ class Operator(Api):
         self.made: list[Any] = []
         self.sent: list[Any] = []
         self.asked: list[str] = []
+        self.nodes = 0
 
     def get(self, path: str, **_query: object) -> dict[str, Any]:
+        if path.endswith("/kafkanodepools"):
+            return {"items": POOLS}
+        if path == "/api/v1/nodes":
+            ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+            labels = {"stillwater.dev/pool": "broker"}
+            return {"items": [{"metadata": {"labels": labels}, "status": ready}] * self.nodes}
         if "/configmaps/" in path:
             return {"data": {"brokerLoad.json": '{"11": {"diskUsedMB": {"after": 51200}}}'}}
         if not self.made:
@@ -60,12 +68,12 @@ class Operator(Api):
         return {}
 
     def delete(self, path: str, _body: Any = None, **_query: object) -> dict[str, Any]:
-        assert path.endswith(f"/kafkarebalances/{NAME}")
+        assert "/kafkarebalances/orders-" in path
         self.made.clear()
         return {}
 
     def merge(self, path: str, body: Any) -> dict[str, Any]:
-        assert path.endswith(f"/kafkarebalances/{NAME}")
+        assert "/kafkarebalances/orders-" in path
         self.asked.append(body["metadata"]["annotations"]["strimzi.io/rebalance"])
         return {}
 
@@ -79,13 +87,26 @@ class Growing(Growth):
         return next(self.rotations, False)
 
 
-def ran(operator: Operator, *rotating: bool, plan_only: bool = False) -> str:
-    described = spec(kafka={"rebalance": {"throttle_mib_per_s": 10}})
-    growth = Growing(Cluster(described, None), operator, "kafka", "add-brokers", (11,), POOLS)
+def nothing(_given: object) -> None:
+    """Sleep for no time, and bring nothing up."""
+
+
+def ran(
+    operator: Operator,
+    *rotating: bool,
+    plan_only: bool = False,
+    mode: grow.Mode = "add-brokers",
+    missing: tuple[int, ...] = (),
+    automatic: bool = False,
+    up: Callable[[Asked], None] = nothing,
+) -> str:
+    rebalance = {"throttle_mib_per_s": 10, "automatic": automatic}
+    described = spec(kafka={"rebalance": rebalance})
+    growth = Growing(Cluster(described, None), operator, "kafka", mode, (11,), missing)
     Growing.rotations = iter(rotating)
     out = io.StringIO()
-    options = {"plan_only": plan_only, "yes": True, "sleep": lambda _seconds: None}
-    grow.run(growth, Console(file=out, width=200), **options)
+    console = Console(file=out, width=200)
+    grow.run(growth, console, up, plan_only=plan_only, yes=True, sleep=nothing)
     return out.getvalue()
 
 
@@ -111,6 +132,46 @@ def test_a_plan_moves_nothing() -> None:
     operator = Operator("ProposalReady")
     assert "9 replicas" in ran(operator, plan_only=True)
     assert operator.asked == []
+
+
+def test_brokers_that_are_missing_come_after_their_nodes() -> None:
+    operator, asked = Operator("ProposalReady", "ProposalReady", "Ready"), list[Asked]()
+
+    def up(wanted: Asked) -> None:
+        assert operator.sent == []
+        # The whole comes up only when the nodes of three brokers are Ready.
+        assert operator.nodes == (3 if asked else 0)
+        asked.append(wanted)
+        operator.nodes = 3
+
+    told = ran(operator, missing=(11,), up=up)
+    assert [(each.layers, each.scope.targets) for each in asked] == [
+        (("kafka",), ("nodes-*",)),
+        (Asked().layers, ()),
+    ]
+    assert told.startswith("Brokers 11 are described, and Kafka does not have them.")
+    assert len(operator.sent) == 1
+    ran(Operator(), missing=(11,), plan_only=True)
+
+
+def test_nodes_that_do_not_come_keep_the_brokers_away() -> None:
+    operator, asked = Operator(), list[Asked]()
+    with pytest.raises(StillwaterError, match="brokers 11 did not become Ready"):
+        ran(operator, missing=(11,), up=asked.append)
+    assert len(asked) == 1
+    assert operator.sent == []
+
+
+def test_brokers_that_hold_nothing_are_taken_down_where_the_description_says_so() -> None:
+    asked = list[Asked]()
+    operator = Operator("ProposalReady", "ProposalReady", "Rebalancing", "Ready")
+    told = ran(operator, mode="remove-brokers", up=asked.append)
+    assert [each.layers for each in asked] == [Asked().layers]
+    assert "Brokers 11 hold no partition, and may go." in told
+    # By itself the operator moves them off first.
+    told = ran(Operator(), mode="remove-brokers", up=asked.append, automatic=True)
+    assert len(asked) == 2
+    assert "Strimzi's operator moves the partitions of brokers 11 by itself." in told
 
 
 def test_a_rotation_stops_what_moves_and_it_is_proposed_again_afterwards() -> None:
@@ -152,30 +213,39 @@ def test_a_cluster_that_exists_without_cruise_control_is_told_what_to_set(
 
 
 @pytest.mark.parametrize(
-    ("mode", "brokers", "chosen"),
+    ("mode", "named", "described", "meant", "missing"),
     [
-        ("add-brokers", (), (11,)),
-        ("add-brokers", (20, 11), (11, 20)),
-        ("remove-brokers", (), (11,)),
-        ("remove-brokers", (10, 11), (10, 11)),
+        ("add-brokers", [], {10, 11, 12, 20, 21}, [12, 21], [12, 21]),
+        # They are there since a run that was cut short.
+        ("add-brokers", [], {10, 11, 20}, [11], []),
+        ("add-brokers", [20, 11], {10, 11, 20}, [11, 20], []),
+        ("remove-brokers", [], {10, 20}, [11], []),
+        ("remove-brokers", [10, 11], [], [10, 11], []),
     ],
 )
-def test_without_a_name_each_pools_last_broker_is_meant(
-    mode: grow.Mode, brokers: tuple[int, ...], chosen: tuple[int, ...]
+def test_the_brokers_are_those_the_description_and_kafka_differ_by(
+    mode: grow.Mode, named: Any, described: Any, meant: Any, missing: Any
 ) -> None:
-    assert grow.chosen(POOLS, mode, brokers) == chosen
+    assert grow.chosen(POOLS, mode, named, frozenset(described)) == (meant, missing)
 
 
 @pytest.mark.parametrize(
-    ("pools", "brokers", "sentence"),
+    ("mode", "described", "named", "sentence"),
     [
-        (POOLS[1:], (), "Each node pool has one broker"),
-        (POOLS, (12,), "Kafka has no broker 12: name some of 10, 11, 20"),
-        (POOLS, (10,), r"Strimzi removes the highest ids of node pool broker-a: \[11\]"),
+        ("add-brokers", {20}, (), "No broker is new: raise `nodes_per_zone` of their pool"),
+        ("add-brokers", {20}, (10,), "Kafka has no broker 10: name some of 20"),
+        # A second run after the end empties nobody else.
+        ("remove-brokers", {20}, (), "No broker is to go: lower `nodes_per_zone` of their pool"),
+        ("remove-brokers", {}, (), "No broker is to go"),
     ],
 )
-def test_a_broker_that_cannot_go_is_a_sentence(
-    pools: list[Any], brokers: tuple[int, ...], sentence: str
+def test_a_run_with_nothing_to_do_is_a_sentence(
+    mode: grow.Mode, described: Any, named: Any, sentence: str
 ) -> None:
     with pytest.raises(InvalidInput, match=sentence):
-        grow.chosen(pools, "remove-brokers", brokers)
+        grow.chosen(POOLS[1:], mode, named, frozenset(described))
+
+
+def test_strimzi_removes_the_highest_id_first() -> None:
+    with pytest.raises(InvalidInput, match=r"the highest ids of node pool broker-a: \[11\]"):
+        grow.chosen(POOLS, "remove-brokers", (10,), frozenset())
