@@ -30,6 +30,7 @@ from core.ground.naming import CLUSTER_LABEL, KAFKA, NODE_POOL_LABEL
 from core.ground.placement import quantity
 from core.ground.words import listing, span
 from core.rotation.rebalance import (
+    DONE,
     MIB,
     Mode,
     Rebalance,
@@ -115,6 +116,12 @@ class Growth:
             if error.status == 404:
                 return None
             raise
+
+    def forget_finished(self) -> None:
+        """Delete an earlier run's rebalance of these brokers: this run asks for one of its own."""
+        found = self.find()
+        if found is not None and found.state == DONE:
+            self.api.delete(self.path)
 
     def create(self) -> None:
         """Ask Cruise Control for a proposal."""
@@ -252,6 +259,7 @@ def run(
     adding = growth.mode == "add-brokers"
     leaving = own is not None and not adding and not own.broker_ids & set(growth.brokers)
     rebalance = None if own is None else own.kafka.rebalance
+    growth.forget_finished()
     if rebalance is not None and rebalance.automatic and (growth.missing or leaving):
         say(console, f"Strimzi's operator moves the partitions of brokers {brokers} by itself.")
     elif not move(growth, console, plan_only=plan_only, yes=yes, sleep=sleep):
@@ -281,8 +289,6 @@ def move(
         elif step is Step.FAIL and found is not None:
             raise StillwaterError(f"{found.sentence}. Delete it when its cause is gone.")
         elif step is Step.DONE:
-            # Else a later growth with the same brokers would find this one, and move nothing.
-            growth.api.delete(growth.path)
             return True
         elif found is not None and found.state == "ProposalReady" and not agreed:
             for sentence in growth.plan(found):

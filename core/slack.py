@@ -368,6 +368,16 @@ def _rotation_reply(note: Note) -> Message:
     return Message(note.text[:LONGEST_TEXT], blocks)
 
 
+def next_rebalance_step(
+    story: str, name: str, said: str, thread: Thread, cluster: str
+) -> ThreadStep | None:
+    """Return what to tell next of a KafkaRebalance: its name first, then what is said of it."""
+    title = f"◐ partitions move · {name}"
+    head = Message(title, (header(title), context(escape_markup(cluster))))
+    reply = Message(said[:LONGEST_TEXT], (section(escape_markup(said)),))
+    return step_of_story(story, thread, head, [(said, reply)])
+
+
 PREFIX = "zone:"
 _ZONE_SYMBOLS = {ZoneState.WATCHED: "○", ZoneState.FROZEN: "▲", ZoneState.THAWED: "●"}
 # An end is told this long after it, in case the first message about it got lost.

@@ -1,7 +1,8 @@
 """Tells an incident that changed, of an instance or a zone, in its thread.
 
 Messages of the `stories` queue only name an incident: the story is what the ledger says
-when it is told, so messages may come twice, late or in any order. Every step is claimed in the
+when it is told, so messages may come twice, late or in any order. Those of a KafkaRebalance say
+what is told, each word of it once. Every step is claimed in the
 ledger before Slack is called and recorded after. One that was claimed and never recorded is looked
 for in Slack before it is posted again.
 
@@ -11,8 +12,9 @@ Nothing waits for Slack: what it will not take now goes back on the queue with a
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from aws_lambda_powertools import Logger
@@ -34,7 +36,7 @@ from handlers.adapters.slack import (
     Unreachable,
 )
 from handlers.store.documents import Freezes, Runs, Threads
-from handlers.store.ledger import Ledger, story_message
+from handlers.store.ledger import Ledger
 
 logger = Logger(service="stillwater")
 # Slack takes about one message a second; the rest of a long story is told by the next message.
@@ -45,6 +47,8 @@ FIRST_DELAY_SECONDS = 30.0
 MOST_ATTEMPTS = 14
 # Slack's clock may be behind ours.
 CLOCKS_APART_SECONDS = 300.0
+# A message about a rebalance may be tried for so long, and is looked for as far back.
+SOUGHT_SECONDS = 10_800.0
 T = TypeVar("T")
 
 
@@ -76,29 +80,30 @@ class Teller:
         """Tell the story a message names as far as Slack lets us; the rest goes back in line."""
         named = json.loads(message)
         incident_id, attempt = named["incident_id"], int(named.get("attempt", 0))
-        story = self._story(incident_id)
+        back = partial(self._put_back, named)
+        story = self._rebalance_story(named, now()) if "said" in named else self._story(incident_id)
         if story is None:
             return
         try:
             if not self._tell(story, now):
-                self._put_back(incident_id, attempt, 1.0)
+                back(attempt, 1.0)
         except Conflict as error:
             logger.info(str(error), incident_id=incident_id)
-            self._put_back(incident_id, attempt, BUSY_SECONDS)
+            back(attempt, BUSY_SECONDS)
         except (RateLimited, Unreachable) as error:
             wait = FIRST_DELAY_SECONDS * 2**attempt
             if isinstance(error, RateLimited):
                 wait = max(error.retry_after_seconds, wait if attempt else 0.0)
             logger.warning(str(error), incident_id=incident_id, wait_seconds=wait)
-            self._put_back(incident_id, attempt + 1, wait)
+            back(attempt + 1, wait)
 
-    def _put_back(self, incident_id: str, attempt: int, delay: float) -> None:
+    def _put_back(self, named: Mapping[str, Any], attempt: int, delay: float) -> None:
         metrics.count(STORIES_DELAYED)
         if attempt > MOST_ATTEMPTS:
             # The sweep tells it once more when the incident is filed.
-            logger.error("Slack was given up on for this thread.", incident_id=incident_id)
+            logger.error("Slack was given up on for this thread.", **named)
             return
-        self.stories.send(story_message(incident_id, attempt), delay_seconds=delay)
+        self.stories.send(json.dumps({**named, "attempt": attempt}), delay_seconds=delay)
 
     def _story(self, id_: str) -> ThreadStory | None:
         """Return an incident's story, or that of a rotation run; None: it is not known any more."""
@@ -118,6 +123,14 @@ class Teller:
             incident.opened_at,
             lambda thread: next_step(incident, thread, self.cluster, limit, runbooks),
             run_behind(incident.announcements),
+        )
+
+    def _rebalance_story(self, named: Mapping[str, Any], now: float) -> ThreadStory:
+        id_, name, said = named["incident_id"], named["name"], named["said"]
+        return ThreadStory(
+            id_,
+            now - SOUGHT_SECONDS,
+            lambda thread: slack.next_rebalance_step(id_, name, said, thread, self.cluster),
         )
 
     def _zone_story(self, id_: str) -> ThreadStory | None:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import functools
 import time
+from functools import partial
 from typing import Any
 
 from core.settings.functions import SweepSettings, late_seconds
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, Ec2Inventory, Queue
+from handlers.adapters.claims import told_rebalances
 from handlers.adapters.eks import open_api
 from handlers.adapters.kubernetes import open_claims, open_nodes
 from handlers.incidents.broom import Broom, open_archivist
 from handlers.incidents.reception import Reception
 from handlers.store.documents import Freezes
-from handlers.store.ledger import open_ledger
+from handlers.store.ledger import open_ledger, open_stories
 from handlers.store.table import Records, read_settings
 
 
@@ -39,6 +41,12 @@ def _broom() -> Broom:
         cluster=settings.cluster,
         late_seconds=late_seconds(settings.tick_interval_seconds),
         archivist=open_archivist(settings, ledger),
+        stories=open_stories(settings),
+        rebalances=partial(
+            told_rebalances, api, settings.namespace, settings.cluster, settings.region
+        )
+        if settings.stories_queue_url
+        else tuple,
     )
 
 

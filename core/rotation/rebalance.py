@@ -17,10 +17,12 @@ from typing import Any, Literal
 from core.availability.operator import NOT_READY, REBALANCING
 from core.cost import economics
 from core.cost.pricing import BYTES_PER_GIB, PriceBook
+from core.ground.fields import epoch
 from core.ground.naming import REBALANCE_TEMPLATE_ANNOTATION
 from core.ground.words import listing, span
 
 MIB = 1024**2
+TOLD_SECONDS = 3600.0  # an end is told for so long, in case the first message about it got lost
 Mode = Literal["add-brokers", "remove-brokers"]
 PROPOSED, DONE, STOPPED = "ProposalReady", "Ready", "Stopped"
 
@@ -50,6 +52,12 @@ class Rebalance:
     moved_bytes: int | None = None
     replicas: int = 0
     load_config_map: str | None = None
+    uid: str = ""
+    since: float | None = None
+
+    def is_news(self, now: float) -> bool:
+        """Say whether there may be something to tell: it goes on, or ended a moment ago."""
+        return self.is_open or now - (self.since or 0.0) < TOLD_SECONDS
 
     @property
     def is_open(self) -> bool:
@@ -85,6 +93,8 @@ def read_rebalance(item: Mapping[str, Any]) -> Rebalance | None:
         moved_bytes=None if moved is None else int(moved) * MIB,
         replicas=int(result.get("numReplicaMovements") or 0),
         load_config_map=result.get("afterBeforeLoadConfigMap"),
+        uid=str(item["metadata"].get("uid") or ""),
+        since=epoch(condition.get("lastTransitionTime")),
     )
 
 
@@ -100,6 +110,13 @@ def next_step(found: Rebalance | None, *, rotating: bool, agreed: bool) -> Step:
         PROPOSED: Step.APPROVE if agreed and not rotating else Step.WAIT,
     }
     return steps.get(found.state, Step.WAIT)
+
+
+def told(found: Rebalance, book: PriceBook) -> Iterator[str]:
+    """Yield what is said of a rebalance: how far it is, and of a proposal what it comes to."""
+    yield f"{found.sentence}."
+    if found.state == PROPOSED:
+        yield from plan(found, book)
 
 
 def plan(

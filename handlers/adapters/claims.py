@@ -22,7 +22,7 @@ from core.examination import pods_wanted, roles_wanted
 from core.ground.errors import StillwaterError
 from core.ground.naming import CLUSTER_LABEL, EBS_CSI_DRIVER, POOL_LABEL
 from core.ground.placement import quantity
-from core.rotation.rebalance import PROPOSED, plan, read_rebalance
+from core.rotation.rebalance import Rebalance, read_rebalance, told
 from core.volumes.deciding import class_of, performance_of
 from core.volumes.sizing import Gp3, Performance
 from core.volumes.views import Trouble
@@ -47,14 +47,19 @@ def operator_view(api: EksApi, namespace: str, cluster: str) -> OperatorView:
 @known_shape("The Kubernetes API")
 def read_conditions(api: EksApi, namespace: str, cluster: str, region: str) -> KafkaConditions:
     """Return a Kafka's conditions and rebalances; raises StillwaterError where unreadable."""
-    found = [read_rebalance(each) for each in rebalances(api, namespace, cluster)]
-    said = []
-    for each in found:
-        if each is not None and each.is_open:
-            told = plan(each, pricing.book(region)) if each.state == PROPOSED else ()
-            said.append(" ".join([f"{each.sentence}.", *told]))
+    found = told_rebalances(api, namespace, cluster, region)
     known = kafka_conditions(kafka_resource(api, namespace, cluster))
-    return replace(known, rebalances=tuple(said))
+    return replace(known, rebalances=tuple(said for each, said in found if each.is_open))
+
+
+@known_shape("The Kubernetes API")
+def told_rebalances(
+    api: EksApi, namespace: str, cluster: str, region: str
+) -> tuple[tuple[Rebalance, str], ...]:
+    """Return each KafkaRebalance with what is said of it, a proposal with its figures."""
+    found = (read_rebalance(each) for each in rebalances(api, namespace, cluster))
+    book = pricing.book(region)
+    return tuple((each, " ".join(told(each, book))) for each in found if each is not None)
 
 
 def rebalances(api: EksApi, namespace: str, cluster: str) -> Iterable[Json]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
@@ -40,6 +40,7 @@ from core.incidents.sweep import (
     stands,
     turn,
 )
+from core.rotation.rebalance import Rebalance
 from core.rotation.run_record import Run, is_unattended, unreadable_sentence
 from core.settings.functions import SweepSettings
 from core.views import id_list
@@ -64,6 +65,7 @@ from handlers.store.ledger import (
     SHIFT_MESSAGE,
     STRAYS_MESSAGE,
     Ledger,
+    Stories,
     open_stories,
     rotation_message,
     rounds,
@@ -209,6 +211,7 @@ class _Found:
     nodes: tuple[NodeView, ...] | None  # Kafka's; None: Kubernetes did not answer
     pods: tuple[PodView, ...]
     claims: tuple[NodeClaim, ...] | None  # None: they could not be read
+    rebalances: tuple[tuple[Rebalance, str], ...]
     unread: tuple[str, ...]  # what could not be read
 
 
@@ -225,6 +228,8 @@ class Broom:
     late_seconds: float
     archivist: Archivist
     claims: NodeClaims = NO_CLAIMS
+    stories: Stories = field(default_factory=partial(Stories, None))
+    rebalances: Callable[[], tuple[tuple[Rebalance, str], ...]] = tuple
     most_instances: int = MOST_INSTANCES
 
     def sweep(self, now: float) -> dict[str, int]:
@@ -277,6 +282,7 @@ class Broom:
                 partial(self._ask_for_a_shift, now),
                 partial(self._look_after_run, found, now),
                 partial(self._tell_of_pause, now),
+                partial(self._tell_of_rebalances, found, now),
                 partial(self._call_for, UNSEEN, found.unread, now),
             )
         )
@@ -299,6 +305,11 @@ class Broom:
         if pause is not None and pause.unreadable:
             reason = f"{pause.sentence} Deploy that release again, or `stillwater resume`."
             self._call_once(Concern("unreadable:pause", reason, "unreadable"), now)
+
+    def _tell_of_rebalances(self, found: _Found, now: float) -> None:
+        for rebalance, said in found.rebalances:
+            if rebalance.is_news(now):
+                self.stories.tell_rebalance(rebalance, said)
 
     def _left(self, found: _Found, run: Run | None, now: float) -> Iterator[str]:
         """Yield what is lent to incidents and runs that are over."""
@@ -335,6 +346,7 @@ class Broom:
         unread: list[str] = []
         claims = self._read("NodeClaims", self.claims.claims, unread)
         nodes = self._read("Nodes", self.nodes.nodes, unread)
+        rebalances = self._read("KafkaRebalances", self.rebalances, unread)
         kafkas = tuple(n for n in nodes or () if _kafkas(n.pool) and n.instance_id)
         pods = self._read("Kafka's pods", self.nodes.kafka_pods, unread) or ()
         if nodes is not None and not kafkas and any(pod.node_name for pod in pods):
@@ -344,6 +356,7 @@ class Broom:
             nodes=None if nodes is None else kafkas,
             pods=pods,
             claims=claims,
+            rebalances=rebalances or (),
             unread=tuple(unread),
         )
 

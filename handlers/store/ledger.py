@@ -29,6 +29,7 @@ from core.incidents.record import (
     to_json,
     undocumented_incident,
 )
+from core.rotation.rebalance import Rebalance
 from core.rotation.run_record import Run
 from core.settings.functions import Writing
 from core.slack import story_id, visible
@@ -328,22 +329,21 @@ class Stories:
     def tell_zone(self, incident: ZoneIncident) -> None:
         self._tell(story_id(incident), zone_visible(incident))
 
-    def _tell(self, id_: str, seen: str) -> None:
+    def tell_rebalance(self, rebalance: Rebalance, said: str) -> None:
+        """Queue what is said of a KafkaRebalance, which no ledger has."""
+        self._tell(f"rebalance:{rebalance.uid}", said, name=rebalance.name, said=said)
+
+    def _tell(self, id_: str, seen: str, **more: str) -> None:
         if self._queue is None or self._told.get(id_) == seen:
             return
         try:
-            self._queue.send(story_message(id_))
+            self._queue.send(json.dumps({"incident_id": id_, **more}))
         except (BotoCoreError, ClientError) as error:
             logger.warning("A message for Slack was not queued.", story=id_, error=str(error))
             return
         if len(self._told) >= MOST_REMEMBERED:
             self._told.clear()
         self._told[id_] = seen
-
-
-def story_message(incident_id: str, attempt: int = 0) -> str:
-    """Return a message that asks for an incident's story; the story itself is read when told."""
-    return json.dumps({"incident_id": incident_id, "attempt": attempt})
 
 
 def open_ledger(settings: Writing) -> Ledger:

@@ -243,7 +243,10 @@ def _sweep_rights(cluster: Operated) -> definition.Rights:
     return definition.Rights(
         group="stillwater:sweep",
         everywhere=definition.may_read_machines(cluster),
-        inside=[definition.may("", ["pods"], ["list"])],
+        inside=[
+            definition.may("", ["pods"], ["list"]),
+            definition.may("kafka.strimzi.io", ["kafkarebalances"], ["list"]),
+        ],
     )
 
 

@@ -216,7 +216,7 @@ def test_a_change_a_reader_would_see_is_queued_once(counted: list[str]) -> None:
     opened = replace(incident(), version=1)
     for written in (opened, replace(opened, version=2, ticked_at=9.0)):
         chronicle(written)
-    assert [json.loads(body) for body, _ in stories.sent] == [{"incident_id": "i-0a", "attempt": 0}]
+    assert [json.loads(body) for body, _ in stories.sent] == [{"incident_id": "i-0a"}]
     chronicle(replace(opened, version=3, reason="Kafka cannot spare it."))
     assert len(stories.sent) == 2
 

@@ -10,6 +10,7 @@ import pytest
 
 from core.ground.errors import StillwaterError
 from core.incidents.record import Incident
+from core.rotation.rebalance import TOLD_SECONDS, Rebalance
 from core.rotation.run_record import Options, Run, note_run, open_run
 from core.slack import LONGEST_POST_SECONDS, Thread, head_message, worth_telling
 from core.zones.incident import LostZone
@@ -29,6 +30,7 @@ from tests.unit.handlers.in_memory import (
     MemoryRecords,
     MemoryThreads,
 )
+from tests.unit.handlers.station import Station
 from tests.unit.handlers.tables import REGION, TABLE
 
 MESSAGE = json.dumps({"incident_id": "i-0a", "attempt": 0})
@@ -126,6 +128,31 @@ def test_what_slack_refuses_for_good_fails_the_message(newsroom: Newsroom) -> No
         newsroom.take()
     newsroom.take()
     assert len(newsroom.channel.messages) == 4
+
+
+def test_the_sweep_has_each_word_about_a_rebalance_told_once(station: Station) -> None:
+    room, queue = Newsroom(), FakeQueue()
+    proposed = Rebalance("orders-grow-11", "ProposalReady", uid="0a", since=station.now)
+    carried = replace(proposed, state="Rebalancing")
+    over = replace(proposed, state="Ready", since=station.now + 60)
+    long_over = replace(over, uid="0b", since=station.now - TOLD_SECONDS)
+    for seen in (proposed, proposed, carried, over):
+        told = ((seen, f"{seen.sentence}."), (long_over, "of another day"))
+        broom = replace(station.broom, stories=Stories(queue), rebalances=lambda t=told: t)
+        broom.sweep(station.now)
+    assert len(queue.sent) == 4
+    # A first try of Slack's comes back in line with what it says.
+    fail(room.channel, "post", RateLimited("no more", 17.0), times=1)
+    room.take(queue.sent[0][0])
+    for body, _ in (*room.stories.sent, *queue.sent):
+        room.take(body)
+    said = [message.text for *_, message in room.channel.messages]
+    assert said == [
+        "◐ partitions move · orders-grow-11",
+        "KafkaRebalance orders-grow-11: ProposalReady.",
+        "KafkaRebalance orders-grow-11: Rebalancing.",
+        "KafkaRebalance orders-grow-11: Ready.",
+    ]
 
 
 @pytest.mark.parametrize("call", range(1, 6))

@@ -211,7 +211,7 @@ def test_a_function_is_known_to_the_cluster_by_a_group_of_its_own(
     assert inputs["kubernetesGroups"] == [group]
 
 
-def test_the_sweep_lists_nodes_and_kafkas_pods_and_nothing_else(operations: Recorded) -> None:
+def test_the_sweep_lists_nodes_pods_and_rebalances_and_nothing_else(operations: Recorded) -> None:
     rbac = "rbac.authorization.k8s.io/v1:"
     rules = operations.one(f"{rbac}ClusterRole", "sweep-access-role").inputs["rules"]
     assert [(rule["resources"], rule["verbs"]) for rule in rules] == [
@@ -220,7 +220,8 @@ def test_the_sweep_lists_nodes_and_kafkas_pods_and_nothing_else(operations: Reco
     ]
     inside = operations.one(f"{rbac}Role", "sweep-access-role").inputs
     assert inside["metadata"]["namespace"] == "kafka"
-    assert [(r["resources"], r["verbs"]) for r in inside["rules"]] == [(["pods"], ["list"])]
+    listed = [(["pods"], ["list"]), (["kafkarebalances"], ["list"])]
+    assert [(r["resources"], r["verbs"]) for r in inside["rules"]] == listed
     binding = operations.one(f"{rbac}ClusterRoleBinding", "sweep-access-role-binding").inputs
     assert [s["name"] for s in binding["subjects"]] == ["stillwater:sweep"]
 
