@@ -171,8 +171,7 @@ def road(tools: None, machines: None, tmp_path: Path) -> Iterator[Road]:
             # Where the twin keeps its charts, which is no part of the account.
             "STILLWATER_CACHE": str(cache_directory()),
         }
-        # As wide as the pages' samples are.
-        yield Road(running, Person(home, variables, columns=120))
+        yield Road(running, Person(home, variables))
 
 
 # --- what is held of each line, beside its exit code -------------------------------------------
