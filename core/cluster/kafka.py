@@ -335,9 +335,9 @@ class Rebalance(Frozen):
 
     throttle_mib_per_s: Annotated[int, Field(ge=1, le=10_000)] = 50
     """How much each broker may receive and send while replicas move."""
-    automatic: bool = True
+    automatic: bool = False
     """Whether Strimzi's operator moves replicas by itself, onto added brokers and off brokers that
-    are to go. Without it `stillwater grow` and `stillwater shrink` ask you first.
+    are to go. Without it `stillwater grow` and `stillwater shrink` show a plan and ask you first.
     """
     cpu_request_millis: Annotated[int, Field(ge=50, le=MOST_CPU_MILLIS)] = 500
     """Cruise Control's CPU request, in thousandths of a core."""

@@ -40,7 +40,7 @@ def twin(tools: None, machines: None, monkeypatch: pytest.MonkeyPatch) -> Iterat
 def describe(twin: Twin, **broker: Any) -> None:
     """Describe the demo's cluster with Cruise Control, and with changes of its brokers' pool."""
     described = demo_spec.spec(twin.place)
-    described["kafka"]["rebalance"] = {"automatic": False, "throttle_mib_per_s": 1}
+    described["kafka"]["rebalance"] = {"throttle_mib_per_s": 1}
     described["pools"][1] |= broker
     demo_spec.path(twin.place).write_text(yaml.safe_dump(described, sort_keys=False))
 

@@ -183,7 +183,7 @@ def test_timeouts_and_durability_reach_kafka_and_the_user_has_the_last_word() ->
 
 def test_cruise_control_knows_each_brokers_capacity_and_rebalances_by_the_template() -> None:
     assert "cruiseControl" not in kafka_spec(spec())
-    described = kafka_spec(spec(kafka={"rebalance": {}}))
+    described = kafka_spec(spec(kafka={"rebalance": {"automatic": True}}))
     control, config = described["cruiseControl"], described["kafka"]["config"]
     (brokers,) = control["brokerCapacity"]["overrides"]
     assert {10, 11, 20, 30} <= set(brokers["brokers"])
@@ -195,7 +195,7 @@ def test_cruise_control_knows_each_brokers_capacity_and_rebalances_by_the_templa
     }
     assert config["cruise.control.metrics.topic.replication.factor"] == 3
     assert config["cruise.control.metrics.topic.min.insync.replicas"] == 2
-    asked = kafka_spec(spec(kafka={"rebalance": {"automatic": False}}))
+    asked = kafka_spec(spec(kafka={"rebalance": {}}))
     assert "autoRebalance" not in asked["cruiseControl"]
 
 
