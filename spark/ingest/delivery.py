@@ -23,7 +23,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from core.cost.pricing import total
 from core.ground.errors import InvalidInput, passed_on
 from spark.ingest import splits, unread_lines
 from spark.ingest.layout import Layout
@@ -32,7 +31,7 @@ from spark.ingest.share import SUMS, USAGE_KEYS, USAGE_ROWS, Share, usage_rows
 from spark.ingest.unread_lines import NO_LINES, Control
 from spark.months import Refresh
 from spark.packages import REMEDY
-from spark.rows import Found, grouped, row_type, rows_of
+from spark.rows import Found, rows_of
 from spark.schemas import QUARANTINE
 from spark.tag_keys import KafkaTags
 
@@ -102,22 +101,18 @@ class Delivery:
         """Return every tag of every line, counted and summed: TAGS_FOUND once they are chosen."""
         return self._found(partial(unread_lines.tags, layout=self.layout), unread_lines.TAG_ROWS)
 
-    def instance_hours(self, instances: Collection[str]) -> list[Found]:
-        """Return how the hours of these instances were paid for, as HOUR_ROWS."""
-        return self._found(partial(splits.hours, instances=frozenset(instances)), splits.HOUR_ROWS)
-
-    def pod_shares(self, parts: splits.Parts) -> list[Found]:
-        """Return what pods had of instances on each day, whose intervals have these parts."""
+    def pod_shares(self, instances: Collection[str]) -> list[Found]:
+        """Return what pods had of these instances on each day, as POD_ROWS."""
+        hours = partial(splits.hours, instances=frozenset(instances))
+        parts = splits.parts_of(self._made(hours, splits.HOUR_ROWS))
         work = partial(splits.pods, layout=self.layout, parts=parts)
-        rows = self._found(work, splits.POD_ROWS)
-        names = splits.POD_ROWS.names
-        keys, named = len(names) - len(splits.AMOUNTS), row_type(names)
-        days = grouped(rows, lambda row: row[:keys])
-        amounts = (zip(*(row[keys:] for row in own), strict=True) for own in days.values())
-        return [named(*key, *map(total, each)) for key, each in zip(days, amounts, strict=True)]
+        return rows_of(splits.shares_of_days(self._made(work, splits.POD_ROWS)))
 
     def _found(self, work: Work, shape: pa.Schema) -> list[Found]:
-        return rows_of(made_of_pieces(self.session, self.pieces, work, shape))
+        return rows_of(self._made(work, shape))
+
+    def _made(self, work: Work, shape: pa.Schema) -> pa.Table:
+        return made_of_pieces(self.session, self.pieces, work, shape)
 
 
 # What is made of some pieces of a bill, batch by batch.

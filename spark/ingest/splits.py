@@ -8,16 +8,16 @@ have such lines where the export includes them; an export without their columns 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
+import pyarrow.compute as pc  # type: ignore[import-untyped] # the same
 
 from spark.ingest.amounts import LARGEST, amounts_of, decimal_read
-from spark.ingest.columns import Alike, distinct, groups_of, moment_of, tags_of, texts_of
+from spark.ingest.columns import Alike, day_of, distinct, groups_of, moment_of, tags_of, texts_of
 from spark.ingest.cur import (
     EKS_TAG_COLUMNS,
     EKS_TAGS,
@@ -38,10 +38,9 @@ from spark.tag_keys import every_spelling
 # arn:aws:eks:REGION:ACCOUNT:pod/CLUSTER/NAMESPACE/POD/UID
 _POD = re.compile(r":pod/([^/]+)/([^/]+)/([^/]+)")
 _EC2_HOURS = re.compile(r"(Box|Spot|Dedicated|Host)Usage(:|$)")
-_USED = ("Usage", "SavingsPlanCoveredUsage", "DiscountedUsage")
+_COVERED = {"SavingsPlanCoveredUsage": "savings plan", "DiscountedUsage": "reserved"}
+_USED = ("Usage", *_COVERED)
 _MONTH, _START, _RESOURCE, _KIND, _OPERATION, _USAGE_TYPE, _AMOUNT = OF_LINE
-# How much of an interval of an instance was paid for in which way, of one.
-Parts = Mapping[tuple[str, str, int], Mapping[str, float]]
 AMOUNTS = ("split_cost", "unused_cost", "net_split_cost", "net_unused_cost")
 POD = (*EKS_TAGS, "pod")
 HOUR_ROWS = struct(
@@ -61,6 +60,10 @@ POD_ROWS = struct(
 )
 
 
+_INTERVAL = ("billing_period", "instance_id", "at")
+_KEYS = POD_ROWS.names[: -len(AMOUNTS)]
+
+
 def hours(pieces: Iterable[Piece], instances: frozenset[str]) -> Iterator[pa.RecordBatch]:
     """Yield how each hour of these instances was paid for, as HOUR_ROWS."""
     for piece in pieces:
@@ -76,39 +79,54 @@ def _hours(own: pa.RecordBatch, period: str | None) -> pa.Table:
         & np.asarray(own[_AMOUNT].is_valid())
     )
     lines = own.take(pa.array(np.flatnonzero(is_run)))
-    ways = zip(*(texts_of(lines[name]).to_pylist() for name in (_KIND, _USAGE_TYPE)), strict=True)
+    kind = texts_of(lines[_KIND]).cast(STRING)
+    way = _read(lines[_USAGE_TYPE], lambda each: _way(each or ""), STRING)
+    for covered, said in _COVERED.items():
+        way = pc.if_else(pc.equal(kind, covered), said, way)
     columns = [
-        pa.array(_months(lines, period), STRING),
-        texts_of(lines[_RESOURCE]).cast(STRING),
-        pa.array([None if at is None else int(at.timestamp()) for at in _moments(lines)], LONG),
-        pa.array([_paid_by(kind, usage_type) for kind, usage_type in ways], STRING),
+        *_intervals(lines, period, _RESOURCE),
+        way,
         amounts_of(lines[_AMOUNT]).decimals(),
     ]
     return pa.Table.from_arrays(columns, schema=HOUR_ROWS)
 
 
-def pods(pieces: Iterable[Piece], layout: Layout, parts: Parts) -> Iterator[pa.RecordBatch]:
+def parts_of(hours: pa.Table) -> pa.Table:
+    """Return which part of an instance's interval was paid for in which way: `part`, of one.
+
+    Decimals are added up, so that the order of lines does not move a share.
+    """
+    known = hours.filter(pc.is_valid(hours["at"]))
+    ways = known.group_by([*_INTERVAL, "paid_by"]).aggregate([("hours", "sum")])
+    whole = known.group_by([*_INTERVAL]).aggregate([("hours", "sum")])
+    whole = whole.rename_columns([*_INTERVAL, "whole"])
+    both = ways.join(whole.filter(pc.greater(whole["whole"], 0)), [*_INTERVAL], join_type="inner")
+    part = pc.divide(both["hours_sum"].cast(pa.float64()), both["whole"].cast(pa.float64()))
+    return both.select([*_INTERVAL, "paid_by"]).append_column("part", part)
+
+
+def pods(pieces: Iterable[Piece], layout: Layout, parts: pa.Table) -> Iterator[pa.RecordBatch]:
     """Yield pods' shares of instances, each scaled by how its hour was paid for, as POD_ROWS.
 
     A share is made once per way in which the hour was, and all of a day are added up.
     """
     split = (*SPLIT_COLUMNS, *SPLIT_NET.values(), *OF_LINE)
     wanted = tuple(dict.fromkeys((*split, *layout.maps, *EKS_TAG_COLUMNS)))
-    instances = frozenset(instance for _, instance, _ in parts)
-    found = [
-        scaled
-        for piece in pieces
-        for batch in batches(piece, wanted)
-        for scaled in _scaled(_lines_of(batch, PARENT, instances), piece.period, layout, parts)
-    ]
-    if found:
-        keys, amounts = zip(*found, strict=True)
-        yield from _summed(keys, amounts).to_batches()
+    instances = frozenset(parts["instance_id"].unique().to_pylist())
+    for piece in pieces:
+        for batch in batches(piece, wanted):
+            told = _told(_lines_of(batch, PARENT, instances), piece.period, layout)
+            yield from _scaled(told, parts).to_batches()
 
 
-def _scaled(
-    own: pa.RecordBatch, period: str | None, layout: Layout, parts: Parts
-) -> Iterator[tuple[tuple[Any, ...], tuple[float, ...]]]:
+def shares_of_days(scaled: pa.Table) -> pa.Table:
+    """Return the exact sums of all of a day, as POD_ROWS in their order."""
+    sums = scaled.group_by(_KEYS).aggregate([(name, "sum") for name in AMOUNTS])
+    return sums.rename_columns(POD_ROWS.names).sort_by([(name, "ascending") for name in _KEYS])
+
+
+def _told(own: pa.RecordBatch, period: str | None, layout: Layout) -> pa.Table:
+    """Return what split lines say: the interval, its day, the pod, and the amounts as doubles."""
     split, unused = (read_once(own[name], _amount, np.float64) for name in (SPLIT, UNUSED))
     # An account without private discounts has nothing there, or 0.
     nets = (read_once(own[SPLIT_NET[name]], _amount, np.float64) for name in (SPLIT, UNUSED))
@@ -116,30 +134,59 @@ def _scaled(
         np.where(own_net, own_net, cost)
         for own_net, cost in zip(nets, (split, unused), strict=True)
     )
-    costs = zip(*(each.tolist() for each in (split, unused, *net)), strict=True)
-    told = zip(
-        own[SPLIT].is_valid().to_pylist(),
-        _months(own, period),
-        texts_of(own[PARENT]).to_pylist(),
-        _moments(own),
-        _pods(own, layout),
-        costs,
-        strict=True,
-    )
-    for is_split, month, instance, at, pod, amounts in told:
-        if not is_split or at is None:
-            continue
-        for paid_by, part in parts.get((month, instance, int(at.timestamp())), {}).items():
-            yield (
-                (month, at.date(), instance, paid_by, *pod),
-                tuple(each * part for each in amounts),
-            )
+    columns = [
+        *_intervals(own, period, PARENT),
+        _read(own[_START], day_of, DATE),
+        *_pods(own, layout),
+        *map(pa.array, (split, unused, *net)),
+    ]
+    told = pa.Table.from_arrays(columns, names=[*_INTERVAL, "day", *POD, *AMOUNTS])
+    return told.filter(pa.array(np.asarray(own[SPLIT].is_valid())))
 
 
-def _pods(own: pa.RecordBatch, layout: Layout) -> Iterator[tuple[str | None, ...]]:
-    """Yield which pod each line is of; a pod says the same hour after hour."""
+def _scaled(told: pa.Table, parts: pa.Table) -> pa.Table:
+    """Return split lines once per way in which their interval was paid for, as POD_ROWS' days."""
+    # A batch is of a few hours, and a join takes as long as all that is joined.
+    near = parts.filter(pc.is_in(parts["at"], told["at"].unique()))
+    found = told.join(near, [*_INTERVAL], join_type="inner")
+    part = found["part"]
+    amounts = {
+        name: amounts_of(pc.multiply(found[name], part).combine_chunks()).decimals()
+        for name in AMOUNTS
+    }
+    columns = [amounts[name] if name in amounts else found[name] for name in POD_ROWS.names]
+    return shares_of_days(pa.Table.from_arrays(columns, schema=POD_ROWS))
+
+
+def _intervals(own: pa.RecordBatch, period: str | None, instance: str) -> list[pa.Array]:
+    """Return the month of each line, its instance and when its interval begins."""
+    months = [period] * own.num_rows
+    return [
+        pa.array(months, STRING) if period is not None else _read(own[_MONTH], _month, STRING),
+        texts_of(own[instance]).cast(STRING),
+        _read(own[_START], _seconds, LONG),
+    ]
+
+
+def _read(column: pa.Array, read: Callable[[Any], Any], kind: pa.DataType) -> pa.Array:
+    """Return what is read of a column's values, each different one once."""
+    values, number = distinct(column)
+    return pa.array([read(value) for value in values], kind).take(pa.array(number))
+
+
+def _month(value: Any) -> str:
+    return month_name(value) or UNKNOWN_PERIOD
+
+
+def _seconds(value: Any) -> int | None:
+    moment = moment_of(value)
+    return None if moment is None else int(moment.timestamp())
+
+
+def _pods(own: pa.RecordBatch, layout: Layout) -> list[pa.Array]:
+    """Return which pod each line is of, as POD; a pod says the same hour after hour."""
     if not own.num_rows:
-        return
+        return [pa.array([], STRING) for _ in POD]
     texts = {name: texts_of(own[name]) for name in (_RESOURCE, *EKS_TAG_COLUMNS)}
     maps = [tags_of(own[name]) for name in layout.maps]
     alike = Alike(own.num_rows)
@@ -154,34 +201,8 @@ def _pods(own: pa.RecordBatch, layout: Layout) -> Iterator[tuple[str | None, ...
         _pod(line, own_tags)
         for line, own_tags in zip(lines.to_pylist(), tags if maps else repeat(()), strict=False)
     ]
-    yield from (known[each] for each in number.tolist())
-
-
-def _months(own: pa.RecordBatch, period: str | None) -> list[str]:
-    """Return the month of each line."""
-    if period is not None:
-        return [period] * own.num_rows
-    values, number = distinct(own[_MONTH])
-    names = [month_name(value) or UNKNOWN_PERIOD for value in values]
-    return [names[each] for each in number.tolist()]
-
-
-def _moments(own: pa.RecordBatch) -> list[datetime | None]:
-    """Return when each line's interval begins."""
-    values, number = distinct(own[_START])
-    moments = [moment_of(value) for value in values]
-    return [moments[each] for each in number.tolist()]
-
-
-def _summed(keys: Sequence[tuple[Any, ...]], amounts: Sequence[tuple[float, ...]]) -> pa.Table:
-    """Return the exact sums of each key, as POD_ROWS."""
-    columns: list[Any] = [*zip(*keys, strict=True)]
-    costs = zip(*amounts, strict=True)
-    columns += [amounts_of(pa.array(each, pa.float64())).decimals() for each in costs]
-    rows = pa.Table.from_arrays([*map(pa.array, columns, POD_ROWS.types)], schema=POD_ROWS)
-    names = POD_ROWS.names[: -len(AMOUNTS)]
-    sums = rows.group_by(names, use_threads=False).aggregate([(name, "sum") for name in AMOUNTS])
-    return sums.rename_columns(POD_ROWS.names)
+    of_line = pa.array(number)
+    return [pa.array(values, STRING).take(of_line) for values in zip(*known, strict=True)]
 
 
 def _lines_of(batch: pa.RecordBatch, name: str, instances: frozenset[str]) -> pa.RecordBatch:
@@ -206,11 +227,7 @@ def _pod(line: Mapping[str, Any], maps: Sequence[Any]) -> tuple[str | None, ...]
     return (*said, found[3] if found else None)
 
 
-def _paid_by(kind: str, usage_type: str) -> str:
-    if kind == "SavingsPlanCoveredUsage":
-        return "savings plan"
-    if kind == "DiscountedUsage":
-        return "reserved"
+def _way(usage_type: str) -> str:
     return "spot" if "SpotUsage" in usage_type else "on demand"
 
 

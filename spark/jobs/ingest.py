@@ -36,7 +36,7 @@ from spark.transforms.grain import (
     net_of_discounts,
     placed_by_month,
 )
-from spark.transforms.node_shares import node_shares, parts_of_hours
+from spark.transforms.node_shares import node_shares
 from spark.transforms.transfer import DailyTraffic, transfer_rows
 
 CLUSTERS_SHOWN = 10
@@ -156,13 +156,12 @@ def write_node_shares(store: Store, delivery: Delivery, periods: Sequence[str]) 
 
     For a bill without split lines nothing of it is read again.
     """
-    paid = store.rows(tables.COST, periods)
     shares: list[Found] = []
-    if delivery.layout.has_splits and any(row.component == Component.SPLIT.value for row in paid):
-        usage = store.rows(tables.USAGE, periods, component=Component.BROKER_COMPUTE.value)
-        instances = {row.resource_id for row in usage if row.resource_id is not None}
-        parts = parts_of_hours(delivery.instance_hours(instances))
-        shares = node_shares(usage, delivery.pod_shares(parts))
+    split = store.table(tables.COST, periods, component=Component.SPLIT.value)
+    if delivery.layout.has_splits and split.num_rows:
+        usage = store.table(tables.USAGE, periods, component=Component.BROKER_COMPUTE.value)
+        instances = usage["resource_id"].unique().drop_null().to_pylist()
+        shares = node_shares(usage, delivery.pod_shares(instances))
     store.replace(tables.NODE_SHARES, shares, periods)
 
 

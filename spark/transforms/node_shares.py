@@ -14,11 +14,16 @@ from datetime import date
 from decimal import Decimal
 from enum import StrEnum
 
+import pyarrow as pa  # type: ignore[import-untyped] # ships no types
+import pyarrow.compute as pc  # type: ignore[import-untyped] # the same
+
 from core.cost.pricing import total
-from spark.rows import Found, grouped, largest, row_type, summed
-from spark.rules.names import Attribution, Component
+from spark.rows import Found, row_type, rows_of
+from spark.rules.names import Attribution
 from spark.schemas import NODE_SHARES
 
+_MOST = ("cluster", "owner", "zone", "currency")
+_DAY = ["billing_period", "day", "resource_id"]
 AMOUNTS = ("split_cost", "unused_cost", "net_split_cost", "net_unused_cost")
 DAEMON_SET = "DaemonSet"
 _Row = row_type(NODE_SHARES)
@@ -33,25 +38,8 @@ class ShareKind(StrEnum):
     NOT_ALLOCATED = "not allocated"
 
 
-def parts_of_hours(hours: Iterable[Found]) -> dict[tuple[str, str, int], dict[str, float]]:
-    """Return, of each interval of an instance, which part of it was paid for in which way.
-
-    Decimals are added up, so that the order of lines does not move a share.
-    """
-    found = {}
-    known = (row for row in hours if row.at is not None)
-    for key, rows in grouped(known, lambda r: (r.billing_period, r.instance_id, r.at)).items():
-        whole = summed(rows, "hours")
-        if whole > 0:
-            ways = grouped(rows, lambda row: row.paid_by)
-            found[key] = {
-                way: float(summed(own, "hours")) / float(whole) for way, own in ways.items()
-            }
-    return found
-
-
-def node_shares(usage: Iterable[Found], pods: Iterable[Found]) -> list[Found]:
-    """Return NODE_SHARES of USAGE rows, and of what pods had of their nodes on each day."""
+def node_shares(usage: pa.Table, pods: Iterable[Found]) -> list[Found]:
+    """Return NODE_SHARES of nodes' USAGE, and of what pods had of their nodes on each day."""
     nodes = _nodes(usage)
     found: list[Found] = []
     shared: dict[tuple[str, date, str], list[Found]] = {}
@@ -81,39 +69,30 @@ def _less(cost: Decimal, shares: Sequence[Found], *names: str) -> Decimal:
     return total([cost, *(-getattr(row, name) for row in shares for name in names)])
 
 
-def _nodes(usage: Iterable[Found]) -> Mapping[tuple[str, date, str], Found]:
+def _nodes(usage: pa.Table) -> Mapping[tuple[str, date, str], Found]:
     """Return a row per day of a node of Kafka's pools, with what its own lines say it cost.
 
     One per node and day whatever its lines name: a negation may lack the zone.
     """
-    own = (
-        row
-        for row in usage
-        if row.component == Component.BROKER_COMPUTE.value
-        and (row.resource_id or "").startswith("i-")
-    )
+    of_pool = pc.equal(usage["attribution"], Attribution.NODE_POOL.value)
+    owner = pc.if_else(of_pool, usage["owner"], None)
+    lines = usage.drop_columns("owner").append_column("owner", owner)
+    # Without a net nothing is taken for 0.
+    options = pc.ScalarAggregateOptions(min_count=0)
+    wanted = [
+        *((name, "max") for name in _MOST),
+        *((name, "sum", options) for name in ("amortised_cost", "net_cost")),
+    ]
+    of_nodes = lines.filter(pc.starts_with(lines["resource_id"], "i-"))
+    sums = of_nodes.group_by(_DAY, use_threads=False).aggregate(wanted)
+    known = dict.fromkeys(NODE_SHARES.names) | dict.fromkeys(AMOUNTS, Decimal(0))
     nodes = {}
-    for key, rows in grouped(own, lambda r: (r.billing_period, r.day, r.resource_id)).items():
-        pools = (r.owner for r in rows if r.attribution == Attribution.NODE_POOL.value)
-        owner = largest(pools)
-        if owner is None:
-            continue
-        known = dict.fromkeys(NODE_SHARES.names)
-        costs = dict.fromkeys(AMOUNTS, Decimal(0))
-        nodes[key] = _Row(
-            **{
-                **known,
-                **costs,
-                **dict(zip(("billing_period", "day", "instance_id"), key, strict=True)),
-                "cluster": largest(row.cluster for row in rows),
-                "owner": owner,
-                "zone": largest(row.zone for row in rows),
-                "currency": largest(row.currency for row in rows),
-                "kind": ShareKind.NOT_ALLOCATED.value,
-                "unused_cost": summed(rows, "amortised_cost"),
-                "net_unused_cost": summed(rows, "net_cost"),
-            }
-        )
+    for row in rows_of(sums.filter(pc.is_valid(sums["owner_max"]))):
+        key = (row.billing_period, row.day, row.resource_id)
+        said = dict(zip(("billing_period", "day", "instance_id"), key, strict=True))
+        said |= {name: getattr(row, f"{name}_max") for name in _MOST}
+        costs = {"unused_cost": row.amortised_cost_sum, "net_unused_cost": row.net_cost_sum}
+        nodes[key] = _Row(**known | said | costs | {"kind": ShareKind.NOT_ALLOCATED.value})
     return nodes
 
 
