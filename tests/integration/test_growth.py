@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+import urllib3
 import yaml
 from kafka import KafkaProducer
 from rich.console import Console
@@ -89,6 +90,12 @@ def is_as_before(cluster: Cluster) -> bool:
     return all(set(each.isr) == set(each.replicas) for each in view.partitions)
 
 
+def is_told(twin: Twin) -> bool:
+    """Say whether λ sweep has seen the rebalance, and Slack shows its thread."""
+    page = urllib3.request("GET", f"{twin.place.url('slack')}/").data.decode()
+    return "partitions move · harbour-grow-11-21-31" in page
+
+
 def moved(twin: Twin, mode: Mode) -> threading.Thread:
     """Grow or shrink as a person who has agreed does, beside what the test asks meanwhile."""
     growth = grow.Growth.named("local", mode, ())
@@ -125,6 +132,7 @@ def test_brokers_are_added_balanced_and_removed_under_load_and_nothing_is_lost(
         growing.join(RUN_SECONDS)
         assert not growing.is_alive()
         assert holders(cluster) == BROKERS | ADDED
+        cluster.until(partial(is_told, twin), "Slack says the rebalance", RUN_SECONDS)
         describe(twin, nodes_per_zone=1, spare_nodes_per_zone=1)
         shrinking = moved(twin, "remove-brokers")
         shrinking.join(RUN_SECONDS)
