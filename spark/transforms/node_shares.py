@@ -22,9 +22,9 @@ from spark.rows import Found, row_type, rows_of
 from spark.rules.names import Attribution
 from spark.schemas import NODE_SHARES
 
-_MOST = ("cluster", "owner", "zone", "currency")
 _DAY = ["billing_period", "day", "resource_id"]
 AMOUNTS = ("split_cost", "unused_cost", "net_split_cost", "net_unused_cost")
+_OF_POD = ("paid_by", "eks_cluster", "namespace", "workload_type", "workload", "pod", *AMOUNTS)
 DAEMON_SET = "DaemonSet"
 _Row = row_type(NODE_SHARES)
 
@@ -46,12 +46,9 @@ def node_shares(usage: pa.Table, pods: Iterable[Found]) -> list[Found]:
     for row in pods:
         node = nodes.get((row.billing_period, row.day, row.instance_id))
         if node is not None:
-            costs = (getattr(row, name) for name in AMOUNTS)
             made = node._replace(
                 kind=_kind(node, row).value,
-                **{name: getattr(row, name) for name in ("paid_by", "eks_cluster", "namespace")},
-                **{name: getattr(row, name) for name in ("workload_type", "workload", "pod")},
-                **dict(zip(AMOUNTS, costs, strict=True)),
+                **{name: getattr(row, name) for name in _OF_POD},
             )
             shared.setdefault((row.billing_period, row.day, row.instance_id), []).append(made)
             found.append(made)
@@ -80,20 +77,27 @@ def _nodes(usage: pa.Table) -> Mapping[tuple[str, date, str], Found]:
     # Without a net nothing is taken for 0.
     options = pc.ScalarAggregateOptions(min_count=0)
     wanted = [
-        *((name, "max") for name in _MOST),
+        *((name, "max") for name in ("cluster", "owner", "zone", "currency")),
         *((name, "sum", options) for name in ("amortised_cost", "net_cost")),
     ]
     of_nodes = lines.filter(pc.starts_with(lines["resource_id"], "i-"))
     sums = of_nodes.group_by(_DAY, use_threads=False).aggregate(wanted)
     known = dict.fromkeys(NODE_SHARES.names) | dict.fromkeys(AMOUNTS, Decimal(0))
-    nodes = {}
-    for row in rows_of(sums.filter(pc.is_valid(sums["owner_max"]))):
-        key = (row.billing_period, row.day, row.resource_id)
-        said = dict(zip(("billing_period", "day", "instance_id"), key, strict=True))
-        said |= {name: getattr(row, f"{name}_max") for name in _MOST}
-        costs = {"unused_cost": row.amortised_cost_sum, "net_unused_cost": row.net_cost_sum}
-        nodes[key] = _Row(**known | said | costs | {"kind": ShareKind.NOT_ALLOCATED.value})
-    return nodes
+    empty = _Row(**known)._replace(kind=ShareKind.NOT_ALLOCATED.value)
+    return {
+        (row.billing_period, row.day, row.resource_id): empty._replace(
+            billing_period=row.billing_period,
+            day=row.day,
+            instance_id=row.resource_id,
+            cluster=row.cluster_max,
+            owner=row.owner_max,
+            zone=row.zone_max,
+            currency=row.currency_max,
+            unused_cost=row.amortised_cost_sum,
+            net_unused_cost=row.net_cost_sum,
+        )
+        for row in rows_of(sums.filter(pc.is_valid(sums["owner_max"])))
+    }
 
 
 def _kind(node: Found, share: Found) -> ShareKind:
