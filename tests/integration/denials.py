@@ -7,7 +7,7 @@ further, and most of our programs try again later, so that without this nobody w
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -38,15 +38,17 @@ class Denials:
     """The denials of one journal since it was read last."""
 
     path: Path
-    read_to: int = field(default=0)
+    read_to: int = 0
+    first: bytes = b""
 
     def new(self) -> list[Denial]:
         """Return what was refused since, each once, in the order of its first time."""
         if not self.path.exists():
             return []
-        if self.path.stat().st_size < self.read_to:
-            self.read_to = 0  # another twin has this place now
         with self.path.open("rb") as journal:
+            first = journal.readline()
+            if first != self.first:  # another twin has this place now
+                self.read_to, self.first = 0, first
             journal.seek(self.read_to)
             complete = journal.read().rpartition(b"\n")[0]
         self.read_to += len(complete) + bool(complete)

@@ -89,7 +89,9 @@ def test_another_twin_at_the_same_place_is_read_from_its_beginning(place: Place)
     with pytest.raises(AssertionError):
         check(Item(place))
     place.path(FILE_NAME).unlink()
-    refuse(place)
+    # Its journal may be the longer one by now.
+    for _ in range(9):
+        refuse(place)
     with pytest.raises(AssertionError, match="sqs:SendMessage"):
         check(Item(place))
 
