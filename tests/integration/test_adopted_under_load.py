@@ -178,7 +178,7 @@ def test_the_survey_of_it_describes_it(described: Path) -> None:
 
 
 def test_doctor_and_health_find_nothing_wrong(acting: Layers, described: Path) -> None:
-    assert "Everything is as its spec says" in ran("doctor", str(described), codes={0})
+    assert "everything is as its description says" in ran("doctor", str(described), codes={0})
     examined = json.loads(ran("health", str(described), "--json", codes={0}))
     assert examined["status"] == "healthy"
     (again,) = acting.up()
