@@ -57,14 +57,15 @@ class Person:
             stderr=theirs,
         )
         os.close(theirs)
-        keys = list(answers)
+        keys, last = list(answers), b""
         text, deadline = "", time.monotonic() + limit_seconds
         try:
-            while chunk := _read(ours, deadline):
+            while chunk := _read(ours, deadline, last):
                 text += chunk
                 plain = _STYLE.sub("", text)
                 if keys and _QUESTION.search(plain):
-                    os.write(ours, keys.pop(0).encode())
+                    last = keys.pop(0).encode()
+                    os.write(ours, last)
                 if stops_at is not None and stops_at in plain:
                     os.write(ours, CTRL_C)
                     stops_at = None
@@ -76,10 +77,12 @@ class Person:
         return self.said
 
 
-def _read(terminal: int, deadline: float) -> str:
+def _read(terminal: int, deadline: float, last: bytes) -> str:
     """Return what came next, nothing once the other end is closed."""
-    ready, _, _ = select.select([terminal], [], [], max(0.0, deadline - time.monotonic()))
-    assert ready, "the command ended neither by itself nor with a question"
+    while not select.select([terminal], [], [], 10.0)[0]:
+        assert time.monotonic() < deadline, "the command neither ended nor asked"
+        # Python loses a Ctrl-C that comes just before it waits for a line: a person repeats it.
+        os.write(terminal, last if last == CTRL_C else b"")
     try:
         return os.read(terminal, 65536).decode(errors="replace")
     except OSError:

@@ -176,7 +176,6 @@ def test_the_volumes_function_writes_storage(tick: Api) -> None:
         (NODE, {"spec": {"taints": [{**TAINT, "effect": "NoExecute"}]}}),
         (NODE, {"spec": {"taints": [TAINT, {"key": "a", "effect": "NoSchedule"}]}}),
         (NODE, {"spec": {"unschedulable": True}}),
-        (NODE, {"spec": {"unschedulable": True}, "metadata": {"annotations": {"a": "b"}}}),
         (NODE, {"metadata": {"labels": {"stillwater.dev/pool": "system"}}}),
         (NODE, {"metadata": {"labels": None}}),
         (NODE, {"metadata": {"annotations": {"a": "b"}}}),

@@ -141,7 +141,6 @@ def test_the_sweep_has_each_word_about_a_rebalance_told_once(station: Station) -
         broom = replace(station.broom, stories=Stories(queue), rebalances=lambda t=told: t)
         broom.sweep(station.now)
     assert len(queue.sent) == 4
-    # A first try of Slack's comes back in line with what it says.
     fail(room.channel, "post", RateLimited("no more", 17.0), times=1)
     room.take(queue.sent[0][0])
     for body, _ in (*room.stories.sent, *queue.sent):
