@@ -81,9 +81,16 @@ class Growth:
             problem = f"Kafka {spec.name} runs without Cruise Control, which moves partitions"
             raise InvalidInput([f"{problem}: {remedy}."])
         known = cls(cluster, api, namespace, mode, ())
-        described = spec.broker_ids if isinstance(spec, ClusterSpec) else frozenset()
-        meant, missing = chosen(known.pools(), mode, brokers, described)
+        meant, missing = chosen(known.pools(), mode, brokers, known.described)
         return replace(known, brokers=meant, missing=missing)
+
+    @property
+    def described(self) -> frozenset[int]:
+        """The brokers of the description; a cluster that exists is described without them."""
+        spec = self.cluster.spec
+        if not isinstance(spec, ClusterSpec):
+            return frozenset()
+        return frozenset(spec.running_nodes(lambda role: role.is_broker))
 
     def pools(self) -> list[Mapping[str, Any]]:
         """Return the KafkaNodePools that have brokers."""
@@ -255,10 +262,9 @@ def run(
             return
         bring_up(growth, up, yes=yes, sleep=sleep)
     spec, brokers = growth.cluster.spec, _listed(growth.brokers)
-    own = spec if isinstance(spec, ClusterSpec) else None
-    adding = growth.mode == "add-brokers"
-    leaving = own is not None and not adding and not own.broker_ids & set(growth.brokers)
-    rebalance = None if own is None else own.kafka.rebalance
+    rebalance = spec.kafka.rebalance if isinstance(spec, ClusterSpec) else None
+    adding, described = growth.mode == "add-brokers", growth.described
+    leaving = bool(described) and not adding and not described & set(growth.brokers)
     growth.forget_finished()
     if rebalance is not None and rebalance.automatic and (growth.missing or leaving):
         say(console, f"Strimzi's operator moves the partitions of brokers {brokers} by itself.")
@@ -267,7 +273,8 @@ def run(
     elif adding:
         say(console, "The new brokers have their share.")
     else:
-        say(console, f"Brokers {brokers} hold no partition, and may go.")
+        lower = "" if leaving else " Lower `nodes_per_zone`, or their pool's `replicas`."
+        say(console, f"Brokers {brokers} hold no partition, and may go.{lower}")
     if leaving and not plan_only:
         up(Asked(yes=yes))
         say(console, "The Cluster Autoscaler ends their empty nodes.")

@@ -101,7 +101,8 @@ class Teller:
         metrics.count(STORIES_DELAYED)
         if attempt > MOST_ATTEMPTS:
             # The sweep tells it once more when the incident is filed.
-            logger.error("Slack was given up on for this thread.", **named)
+            story = named["incident_id"]
+            logger.error("Slack was given up on for this thread.", incident_id=story)
             return
         self.stories.send(json.dumps({**named, "attempt": attempt}), delay_seconds=delay)
 

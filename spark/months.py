@@ -71,7 +71,7 @@ def is_of_its_month(row: Found) -> bool:
 
     A correction of an earlier month, or a fee that begins later, is no day of this one.
     """
-    return row.day is not None and row.day.isoformat().startswith(row.billing_period)
+    return row.day is not None and row.day.isoformat()[:7] == row.billing_period
 
 
 def last_complete_day(last: date, read_on: date | None) -> date:

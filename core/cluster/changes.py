@@ -10,7 +10,7 @@ pulumi-aws#4226 (a target group is not replaced while a listener uses it), Creat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from operator import attrgetter
 
 from core.cluster.addresses import routes
@@ -19,7 +19,6 @@ from core.cluster.kafka_settings import METADATA, metadata_level
 from core.cluster.network import service_cidr
 from core.cluster.spec import ClusterSpec
 from core.ground import naming
-from core.health.node import Role
 from core.views import id_list
 
 # Settings of a topic, and of the brokers for the topics that say nothing, by which records end.
@@ -373,22 +372,9 @@ def _made_anew(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
         )
 
 
-def _running(
-    spec: ClusterSpec, has_role: Callable[[Role], bool] = lambda _role: True
-) -> dict[int, str]:
-    """Return the KafkaNodePool of each Kafka node of some roles that runs, by node id."""
-    return {
-        node_id: naming.kafka_node_pool(pool.name, zone)
-        for pool in spec.pools
-        if has_role(pool.role)
-        for zone, ids in spec.node_ids_of(pool).items()
-        for node_id in ids[: pool.nodes_per_zone]
-    }
-
-
 def _ids_of_pools(spec: ClusterSpec) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
-    for node_id, node_pool in _running(spec).items():
+    for node_id, node_pool in spec.running_nodes().items():
         found.setdefault(node_pool, []).append(node_id)
     return found
 
@@ -404,7 +390,7 @@ def _ids(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
                 f"would look for {id_list(is_[node_pool])}. A node keeps its id; leave the order "
                 "of availability_zones (add at the end), first_node_id and node_ids_per_zone."
             )
-    owners, later = _running(before), _running(after)
+    owners, later = before.running_nodes(), after.running_nodes()
     moved = {
         (owners[node_id], later[node_id])
         for node_id in owners.keys() & later.keys()
@@ -427,7 +413,9 @@ def _machines(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
 
 
 def _voters(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
-    was, is_ = (set(_running(spec, lambda role: role.is_controller)) for spec in (before, after))
+    was, is_ = (
+        set(spec.running_nodes(lambda role: role.is_controller)) for spec in (before, after)
+    )
     if was != is_:
         changed = [
             *([f"{id_list(sorted(is_ - was))} would join"] if is_ - was else []),
@@ -483,7 +471,7 @@ def _topics(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
 
 def _joining(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
     """Say what brokers without a node keep Strimzi from, and that nodes may come first."""
-    was, is_ = (_running(spec, lambda role: role.is_broker) for spec in (before, after))
+    was, is_ = (spec.running_nodes(lambda role: role.is_broker) for spec in (before, after))
     new = sorted(is_.keys() - was.keys())
     if not new:
         return
@@ -505,7 +493,7 @@ def _joining(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
 
 
 def _leaving(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
-    brokers, stay = (_running(spec, lambda role: role.is_broker) for spec in (before, after))
+    brokers, stay = (spec.running_nodes(lambda role: role.is_broker) for spec in (before, after))
     gone = {node_id: node_pool for node_id, node_pool in brokers.items() if node_id not in stay}
     if gone:
         moved_first = (

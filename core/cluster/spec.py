@@ -6,7 +6,7 @@ Pools whose zones or node ids do not fit together are refused.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
@@ -19,6 +19,7 @@ from core.cluster.network import LoadBalancer, Network
 from core.cluster.nodes import Kubernetes, NodePool, Snapshots, Volumes
 from core.cluster.operation import Alerts, FunctionMemory, Maintenance, Slack, Timings
 from core.ground import naming
+from core.health.node import Role
 
 
 def node_ids(spec: ClusterSpec, pool: NodePool) -> list[int]:
@@ -255,16 +256,17 @@ class ClusterSpec(Frozen):
         """How many nodes are brokers, combined ones included."""
         return sum(self.nodes_of(pool) for pool in self.pools if pool.role.is_broker)
 
-    @property
-    def broker_ids(self) -> frozenset[int]:
-        """The node ids of all brokers."""
-        return frozenset(
-            node_id
+    def running_nodes(
+        self, has_role: Callable[[Role], bool] = lambda _role: True
+    ) -> dict[int, str]:
+        """Return the KafkaNodePool of each Kafka node of some roles that runs, by node id."""
+        return {
+            node_id: naming.kafka_node_pool(pool.name, zone)
             for pool in self.pools
-            if pool.role.is_broker
-            for ids in self.node_ids_of(pool).values()
+            if has_role(pool.role)
+            for zone, ids in self.node_ids_of(pool).items()
             for node_id in ids[: pool.nodes_per_zone]
-        )
+        }
 
     @property
     def controllers(self) -> int:

@@ -390,9 +390,9 @@ def tick_limits() -> list[definition.WriteLimit]:
     ours = f't.key == "{naming.OUT_OF_SERVICE_TAINT}"'
     others = f"{after}.all(t, {ours} || t in {before}) && {before}.all(t, {ours} || t in {after})"
     kept = "has(object.spec.unschedulable) == has(oldObject.spec.unschedulable)"
-    # The mark comes with a cordon and goes with it.
     mark = f'.metadata.?annotations[?"{naming.CORDON_ANNOTATION}"].hasValue()'
-    cordon = f"{kept} || oldObject{mark} != object{mark}"
+    alike = (f"has({each}.spec.unschedulable) == {each}{mark}" for each in ("oldObject", "object"))
+    cordon = f"{kept} || ({' && '.join(alike)})"
     return [
         definition.WriteLimit(
             resource="nodes",

@@ -74,7 +74,7 @@ def _nodes(usage: pa.Table) -> Mapping[tuple[str, date, str], Found]:
     of_pool = pc.equal(usage["attribution"], Attribution.NODE_POOL.value)
     owner = pc.if_else(of_pool, usage["owner"], None)
     lines = usage.drop_columns("owner").append_column("owner", owner)
-    # Without a net nothing is taken for 0.
+    # A net that no line says is 0.
     options = pc.ScalarAggregateOptions(min_count=0)
     wanted = [
         *((name, "max") for name in ("cluster", "owner", "zone", "currency")),

@@ -91,7 +91,6 @@ def is_as_before(cluster: Cluster) -> bool:
 
 
 def is_told(twin: Twin) -> bool:
-    """Say whether λ sweep has seen the rebalance, and Slack shows its thread."""
     page = urllib3.request("GET", f"{twin.place.url('slack')}/").data.decode()
     return "partitions move · harbour-grow-11-21-31" in page
 

@@ -151,8 +151,11 @@ def test_whatever_the_adapters_write_is_let_through(tick: Api, plane: Plane) -> 
     assert TAINT in after["spec"]["taints"]
     assert "unschedulable" not in after["spec"]
     assert not set(naming.NODE_MARKS) & set(after["metadata"].get("annotations") or {})
-    counted = plane.api.get(BUDGET)["metadata"]["annotations"]
-    assert list(counted) == [naming.COUNTED_ANNOTATION]
+    # What somebody else cordoned stays so, even with a mark that comes at the same moment.
+    plane.api.merge(NODE, {"spec": {"unschedulable": True}})
+    marked = {"annotations": {naming.CORDON_ANNOTATION: "i-0b"}}
+    assert _refused(tick, NODE, {"spec": {"unschedulable": None}, "metadata": marked})
+    assert list(plane.api.get(BUDGET)["metadata"]["annotations"]) == [naming.COUNTED_ANNOTATION]
 
 
 def _written(write: Callable[[], object]) -> bool:

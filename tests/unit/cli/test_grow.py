@@ -87,8 +87,7 @@ class Growing(Growth):
         return next(self.rotations, False)
 
 
-def nothing(_given: object) -> None:
-    """Sleep for no time, and bring nothing up."""
+def nothing(_given: object) -> None: ...
 
 
 def ran(
@@ -112,7 +111,6 @@ def ran(
 
 def test_a_proposal_is_made_shown_approved_and_followed() -> None:
     states = ("PendingProposal", "ProposalReady", "ProposalReady", "Rebalancing", "Ready")
-    # The next growth with these brokers finds the end of this one, and makes one of its own.
     operator = Operator(*states, "Ready", *states)
     told = ran(operator)
     assert operator.asked == ["approve"]
@@ -160,8 +158,7 @@ def test_nodes_that_do_not_come_keep_the_brokers_away() -> None:
     operator, asked = Operator(), list[Asked]()
     with pytest.raises(StillwaterError, match="brokers 11 did not become Ready"):
         ran(operator, missing=(11,), up=asked.append)
-    assert len(asked) == 1
-    assert operator.sent == []
+    assert (len(asked), operator.sent) == (1, [])
 
 
 def test_brokers_that_hold_nothing_are_taken_down_where_the_description_says_so() -> None:
@@ -170,7 +167,6 @@ def test_brokers_that_hold_nothing_are_taken_down_where_the_description_says_so(
     told = ran(operator, mode="remove-brokers", up=asked.append)
     assert [each.layers for each in asked] == [Asked().layers]
     assert "Brokers 11 hold no partition, and may go." in told
-    # By itself the operator moves them off first.
     told = ran(Operator(), mode="remove-brokers", up=asked.append, automatic=True)
     assert len(asked) == 2
     assert "Strimzi's operator moves the partitions of brokers 11 by itself." in told

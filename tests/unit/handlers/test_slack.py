@@ -118,6 +118,8 @@ def test_slack_out_of_reach_is_asked_less_and_less_often(newsroom: Newsroom) -> 
 def test_a_story_is_given_up_in_the_end(newsroom: Newsroom) -> None:
     fail(newsroom.channel, "post", RateLimited("no", 1))
     newsroom.take(json.dumps({"incident_id": "i-0a", "attempt": MOST_ATTEMPTS}))
+    named = {"incident_id": "rebalance:0a", "name": "grow", "said": "It moves."}
+    newsroom.take(json.dumps({**named, "attempt": MOST_ATTEMPTS}))
     assert newsroom.put_back == []
 
 
