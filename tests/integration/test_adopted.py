@@ -27,7 +27,7 @@ from tests.integration.conftest import LOGS
 from tests.integration.nodes import make_subnets
 from tests.integration.waiting import until
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.integration, pytest.mark.long, pytest.mark.timeout(400)]
 EKS, GROUP, KAFKA, NAMESPACE = "theirs", "their-kafka-a", "orders", "their-kafka"
 PREFIX = f"{EKS}-{KAFKA}"
 GATE = f"{PREFIX}-gate"

@@ -19,7 +19,7 @@ from local import environment
 from local.twin import Twin
 from tests.integration.nodes import make_subnets
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.long]
 COMPONENTS = Path(__file__).resolve().parents[2] / "components"
 GROUP = "their-kafka-parts"
 PROGRAM = """

@@ -20,7 +20,7 @@ from tests.integration.conftest import REPOSITORY
 from tests.printing import Tab, open_tab
 from tests.tabs import REACHES, WIDER_THAN_THE_SCREEN, evaluate, prepare, unhappy
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.integration, pytest.mark.long, pytest.mark.timeout(900)]
 CHROMIUM = browser.find()
 PICTURES = REPOSITORY / "out" / "pages"
 TOKEN = "t" * 43

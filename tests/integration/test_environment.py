@@ -89,12 +89,14 @@ def test_adding_a_broker_adds_its_way_in_and_raises_four_numbers(plan: Plan) -> 
     } | {("kubernetes:policy/v1:PodDisruptionBudget", "budgets-staying")}
 
 
+@pytest.mark.long
 def test_preparing_for_a_broker_only_adds(plan: Plan) -> None:
     steps = plan({"spare_nodes_per_zone": 1})
     assert {operation for operation, _, _ in steps} == {"create"}
     assert len(steps) == 3 * len(demo_spec.ZONES)
 
 
+@pytest.mark.long
 @pytest.mark.ends_the_cluster
 # NTH's pods outlive their release, and with it their rights, by the grace they have.
 @pytest.mark.means_to_be_refused("sqs:ReceiveMessage", "ec2:DescribeInstances")

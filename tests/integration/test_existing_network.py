@@ -15,7 +15,7 @@ from local.demo import spec as demo_spec
 from local.pulumi.project import twin_project
 from local.twin import Twin
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.long]
 ENVIRONMENT = "guest"
 
 

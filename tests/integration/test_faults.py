@@ -21,17 +21,32 @@ from tests.integration.faults.world import World
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
 
-# A row that turns an incident over once for each effect, or waits out hours of the case's clock.
+# Rows that turn an incident over once for each effect or wait out hours of the case's clock, and
+# those whose fault the explorer draws in memory too (tests/explorer/outages.py).
 LONG = frozenset(
     {
+        "all_at_once",
+        "announcements_duplicated",
+        "announcements_late",
+        "announcements_reordered",
+        "api_server_down_before_the_drain",
         "api_server_down_beyond_the_lease",
+        "aws_throttled_before_the_drain",
+        "aws_throttled_in_the_drain",
+        "every_answer_lost_once",
+        "every_call_refused_once",
         "explored_seeds_replayed",
         "handler_away_past_the_drain_limit",
         "handler_down_for_long",
         "interruption_killed_after_each_effect",
+        "kafka_unreachable_before_the_drain",
         "killed_at_every_point_of_one_rotation",
+        "spot_warning_beside_a_rotation",
+        "sweep_killed_after_each_effect",
+        "tick_dead_for_long",
         "tick_killed_after_each_effect",
         "tick_outlives_its_lease",
+        "writes_conflict",
     }
 )
 ROWS = [

@@ -17,7 +17,7 @@ from local.demo import spec as demo_spec
 from tests.integration.cluster import BROKERS, Cluster
 from tests.integration.waiting import until
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.long]
 NAME = naming.probe(demo_spec.CLUSTER)
 ATTEMPTS_EACH = 5
 

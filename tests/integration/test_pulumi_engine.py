@@ -197,6 +197,7 @@ def access_rows(twin: Twin, role: str) -> list[dict[str, Any]]:
 
 
 # Its role has no right at all, not even to write a log.
+@pytest.mark.long
 @pytest.mark.means_to_be_refused("logs:*")
 def test_a_function_follows_its_code_and_an_access_entry_its_resource(
     twin: Twin, start: Callable[..., Run], tmp_path: Path
@@ -276,6 +277,7 @@ def wait_for(condition: Callable[[], bool], seconds: float) -> bool:
     return reached
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
 def test_an_engine_that_ends_early_leaves_no_process(
     twin: Twin, project: Callable[[str], Path], number: signal.Signals

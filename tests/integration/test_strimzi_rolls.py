@@ -185,6 +185,7 @@ def test_resources_of_a_pool_restart_its_pods_and_show_on_their_pod_set_alone(
     assert resources.kafka()["metadata"]["generation"] == generation
 
 
+@pytest.mark.long
 def test_an_annotated_pod_set_restarts_its_pods_and_loses_its_annotation(
     cluster: Cluster, resources: Resources
 ) -> None:
@@ -197,6 +198,7 @@ def test_an_annotated_pod_set_restarts_its_pods_and_loses_its_annotation(
     )
 
 
+@pytest.mark.long
 def test_a_pod_without_a_node_makes_the_kafka_not_ready_until_it_has_one(
     cluster: Cluster, resources: Resources
 ) -> None:

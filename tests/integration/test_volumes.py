@@ -87,6 +87,7 @@ def test_a_filling_volume_grows_under_its_broker_is_raised_and_lowered(stage: St
     assert stage.pod() == before
 
 
+@pytest.mark.long
 def test_a_volume_is_faster_for_a_rotation_and_as_before_after_it(rotated: Stage) -> None:
     # Busy, within its limit, and not filling: without a rotation it has what it needs.
     rotated.fill.fills_up = False

@@ -15,7 +15,7 @@ from local.pulumi.provider import Existing, Resource
 if TYPE_CHECKING:
     from conftest import Plane
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.long]
 URN = "urn:pulumi:tide-foundation::stillwater::aws:eks/addon:Addon::cluster-addon-snapshots"
 KIND = f"{DEFINITIONS}/volumesnapshotclasses.snapshot.storage.k8s.io"
 

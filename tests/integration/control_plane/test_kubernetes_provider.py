@@ -128,6 +128,7 @@ def test_a_stack_goes_up_changes_nothing_twice_follows_edits_and_leaves_nothing(
         plane.api.get("/apis/storage.k8s.io/v1/storageclasses/gp3-test")
 
 
+@pytest.mark.long
 def test_a_refresh_notices_an_object_that_somebody_deleted(plane: Plane, stacks: Stacks) -> None:
     stack = stacks.make("space")
     stack.up()
@@ -145,6 +146,7 @@ def test_a_refresh_notices_an_object_that_somebody_deleted(plane: Plane, stacks:
     assert stack.up().summary.resource_changes == {"same": 2, "create": 1}
 
 
+@pytest.mark.long
 def test_a_wait_for_a_condition_says_what_is_missing_and_ends_when_it_comes(
     plane: Plane, stacks: Stacks
 ) -> None:
