@@ -26,7 +26,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import quantiles
-from typing import Any
+from typing import Any, cast
 
 import urllib3
 from uvicorn import Server
@@ -198,7 +198,7 @@ def server_before(gate: Gate, certificate: Path) -> tuple[Server, int]:
 
 def gate_before(address: str, ids: Sequence[int], ledger: Ledger, *, spares: bool) -> Gate:
     """Return a gate before a cluster whose brokers stand on a node each."""
-    recent, cluster = Recent(AGE_SECONDS), FakeCluster()
+    recent, cluster = Recent(AGE_SECONDS), cast("Any", FakeCluster())
     for node_id in ids:
         _stand(cluster, node_id, spares=spares)
     freezes = Freezes(MemoryRecords(), "orders")

@@ -35,8 +35,8 @@ from core.settings.codec import setting_text
 from core.views import ClusterView
 from handlers.adapters import metrics
 from handlers.adapters.calls import ask_within, first_of
-from handlers.adapters.kafka import KafkaCluster
-from handlers.adapters.pods import EksPods, Exporters, Fetch, ask
+from handlers.adapters.kafka import KafkaAdmin
+from handlers.adapters.pods import EksPods, Fetch, PodExporters, ask
 from handlers.store.documents import Freezes
 from handlers.store.ledger import Ledger
 
@@ -59,10 +59,10 @@ class Examiner:
 
     cluster: str
     expected: Expected
-    kafka: Sequence[KafkaCluster]  # one per bootstrap address
+    kafka: Sequence[KafkaAdmin]  # one per bootstrap address
     pods: EksPods
     workers: Mapping[str, Fetch]
-    exporters: Exporters
+    exporters: PodExporters
     exporting: Mapping[int, str]  # node id -> pod, of those that export metrics
     ledger: Ledger
     freezes: Freezes

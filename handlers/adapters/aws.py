@@ -9,7 +9,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.config import Config
@@ -51,44 +51,6 @@ _REFUSALS = {"ValidationError", "ScalingActivityInProgress", "ResourceContention
 _NO_SUCH_INSTANCE = {"InvalidInstanceID.NotFound", "InvalidInstanceID.Malformed"}
 
 
-class Cloud(Protocol):
-    """What the handlers ask of AWS."""
-
-    def instance(self, instance_id: str) -> InstanceView | None:
-        """Return an instance, or None when EC2 does not know it (any more)."""
-
-    def group(self, name: str) -> GroupView | None:
-        """Return an Auto Scaling group, or None when it does not exist."""
-
-    def groups_of(self, whose: Ownership) -> tuple[GroupView, ...]:
-        """Return every group of a cluster."""
-
-    def heartbeat(self, group: str, hook: str, instance_id: str, token: str | None) -> bool:
-        """Keep a hook waiting; False when nothing waits there any more."""
-
-    def complete_hook(
-        self, group: str, hook: str, instance_id: str, token: str | None, result: HookResult
-    ) -> bool:
-        """Complete a hook; False when nothing waits there any more."""
-
-    def set_desired(self, group: str, desired: int) -> None:
-        """Set a group's desired capacity."""
-
-    def terminate_in_group(self, instance_id: str, *, decrement: bool) -> str | None:
-        """Terminate an instance through its group and hooks; return the group's words if it will
-        not, None when it does.
-        """
-
-    def protect(self, group: str, instance_ids: Iterable[str], *, protected: bool) -> None:
-        """Keep instances of a group from its scale-ins, or no longer."""
-
-    def volumes_on(self, instance_id: str) -> tuple[str, ...]:
-        """Return the EBS driver's volumes that EC2 has attached to an instance."""
-
-    def zone_names(self) -> Mapping[str, str]:
-        """Return this account's name of each zone of the region by the zone's id."""
-
-
 class AwsCloud:
     """EC2 and Auto Scaling through boto3."""
 
@@ -100,6 +62,7 @@ class AwsCloud:
 
     @known_shape("AWS")
     def instance(self, instance_id: str) -> InstanceView | None:
+        """Return an instance, or None when EC2 does not know it (any more)."""
         try:
             answer = self._ec2.describe_instances(InstanceIds=[instance_id])
         except ClientError as error:
@@ -111,16 +74,19 @@ class AwsCloud:
 
     @known_shape("AWS")
     def group(self, name: str) -> GroupView | None:
+        """Return an Auto Scaling group, or None when it does not exist."""
         answer = self._groups.describe_auto_scaling_groups(AutoScalingGroupNames=[name])
         found = answer["AutoScalingGroups"]
         return _group(found[0]) if found else None
 
     @known_shape("AWS")
     def groups_of(self, whose: Ownership) -> tuple[GroupView, ...]:
+        """Return every group of a cluster."""
         pages = self._groups.get_paginator("describe_auto_scaling_groups")
         return tuple(_group(g) for g in described_groups(pages, whose))
 
     def heartbeat(self, group: str, hook: str, instance_id: str, token: str | None) -> bool:
+        """Keep a hook waiting; False when nothing waits there any more."""
         try:
             self._groups.record_lifecycle_action_heartbeat(
                 AutoScalingGroupName=group,
@@ -134,6 +100,7 @@ class AwsCloud:
     def complete_hook(
         self, group: str, hook: str, instance_id: str, token: str | None, result: HookResult
     ) -> bool:
+        """Complete a hook; False when nothing waits there any more."""
         try:
             self._groups.complete_lifecycle_action(
                 AutoScalingGroupName=group,
@@ -146,11 +113,15 @@ class AwsCloud:
         return True
 
     def set_desired(self, group: str, desired: int) -> None:
+        """Set a group's desired capacity."""
         self._groups.set_desired_capacity(
             AutoScalingGroupName=group, DesiredCapacity=desired, HonorCooldown=False
         )
 
     def terminate_in_group(self, instance_id: str, *, decrement: bool) -> str | None:
+        """Terminate an instance through its group and hooks; return the group's words if it will
+        not, None when it does.
+        """
         try:
             self._once.terminate_instance_in_auto_scaling_group(
                 InstanceId=instance_id, ShouldDecrementDesiredCapacity=decrement
@@ -165,6 +136,7 @@ class AwsCloud:
         return None
 
     def protect(self, group: str, instance_ids: Iterable[str], *, protected: bool) -> None:
+        """Keep instances of a group from its scale-ins, or no longer."""
         for some in portions(sorted(instance_ids), MOST_PROTECTED_AT_ONCE):
             try:
                 self._groups.set_instance_protection(
@@ -176,6 +148,7 @@ class AwsCloud:
 
     @known_shape("AWS")
     def volumes_on(self, instance_id: str) -> tuple[str, ...]:
+        """Return the EBS driver's volumes that EC2 has attached to an instance."""
         pages = self._ec2.get_paginator("describe_volumes").paginate(
             Filters=[
                 {"Name": "attachment.instance-id", "Values": [instance_id]},
@@ -194,6 +167,7 @@ class AwsCloud:
 
     @known_shape("AWS")
     def zone_names(self) -> Mapping[str, str]:
+        """Return this account's name of each zone of the region by the zone's id."""
         # The mapping of an account never changes, so an environment asks once.
         if self._zone_names is None:
             zones = self._ec2.describe_availability_zones(AllAvailabilityZones=True)
@@ -293,19 +267,6 @@ MOST_STATUSES_PER_CALL = 100
 _NO_SUCH_VOLUME = {"InvalidVolume.NotFound", "InvalidParameterValue"}
 
 
-class Inventory(Protocol):
-    """What the handlers ask of EC2's lists."""
-
-    def volume(self, volume_id: str) -> EbsVolume | None:
-        """Return a volume, or None when EC2 does not know it (any more)."""
-
-    def instance_states(self, whose: Ownership) -> Mapping[str, str]:
-        """Return the state of every instance of a cluster, those that ended too."""
-
-    def statuses(self, instance_ids: Sequence[str]) -> Mapping[str, StatusView]:
-        """Return the checks and scheduled events of running instances; others are missing."""
-
-
 class Ec2Inventory:
     """EC2 through boto3."""
 
@@ -314,6 +275,7 @@ class Ec2Inventory:
 
     @known_shape("EC2")
     def volume(self, volume_id: str) -> EbsVolume | None:
+        """Return a volume, or None when EC2 does not know it (any more)."""
         try:
             answer = self._ec2.describe_volumes(VolumeIds=[volume_id])
         except ClientError as error:
@@ -333,6 +295,7 @@ class Ec2Inventory:
 
     @known_shape("EC2")
     def instance_states(self, whose: Ownership) -> Mapping[str, str]:
+        """Return the state of every instance of a cluster, those that ended too."""
         pages = self._ec2.get_paginator("describe_instances")
         return {
             instance["InstanceId"]: instance["State"]["Name"]
@@ -344,6 +307,7 @@ class Ec2Inventory:
 
     @known_shape("EC2")
     def statuses(self, instance_ids: Sequence[str]) -> Mapping[str, StatusView]:
+        """Return the checks and scheduled events of running instances; others are missing."""
         found: dict[str, StatusView] = {}
         for some in portions(instance_ids, MOST_STATUSES_PER_CALL):
             found |= self._some_statuses(some)

@@ -148,44 +148,6 @@ PARTITIONS_PER_REQUEST = 500
 _HARMLESS = (ElectionNotNeededError, PreferredLeaderNotAvailableError, UnknownTopicOrPartitionError)
 
 
-class KafkaCluster(Protocol):
-    """What the handlers ask of Kafka."""
-
-    def read(self, about: Collection[int] | None = None) -> ClusterView:
-        """Return one reading; raises StillwaterError when no broker answers.
-
-        `about` are the brokers it is taken for: of partitions on none of them, only those that are
-        not well are in it. A view may have doubts, and then allows nothing.
-        """
-
-    def reorder(self, orders: Mapping[Partition, Order]) -> None:
-        """Write the order of partitions' replicas; no data moves.
-
-        Raises StillwaterError with the first partition that Kafka refuses.
-        """
-
-    def log_bytes(self, brokers: Iterable[int] | None = None) -> dict[int, int]:
-        """Return how many bytes of log each broker holds that says so, of those or of all."""
-
-    def elect(self, partitions: Iterable[Partition]) -> None:
-        """Have the first replica of each partition lead it, where it is in sync."""
-
-    def throttled_by_others(self, throttle: Throttle, ours: Collection[str]) -> str | None:
-        """Say what somebody else throttles where this would; `ours` are topics we marked already.
-
-        Raises StillwaterError where Kafka does not tell.
-        """
-
-    def throttle(self, throttle: Throttle) -> None:
-        """Have replication into what is out of sync of some topics keep to a rate.
-
-        Raises StillwaterError where Kafka refuses it.
-        """
-
-    def unthrottle(self, topics: Collection[str]) -> None:
-        """Take the rate away, and the marks of these topics."""
-
-
 class Access(Protocol):
     """How a client connects, as of each reading: authorities and credentials are renewed."""
 
@@ -228,31 +190,51 @@ class KafkaAdmin:
 
     @known_shape("Kafka")
     def read(self, about: Collection[int] | None = None) -> ClusterView:
+        """Return one reading; raises StillwaterError when no broker answers.
+
+        `about` are the brokers it is taken for: of partitions on none of them, only those that are
+        not well are in it. A view may have doubts, and then allows nothing.
+        """
         with _pause_collector():
             return self._ask(
                 lambda wire: view_of(Reading(wire, about, self._pages).take(), self._needed)
             )
 
     def reorder(self, orders: Mapping[Partition, Order]) -> None:
+        """Write the order of partitions' replicas; no data moves.
+
+        Raises StillwaterError with the first partition that Kafka refuses.
+        """
         if orders:
             self._ask(lambda wire: _reorder(wire, orders))
 
     @known_shape("Kafka")
     def log_bytes(self, brokers: Iterable[int] | None = None) -> dict[int, int]:
+        """Return how many bytes of log each broker holds that says so, of those or of all."""
         return self._ask(lambda wire: _log_bytes(wire, brokers))
 
     def elect(self, partitions: Iterable[Partition]) -> None:
+        """Have the first replica of each partition lead it, where it is in sync."""
         wanted = sorted(partitions)
         if wanted:
             self._ask(lambda wire: _elect(wire, wanted))
 
     def throttled_by_others(self, throttle: Throttle, ours: Collection[str]) -> str | None:
+        """Say what somebody else throttles where this would; `ours` are topics we marked already.
+
+        Raises StillwaterError where Kafka does not tell.
+        """
         return self._ask(lambda wire: set_by_others(wire, throttle, ours))
 
     def throttle(self, throttle: Throttle) -> None:
+        """Have replication into what is out of sync of some topics keep to a rate.
+
+        Raises StillwaterError where Kafka refuses it.
+        """
         self._ask(lambda wire: set_throttle(wire, throttle))
 
     def unthrottle(self, topics: Collection[str]) -> None:
+        """Take the rate away, and the marks of these topics."""
         self._ask(lambda wire: lift_throttle(wire, topics))
 
     def _ask(self, question: Callable[[WireAdmin], T]) -> T:

@@ -129,60 +129,6 @@ AGENT_CONDITIONS = frozenset(
 )
 
 
-class Nodes(Protocol):
-    """What the handlers ask of Kubernetes."""
-
-    def nodes(self) -> tuple[NodeView, ...]:
-        """Return every node."""
-
-    def kafka_pods(self) -> tuple[PodView, ...]:
-        """Return the cluster's Kafka pods, scheduled or not."""
-
-    def kafka_pod(self, name: str) -> PodView | None:
-        """Return one of the cluster's Kafka pods as it is now; None: there is none that runs."""
-
-    def attachments(self) -> dict[str, tuple[str, ...]]:
-        """Return the attached EBS volumes by node name."""
-
-    def claim_troubles(self, pod: str) -> tuple[str, ...]:
-        """Return what keeps the volumes of a Kafka pod's claims from it, as clauses."""
-
-    def tenants(self, node: str) -> tuple[PodNeeds, ...]:
-        """Return every pod on a node that has not ended, of whatever namespace."""
-
-    def server_version(self) -> str:
-        """Return the API server's version, major and minor."""
-
-    def budgets(self) -> tuple[BudgetView, ...]:
-        """Return the disruption budgets over Kafka's pods."""
-
-    def operator(self) -> OperatorView:
-        """Return what Strimzi's resources of the cluster tell of its operator's work."""
-
-    def let_leave(self, pod: str, incident_id: str) -> None:
-        """Label a Kafka pod that may be evicted beside others, and have the others' budget counted.
-
-        One that is told to stop, or gone, is left alone. Raises Conflict when somebody changed it
-        meanwhile.
-        """
-
-    def keep(self, pod: str, incident_id: str) -> None:
-        """Take an incident's label off a pod; one for another incident stays."""
-
-    def mark_spare(self, node: str, incident_id: str | None) -> None:
-        """Keep a node from Cluster Autoscaler for an incident; None leaves it to it again."""
-
-    def set_out_of_service(self, node: str, instance_id: str, *, tainted: bool) -> None:
-        """Place the out-of-service taint on an instance's Node, or take it off.
-
-        A Node that is gone, or another instance's by now, is left alone. Raises Conflict when
-        somebody changed it meanwhile.
-        """
-
-    def release_attachments(self, node: str) -> None:
-        """Delete the VolumeAttachments of a Node that is gone; one that stands keeps its own."""
-
-
 class EksNodes:
     """What the handlers read from an EKS cluster."""
 
@@ -200,6 +146,7 @@ class EksNodes:
 
     @known_shape("The Kubernetes API")
     def nodes(self) -> tuple[NodeView, ...]:
+        """Return every node."""
         csi = self._api.list("/apis/storage.k8s.io/v1/csinodes")
         drivers = {
             item["metadata"]["name"]: driver
@@ -214,6 +161,7 @@ class EksNodes:
 
     @known_shape("The Kubernetes API")
     def claim_troubles(self, pod: str) -> tuple[str, ...]:
+        """Return what keeps the volumes of a Kafka pod's claims from it, as clauses."""
         path = f"/api/v1/namespaces/{quote(self._namespace)}/persistentvolumeclaims"
         items = self._api.list(path, labelSelector=f"{CLUSTER_LABEL}={self._kafka_cluster}")
         mine = (item for item in items if _is_claim_of(pod, item["metadata"]["name"]))
@@ -221,15 +169,18 @@ class EksNodes:
 
     @known_shape("The Kubernetes API")
     def tenants(self, node: str) -> tuple[PodNeeds, ...]:
+        """Return every pod on a node that has not ended, of whatever namespace."""
         items = self._api.list("/api/v1/pods", fieldSelector=f"spec.nodeName={node}")
         return tuple(needs_of(item) for item in items if not has_ended(item))
 
     @known_shape("The Kubernetes API")
     def kafka_pods(self) -> tuple[PodView, ...]:
+        """Return the cluster's Kafka pods, scheduled or not."""
         return tuple(pod for item in self._kafka_items() if (pod := kafka_pod_in(item)) is not None)
 
     @known_shape("The Kubernetes API")
     def kafka_pod(self, name: str) -> PodView | None:
+        """Return one of the cluster's Kafka pods as it is now; None: there is none that runs."""
         found = self._pod_found(name)
         return None if found is None else kafka_pod_in(found)
 
@@ -239,11 +190,13 @@ class EksNodes:
 
     @known_shape("The Kubernetes API")
     def server_version(self) -> str:
+        """Return the API server's version, major and minor."""
         found = self._api.get("/version", {})
         return f"{found['major']}.{found['minor'].rstrip('+')}"
 
     @known_shape("The Kubernetes API")
     def attachments(self) -> dict[str, tuple[str, ...]]:
+        """Return the attached EBS volumes by node name."""
         found: dict[str, tuple[str, ...]] = {}
         for item in self._attachments():
             spec = item["spec"]
@@ -258,6 +211,7 @@ class EksNodes:
 
     @known_shape("The Kubernetes API")
     def budgets(self) -> tuple[BudgetView, ...]:
+        """Return the disruption budgets over Kafka's pods."""
         path = f"/apis/policy/v1/namespaces/{quote(self._namespace)}/poddisruptionbudgets"
         found = list(self._api.list(path))
         if not found:
@@ -266,9 +220,15 @@ class EksNodes:
         return tuple(_budget(item, pods) for item in found)
 
     def operator(self) -> OperatorView:
+        """Return what Strimzi's resources of the cluster tell of its operator's work."""
         return operator_view(self._api, self._namespace, self._kafka_cluster)
 
     def let_leave(self, pod: str, incident_id: str) -> None:
+        """Label a Kafka pod that may be evicted beside others, and have the others' budget counted.
+
+        One that is told to stop, or gone, is left alone. Raises Conflict when somebody changed it
+        meanwhile.
+        """
         found = self._pod_found(pod)
         if found is None or "deletionTimestamp" in found["metadata"]:
             return
@@ -281,6 +241,7 @@ class EksNodes:
         self._api.merge(path, {"metadata": {"annotations": {COUNTED_ANNOTATION: uuid4().hex}}})
 
     def keep(self, pod: str, incident_id: str) -> None:
+        """Take an incident's label off a pod; one for another incident stays."""
         found = self._pod_found(pod)
         if found is not None and found["metadata"].get("labels", {}).get(MAY_LEAVE_LABEL) == (
             incident_id
@@ -304,6 +265,7 @@ class EksNodes:
         return found if found is not None and self._ours(found) else None
 
     def mark_spare(self, node: str, incident_id: str | None) -> None:
+        """Keep a node from Cluster Autoscaler for an incident; None leaves it to it again."""
         marks = {
             SCALE_DOWN_DISABLED: None if incident_id is None else "true",
             SPARE_ANNOTATION: incident_id,
@@ -311,6 +273,11 @@ class EksNodes:
         self._patch_node(node, {"metadata": {"annotations": marks}})
 
     def set_out_of_service(self, node: str, instance_id: str, *, tainted: bool) -> None:
+        """Place the out-of-service taint on an instance's Node, or take it off.
+
+        A Node that is gone, or another instance's by now, is left alone. Raises Conflict when
+        somebody changed it meanwhile.
+        """
         path = f"/api/v1/nodes/{quote(node)}"
         found = self._api.find(path)
         if found is None or _instance_of(found) != instance_id:
@@ -327,6 +294,7 @@ class EksNodes:
         )
 
     def release_attachments(self, node: str) -> None:
+        """Delete the VolumeAttachments of a Node that is gone; one that stands keeps its own."""
         # Listed before the Node is looked for: whatever a next node of this name attaches is not
         # among them.
         left = [item for item in self._attachments() if item["spec"]["nodeName"] == node]
@@ -487,26 +455,6 @@ class EksClaimEnds:
 MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 
 
-class Cordons(Protocol):
-    """Keeps new pods off nodes."""
-
-    def cordon(self, node: str, incident_id: str) -> None:
-        """Keep new pods off a node; one that takes none, or is gone, is left alone."""
-
-    def uncordon(self, node: str, incident_id: str) -> None:
-        """Let a node take pods again that was cordoned for this incident."""
-
-
-class NodeDrain(Cordons, Protocol):
-    """Empties nodes."""
-
-    def pods_on(self, node: str) -> tuple[PodOnNode, ...]:
-        """Return the pods on a node that have not ended."""
-
-    def evict(self, namespace: str, name: str, uid: str) -> str | None:
-        """Ask for the eviction of this very pod; return why it was refused for now, if it was."""
-
-
 class EksDrain:
     """Empties nodes of an EKS cluster through its eviction API."""
 
@@ -515,16 +463,19 @@ class EksDrain:
 
     @known_shape("The Kubernetes API")
     def pods_on(self, node: str) -> tuple[PodOnNode, ...]:
+        """Return the pods on a node that have not ended."""
         items = self._api.list("/api/v1/pods", fieldSelector=f"spec.nodeName={node}")
         return tuple(self._pod(item) for item in items if not has_ended(item))
 
     def cordon(self, node: str, incident_id: str) -> None:
+        """Keep new pods off a node; one that takes none, or is gone, is left alone."""
         found = self._api.find(f"/api/v1/nodes/{quote(node)}")
         if found is None or found.get("spec", {}).get("unschedulable"):
             return
         self._mark(found, {"unschedulable": True}, incident_id)
 
     def uncordon(self, node: str, incident_id: str) -> None:
+        """Let a node take pods again that was cordoned for this incident."""
         found = self._api.find(f"/api/v1/nodes/{quote(node)}")
         if found is None or _annotations(found).get(CORDON_ANNOTATION) != incident_id:
             return
@@ -540,6 +491,7 @@ class EksDrain:
         self._api.merge(path, {"metadata": metadata, "spec": spec})
 
     def evict(self, namespace: str, name: str, uid: str) -> str | None:
+        """Ask for the eviction of this very pod; return why it was refused for now, if it was."""
         path = f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(name)}/eviction"
         return self._api.ask(
             path,

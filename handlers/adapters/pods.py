@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import quote, urlencode
 
 import urllib3
@@ -138,13 +138,6 @@ class Scrapes:
     silent: Mapping[int, str] = field(default_factory=dict)
 
 
-class Exporters(Protocol):
-    """What the handlers ask of the exporters."""
-
-    def scrape(self, pods: Iterable[str]) -> Scrapes:
-        """Ask every named Kafka pod once; never raises."""
-
-
 class PodExporters:
     """Asks the exporters of an EKS cluster's pods; `api` should keep AT_ONCE connections."""
 
@@ -152,6 +145,7 @@ class PodExporters:
         self._api, self._namespace, self._seconds = api, namespace, seconds
 
     def scrape(self, pods: Iterable[str]) -> Scrapes:
+        """Ask every named Kafka pod once; never raises."""
         names = {node_id: pod for pod in pods if (node_id := node_id_of_pod(pod)) is not None}
         metrics: dict[int, NodeMetrics] = {}
         silent: dict[int, str] = {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import boto3
 from botocore.exceptions import ClientError
@@ -34,13 +34,6 @@ _Known: TypeAlias = "dict[tuple[str, str], LaunchTemplateVersionTypeDef | None]"
 MANAGED_TAG = "eks:nodegroup-name"
 
 
-class Templates(Protocol):
-    """What λ rotate asks of launch templates."""
-
-    def launched_instances(self, whose: Ownership) -> Mapping[str, Launched]:
-        """Return every instance of a cluster's groups whose launch can be compared at all."""
-
-
 class AwsTemplates:
     """Launch templates through boto3."""
 
@@ -50,6 +43,7 @@ class AwsTemplates:
 
     @known_shape("EC2")
     def launched_instances(self, whose: Ownership) -> Mapping[str, Launched]:
+        """Return every instance of a cluster's groups whose launch can be compared at all."""
         pages = self._groups.get_paginator("describe_auto_scaling_groups")
         groups = tuple(described_groups(pages, whose))
         running = self._running(i["InstanceId"] for g in groups for i in g.get("Instances", []))

@@ -60,10 +60,10 @@ from core.incidents.observation import Policy
 from core.incidents.record import Incident
 from core.incidents.replacement import own_refusal
 from core.zones.incident import LostZone
-from handlers.adapters.aws import Cloud, Queue
-from handlers.adapters.kubernetes import NO_ENDS, ClaimEnds, Cordons, NodeDrain, Nodes
+from handlers.adapters.aws import AwsCloud, Queue
+from handlers.adapters.kubernetes import NO_ENDS, ClaimEnds, EksDrain, EksNodes
 from handlers.adapters.pages import call
-from handlers.adapters.pods import Exporters
+from handlers.adapters.pods import PodExporters
 from handlers.adapters.templates import RootVolumes
 from handlers.incidents.observe import observe_operator
 from handlers.incidents.shifts import INCIDENT_CAUSE, Leadership
@@ -118,8 +118,8 @@ class ErrorRound:
 class ErrorSnapshots:
     """Asks the exporters of one cluster's pods."""
 
-    exporters: Exporters
-    nodes: Nodes
+    exporters: PodExporters
+    nodes: EksNodes
     records: Records
 
     def ask(self, now: float) -> ErrorRound:
@@ -149,7 +149,7 @@ class ErrorSnapshots:
 
 
 def freeze(
-    zone: str, reason: str, cloud: Cloud, freezes: Freezes, ticks: Queue, now: float
+    zone: str, reason: str, cloud: AwsCloud, freezes: Freezes, ticks: Queue, now: float
 ) -> None:
     """Freeze a zone; who is first to do so calls a person, in the name of all its incidents."""
     ids = {name: id_ for id_, name in cloud.zone_names().items()}
@@ -175,19 +175,19 @@ MOST_ATTEMPTS = 5
 class Effects:
     """What can be acted on."""
 
-    cloud: Cloud
-    nodes: Nodes
+    cloud: AwsCloud
+    nodes: EksNodes
     ledger: Ledger
     freezes: Freezes
     leadership: Leadership
     snapshots: ErrorSnapshots
     termination_handler: Queue | None  # None: nobody drains for us
     # None: we drain no node ourselves
-    drain: NodeDrain | None = field(default=None, kw_only=True)
+    drain: EksDrain | None = field(default=None, kw_only=True)
     claims: ClaimEnds = field(default=NO_ENDS, kw_only=True)
     # None: no root volume is replaced in place, and no node is cordoned for it.
     roots: RootVolumes | None = field(default=None, kw_only=True)
-    cordons: Cordons | None = field(default=None, kw_only=True)
+    cordons: EksDrain | None = field(default=None, kw_only=True)
     ticks: Queue
     policy: Policy
     lease_seconds: float

@@ -44,9 +44,9 @@ from core.rotation.rebalance import Rebalance
 from core.rotation.run_record import Run, is_unattended, unreadable_sentence
 from core.settings.functions import SweepSettings
 from core.views import id_list
-from handlers.adapters.aws import Inventory
+from handlers.adapters.aws import Ec2Inventory
 from handlers.adapters.calls import CLIENT, take_each
-from handlers.adapters.kubernetes import NO_CLAIMS, NodeClaims, Nodes
+from handlers.adapters.kubernetes import NO_CLAIMS, EksNodes, NodeClaims
 from handlers.adapters.pages import call
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import (
@@ -219,8 +219,8 @@ class Broom:
     """Finds what was dropped."""
 
     reception: Reception
-    inventory: Inventory
-    nodes: Nodes
+    inventory: Ec2Inventory
+    nodes: EksNodes
     records: Records
     freezes: Freezes
     cluster: str

@@ -37,7 +37,7 @@ from core.incidents.observation import EbsVolume
 from core.incidents.record import Incident
 from core.volumes.views import ModificationState
 from core.zones.incident import ZoneIncident, said_at, too_old
-from handlers.adapters.aws import Inventory
+from handlers.adapters.aws import Ec2Inventory
 from handlers.adapters.calls import take_each
 from handlers.adapters.pages import call
 from handlers.incidents.reception import Reception
@@ -71,7 +71,7 @@ class Notices:
     """Takes in what is announced of volumes, zones and groups."""
 
     reception: Reception
-    inventory: Inventory
+    inventory: Ec2Inventory
     freezes: Freezes
     prefix: str
     # None: nobody remembers modifications, nor whom a person was called about.

@@ -26,9 +26,9 @@ from core.incidents.observation import (
 from core.incidents.record import Incident, State, instance_of
 from core.incidents.replacement import places
 from core.views import ClusterView
-from handlers.adapters.aws import Cloud
-from handlers.adapters.kafka import KafkaCluster
-from handlers.adapters.kubernetes import NO_CLAIMS, NodeClaims, NodeDrain, Nodes
+from handlers.adapters.aws import AwsCloud
+from handlers.adapters.kafka import KafkaAdmin
+from handlers.adapters.kubernetes import NO_CLAIMS, EksDrain, EksNodes, NodeClaims
 from handlers.adapters.templates import RootVolumes
 from handlers.store.documents import Freezes
 from handlers.store.ledger import Ledger
@@ -48,12 +48,12 @@ class ReadsKafka(Protocol):
 class Sources:
     """Whom to ask."""
 
-    cloud: Cloud
-    nodes: Nodes
-    kafka: KafkaCluster
+    cloud: AwsCloud
+    nodes: EksNodes
+    kafka: KafkaAdmin
     ledger: Ledger
     freezes: Freezes
-    drain: NodeDrain | None = None  # None: we drain no node ourselves
+    drain: EksDrain | None = None  # None: we drain no node ourselves
     claims: NodeClaims = NO_CLAIMS
     roots: RootVolumes | None = None  # None: no root volume is replaced in place
 
@@ -198,7 +198,7 @@ def _root_task(incident: Incident, sources: Sources) -> RootTask | None:
 
 
 def _tenants(
-    incident: Incident, seen: Observation, kubernetes: Nodes
+    incident: Incident, seen: Observation, kubernetes: EksNodes
 ) -> dict[str, tuple[PodNeeds, ...] | Unknown]:
     """Return what runs on the few nodes that may take the incident's pod."""
     pod = seen.pod_named(incident.pod_name)
@@ -207,7 +207,7 @@ def _tenants(
     return {node.name: _needs_on(node.name, kubernetes) for node in places(incident, seen)}
 
 
-def _claim_troubles(incident: Incident, seen: Observation, kubernetes: Nodes) -> tuple[str, ...]:
+def _claim_troubles(incident: Incident, seen: Observation, kubernetes: EksNodes) -> tuple[str, ...]:
     """Return what is wrong with the claims of a pod that was placed and does not start."""
     pod = seen.pod_named(incident.pod_name)
     if incident.state is not State.GATING or pod is None or pod.ready or not pod.trouble:
@@ -218,7 +218,7 @@ def _claim_troubles(incident: Incident, seen: Observation, kubernetes: Nodes) ->
         return (f"its claims could not be read ({error})",)
 
 
-def _needs_on(node: str, kubernetes: Nodes) -> tuple[PodNeeds, ...] | Unknown:
+def _needs_on(node: str, kubernetes: EksNodes) -> tuple[PodNeeds, ...] | Unknown:
     """Return the pods on a node; where they cannot be read, it takes no other."""
     try:
         return kubernetes.tenants(node)
@@ -230,7 +230,7 @@ def _asks_operator(incident: Incident) -> bool:
     return incident.node_id is not None and incident.state in {State.HOLDING, State.DRAINING}
 
 
-def read_operator(nodes: Nodes) -> OperatorView | Unknown:
+def read_operator(nodes: EksNodes) -> OperatorView | Unknown:
     """Read what Strimzi's operator does; what cannot be read blinds nobody."""
     try:
         return nodes.operator()
@@ -247,7 +247,9 @@ def _taken_out(others: Iterable[Incident]) -> frozenset[str]:
     )
 
 
-def observe_operator(incident: Incident, nodes: Nodes, ledger: Ledger, now: float) -> Observation:
+def observe_operator(
+    incident: Incident, nodes: EksNodes, ledger: Ledger, now: float
+) -> Observation:
     """Read the operator alone, with the pods it restarts: asked directly before a drain."""
     others = (other for other in ledger.open_incidents() if other.id != incident.id)
     return Observation(
@@ -279,7 +281,7 @@ def _lost_another(other: Incident, incident: Incident) -> bool:
     return other.lost_at is not None and not same
 
 
-def _volumes(incident: Incident, cloud: Cloud) -> tuple[str, ...]:
+def _volumes(incident: Incident, cloud: AwsCloud) -> tuple[str, ...]:
     """Return what EC2 still has attached, where the gate waits for it."""
     gated = incident.state is State.GATING and incident.node_id is not None
     return cloud.volumes_on(incident.instance_id) if gated else ()

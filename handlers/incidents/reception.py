@@ -18,7 +18,7 @@ from core.incidents.decide import why_overruled, why_unanswered
 from core.incidents.joining import merge, open_incident, reopens
 from core.incidents.observation import Ownership
 from core.incidents.record import Incident
-from handlers.adapters.aws import Cloud, Queue, tick_message
+from handlers.adapters.aws import AwsCloud, Queue, tick_message
 from handlers.adapters.pages import call
 from handlers.store.ledger import Ledger, rounds
 from handlers.store.table import retry_on_newer
@@ -44,7 +44,7 @@ class Reception:
     """Opens incidents, and joins announcements to those that are open."""
 
     ledger: Ledger
-    cloud: Cloud
+    cloud: AwsCloud
     ticks: Queue
     whose: Ownership
 

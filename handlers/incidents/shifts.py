@@ -30,9 +30,9 @@ from core.incidents.observation import GroupView, NodeView, Ownership, PodView, 
 from core.slack import worth_telling
 from core.zones.evidence import ZoneSight, evidence_of
 from core.zones.incident import LostZone, ZoneIncident, freezes_in_force
-from handlers.adapters.aws import Cloud, Inventory, Queue
+from handlers.adapters.aws import AwsCloud, Ec2Inventory, Queue
 from handlers.adapters.calls import known_shape, take_each
-from handlers.adapters.kubernetes import Nodes
+from handlers.adapters.kubernetes import EksNodes
 from handlers.adapters.pages import call
 from handlers.store.documents import Freezes
 from handlers.store.ledger import Ledger
@@ -40,7 +40,7 @@ from handlers.store.table import Records
 
 if TYPE_CHECKING:
     # λ sweep imports this module, and no Kafka client.
-    from handlers.adapters.kafka import KafkaCluster
+    from handlers.adapters.kafka import KafkaAdmin
 
 logger = Logger(service="stillwater", child=True)
 INCIDENT_CAUSE, ZONE_CAUSE = "incident:", "zone:"
@@ -97,7 +97,7 @@ def _read(records: Records, key: str) -> tuple[Shifted, int]:
 class Leadership:
     """The leaders of one Kafka cluster."""
 
-    def __init__(self, kafka: KafkaCluster, records: Records, cluster: str) -> None:
+    def __init__(self, kafka: KafkaAdmin, records: Records, cluster: str) -> None:
         self._kafka, self._records, self._key = kafka, records, _key(cluster)
 
     def avoid(self, cause: str, brokers: Iterable[int]) -> None:
@@ -209,9 +209,9 @@ class Shifts:
 
     freezes: Freezes
     ledger: Ledger
-    cloud: Cloud
-    inventory: Inventory
-    nodes: Nodes
+    cloud: AwsCloud
+    inventory: Ec2Inventory
+    nodes: EksNodes
     leadership: Leadership
     records: Records
     ticks: Queue
@@ -346,12 +346,12 @@ def kept_in_vain(nodes: Sequence[NodeView], ledger: Ledger) -> tuple[NodeView, .
     return tuple(node for node, incident in kept if incident is not None and not incident.open)
 
 
-def free_nodes(nodes: Nodes, ledger: Ledger) -> None:
+def free_nodes(nodes: EksNodes, ledger: Ledger) -> None:
     """Free every node that is kept in vain."""
     take_each(partial(_free_node, nodes, node) for node in kept_in_vain(nodes.nodes(), ledger))
 
 
-def _free_node(nodes: Nodes, node: NodeView) -> None:
+def _free_node(nodes: EksNodes, node: NodeView) -> None:
     logger.warning("A node was left kept.", node=node.name, incident_id=node.spare_for)
     nodes.mark_spare(node.name, None)
 
@@ -365,13 +365,13 @@ def strays(pods: Sequence[PodView], ledger: Ledger, now: float) -> tuple[tuple[s
     return tuple(wrongly_open(pods, ledger.leases(), open_ids, now))
 
 
-def restore_labels(nodes: Nodes, ledger: Ledger, now: float) -> None:
+def restore_labels(nodes: EksNodes, ledger: Ledger, now: float) -> None:
     """Take every stray label off; who changes a pod at this moment is left to the next look."""
     found = strays(nodes.kafka_pods(), ledger, now)
     take_each(partial(_take_label_off, nodes, pod, incident_id) for pod, incident_id in found)
 
 
-def _take_label_off(nodes: Nodes, pod: str, incident_id: str) -> None:
+def _take_label_off(nodes: EksNodes, pod: str, incident_id: str) -> None:
     logger.warning("A pod was left open to leave.", pod=pod, incident_id=incident_id)
     try:
         nodes.keep(pod, incident_id)

@@ -42,7 +42,7 @@ from core.rotation.run_record import (
     run_to_document,
 )
 from handlers.adapters.aws import Queue
-from handlers.adapters.templates import Templates
+from handlers.adapters.templates import AwsTemplates
 from handlers.incidents.act import ErrorSnapshots
 from handlers.incidents.observe import Sources
 from handlers.rotation.turns import ClientsBudget, add_errors, observe_cluster
@@ -79,7 +79,7 @@ class Conductor:
 
     runs: Runs
     sources: Sources
-    templates: Templates
+    templates: AwsTemplates
     snapshots: ErrorSnapshots
     ticks: Queue
     policy: Policy

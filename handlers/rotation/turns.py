@@ -43,7 +43,7 @@ from core.rotation.run_record import (
 from core.settings.prometheus import ATTEMPTS, FAILED, ProbeBudget, parse_prometheus_address
 from handlers.adapters.aws import Queue
 from handlers.adapters.eks import EksApi
-from handlers.adapters.kafka import KafkaCluster
+from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.pages import call
 from handlers.adapters.prometheus import Prometheus, route
 from handlers.incidents.act import ErrorSnapshots
@@ -109,7 +109,7 @@ class ClientsBudget:
 class Throttles:
     """The replication throttle of one cluster."""
 
-    kafka: KafkaCluster
+    kafka: KafkaAdmin
     records: Records
     cluster: str
 

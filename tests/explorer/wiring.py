@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from core.incidents.actions import ACTING, OWN, Level, Reach
 from core.incidents.observation import Policy
-from handlers.adapters.kubernetes import NO_CLAIMS, NO_ENDS, NodeDrain
+from handlers.adapters.kubernetes import NO_CLAIMS, NO_ENDS
 from handlers.eviction.gate import Gate
 from handlers.incidents.act import Effects, ErrorSnapshots
 from handlers.incidents.broom import Archivist, Broom
@@ -92,15 +92,15 @@ def functions(stage: Stage, clock: Callable[[], float]) -> Functions:
     """Return the functions, each adapter of theirs a tap of the stage's."""
     ledger: Any = Tap(stage, "ledger", "ledger", ObjectLedger(lambda: stage.world))
     records: Any = Tap(stage, "ledger", "records", ObjectRecords(lambda: stage.world))
-    cloud = Tap(stage, "aws", "cloud", ExploredCloud(stage))
-    nodes = Tap(stage, "api", "nodes", ExploredNodes(stage))
-    kafka = Tap(stage, "kafka", "kafka", RefilledKafka(stage))
+    cloud: Any = Tap(stage, "aws", "cloud", ExploredCloud(stage))
+    nodes: Any = Tap(stage, "api", "nodes", ExploredNodes(stage))
+    kafka: Any = Tap(stage, "kafka", "kafka", RefilledKafka(stage))
     ticks: Any = Tap(stage, "sqs", "ticks", ExploredQueue(stage, "ticks"))
     topic: Any = Tap(stage, "sns", "topic", ExploredTopic(stage))
     nth: Any = Tap(stage, "sqs", "nth", ExploredQueue(stage, "nth"))
     root_volumes: Any = Tap(stage, "aws", "roots", roots.ExploredRoots(stage))
-    own = Tap(stage, "api", "drain", ExploredDrain(stage))
-    claims = Tap(stage, "api", "claims", karpenter.ExploredClaims(stage))
+    own: Any = Tap(stage, "api", "drain", ExploredDrain(stage))
+    claims: Any = Tap(stage, "api", "claims", karpenter.ExploredClaims(stage))
     freezes = Freezes(records, CLUSTER)
     reception = Reception(ledger, cloud, ticks, WHOSE)
     leadership = Leadership(kafka, records, CLUSTER)
@@ -109,7 +109,7 @@ def functions(stage: Stage, clock: Callable[[], float]) -> Functions:
 
     def loop(way: Way) -> Loop:
         policy, level = way.policy(), way.level
-        drain: NodeDrain | None = own if way.emptied_by_us else None
+        drain = own if way.emptied_by_us else None
         seen = replace(sources, drain=drain, claims=claims if way.karpenter else NO_CLAIMS)
         return Loop(
             sources=seen,
