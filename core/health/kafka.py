@@ -133,7 +133,7 @@ def _partition_troubles(view: ClusterView, total: int) -> Iterator[HealthVerdict
     if offline := [p for p in view.partitions if p.leader is None]:
         said = f"No broker leads {_partitions(offline, total)}."
         yield unhealthy(f"{said}{_whole_copies(offline)}")
-    if below := [p for p in view.partitions if len(p.isr) < p.min_isr]:
+    if below := view.below_minimum:
         yield unhealthy(
             f"Producers with acks=all are refused: {_partitions(below, total)} have fewer in-sync "
             f"replicas than min.insync.replicas.",

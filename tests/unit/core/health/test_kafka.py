@@ -77,6 +77,8 @@ def test_a_quorum_needs_leader_and_majority(view: ClusterView, health: Health, w
         ((partition(0), partition(1, (10, 20))), Health.DEGRADED, "1 of 2 partitions: t-1"),
         ((partition(0), partition(1, (10,))), Health.UNHEALTHY, "min.insync.replicas"),
         ((partition(0), partition(1, (10,), led=False)), Health.UNHEALTHY, "No broker leads 1"),
+        # Kafka asks for no more replicas in sync than there are (Partition.effectiveMinIsr).
+        ((PartitionView("t", 0, 10, (10,), (10,), 2),), Health.HEALTHY, "All 1"),
         ((), Health.HEALTHY, "All 0"),
     ],
 )
