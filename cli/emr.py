@@ -27,7 +27,7 @@ from core.ground import naming
 from core.ground.errors import InvalidInput, StillwaterError, one_line
 from spark.files import version
 from spark.ingest import manifest
-from spark.jobs import unread
+from spark.jobs import chosen_months
 
 if TYPE_CHECKING:
     from spark.tables import Store
@@ -327,7 +327,7 @@ def months_to_copy(
     """
     needed = months(s3, address, month)
     with reachable(address):
-        again, kept = unread.of_files(S3Files(s3), _plain(address), store, kafka)
+        again, kept = chosen_months.months_of_files(S3Files(s3), _plain(address), store, kafka)
     if again is None or not needed:
         return again, kept
     return [each for each in needed if each in again], [each for each in kept if each in needed]

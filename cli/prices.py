@@ -114,7 +114,7 @@ def checked_as_json(checked: CheckedPrices) -> Mapping[str, object]:
 def _billed_rates(root: Path) -> list[price_list.BilledRate]:
     """Return the rates of the usage table that a report left."""
     from spark import tables  # noqa: PLC0415 - `prices check` alone needs its imports
-    from spark.transforms.rates import billed_rates  # noqa: PLC0415
+    from spark.transforms.economics import billed_rates  # noqa: PLC0415
 
     if not (root / tables.USAGE.name).is_dir():
         problem = (

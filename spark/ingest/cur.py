@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from core.ground.errors import InvalidInput
-from spark.ingest.amounts import Amounts, Numbers
+from spark.ingest.columns import Amounts, Numbers
 from spark.ingest.layout import (
     Cells,
     Costs,

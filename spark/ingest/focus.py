@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from spark.ingest.amounts import Amounts, Numbers
+from spark.ingest.columns import Amounts, Numbers
 from spark.ingest.layout import (
     Cells,
     Costs,

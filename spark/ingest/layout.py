@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from core.ground.errors import InvalidInput
-from spark.ingest.amounts import Amounts, Numbers
+from spark.ingest.columns import Amounts, Numbers
 from spark.rules.line import EMPTY
 from spark.tag_keys import TAG_COLUMNS, KafkaTags
 

@@ -18,8 +18,18 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 import pyarrow.compute as pc  # type: ignore[import-untyped] # the same
 
-from spark.ingest.amounts import Amounts, amounts_of, joined
-from spark.ingest.columns import Alike, day_of, distinct, groups_of, month_of, tags_of, texts_of
+from spark.ingest.columns import (
+    Alike,
+    Amounts,
+    amounts_of,
+    day_of,
+    distinct,
+    groups_of,
+    joined,
+    month_of,
+    tags_of,
+    texts_of,
+)
 from spark.ingest.layout import BROKEN_LINE, Layout
 from spark.ingest.pieces import CORRUPT, Piece, batches, readable_piece
 from spark.months import UNKNOWN_PERIOD

@@ -16,8 +16,18 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 import pyarrow.compute as pc  # type: ignore[import-untyped] # the same
 
-from spark.ingest.amounts import LARGEST, amounts_of, decimal_read
-from spark.ingest.columns import Alike, day_of, distinct, groups_of, moment_of, tags_of, texts_of
+from spark.ingest.columns import (
+    LARGEST,
+    Alike,
+    amounts_of,
+    day_of,
+    decimal_read,
+    distinct,
+    groups_of,
+    moment_of,
+    tags_of,
+    texts_of,
+)
 from spark.ingest.cur import (
     EKS_TAG_COLUMNS,
     EKS_TAGS,

@@ -15,8 +15,15 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 
 from core.cost.pricing import total
-from spark.ingest.amounts import Amounts, amounts_of, decimal_of
-from spark.ingest.columns import distinct, groups_of, tags_of, texts_of
+from spark.ingest.columns import (
+    Amounts,
+    amounts_of,
+    decimal_of,
+    distinct,
+    groups_of,
+    tags_of,
+    texts_of,
+)
 from spark.ingest.layout import BROKEN_LINE, LINE_CHARACTERS, Layout
 from spark.ingest.pieces import CORRUPT, Piece, batches, readable_piece
 from spark.ingest.share import NO_DAY, Lines, month_name

@@ -24,15 +24,12 @@ from core.cost.price_list import far_off
 from core.cost.pricing import PriceBook
 from core.ground.errors import InvalidInput
 from core.settings.facts import Facts
-from spark import tables
+from spark import samples, tables
 from spark.files import address_of, files_of
-from spark.ingest import bill, history, metrics
-from spark.jobs import economics, ingest, storage, unread
-from spark.jobs.anomaly import anomaly_rows
-from spark.jobs.chosen_month import Chosen, other_tags
+from spark.ingest import bill
+from spark.jobs import chosen_months, ingest
+from spark.jobs.chosen_months import Chosen, other_tags
 from spark.jobs.ingest import Beside
-from spark.jobs.resync import resync_rows
-from spark.jobs.unit import unit_rows
 from spark.months import (
     UNKNOWN_PERIOD,
     is_by_the_month,
@@ -42,13 +39,14 @@ from spark.months import (
 )
 from spark.report.evidence import BAD_ROWS_SHOWN, DayCost, Evidence, Report
 from spark.rows import Found, grouped, row_type, rows_of, summed
-from spark.rules.names import Attribution
+from spark.rules.meters import Attribution
 from spark.tables import Store
 from spark.tag_keys import OURS, KafkaTags
-from spark.transforms import rates
+from spark.transforms import economics, rotations, volumes
+from spark.transforms.days import anomaly_rows, unit_rows
 from spark.transforms.grain import easy_savings, table_grain
 from spark.transforms.node_shares import AMOUNTS
-from spark.transforms.rotations import forecast
+from spark.transforms.rotations import forecast, resync_rows
 from spark.transforms.transfer import traffic
 
 # What a report lists of nodes, over all of them and all days.
@@ -97,7 +95,7 @@ class Inputs:
             return []
         address = address_of(self.history)
         names = {"archive_name": self.facts.archive_name, "cluster": self.facts.cluster}
-        return history.read(files_of(address), address, **names)
+        return rotations.read_history(files_of(address), address, **names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +129,7 @@ def _ingest_months(
     if inputs.bill is None:
         return None, inputs.kept
     kafka = kafka_of(inputs, read.rotations)
-    months, found = unread.months_to_read(inputs.bill, store, kafka)
+    months, found = chosen_months.months_to_read(inputs.bill, store, kafka)
     kept = sorted({*inputs.kept, *found})
     if months == []:
         return None, kept
@@ -242,9 +240,9 @@ def read_beside(inputs: Inputs) -> Beside:
     facts, rotations = inputs.facts, inputs.rotations()
     if facts is None or inputs.metrics is None:
         return Beside(rotations=rotations)
-    samples = metrics.read(inputs.metrics, facts.cluster)
-    moved = traffic(samples, facts.zones, follower_fetching=facts.follower_fetching)
-    return Beside(samples, rotations, moved)
+    series = samples.read(inputs.metrics, facts.cluster)
+    moved = traffic(series, facts.zones, follower_fetching=facts.follower_fetching)
+    return Beside(series, rotations, moved)
 
 
 def _make_clusters(
@@ -261,24 +259,24 @@ def _make_clusters(
     last, last_own = _last_days(paid, chosen, facts.cluster)
     currency = currency_of(row for row in paid if row.billing_period == month)
     listed = (inputs.book or pricing.PriceBook(facts.region, "No price file")).beside(currency)
-    book = rates.cluster_book(usage, listed, last)
+    book = economics.cluster_book(usage, listed, last)
     own = [row for row in read.rotations if row.billing_period == month]
     rotated = resync_rows(own, read.samples, facts, book)
     ahead = forecast(rotated)
-    away = ahead.down_seconds if ahead else storage.AWAY_SECONDS
+    away = ahead.down_seconds if ahead else volumes.AWAY_SECONDS
     has_days = not is_by_the_month([last_own], chosen.today)
-    volumes = storage.storage_rows(usage, read.samples, facts, book, away) if has_days else []
+    stored = volumes.storage_rows(usage, read.samples, facts, book, away) if has_days else []
     window = economics.Window(date.fromisoformat(f"{month}-01"), last)
-    notes = far_off(listed, rates.billed_rates(usage))
+    notes = far_off(listed, economics.billed_rates(usage))
     designs: list[Found] = []
     try:
         if has_days:
-            designs = economics.economics_rows(volumes, rotated, facts, book, window)
+            designs = economics.economics_rows(stored, rotated, facts, book, window)
     except InvalidInput as error:
         # A type in no table, or a price that nobody knows: the comparison alone is left out.
         notes += [f"EBS and local disks are not compared: {problem}" for problem in error.problems]
     store.replace(tables.RESYNC, rotated, [month])
-    store.replace(tables.STORAGE, volumes, [month])
+    store.replace(tables.STORAGE, stored, [month])
     store.replace(tables.ECONOMICS, designs, [month])
     return notes
 

@@ -20,11 +20,11 @@ import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 from core.cost.pricing import plain, total
 from core.ground.errors import InvalidInput, StillwaterError
 from spark import tables
-from spark.ingest.delivery import Delivery, readable
+from spark.ingest.bill import Delivery, readable
 from spark.ingest.unread_lines import NO_LINES, Control
 from spark.months import UNKNOWN_PERIOD, Refresh, final_of, settled_on
 from spark.rows import Found, grouped, row_type, summed
-from spark.rules.names import Component
+from spark.rules.meters import Component
 from spark.samples import Series
 from spark.schemas import TAGS_FOUND, USAGE
 from spark.tables import Store

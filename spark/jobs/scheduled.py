@@ -17,9 +17,8 @@ from core.settings.facts import Facts
 from spark import tag_keys
 from spark.files import address_of, files_of
 from spark.ingest import bill
-from spark.ingest.delivery import readable
-from spark.jobs import every, ingest, unread
-from spark.jobs.chosen_month import restatement
+from spark.jobs import chosen_months, every, ingest
+from spark.jobs.chosen_months import restatement
 from spark.months import UNKNOWN_PERIOD
 from spark.session import Start, engine_of
 from spark.tables import DELIVERIES, IcebergStore, ParquetStore, Store
@@ -34,7 +33,7 @@ def run(start: Start, chosen: argparse.Namespace, now: datetime) -> str:
     read = every.read_beside(given)
     kafka = every.kafka_of(given, read.rotations)
     if chosen.unsettled:
-        months, _ = unread.months_to_read(chosen.bill, store, kafka)
+        months, _ = chosen_months.months_to_read(chosen.bill, store, kafka)
         if months == []:
             return f"Every month of {chosen.bill} is final and in {_place(chosen)}."
     delivery = bill.read(chosen.bill, months=months or (), kafka=kafka, engine=engine_of(start))
@@ -130,9 +129,8 @@ def _there(written: str | None, what: str) -> str | None:
         return None
     address = address_of(written)
     files = files_of(address)
-    with readable(f"{what} at {written}"):
-        if files.is_folder(address) or files.is_file(address):
-            return written
+    if files.is_folder(address) or files.is_file(address):
+        return written
     if urlsplit(written).scheme:
         return None
     raise InvalidInput([f"{what} at {written}: there is no such folder or file."])

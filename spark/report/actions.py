@@ -20,7 +20,7 @@ from spark.report.evidence import Evidence
 from spark.report.sections.cost import easy_key
 from spark.report.words import count, dollars, enumeration, most, percent
 from spark.rows import Found
-from spark.rules.names import Certainty, Easy
+from spark.rules.meters import Certainty, Easy
 from spark.transforms.grain import EasySaving
 from spark.transforms.transfer import MEASURED
 from spark.transforms.volumes import Finding

@@ -16,7 +16,7 @@ from core.cost.pricing import total
 from core.ground.naming import CLUSTER_TAG
 from spark.months import first_day_after, is_by_the_month, settled_on
 from spark.rows import Found, grouped
-from spark.rules.names import Attribution, Component
+from spark.rules.meters import Attribution, Component
 from spark.transforms.grain import EasySaving
 
 BAD_ROWS_SHOWN = 50

@@ -23,7 +23,7 @@ from spark.report.sections import (
     unit,
 )
 from spark.report.words import cents, count, dollars, enumeration, most, percent
-from spark.rules.names import Attribution, Component
+from spark.rules.meters import Attribution, Component
 
 SIMULATED = "Simulated: the local twin wrote this bill; AWS charges nothing"
 PROVISIONAL = "Provisional: AWS may still correct this month"

@@ -15,8 +15,18 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from spark.rules import meters
-from spark.rules.meters import REMEMBERED, SPECIAL, Meter, is_found, pattern, search
-from spark.rules.names import Attribution, Component, Easy, Flow
+from spark.rules.meters import (
+    REMEMBERED,
+    SPECIAL,
+    Attribution,
+    Component,
+    Easy,
+    Flow,
+    Meter,
+    is_found,
+    pattern,
+    search,
+)
 from spark.tag_keys import OURS, KafkaTags, all_spellings, every_spelling
 
 # What exports write for "nothing", and what databases (\\N), Python and pandas do.

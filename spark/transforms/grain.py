@@ -18,7 +18,7 @@ import pyarrow.compute as pc  # type: ignore[import-untyped] # the same
 
 from spark.rows import Found, grouped, rows_of, summed
 from spark.rules.line import DISCOUNT, MEANING_OF, meaning_of
-from spark.rules.names import Attribution, Component, Easy
+from spark.rules.meters import Attribution, Component, Easy
 from spark.schemas import COST
 
 # Of these all that a meter costs is saved; of the others at most that, once somebody has looked.

@@ -19,7 +19,7 @@ import pyarrow.compute as pc  # type: ignore[import-untyped] # the same
 
 from core.cost.pricing import total
 from spark.rows import Found, row_type, rows_of
-from spark.rules.names import Attribution
+from spark.rules.meters import Attribution
 from spark.schemas import NODE_SHARES
 
 _DAY = ["billing_period", "day", "resource_id"]

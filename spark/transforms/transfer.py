@@ -24,7 +24,7 @@ import pyarrow.compute as pc  # type: ignore[import-untyped] # the same
 
 from core.cost.pricing import total
 from spark.rows import NOTHING, Found, row_type, rows_of
-from spark.rules.names import Certainty, Flow
+from spark.rules.meters import Certainty, Flow
 from spark.samples import (
     BYTES_IN,
     BYTES_OUT,

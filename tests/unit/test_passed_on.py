@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from core.ground.errors import LONGEST, one_line, passed_on
-from spark.ingest.delivery import complaint
+from spark.ingest.bill import complaint
 
 REPOSITORY = Path(__file__).parents[2]
 PACKAGES = ("core", "infra", "stacks", "spark", "cli", "stillwater")

@@ -9,7 +9,7 @@ from spark.report.document import Cell, Plot, ReportTable, Section
 from spark.report.evidence import Evidence, Report, Share
 from spark.report.words import cents, count, decimal_places, enumeration, most
 from spark.rows import Found
-from spark.rules.names import Attribution
+from spark.rules.meters import Attribution
 from spark.tag_keys import UNREAD_TAGS
 from spark.transforms.grain import EasySaving
 

@@ -12,7 +12,7 @@ from spark.report.document import Cell, ReportTable, Section
 from spark.report.evidence import Evidence
 from spark.report.words import count, decimal_places, money, percent
 from spark.rows import Found
-from spark.rules.names import Attribution, Component
+from spark.rules.meters import Attribution, Component
 from spark.transforms.node_shares import ShareKind
 
 ROWS_SHOWN = 40

@@ -11,7 +11,7 @@ from spark.report.document import Cell, ReportTable, Section
 from spark.report.evidence import Evidence
 from spark.report.words import DASH, money, most, percent, size, smallest_places
 from spark.rows import Found
-from spark.rules.names import Certainty
+from spark.rules.meters import Certainty
 
 
 def section(evidence: Evidence) -> Section | None:

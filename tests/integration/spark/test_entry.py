@@ -17,7 +17,7 @@ from local.bills.cluster import ClusterBill, lines
 from local.bills.export import write
 from local.bills.line import BillLine
 from spark import tables
-from spark.jobs import scheduled, unread
+from spark.jobs import chosen_months, scheduled
 from spark.tables import IcebergStore, ParquetStore, Table
 from spark.tag_keys import KafkaTags
 from tests.unit.spark import simulated
@@ -109,7 +109,7 @@ def test_when_every_month_is_final_nothing_is_read(
     (row,) = (r for p, r in mornings.deliveries().items() if p == "2026-10")
     assert (row.cluster_tag, row.pool_tag) == ("stillwater:cluster", "stillwater:pool")
     asked = KafkaTags("team", "streaming", name=FACTS.cluster)
-    assert unread.months_to_read(told[1], mornings.store, asked) == (["2026-10"], [])
+    assert chosen_months.months_to_read(told[1], mornings.store, asked) == (["2026-10"], [])
 
 
 @pytest.mark.parametrize("option", ["--metrics", "--history"])

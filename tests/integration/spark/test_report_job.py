@@ -23,7 +23,7 @@ from spark.jobs import report as job
 from spark.report import formats
 from spark.report.formats import Format
 from spark.tables import ParquetStore
-from spark.transforms.rates import billed_rates
+from spark.transforms.economics import billed_rates
 from tests import browser
 from tests.unit.spark import simulated
 from tests.unit.spark.simulated import FACTS, Rotation

@@ -20,7 +20,7 @@ import pytest
 from core.ground.errors import InvalidInput
 from spark import tables
 from spark.ingest import bill
-from spark.ingest.delivery import Delivery
+from spark.ingest.bill import Delivery
 from spark.ingest.share import USAGE_ROWS
 from spark.jobs import ingest
 from spark.rows import rows_of

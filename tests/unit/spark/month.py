@@ -14,7 +14,7 @@ from spark import schemas
 from spark.report.document import Document
 from spark.report.evidence import DayCost, Evidence, Report
 from spark.report.story import report_document
-from spark.rules.names import Attribution, Component
+from spark.rules.meters import Attribution, Component
 
 TODAY = date(2026, 11, 21)
 GIB = 1024**3

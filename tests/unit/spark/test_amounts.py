@@ -15,8 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.cost import pricing
-from spark.ingest.amounts import LARGEST, Amounts, amounts_of, decimal_of, decimal_read
-from spark.ingest.columns import groups_of
+from spark.ingest.columns import LARGEST, Amounts, amounts_of, decimal_of, decimal_read, groups_of
 from spark.report import formats, story, words
 from spark.report.evidence import Evidence
 from spark.report.formats import Format

@@ -39,7 +39,7 @@ from spark.tag_keys import (
     spellings,
     tag_columns,
 )
-from spark.transforms import rates
+from spark.transforms import economics
 from spark.transforms.grain import easy_savings, grain_of
 from tests.every_case import every_case
 from tests.unit.spark import bills
@@ -510,5 +510,5 @@ def test_a_clusters_own_rates_hold_its_discounts_however_they_are_written(
         lines = [{**ours, "lineItem/NetUnblendedCost": "1.5"}, strangers]
     _, _, store = ingested(text(*lines)(tmp_path))
     usage = store.rows(tables.USAGE, cluster="harbour")
-    known = rates.cluster_book(usage, PriceBook("eu-west-1", "none"), date(2026, 11, 30))
+    known = economics.cluster_book(usage, PriceBook("eu-west-1", "none"), date(2026, 11, 30))
     assert known.usd(f"{INSTANCE_HOUR}:m7i.large") == Decimal("0.15")

@@ -13,7 +13,7 @@ import pytest
 from spark.report import actions, story, words
 from spark.report.evidence import DayCost, Evidence, month_comparison
 from spark.report.sections import changes, unit
-from spark.rules.names import Attribution, Easy
+from spark.rules.meters import Attribution, Easy
 from spark.transforms.grain import EasySaving
 from tests.unit.spark import month
 

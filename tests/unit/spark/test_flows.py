@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from spark.rules.names import Flow
+from spark.rules.meters import Flow
 from spark.samples import BYTES_OUT, Series, seconds_of
 from spark.transforms.transfer import BYTES_PER_GB, Traffic, transfer_rows
 from spark.transforms.transfer import traffic as daily_traffic

@@ -13,7 +13,7 @@ from spark import tables
 from spark.ingest import bill
 from spark.jobs import ingest
 from spark.report.evidence import Report, Share
-from spark.rules.names import Attribution
+from spark.rules.meters import Attribution
 from spark.tables import ParquetStore
 from tests.unit.spark import bills, month
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark.rules.line import Described, Raw, describe, is_discount
-from spark.rules.names import Attribution, Component, Easy, Flow
+from spark.rules.meters import Attribution, Component, Easy, Flow
 from spark.schemas import USAGE
 from spark.tag_keys import OURS, KafkaTags
 from tests.every_case import every_case

@@ -9,8 +9,18 @@ import pytest
 
 from spark.rules import line
 from spark.rules.line import REGION_PREFIX
-from spark.rules.meters import METERS, Meter, billed_part, component_meter, easy_finding, is_found
-from spark.rules.names import Component, Easy, Flow, VolumePart
+from spark.rules.meters import (
+    METERS,
+    Component,
+    Easy,
+    Flow,
+    Meter,
+    VolumePart,
+    billed_part,
+    component_meter,
+    easy_finding,
+    is_found,
+)
 
 # GovCloud's, China's, a Local Zone's, a Wavelength Zone's and the Sovereign Cloud's among them.
 PLACES = (

@@ -13,7 +13,7 @@ from pyspark.sql import Row
 
 from core.ground.errors import InvalidInput
 from spark import schemas
-from spark.jobs.chosen_month import (
+from spark.jobs.chosen_months import (
     Chosen,
     compared_months,
     month_to_report,

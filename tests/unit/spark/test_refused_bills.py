@@ -15,7 +15,7 @@ from spark.files import LocalFiles
 from spark.ingest import bill
 from spark.ingest.bill import said_by_folders
 from spark.ingest.layout import letters
-from spark.ingest.loose_files import unlisted
+from spark.ingest.manifest import unlisted
 from spark.ingest.unread_lines import Control
 from tests.every_case import every_case
 from tests.unit.spark import bills

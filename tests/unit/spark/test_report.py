@@ -16,7 +16,7 @@ from spark.report import story as stories
 from spark.report.evidence import Report
 from spark.report.plot import COLOURS, drawing
 from spark.report.sections import cost
-from spark.rules.names import Attribution, Component
+from spark.rules.meters import Attribution, Component
 from tests.unit.spark.month import a_line, a_report, bad_row, document_of, monthless
 
 UNTAGGED = {"attribution": Attribution.NOBODY, "cluster": None, "owner": "unattributed"}

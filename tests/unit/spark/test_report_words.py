@@ -12,7 +12,7 @@ import pytest
 from spark.report import formats, plot, story
 from spark.report.document import TEXTS, Document
 from spark.report.evidence import Evidence
-from spark.rules.names import Attribution, Component, Easy
+from spark.rules.meters import Attribution, Component, Easy
 from spark.transforms.grain import EasySaving
 from tests.unit.spark import month
 

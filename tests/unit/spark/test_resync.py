@@ -12,10 +12,10 @@ import pytest
 
 from core.cost import pricing
 from core.ground.errors import InvalidInput
+from spark import samples
 from spark.files import LocalFiles
-from spark.ingest import history, metrics
-from spark.jobs import resync
 from spark.samples import Series
+from spark.transforms import rotations
 from spark.transforms.rotations import forecast
 from tests.unit.spark import simulated
 from tests.unit.spark.simulated import FACTS, STEP_SECONDS, Rotation
@@ -31,12 +31,12 @@ ROTATIONS = tuple(
 
 
 def samples_of(path: Path) -> list[Series]:
-    return metrics.read(str(path), FACTS.cluster)
+    return samples.read(str(path), FACTS.cluster)
 
 
 def rotations_of(folder: Path) -> list[Any]:
     names = {"archive_name": FACTS.archive_name, "cluster": FACTS.cluster}
-    return history.read(LocalFiles(), str(folder), **names)
+    return rotations.read_history(LocalFiles(), str(folder), **names)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Any]:
     answer = simulated.write_metrics(folder / "metrics.json", series)
     simulated.write_history(folder / "history", ROTATIONS)
     rotations = rotations_of(folder / "history")
-    return resync.resync_rows(rotations, samples_of(answer), FACTS, BOOK)
+    return rotations.resync_rows(rotations, samples_of(answer), FACTS, BOOK)
 
 
 def test_what_was_measured_is_what_happened_to_one_sample(found: Sequence[Any]) -> None:
@@ -104,7 +104,7 @@ def test_without_samples_the_ledger_alone_says_how_long_it_took(tmp_path: Path) 
     rotation = ROTATIONS[0]
     simulated.write_history(tmp_path / "history", [rotation])
     nothing = samples_of(simulated.write_metrics(tmp_path / "none.json", []))
-    (row,) = resync.resync_rows(rotations_of(tmp_path / "history"), nothing, FACTS, BOOK)
+    (row,) = rotations.resync_rows(rotations_of(tmp_path / "history"), nothing, FACTS, BOOK)
     _, truth = simulated.live(rotation)
     assert row.measured_from == "ledger"
     assert row.total_seconds == rotation.away_seconds + truth.catch_up_seconds
@@ -114,7 +114,10 @@ def test_without_samples_the_ledger_alone_says_how_long_it_took(tmp_path: Path) 
 
 def test_another_clusters_rotations_stay_out(tmp_path: Path) -> None:
     simulated.write_history(tmp_path, ROTATIONS[:2])
-    assert history.read(LocalFiles(), str(tmp_path), archive_name="prod-other", cluster="b") == []
+    assert (
+        rotations.read_history(LocalFiles(), str(tmp_path), archive_name="prod-other", cluster="b")
+        == []
+    )
 
 
 def test_a_line_that_is_no_incident_is_named(tmp_path: Path) -> None:
@@ -122,7 +125,7 @@ def test_a_line_that_is_no_incident_is_named(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "i-1.jsonl").write_text("{not json\n")
     with pytest.raises(InvalidInput, match="holds a line that is not an incident"):
-        history.read(LocalFiles(), str(tmp_path), archive_name="a", cluster="b")
+        rotations.read_history(LocalFiles(), str(tmp_path), archive_name="a", cluster="b")
 
 
 @pytest.mark.parametrize(
@@ -139,7 +142,7 @@ def test_what_is_no_range_is_refused_with_what_to_ask(
     path = tmp_path / "metrics.json"
     path.write_text(answer)
     with pytest.raises(InvalidInput, match=complaint):
-        metrics.read(str(path), "harbour")
+        samples.read(str(path), "harbour")
 
 
 def test_what_is_sampled_twice_counts_once(tmp_path: Path) -> None:
@@ -155,7 +158,7 @@ def test_what_is_sampled_twice_counts_once(tmp_path: Path) -> None:
 
 def test_an_instance_nobody_knows_is_limited_by_its_volumes() -> None:
     pool = replace(FACTS.pools[0], instance_type="x9z.huge")
-    rate = resync.rate_for("broker-a", [], replace(FACTS, pools=(pool,)))
+    rate = rotations.rate_for("broker-a", [], replace(FACTS, pools=(pool,)))
     assert rate is not None
     assert rate.known_from == "the volumes' throughput"
-    assert resync.rate_for("broker-a", [], replace(FACTS, pools=())) is None
+    assert rotations.rate_for("broker-a", [], replace(FACTS, pools=())) is None

@@ -15,9 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.ground.errors import InvalidInput
-from spark.ingest import delivery, pieces
+from spark.ingest import bill as bill_module
+from spark.ingest import pieces
+from spark.ingest.bill import shares_of
 from spark.ingest.columns import Alike
-from spark.ingest.delivery import shares_of
 from spark.ingest.pieces import Piece
 from tests.unit.spark import bills
 
@@ -87,10 +88,10 @@ def test_shares_that_threads_add_up_are_one_bill(
     ]
     folder = bill(tmp_path / "bill", lines[::3], lines[1::3], lines[2::3])
     alone = bills.usage(folder)
-    monkeypatch.setattr(delivery, "LINES_OF_ONE_SHARE", 0)
-    monkeypatch.setattr(delivery, "THREADS", 2)
+    monkeypatch.setattr(bill_module, "LINES_OF_ONE_SHARE", 0)
+    monkeypatch.setattr(bill_module, "THREADS", 2)
     monkeypatch.setattr(pieces, "LINES_AT_ONCE", 7)
-    assert len(shares_of(bills.opened(folder).pieces, delivery.THREADS)) == 3
+    assert len(shares_of(bills.opened(folder).pieces, bill_module.THREADS)) == 3
     assert sorted(bills.usage(folder), key=str) == sorted(alone, key=str)
 
 

@@ -15,7 +15,7 @@ from core.cost import pricing
 from core.ground import instances
 from core.settings.facts import Facts, Pool, Volume
 from core.volumes.sizing import Goals, Gp3, Performance, Resync, Use, instance_ceiling, right_size
-from spark.jobs import storage
+from spark.transforms import volumes
 
 BOOK = pricing.book("us-east-1")
 GIB = 1024**3
@@ -60,7 +60,7 @@ def billed(**changes: Any) -> Row:
 
 
 def advised(*rows: Row, facts: Facts = FACTS) -> list[Any]:
-    return list(storage.advised(list(rows), facts, BOOK, 300.0))
+    return list(volumes.advised(list(rows), facts, BOOK, 300.0))
 
 
 def test_a_volume_is_sized_exactly_as_the_advisor_sizes_it() -> None:

@@ -18,7 +18,7 @@ from spark.report import actions, formats, plot, story, words
 from spark.report.document import Action, Document
 from spark.report.evidence import Evidence
 from spark.report.formats import Format
-from spark.rules.names import Attribution, Component, Easy
+from spark.rules.meters import Attribution, Component, Easy
 from spark.transforms.grain import EasySaving
 from tests.unit.spark import month
 

@@ -1,10 +1,8 @@
-"""The economics job: EBS against local disks for this cluster, on what was measured of it.
+"""Finds what a bill charges per unit, and compares EBS with local disks at these prices.
 
-    storage + resync -> core.cost.economics.compare -> table
-
-What brokers hold and take in is measured where samples are; prices are those the bill charges
-and, of a design nobody runs, the price book's (spark.transforms.rates). The answer is one row per
-design.
+A bill's own rates come first, since they hold the discount too; a price file adds what is on no
+bill. A price is an addition, never a condition. What brokers hold and take in is measured where
+samples are (STORAGE, RESYNC). The comparison is one row per design (core.cost.economics).
 """
 
 from __future__ import annotations
@@ -12,20 +10,82 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
 from core.cost import economics, pricing
 from core.cost.economics import Brokers, Comparison, Design
-from core.cost.pricing import PriceBook
+from core.cost.price_list import BilledRate, checked_item_of
+from core.cost.pricing import INSTANCE_HOUR, Price, PriceBook, total
 from core.events.announcements import Kind
 from core.rotation.estimate import AWAY_IN_PLACE_SECONDS
 from core.settings.facts import Facts
-from spark.jobs.storage import AWAY_SECONDS
-from spark.rows import Found, row_from
+from spark.rows import Found, grouped, row_from, summed
+from spark.rules.line import is_discount
+from spark.rules.meters import Component
 from spark.schemas import ECONOMICS
+from spark.transforms.volumes import AWAY_SECONDS
+
+BILL = "the bill itself"
+DISCOUNTED = "the price file, less the discount of this bill's own instances"
+_USED = ("Usage", "SavingsPlanCoveredUsage", "DiscountedUsage")
+_RATE_PLACES = Decimal("1e-9")
+# Of less a bill's rounding would be taken for a rate.
+LEAST_COST = Decimal("0.01")
+
+
+def billed_rates(usage: Iterable[Found]) -> list[BilledRate]:
+    """Return the rate of every usage type of a bill's USAGE rows."""
+    # Marketplace sells under AWS's own usage types; such a line is of no component of ours.
+    own = (row for row in usage if row.component != Component.OTHER.value)
+    return _rates((row for row in own if row.category == "Usage"), "billed_cost")
+
+
+def cluster_book(usage: Iterable[Found], book: PriceBook, on: date) -> PriceBook:
+    """Return the prices of one cluster: what its USAGE rows charged it, and beside that the book's.
+
+    Net and amortised, so that private discounts and commitments are in, discounts written as lines
+    of their own too. A type that is not on the bill is priced with the discount that the cluster's
+    own types have on it.
+    """
+    own = (row for row in usage if row.category in _USED or is_discount(row.category))
+    charged = {
+        item: Price(item, rate.usd.quantize(_RATE_PLACES), BILL, on)
+        for rate in _rates(own, "net_cost")
+        if rate.cost >= LEAST_COST and (item := checked_item_of(rate.usage_type)) is not None
+    }
+    listed = {item: _less(price, charged, book) for item, price in book.prices.items()}
+    return PriceBook(book.region, f"{BILL}, and {book.name}", {**listed, **charged})
+
+
+def _less(price: Price, charged: Mapping[str, Price], book: PriceBook) -> Price:
+    """Return an instance's list price with the discount that the bill's own instances have."""
+    if not price.item.startswith(f"{INSTANCE_HOUR}:"):
+        return price
+    known = [
+        (item, own.usd)
+        for item, own in charged.items()
+        if item.startswith(f"{INSTANCE_HOUR}:") and book.usd(item)
+    ]
+    listed = total(book.usd(item) or Decimal(0) for item, _ in known)
+    if not listed:
+        return price
+    share = min(Decimal(1), total(usd for _, usd in known) / listed)
+    if share == 1:
+        return price
+    return Price(price.item, (price.usd * share).quantize(_RATE_PLACES), DISCOUNTED, price.as_of)
+
+
+def _rates(rows: Iterable[Found], cost: str) -> list[BilledRate]:
+    known = grouped((row for row in rows if row.usage_type is not None), lambda r: r.usage_type)
+    rates = (
+        BilledRate(usage_type, summed(own, "quantity"), summed(own, cost))
+        for usage_type, own in known.items()
+    )
+    return [rate for rate in rates if rate.quantity > 0]
+
 
 DAYS_PER_MONTH = Decimal(pricing.HOURS_PER_MONTH) / 24
 # From so many days on rotations are counted up to a month.
