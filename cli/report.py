@@ -28,7 +28,7 @@ from core.settings.facts import Facts
 from core.settings.facts import load as load_facts
 
 if TYPE_CHECKING:
-    from spark.jobs.report import Inputs
+    from spark.jobs.every import Inputs
     from spark.report.document import Document
     from spark.tables import Store
 
@@ -73,11 +73,11 @@ def _make_document(asked: ReportOptions, console: Console, scratch: Path | None 
     book = None if facts is None else stack_settings.prices(facts.region, asked.prices)
     with console.status("Stillwater makes the report"):
         from spark import tag_keys  # noqa: PLC0415 - starts the imports of the jobs
-        from spark.jobs import report as job  # noqa: PLC0415 - the same
+        from spark.jobs import every  # noqa: PLC0415 - the same
         from spark.report import formats  # noqa: PLC0415
         from spark.tables import ParquetStore  # noqa: PLC0415 - the same
 
-        inputs = job.Inputs(
+        inputs = every.Inputs(
             bill=asked.bill,
             month=asked.month,
             metrics=asked.metrics,
@@ -91,7 +91,8 @@ def _make_document(asked: ReportOptions, console: Console, scratch: Path | None 
         if scratch is not None and (asked.bill or "").startswith("s3"):
             inputs = _copied_inputs(store, inputs, asked, scratch)
 
-        made = job.run(store, inputs, finished=asked.finished)
+        make = every.told_month if asked.finished else every.run
+        made = make(store, inputs)
         store.tidy(datetime.now(UTC))
     kept = [NOT_READ.format(", ".join(made.kept))] if made.kept else []
     for line in [*formats.summary(made.document), *kept]:

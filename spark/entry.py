@@ -2,7 +2,7 @@
 
     spark-submit --py-files stillwater.whl launcher.py --bill s3://... --tables s3://...
 
-What reads a bill needs pyarrow, which comes with the job (spark.packages): it is imported then.
+What reads a bill needs pyarrow, which comes with the job (spark.session): it is imported then.
 """
 
 from __future__ import annotations
@@ -14,17 +14,16 @@ from datetime import UTC, datetime
 from pyspark.sql import SparkSession
 
 from core.ground.errors import StillwaterError
-from spark import packages
-from spark.session import CONVENTIONS
+from spark.session import CONVENTIONS, LACKING, PYTHON, add_packages
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Make a bill's tables; a mistake is a sentence and exit 1."""
-    packages.add(_session)
+    add_packages(_session)
     try:
         from spark.jobs import scheduled  # noqa: PLC0415 - needs what the job brings
     except ImportError as error:
-        sys.exit(packages.LACKING.format(python=packages.PYTHON, error=error))
+        sys.exit(LACKING.format(python=PYTHON, error=error))
     chosen = scheduled.parser().parse_args(arguments)
     try:
         print(scheduled.run(_session, chosen, datetime.now(UTC)))  # noqa: T201 - the job's log is all its caller sees

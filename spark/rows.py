@@ -14,15 +14,23 @@ from typing import Any, TypeVar
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 
 from core.cost.pricing import total
-from spark.schemas import MOMENT
 
+STRING, DOUBLE, LONG, INTEGER = pa.string(), pa.float64(), pa.int64(), pa.int32()
+DATE, BOOLEAN = pa.date32(), pa.bool_()
+# As Spark carries times: microseconds of UTC.
+NAIVE, MOMENT = pa.timestamp("us"), pa.timestamp("us", "UTC")
+MONEY = pa.decimal128(38, 18)
 NOTHING = Decimal(0)
-NAIVE = pa.timestamp("us")
 # A row of a table, its columns as attributes.
 Found = Any
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
+
+
+def struct(**columns: pa.DataType) -> pa.Schema:
+    """Return a row's shape from its columns, in order."""
+    return pa.schema(list(columns.items()))
 
 
 def row_type(names: Any) -> Any:

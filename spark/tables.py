@@ -1,4 +1,4 @@
-"""Reads and writes tables: Iceberg, or plain Parquet where its jar is not at hand.
+"""Knows every table's shape (tables.toml), and reads and writes them: in Iceberg, or plain Parquet.
 
 Every table is partitioned by billing period, and a write replaces whole months: a delivery that
 comes again changes nothing, one that was corrected leaves no row of the old one behind.
@@ -6,11 +6,13 @@ comes again changes nothing, one that was corrected leaves no row of the old one
 
 from __future__ import annotations
 
+import tomllib
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from importlib import resources
 from typing import Any, TypeAlias
 
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
@@ -22,9 +24,22 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from core.ground.errors import InvalidInput
-from spark import schemas
 from spark.files import file_system
-from spark.rows import Found, rows_of, shaped, table_of
+from spark.rows import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    LONG,
+    MOMENT,
+    MONEY,
+    STRING,
+    Found,
+    rows_of,
+    shaped,
+    struct,
+    table_of,
+)
 
 PARTITION = "billing_period"
 # Refreshes that stay readable: AWS makes up to three a day for six weeks, and each replaces a month
@@ -41,22 +56,28 @@ class Table:
     schema: pa.Schema
 
 
-USAGE = Table("usage", schemas.USAGE)
-COST = Table("cost", schemas.COST)
-TRANSFER = Table("transfer", schemas.TRANSFER)
-NODE_SHARES = Table("node_shares", schemas.NODE_SHARES)
-QUARANTINE = Table("quarantine", schemas.QUARANTINE)
-TAGS_FOUND = Table("tags_found", schemas.TAGS_FOUND)
-DELIVERIES = Table("deliveries", schemas.DELIVERIES)
-STORAGE = Table("storage", schemas.STORAGE)
-RESYNC = Table("resync", schemas.RESYNC)
-ECONOMICS = Table("economics", schemas.ECONOMICS)
-UNIT = Table("unit", schemas.UNIT)
-ANOMALIES = Table("anomalies", schemas.ANOMALIES)
-ALL = (
-    *(USAGE, COST, TRANSFER, NODE_SHARES, QUARANTINE, TAGS_FOUND, DELIVERIES),
-    *(STORAGE, RESYNC, ECONOMICS, UNIT, ANOMALIES),
-)
+def _table(name: str) -> Table:
+    return Table(name, struct(**{column: _KINDS[kind] for column, kind in _SHAPES[name].items()}))
+
+
+_KINDS = {
+    "string": STRING,
+    "double": DOUBLE,
+    "long": LONG,
+    "integer": INTEGER,
+    "date": DATE,
+    "boolean": BOOLEAN,
+    "moment": MOMENT,
+    "money": MONEY,
+}
+_SHAPES = tomllib.loads((resources.files("spark") / "tables.toml").read_text(encoding="utf-8"))
+# Made of a bill's lines.
+USAGE, COST, TRANSFER = _table("usage"), _table("cost"), _table("transfer")
+NODE_SHARES, QUARANTINE = _table("node_shares"), _table("quarantine")
+TAGS_FOUND, DELIVERIES = _table("tags_found"), _table("deliveries")
+# What is read beside the bill, and what jobs find in both.
+ROTATIONS, STORAGE, RESYNC = _table("rotations"), _table("storage"), _table("resync")
+ECONOMICS, UNIT, ANOMALIES = _table("economics"), _table("unit"), _table("anomalies")
 
 
 # Rows in the order of the table's columns.

@@ -279,7 +279,7 @@ def _history(made: JobParts) -> list[str]:
 def packages(addresses: Mapping[str, str], python: str = EMR_PYTHON) -> dict[str, str]:
     """Return the setting by which these wheels are unpacked on the driver and every executor.
 
-    The job itself puts them on Python's path (spark.packages), if they are for its Python.
+    The job itself puts them on Python's path (spark.session), if they are for its Python.
     """
     if not addresses:
         return {}

@@ -22,7 +22,7 @@ from local.demo import spec as demo_spec
 from local.twin import Twin
 
 if TYPE_CHECKING:
-    from spark.jobs.report import Made
+    from spark.jobs.every import Known
 
 FOLDER, BILL, HISTORY = "report", "bill", "history"
 
@@ -54,7 +54,7 @@ def report(
     incident: Incident | None,
 ) -> Costs:
     """Write the simulated bill of what really ran, and the report on it to output/report."""
-    from spark.jobs import report as job  # noqa: PLC0415 - imports PySpark
+    from spark.jobs import every  # noqa: PLC0415 - imports PySpark
     from spark.tables import ParquetStore  # noqa: PLC0415 - the same
 
     forget(output)
@@ -70,14 +70,14 @@ def report(
     spec = parse(demo_spec.spec(twin.place))
     folder = output / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    inputs = job.Inputs(
+    inputs = every.Inputs(
         bill=bill.path,
         metrics=str(metrics),
         history=str(file_incident(output / HISTORY, spec, incident)),
         facts=report_facts(spec),
         book=pricing.book(environment.REGION),
     )
-    made = job.run(ParquetStore(str((folder / "tables").resolve())), inputs)
+    made = every.run(ParquetStore(str((folder / "tables").resolve())), inputs)
     _write(made, folder)
     return Costs(
         f"{bill.total.normalize():f}",
@@ -102,7 +102,7 @@ def file_incident(folder: Path, spec: ClusterSpec, incident: Incident | None) ->
     return folder
 
 
-def _write(made: Made, folder: Path) -> None:
+def _write(made: Known, folder: Path) -> None:
     from spark.report import formats  # noqa: PLC0415 - draws with matplotlib
 
     for kind in formats.Format:
@@ -110,7 +110,7 @@ def _write(made: Made, folder: Path) -> None:
         (folder / kind.file_name).write_text(text, encoding="utf-8")
 
 
-def _seen_rotation(made: Made) -> RotationFigures | None:
+def _seen_rotation(made: Known) -> RotationFigures | None:
     rows = made.evidence.resync
     if not rows:
         return None

@@ -35,10 +35,9 @@ from spark.ingest.pieces import HEADER_BYTES, Piece, footer, members, read_heade
 from spark.ingest.share import SUMS, USAGE_KEYS, USAGE_ROWS, Share, usage_rows
 from spark.ingest.unread_lines import NO_LINES, Control
 from spark.months import Refresh
-from spark.packages import REMEDY
 from spark.rows import Found, rows_of
-from spark.schemas import QUARANTINE
-from spark.session import Engine
+from spark.session import REMEDY, Engine
+from spark.tables import QUARANTINE
 from spark.tag_keys import OURS, KafkaTags
 
 # Of each core, so that none waits long for the other's last one.
@@ -101,7 +100,7 @@ class Delivery:
     @cached_property
     def unread_lines(self) -> list[Found]:
         """The lines that cannot be read, each with its reason: QUARANTINE."""
-        return self._found(partial(unread_lines.unread, layout=self.layout), QUARANTINE)
+        return self._found(partial(unread_lines.unread, layout=self.layout), QUARANTINE.schema)
 
     def tags_found(self) -> list[Found]:
         """Return every tag of every line, counted and summed: TAGS_FOUND once they are chosen."""

@@ -378,7 +378,8 @@ def _problems(
     for path in sorted({each for each in there if UNREAD.search(each)}.difference(paths)):
         yield (
             f"holds {path}, which may be part of the bill and cannot be read. Copy it again if its "
-            f"copy was broken off. Else write it as one of {', '.join(LOOSE_FORMATS)}, or take it out."
+            f"copy was broken off. Else write it as one of {', '.join(LOOSE_FORMATS)}, or take it "
+            "out."
         )
     yield from _named_twice(paths)
     yield from _copied(files, folder, paths)

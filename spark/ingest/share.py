@@ -33,9 +33,9 @@ from spark.ingest.columns import (
 from spark.ingest.layout import BROKEN_LINE, Layout
 from spark.ingest.pieces import CORRUPT, Piece, batches, readable_piece
 from spark.months import UNKNOWN_PERIOD
+from spark.rows import BOOLEAN, DATE, INTEGER, LONG, MONEY, STRING, struct
 from spark.rules.line import EMPTY, REGION_PREFIX, Described, Raw, describe
 from spark.rules.meters import SPECIAL
-from spark.schemas import BOOLEAN, DATE, INTEGER, LONG, MONEY, STRING, struct
 from spark.tag_keys import CLAIM_TAG, all_spellings
 
 Flags = np.ndarray[Any, np.dtype[np.bool_]]

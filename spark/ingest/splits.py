@@ -42,7 +42,7 @@ from spark.ingest.layout import Layout, text_or_none
 from spark.ingest.pieces import CORRUPT, Piece, batches
 from spark.ingest.share import month_name, read_once
 from spark.months import UNKNOWN_PERIOD
-from spark.schemas import DATE, LONG, MONEY, STRING, struct
+from spark.rows import DATE, LONG, MONEY, STRING, struct
 from spark.tag_keys import every_spelling
 
 # arn:aws:eks:REGION:ACCOUNT:pod/CLUSTER/NAMESPACE/POD/UID

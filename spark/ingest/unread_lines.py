@@ -28,8 +28,9 @@ from spark.ingest.layout import BROKEN_LINE, LINE_CHARACTERS, Layout
 from spark.ingest.pieces import CORRUPT, Piece, batches, readable_piece
 from spark.ingest.share import NO_DAY, Lines, month_name
 from spark.months import UNKNOWN_PERIOD
+from spark.rows import LONG, MONEY, STRING, struct
 from spark.rules.line import EMPTY
-from spark.schemas import LONG, MONEY, QUARANTINE, STRING, struct
+from spark.tables import QUARANTINE
 
 SURVEY_ROWS = struct(
     billing_period=STRING,
@@ -112,7 +113,7 @@ def unread(pieces: Iterable[Piece], layout: Layout) -> Iterator[pa.RecordBatch]:
     for piece in pieces:
         for batch in batches(piece, layout.wanted):
             rows = list(_unread(batch, layout, piece.period))
-            yield from pa.Table.from_pylist(rows, QUARANTINE).to_batches()
+            yield from pa.Table.from_pylist(rows, QUARANTINE.schema).to_batches()
 
 
 def _unread(batch: pa.RecordBatch, layout: Layout, period: str | None) -> Iterator[dict[str, Any]]:

@@ -19,7 +19,7 @@ from spark.files import Files, address_of, files_of, fingerprint
 from spark.ingest import manifest
 from spark.ingest.bill import label_of
 from spark.months import UNKNOWN_PERIOD, Refresh, first_day_after, made_by, month_before, unsettled
-from spark.report.words import cents, enumeration
+from spark.report.document import cents, enumeration
 from spark.rows import Found
 from spark.tables import DELIVERIES, Store
 from spark.tag_keys import OURS, KafkaTags

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
 
@@ -37,6 +38,7 @@ from spark.months import (
     last_complete_day,
     made_by,
 )
+from spark.report.document import Document
 from spark.report.evidence import BAD_ROWS_SHOWN, DayCost, Evidence, Report
 from spark.rows import Found, grouped, row_type, rows_of, summed
 from spark.rules.meters import Attribution
@@ -98,7 +100,7 @@ class Inputs:
         return rotations.read_history(files_of(address), address, **names)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Known:
     """What the tables say of one month, and what its bill came to."""
 
@@ -106,6 +108,13 @@ class Known:
     bill_total: Decimal
     # Months of the bill that are final and unchanged, and were not read again.
     kept: Sequence[str] = ()
+
+    @cached_property
+    def document(self) -> Document:
+        """The report, told of the evidence."""
+        from spark.report import story  # noqa: PLC0415 - draws, which no cluster can
+
+        return story.report_document(self.evidence)
 
 
 def run(store: Store, inputs: Inputs) -> Known:

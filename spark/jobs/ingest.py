@@ -26,8 +26,7 @@ from spark.months import UNKNOWN_PERIOD, Refresh, final_of, settled_on
 from spark.rows import Found, grouped, row_type, summed
 from spark.rules.meters import Component
 from spark.samples import Series
-from spark.schemas import TAGS_FOUND, USAGE
-from spark.tables import Store
+from spark.tables import TAGS_FOUND, USAGE, Store
 from spark.tag_keys import spellings
 from spark.transforms.grain import (
     Placed,
@@ -53,7 +52,7 @@ KEYS_KEPT = 30
 LONGEST = 256
 # How exports write the keys of tags that somebody set (spark.tag_keys).
 _PREFIX = re.compile(r"^(resourceTags/user:|resourceTags/|resource_tags_user_|user:|user_)")
-_TagFound = row_type(TAGS_FOUND)
+_TagFound = row_type(TAGS_FOUND.schema)
 _Tag = row_type(["key", "value", "names_kafka", "charges", "billed_cost"])
 
 
@@ -124,7 +123,7 @@ def run(
         if any(month.is_discounted for month in placed.values()):
             usage = net_of_discounts(usage)
             grain = grain_of(usage)
-        store.replace(tables.USAGE, usage.select(USAGE.names), list(months))
+        store.replace(tables.USAGE, usage.select(USAGE.schema.names), list(months))
         write_costs(store, grain, list(months), beside or Beside())
         _write_what_is_unsaid(store, delivery, list(months), placed)
         known = {**_notes_elsewhere(noted_in, delivery), **before}

@@ -11,8 +11,7 @@ from enum import StrEnum
 
 import jinja2
 
-from spark.report.document import Action, Document, ReportTable, Section, exact
-from spark.report.words import dollars, most
+from spark.report.document import Action, Document, ReportTable, Section, dollars, exact, most
 
 # A Slack section holds 3,000 characters; a message 50 blocks.
 SLACK_TEXT = 2900

@@ -29,10 +29,10 @@ from spark.months import FEWEST_BEFORE, is_of_its_month
 from spark.rows import NOTHING, Found, grouped, row_type, summed
 from spark.rules.meters import Attribution
 from spark.samples import LOG_SIZE, PARTITIONS, Series, day_of
-from spark.schemas import ANOMALIES, UNIT
+from spark.tables import ANOMALIES, UNIT
 from spark.transforms.transfer import DailyTraffic
 
-_UnitRow = row_type(UNIT)
+_UnitRow = row_type(UNIT.schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ LEAST_DOLLARS = 1.0
 NORMAL = 1.4826
 # A series that never moved has no scatter: a fiftieth of its median stands in for it.
 LEAST_SCATTER = 0.02
-_AnomalyRow = row_type(ANOMALIES)
+_AnomalyRow = row_type(ANOMALIES.schema)
 
 
 @dataclass(frozen=True, slots=True)

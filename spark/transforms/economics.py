@@ -25,7 +25,7 @@ from core.settings.facts import Facts
 from spark.rows import Found, grouped, row_from, summed
 from spark.rules.line import is_discount
 from spark.rules.meters import Component
-from spark.schemas import ECONOMICS
+from spark.tables import ECONOMICS
 from spark.transforms.volumes import AWAY_SECONDS
 
 BILL = "the bill itself"
@@ -177,7 +177,7 @@ def _row(
         fill = economics.break_even_fill(comparison.ebs, design, book)
         often = economics.break_even_rotations(comparison.ebs, design)
     return row_from(
-        ECONOMICS,
+        ECONOMICS.schema,
         design,
         billing_period=f"{window.last:%Y-%m}",
         cluster=facts.cluster,

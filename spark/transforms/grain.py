@@ -19,7 +19,7 @@ import pyarrow.compute as pc  # type: ignore[import-untyped] # the same
 from spark.rows import Found, grouped, rows_of, summed
 from spark.rules.line import DISCOUNT, MEANING_OF, meaning_of
 from spark.rules.meters import Attribution, Component, Easy
-from spark.schemas import COST
+from spark.tables import COST
 
 # Of these all that a meter costs is saved; of the others at most that, once somebody has looked.
 SURE = frozenset((Easy.EXTENDED_SUPPORT, Easy.IDLE_RESERVATION, Easy.IDLE_IPV4))
@@ -144,8 +144,8 @@ def cost_rows(grain: pa.Table, rotations: Iterable[Found] = ()) -> pa.Table:
     found = [past.get(i, alone.get((cluster, owner))) for i, cluster, owner in unnamed]
     node_id = replaced(grain["node_id"], is_open, found)
     grain = grain.set_column(grain.column_names.index("node_id"), "node_id", node_id)
-    keys = [name for name in KEYS if name in COST.names]
-    return added_up(grain, keys).select(COST.names)
+    keys = [name for name in KEYS if name in COST.schema.names]
+    return added_up(grain, keys).select(COST.schema.names)
 
 
 def replaced(

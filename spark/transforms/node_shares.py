@@ -20,13 +20,13 @@ import pyarrow.compute as pc  # type: ignore[import-untyped] # the same
 from core.cost.pricing import total
 from spark.rows import Found, row_type, rows_of
 from spark.rules.meters import Attribution
-from spark.schemas import NODE_SHARES
+from spark.tables import NODE_SHARES
 
 _DAY = ["billing_period", "day", "resource_id"]
 AMOUNTS = ("split_cost", "unused_cost", "net_split_cost", "net_unused_cost")
 _OF_POD = ("paid_by", "eks_cluster", "namespace", "workload_type", "workload", "pod", *AMOUNTS)
 DAEMON_SET = "DaemonSet"
-_Row = row_type(NODE_SHARES)
+_Row = row_type(NODE_SHARES.schema)
 
 
 class ShareKind(StrEnum):
@@ -82,7 +82,7 @@ def _nodes(usage: pa.Table) -> Mapping[tuple[str, date, str], Found]:
     ]
     of_nodes = lines.filter(pc.starts_with(lines["resource_id"], "i-"))
     sums = of_nodes.group_by(_DAY, use_threads=False).aggregate(wanted)
-    known = dict.fromkeys(NODE_SHARES.names) | dict.fromkeys(AMOUNTS, Decimal(0))
+    known = dict.fromkeys(NODE_SHARES.schema.names) | dict.fromkeys(AMOUNTS, Decimal(0))
     empty = _Row(**known)._replace(kind=ShareKind.NOT_ALLOCATED.value)
     return {
         (row.billing_period, row.day, row.resource_id): empty._replace(

@@ -43,17 +43,17 @@ from spark.samples import (
     of_all_topics,
     seconds_of,
 )
-from spark.schemas import RESYNC, ROTATIONS
+from spark.tables import RESYNC, ROTATIONS
 
 _TIMES = ("opened_at", "forwarded_at", "lost_at", "broker_back_at", "closed_at")
-_RotationRow = row_type(ROTATIONS)
+_RotationRow = row_type(ROTATIONS.schema)
 
 
 def read_history(files: Files, address: str, *, archive_name: str, cluster: str) -> list[Found]:
     """Return the ROTATIONS of one cluster, under the name its bill knows it by.
 
     `archive_name` is what the archive calls it (environment and name). Raises InvalidInput for a
-    folder that cannot be read_history or holds a line that is no JSON.
+    folder that cannot be read or holds a line that is no JSON.
     """
     what = f"The rotation history {address}"
     if not (files.is_folder(address) or files.is_file(address)):
@@ -344,7 +344,7 @@ def _resync_row(
         model = resync.ending(resync.after_outage(flow, outage_seconds=away))
         empty = resync.ending(resync.after_loss(flow, outage_seconds=away, held_bytes=held))
     return row_from(
-        RESYNC,
+        RESYNC.schema,
         replace(measured, held_bytes=_whole(held)),
         **{name: getattr(row, name) for name in _OF_ROTATION},
         started_at=measured.last_seen_at or row.stopped_at or row.opened_at,

@@ -34,7 +34,7 @@ from spark.samples import (
     increases,
     of_all_topics,
 )
-from spark.schemas import TRANSFER
+from spark.tables import TRANSFER
 from spark.transforms.grain import added_up
 
 # AWS writes GB and bills GiB.
@@ -43,7 +43,7 @@ BYTES_PER_GB = 1 << 30
 _SHARE_PLACES, _COST_PLACES = Decimal("1e-12"), Decimal("1e-12")
 _MONEY_PLACES = Decimal("1e-18")
 _DIGITS = 60
-_Row = row_type(TRANSFER)
+_Row = row_type(TRANSFER.schema)
 
 
 MEASURED = (Flow.PRODUCE, Flow.REPLICATE, Flow.CONSUME)

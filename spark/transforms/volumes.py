@@ -60,7 +60,7 @@ from spark.samples import (
     increases,
     of_all_topics,
 )
-from spark.schemas import STORAGE
+from spark.tables import STORAGE
 
 # Days looked at for a size; three of them hold a whole one.
 LAST_DAYS = 3
@@ -612,7 +612,7 @@ def _row(row: Found, known: Known, share: float, advice: Advice) -> Found:
     is_gp3 = row.kind == "gp3"
     used = None if row.used_bytes is None or row.kind == SNAPSHOT else round(row.used_bytes * share)
     return row_from(
-        STORAGE,
+        STORAGE.schema,
         row,
         size_gib=volume.size_gib,
         iops=volume.iops or None,

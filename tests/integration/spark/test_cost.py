@@ -17,7 +17,7 @@ from local.aws import billing
 from local.place import Place
 from spark import tables
 from spark.ingest import bill
-from spark.jobs import report
+from spark.jobs import every
 from spark.report import formats
 from spark.tables import ParquetStore
 from tests import browser
@@ -30,7 +30,7 @@ TODAY = date(2026, 11, 20)
 @dataclass(frozen=True)
 class Twin:
     bill: billing.Bill
-    made: report.Made
+    made: every.Known
     store: ParquetStore
 
 
@@ -84,7 +84,7 @@ def twin(tmp_path_factory: pytest.TempPathFactory) -> Twin:
     )
     store = ParquetStore(str(folder / "tables"))
     for _ in range(2):
-        made = report.run(store, report.Inputs(bill=bill.path, today=TODAY))
+        made = every.run(store, every.Inputs(bill=bill.path, today=TODAY))
     return Twin(bill, made, store)
 
 

@@ -19,7 +19,7 @@ from local.bills import export
 from local.bills.cluster import PODS
 from local.bills.line import BillLine
 from spark import tables
-from spark.jobs import report as job
+from spark.jobs import every
 from spark.report import formats
 from spark.report.formats import Format
 from spark.tables import ParquetStore
@@ -49,8 +49,8 @@ FORGOTTEN = bills.Broker(node_id=19, zone="us-east-1a", volume_gib=1000)
 class World:
     """A report that was made, and what it was made from."""
 
-    made: job.Made
-    again: job.Made
+    made: every.Known
+    again: every.Known
     total: Decimal
     store: ParquetStore
     folder: Path
@@ -93,8 +93,8 @@ def lines() -> Iterator[BillLine]:
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     folder = tmp_path_factory.mktemp("report")
-    every = list(lines())
-    export.write(folder / "bill", every)
+    whole = list(lines())
+    export.write(folder / "bill", whole)
     series = [one for rotation in ROTATIONS for one in simulated.series(rotation)]
     series += [one for rotation in ROTATIONS for one in simulated.load(rotation)]
     simulated.write_metrics(folder / "metrics.json", series)
@@ -107,9 +107,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
         "book": BOOK,
         "today": TODAY,
     }
-    made = job.run(store, job.Inputs(bill=folder / "bill", month="2026-11", **given))
-    again = job.run(store, job.Inputs(month="2026-11", **given))
-    november = sum((line.unblended for line in every if line.period == "2026-11"), Decimal(0))
+    made = every.run(store, every.Inputs(bill=folder / "bill", month="2026-11", **given))
+    again = every.run(store, every.Inputs(month="2026-11", **given))
+    november = sum((line.unblended for line in whole if line.period == "2026-11"), Decimal(0))
     return World(made, again, november, store, folder)
 
 

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from core.ground.errors import InvalidInput
 from spark import tables
-from spark.schemas import LONG, STRING, struct
+from spark.rows import LONG, STRING, struct
 from spark.tables import IcebergStore, ParquetStore, Store, Table
 
 pytestmark = pytest.mark.integration

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import Row
 
-from spark import schemas
+from spark import tables
 from spark.report.document import Document
 from spark.report.evidence import DayCost, Evidence, Report
 from spark.report.story import report_document
@@ -54,7 +54,7 @@ def a_line(**changes: Any) -> Row:
     known = {**fields, **changes}
     for name in ("billed", "amortised"):
         known[f"{name}_cost"] = known.pop(name)
-    return row(schemas.COST, **known)
+    return row(tables.COST.schema, **known)
 
 
 def a_report(*lines: Row, **changes: Any) -> Report:
@@ -73,12 +73,12 @@ def a_report(*lines: Row, **changes: Any) -> Report:
 
 
 def bad_row(reason: str, line: str, billed: Decimal | None) -> Row:
-    return row(schemas.QUARANTINE, reason=reason, line=line, billed_cost=billed)
+    return row(tables.QUARANTINE.schema, reason=reason, line=line, billed_cost=billed)
 
 
 def monthless(lines: int, without_cost: int, billed: Decimal) -> Row:
     noted = {"lines": lines, "lines_without_cost": without_cost, "billed_cost": billed}
-    return row(schemas.DELIVERIES, **noted)
+    return row(tables.DELIVERIES.schema, **noted)
 
 
 def document_of(report: Report) -> Document:
@@ -112,7 +112,7 @@ def a_volume(**changes: Any) -> Row:
         "one_off_cost": Decimal("18.00"),
         "reason": "900.0 GiB used and +6.00 GiB a day want 1160 GiB for 14 days with 15% free",
     }
-    return row(schemas.STORAGE, **{**fields, **changes})
+    return row(tables.STORAGE.schema, **{**fields, **changes})
 
 
 def a_rotation(number: int = 1, **changes: Any) -> Row:
@@ -145,7 +145,7 @@ def a_rotation(number: int = 1, **changes: Any) -> Row:
         "incremental_cost": Decimal("0.0007"),
         "empty_cost": Decimal("18.00"),
     }
-    return row(schemas.RESYNC, **{**fields, **changes})
+    return row(tables.RESYNC.schema, **{**fields, **changes})
 
 
 def a_design(**changes: Any) -> Row:
@@ -171,7 +171,7 @@ def a_design(**changes: Any) -> Row:
         "region": "us-east-1",
         "prices_as_of": date(2024, 9, 30),
     }
-    return row(schemas.ECONOMICS, **{**fields, **changes})
+    return row(tables.ECONOMICS.schema, **{**fields, **changes})
 
 
 ON_DISKS: Mapping[str, Any] = {
@@ -199,7 +199,7 @@ def a_flow(flow: str, billed: str, saving: str = "0", **changes: Any) -> Row:
         "billed_cost": Decimal(billed),
         "rack_aware_saving": Decimal(saving),
     }
-    return row(schemas.TRANSFER, **{**fields, **changes})
+    return row(tables.TRANSFER.schema, **{**fields, **changes})
 
 
 def a_node_share(split: str, unused: str, **changes: Any) -> Row:
@@ -236,7 +236,7 @@ def a_day_of_units(day: date, cost: float, **changes: Any) -> Row:
         "cost_per_partition_month": cost * 30 / 1800,
         "cost_per_broker_month": cost * 10,
     }
-    return row(schemas.UNIT, **{**fields, **changes})
+    return row(tables.UNIT.schema, **{**fields, **changes})
 
 
 def an_anomaly(**changes: Any) -> Row:
@@ -256,7 +256,7 @@ def an_anomaly(**changes: Any) -> Row:
         "reason": "charges of broker-b in us-east-1b account for 92 % of it; 1 rotation on that "
         "day or the one before",
     }
-    return row(schemas.ANOMALIES, **{**fields, **changes})
+    return row(tables.ANOMALIES.schema, **{**fields, **changes})
 
 
 def evidence(**changes: Any) -> Evidence:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from core.cost import pricing
 from spark.ingest.columns import LARGEST, Amounts, amounts_of, decimal_of, decimal_read, groups_of
-from spark.report import formats, story, words
+from spark.report import document, formats, story
 from spark.report.evidence import Evidence
 from spark.report.formats import Format
 from tests.every_case import every_case
@@ -114,10 +114,10 @@ def test_a_sum_that_has_no_place_is_refused_and_never_wrapped_around() -> None:
         ("USD", "0.0031", "0.0031"),
         ("USD", "0.0000000001", "0.00000000010"),
         ("USD", "0", "0"),
-        ("USD", "-0.5", f"{words.MINUS}0.50"),
+        ("USD", "-0.5", f"{document.MINUS}0.50"),
         ("JPY", "56789.7", "56,790"),
         ("JPY", "0.25", "0.25"),
-        ("KRW", "-1500", f"{words.MINUS}1,500"),
+        ("KRW", "-1500", f"{document.MINUS}1,500"),
         ("KWD", "40.0355", "40.036"),
         ("KWD", "0.00042", "0.00042"),
         ("CNY", "30.6875", "30.69"),
@@ -127,18 +127,18 @@ def test_a_sum_that_has_no_place_is_refused_and_never_wrapped_around() -> None:
 def test_money_has_the_places_of_its_currencys_smallest_unit(
     currency: str, amount: str, said: str
 ) -> None:
-    assert words.cents(Decimal(amount), currency) == said
+    assert document.cents(Decimal(amount), currency) == said
 
 
 def test_what_rounds_to_nothing_has_no_sign() -> None:
-    assert words.money(Decimal("-0.0001"), 2) == "0.00"
-    assert words.money(Decimal("-1.0235"), 2) == f"{words.MINUS}1.02"
+    assert document.money(Decimal("-0.0001"), 2) == "0.00"
+    assert document.money(Decimal("-1.0235"), 2) == f"{document.MINUS}1.02"
 
 
 def test_whole_units_are_enough_from_a_hundred_on() -> None:
-    assert words.dollars(Decimal("99.5"), "USD") == "99.50"
-    assert words.dollars(Decimal("99.4"), "JPY") == "99"
-    assert words.dollars(Decimal("100.4"), "KWD") == "100"
+    assert document.dollars(Decimal("99.5"), "USD") == "99.50"
+    assert document.dollars(Decimal("99.4"), "JPY") == "99"
+    assert document.dollars(Decimal("100.4"), "KWD") == "100"
 
 
 @every_case(
@@ -153,7 +153,7 @@ def test_whole_units_are_enough_from_a_hundred_on() -> None:
     ],
 )
 def test_a_small_bills_parts_have_more_places(currency: str, total: str, places: int) -> None:
-    assert words.decimal_places(Decimal(total), currency) == places
+    assert document.decimal_places(Decimal(total), currency) == places
 
 
 def test_a_report_of_yen_has_no_decimals() -> None:

@@ -22,7 +22,7 @@ from spark.ingest.columns import day_of, month_of, tags_in
 from spark.ingest.cur import modern_name
 from spark.ingest.layout import Format
 from spark.ingest.pieces import Piece
-from spark.jobs import every, report
+from spark.jobs import every
 from spark.jobs.ingest import found_tags
 from spark.months import UNKNOWN_PERIOD
 from spark.report import story
@@ -326,9 +326,9 @@ TODAY = date(2026, 12, 20)
 COVERED = {KIND: "SavingsPlanCoveredUsage"}
 
 
-def reported(path: Path) -> report.Made:
+def reported(path: Path) -> every.Known:
     store = ParquetStore(str(path.parent / "tables"))
-    return report.run(store, every.Inputs(bill=path, today=TODAY))
+    return every.run(store, every.Inputs(bill=path, today=TODAY))
 
 
 def test_what_a_bill_cannot_tell_for_want_of_a_column_is_said_and_kept(tmp_path: Path) -> None:

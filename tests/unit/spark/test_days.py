@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from spark.report import actions, story, words
+from spark.report import document, story
 from spark.report.evidence import DayCost, Evidence, month_comparison
-from spark.report.sections import changes, unit
+from spark.report.sections.days import changes_section, unit_section
 from spark.rules.meters import Attribution, Easy
 from spark.transforms.grain import EasySaving
 from tests.unit.spark import month
@@ -36,7 +36,7 @@ def evidence(all_days: list[DayCost], period: str, today: date, **more: Any) -> 
             "2028-02",
             31,
             29,
-            f"{words.MINUS}20.00 USD ({words.MINUS}6.5%) to last month, 29 days against 31",
+            f"{document.MINUS}20.00 USD ({document.MINUS}6.5%) to last month, 29 days against 31",
         ),
         ("2028-03", 29, 31, "+20.00 USD (+6.9%) to last month, 31 days against 29"),
         ("2028-08", 31, 31, "+0 USD (+0.0%) to last month, same 31 days"),
@@ -137,7 +137,7 @@ def test_a_month_has_as_many_days_so_far_as_have_come() -> None:
     ],
 )
 def test_of_too_few_days_none_is_said_to_stand_out(count: int, said: str) -> None:
-    section = changes.section(evidence(days(date(2028, 2, 1), count), "2028-02", CLOSED))
+    section = changes_section(evidence(days(date(2028, 2, 1), count), "2028-02", CLOSED))
     assert section is not None
     assert section.sentences[-1] == said
 
@@ -147,14 +147,14 @@ def test_nothing_is_said_of_days_that_nobody_looked_at() -> None:
     one = evidence(nobodys, "2028-02", CLOSED)
     line = month.a_line(attribution=Attribution.NOBODY, cluster=None, owner="unattributed")
     unknown = month.a_report(line, today=CLOSED)
-    section = changes.section(dataclasses.replace(one, report=unknown))
+    section = changes_section(dataclasses.replace(one, report=unknown))
     assert section is not None
     assert section.sentences == ("The report looks for unusual days in Kafka's charges only.",)
 
 
 def test_unit_costs_are_of_complete_days_and_say_of_which() -> None:
     rows = [month.a_day_of_units(date(2026, 11, n), 10.0, complete=n < 4) for n in range(1, 5)]
-    section = unit.section(month.evidence(unit=rows))
+    section = unit_section(month.evidence(unit=rows))
     assert section is not None
     ((name, *_, paid),) = (row.cells for row in section.tables[0].rows)
     assert name.note == "3 complete days, 2026-11-01 to 2026-11-03"
@@ -165,7 +165,7 @@ def test_a_bill_by_the_month_has_no_days() -> None:
     every = [DayCost(date(2026, n, 1), "other", Decimal(300)) for n in (10, 11)]
     rows = [month.a_day_of_units(day.day, 300.0) for day in every]
     one = evidence(every, "2026-11", date(2026, 11, 20), unit=rows)
-    assert unit.section(one) is None
+    assert unit_section(one) is None
     assert story.BY_THE_MONTH in story.report_document(one).story
     # On the first of a month that is all there is of any bill.
     first = evidence(every[1:], "2026-11", date(2026, 11, 2), unit=rows)
@@ -181,7 +181,7 @@ def test_a_bill_by_the_month_has_no_days() -> None:
 )
 def test_what_an_open_month_would_save_is_a_months(today: date, saves: Decimal, when: str) -> None:
     easy = (EasySaving(Easy.EXTENDED_SUPPORT, is_kafkas=True, usd=Decimal(18)),)
-    (action,) = actions.chosen_actions(
+    (action,) = story.chosen_actions(
         evidence(days(date(2026, 11, 1), 15), "2026-11", today, easy=easy)
     )
     assert action.usd_per_month == saves
@@ -198,13 +198,13 @@ def test_what_was_counted_on_some_days_is_a_months_by_those_days() -> None:
         for n in range(1, 21)
     ]
     bare = month.evidence(transfer=(*counted, *other), storage=(), economics=(), anomalies=())
-    (action,) = actions.chosen_actions(bare)
+    (action,) = story.chosen_actions(bare)
     assert action.usd_per_month == Decimal(120)
     assert "for 8.00 USD in 2 counted days" in action.why
 
 
 def test_a_forecast_says_after_which_day_it_begins() -> None:
     rows = [month.a_day_of_units(date(2026, 11, n), 10.0 + n % 2) for n in range(1, 15)]
-    section = unit.section(month.evidence(unit=rows))
+    section = unit_section(month.evidence(unit=rows))
     assert section is not None
     assert "the forecast for the 30 days after 2026-11-14 is" in " ".join(section.sentences)

@@ -7,7 +7,7 @@ from typing import Any
 
 from spark.rules.line import Described, Raw, describe, is_discount
 from spark.rules.meters import Attribution, Component, Easy, Flow
-from spark.schemas import USAGE
+from spark.tables import USAGE
 from spark.tag_keys import OURS, KafkaTags
 from tests.every_case import every_case
 
@@ -60,7 +60,7 @@ def owner(line: Described) -> tuple[str, str | None, str, int | None]:
 
 def test_a_line_has_the_names_of_the_tables_that_it_comes_from_and_goes_to() -> None:
     days = ("billing_period", "day")
-    keys = USAGE.names[len(days) : USAGE.names.index("node_id") + 1]
+    keys = USAGE.schema.names[len(days) : USAGE.schema.names.index("node_id") + 1]
     assert [*Described._fields[: len(keys)]] == keys
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pyspark.sql import Row
 
 from core.ground.errors import InvalidInput
-from spark import schemas
+from spark import tables
 from spark.jobs.chosen_months import (
     Chosen,
     compared_months,
@@ -48,7 +48,7 @@ KNOWN = KafkaTags(name="harbour", learnt_on=(date(2026, 11, 1), FINAL))
 def held(execution: str, read_on: date = FINAL, **noted: str | None) -> Found:
     """Return what DELIVERIES noted of a month."""
     read_at = datetime.combine(read_on, time())
-    return month.row(schemas.DELIVERIES, execution=execution, ingested_at=read_at, **noted)
+    return month.row(tables.DELIVERIES.schema, execution=execution, ingested_at=read_at, **noted)
 
 
 @every_case(
@@ -167,7 +167,7 @@ def noted(**costs: str) -> dict[str, Row]:
     for period, cost in costs.items():
         billed, _, currency = cost.partition(" ")
         known = {"billed_cost": Decimal(billed), "currency": currency or None}
-        found[period] = month.row(schemas.DELIVERIES, billing_period=period, **known)
+        found[period] = month.row(tables.DELIVERIES.schema, billing_period=period, **known)
     return found
 
 
@@ -234,7 +234,7 @@ def note(
     billed: str, final: Final = WAS, read_at: datetime = LATER, period: str = "2026-08"
 ) -> Row:
     return month.row(
-        schemas.DELIVERIES,
+        tables.DELIVERIES.schema,
         billing_period=period,
         billed_cost=Decimal(billed),
         ingested_at=read_at,
@@ -309,7 +309,7 @@ def test_other_tags_than_are_asked_for_are_said(
     made: tuple[str, str] | None, asked: KafkaTags, said: bool
 ) -> None:
     cluster, pool = made or (None, None)
-    row = month.row(schemas.DELIVERIES, cluster_tag=cluster, pool_tag=pool)
+    row = month.row(tables.DELIVERIES.schema, cluster_tag=cluster, pool_tag=pool)
     told = " ".join(other_tags(row, asked))
     assert made_by(row) == made
     assert ("made by the tags stillwater:cluster and, of pools, stillwater:pool" in told) is said

@@ -18,7 +18,7 @@ from local.bills.line import BillLine, truth
 from spark import tables
 from spark.ingest import bill
 from spark.jobs import ingest
-from spark.report.sections import nodes
+from spark.report.sections.bill import nodes_section
 from spark.tables import ParquetStore
 from tests.unit.spark import month
 
@@ -154,7 +154,7 @@ def test_hours_that_no_split_line_tells_of_are_kept_as_such(tmp_path: Path) -> N
 
 def test_kafka_comes_first_and_the_foot_is_what_the_nodes_cost() -> None:
     evidence = month.evidence()
-    told = nodes.section(evidence)
+    told = nodes_section(evidence)
     assert told is not None
     (table,) = told.tables
     assert [row.cells[0].text for row in table.rows] == [
@@ -178,7 +178,7 @@ def test_what_no_split_line_explains_is_said_and_in_the_foot() -> None:
     rest = month.a_node_share(
         "0", "50.00", kind="not allocated", namespace=None, workload=None, workload_type=None
     )
-    told = nodes.section(month.evidence(nodes=(*month.evidence().nodes, rest)))
+    told = nodes_section(month.evidence(nodes=(*month.evidence().nodes, rest)))
     assert told is not None
     assert told.sentences[-1].startswith("50.00 USD has no split line")
     assert told.tables[0].rows[-1].cells[0].text == "No split line"
@@ -187,7 +187,7 @@ def test_what_no_split_line_explains_is_said_and_in_the_foot() -> None:
 
 def test_two_clusters_on_one_bill_are_told_apart() -> None:
     other = month.a_node_share("1", "0", cluster="pier")
-    told = nodes.section(month.evidence(nodes=(*month.evidence().nodes, other)))
+    told = nodes_section(month.evidence(nodes=(*month.evidence().nodes, other)))
     assert told is not None
     rows = told.tables[0].rows
     assert {row.cells[0].note.split(",")[0] for row in rows} == {"harbour", "pier"}
@@ -195,11 +195,11 @@ def test_two_clusters_on_one_bill_are_told_apart() -> None:
 
 
 def test_a_bill_without_split_lines_says_how_to_get_them() -> None:
-    told = nodes.section(month.evidence(nodes=()))
+    told = nodes_section(month.evidence(nodes=()))
     assert told is not None
     assert "INCLUDE_SPLIT_COST_ALLOCATION_DATA = TRUE" in " ".join(told.sentences)
     assert told.tables == ()
 
 
 def test_a_bill_without_kafkas_nodes_says_nothing_of_them() -> None:
-    assert nodes.section(month.evidence(nodes=(), report=month.a_report())) is None
+    assert nodes_section(month.evidence(nodes=(), report=month.a_report())) is None

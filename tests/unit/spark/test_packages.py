@@ -13,7 +13,7 @@ import pytest
 from pyspark import SparkFiles
 
 from infra.analytics import report_job
-from spark import packages
+from spark import session
 
 HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
 TAG = HERE.replace(".", "")
@@ -24,8 +24,8 @@ NAMES = ("emr_numpy", "emr_pyarrow")
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let a test change what is imported, and Spark's files be below its own folder."""
     monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.setattr(packages, "NEEDED", NAMES)
-    monkeypatch.setattr(packages, "has_own", lambda: False)
+    monkeypatch.setattr(session, "NEEDED", NAMES)
+    monkeypatch.setattr(session, "has_own", lambda: False)
     monkeypatch.setattr(SparkFiles, "getRootDirectory", lambda: str(tmp_path / "files"))
     yield
     for name in NAMES:
@@ -48,10 +48,10 @@ def context(python: str = TAG, **environment: str) -> Any:
 def test_what_the_stack_writes_of_a_python_is_found_by_that_python_alone() -> None:
     setting = report_job.packages({"numpy": "s3://b/n.zip", "pyarrow": "s3://b/p.zip"})
     archives = setting["spark.archives"]
-    assert packages.folders(archives, "3.11") == ["package-numpy-cp311", "package-pyarrow-cp311"]
-    assert packages.folders(archives, "3.1") == []
-    assert packages.folders(archives, "3.13") == []
-    assert packages.folders("", "3.11") == []
+    assert session.folders(archives, "3.11") == ["package-numpy-cp311", "package-pyarrow-cp311"]
+    assert session.folders(archives, "3.1") == []
+    assert session.folders(archives, "3.13") == []
+    assert session.folders("", "3.11") == []
     assert report_job.packages({}) == {}
 
 
@@ -62,7 +62,7 @@ def test_the_driver_imports_them_and_workers_find_them_where_they_start(
     monkeypatch.chdir(tmp_path)
     unpacked(tmp_path / root)
     found = context(PYTHONPATH="/own")
-    packages.add(lambda: SimpleNamespace(sparkContext=found))
+    session.add_packages(lambda: SimpleNamespace(sparkContext=found))
     assert set(NAMES) <= set(sys.modules)
     folders = [f"./package-{name}-cp{TAG}" for name in NAMES]
     assert found.environment["PYTHONPATH"].split(os.pathsep) == [*folders, "/own"]
@@ -73,9 +73,9 @@ def test_a_python_with_packages_of_its_own_is_left_alone(
 ) -> None:
     unpacked(tmp_path / "files")
     monkeypatch.undo()
-    assert packages.has_own()
+    assert session.has_own()
     found = context()
-    packages.add(lambda: SimpleNamespace(sparkContext=found))
+    session.add_packages(lambda: SimpleNamespace(sparkContext=found))
     assert found.environment == {}
 
 
@@ -85,6 +85,6 @@ def test_what_cannot_be_imported_is_on_no_path(tmp_path: Path, case: str) -> Non
         unpacked(tmp_path / "files", "from emr_pyarrow._of_another_machine import x")
     before = list(sys.path)
     found = context("399" if case == "another Python" else TAG)
-    packages.add(lambda: SimpleNamespace(sparkContext=found))
+    session.add_packages(lambda: SimpleNamespace(sparkContext=found))
     assert sys.path == before
     assert found.environment == {}

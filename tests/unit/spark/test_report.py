@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import Row
 
-from spark.report import formats, words
+from spark.report import document, formats
 from spark.report import story as stories
 from spark.report.evidence import Report
 from spark.report.plot import COLOURS, drawing
-from spark.report.sections import cost
+from spark.report.sections import bill
 from spark.rules.meters import Attribution, Component
 from tests.unit.spark.month import a_line, a_report, bad_row, document_of, monthless
 
@@ -113,7 +113,7 @@ def test_rows_that_could_not_be_read_are_in_the_story_and_on_the_page() -> None:
             monthless(3, 0, Decimal("-4.5")),
             [
                 "3 rows of the bill name no readable month and are in no total.",
-                f"Their cost is {words.MINUS}4.50 USD.",
+                f"Their cost is {document.MINUS}4.50 USD.",
             ],
         ),
     ],
@@ -123,7 +123,7 @@ def test_a_total_beside_rows_of_any_month_is_not_called_whole(some: Row, said: l
     told = stories.sentences(report)
     assert told[0].endswith("in its readable rows.")
     assert told[-2:] == said
-    whole = cost.section(report).sentences[0]
+    whole = bill.cost_section(report).sentences[0]
     assert "rows of the month" in whole
     assert "the total of the readable rows exactly" in whole
 

@@ -15,7 +15,7 @@ from core.ground.errors import InvalidInput
 from spark import samples
 from spark.files import LocalFiles
 from spark.samples import Series
-from spark.transforms import rotations
+from spark.transforms import rotations as job
 from spark.transforms.rotations import forecast
 from tests.unit.spark import simulated
 from tests.unit.spark.simulated import FACTS, STEP_SECONDS, Rotation
@@ -36,7 +36,7 @@ def samples_of(path: Path) -> list[Series]:
 
 def rotations_of(folder: Path) -> list[Any]:
     names = {"archive_name": FACTS.archive_name, "cluster": FACTS.cluster}
-    return rotations.read_history(LocalFiles(), str(folder), **names)
+    return job.read_history(LocalFiles(), str(folder), **names)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Any]:
     answer = simulated.write_metrics(folder / "metrics.json", series)
     simulated.write_history(folder / "history", ROTATIONS)
     rotations = rotations_of(folder / "history")
-    return rotations.resync_rows(rotations, samples_of(answer), FACTS, BOOK)
+    return job.resync_rows(rotations, samples_of(answer), FACTS, BOOK)
 
 
 def test_what_was_measured_is_what_happened_to_one_sample(found: Sequence[Any]) -> None:
@@ -104,7 +104,7 @@ def test_without_samples_the_ledger_alone_says_how_long_it_took(tmp_path: Path) 
     rotation = ROTATIONS[0]
     simulated.write_history(tmp_path / "history", [rotation])
     nothing = samples_of(simulated.write_metrics(tmp_path / "none.json", []))
-    (row,) = rotations.resync_rows(rotations_of(tmp_path / "history"), nothing, FACTS, BOOK)
+    (row,) = job.resync_rows(rotations_of(tmp_path / "history"), nothing, FACTS, BOOK)
     _, truth = simulated.live(rotation)
     assert row.measured_from == "ledger"
     assert row.total_seconds == rotation.away_seconds + truth.catch_up_seconds
@@ -115,8 +115,7 @@ def test_without_samples_the_ledger_alone_says_how_long_it_took(tmp_path: Path) 
 def test_another_clusters_rotations_stay_out(tmp_path: Path) -> None:
     simulated.write_history(tmp_path, ROTATIONS[:2])
     assert (
-        rotations.read_history(LocalFiles(), str(tmp_path), archive_name="prod-other", cluster="b")
-        == []
+        job.read_history(LocalFiles(), str(tmp_path), archive_name="prod-other", cluster="b") == []
     )
 
 
@@ -125,7 +124,7 @@ def test_a_line_that_is_no_incident_is_named(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "i-1.jsonl").write_text("{not json\n")
     with pytest.raises(InvalidInput, match="holds a line that is not an incident"):
-        rotations.read_history(LocalFiles(), str(tmp_path), archive_name="a", cluster="b")
+        job.read_history(LocalFiles(), str(tmp_path), archive_name="a", cluster="b")
 
 
 @pytest.mark.parametrize(
@@ -158,7 +157,7 @@ def test_what_is_sampled_twice_counts_once(tmp_path: Path) -> None:
 
 def test_an_instance_nobody_knows_is_limited_by_its_volumes() -> None:
     pool = replace(FACTS.pools[0], instance_type="x9z.huge")
-    rate = rotations.rate_for("broker-a", [], replace(FACTS, pools=(pool,)))
+    rate = job.rate_for("broker-a", [], replace(FACTS, pools=(pool,)))
     assert rate is not None
     assert rate.known_from == "the volumes' throughput"
-    assert rotations.rate_for("broker-a", [], replace(FACTS, pools=())) is None
+    assert job.rate_for("broker-a", [], replace(FACTS, pools=())) is None

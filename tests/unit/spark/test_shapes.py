@@ -21,7 +21,7 @@ import pytest
 from core.cost.pricing import book
 from core.settings.facts import Facts, Pool, Volume
 from spark import tables
-from spark.jobs import report
+from spark.jobs import every
 from spark.report import formats, story
 from spark.tables import ParquetStore
 from spark.tag_keys import KafkaTags
@@ -187,7 +187,7 @@ class Reported:
     """One shape: its lines, the report of them, and the table below it."""
 
     lines: list[Line]
-    made: report.Made
+    made: every.Known
     usage: list[Any]
 
     @property
@@ -199,8 +199,8 @@ def reported(folder: Path, name: str, **inputs: object) -> Reported:
     lines = list(SHAPES[name]())
     bill = bills.cur_export(folder / "bill", lines)
     store = ParquetStore(str(folder / "tables"))
-    asked = report.Inputs(bill=bill, today=TODAY, **inputs)  # type: ignore[arg-type]
-    made = report.run(store, asked)
+    asked = every.Inputs(bill=bill, today=TODAY, **inputs)  # type: ignore[arg-type]
+    made = every.run(store, asked)
     return Reported(lines, made, store.rows(tables.USAGE))
 
 
@@ -297,8 +297,8 @@ def test_of_a_bill_by_the_month_no_day_and_no_size_is_said(tmp_path: Path) -> No
     first = [each for each in SHAPES["eu_west_1"]() if is_of_the_first(each)]
     path = bills.cur_export(tmp_path / "bill", first)
     store = ParquetStore(str(tmp_path / "tables"))
-    given = report.Inputs(bill=path, today=TODAY, facts=FACTS, book=book("eu-west-1"))
-    made = report.run(store, given)
+    given = every.Inputs(bill=path, today=TODAY, facts=FACTS, book=book("eu-west-1"))
+    made = every.run(store, given)
     assert story.BY_THE_MONTH in made.document.story
     assert (made.evidence.storage, made.evidence.economics) == ([], [])
     assert made.document.section("unit") is None

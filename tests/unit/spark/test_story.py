@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import Row
 
-from spark import schemas
-from spark.report import actions, formats, plot, story, words
+from spark import tables
+from spark.report import document as words
+from spark.report import formats, plot, story
 from spark.report.document import Action, Document
 from spark.report.evidence import Evidence
 from spark.report.formats import Format
@@ -49,7 +50,7 @@ def test_the_things_to_do_are_ranked_by_what_they_save(document: Document) -> No
     ]
     # Twenty days' 402.10 are a month's 603.15.
     assert saved == [Decimal("764.16"), Decimal("603.15"), Decimal("80.00")]
-    together = actions.saving(document.actions)
+    together = story.saving(document.actions)
     assert (together.usd, together.at_most) == (Decimal("1447.31"), True)
     assert "save at most 17,368 USD a year" in " ".join(document.story)
 
@@ -58,10 +59,10 @@ def test_ways_that_exclude_each_other_are_not_added_up() -> None:
     def way(usd: int, name: str = "", *, at_most: bool = False) -> Action:
         return Action("a", "b", "c", "d", Decimal(usd), at_most, name)
 
-    volumes = [way(300, actions.VOLUMES), way(50, actions.VOLUMES)]
-    both = actions.saving([*volumes, way(303, actions.LOCAL_DISKS, at_most=True), way(7)])
+    volumes = [way(300, story.VOLUMES), way(50, story.VOLUMES)]
+    both = story.saving([*volumes, way(303, story.LOCAL_DISKS, at_most=True), way(7)])
     assert (both.usd, both.at_most, both.excluded) == (Decimal(357), False, True)
-    disks = actions.saving([*volumes, way(400, actions.LOCAL_DISKS, at_most=True), way(7)])
+    disks = story.saving([*volumes, way(400, story.LOCAL_DISKS, at_most=True), way(7)])
     assert (disks.usd, disks.at_most) == (Decimal(407), True)
 
 
@@ -136,7 +137,7 @@ def test_a_bill_without_any_kafka_says_so_and_asks_for_the_tag() -> None:
     stranger = {"attribution": Attribution.NOBODY, "cluster": None, "owner": "unattributed"}
     lines = month.a_line(component=Component.INSTANCES, billed=Decimal("17.16"), **stranger)
     tag = month.row(
-        schemas.TAGS_FOUND, key="team", value="streaming", names_kafka=True,
+        tables.TAGS_FOUND.schema, key="team", value="streaming", names_kafka=True,
         different_values=4, charges=7, billed_cost=Decimal("3.10"),
     )  # fmt: skip
     easy = (EasySaving(Easy.EXTENDED_SUPPORT, is_kafkas=False, usd=Decimal(336)),)
@@ -189,7 +190,7 @@ def test_a_report_without_findings_does_not_invent_any() -> None:
 
 def test_what_cannot_be_judged_is_the_thing_to_do() -> None:
     blind = month.a_volume(finding="not measured", used_bytes=None, monthly_saving=Decimal(0))
-    told = actions.chosen_actions(month.evidence(storage=(blind,), transfer=(), economics=()))
+    told = story.chosen_actions(month.evidence(storage=(blind,), transfer=(), economics=()))
     assert "Give the report samples of Prometheus" in {action.title for action in told}
 
 

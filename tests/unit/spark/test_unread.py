@@ -15,9 +15,8 @@ from local.bills.cluster import ClusterBill, lines
 from local.bills.export import write
 from local.bills.line import BillLine
 from spark import tables
-from spark.jobs import report
-from spark.jobs.every import Inputs
-from spark.jobs.report import Made
+from spark.jobs import every
+from spark.jobs.every import Inputs, Known
 from spark.report.formats import as_json
 from spark.tables import ParquetStore
 from spark.tag_keys import KafkaTags
@@ -47,8 +46,8 @@ def test_a_final_month_is_read_once_and_again_where_aws_restates_it(tmp_path: Pa
     store, bill = ParquetStore(str(tmp_path / "tables")), tmp_path / "bill"
     asked = Inputs(bill=bill, month=FINAL)
 
-    def reported(**changes: object) -> Made:
-        return report.run(store, dataclasses.replace(asked, **changes))
+    def reported(**changes: object) -> Known:
+        return every.run(store, dataclasses.replace(asked, **changes))
 
     for period in (BEFORE, FINAL, OPEN):
         write(bill, month(period), execution="first")
@@ -80,15 +79,15 @@ def test_files_without_a_manifest_are_read_again_where_one_of_them_changed(tmp_p
         start = f"{period}-01 00:00:00"
         row = {"BillingPeriodStart": start, "ChargePeriodStart": start, "ResourceId": f"i-{number}"}
         bills.focus_file(folder / f"{period}.csv", [row])
-    first = report.run(store, Inputs(bill=folder))
+    first = every.run(store, Inputs(bill=folder))
     spoilt([folder / f"{FINAL}.csv"])
-    again = report.run(store, Inputs(bill=folder))
+    again = every.run(store, Inputs(bill=folder))
     assert (first.kept, again.kept) == ([], [BEFORE, FINAL])
     assert again.bill_total == first.bill_total == 1
     bills.focus_file(folder / "late.csv", [{"ResourceId": "i-3"}])
     # Then all of them are read, and the one that is spoilt is found.
     with pytest.raises(InvalidInput, match="2024-02"):
-        report.run(store, Inputs(bill=folder))
+        every.run(store, Inputs(bill=folder))
 
 
 def test_a_month_that_is_delivered_again_without_a_line_holds_nothing(tmp_path: Path) -> None:
@@ -96,10 +95,10 @@ def test_a_month_that_is_delivered_again_without_a_line_holds_nothing(tmp_path: 
     for period in (FINAL, OPEN):
         write(bill, month(period), execution="first")
     store = ParquetStore(str(tmp_path / "tables"))
-    report.run(store, Inputs(bill=bill))
+    every.run(store, Inputs(bill=bill))
     (data,) = data_of(bill, OPEN)
     bills.emptied(data)
-    report.run(store, Inputs(bill=bill))
+    every.run(store, Inputs(bill=bill))
     noted = {row.billing_period: row for row in store.rows(tables.DELIVERIES)}
     assert (noted[OPEN].lines, noted[OPEN].billed_cost) == (0, 0)
     assert noted[OPEN].previous_billed_cost > 0

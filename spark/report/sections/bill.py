@@ -1,17 +1,35 @@
-"""Makes the sections of cost: by component and owner, tags, savings, unreadable rows, others."""
+"""Makes the sections of a bill's money: components, owners, tags, savings, nodes, flows, others."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from decimal import Decimal
 
+from core.cost.pricing import total
 from spark.report import document, plot
-from spark.report.document import Cell, Plot, ReportTable, Section
+from spark.report.document import (
+    DASH,
+    Cell,
+    Plot,
+    ReportTable,
+    Section,
+    cents,
+    count,
+    decimal_places,
+    enumeration,
+    money,
+    most,
+    percent,
+    size,
+    smallest_places,
+)
 from spark.report.evidence import Evidence, Report, Share
-from spark.report.words import cents, count, decimal_places, enumeration, most
 from spark.rows import Found
-from spark.rules.meters import Attribution
+from spark.rules.meters import Attribution, Certainty, Component
 from spark.tag_keys import UNREAD_TAGS
 from spark.transforms.grain import EasySaving
+from spark.transforms.node_shares import ShareKind
 
 OWNERS_SHOWN = 200
 COLOURS = {
@@ -21,13 +39,13 @@ COLOURS = {
 }
 
 
-def section(report: Report) -> Section:
+def cost_section(report: Report) -> Section:
     """Return the cost by component and by owner: Kafka's or, where none is known, the bill's."""
     kafka = report.kafkas if report.has_kafka else report
     components, owners = kafka.components(), kafka.owners()
     tables = [components_table(kafka, components, "Cost by component")]
     tables += [_owners(kafka, owners)] if report.has_kafka else []
-    plots = [_plot(components, report)] if components else []
+    plots = [_cost_plot(components, report)] if components else []
     return document.told("cost", _adds_up(report), tables, plots)
 
 
@@ -86,7 +104,7 @@ def _adds_up(report: Report) -> list[str]:
     return said
 
 
-def _plot(components: list[Share], report: Report) -> Plot:
+def _cost_plot(components: list[Share], report: Report) -> Plot:
     names = [share.name for share in components]
     parts = {
         colour: [float(share.by_attribution[attribution]) for share in components]
@@ -107,21 +125,21 @@ def components_table(report: Report, components: list[Share], title: str) -> Rep
         "components",
         report.currency,
         components,
-        lambda share: _cells(share, report, meanings.get(share.name, "")),
+        lambda share: _share_cells(share, report, meanings.get(share.name, "")),
         key=lambda share: document.slug(kind, share.name),
-        foot=_cells(everything, report, ""),
+        foot=_share_cells(everything, report, ""),
     )
     return replace(table, title=title)
 
 
 def _owners(report: Report, owners: list[Share]) -> ReportTable:
     def cells(share: Share) -> tuple[Cell, ...]:
-        return _cells(share, report, share.detail)
+        return _share_cells(share, report, share.detail)
 
     return document.table("owners", report.currency, owners, cells, most=OWNERS_SHOWN)
 
 
-def _cells(share: Share, report: Report, note: str) -> tuple[Cell, ...]:
+def _share_cells(share: Share, report: Report, note: str) -> tuple[Cell, ...]:
     places = decimal_places(report.billed, report.currency)
     return (
         Cell(share.name, note=note),
@@ -215,3 +233,177 @@ def others(report: Report) -> Section | None:
         f"or known resource."
     )
     return document.told("others", [said], [components_table(rest, rest.components(), "")])
+
+
+WORKLOADS_SHOWN = 40
+
+
+def nodes_section(evidence: Evidence) -> Section | None:
+    """Return what ran on the nodes, how to find out, or None of a bill without Kafka's nodes."""
+    if not evidence.nodes:
+        has_nodes = any(
+            line.component == Component.BROKER_COMPUTE and line.attribution == Attribution.NODE_POOL
+            for line in evidence.report.lines
+        )
+        missing = document.told("nodes", document.TEXTS["missing"]["nodes"])
+        return replace(missing, method="") if has_nodes else None
+    rows, currency = evidence.nodes, evidence.report.currency
+    return document.told("nodes", _nodes_sentences(rows, currency), [_nodes_table(rows, currency)])
+
+
+def _nodes_sentences(rows: Sequence[Found], currency: str) -> list[str]:
+    allocated = [row for row in rows if row.kind != ShareKind.NOT_ALLOCATED.value]
+    whole = total(_whole_cost(row) for row in rows)
+    places = decimal_places(whole, currency)
+    kafka = _split_cost(row for row in allocated if row.kind == ShareKind.KAFKA.value)
+    others = _split_cost(row for row in allocated if row.kind != ShareKind.KAFKA.value)
+    idle = total(row.unused_cost for row in allocated)
+    told = [
+        f"Kafka's nodes cost {money(whole, places)} {currency}, amortised.",
+        f"Kafka's pods used {percent(kafka, whole)} of this cost.",
+        f"Daemon sets and other pods used {percent(others, whole)}.",
+        f"{percent(idle, whole)} was idle.",
+    ]
+    rest = whole - kafka - others - idle
+    # AWS writes ten places of a share: less than this is rounding.
+    if abs(rest) >= Decimal("0.01"):
+        told.append(
+            f"{money(rest, places)} {currency} has no split line, for example hours before "
+            f"split cost allocation data was on."
+        )
+    return told
+
+
+def _split_cost(rows: Iterable[Found]) -> Decimal:
+    return total(row.split_cost for row in rows)
+
+
+def _whole_cost(row: Found) -> Decimal:
+    return Decimal(row.split_cost + row.unused_cost)
+
+
+def _nodes_table(rows: Sequence[Found], currency: str) -> ReportTable:
+    order = {kind.value: place for place, kind in enumerate(ShareKind)}
+    ranked = sorted(rows, key=lambda row: (order[row.kind], -_whole_cost(row), _workload_name(row)))
+    whole = total(_whole_cost(row) for row in rows)
+    places = decimal_places(whole, currency)
+    several = len({row.cluster for row in rows}) > 1
+
+    def halves(name: str, note: str, split: Decimal, unused: Decimal) -> tuple[Cell, ...]:
+        both = split + unused
+        return (
+            Cell(name, note=note),
+            *(document.billed(amount, places) for amount in (split, unused, both)),
+            document.part(both, whole),
+        )
+
+    def cells(row: Found) -> tuple[Cell, ...]:
+        return halves(
+            _workload_name(row),
+            _workload_note(row, several=several),
+            row.split_cost,
+            row.unused_cost,
+        )
+
+    def key(row: Found) -> str:
+        return document.slug(
+            "node", f"{row.cluster} {row.kind} {row.namespace} {_workload_name(row)}"
+        )
+
+    foot = halves("Total", "", _split_cost(rows), total(row.unused_cost for row in rows))
+    return document.table(
+        "nodes", currency, ranked, cells, key=key, foot=foot, most=WORKLOADS_SHOWN
+    )
+
+
+def _workload_name(row: Found) -> str:
+    if row.kind == ShareKind.KAFKA.value:
+        return "Kafka"
+    if row.kind == ShareKind.NOT_ALLOCATED.value:
+        return "No split line"
+    return str(row.workload or "pods without a controller")
+
+
+def _workload_note(row: Found, *, several: bool) -> str:
+    parts = [str(row.cluster)] if several else []
+    if row.kind != ShareKind.NOT_ALLOCATED.value:
+        kind = "" if row.kind == ShareKind.KAFKA.value else f"{row.workload_type or row.kind}, "
+        where = f" in {row.namespace}" if row.namespace else ""
+        parts.append(f"{kind}{count(row.pods, 'pod')}{where}")
+    return ", ".join(parts)
+
+
+def transfer_section(evidence: Evidence) -> Section | None:
+    """Return the flows of the month, or None of a bill without any."""
+    rows = [row for row in evidence.transfer if row.cluster is not None]
+    flows = by_flow(rows)
+    if not flows:
+        return None
+    currency = evidence.report.currency
+    billed = total(flow.billed for flow in flows)
+    largest = max(flows, key=lambda flow: flow.billed)
+    said = [
+        f"Kafka's traffic costs {money(billed, smallest_places(currency))} {currency}.",
+        f"The largest flow is {largest.name} with {percent(largest.billed, billed)} of this cost.",
+    ]
+    said += _own_zone(flows, currency)
+    if all(row.certainty == "billed" for row in rows):
+        said.append("The report needs the brokers' counters (--metrics) to divide traffic by flow.")
+    return document.told("transfer", said, [_flow_table(flows, billed, currency)])
+
+
+def _own_zone(flows: Sequence[FlowCost], currency: str) -> list[str]:
+    """Return the saving of reads in the own zone, and how well it is known."""
+    saving = total(flow.saving for flow in flows)
+    if not saving:
+        return []
+    figure = f"{money(saving, smallest_places(currency))} {currency}"
+    if all(flow.is_known for flow in flows if flow.saving):
+        return [
+            f"Reads in the consumer's own zone save {figure}.",
+            "The brokers do not allow such reads yet.",
+        ]
+    return [
+        f"Reads in the consumer's own zone save at most {figure}.",
+        "The brokers' counters do not show which consumers read in their own zone already.",
+    ]
+
+
+class FlowCost:
+    """One flow over the month."""
+
+    def __init__(self, name: str, rows: Sequence[Found]) -> None:
+        self.name = name
+        self.certainty = ", ".join(sorted({row.certainty for row in rows}))
+        self.billed_bytes = sum(row.billed_bytes or 0 for row in rows)
+        self.billed = total(row.billed_cost for row in rows)
+        self.saving = total(row.rack_aware_saving or Decimal(0) for row in rows)
+        self.is_known = all(row.certainty != Certainty.AT_MOST.value for row in rows)
+
+
+def by_flow(rows: Sequence[Found]) -> list[FlowCost]:
+    """Return the flows, the dearest first."""
+    names = dict.fromkeys(row.flow for row in rows)
+    flows = [FlowCost(name, [row for row in rows if row.flow == name]) for name in names]
+    return sorted(flows, key=lambda flow: (-flow.billed, flow.name))
+
+
+def _flow_saving(flow: FlowCost, places: int) -> str:
+    return f"{most(not flow.is_known)}{money(flow.saving, places)}" if flow.saving else DASH
+
+
+def _flow_table(flows: list[FlowCost], billed: Decimal, currency: str) -> ReportTable:
+    places = smallest_places(currency)
+
+    def cells(flow: FlowCost) -> tuple[Cell, ...]:
+        return (
+            Cell(flow.name, note=flow.certainty),
+            document.figure(size(flow.billed_bytes), flow.billed_bytes),
+            document.billed(flow.billed, places),
+            document.part(flow.billed, billed),
+            Cell(_flow_saving(flow, places), document.exact(flow.saving)),
+        )
+
+    return document.table(
+        "transfer", currency, flows, cells, key=lambda flow: document.slug("flow", flow.name)
+    )
