@@ -17,9 +17,9 @@ from typing import Any
 from local.environment import ACCOUNT, PARTITION, REGION
 from local.place import Place
 from local.pulumi.provider import Existing, Resource, State
+from local.refusals.calls import coerce
 from local.refusals.catalogue import TYPES
 from local.refusals.refusal import Wanted
-from local.shapes import coerce
 from local.values import Properties
 
 _MISSING = re.compile(r"NotFound|NoSuch|NonExist|DoesNotExist|ResourceNotFound")

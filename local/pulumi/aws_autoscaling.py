@@ -16,7 +16,7 @@ from local.pulumi.aws_adapter import (
     request,
 )
 from local.pulumi.provider import Existing, Resource, State
-from local.refusals.catalogue.compute import group_tags
+from local.refusals.catalogue import group_tags
 from local.refusals.documents import as_list
 from local.values import Properties
 

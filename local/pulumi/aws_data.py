@@ -16,7 +16,7 @@ from local.pulumi.aws_adapter import (
     tags_of,
 )
 from local.pulumi.provider import Existing, Resource, State
-from local.refusals.catalogue.events import queue_attributes
+from local.refusals.catalogue import queue_attributes
 from local.values import Properties
 
 

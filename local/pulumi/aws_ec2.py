@@ -14,8 +14,8 @@ from local.pulumi.aws_adapter import (
     tags_of,
 )
 from local.pulumi.provider import Existing, Resource, State
-from local.refusals.catalogue.compute import template_data
-from local.refusals.catalogue.parameters import pick
+from local.refusals.calls import pick
+from local.refusals.catalogue import template_data
 from local.values import Properties
 
 AWS_MANAGED = "arn:aws:iam::aws:policy/"

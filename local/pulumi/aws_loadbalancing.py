@@ -17,8 +17,8 @@ from local.pulumi.aws_adapter import (
     has_changed,
 )
 from local.pulumi.provider import Existing, Resource, State
-from local.refusals.catalogue.balancing import BALANCER, group_attributes, health_check, pairs
-from local.refusals.catalogue.parameters import attributes, pick
+from local.refusals.calls import attributes, pick
+from local.refusals.catalogue import BALANCER, group_attributes, health_check, pairs
 from local.refusals.documents import as_list
 from local.values import Properties
 

@@ -30,8 +30,8 @@ from local.pulumi.provider import (
     UpdateDifference,
     main,
 )
-from local.refusals import afterwards, calls, gate, neighbours
-from local.refusals.drawn import DRAWN_CHARACTERS, drawn_name
+from local.refusals import calls, changing, gate, neighbours
+from local.refusals.gate import DRAWN_CHARACTERS, drawn_name
 from local.refusals.refusal import Refused, Wanted
 from local.store import ResourceStore, folder
 from local.values import UNKNOWN, Properties, has_unknown
@@ -63,14 +63,14 @@ class RefusalGate:
     def change(self, resource: Resource, there: Properties, inputs: Properties) -> None:
         """Raise Refused for a step that AWS would refuse of what stands."""
         before, after = (Wanted(resource.type, resource.name, each) for each in (there, inputs))
-        found = gate.change_refusals(before, after)
+        found = list(changing.refusals(before, after))
         if found:
             raise Refused(found)
 
     def leave(self, resource: Resource, inputs: Properties, identity: str) -> None:
         """Raise Refused where AWS would not delete, because of protection or of what holds it."""
         others = self._others(resource.type, identity)
-        found = gate.deletion_refusals(Wanted(resource.type, identity, inputs), others)
+        found = list(changing.deletion_refusals(Wanted(resource.type, identity, inputs), others))
         if found:
             raise Refused(dict.fromkeys(found))
 
@@ -178,8 +178,8 @@ class AwsProvider(ResourceProvider):
     def diff(self, existing: Existing, new_inputs: Properties) -> UpdateDifference:
         """Compare with what AWS would answer; a replacement of the same name waits for the name."""
         kind = existing.resource.type
-        there = afterwards.as_answered(kind, existing.inputs, self.aws.account)
-        replacing = {*self.replacing(kind), *afterwards.replacing(kind)}
+        there = changing.as_answered(kind, existing.inputs, self.aws.account)
+        replacing = {*self.replacing(kind), *changing.replacing(kind)}
         found = changes(there, new_inputs, replacing=replacing)
         named = adapter_of(kind).name_property
         same_name = named is not None and existing.inputs.get(named) == new_inputs.get(named)

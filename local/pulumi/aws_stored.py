@@ -30,7 +30,7 @@ NAME_PROPERTIES = ("name", "bucket", "functionName", "clusterName", "alarmName",
 # What makes a new resource of each type that only the store knows.
 # Source: the resource schemas of terraform-provider-aws (ForceNew, RequiresReplace).
 REPLACING: Mapping[str, frozenset[str]] = {
-    "aws:bcmdata/export:Export": frozenset(),  # parts of `export` (local/refusals/afterwards.py)
+    "aws:bcmdata/export:Export": frozenset(),  # parts of `export` (local/refusals/changing.py)
     "aws:dlm/lifecyclePolicy:LifecyclePolicy": frozenset(),
     "aws:ec2/vpcEndpoint:VpcEndpoint": frozenset({"serviceName", "vpcEndpointType", "vpcId"}),
     "aws:ec2/vpcEndpointRouteTableAssociation:VpcEndpointRouteTableAssociation": frozenset(

@@ -1,24 +1,16 @@
-"""Asks every oracle about one resource, or about all of an environment."""
+"""Asks every oracle about one resource, or about all of an environment; names what is unnamed."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 import local.refusals
-from local.refusals import (
-    afterwards,
-    calls,
-    changing,
-    cloudformation,
-    drawn,
-    limits,
-    neighbours,
-    schema,
-)
-from local.refusals.refusal import Refusal, Wanted
+from local.refusals import calls, changing, cloudformation, neighbours, schema
+from local.refusals.refusal import Refusal, Wanted, limit_refusals
 
 # Importing a module of this package enters its limits.
 for module in pkgutil.iter_modules(local.refusals.__path__, f"{local.refusals.__name__}."):
@@ -30,15 +22,15 @@ def refusals(wanted: Wanted) -> list[Refusal]:
 
     A type that no table knows is refused as such: nobody has looked at what AWS says of it.
     """
-    wanted = drawn.with_drawn_names(wanted)
+    wanted = with_drawn_names(wanted)
     if wanted.type not in calls.TYPES:
-        unknown = f"No table of local/refusals knows {wanted.type}; enter it in catalogue/."
+        unknown = f"No table of local/refusals knows {wanted.type}; enter it in calls.toml."
         return [Refusal("create", "UnknownResourceType", unknown, resource=wanted.name)]
     spelled = list(schema.refusals(wanted))
     # What is of another type stops all else: nobody could judge it.
     found = [each for each in spelled if each.code == schema.MISTYPED]
     if not found:
-        asked = (limits.refusals, afterwards.refusals, calls.refusals, cloudformation.refusals)
+        asked = (limit_refusals, changing.drift_refusals, calls.refusals, cloudformation.refusals)
         found = spelled + [each for oracle in asked for each in _answers(oracle, wanted)]
     return [replace(each, resource=wanted.name) for each in found]
 
@@ -59,11 +51,27 @@ def all_refusals(everything: Iterable[Wanted]) -> list[Refusal]:
     return [*alone, *neighbours.refusals(known)]
 
 
-def change_refusals(there: Wanted, wanted: Wanted) -> list[Refusal]:
-    """Return what AWS would refuse of a step from one set of inputs to another."""
-    return list(changing.refusals(there, wanted))
+# Terraform's unique ids: a time and a counter. A name has so many characters less for a prefix.
+DRAWN_CHARACTERS = 26
+# Where a name's beginning stands -> where the name does.
+PREFIXES: Mapping[str, str] = {
+    "bucketPrefix": "bucket",
+    "namePrefix": "name",
+    "nodeGroupNamePrefix": "nodeGroupName",
+    "statementIdPrefix": "statementId",
+}
 
 
-def deletion_refusals(leaving_one: Wanted, others: Iterable[Wanted]) -> list[Refusal]:
-    """Return why AWS would not delete a resource beside all others; its name here is its id."""
-    return list(changing.deletion_refusals(leaving_one, others))
+def drawn_name(prefix: object, ending: str, inputs: Mapping[str, Any]) -> str:
+    """Return a name as long as the provider would make it, with the end that FIFO ones have."""
+    fifo = inputs.get("fifoQueue") or inputs.get("fifoTopic")
+    return f"{prefix}{ending.rjust(DRAWN_CHARACTERS, '0')}{'.fifo' if fifo else ''}"
+
+
+def with_drawn_names(wanted: Wanted) -> Wanted:
+    """Return a resource with a name where it has a beginning of one alone."""
+    inputs: dict[str, Any] = dict(wanted.inputs)
+    for prefix, name in PREFIXES.items():
+        if inputs.get(prefix) and inputs.get(name) is None:
+            inputs[name] = drawn_name(inputs.pop(prefix), "1", inputs)
+    return replace(wanted, inputs=inputs)

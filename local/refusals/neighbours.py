@@ -13,16 +13,22 @@ import re
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from local.refusals.checks import runs
-from local.refusals.cidrs import is_within, network
-from local.refusals.documents import as_list, parse, without_whitespace
-from local.refusals.fields import holds, plain_text, values
-from local.refusals.limits import IAM_QUOTAS, LAMBDA_QUOTAS
-from local.refusals.refusal import Refusal, Wanted
+from local.refusals.documents import (
+    as_list,
+    holds,
+    is_within,
+    network,
+    parse,
+    plain_text,
+    values,
+    without_whitespace,
+)
+from local.refusals.refusal import IAM_QUOTAS, LAMBDA_QUOTAS, Refusal, Wanted
 
 Finder = Callable[[Sequence[Wanted]], Iterator[Refusal]]
 Row = Mapping[str, Any]
@@ -38,23 +44,15 @@ TABLE: Mapping[str, list[Row]] = tomllib.loads(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class NeighbourLimit:
-    """One limit on several resources: where it stands written, and who looks for it."""
-
-    name: str
-    source: str
-    find: Finder
-
-
-LIMITS: list[NeighbourLimit] = []
+# Who looks for each limit on several resources, and where it stands written.
+LIMITS: dict[Finder, str] = {}
 
 
 def limit(source: str) -> Callable[[Finder], Finder]:
-    """Enter a limit under its function's name."""
+    """Enter a limit."""
 
     def enter(find: Finder) -> Finder:
-        LIMITS.append(NeighbourLimit(find.__name__.replace("_", "-"), source, find))
+        LIMITS[find] = source
         return find
 
     return enter
@@ -63,8 +61,8 @@ def limit(source: str) -> Callable[[Finder], Finder]:
 def refusals(everything: Iterable[Wanted]) -> Iterator[Refusal]:
     """Yield what AWS refuses of resources that are each alone in order."""
     known = list(everything)
-    for each in LIMITS:
-        yield from each.find(known)
+    for find in LIMITS:
+        yield from find(known)
 
 
 def of(everything: Sequence[Wanted], *tokens: str) -> list[Wanted]:

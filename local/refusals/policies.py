@@ -14,14 +14,12 @@ from typing import Any
 from moto.iam.aws_managed_policies import aws_managed_policies_data
 
 from local.iam.conditions import like
-from local.refusals.cidrs import network
-from local.refusals.documents import as_list, parse, text, words
-from local.refusals.limits import KIB, limit
+from local.refusals.documents import as_list, network, parse, text, words
+from local.refusals.model import actions as actions_of
+from local.refusals.model import is_service
 from local.refusals.neighbours import TABLE, Row, about, of
 from local.refusals.neighbours import limit as together
-from local.refusals.principals import actions as actions_of
-from local.refusals.principals import is_service
-from local.refusals.refusal import Refusal, Wanted
+from local.refusals.refusal import KIB, Refusal, Wanted, limit
 
 _IAM = "https://docs.aws.amazon.com/IAM/latest/UserGuide/"
 _CONDITION = re.compile(

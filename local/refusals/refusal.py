@@ -1,8 +1,13 @@
-"""One refusal, in AWS's words, and the resource it is about."""
+"""One refusal, in AWS's words, the resource it is about, and the limits that no model states.
+
+Each limit judges one resource and has its source; what only several together exceed is in
+`neighbours`. Messages are AWS's own where somebody has been shown them, else the sentence of the
+documentation.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,3 +55,40 @@ class Refused(StillwaterError):
     def __init__(self, refusals: Iterable[Refusal]) -> None:
         self.refusals = tuple(refusals)
         super().__init__(" ".join(refusal.sentence for refusal in self.refusals))
+
+
+Finder = Callable[[Wanted], Iterator[Refusal]]
+EVERY_TYPE = "*"
+IAM_QUOTAS = "https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html"
+LAMBDA_QUOTAS = "https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html"
+KIB = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class InputLimit:
+    """One limit of AWS's: what it is about, where it stands written, and who looks for it."""
+
+    types: tuple[str, ...]
+    source: str
+    find: Finder
+
+
+LIMITS: list[InputLimit] = []
+
+
+def limit(*types: str, source: str) -> Callable[[Finder], Finder]:
+    """Enter a limit: `@limit("sqs/queue:Queue", source="https://...")`."""
+
+    def enter(find: Finder) -> Finder:
+        tokens = tuple(each if each == EVERY_TYPE else f"aws:{each}" for each in types)
+        LIMITS.append(InputLimit(tokens, source, find))
+        return find
+
+    return enter
+
+
+def limit_refusals(wanted: Wanted) -> Iterator[Refusal]:
+    """Yield what the limits of a resource's type refuse of it."""
+    for each in LIMITS:
+        if wanted.type in each.types or EVERY_TYPE in each.types:
+            yield from each.find(wanted)

@@ -20,13 +20,22 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from local.refusals.cidrs import is_within, network
-from local.refusals.documents import parse_yaml, text, without_whitespace
-from local.refusals.fields import document, holds, is_empty, plain_text, value_at, values
+from local.refusals.documents import (
+    content_of,
+    holds,
+    is_empty,
+    is_within,
+    network,
+    parse_yaml,
+    plain_text,
+    text,
+    value_at,
+    values,
+    without_whitespace,
+)
 from local.refusals.json_schema import wrongs
-from local.refusals.limits import LIMITS, InputLimit
 from local.refusals.model import words_of
-from local.refusals.refusal import Refusal, Wanted
+from local.refusals.refusal import LIMITS, InputLimit, Refusal, Wanted
 
 Row = Mapping[str, Any]
 FOLDER = Path(__file__).with_name("tables")
@@ -56,7 +65,7 @@ def refusals(row: Row, wanted: Wanted) -> Iterator[Refusal]:
     """Yield what one row refuses of a resource."""
     judge = next(judge for kind, judge in _KINDS.items() if kind in row)
     for block in values(wanted.inputs, row.get("base", "")):
-        block = document(block) if isinstance(block, str) else block  # noqa: PLW2901
+        block = content_of(block) if isinstance(block, str) else block  # noqa: PLW2901
         if isinstance(block, Mapping) and holds(row.get("where", {}), block, wanted.inputs):
             for at, value, said in judge(row, block, wanted.inputs):
                 shown = str(value)[:200]
@@ -122,7 +131,7 @@ def _network(row: Row, value: Any) -> str:
 def _schema(row: Row, value: Any) -> str:
     told = value
     if isinstance(value, str):
-        told = parse_yaml(value) if row.get("yaml") else document(value)
+        told = parse_yaml(value) if row.get("yaml") else content_of(value)
     found = next(wrongs(row["schema"], told), None)
     return f"'{{at}}' is invalid: {'.'.join(filter(None, found))}" if found else ""
 
@@ -197,7 +206,6 @@ _KINDS: Mapping[str, Callable[[Row, Any, Any], _Judged]] = {
 for _row in rows():
     LIMITS.append(
         InputLimit(
-            f"{_row.get('at') or _row.get('base') or 'inputs'}-of-{_row['type']}",
             (_row["type"] if _row["type"] == "*" else f"aws:{_row['type']}",),
             _row["source"],
             functools.partial(refusals, _row),

@@ -19,8 +19,8 @@ from local.pulumi.aws_adapter import missing, request, tag_changes
 from local.pulumi.aws_lambda import zip_bytes
 from local.pulumi.aws_rows import ROWS
 from local.pulumi.provider import Existing, Resource
+from local.refusals.calls import coerce
 from local.refusals.catalogue import TYPES
-from local.shapes import coerce
 from local.values import Asset
 
 ROLE = "arn:aws:iam::123456789012:role/nodes"

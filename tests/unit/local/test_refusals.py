@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-from local.refusals import calls, cloudformation, gate, limits, neighbours, table
-from local.refusals.refusal import Refusal, Wanted
+from local.refusals import calls, cloudformation, gate, neighbours, table
+from local.refusals.refusal import LIMITS, Refusal, Wanted
 from tests.every_case import every_case
 
 
 def test_every_limit_says_where_it_stands_written() -> None:
-    sources = [each.source for each in limits.LIMITS]
+    sources = [each.source for each in LIMITS]
     sources += [row["source"] for row in neighbours.TABLE["most"] + neighbours.TABLE["steps"]]
     assert all(source.startswith("https://") for source in sources)
-    assert len(limits.LIMITS) > 40
-    assert all(found.source.startswith(("https://", "the source")) for found in neighbours.LIMITS)
+    assert len(LIMITS) > 40
+    assert all(each.startswith(("https://", "the source")) for each in neighbours.LIMITS.values())
 
 
 def test_a_tag_of_a_group_is_put_whole_though_the_provider_tags_everything() -> None:

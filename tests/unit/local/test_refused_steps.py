@@ -14,7 +14,7 @@ from local.pulumi.aws_adapter import Aws
 from local.pulumi.aws_eks import ClusterAdapter
 from local.pulumi.aws_provider import AwsProvider
 from local.pulumi.provider import Existing, Resource
-from local.refusals import gate
+from local.refusals import changing
 from local.refusals.refusal import Refused, Wanted
 from local.store import ResourceStore
 from tests.every_case import every_case
@@ -75,7 +75,7 @@ VERSIONING, ENABLED = "s3/bucketVersioning:BucketVersioning", {"status": "Enable
 def test_a_step_that_aws_does_not_take_is_refused(
     token: str, key: str, old: Any, new: Any, refused: bool
 ) -> None:
-    found = gate.change_refusals(one(token, **{key: old}), one(token, **{key: new}))
+    found = list(changing.refusals(one(token, **{key: old}), one(token, **{key: new})))
     assert bool(found) == refused, found
 
 
@@ -98,25 +98,28 @@ LEFT: dict[str, tuple[Wanted, list[Wanted]]] = {
 @every_case("kind", LEFT)
 def test_what_is_protected_or_held_is_not_deleted(kind: str) -> None:
     leaving, others = LEFT[kind]
-    assert gate.deletion_refusals(leaving, others)
+    assert list(changing.deletion_refusals(leaving, others))
 
 
 @every_case("kind", list(LEFT)[1:])
 def test_what_nothing_holds_is_deleted(kind: str) -> None:
     leaving, _ = LEFT[kind]
-    assert gate.deletion_refusals(leaving, [one("ec2/vpc:Vpc", THERE)]) == []
+    assert list(changing.deletion_refusals(leaving, [one("ec2/vpc:Vpc", THERE)])) == []
 
 
 def test_a_gateway_that_nothing_public_needs_is_detached() -> None:
     gateway, _ = LEFT["a gateway before a public balancer"]
     private = one(NAT, subnetId="subnet-1", connectivityType="private")
-    assert gate.deletion_refusals(gateway, [subnet(), balancer(internal=True), private]) == []
+    assert (
+        list(changing.deletion_refusals(gateway, [subnet(), balancer(internal=True), private]))
+        == []
+    )
 
 
 def test_a_bucket_that_is_emptied_first_is_deleted() -> None:
     bucket, held = LEFT["a bucket with an object"]
     emptied = replace(bucket, inputs={**bucket.inputs, "forceDestroy": True})
-    assert gate.deletion_refusals(emptied, held) == []
+    assert list(changing.deletion_refusals(emptied, held)) == []
 
 
 def test_the_provider_keeps_what_others_hold(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from local.pulumi.aws_adapter import Aws
 from local.pulumi.aws_provider import AwsProvider
 from local.pulumi.provider import Existing, Resource, one_sentence
-from local.refusals import afterwards
+from local.refusals import changing
 from local.refusals.refusal import Refused
 from local.store import ResourceStore
 
@@ -109,7 +109,7 @@ def test_what_aws_adds_by_itself_is_a_difference_unless_the_program_says_it(
 ) -> None:
     """As it stands after `up`: AWS's answer is what the next one compares with."""
     token = "aws:bcmdata/export:Export"
-    settled = afterwards.as_answered(token, EXPORT, provider.aws.account)
+    settled = changing.as_answered(token, EXPORT, provider.aws.account)
     for inputs, replaced in ((EXPORT, ["export"]), (settled, [])):
         existing = Existing(resource(token), "arn", inputs, inputs)
         found = provider.diff(existing, inputs).changes

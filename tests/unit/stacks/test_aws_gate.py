@@ -19,7 +19,7 @@ from cli.survey import draft
 from core.cluster import adoption
 from core.ground.errors import InvalidInput
 from local.pulumi.aws_provider import ADAPTERS, REPLACING
-from local.refusals import calls, gate
+from local.refusals import calls, changing, gate
 from local.refusals.model import input_shape
 from local.refusals.refusal import Wanted
 from stacks.program import main
@@ -151,7 +151,7 @@ def test_what_holds_another_is_deleted_before_it(variant: str, cache: None) -> N
             holders = [
                 r
                 for r in beside
-                if gate.deletion_refusals(leaving, [Wanted(r.type, r.name, r.inputs)])
+                if list(changing.deletion_refusals(leaving, [Wanted(r.type, r.name, r.inputs)]))
             ]
             kept += [
                 f"{r.name} holds {resource.name}"
