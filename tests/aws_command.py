@@ -20,7 +20,7 @@ import jmespath
 import yaml
 from botocore import xform_name
 
-from local.kubernetes.eks_token import token
+from handlers.adapters.eks import eks_token
 from local.place import PLACE_VARIABLE
 
 SERVICE_OF = {"s3api": "s3"}
@@ -154,12 +154,7 @@ def update_kubeconfig(words: Sequence[str]) -> int:
 def get_token(words: Sequence[str]) -> int:
     """Print a token, as kubectl asks for it."""
     given = {name: values[0] for name, values in options(words)}
-    session = boto3.Session()
-    made = token(
-        given["cluster-name"],
-        session.get_credentials().get_frozen_credentials(),
-        session.region_name,
-    )
+    made = eks_token(given["cluster-name"], boto3.Session().region_name)
     credential = {
         "kind": "ExecCredential",
         "apiVersion": "client.authentication.k8s.io/v1beta1",

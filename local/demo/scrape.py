@@ -21,7 +21,7 @@ from urllib3.exceptions import HTTPError
 from core.ground import naming
 from local.demo import spec as demo_spec
 from local.kubernetes.client import ApiError
-from local.kubernetes.provisioner import VOLUMES
+from local.kubernetes.ebs import VOLUMES
 from local.kubernetes.strimzi_config import METRICS_PORT
 from local.twin import Twin
 

@@ -1,7 +1,7 @@
 """Verifies EKS tokens: the real aws-iam-authenticator as the API server's token webhook.
 
 The API server asks the authenticator who holds a token; the authenticator asks STS (led to the
-twin's accounts by local.kubernetes.sts_proxy) and maps the answer to a Kubernetes user: the
+twin's accounts by local.kubernetes.sts) and maps the answer to a Kubernetes user: the
 cluster's creator from its own configuration, everybody else from kube-system/aws-auth, which
 stands for EKS access entries and is watched.
 
@@ -26,9 +26,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from core.ground.errors import StillwaterError
 from local import environment
-from local.kubernetes import kubeconfig
-from local.kubernetes.client import Api, administrator
-from local.kubernetes.sts_proxy import MotoAccessKeys, serving
+from local.kubernetes.client import Api, administrator, write_kubeconfig
+from local.kubernetes.sts import MotoAccessKeys, serving
 from local.place import Place
 from local.processes import REPOSITORY, Child, Processes, forget, listens, record
 from local.stopping import stop_event
@@ -52,7 +51,7 @@ def write_webhook_config(place: Place, ca: Path) -> Path:
         "certificate-authority": str(ca),
         "server": f"{place.url('authenticator', 'https')}/authenticate",
     }
-    return kubeconfig.write(place.path("pki", "token-webhook.yaml"), "apiserver", cluster)
+    return write_kubeconfig(place.path("pki", "token-webhook.yaml"), "apiserver", cluster)
 
 
 def start(processes: Processes, place: Place, tools: Mapping[str, Path]) -> Child:

@@ -1,4 +1,4 @@
-"""Watches the API server for the twin's parts: what is listed is kept current, event by event."""
+"""Reaches the API server for the twin's parts: kubeconfigs, and lists that are kept current."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import urllib3
+import yaml
 
 from infra.eks.access import connect
 from infra.eks.api import Api, ApiError, Object
@@ -17,6 +19,8 @@ from local.place import Place
 
 __all__ = ["Api", "ApiError", "Informer", "Object", "administrator", "key_of"]
 
+# Of a pod, all of whose containers have ended.
+ENDED_PHASES = ("Succeeded", "Failed")
 OnEvent = Callable[[str, Object], None]
 FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 0.1, 2.0
 LOG = logging.getLogger(__name__)
@@ -168,3 +172,18 @@ def has_condition(item: Mapping[str, Any], condition: str = "Ready", status: str
     """Say whether an object reports a condition, by itself that it is Ready."""
     conditions = (item.get("status") or {}).get("conditions") or []
     return any(c.get("type") == condition and c.get("status") == status for c in conditions)
+
+
+def write_kubeconfig(path: Path, user: str, cluster: Mapping[str, str], **credentials: str) -> Path:
+    """Write how a user reaches a cluster to a file that nobody else reads."""
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "twin", "cluster": dict(cluster)}],
+        "users": [{"name": user, "user": credentials}],
+        "contexts": [{"name": "twin", "context": {"cluster": "twin", "user": user}}],
+        "current-context": "twin",
+    }
+    path.touch(mode=0o600)
+    path.write_text(yaml.safe_dump(config))
+    return path

@@ -23,7 +23,7 @@ from core.ground.errors import StillwaterError
 from local.kubernetes.client import ApiError, Object
 from local.kubernetes.environment import MissingReference
 from local.kubernetes.images import ContainerLaunch
-from local.kubernetes.node_object import timestamp
+from local.kubernetes.node import timestamp
 from local.kubernetes.probes import Answer, ProbeRun, ProbeSet, ProbeTarget, ask
 from local.place import Place
 from local.processes import REPOSITORY, forget, give_way, kill_group, record

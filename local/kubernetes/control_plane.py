@@ -18,8 +18,8 @@ import urllib3
 
 from infra.eks.access import connect
 from local import environment
-from local.kubernetes import authenticator, egress, kubeconfig
-from local.kubernetes.client import Api, ApiError
+from local.kubernetes import authenticator, egress
+from local.kubernetes.client import Api, ApiError, write_kubeconfig
 from local.kubernetes.pki import Authority, KeyPair, service_account_key
 from local.place import Place
 from local.processes import Child, Processes
@@ -157,7 +157,7 @@ def _write_files(place: Place) -> _Files:
         "certificate-authority": str(ca_file(place)),
     }
     kubeconfigs = {
-        user: kubeconfig.write(
+        user: write_kubeconfig(
             place.path("kubeconfig") if user == ADMIN else pki / f"{user.rpartition(':')[2]}.yaml",
             user,
             ours,

@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from local.kubernetes.client import Object, has_condition
-from local.kubernetes.status import ENDED_PHASES
+from local.kubernetes.client import ENDED_PHASES, Object, has_condition
 from local.place import Place
 
 FILE_NAME = "hosts"

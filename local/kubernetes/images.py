@@ -22,9 +22,12 @@ from local.environment import aws_environment
 from local.kafka.container import CONFIG_MOUNT, RACK_LABEL
 from local.kubernetes import dns
 from local.kubernetes.client import Object, administrator
-from local.kubernetes.environment import command_line
+from local.kubernetes.environment import (
+    SERVICE_ACCOUNT_DIRECTORY,
+    command_line,
+    with_private_mounts,
+)
 from local.kubernetes.identity import pod_credentials
-from local.kubernetes.mounts import SERVICE_ACCOUNT_DIRECTORY, with_private_mounts
 from local.place import PLACE_VARIABLE, Place
 
 PROCESS_IMAGE = "stillwater/process"

@@ -21,7 +21,6 @@ from dataclasses import dataclass, field
 from core.ground.errors import InvalidInput
 from local.delays import Delays
 from local.journal import Journal
-from local.kubernetes.addresses import Addresses
 from local.kubernetes.client import Api, ApiError, Informer, Object, administrator
 from local.kubernetes.cloud import (
     RUNNING,
@@ -35,7 +34,7 @@ from local.kubernetes.containers import child_pids
 from local.kubernetes.control_plane import NODE_LEASE_RENEWAL_SECONDS
 from local.kubernetes.dns import HostsFile
 from local.kubernetes.node import NodeAgent
-from local.kubernetes.pods import PodWorker, Shared
+from local.kubernetes.pods import Addresses, PodWorker, Shared
 from local.place import Place
 from local.processes import kill_recorded
 from local.stopping import stop_event

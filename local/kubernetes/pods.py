@@ -1,4 +1,4 @@
-"""One pod on one node, from its binding to its final delete: volumes, containers, status, end.
+"""One pod on one node, from its binding to its final delete: address, volumes, containers, end.
 
 Each pod has a thread, which sleeps until the API, a process or a clock gives it something to do.
 The order of its end is what keeps a volume safe: processes stop, the node drops the volume from
@@ -7,6 +7,7 @@ volumesInUse, and only then does the pod's object go.
 
 from __future__ import annotations
 
+import ipaddress
 import logging
 import threading
 import time
@@ -17,16 +18,172 @@ from typing import Any
 
 from core.ground.errors import StillwaterError
 from local.journal import Journal
-from local.kubernetes import images, status
-from local.kubernetes.addresses import Addresses
-from local.kubernetes.client import Api, ApiError, Object, find
+from local.kubernetes import images
+from local.kubernetes.client import ENDED_PHASES, Api, ApiError, Object, find
 from local.kubernetes.containers import Container, ContainerGroup, PodSandbox
-from local.kubernetes.environment import MissingReference, resolve
-from local.kubernetes.mounts import PodVolumes
-from local.kubernetes.node import NodeAgent
-from local.kubernetes.node_object import timestamp, volume_name
-from local.kubernetes.status import PodObservation
+from local.kubernetes.environment import MissingReference, PodVolumes, resolve
+from local.kubernetes.node import NodeAgent, timestamp, volume_name
 from local.place import Place
+
+# AWS keeps the first four addresses of a subnet and the last.
+RESERVED_AT_START, RESERVED_AT_END = 4, 1
+# 10.N.250.x and 10.N.251.x stand for the twin's own services and its load balancer (Place).
+SERVICE_OCTETS = (250, 251)
+
+
+class Addresses:
+    """Hands out each subnet's addresses in turn, so that a freed one rests before it returns.
+
+    Instances get theirs from EC2 in rising order, so pods start at the middle of the subnet.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._next: dict[str, int] = {}
+        self._held: dict[str, str] = {}
+
+    def keep(self, uid: str, address: str) -> str:
+        """Note that a pod already has an address, after a restart of the kubelet."""
+        with self._lock:
+            self._held[uid] = address
+        return address
+
+    def take(self, uid: str, cidr: str, others: Collection[str]) -> str:
+        """Return a free address of the subnet for a pod; `others` are in use elsewhere."""
+        network = ipaddress.IPv4Network(cidr)
+        size = network.num_addresses
+        with self._lock:
+            taken = {*self._held.values(), *others}
+            start = self._next.get(cidr, size // 2)
+            for offset in range(size):
+                position = (start + offset) % size
+                if not RESERVED_AT_START <= position < size - RESERVED_AT_END:
+                    continue
+                address = network[position]
+                if address.packed[2] in SERVICE_OCTETS or str(address) in taken:
+                    continue
+                self._next[cidr] = position + 1
+                self._held[uid] = str(address)
+                return str(address)
+        raise ValueError(f"The subnet {cidr} has no free address left for a pod.")
+
+    def give_back(self, uid: str) -> None:
+        with self._lock:
+            self._held.pop(uid, None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodObservation:
+    """What the kubelet knows of one pod at one moment."""
+
+    pod_ip: str
+    host_ip: str
+    started_at: str
+    # Volumes are mounted and the address is the pod's own.
+    sandbox: bool
+    initialized: bool
+    containers: Sequence[Object]
+    init_containers: Sequence[Object] = ()
+    # Set once the pod has ended: Succeeded or Failed.
+    ended: str | None = None
+
+
+def unmet_gates(pod: Object) -> list[str]:
+    """Return the readiness gates of a pod that are not True."""
+    conditions = pod.get("status", {}).get("conditions") or []
+    true = {condition["type"] for condition in conditions if condition["status"] == "True"}
+    gates = pod["spec"].get("readinessGates") or []
+    return [gate["conditionType"] for gate in gates if gate["conditionType"] not in true]
+
+
+def phase(pod: Object, seen: PodObservation) -> str:
+    """Return the phase; a pod that ran never returns to Pending, whatever its containers do."""
+    if seen.ended:
+        return seen.ended
+    if pod.get("status", {}).get("phase") == "Running":
+        return "Running"
+    ran = any("running" in c["state"] or c["lastState"] for c in seen.containers)
+    return "Running" if ran and seen.initialized else "Pending"
+
+
+def conditions(pod: Object, seen: PodObservation, now: str) -> list[Object]:
+    """Return the kubelet's own conditions; those of readiness gates belong to others."""
+    unready = [c["name"] for c in seen.containers if not c["ready"]]
+    containers_ready = not seen.ended and seen.initialized and not unready
+    unmet = unmet_gates(pod)
+    finished = {"Succeeded": "PodCompleted", "Failed": "PodFailed"}.get(seen.ended or "")
+    not_ready = (
+        finished or "ContainersNotReady",
+        f"containers with unready status: [{' '.join(unready)}]",
+    )
+    rows = [
+        ("PodReadyToStartContainers", seen.sandbox and not seen.ended, ("", "")),
+        ("Initialized", seen.initialized, ("ContainersNotInitialized", "")),
+        ("ContainersReady", containers_ready, not_ready),
+        (
+            "Ready",
+            containers_ready and not unmet,
+            (
+                "ReadinessGatesNotReady",
+                "corresponding condition of pod readiness gates is not True: " + ", ".join(unmet),
+            )
+            if containers_ready
+            else not_ready,
+        ),
+    ]
+    known = {c["type"]: c for c in pod.get("status", {}).get("conditions") or []}
+    result = []
+    for kind, holds, (reason, message) in rows:
+        status = "True" if holds else "False"
+        old = known.get(kind, {})
+        unchanged = old.get("status") == status and old.get("lastTransitionTime")
+        result.append(
+            {
+                "type": kind,
+                "status": status,
+                # null removes what an earlier status said.
+                "reason": None if holds else reason or None,
+                "message": None if holds else message or None,
+                "lastProbeTime": None,
+                "lastTransitionTime": old["lastTransitionTime"] if unchanged else now,
+                "observedGeneration": pod["metadata"].get("generation"),
+            }
+        )
+    return result
+
+
+def pod_status(pod: Object, seen: PodObservation, now: str) -> Object:
+    """Return the body of a strategic merge on a pod's status."""
+    status: Object = {
+        "phase": phase(pod, seen),
+        "observedGeneration": pod["metadata"].get("generation"),
+        "hostIP": seen.host_ip,
+        "hostIPs": [{"ip": seen.host_ip}],
+        "startTime": seen.started_at,
+        "conditions": conditions(pod, seen, now),
+        "containerStatuses": list(seen.containers),
+    }
+    if seen.init_containers:
+        status["initContainerStatuses"] = list(seen.init_containers)
+    if seen.sandbox:
+        # podIPs merges by address: a second one would be refused, so an address is never changed.
+        status["podIP"] = seen.pod_ip
+        status["podIPs"] = [{"ip": seen.pod_ip}]
+    return status
+
+
+def creating(container: Object, message: str) -> Object:
+    """Return the status of a container whose pod still waits for something."""
+    return {
+        "name": container["name"],
+        "image": container["image"],
+        "imageID": "",
+        "ready": False,
+        "restartCount": 0,
+        "state": {"waiting": {"reason": "ContainerCreating", "message": message}},
+        "lastState": {},
+    }
+
 
 LOG = logging.getLogger(__name__)
 
@@ -53,7 +210,7 @@ class PodReport:
 
     def write(self, pod: Object, seen: PodObservation, containers: Sequence[Container]) -> bool:
         """Bring the API up to date; say whether it is. Raises PodGone."""
-        body = status.pod_status(pod, seen, timestamp())
+        body = pod_status(pod, seen, timestamp())
         if _without_times(body) == self._published:
             return True
         try:
@@ -193,7 +350,7 @@ class PodWorker:
 
     def _run(self) -> None:
         try:
-            if self._pod["status"].get("phase") not in status.ENDED_PHASES:
+            if self._pod["status"].get("phase") not in ENDED_PHASES:
                 self._live()
             self._end()
         except Exception:
@@ -306,8 +463,8 @@ class PodWorker:
     def _sync(self, ended: str | None = None) -> bool:
         """Write the pod's status if it changed; say whether the API has the current one."""
         group = self._containers
-        waiting = [status.creating(c, self._waiting) for c in self._pod["spec"]["containers"]]
-        seen = status.PodObservation(
+        waiting = [creating(c, self._waiting) for c in self._pod["spec"]["containers"]]
+        seen = PodObservation(
             pod_ip=self._ip,
             host_ip=self._host_ip,
             started_at=self._started_at,

@@ -15,8 +15,14 @@ from local.kafka.container import (
     POD_ADDRESS,
     RACK,
 )
-from local.kubernetes.strimzi_certificates import ORGANIZATION
-from local.kubernetes.strimzi_model import SCRAM, TLS, KafkaCluster, KafkaListener, KafkaPodNode
+from local.kubernetes.strimzi_model import (
+    ORGANIZATION,
+    SCRAM,
+    TLS,
+    KafkaCluster,
+    KafkaListener,
+    KafkaPodNode,
+)
 
 CONTROL_PLANE, CONTROL_PLANE_PORT = "CONTROLPLANE-9090", 9090
 REPLICATION, REPLICATION_PORT = "REPLICATION-9091", 9091

@@ -52,7 +52,7 @@ from local.kubernetes.strimzi_resources import (
     owner_reference,
     with_revisions,
 )
-from local.kubernetes.strimzi_rolling import is_ready, next_to_roll, reasons_to_restart
+from local.kubernetes.strimzi_roller import is_ready, next_to_roll, reasons_to_restart
 
 KIND = "KafkaConnect"
 REST_PORT_NAME, REST_PORT = "rest-api", 8083

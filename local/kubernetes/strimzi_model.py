@@ -25,6 +25,8 @@ Object = Mapping[str, Any]
 NEXT_NODE_IDS = "strimzi.io/next-node-ids"
 LISTENER_TYPES = ("internal", "cluster-ip")
 TLS, SCRAM = "tls", "scram-sha-512"
+# Of every certificate that Strimzi issues but a user's.
+ORGANIZATION = "io.strimzi"
 # ListenersValidator; the ports of Prometheus and JMX are taken as well.
 LOWEST_PORT = 9092
 _LISTENER_NAME = re.compile(r"^[a-z0-9]{1,11}$")

@@ -18,7 +18,7 @@ from core.ground import naming
 from core.ground.errors import StillwaterError
 from local.kubernetes import crds
 from local.kubernetes.client import Api
-from local.kubernetes.node_object import timestamp
+from local.kubernetes.node import timestamp
 from local.kubernetes.strimzi_resources import POD_SET_API, digest
 
 STRIMZI = f"/apis/{crds.GROUP}/{crds.VERSION}"

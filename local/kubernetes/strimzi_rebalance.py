@@ -32,7 +32,7 @@ from local.kubernetes.strimzi_objects import (
     not_ready,
     resource_path,
 )
-from local.kubernetes.strimzi_rolling import mark
+from local.kubernetes.strimzi_roller import mark
 
 ASKED, AUTO_APPROVAL = "strimzi.io/rebalance", "strimzi.io/rebalance-auto-approval"
 PROPOSED, MOVING, DONE, STOPPED = "ProposalReady", "Rebalancing", "Ready", "Stopped"

@@ -37,8 +37,13 @@ from local.kubernetes.strimzi_objects import (
     resource_path,
 )
 from local.kubernetes.strimzi_resources import POD_SET, STORAGE, Rendered
-from local.kubernetes.strimzi_roller import ReconciliationFailed, Roller
-from local.kubernetes.strimzi_rolling import asks_by_hand, mark, reasons_to_restart
+from local.kubernetes.strimzi_roller import (
+    ReconciliationFailed,
+    Roller,
+    asks_by_hand,
+    mark,
+    reasons_to_restart,
+)
 
 PAUSE = "strimzi.io/pause-reconciliation"
 SKIP_SCALE_DOWN_CHECK = "strimzi.io/skip-broker-scaledown-check"

@@ -21,7 +21,7 @@ from typing import Any
 import yaml
 
 from core.ground.errors import StillwaterError
-from local.kubernetes import kubeconfig
+from local.kubernetes.client import write_kubeconfig
 from local.place import PLACE_VARIABLE
 from local.processes import forget, record
 from local.pulumi.kubernetes_login import Login
@@ -177,7 +177,7 @@ class Releases:
             cluster, token = self._login.cluster, self._login.token()
             authority = base64.b64encode(cluster.ca_pem.encode()).decode()
             reached = {"server": cluster.server, "certificate-authority-data": authority}
-            kubeconfig.write(home / "kubeconfig", "twin", reached, token=token)
+            write_kubeconfig(home / "kubeconfig", "twin", reached, token=token)
             # The engine passes its own null for what the program left out.
             (home / "values.yaml").write_text(yaml.safe_dump(inputs.get("values") or {}))
             yield home

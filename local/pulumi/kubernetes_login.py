@@ -11,23 +11,24 @@ import base64
 import binascii
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import botocore.session
+import boto3
 import yaml
-from botocore.credentials import ReadOnlyCredentials
 
 from core.ground.errors import InvalidInput, StillwaterError
+from handlers.adapters.eks import eks_token
 from local.kubernetes.client import Api, ApiError
-from local.kubernetes.eks_token import RENEW_AFTER_SECONDS, token
 
 # For an API server that does not answer. A refused identity is hardly asked about again: a cluster
 # is there only once its authenticator is (local.pulumi.aws_eks).
 PATIENCE_SECONDS = 20.0
 REFUSED_SECONDS = 1.0
 RETRY_SECONDS = 0.3
+# EKS refuses a token 15 minutes after it was signed; a fresh one costs nothing.
+RENEW_AFTER_SECONDS = 600
 DEFAULT_REGION = "us-east-1"
 WHO_AM_I = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
 
@@ -96,28 +97,12 @@ def read_kubeconfig(text: str | Mapping[str, Any]) -> KubeconfigCluster:
     )
 
 
-def ambient_credentials() -> ReadOnlyCredentials:
-    """Return the AWS identity of the environment."""
-    found = botocore.session.get_session().get_credentials()
-    if found is None:
-        raise StillwaterError(
-            "The environment has no AWS credentials for the login to the cluster; "
-            "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile."
-        )
-    frozen: ReadOnlyCredentials = found.get_frozen_credentials()
-    return frozen
-
-
 class Login:
-    """One identity at one cluster, with a token that is renewed in time."""
+    """One identity at one cluster, the environment's unless told, with a token renewed in time."""
 
-    def __init__(
-        self,
-        cluster: KubeconfigCluster,
-        credentials: Callable[[], ReadOnlyCredentials] = ambient_credentials,
-    ) -> None:
+    def __init__(self, cluster: KubeconfigCluster, session: boto3.Session | None = None) -> None:
         self.cluster = cluster
-        self._credentials = credentials
+        self._session = session or boto3.Session()
         self._lock = threading.Lock()
         self._welcome = False
         self._token, self._token_made_at = "", 0.0
@@ -129,7 +114,7 @@ class Login:
             return self.cluster.static_token
         now = time.monotonic()
         if not self._token or now - self._token_made_at > RENEW_AFTER_SECONDS:
-            self._token = token(self.cluster.eks_name, self._credentials(), self.cluster.region)
+            self._token = eks_token(self.cluster.eks_name, self.cluster.region, self._session)
             self._token_made_at = now
         return self._token
 
@@ -163,9 +148,10 @@ class Login:
             return StillwaterError(
                 f"The API server {self.cluster.server} does not know the kubeconfig's token (401)."
             )
+        shown = self._session.get_credentials()
         return StillwaterError(
             f"The cluster {self.cluster.eks_name} does not accept the AWS access key "
-            f"{self._credentials().access_key} (401). It is neither the cluster's creator nor in "
+            f"{shown and shown.access_key} (401). It is neither the cluster's creator nor in "
             f"one of its access entries, or its secret is wrong. Run as the identity that created "
             f"the cluster, or add an access entry for this one."
         )

@@ -8,17 +8,18 @@ from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
 
+import boto3
 import pytest
 from botocore.credentials import ReadOnlyCredentials
 
 from core.ground.constants import TICKS_MAX_RECEIVE_COUNT
 from core.ground.fields import digest
 from core.ground.naming import NODE_POOL_LABEL
+from handlers.adapters.eks import eks_token
 from local import environment
 from local.aws.mappings import WAIT_SECONDS
 from local.demo import spec as demo_spec
 from local.kubernetes.client import Api, ApiError
-from local.kubernetes.eks_token import token
 from tests.integration.cluster import BROKERS, Cluster
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
@@ -105,7 +106,8 @@ def credentials_of(cluster: Cluster, function: str) -> ReadOnlyCredentials:
 def kubernetes_as(cluster: Cluster, function: str) -> Api:
     """Return the API server as a function's role meets it: with an EKS token, nothing else."""
     eks = str(cluster.outputs["eks_cluster_name"])
-    bearer = token(eks, credentials_of(cluster, function), environment.REGION)
+    session = boto3.Session(*credentials_of(cluster, function)[:3])
+    bearer = eks_token(eks, environment.REGION, session)
     ca = base64.b64decode(cluster.outputs["eks_ca"]).decode()
     return Api(str(cluster.outputs["eks_endpoint"]), bearer, ca_pem=ca)
 

@@ -22,8 +22,7 @@ from local.demo import clients
 from local.demo import rotation as demo
 from local.demo import spec as demo_spec
 from local.demo.clients import CONSUMER, PRODUCER
-from local.kubernetes.strimzi_authorities import FORCE_REPLACE
-from local.kubernetes.strimzi_certificates import is_of
+from local.kubernetes.strimzi_authorities import FORCE_REPLACE, is_of
 from local.place import PLACE_VARIABLE
 from tests.integration.cluster import Cluster
 from tests.integration.retold import retell

@@ -18,7 +18,7 @@ from rich.console import Console
 
 from cli import health as command
 from core.health.verdict import PartKind
-from local.kubernetes.strimzi_rolling import is_ready
+from local.kubernetes.strimzi_roller import is_ready
 from local.place import PLACE_VARIABLE
 from tests.integration.cluster import BROKERS, CONTROLLERS, Cluster
 from tests.integration.health_function import (

@@ -21,12 +21,16 @@ from core.ground import naming
 from local import environment
 from local.kafka import container, jars
 from local.kubernetes import images, strimzi_resources
-from local.kubernetes import strimzi_certificates as certificates
 from local.kubernetes.strimzi_admin import show
-from local.kubernetes.strimzi_authorities import served_hosts
+from local.kubernetes.strimzi_authorities import (
+    component_certificate,
+    new_authority,
+    served_hosts,
+    user_certificate,
+)
 from local.kubernetes.strimzi_config import described_settings, own_settings
 from local.kubernetes.strimzi_model import node_ids, read
-from local.kubernetes.strimzi_rolling import configuration_changes
+from local.kubernetes.strimzi_roller import configuration_changes
 from local.place import Place, claim_place
 from local.processes import Child, Processes
 from tests.integration.waiting import PATIENCE_SECONDS
@@ -124,8 +128,8 @@ class KafkaNode:
 
     def _issue(self, hosts: list[str]) -> ssl.SSLContext:
         """Write what the operator's Secrets would hold; return how a user of its connects."""
-        authority = certificates.authority("cluster-ca v0")
-        issued = certificates.component(authority, "c-kafka", hosts)
+        authority = new_authority("cluster-ca v0")
+        issued = component_certificate(authority, "c-kafka", hosts)
         secrets = {
             container.NODE_CERTS: {"node.crt": issued.certificate, "node.key": issued.key},
             container.CLUSTER_CA_CERTS: {"ca.crt": authority.certificate},
@@ -137,7 +141,7 @@ class KafkaNode:
             for name, text in data.items():
                 (self.mounts[path] / name).write_text(text)
         context = ssl.create_default_context(cadata=authority.certificate)
-        user = certificates.user(authority, "billing")
+        user = user_certificate(authority, "billing")
         show(context, user.certificate, user.key)
         return context
 

@@ -15,7 +15,7 @@ from core.incidents.record import Incident, State
 from local.demo import result
 from local.demo import rotation as demo
 from local.demo import spec as demo_spec
-from local.kubernetes.strimzi_rolling import is_stuck, mark
+from local.kubernetes.strimzi_roller import is_stuck, mark
 from tests.integration.cluster import BROKERS, Cluster
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]

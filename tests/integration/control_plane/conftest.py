@@ -12,11 +12,10 @@ import boto3
 import pytest
 from botocore.credentials import ReadOnlyCredentials
 
-from handlers.adapters.eks import EksApi
+from handlers.adapters.eks import EksApi, eks_token
 from local import environment
 from local.kubernetes import control_plane
 from local.kubernetes.client import Api, ApiError
-from local.kubernetes.eks_token import token
 from local.place import Place
 from local.processes import Processes
 from local.twin import Twin
@@ -50,7 +49,8 @@ class Plane:
 
     def api_as(self, credentials: ReadOnlyCredentials, cluster: str | None = None) -> Api:
         """Return the API as an AWS identity meets it."""
-        bearer = token(cluster or self.cluster, credentials, environment.REGION)
+        session = boto3.Session(*credentials[:3])
+        bearer = eks_token(cluster or self.cluster, environment.REGION, session)
         server = self.place.url("apiserver", "https")
         return Api(server, bearer, control_plane.ca_file(self.place))
 

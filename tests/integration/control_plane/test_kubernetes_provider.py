@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import boto3
 import pytest
-from botocore.credentials import ReadOnlyCredentials
 from pulumi import automation
 
 from core.ground.errors import StillwaterError
@@ -174,8 +174,8 @@ def test_an_identity_that_the_cluster_does_not_know_is_told_so(plane: Plane) -> 
     iam, name = plane.aws("iam"), f"stranger-{time.monotonic_ns()}"
     iam.create_user(UserName=name)
     key = iam.create_access_key(UserName=name)["AccessKey"]
-    stranger = ReadOnlyCredentials(key["AccessKeyId"], key["SecretAccessKey"], None)
-    login = Login(read_kubeconfig(_kubeconfig(plane)), lambda: stranger)
+    stranger = boto3.Session(key["AccessKeyId"], key["SecretAccessKey"])
+    login = Login(read_kubeconfig(_kubeconfig(plane)), stranger)
     asked_at = time.monotonic()
     with pytest.raises(
         StillwaterError, match=f"does not accept the AWS access key {key['AccessKeyId']}"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local.kubernetes.addresses import Addresses
+from local.kubernetes.pods import Addresses
 
 
 def test_pods_start_in_the_middle_and_a_freed_address_rests() -> None:

@@ -16,7 +16,7 @@ from local.aws import events, volumes
 from local.aws.agenda import Agenda, again_and_again
 from local.aws.eks import node_config
 from local.aws.mappings import failed_ids
-from local.kubernetes import node_config as kubelet_node_config
+from local.kubernetes import cloud
 
 IDS = ("a", "b", "c")
 
@@ -151,7 +151,7 @@ def test_a_managed_nodes_user_data_is_what_the_kubelet_reads() -> None:
         {"tier": "system"},
         [{"key": "only", "value": "system", "effect": "NO_SCHEDULE"}],
     )
-    config = kubelet_node_config.parse(text)
+    config = cloud.parse(text)
     assert config.labels == {"eks.amazonaws.com/nodegroup": "system", "tier": "system"}
     assert [taint.as_json() for taint in config.taints] == [
         {"key": "only", "value": "system", "effect": "NoSchedule"}

@@ -6,11 +6,18 @@ from typing import Any
 import pytest
 
 from core.ground.errors import Conflict, InvalidInput, StillwaterError
-from local.kubernetes import tasks
-from local.kubernetes.ebs import EbsCalls, request, size_gib, tags
-from local.kubernetes.provisioner import PROVISIONER_FINALIZER as GUARD
-from local.kubernetes.provisioner import finalizers, persistent_volume, to_delete
-from local.kubernetes.tasks import Tasks
+from local.kubernetes import ebs
+from local.kubernetes.ebs import PROVISIONER_FINALIZER as GUARD
+from local.kubernetes.ebs import (
+    EbsCalls,
+    Tasks,
+    finalizers,
+    persistent_volume,
+    request,
+    size_gib,
+    tags,
+    to_delete,
+)
 
 CLAIM: dict[str, Any] = {
     "metadata": {
@@ -213,7 +220,7 @@ def test_work_asked_for_while_it_runs_is_done_once_more_and_never_twice_at_once(
 
 
 def test_work_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(ebs, "RETRY_SECONDS", 0.0)
     done = threading.Event()
     tries: list[str] = []
 

@@ -10,9 +10,9 @@ import pytest
 from core.settings.codec import SETTINGS
 from core.settings.prometheus import AUTHORITY_DIRECTORY
 from local import moved_ports
-from local.kubernetes import images
+from local.kubernetes import environment, images
+from local.kubernetes.environment import SERVICE_ACCOUNT_DIRECTORY
 from local.kubernetes.images import ContainerLaunch, ContainerRequest, launch, repository
-from local.kubernetes.mounts import SERVICE_ACCOUNT_DIRECTORY
 from local.place import Place
 
 NTH = "public.ecr.aws/aws-ec2/aws-node-termination-handler:v1.25.1"
@@ -40,7 +40,7 @@ def nth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ContainerLaunch:
     )
     monkeypatch.setattr(images, "pod_credentials", lambda *_: {"AWS_ACCESS_KEY_ID": "ASIA"})
     monkeypatch.setattr(images, "_free_port", lambda: 40123)
-    monkeypatch.setattr("local.kubernetes.mounts.namespace_support", lambda: ("unshare", "-rm"))
+    monkeypatch.setattr(environment, "namespace_support", lambda: ("unshare", "-rm"))
     mounts = {SERVICE_ACCOUNT_DIRECTORY: tmp_path / "sa"}
     return launch(request(tmp_path, NTH, mounts, args=["--log-level=$(NAME)"]))
 
@@ -154,7 +154,7 @@ def controller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ContainerLaun
     """Return how the load balancer controller runs."""
     monkeypatch.setattr(images, "_free_port", lambda: 40124)
     monkeypatch.setattr(images, "pod_credentials", lambda *_: {"AWS_ACCESS_KEY_ID": "ASIA"})
-    monkeypatch.setattr("local.kubernetes.mounts.namespace_support", lambda: ("unshare", "-rm"))
+    monkeypatch.setattr(environment, "namespace_support", lambda: ("unshare", "-rm"))
     mounts = {
         SERVICE_ACCOUNT_DIRECTORY: tmp_path / "sa",
         images.LBC_CERTIFICATES: tmp_path / "certificates",

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from core.ground.errors import MissingPrerequisite
-from local.kubernetes import mounts
+from local.kubernetes import environment
 from local.kubernetes.client import ApiError
-from local.kubernetes.environment import MissingReference
-from local.kubernetes.mounts import PodVolumes
+from local.kubernetes.environment import MissingReference, PodVolumes
 from local.place import Place
 
 CORE = "/api/v1/namespaces/kafka"
@@ -131,8 +130,8 @@ def test_a_system_without_mount_namespaces_is_told_what_to_enable(
     def refused(command: list[str], **_: Any) -> Any:
         return subprocess.CompletedProcess(command, 1, b"", b"")
 
-    mounts.namespace_support.cache_clear()
+    environment.namespace_support.cache_clear()
     monkeypatch.setattr(subprocess, "run", refused)
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     with pytest.raises(MissingPrerequisite, match="user namespaces"):
-        mounts.namespace_support()
+        environment.namespace_support()

@@ -3,7 +3,7 @@
 import pytest
 
 from core.ground.errors import InvalidInput
-from local.kubernetes.node_config import NodeConfig, Taint, parse
+from local.kubernetes.cloud import NodeConfig, Taint, parse
 
 PLAIN = """\
 apiVersion: node.eks.aws/v1alpha1

@@ -2,11 +2,10 @@
 
 import pytest
 
-from local.kubernetes.cloud import NodeCapacity, RunningInstance, instance_id_of
+from local.kubernetes.cloud import NodeCapacity, NodeConfig, RunningInstance, Taint, instance_id_of
 from local.kubernetes.containers import back_off_seconds, exit_code
 from local.kubernetes.kubelet import BOOT_SECONDS, boot_seconds
-from local.kubernetes.node_config import NodeConfig, Taint
-from local.kubernetes.node_object import (
+from local.kubernetes.node import (
     csi_node_object,
     node_object,
     reserved_cpu_millicores,

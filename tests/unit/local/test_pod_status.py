@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from local.kubernetes.status import PodObservation, creating, pod_status
+from local.kubernetes.pods import PodObservation, creating, pod_status
 
 NOW, BEFORE = "2026-11-20T10:00:00Z", "2026-11-20T09:00:00Z"
 GATE = "target-health.elbv2.k8s.aws/demo-broker-10"

@@ -1,4 +1,4 @@
-"""local.kubernetes.resizer: which claims ask for more than they have."""
+"""local.kubernetes.csi: which claims ask for more than they have."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from local.kubernetes.resizer import outstanding
+from local.kubernetes.csi import outstanding
 
 
 def claim(**changed: Any) -> dict[str, Any]:

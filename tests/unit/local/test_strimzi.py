@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from core.ground.errors import InvalidInput
 from local.kubernetes import crds, strimzi_resources
 from local.kubernetes.strimzi_model import annotated_ids, node_ids
-from local.kubernetes.strimzi_rolling import is_ready, next_to_roll
+from local.kubernetes.strimzi_roller import is_ready, next_to_roll
 from tests.unit.local.described_kafka import pool, rendered_pod
 
 

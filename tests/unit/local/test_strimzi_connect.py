@@ -18,7 +18,7 @@ from local.kubernetes import dns, strimzi_connect
 from local.kubernetes.client import ApiError
 from local.kubernetes.strimzi_connect import config_map, pod, read, surroundings
 from local.kubernetes.strimzi_resources import REVISION
-from local.kubernetes.strimzi_rolling import reasons_to_restart
+from local.kubernetes.strimzi_roller import reasons_to_restart
 from local.place import Place
 from tests.unit.infra.programs import spec
 

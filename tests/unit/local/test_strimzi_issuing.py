@@ -8,17 +8,20 @@ from typing import Any
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, pkcs12
 
-from local.kubernetes import strimzi_certificates as certificates
 from local.kubernetes.strimzi_authorities import (
     CERTIFICATE_GENERATION,
     KEY_GENERATION,
     Signer,
     authority_of,
+    component_certificate,
+    hosts_of,
+    is_signed_by,
+    new_authority,
     replace_authority,
     served_hosts,
     with_data,
 )
-from local.kubernetes.strimzi_users import (
+from local.kubernetes.strimzi_entities import (
     acl_problem,
     acls_of,
     certificate_data,
@@ -97,8 +100,8 @@ def test_a_brokers_certificate_serves_every_name_it_is_dialled_by() -> None:
     own = "coban-broker-a-10.coban-kafka-brokers.kafka.svc"
     served = served_hosts(described, broker)
     assert {own, f"{own}.cluster.local", "coban-kafka-bootstrap.kafka.svc", NLB} <= served
-    issued = certificates.component(certificates.authority("a"), "coban-kafka", sorted(served))
-    assert certificates.hosts_of(issued.certificate) == served
+    issued = component_certificate(new_authority("a"), "coban-kafka", sorted(served))
+    assert hosts_of(issued.certificate) == served
     name = x509.load_pem_x509_certificate(issued.certificate.encode()).subject
     assert name.rfc4514_string() == "CN=coban-kafka,O=io.strimzi"
     assert not any("bootstrap" in host for host in served_hosts(described, controller))
@@ -106,7 +109,7 @@ def test_a_brokers_certificate_serves_every_name_it_is_dialled_by() -> None:
 
 def test_nobody_shows_what_a_new_authority_signs_before_every_pod_trusts_it() -> None:
     first = replace_authority(None, "cluster-ca")
-    shown = certificates.component(first.current, "coban-kafka", ["a.kafka.svc"])
+    shown = component_certificate(first.current, "coban-kafka", ["a.kafka.svc"])
     second = replace_authority(first, "cluster-ca")
     assert set(second.trusted.values()) == {first.current.certificate, second.current.certificate}
     assert Signer(first, trusted_by_all=True).stands_for(shown, ["a.kafka.svc"])
@@ -134,7 +137,7 @@ def test_a_users_secret_holds_what_strimzis_does() -> None:
     made = replace_authority(None, "clients-ca")
     held = certificate_data("billing", made)
     assert sorted(held) == ["ca.crt", "user.crt", "user.key", "user.p12", "user.password"]
-    assert certificates.is_of(str(held["user.crt"]), made.current.certificate)
+    assert is_signed_by(str(held["user.crt"]), made.current.certificate)
     store, password = held["user.p12"], str(held["user.password"])
     assert isinstance(store, bytes)
     loaded = pkcs12.load_pkcs12(store, password.encode())

@@ -9,7 +9,7 @@ import pytest
 from local.kubernetes import strimzi_resources
 from local.kubernetes.strimzi_model import KafkaCluster
 from local.kubernetes.strimzi_resources import RESOURCE_REVISION, REVISION
-from local.kubernetes.strimzi_rolling import reasons_to_restart
+from local.kubernetes.strimzi_roller import reasons_to_restart
 from tests.unit.local.described_kafka import (
     KAFKA,
     POOLS,

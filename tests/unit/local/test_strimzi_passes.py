@@ -21,9 +21,8 @@ from local.journal import Journal
 from local.kafka.run import settings
 from local.kubernetes import strimzi_roller
 from local.kubernetes.client import Api, key_of
-from local.kubernetes.strimzi import Operator
+from local.kubernetes.strimzi import Operator, PodSetController
 from local.kubernetes.strimzi_objects import STRIMZI, OperatorObjects
-from local.kubernetes.strimzi_podsets import PodSetController
 from local.kubernetes.strimzi_reconciliation import KafkaReconciler, Timing
 from local.kubernetes.strimzi_roller import Roller
 from tests.unit.local.described_kafka import KAFKA, POOLS

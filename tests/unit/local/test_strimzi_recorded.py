@@ -20,10 +20,10 @@ import yaml
 from local.kafka.run import settings
 from local.kubernetes import strimzi_resources
 from local.kubernetes.client import Api
+from local.kubernetes.strimzi import pod_of, pod_set_status
 from local.kubernetes.strimzi_authorities import Authorities
 from local.kubernetes.strimzi_model import KafkaCluster, node_ids, read
 from local.kubernetes.strimzi_objects import OperatorObjects
-from local.kubernetes.strimzi_podsets import pod_of, pod_set_status
 from local.kubernetes.strimzi_reconciliation import pool_status
 from tests.unit.local.held_objects import HeldObjects
 

@@ -8,7 +8,7 @@ import pytest
 
 from core.views import ClusterView, PartitionView, VoterView
 from local.kubernetes.strimzi_model import KafkaPodNode
-from local.kubernetes.strimzi_rolling import (
+from local.kubernetes.strimzi_roller import (
     configuration_changes,
     hindrance,
     is_stuck,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from local.kubernetes.strimzi_topics import RefusedTopic, _bring, _is_settled, topic_name
+from local.kubernetes.strimzi_entities import RefusedTopic, _bring, _is_settled, topic_name
 
 
 class RememberingCluster:

@@ -4,10 +4,11 @@ import base64
 import datetime as dt
 from urllib.parse import urlsplit
 
+import boto3
 import pytest
 from botocore.credentials import ReadOnlyCredentials
 
-from local.kubernetes.eks_token import PREFIX, token
+from handlers.adapters.eks import eks_token
 from local.kubernetes.sts import KeyOwner, PresignedRequest, RefusalError, caller_identity
 
 KEY = ReadOnlyCredentials("AKIAEXAMPLE", "top/secret+key", None)
@@ -29,7 +30,8 @@ def _request(
     credentials: ReadOnlyCredentials, *, signed_for: str = "one", sent_for: str = "one"
 ) -> PresignedRequest:
     """Return what the authenticator of cluster `sent_for` sends for a token."""
-    encoded = token(signed_for, credentials, "us-east-1").removeprefix(PREFIX)
+    session = boto3.Session(*credentials[:3])
+    encoded = eks_token(signed_for, "us-east-1", session).partition(".")[2]
     url = urlsplit(base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode())
     return PresignedRequest.read(
         url.netloc, f"{url.path}?{url.query}", {"X-K8s-Aws-Id": sent_for, "Accept": "text/json"}

@@ -1,8 +1,12 @@
-"""The twin's user operator: KafkaUsers become Secrets, passwords in Kafka, and ACLs.
+"""The twin's entity operator: KafkaTopics and KafkaUsers become what they describe in the cluster.
 
-As Strimzi's does: a certificate of the clients' authority or a password, in a Secret of the user's
-name that is made again when it is gone; exactly the ACLs of the resource, and none of a user whose
-resource is gone. Quotas are left out.
+As Strimzi's does without finalizers: a topic is made, grown and configured; fewer partitions or
+another number of replicas is refused in the status; a KafkaTopic deleted while its Kafka lives
+takes the topic with it. A setting that leaves the resource keeps its last value here.
+
+A user gets a certificate of the clients' authority or a password, in a Secret of its name that is
+made again when it is gone, and exactly the ACLs of its resource; a user whose resource is gone has
+none. Quotas are left out.
 """
 
 from __future__ import annotations
@@ -18,7 +22,10 @@ from kafka.admin import (
     ACLOperation,
     ACLPermissionType,
     ACLResourcePatternType,
+    ConfigResource,
+    ConfigResourceType,
     KafkaAdminClient,
+    NewTopic,
     ResourcePattern,
     ResourcePatternFilter,
     ResourceType,
@@ -26,10 +33,10 @@ from kafka.admin import (
     UserScramCredentialDeletion,
     UserScramCredentialUpsertion,
 )
-from kafka.errors import KafkaError
+from kafka.errors import KafkaError, UnknownTopicOrPartitionError
 
 from core.ground import naming
-from local.kubernetes import strimzi_certificates as certificates
+from core.ground.errors import StillwaterError
 from local.kubernetes.client import Api, Informer, find, has_condition
 from local.kubernetes.strimzi_admin import admin, answers, runs
 from local.kubernetes.strimzi_authorities import (
@@ -37,8 +44,13 @@ from local.kubernetes.strimzi_authorities import (
     Authority,
     authority_of,
     data_of,
+    ends_at,
+    is_signed_by,
+    key_store,
+    user_certificate,
     with_data,
 )
+from local.kubernetes.strimzi_config import plain
 from local.kubernetes.strimzi_model import SCRAM, TLS
 from local.kubernetes.strimzi_objects import (
     READY,
@@ -51,6 +63,101 @@ from local.kubernetes.strimzi_objects import (
     resource_path,
 )
 from local.kubernetes.strimzi_resources import KIND_LABEL, owner_reference
+
+UNKNOWN_TOPIC = 3
+
+
+class RefusedTopic(StillwaterError):
+    """What a topic's resource asks for cannot be done to a topic that exists."""
+
+
+class TopicOperator(EntityOperator):
+    """Brings every KafkaTopic to what it says."""
+
+    kind, retry_seconds = "Topics", 2.0
+
+    def __init__(self, api: Api, objects: OperatorObjects) -> None:
+        super().__init__(api, objects)
+        self._topics = Informer(api, f"{STRIMZI}/kafkatopics", self._on_change)
+        self.informers = (self._topics,)
+
+    def _reconcile_all(self) -> None:
+        waiting = [t for t in list(self._topics.objects.values()) if not _is_settled(t)]
+        for kafka in sorted({kafka_of(topic) for topic in waiting}):
+            if not runs(self._api, *kafka):
+                continue
+            with admin(self._api, *kafka) as client:
+                for topic in waiting:
+                    if kafka_of(topic) == kafka:
+                        self._reconcile(client, topic)
+
+    def _reconcile(self, client: KafkaAdminClient, topic: Object) -> None:
+        reason, message = "", ""
+        try:
+            _bring(client, topic)
+        except RefusedTopic as error:
+            reason, message = "NotSupported", str(error)
+        except KafkaError as error:
+            reason, message = "KafkaError", f"Kafka refused the topic: {error}."
+        path = resource_path("kafkatopics", topic)
+        failed = {"type": "Ready", "status": "False", "reason": reason, "message": message}
+        self._objects.report(topic, path, failed if reason else READY)
+
+    def _forget(self, topic: Object) -> None:
+        kafka = kafka_of(topic)
+        if not runs(self._api, *kafka):
+            return  # the cluster goes as a whole, and its volumes keep the records
+        with admin(self._api, *kafka) as client:
+            try:
+                client.delete_topics([topic_name(topic)])
+            except UnknownTopicOrPartitionError:
+                return
+
+
+def topic_name(topic: Object) -> str:
+    return str((topic.get("spec") or {}).get("topicName") or topic["metadata"]["name"])
+
+
+def _bring(client: KafkaAdminClient, topic: Object) -> None:
+    """Make the topic what its resource says; raises Refused for what no topic can become."""
+    name, spec = topic_name(topic), topic.get("spec") or {}
+    config = {key: plain(value) for key, value in (spec.get("config") or {}).items()}
+    partitions, replicas = int(spec.get("partitions") or -1), int(spec.get("replicas") or -1)
+    (found,) = client.describe_topics([name])
+    if found["error_code"] == UNKNOWN_TOPIC:
+        client.create_topics([NewTopic(name, partitions, replicas, topic_configs=config)])
+        return
+    _check(name, found["partitions"], partitions, replicas)
+    if partitions > len(found["partitions"]):
+        client.create_partitions({name: partitions})
+    if config:
+        client.alter_configs([ConfigResource(ConfigResourceType.TOPIC, name, config)])
+
+
+def _check(name: str, found: list[dict[str, Any]], partitions: int, replicas: int) -> None:
+    now = {len(partition["replica_nodes"]) for partition in found}
+    if 0 < partitions < len(found):
+        raise RefusedTopic(
+            f"Topic {name} has {len(found)} partitions and cannot have {partitions}: Kafka never "
+            f"removes one; ask for {len(found)} or more."
+        )
+    if replicas > 0 and now != {replicas}:
+        raise RefusedTopic(
+            f"Topic {name} has {max(now)} replicas and cannot get {replicas} here: that is a "
+            f"reassignment; ask for {max(now)}, or reassign its partitions first."
+        )
+
+
+def _is_settled(topic: Object) -> bool:
+    """Say whether this very description was brought about, or refused, already."""
+    status = topic.get("status") or {}
+    conditions = status.get("conditions") or []
+    final = any(
+        c["type"] == "Ready" and (c["status"] == "True" or c["reason"] == "NotSupported")
+        for c in conditions
+    )
+    return final and status.get("observedGeneration") == topic["metadata"]["generation"]
+
 
 KIND = "KafkaUser"
 EXTERNAL = "tls-external"
@@ -165,12 +272,12 @@ class UserOperator(EntityOperator):
 
 def certificate_data(name: str, authority: Authority) -> dict[str, str | bytes]:
     """Return what the Secret of a user with a certificate holds."""
-    issued, password = certificates.user(authority.current, name), secrets.token_urlsafe(9)
+    issued, password = user_certificate(authority.current, name), secrets.token_urlsafe(9)
     return {
         "ca.crt": authority.current.certificate,
         "user.crt": issued.certificate,
         "user.key": issued.key,
-        "user.p12": certificates.key_store(issued, name, password),
+        "user.p12": key_store(issued, name, password),
         "user.password": password,
     }
 
@@ -288,8 +395,8 @@ def _serves(stored: Mapping[str, str], authority: Authority) -> bool:
     if "user.crt" not in stored or "user.key" not in stored:
         return False
     issued = stored["user.crt"]
-    lasts = certificates.ends_at(issued) - dt.datetime.now(dt.UTC) > RENEWAL
-    return lasts and certificates.is_of(issued, authority.current.certificate)
+    lasts = ends_at(issued) - dt.datetime.now(dt.UTC) > RENEWAL
+    return lasts and is_signed_by(issued, authority.current.certificate)
 
 
 def _secret(user: Object) -> dict[str, Any]:
