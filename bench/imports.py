@@ -19,7 +19,7 @@ from pathlib import Path
 
 from bench import record
 from infra.functions import packaging
-from local.aws import runtime_packages
+from local.aws.runtime import install_packages
 
 FUNCTIONS = ("interruption", "tick", "sweep", "webhook", "slack", "health")
 # A person waits for none of them, but NTH gives up on the webhook after 5 s.
@@ -57,7 +57,7 @@ def main() -> None:
         with zipfile.ZipFile(packaging.build(Path(scratch)).path) as package:
             package.extractall(code)
         compileall.compile_dir(code, quiet=2)
-        packages = runtime_packages.install(Path(scratch) / "runtime")
+        packages = install_packages(Path(scratch) / "runtime")
         runs = {name: measure(name, code, packages) for name in FUNCTIONS}
     medians = {name: statistics.median(ms for ms, _ in times) for name, times in runs.items()}
     # Far more elapsed than worked: the machine was busy with something else.

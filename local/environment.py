@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from infra.analytics import report_job
@@ -16,12 +17,14 @@ PARTITION = "aws"
 ADMIN_USER = "stillwater-twin-admin"
 # Where the twin's AWS answers calls of a function's URL, by the function's name.
 FUNCTION_URL_PATH = "/stillwater/function-url/"
+# Where the twin's AWS says which listener forwards to which targets, for the NLB's proxy.
+FORWARDING_PATH = "/stillwater/load-balancers"
 CREDENTIALS_FILE = "aws-credentials.json"
 # Left out of every child: the user's identity, and proxies, since every address is this machine's.
 _HIDDEN_PREFIXES = ("AWS_", "PULUMI_", "STILLWATER_", "KUBE")
 # Where the user keeps built tools, real CRDs to use in place of the twin's, by which rules Kafka is
 # probed, whether IAM is enforced (local.iam.switch), how long the twin's machines take
-# (local.delays), and how far what does not serve gives way (local.processes).
+# (Delays below), and how far what does not serve gives way (local.processes).
 _KEPT = (
     "STILLWATER_CACHE",
     "STILLWATER_CRDS",
@@ -85,3 +88,23 @@ def with_credentials(place: Place) -> dict[str, str]:
         "AWS_ACCESS_KEY_ID": stored["access_key_id"],
         "AWS_SECRET_ACCESS_KEY": stored["secret_access_key"],
     }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delays:
+    """How long EC2 and Auto Scaling take in the twin; on AWS it is half a minute and more."""
+
+    boot_seconds: float = 2.0
+    shutdown_seconds: float = 1.0
+    health_check_seconds: float = 2.0
+    launch_retry_seconds: float = 10.0
+
+    @staticmethod
+    def from_env() -> Delays:
+        """Read STILLWATER_BOOT_SECONDS and its siblings where they are set."""
+        given = {
+            field.name: float(value)
+            for field in fields(Delays)
+            if (value := os.environ.get(f"STILLWATER_{field.name.upper()}"))
+        }
+        return Delays(**given)

@@ -23,9 +23,8 @@ from typing import Any
 
 import urllib3
 
-from local.aws.loadbalancing_health import FORWARDING_PATH
-from local.moved_ports import dial
-from local.place import Place
+from local.environment import FORWARDING_PATH
+from local.place import Place, dial
 
 POLL_SECONDS = 0.2
 CONNECT_SECONDS = 3.0

@@ -3,6 +3,10 @@
 Every address in 127.0.0.0/8 is this machine on Linux, so a twin takes a number N and owns
 127.N.0.0/16. Its VPC is 10.N.0.0/16, and a pod that reports 10.N.x.y listens on 127.N.x.y.
 Two twins therefore share no address, and every service keeps the port its documentation names.
+
+Most pods listen on the loopback address that stands for theirs. A program that always listens on
+every address of the machine gets a free port instead of its own, noted here by the kubelet and
+read by whoever dials the pod.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ import fcntl
 import json
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -203,3 +207,29 @@ def check_addresses(place: Place) -> None:
                     f"Find it with `ss -ltnp 'sport = :{place.port(service)}'`, stop it, and try "
                     f"again."
                 ) from None
+
+
+MOVED_PORTS = "moved-ports"
+LOOPBACK = "127.0.0.1"
+
+
+def note_moved_ports(place: Place, pod_ip: str, moved: Mapping[int, int]) -> None:
+    """Note where a pod's ports went; a pod that is started again overwrites them."""
+    folder = place.path(MOVED_PORTS)
+    folder.mkdir(exist_ok=True)
+    for port, actual in moved.items():
+        fresh = folder / f".{pod_ip}:{port}"
+        fresh.write_text(str(actual))
+        fresh.replace(folder / f"{pod_ip}:{port}")
+
+
+def dial(place: Place, address: str, port: int) -> tuple[str, int] | None:
+    """Return where this machine listens for an address of the VPC, or None for any other."""
+    try:
+        return LOOPBACK, int(place.path(MOVED_PORTS, f"{address}:{port}").read_text())
+    except FileNotFoundError:
+        pass
+    try:
+        return place.socket_address(address), port
+    except ValueError:
+        return None

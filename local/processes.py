@@ -1,10 +1,15 @@
-"""Starts the twin's processes and makes sure that none outlives it.
+"""Starts the twin's processes, makes sure that none outlives it, and ends what signals end.
 
 Each child leads its own session, is recorded as a file named after its pid, and carries the twin's
 directory in its environment, from where its own children inherit it. A warden, started first, holds
 the read end of a pipe whose write end only the twin holds: when the twin ends, however it ends, the
 pipe closes and the warden kills whatever is still recorded or carries the mark. The mark finds what
 no record can: a child whose parent was killed between starting and recording it.
+
+A block ends on Ctrl-C, SIGTERM or SIGHUP, with time to clean up, but not for ever. The first signal
+becomes a KeyboardInterrupt. Those after it are ignored, as is any once the clean-up has begun; if
+the block has not ended some seconds later, because something swallowed the KeyboardInterrupt or
+hangs, the process exits and its warden cleans up instead.
 """
 
 from __future__ import annotations
@@ -16,14 +21,16 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any, Self
 
 from core.ground.errors import StillwaterError
 from local.place import PLACE_VARIABLE
-from local.stopping import SIGNALS
 
 # Where `python -m` finds the twin's programs.
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -282,6 +289,79 @@ def _watch(lifeline: int, pids: Path, cleared: Path | None) -> None:
     kill_left(pids)
     if cleared is not None:
         shutil.rmtree(cleared, ignore_errors=True)
+
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+LIMIT_SECONDS = 15.0
+
+
+def stop_event() -> threading.Event:
+    """Return an event that SIGTERM and SIGINT set."""
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    return stop
+
+
+class Stopping:
+    """The block that signals end; on a thread other than the main one it changes nothing."""
+
+    def __init__(self, limit_seconds: float = LIMIT_SECONDS) -> None:
+        self._limit_seconds = limit_seconds
+        self._previous: dict[int, Any] = {}
+        self._asked: int | None = None
+        self._holding = False
+        self._over = threading.Event()
+        self._ask = threading.Event()
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            # Started now, since a signal handler must not start threads.
+            threading.Thread(target=self._insist, daemon=True, name="stopping").start()
+            for number in SIGNALS:
+                # Ignored by whoever started us, as nohup does, a signal stays ignored.
+                if signal.getsignal(number) is not signal.SIG_IGN:
+                    self._previous[number] = signal.signal(number, self._on_signal)
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        self._over.set()
+        self._ask.set()
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+        if self._asked is not None and not isinstance(error, KeyboardInterrupt):
+            # It came during the clean-up, or somebody made another error of it.
+            signal.raise_signal(self._asked)
+
+    def hold(self) -> None:
+        """From here on, let signals wait until the block has ended."""
+        self._holding = True
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if self._asked is not None:
+            return
+        self._asked = number
+        self._ask.set()
+        if self._holding:
+            return
+        previous = self._previous[number]
+        if callable(previous):
+            previous(number, frame)
+        raise KeyboardInterrupt(signal.Signals(number).name)
+
+    def _insist(self) -> None:
+        self._ask.wait()
+        if self._over.wait(self._limit_seconds) or self._asked is None:
+            return
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write("Stopped while something hung; the warden ends the rest.\n")
+            sys.stderr.flush()
+        os._exit(128 + self._asked)
 
 
 if __name__ == "__main__":

@@ -23,10 +23,9 @@ from local.kafka import jars
 from local.kubernetes import authenticator, control_plane
 from local.kubernetes.client import Api
 from local.place import PLACE_VARIABLE, Place, check_addresses, claim_place, taken_places
-from local.processes import REPOSITORY, Child, Processes, kill_left, listens
+from local.processes import REPOSITORY, Child, Processes, Stopping, kill_left, listens
 from local.pulumi import bin as engine_bin
-from local.slack import workspace as slack
-from local.stopping import Stopping
+from local.slack import server as slack
 from local.tools import build
 
 AWS_START_SECONDS = 60.0

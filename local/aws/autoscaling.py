@@ -18,11 +18,10 @@ from moto.autoscaling.exceptions import ValidationError
 from moto.autoscaling.models import autoscaling_backends
 from moto.core.exceptions import ServiceException
 
-from local.aws.activities import Activity
 from local.aws.instances import ENDED, Journal, all_backends, state_of
-from local.aws.lifecycle import ABANDON, CONTINUE, TERMINATING, HookAction, heartbeat
+from local.aws.lifecycle import ABANDON, CONTINUE, TERMINATING, Activity, HookAction, heartbeat
 from local.aws.membership import RETAINED, Membership
-from local.delays import Delays
+from local.environment import Delays
 
 LOG = logging.getLogger(__name__)
 COUNTED = ("Pending", "Pending:Wait", "Pending:Proceed", "InService")

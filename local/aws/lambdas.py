@@ -2,7 +2,11 @@
 
 moto would start Docker. Here each function has a few execution environments (runtime.py), reused
 while its code and configuration stay the same; they are children of this process, recorded where
-the warden finds them.
+the warden finds them. What Lambda itself does in the name of a function's role (polls, logs,
+interfaces) is asked of IAM; moto does all of it without asking, so a role that lacks the right
+would work here alone. Source: the managed policies AWSLambdaSQSQueueExecutionRole,
+AWSLambdaVPCAccessExecutionRole and AWSLambdaBasicExecutionRole. Log groups are made beforehand, so
+that nobody needs CreateLogGroup.
 """
 
 from __future__ import annotations
@@ -13,20 +17,83 @@ import logging
 import shutil
 import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from moto.awslambda.exceptions import InvalidParameterValueException, LambdaClientError
 from moto.awslambda.models import LambdaBackend, LambdaFunction, lambda_backends
 
-from local.aws import execution_role, identity, runtime_packages
+from local.aws import identity
 from local.aws.instances import Journal
-from local.aws.runtime import Environment, FunctionVersion, Outcome, error_payload
+from local.aws.runtime import Environment, FunctionVersion, Outcome, error_payload, install_packages
 from local.iam.guard import may_assume
+from local.iam.requests import Call
 from local.place import Place
+
+SERVICES = {"ec2": "EC2", "sqs": "SQS"}
+POLLING = ("ReceiveMessage", "DeleteMessage", "GetQueueAttributes")
+# What names an interface that Lambda has not made yet.
+AN_INTERFACE = "eni-0"
+TENDING = ("DeleteNetworkInterface", "AssignPrivateIpAddresses", "UnassignPrivateIpAddresses")
+
+
+class Guard(Protocol):
+    """Who judges."""
+
+    def role_may(self, role_arn: str, session: str, call: Call) -> bool:
+        """Say whether a service may make a call in a role's name."""
+
+
+def polling_calls(queue_arn: str) -> Iterator[Call]:
+    """Yield what Lambda does at a queue that feeds a function."""
+    region, account, name = queue_arn.split(":")[3:6]
+    url = f"https://sqs.{region}.amazonaws.com/{account}/{name}"
+    for operation in POLLING:
+        yield _call("sqs", operation, region, QueueUrl=url)
+
+
+def logging_calls(function_name: str, region: str) -> Iterator[Call]:
+    """Yield what Lambda does with what a function writes."""
+    where = {"logGroupName": f"/aws/lambda/{function_name}", "logStreamName": "[$LATEST]"}
+    for operation in ("CreateLogStream", "PutLogEvents"):
+        yield _call("logs", operation, region, **where)
+
+
+def joining_calls(network: Mapping[str, Any], region: str) -> Iterator[Call]:
+    """Yield what Lambda does to put a function into the subnets of a VPC."""
+    groups = list(network.get("SecurityGroupIds") or [])
+    for subnet in network.get("SubnetIds") or []:
+        yield _call("ec2", "CreateNetworkInterface", region, SubnetId=subnet, Groups=groups)
+    if network.get("SubnetIds"):
+        yield _call("ec2", "DescribeNetworkInterfaces", region)
+        yield _call("ec2", "DescribeSubnets", region)
+        for operation in TENDING:
+            yield _call("ec2", operation, region, NetworkInterfaceId=AN_INTERFACE)
+
+
+def first_refused_call(
+    guard: Guard, role_arn: str, function_name: str, calls: Iterable[Call]
+) -> Call | None:
+    """Return the first call that a function's role does not allow; the journal has it too."""
+    return next((c for c in calls if not guard.role_may(role_arn, function_name, c)), None)
+
+
+def check_role(guard: Guard, role_arn: str, function_name: str, calls: Iterable[Call]) -> None:
+    """Raise Lambda's own refusal of a role that lacks a right it needs."""
+    missing = first_refused_call(guard, role_arn, function_name, calls)
+    if missing is not None:
+        raise InvalidParameterValueException(
+            f"The provided execution role does not have permissions to call {missing.operation} "
+            f"on {SERVICES[missing.service]}"
+        )
+
+
+def _call(service: str, operation: str, region: str, /, **parameters: Any) -> Call:
+    return Call(service=service, operation=operation, region=region, parameters=parameters)
+
 
 LOG = logging.getLogger(__name__)
 # Lambda starts as many as there are invocations; two cores carry this many per function.
@@ -78,7 +145,7 @@ class _Pool:
 class InvokedFunctions:
     """Invokes the functions moto knows."""
 
-    def __init__(self, place: Place, journal: Journal, guard: execution_role.Guard) -> None:
+    def __init__(self, place: Place, journal: Journal, guard: Guard) -> None:
         self.guard = guard
         self._place = place
         self._journal = journal
@@ -87,7 +154,7 @@ class InvokedFunctions:
         self._workers = ThreadPoolExecutor(8, thread_name_prefix="lambda-async")
         self._closed = False
         shutil.rmtree(place.path("lambda"), ignore_errors=True)
-        self._packages = runtime_packages.install(place.path("lambda-runtime"))
+        self._packages = install_packages(place.path("lambda-runtime"))
 
     def invoke(self, function: Any, payload: bytes) -> Outcome:
         """Run a function and return its answer or its error."""
@@ -166,11 +233,11 @@ class InvokedFunctions:
     def _start(self, function: Any, version: FunctionVersion) -> Environment:
         check_trust(version.role_arn)
         # Without the right its log stays empty; the function runs.
-        execution_role.first_refused_call(
+        first_refused_call(
             self.guard,
             version.role_arn,
             version.name,
-            execution_role.logging_of(version.name, version.region),
+            logging_calls(version.name, version.region),
         )
         role = identity.assume(version.role_arn, version.name)
         return Environment(
@@ -238,8 +305,8 @@ def install(functions: InvokedFunctions) -> None:
 
     def create_function(backend: Any, spec: dict[str, Any]) -> LambdaFunction:
         check_trust(spec["Role"])
-        joining = execution_role.joining(spec.get("VpcConfig") or {}, backend.region_name)
-        execution_role.check(functions.guard, spec["Role"], spec["FunctionName"], joining)
+        joining = joining_calls(spec.get("VpcConfig") or {}, backend.region_name)
+        check_role(functions.guard, spec["Role"], spec["FunctionName"], joining)
         return moto_create(backend, spec)
 
     def invoke(function: Any, body: Any, request_headers: Any, response_headers: Any) -> bytes:

@@ -28,8 +28,7 @@ from moto.core.responses import ActionResult
 from moto.ec2.exceptions import EC2ClientError, InvalidParameterCombination
 from moto.ec2.responses import EC2Response
 
-from local.aws.agenda import Agenda
-from local.aws.instances import state_of
+from local.aws.instances import Agenda, state_of
 
 TROUBLE_TAG = "stillwater.dev/twin-root-volume"
 # Written by the twin itself, for its kubelet.

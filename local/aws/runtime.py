@@ -2,14 +2,18 @@
 
 The child is AWS's own runtime client (awslambdaric) on the deployed zip's extracted files. It asks
 `next` for work and posts its answer, over HTTP on an address of the twin; that is all it knows of
-Lambda. An environment serves one invocation at a time and keeps its state between them.
+Lambda. An environment serves one invocation at a time and keeps its state between them. Beside its
+zip a function finds boto3 and the runtime client alone: the twin's virtual environment holds far
+more, and what a zip lacks must fail here as it would on Lambda.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib.metadata
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -22,6 +26,36 @@ from pathlib import Path
 from typing import Any
 
 from local.processes import forget, give_way, kill_group, record
+
+# What AWS's Python runtimes carry, and what their client needs.
+DISTRIBUTIONS = (
+    "awslambdaric",
+    "boto3",
+    "botocore",
+    "jmespath",
+    "python-dateutil",
+    "s3transfer",
+    "simplejson",
+    "six",
+    "snapshot-restore-py",
+    "urllib3",
+)
+
+
+def install_packages(directory: Path) -> Path:
+    """Fill a fresh directory with links to those distributions' modules; return it."""
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    for name in DISTRIBUTIONS:
+        try:
+            distribution = importlib.metadata.distribution(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        tops = {file.parts[0] for file in distribution.files or ()} - {"..", "__pycache__"}
+        for top in tops:
+            (directory / top).symlink_to(Path(str(distribution.locate_file(top))))
+    return directory
+
 
 PREFIX = "/2018-06-01/runtime/"
 

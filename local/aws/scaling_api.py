@@ -17,7 +17,7 @@ from moto.autoscaling.responses import AutoScalingResponse
 from moto.core import responses as moto_responses
 from moto.core.responses import ActionResult, EmptyResult
 
-from local.aws import activities
+from local.aws import lifecycle
 from local.aws.autoscaling import Engine
 from local.aws.lifecycle import (
     ABANDON,
@@ -91,7 +91,7 @@ def put_hook(group: Any, specification: dict[str, Any]) -> None:
     hook.global_timeout = min(
         LONGEST_HOLD_SECONDS, LONGEST_HOLD_HEARTBEATS * hook.heartbeat_timeout
     )
-    if hook.notification_target_arn and not activities.test_notification(
+    if hook.notification_target_arn and not lifecycle.test_notification(
         group, hook.notification_target_arn
     ):
         backend.delete_lifecycle_hook(group.name, hook.name)

@@ -33,23 +33,20 @@ from local.aws import (
     instances,
     lambdas,
     loadbalancing,
-    mappings,
     queues,
     root_volumes,
     scaling_api,
     volumes,
 )
-from local.aws.agenda import Agenda, again_and_again
 from local.aws.autoscaling import Engine
+from local.aws.instances import Agenda, again_and_again
 from local.aws.membership import Membership
-from local.delays import Delays
-from local.environment import FUNCTION_URL_PATH, credentials_file
+from local.environment import FORWARDING_PATH, FUNCTION_URL_PATH, Delays, credentials_file
 from local.iam.guard import Guard
 from local.journal import Journal
 from local.locks import COMPUTE, turn
-from local.moved_ports import dial
-from local.place import Place
-from local.stopping import stop_event
+from local.place import Place, dial
+from local.processes import stop_event
 
 TICK_SECONDS, SCHEDULE_SECONDS, HEALTH_SECONDS = 0.05, 0.5, 0.1
 CREDENTIALS_PATH = "/stillwater/credentials/"
@@ -76,7 +73,7 @@ class Application:
         path = str(environ.get("PATH_INFO", ""))
         if path.startswith(CREDENTIALS_PATH):
             return _credentials(environ, path.removeprefix(CREDENTIALS_PATH))
-        if path == loadbalancing.FORWARDING_PATH:
+        if path == FORWARDING_PATH:
             return loadbalancing.answer_forwarding()
         if path.startswith(FUNCTION_URL_PATH):
             return self._function_url(environ)
@@ -108,13 +105,13 @@ class Background:
         root_volumes.install(agenda, write)
         scaling_api.install(engine)
         eks.install(engine)
-        queues.install()
+        queues.install_queues()
         buckets.install()
         lambdas.install(self.functions)
         self._agenda, self._engine = agenda, engine
         self._health_checks = loadbalancing.install(partial(dial, place), write)
         self._schedules = events.install(self.functions.invoke_later)
-        self._mappings = mappings.install(self.functions)
+        self._mappings = queues.install_mappings(self.functions)
         self._stopped = threading.Event()
 
     def start(self) -> None:
@@ -122,7 +119,7 @@ class Background:
         rounds: dict[str, tuple[Callable[[], object], float]] = {
             "machines and groups": (self._tick, TICK_SECONDS),
             "schedules": (lambda: self._schedules.fire_due(time.time()), SCHEDULE_SECONDS),
-            "mappings": (self._mappings.look, mappings.LOOK_SECONDS),
+            "mappings": (self._mappings.look, queues.LOOK_SECONDS),
             "health checks": (lambda: self._health_checks.step(time.time()), HEALTH_SECONDS),
         }
         for name, (each, seconds) in rounds.items():

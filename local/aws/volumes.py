@@ -22,7 +22,7 @@ from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models.elastic_block_store import EBSBackend
 
 from local.aws import events
-from local.aws.agenda import Agenda
+from local.aws.instances import Agenda
 
 DAY = timedelta(hours=24)
 MOST_IN_A_DAY = 4

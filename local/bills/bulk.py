@@ -18,9 +18,9 @@ import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 import pyarrow.parquet as pq  # type: ignore[import-untyped] # the same
 
 from core.ground.naming import CLUSTER_TAG
-from local.bills import columns, export
+from local.bills import export
 from local.bills.cluster import KAFKA, Broker, ClusterBill, Coverage, hour_lines, monthly_lines
-from local.bills.line import BillLine, month_start, next_month
+from local.bills.line import CUR2, FLOATS, MAPS, TIMES, BillLine, month_start, next_month
 
 NAME = "synthetic"
 BROKERS = 8
@@ -131,7 +131,7 @@ def _cluster(number: int, month: str) -> ClusterBill:
 def _table(lines: Sequence[BillLine], schema: pa.Schema | None) -> pa.Table:
     cells = {
         name: pa.array(_values(lines, name), _kind(name))
-        for name in columns.CUR2
+        for name in CUR2
         if name != "identity_line_item_id"
     }
     table = pa.table(cells)
@@ -139,16 +139,16 @@ def _table(lines: Sequence[BillLine], schema: pa.Schema | None) -> pa.Table:
 
 
 def _values(lines: Sequence[BillLine], name: str) -> list[Any]:
-    values = [columns.CUR2[name](line) for line in lines]
-    return [list(value.items()) for value in values] if name in columns.MAPS else values
+    values = [CUR2[name](line) for line in lines]
+    return [list(value.items()) for value in values] if name in MAPS else values
 
 
 def _kind(name: str) -> pa.DataType:
-    if name in columns.MAPS:
+    if name in MAPS:
         return pa.map_(pa.string(), pa.string())
-    if name in columns.TIMES:
+    if name in TIMES:
         return pa.timestamp("ms")
-    return pa.float64() if name in columns.FLOATS else pa.string()
+    return pa.float64() if name in FLOATS else pa.string()
 
 
 def _told_again(

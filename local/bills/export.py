@@ -15,9 +15,18 @@ from typing import Any
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 import pyarrow.parquet as pq  # type: ignore[import-untyped] # the same
 
-from local.bills import columns
-from local.bills.columns import Cell
-from local.bills.line import BillLine, month_start, next_month
+from local.bills.line import (
+    CUR2,
+    FOCUS_10,
+    FOCUS_12,
+    MAPS,
+    BillLine,
+    Cell,
+    is_in_focus,
+    legacy_name,
+    month_start,
+    next_month,
+)
 from spark.tag_keys import export_key
 
 NAME = "synthetic"
@@ -49,7 +58,7 @@ def write(
     """
     months: dict[str, list[BillLine]] = {}
     for line in lines:
-        if layout not in (Layout.FOCUS_10, Layout.FOCUS_12) or columns.is_in_focus(line):
+        if layout not in (Layout.FOCUS_10, Layout.FOCUS_12) or is_in_focus(line):
             months.setdefault(line.period, []).append(line)
     for period, chosen in months.items():
         dealt = _deal(chosen, files)
@@ -108,16 +117,14 @@ def _legacy(
 
 
 def _cells(layout: Layout) -> Mapping[str, Cell]:
-    by_layout = {Layout.FOCUS_10: columns.FOCUS_10, Layout.FOCUS_12: columns.FOCUS_12}
-    return by_layout.get(layout, columns.CUR2)
+    by_layout = {Layout.FOCUS_10: FOCUS_10, Layout.FOCUS_12: FOCUS_12}
+    return by_layout.get(layout, CUR2)
 
 
 def _legacy_cells(dealt: Sequence[Sequence[BillLine]], *, parquet: bool) -> dict[str, Cell]:
     """Return the legacy report's columns: a column per tag, and no maps."""
     cells = {
-        columns.legacy_name(name, parquet=parquet): cell
-        for name, cell in columns.CUR2.items()
-        if name not in columns.MAPS
+        legacy_name(name, parquet=parquet): cell for name, cell in CUR2.items() if name not in MAPS
     }
     for key in sorted({key for lines in dealt for line in lines for key in line.all_tags}):
         marked = key if key.startswith("aws:") else f"user:{key}"

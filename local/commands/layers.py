@@ -16,7 +16,7 @@ from core.cluster import Kubernetes
 from local.demo import spec as demo_spec
 from local.kubernetes.client import administrator
 from local.processes import forget, record
-from local.pulumi.project import twin_project
+from local.pulumi.bin import twin_project
 from local.twin import RunningTwin
 
 NAMESPACE = Kubernetes().namespace

@@ -13,7 +13,7 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,55 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.errors import KafkaError
 
-from local.demo import clients, sequence
+from local.demo import clients
 from local.demo.clients import CONSUMER, PRODUCER, WATCHER, Entry
-from local.demo.sequence import ReadRecords
 from local.kubernetes.client import ApiError, administrator
 from local.place import Place
-from local.stopping import stop_event
+from local.processes import stop_event
+
+NANOSECONDS = 1_000_000_000
+
+
+def value(number: int, sent_at: float, padding: bytes) -> bytes:
+    """Return a record's value: its number, the epoch nanoseconds it was sent at, and padding."""
+    return b"%d %d " % (number, sent_at * NANOSECONDS) + padding
+
+
+def read(text: bytes) -> tuple[int, float]:
+    """Return a record's number and the epoch seconds it was sent at."""
+    number, sent_ns, _ = text.split(b" ", 2)
+    return int(number), int(sent_ns) / NANOSECONDS
+
+
+@dataclass
+class ReadRecords:
+    """The record numbers that were read, and what was wrong with their sequence.
+
+    A number that comes again is a duplicate; one that comes after a larger one of its partition,
+    and was not there before, is out of order.
+    """
+
+    numbers: set[int] = field(default_factory=set)
+    duplicates: int = 0
+    out_of_order: int = 0
+    _last: dict[int, int] = field(default_factory=dict)
+
+    def take(self, partition: int, number: int) -> None:
+        """Count one record, in the order it was read."""
+        if number in self.numbers:
+            self.duplicates += 1
+            return
+        self.numbers.add(number)
+        last = self._last.get(partition, -1)
+        if number < last:
+            self.out_of_order += 1
+        else:
+            self._last[partition] = number
+
+    def lacks(self, acknowledged: Collection[int]) -> set[int]:
+        """Return the acknowledged numbers that were not read."""
+        return set(acknowledged) - self.numbers
+
 
 TOPIC = clients.TOPIC
 PARTITIONS = 12
@@ -139,7 +182,7 @@ def produce(connect: Connect, stop: threading.Event, tally: Tally, samples: Samp
         sent_at, clock = time.time(), time.perf_counter()
         tally.sent += 1
         try:
-            record = sequence.value(number, sent_at, padding)
+            record = value(number, sent_at, padding)
             future = producer.send(TOPIC, record, partition=number % PARTITIONS)
         except KafkaError as error:
             tally.errors.append(repr(error))
@@ -177,7 +220,7 @@ def consume(connect: Connect, stop: threading.Event, seen: ReadRecords, samples:
         read_at = time.time()
         for partition, records in batches.items():
             for record in records:
-                number, sent_at = sequence.read(record.value)
+                number, sent_at = read(record.value)
                 seen.take(partition.partition, number)
                 samples.write(kind="read", at=sent_at, ms=(read_at - sent_at) * 1000)
     consumer.close()
@@ -234,7 +277,7 @@ def read_back(connect: Connect) -> ReadRecords:
     while any(consumer.position(p) < ends[p] for p in partitions):
         for partition, records in consumer.poll(timeout_ms=1000).items():
             for record in records:
-                found.take(partition.partition, sequence.read(record.value)[0])
+                found.take(partition.partition, read(record.value)[0])
     consumer.close()
     return found
 

@@ -17,8 +17,8 @@ from core.ground import naming
 from core.ground.errors import StillwaterError
 from core.incidents.record import Incident, Transition
 from local import journal
-from local.demo import lag, story
 from local.demo import spec as demo_spec
+from local.demo import story
 from local.demo.costs import Costs
 from local.tools import build
 from local.twin import Twin
@@ -135,7 +135,7 @@ def assemble(
             story.back_in_isr_at(isr_samples(twin), rotation.broker_id, since)
         ),
         "instance_terminated_at_s": seen("instance_terminated", instance=rotation.instance_id),
-        "load_balancer": lag.chain(records, rotation.broker_id, _gates(rotation.broker_id)),
+        "load_balancer": story.chain(records, rotation.broker_id, _gates(rotation.broker_id)),
         "acked": summary["acked"],
         "lost": summary["lost"],
         "client_errors": summary["client_errors"],
@@ -168,7 +168,7 @@ def judge(result: Mapping[str, Any]) -> list[str]:
             f"at {ready} s."
         )
     balancer = result["load_balancer"]
-    if lag.outran_balancer(balancer):
+    if story.outran_balancer(balancer):
         failures.append(
             f"The restarted broker was Ready {balancer['ready_after_s']} s after its containers, "
             f"and the load balancer called it healthy after {balancer['healthy_after_s']} s."

@@ -15,7 +15,7 @@ from core.ground.naming import TWIN_ENVIRONMENT
 from local.demo import clients
 from local.environment import REGION
 from local.place import Place
-from local.slack import workspace as slack
+from local.slack import server as slack
 
 ENVIRONMENT = TWIN_ENVIRONMENT
 CLUSTER = clients.CLUSTER

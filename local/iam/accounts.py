@@ -21,8 +21,8 @@ from moto.sqs.models import sqs_backends
 from moto.sts.models import sts_backends
 
 from local.environment import ACCOUNT, ADMIN_USER, PARTITION
-from local.iam.need import arn
 from local.iam.policy import Document, Policies, Principal
+from local.iam.requests import arn
 from local.locks import IDENTITY
 
 

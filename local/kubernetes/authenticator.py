@@ -29,8 +29,7 @@ from local import environment
 from local.kubernetes.client import Api, administrator, write_kubeconfig
 from local.kubernetes.sts import MotoAccessKeys, serving
 from local.place import Place
-from local.processes import REPOSITORY, Child, Processes, forget, listens, record
-from local.stopping import stop_event
+from local.processes import REPOSITORY, Child, Processes, forget, listens, record, stop_event
 
 START_LIMIT_SECONDS = 30.0
 POLL_SECONDS = 0.5

@@ -40,7 +40,7 @@ from local.kubernetes.ebs import (
 from local.kubernetes.identity import AsDriver
 from local.kubernetes.node import CSI_NODES, timestamp
 from local.place import Place
-from local.stopping import stop_event
+from local.processes import stop_event
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client

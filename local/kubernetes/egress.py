@@ -18,9 +18,8 @@ from pathlib import Path
 
 import yaml
 
-from local.moved_ports import dial
-from local.place import Place
-from local.stopping import stop_event
+from local.place import Place, dial
+from local.processes import stop_event
 
 CONNECT_SECONDS = 5.0
 CHUNK_BYTES = 65536

@@ -24,7 +24,7 @@ from local.kubernetes import dns, strimzi_resources
 from local.kubernetes.client import Api, Informer, Object, administrator
 from local.kubernetes.strimzi_admin import OperatorAccess
 from local.place import Place
-from local.stopping import stop_event
+from local.processes import stop_event
 
 # While a node starts, stops or is in trouble, every second counts; the rest of the time it is CPU
 # that Kafka's own nodes want. Asking the cluster takes a client of its own each time.

@@ -17,7 +17,6 @@ from pathlib import Path
 from core.ground.errors import StillwaterError
 from core.settings.codec import SETTINGS
 from core.settings.prometheus import AUTHORITY_DIRECTORY, USER_DIRECTORY
-from local import moved_ports
 from local.environment import aws_environment
 from local.kafka.container import CONFIG_MOUNT, RACK_LABEL
 from local.kubernetes import dns
@@ -28,7 +27,7 @@ from local.kubernetes.environment import (
     with_private_mounts,
 )
 from local.kubernetes.identity import pod_credentials
-from local.place import PLACE_VARIABLE, Place
+from local.place import PLACE_VARIABLE, Place, note_moved_ports
 
 PROCESS_IMAGE = "stillwater/process"
 MOUNTS_VARIABLE = "STILLWATER_MOUNTS"
@@ -188,7 +187,7 @@ def _load_balancer_controller(request: ContainerRequest) -> ContainerLaunch:
     """
     _, args = command_line(request.container, request.environment)
     host, webhooks = request.place.socket_address(request.pod_ip), _free_port()
-    moved_ports.note(request.place, request.pod_ip, {LBC_WEBHOOK_PORT: webhooks})
+    note_moved_ports(request.place, request.pod_ip, {LBC_WEBHOOK_PORT: webhooks})
     argv = [
         str(request.place.path("bin", "aws-load-balancer-controller")),
         *args,
@@ -210,7 +209,7 @@ def _eviction_gate(request: ContainerRequest) -> ContainerLaunch:
     variables = _aws_identity(request)
     told = json.loads(variables[SETTINGS])
     free = _free_port()
-    moved_ports.note(request.place, request.pod_ip, {told["port"]: free})
+    note_moved_ports(request.place, request.pod_ip, {told["port"]: free})
     variables[SETTINGS] = json.dumps({**told, "port": free})
     return ContainerLaunch(
         argv=[sys.executable, "-m", "stillwater.inside", "gate"],

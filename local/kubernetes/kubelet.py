@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from core.ground.errors import InvalidInput
-from local.delays import Delays
+from local.environment import Delays
 from local.journal import Journal
 from local.kubernetes.client import Api, ApiError, Informer, Object, administrator
 from local.kubernetes.cloud import (
@@ -36,8 +36,7 @@ from local.kubernetes.dns import HostsFile
 from local.kubernetes.node import NodeAgent
 from local.kubernetes.pods import Addresses, PodWorker, Shared
 from local.place import Place
-from local.processes import kill_recorded
-from local.stopping import stop_event
+from local.processes import kill_recorded, stop_event
 
 POLL_SECONDS = 0.5
 # From "running" to the kubelet's first word, and the steps after it. A real node takes half a

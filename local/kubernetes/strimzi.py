@@ -34,7 +34,7 @@ from local.kubernetes.strimzi_reconciliation import KafkaReconciler, Timing
 from local.kubernetes.strimzi_resources import KIND_LABEL, POD_SET, POD_SET_API
 from local.kubernetes.strimzi_roller import Abandoned, reasons_to_restart
 from local.place import Place
-from local.stopping import stop_event
+from local.processes import stop_event
 
 LOG = logging.getLogger("strimzi")
 RETRY_SECONDS = 1.0

@@ -1,21 +1,40 @@
-"""VPCs, the group that each comes with, launch templates, and what a role is attached."""
+"""VPCs, launch templates, Auto Scaling groups, load balancers, and what a role is attached.
+
+The endpoint service and the private zone are only stored: nothing of the twin dials through them.
+"""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from core.ground.errors import StillwaterError
 from local.pulumi.aws_adapter import (
     EC2_TAGS,
     Adapter,
     Aws,
     CallById,
+    TagCalls,
     adapts,
+    first,
     has_changed,
     missing,
+    request,
     tag_list,
     tags_of,
 )
 from local.pulumi.provider import Existing, Resource, State
-from local.refusals.calls import pick
-from local.refusals.catalogue import template_data
+from local.refusals.calls import attributes, pick
+from local.refusals.catalogue import (
+    BALANCER,
+    group_attributes,
+    group_tags,
+    health_check,
+    pairs,
+    template_data,
+)
+from local.refusals.documents import as_list
 from local.values import Properties
 
 AWS_MANAGED = "arn:aws:iam::aws:policy/"
@@ -136,3 +155,256 @@ class RolePolicyAttachmentAdapter(Adapter):
         aws.client("iam").detach_role_policy(
             RoleName=existing.inputs["role"], PolicyArn=existing.inputs["policyArn"]
         )
+
+
+POLL_SECONDS = 0.2
+CAPACITY_SECONDS = 120
+EMPTYING_SECONDS = 60
+
+
+def _template(template: Properties) -> dict[str, str]:
+    named = {"LaunchTemplateId": template.get("id"), "LaunchTemplateName": template.get("name")}
+    reference = {key: str(value) for key, value in named.items() if value}
+    return {**reference, "Version": str(template.get("version") or "$Default")}
+
+
+def _parameters(aws: Aws, operation: str, inputs: Properties) -> dict[str, Any]:
+    # The API spells them otherwise, or takes them through a call of its own.
+    apart = ("tags", "launchTemplate", "instanceLifecyclePolicy")
+    parameters = request(aws.client("autoscaling"), operation, inputs, *apart)
+    parameters["AutoScalingGroupName"] = inputs["name"]
+    if inputs.get("launchTemplate"):
+        parameters["LaunchTemplate"] = _template(inputs["launchTemplate"])
+    if inputs.get("vpcZoneIdentifiers"):
+        parameters["VPCZoneIdentifier"] = ",".join(inputs["vpcZoneIdentifiers"])
+    triggers = (inputs.get("instanceLifecyclePolicy") or {}).get("retentionTriggers") or {}
+    if triggers.get("terminateHookAbandon"):
+        parameters["InstanceLifecyclePolicy"] = {
+            "RetentionTriggers": {"TerminateHookAbandon": triggers["terminateHookAbandon"]}
+        }
+    return parameters
+
+
+def describe(aws: Aws, name: str) -> dict[str, Any] | None:
+    """Return a group as the API describes it, or None."""
+    found = aws.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[name])
+    group: dict[str, Any] | None = first(found["AutoScalingGroups"])
+    return group
+
+
+def _wait(
+    aws: Aws, name: str, reached: Callable[[dict[str, Any]], bool], seconds: float, what: str
+) -> None:
+    end = time.monotonic() + seconds
+    while (group := describe(aws, name)) is not None and not reached(group):
+        if time.monotonic() > end:
+            states = [instance["LifecycleState"] for instance in group["Instances"]]
+            raise StillwaterError(
+                f"Auto Scaling group {name} did not {what} within {seconds:.0f} s; its instances "
+                f"are {', '.join(states) or 'none'}."
+            )
+        time.sleep(POLL_SECONDS)
+
+
+def wait_for_capacity(aws: Aws, name: str) -> None:
+    """Wait until a group runs what it desires, as the real provider does."""
+
+    def full(group: dict[str, Any]) -> bool:
+        running = [i for i in group["Instances"] if i["LifecycleState"] == "InService"]
+        return len(running) >= int(group["DesiredCapacity"])
+
+    _wait(aws, name, full, CAPACITY_SECONDS, "reach its capacity")
+
+
+def wait_until_gone(aws: Aws, name: str) -> None:
+    """Wait until a group that somebody else deletes is gone: its subnets cannot go before it."""
+    _wait(aws, name, lambda _group: False, EMPTYING_SECONDS, "end")
+
+
+def empty_and_delete(aws: Aws, name: str) -> None:
+    """Scale a group to nothing, wait for its instances to end, delete it."""
+    autoscaling = aws.client("autoscaling")
+    if describe(aws, name) is None:
+        return
+    autoscaling.update_auto_scaling_group(
+        AutoScalingGroupName=name, MinSize=0, MaxSize=0, DesiredCapacity=0
+    )
+    _wait(aws, name, lambda group: not group["Instances"], EMPTYING_SECONDS, "become empty")
+    # Without force: AWS refuses force on a group whose policy retains abandoned instances.
+    autoscaling.delete_auto_scaling_group(AutoScalingGroupName=name)
+
+
+@adapts("autoscaling/group:Group")
+class GroupAdapter(Adapter):
+    name_property = "name"
+    # Others scale a group as well; and a larger minimum raises what is desired by itself.
+    sent_if_changed = ("desiredCapacity",)
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        name = inputs["name"]
+        parameters = _parameters(aws, "CreateAutoScalingGroup", inputs)
+        parameters.setdefault("DesiredCapacity", parameters["MinSize"])
+        parameters["Tags"] = group_tags(name, as_list(inputs.get("tags")))
+        aws.client("autoscaling").create_auto_scaling_group(**parameters)
+        self._processes(aws, name, [], as_list(inputs.get("suspendedProcesses")))
+        wait_for_capacity(aws, name)
+        group = describe(aws, name) or {}
+        return State(
+            name,
+            {
+                "arn": group["AutoScalingGroupARN"],
+                "availabilityZones": group["AvailabilityZones"],
+                "desiredCapacity": inputs.get("desiredCapacity", group["DesiredCapacity"]),
+            },
+        )
+
+    @staticmethod
+    def _processes(aws: Aws, name: str, old: list[str], new: list[str]) -> None:
+        """Suspend and resume a group's processes."""
+        autoscaling = aws.client("autoscaling")
+        resumed = [process for process in old if process not in new]
+        suspended = [process for process in new if process not in old]
+        if resumed:
+            autoscaling.resume_processes(AutoScalingGroupName=name, ScalingProcesses=resumed)
+        if suspended:
+            autoscaling.suspend_processes(AutoScalingGroupName=name, ScalingProcesses=suspended)
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
+        autoscaling, name = aws.client("autoscaling"), existing.id
+        self._processes(
+            aws,
+            name,
+            as_list(existing.inputs.get("suspendedProcesses")),
+            as_list(inputs.get("suspendedProcesses")),
+        )
+        settings = {*existing.inputs, *inputs} - {"tags", "tagsAll", "suspendedProcesses"}
+        if has_changed(existing, inputs, *settings):
+            sent = self.sent(existing, inputs)
+            autoscaling.update_auto_scaling_group(
+                **_parameters(aws, "UpdateAutoScalingGroup", sent)
+            )
+        old = group_tags(name, as_list(existing.inputs.get("tags")))
+        new = group_tags(name, as_list(inputs.get("tags")))
+        kept = {tag["Key"] for tag in new}
+        gone = [tag for tag in old if tag["Key"] not in kept]
+        fresh = [tag for tag in new if tag not in old]
+        if gone:
+            autoscaling.delete_tags(Tags=gone)
+        if fresh:
+            autoscaling.create_or_update_tags(Tags=fresh)
+        return {}
+
+    def read(self, aws: Aws, existing: Existing) -> Properties | None:
+        group = describe(aws, existing.id)
+        return None if group is None else {"desiredCapacity": group["DesiredCapacity"]}
+
+    def delete(self, aws: Aws, existing: Existing) -> None:
+        empty_and_delete(aws, existing.id)
+
+
+def _fresh(new: Mapping[str, str], old: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in new.items() if old.get(key) != value}
+
+
+class _Elb(Adapter):
+    """A resource of ELBv2, named by its ARN."""
+
+    tagging = TagCalls("elbv2", "add_tags", "remove_tags", "ResourceArns", listed=True)
+
+
+@adapts("lb/loadBalancer:LoadBalancer")
+class LoadBalancerAdapter(_Elb):
+    name_property = "name"
+    replaces = frozenset({"internal", "loadBalancerType"})
+    lookup = CallById("elbv2", "describe_load_balancers", "LoadBalancerArns", listed=True)
+    deletion = CallById("elbv2", "delete_load_balancer", "LoadBalancerArn")
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        kind = inputs.get("loadBalancerType", "application")
+        made = self.make(aws, inputs, Type=kind)["LoadBalancers"][0]
+        arn = made["LoadBalancerArn"]
+        self.make(aws, inputs, 1, LoadBalancerArn=arn)
+        return State(
+            arn,
+            {
+                "arn": arn,
+                "arnSuffix": arn.partition(":loadbalancer/")[2],
+                "dnsName": made["DNSName"],
+                "zoneId": made["CanonicalHostedZoneId"],
+                "vpcId": made["VpcId"],
+            },
+        )
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
+        elb = aws.client("elbv2")
+        fresh = _fresh(attributes(inputs, BALANCER), attributes(existing.inputs, BALANCER))
+        if fresh:
+            elb.modify_load_balancer_attributes(
+                LoadBalancerArn=existing.id, Attributes=pairs(fresh)
+            )
+        if has_changed(existing, inputs, "subnets"):
+            elb.set_subnets(LoadBalancerArn=existing.id, Subnets=inputs["subnets"])
+        if has_changed(existing, inputs, "securityGroups"):
+            groups = as_list(inputs.get("securityGroups"))
+            elb.set_security_groups(LoadBalancerArn=existing.id, SecurityGroups=groups)
+        return super().update(aws, existing, inputs)
+
+
+@adapts("lb/targetGroup:TargetGroup")
+class TargetGroupAdapter(_Elb):
+    name_property = "name"
+    replaces = frozenset({"port", "protocol", "targetType", "vpcId", "ipAddressType"})
+    lookup = CallById("elbv2", "describe_target_groups", "TargetGroupArns", listed=True)
+    deletion = CallById("elbv2", "delete_target_group", "TargetGroupArn")
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        arn = self.make(aws, inputs)["TargetGroups"][0]["TargetGroupArn"]
+        self.make(aws, inputs, 1, TargetGroupArn=arn)
+        return State(arn, {"arn": arn, "arnSuffix": arn.rpartition(":")[2]})
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
+        elb = aws.client("elbv2")
+        if has_changed(existing, inputs, "healthCheck"):
+            elb.modify_target_group(TargetGroupArn=existing.id, **health_check(inputs))
+        fresh = _fresh(group_attributes(inputs), group_attributes(existing.inputs))
+        if fresh:
+            elb.modify_target_group_attributes(TargetGroupArn=existing.id, Attributes=pairs(fresh))
+        return super().update(aws, existing, inputs)
+
+
+@adapts("lb/listener:Listener")
+class ListenerAdapter(_Elb):
+    replaces = frozenset({"loadBalancerArn"})
+    lookup = CallById("elbv2", "describe_listeners", "ListenerArns", listed=True)
+    deletion = CallById("elbv2", "delete_listener", "ListenerArn")
+
+    @staticmethod
+    def _settings(inputs: Properties) -> dict[str, Any]:
+        actions = [
+            pick(action, {"type": "Type", "targetGroupArn": "TargetGroupArn"})
+            for action in inputs["defaultActions"]
+        ]
+        return {
+            **pick(inputs, {"port": "Port", "protocol": "Protocol"}),
+            "DefaultActions": actions,
+        }
+
+    @staticmethod
+    def _keep_idle(aws: Aws, listener: str, inputs: Properties) -> None:
+        idle = attributes(inputs, {"tcpIdleTimeoutSeconds": "tcp.idle_timeout.seconds"})
+        if idle:
+            aws.client("elbv2").modify_listener_attributes(
+                ListenerArn=listener, Attributes=pairs(idle)
+            )
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        arn = self.make(aws, inputs)["Listeners"][0]["ListenerArn"]
+        self._keep_idle(aws, arn, inputs)
+        return State(arn, {"arn": arn})
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
+        if has_changed(existing, inputs, "port", "protocol", "defaultActions"):
+            aws.client("elbv2").modify_listener(ListenerArn=existing.id, **self._settings(inputs))
+        if has_changed(existing, inputs, "tcpIdleTimeoutSeconds"):
+            self._keep_idle(aws, existing.id, inputs)
+        return super().update(aws, existing, inputs)

@@ -20,14 +20,14 @@ import local.pulumi
 from local.place import PLACE_VARIABLE, Place
 from local.pulumi.aws_adapter import ADAPTERS, Adapter, Aws, missing
 from local.pulumi.aws_invokes import answer
-from local.pulumi.aws_stored import REPLACING, STORED
-from local.pulumi.changes import changes
+from local.pulumi.aws_rows import REPLACING, STORED
 from local.pulumi.provider import (
     Existing,
     Resource,
     ResourceProvider,
     State,
     UpdateDifference,
+    changes,
     main,
 )
 from local.refusals import calls, changing, gate, neighbours

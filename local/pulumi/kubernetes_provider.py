@@ -14,7 +14,6 @@ from importlib.metadata import version
 from typing import Any
 
 from core.ground.errors import StillwaterError
-from local.pulumi.changes import changes
 from local.pulumi.kubernetes_helm import RELEASE_TYPE, TEMPLATE, HelmRelease, Releases
 from local.pulumi.kubernetes_login import Login, read_kubeconfig
 from local.pulumi.kubernetes_objects import (
@@ -31,6 +30,7 @@ from local.pulumi.provider import (
     ResourceProvider,
     State,
     UpdateDifference,
+    changes,
     main,
 )
 from local.values import Properties, UnknownValue, has_unknown

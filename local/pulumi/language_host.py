@@ -25,7 +25,7 @@ from google.protobuf import empty_pb2
 from pulumi._version import version
 from pulumi.runtime.proto import language_pb2, language_pb2_grpc, plugin_pb2
 
-from local.pulumi.serving import serve
+from local.pulumi.provider import serve
 
 STOP_SECONDS = 2.0
 CHUNK_BYTES = 65536

@@ -3,16 +3,28 @@
 A provider subclasses ResourceProvider and deals in dictionaries. The servicer is the raw one of
 the engine's protocol, on threads: resources are created in parallel although AWS clients block,
 and a failure reaches the user as one sentence, where pulumi.provider.experimental adds a traceback.
+
+The engine starts plugins, reads the port from their output and ends them with a signal. A Ctrl-C
+reaches the whole group of the user's terminal, so a plugin ends quietly on it: a traceback would
+land in the middle of the user's output. If the engine is killed, nobody tells its plugins; they
+notice that their parent has changed and end by themselves.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
+import re
+import signal
 import sys
-from collections.abc import Callable, Collection, Iterable
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from concurrent import futures
 from dataclasses import dataclass, replace
+from enum import Enum
 from functools import wraps
+from types import FrameType
 from typing import Any
 
 import grpc
@@ -20,9 +32,107 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
 from core.ground.errors import StillwaterError
-from local.pulumi.changes import ChangeKind, PropertyChange, changes
-from local.pulumi.serving import serve
 from local.values import Properties, from_struct, to_struct, without_assets
+
+_PLAIN_KEY = re.compile(r"^[A-Za-z_$][A-Za-z0-9_$]*$")
+_ABSENT = object()
+
+
+class ChangeKind(Enum):
+    """How a property changed."""
+
+    ADD = "add"
+    DELETE = "delete"
+    UPDATE = "update"
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyChange:
+    """One property that changed; `path` is in the engine's notation."""
+
+    path: str
+    kind: ChangeKind
+    replaces: bool = False
+
+    @property
+    def top(self) -> str:
+        """The property of the resource in which the change lies."""
+        return re.split(r"[.\[]", self.path, maxsplit=1)[0]
+
+
+def _child(path: str, key: str) -> str:
+    if not _PLAIN_KEY.match(key):
+        return f"{path}[{json.dumps(key)}]"
+    return f"{path}.{key}" if path else key
+
+
+def _walk(path: str, old: Any, new: Any) -> Iterator[tuple[str, ChangeKind]]:
+    if old is _ABSENT or old is None:
+        if new is not _ABSENT and new is not None:
+            yield path, ChangeKind.ADD
+    elif new is _ABSENT or new is None:
+        yield path, ChangeKind.DELETE
+    elif isinstance(old, Mapping) and isinstance(new, Mapping):
+        for key in sorted({*old, *new}):
+            yield from _walk(_child(path, key), old.get(key, _ABSENT), new.get(key, _ABSENT))
+    elif isinstance(old, list) and isinstance(new, list):
+        for index in range(max(len(old), len(new))):
+            left = old[index] if index < len(old) else _ABSENT
+            right = new[index] if index < len(new) else _ABSENT
+            yield from _walk(f"{path}[{index}]", left, right)
+    elif old != new:
+        yield path, ChangeKind.UPDATE
+
+
+def changes(
+    old: Properties, new: Properties, *, replacing: Collection[str] = ()
+) -> tuple[PropertyChange, ...]:
+    """Return every change between two sets of inputs; a missing property equals a null one.
+
+    `replacing` names the properties, or paths below them, whose change replaces the resource.
+    """
+    found = []
+    for path, kind in _walk("", old, new):
+        replaces = any(path == p or path.startswith((f"{p}.", f"{p}[")) for p in replacing)
+        found.append(PropertyChange(path, kind, replaces))
+    return tuple(found)
+
+
+WORKERS = 32
+PARENT_POLL_SECONDS = 0.5
+# The engine lifts gRPC's 4 MiB limit in the same way: a Lambda's zip travels as one property.
+CHANNEL_OPTIONS = [
+    ("grpc.max_receive_message_length", 400 * 1024 * 1024),
+    ("grpc.max_send_message_length", 400 * 1024 * 1024),
+]
+
+
+def serve(register: Callable[[grpc.Server], None], stop: Callable[[], None] | None = None) -> None:
+    """Serve until a signal arrives or the engine is gone; `stop` ends what the plugin started."""
+    ended = threading.Event()
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        ended.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, end)
+    parent = os.getppid()
+    server: Any = grpc.server(
+        futures.ThreadPoolExecutor(max_workers=WORKERS), options=CHANNEL_OPTIONS
+    )
+    register(server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    sys.stdout.write(f"{port}\n")
+    sys.stdout.flush()
+    while not ended.wait(PARENT_POLL_SECONDS) and os.getppid() == parent:
+        pass
+    if stop is not None:
+        stop()
+    server.stop(grace=0)
+    # Worker threads may be inside an AWS call; nobody is left to hear its answer.
+    sys.stdout.flush()
+    os._exit(0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from cli.engine.events import EngineStep, LayerFailed, LayerResult
 from cli.engine.layers import Layers
 from core.ground.naming import LAYERS
 from local.processes import forget, record
-from local.pulumi.project import twin_project
+from local.pulumi.bin import twin_project
 from local.twin import Twin
 
 

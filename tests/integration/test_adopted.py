@@ -16,12 +16,12 @@ from core.incidents.actions import WATCHED
 from handlers.store.ledger import Ledger
 from local import environment
 from local import twin as twins
-from local.aws.execution_role import TENDING
+from local.aws.lambdas import TENDING
 from local.iam.switch import ON, SWITCH
 from local.journal import read as read_journal
 from local.kubernetes.client import ApiError, find
 from local.pulumi import aws_eks
-from local.pulumi.project import twin_project
+from local.pulumi.bin import twin_project
 from local.twin import Twin
 from tests.integration.conftest import LOGS
 from tests.integration.nodes import make_subnets

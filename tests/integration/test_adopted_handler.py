@@ -21,7 +21,7 @@ from local import twin as twins
 from local.iam.switch import ON, SWITCH
 from local.journal import read as read_journal
 from local.kubernetes.images import PROCESS_IMAGE
-from local.pulumi.project import twin_project
+from local.pulumi.bin import twin_project
 from local.twin import Twin
 from tests.integration.conftest import LOGS
 from tests.integration.nodes import is_true

@@ -25,7 +25,7 @@ from local import twin as twins
 from local.demo import result
 from local.demo import rotation as demo
 from local.iam.switch import ON, SWITCH
-from local.pulumi.project import twin_project
+from local.pulumi.bin import twin_project
 from local.twin import Twin
 from tests.integration import inventory
 from tests.integration.cluster import quiet_narrator

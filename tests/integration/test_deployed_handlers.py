@@ -17,7 +17,7 @@ from core.ground.fields import digest
 from core.ground.naming import NODE_POOL_LABEL
 from handlers.adapters.eks import eks_token
 from local import environment
-from local.aws.mappings import WAIT_SECONDS
+from local.aws.queues import WAIT_SECONDS
 from local.demo import spec as demo_spec
 from local.kubernetes.client import Api, ApiError
 from tests.integration.cluster import BROKERS, Cluster

@@ -12,7 +12,7 @@ import yaml
 from cli.engine.layers import Layers
 from core.ground.naming import FOUNDATION
 from local.demo import spec as demo_spec
-from local.pulumi.project import twin_project
+from local.pulumi.bin import twin_project
 from local.twin import Twin
 
 pytestmark = [pytest.mark.integration, pytest.mark.long]

@@ -13,8 +13,7 @@ import urllib3
 from core.incidents.record import Replacement
 from core.slack import Message, Thread, head_message, next_step
 from handlers.adapters.slack import Posted, RateLimited, RefusedBySlack, SlackChannel, Unreachable
-from local.slack.server import SlackServer
-from local.slack.workspace import CHANNEL, TOKEN
+from local.slack.server import CHANNEL, TOKEN, SlackServer
 from tests import browser
 from tests.integration.waiting import PATIENCE_SECONDS
 from tests.unit.core.slack.test_incident_thread import incident

@@ -9,7 +9,7 @@ import pytest
 from local.kubernetes.client import ApiError
 from local.kubernetes.crds import DEFINITIONS
 from local.pulumi.aws_adapter import Aws
-from local.pulumi.aws_addons import SNAPSHOT_CONTROLLER, AddonAdapter
+from local.pulumi.aws_eks import SNAPSHOT_CONTROLLER, AddonAdapter
 from local.pulumi.provider import Existing, Resource
 
 if TYPE_CHECKING:

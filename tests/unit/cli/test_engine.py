@@ -18,7 +18,7 @@ from cli.engine.layers import EngineCommand, Layers
 from core.ground.errors import MissingPrerequisite
 from local.place import Place
 from local.pulumi import bin as engine_bin
-from local.pulumi.project import twin_project
+from local.pulumi.bin import twin_project
 
 QUEUE = "urn:pulumi:local-platform::stillwater::aws:sqs/queue:Queue::events"
 STACK = "urn:pulumi:local-platform::stillwater::pulumi:pulumi:Stack::stillwater-local-platform"

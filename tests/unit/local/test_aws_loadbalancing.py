@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from local.aws.loadbalancing_health import (
+from local.aws.loadbalancing import (
     DEREGISTERING,
     FAILED_CHECKS,
     FIRST_CHECKS,

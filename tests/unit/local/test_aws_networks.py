@@ -11,8 +11,8 @@ from moto import mock_aws
 
 from local.kubernetes import crds
 from local.pulumi.aws_adapter import Aws
-from local.pulumi.aws_addons import AddonAdapter
 from local.pulumi.aws_ec2 import DefaultSecurityGroupAdapter
+from local.pulumi.aws_eks import AddonAdapter
 from local.pulumi.aws_invokes import answer
 from local.pulumi.aws_rows import ROWS, RowAdapter
 from local.pulumi.provider import Existing, Resource

@@ -13,9 +13,9 @@ from moto.ec2.models.elastic_block_store import EBSBackend
 
 from local import locks
 from local.aws import events, volumes
-from local.aws.agenda import Agenda, again_and_again
 from local.aws.eks import node_config
-from local.aws.mappings import failed_ids
+from local.aws.instances import Agenda, again_and_again
+from local.aws.queues import failed_ids
 from local.kubernetes import cloud
 
 IDS = ("a", "b", "c")

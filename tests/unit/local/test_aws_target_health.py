@@ -12,10 +12,9 @@ from moto import mock_aws
 from moto.elbv2 import models
 
 from local.aws import loadbalancing
-from local.aws.loadbalancing import HealthChecks, forwarding
-from local.aws.loadbalancing_health import NOT_IN_USE, REGISTRATION_SECONDS
+from local.aws.loadbalancing import NOT_IN_USE, REGISTRATION_SECONDS, HealthChecks, forwarding
 from local.pulumi.aws_adapter import Aws
-from local.pulumi.aws_loadbalancing import ListenerAdapter, LoadBalancerAdapter, TargetGroupAdapter
+from local.pulumi.aws_ec2 import ListenerAdapter, LoadBalancerAdapter, TargetGroupAdapter
 from local.pulumi.provider import Existing, Resource
 
 PORT, INTERVAL = 9094, 5

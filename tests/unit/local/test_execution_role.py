@@ -9,7 +9,7 @@ import pytest
 from moto import mock_aws
 from moto.awslambda.exceptions import InvalidParameterValueException
 
-from local.aws import execution_role
+from local.aws import lambdas
 from local.environment import ACCOUNT, REGION
 from local.iam.guard import Guard
 from tests.unit.local.iam_account import Account
@@ -21,23 +21,23 @@ NETWORK = {"SubnetIds": ["subnet-1"], "SecurityGroupIds": ["sg-1"]}
 # What is done -> its calls, and a statement for each right they need.
 DONE: dict[str, tuple[list[Any], dict[str, str]]] = {
     "a queue feeds it": (
-        list(execution_role.polling(QUEUE)),
-        {f"sqs:{each}": QUEUE for each in execution_role.POLLING},
+        list(lambdas.polling_calls(QUEUE)),
+        {f"sqs:{each}": QUEUE for each in lambdas.POLLING},
     ),
     "it writes a log": (
-        list(execution_role.logging_of("tick", REGION)),
+        list(lambdas.logging_calls("tick", REGION)),
         {
             f"logs:{each}": f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:/aws/lambda/tick:*"
             for each in ("CreateLogStream", "PutLogEvents")
         },
     ),
     "it joins a subnet": (
-        list(execution_role.joining(NETWORK, REGION)),
+        list(lambdas.joining_calls(NETWORK, REGION)),
         {
             "ec2:CreateNetworkInterface": INTERFACES,
             "ec2:DescribeNetworkInterfaces": "*",
             "ec2:DescribeSubnets": "*",
-            **{f"ec2:{each}": INTERFACES for each in execution_role.TENDING},
+            **{f"ec2:{each}": INTERFACES for each in lambdas.TENDING},
         },
     ),
 }
@@ -58,10 +58,10 @@ def given(account: Account, rights: dict[str, str]) -> Guard:
 @pytest.mark.parametrize("done", DONE)
 def test_each_right_that_is_taken_out_is_missed_and_named(account: Account, done: str) -> None:
     calls, rights = DONE[done]
-    assert execution_role.first_refused_call(given(account, rights), ROLE, "tick", calls) is None
+    assert lambdas.first_refused_call(given(account, rights), ROLE, "tick", calls) is None
     for right in rights:
         left = {action: resource for action, resource in rights.items() if action != right}
-        missing = execution_role.first_refused_call(given(account, left), ROLE, "tick", calls)
+        missing = lambdas.first_refused_call(given(account, left), ROLE, "tick", calls)
         assert missing is not None
         assert right.endswith(f":{missing.operation}")
         assert account.facts[-1]["action"] == right
@@ -82,7 +82,7 @@ def test_lambda_refuses_a_role_in_its_own_words(
     left = {action: resource for action, resource in rights.items() if action != right}
     sentence = f"The provided execution role does not have permissions to {words}"
     with pytest.raises(InvalidParameterValueException, match=sentence):
-        execution_role.check(given(account, left), ROLE, "tick", calls)
+        lambdas.check_role(given(account, left), ROLE, "tick", calls)
 
 
 def test_nothing_is_asked_while_iam_is_off(
@@ -90,6 +90,4 @@ def test_nothing_is_asked_while_iam_is_off(
 ) -> None:
     monkeypatch.setenv("STILLWATER_IAM", "off")
     guard = Guard(lambda *_, **__: None)
-    assert (
-        execution_role.first_refused_call(guard, ROLE, "tick", DONE["a queue feeds it"][0]) is None
-    )
+    assert lambdas.first_refused_call(guard, ROLE, "tick", DONE["a queue feeds it"][0]) is None

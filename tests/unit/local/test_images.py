@@ -9,11 +9,10 @@ import pytest
 
 from core.settings.codec import SETTINGS
 from core.settings.prometheus import AUTHORITY_DIRECTORY
-from local import moved_ports
 from local.kubernetes import environment, images
 from local.kubernetes.environment import SERVICE_ACCOUNT_DIRECTORY
 from local.kubernetes.images import ContainerLaunch, ContainerRequest, launch, repository
-from local.place import Place
+from local.place import Place, dial
 
 NTH = "public.ecr.aws/aws-ec2/aws-node-termination-handler:v1.25.1"
 
@@ -178,9 +177,9 @@ def test_its_webhooks_are_found_where_they_were_moved_to(
     (moved,) = controller.moved_ports.values()
     assert f"--webhook-bind-port={moved}" in controller.argv
     place = Place(11, tmp_path)
-    assert moved_ports.dial(place, "10.11.5.6", 9443) == ("127.0.0.1", moved)
-    assert moved_ports.dial(place, "10.11.5.6", 8080) == ("127.11.5.6", 8080)
-    assert moved_ports.dial(place, "192.168.1.1", 8080) is None
+    assert dial(place, "10.11.5.6", 9443) == ("127.0.0.1", moved)
+    assert dial(place, "10.11.5.6", 8080) == ("127.11.5.6", 8080)
+    assert dial(place, "192.168.1.1", 8080) is None
 
 
 def test_without_a_token_the_controller_only_sleeps(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from local.demo.lag import chain, outran_balancer
+from local.demo.story import chain, outran_balancer
 
 OWN, BOOTSTRAP = "local-harbour-10", "local-harbour-bootstrap"
 POD, OLD, NEW = "harbour-broker-a-10", "10.11.8.2", "10.11.8.9"

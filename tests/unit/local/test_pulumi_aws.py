@@ -16,7 +16,7 @@ from local.kubernetes.client import ApiError
 from local.place import Place
 from local.pulumi import aws_eks
 from local.pulumi.aws_adapter import missing, request, tag_changes
-from local.pulumi.aws_lambda import zip_bytes
+from local.pulumi.aws_data import zip_bytes
 from local.pulumi.aws_rows import ROWS
 from local.pulumi.provider import Existing, Resource
 from local.refusals.calls import coerce

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local.pulumi.changes import ChangeKind, changes
+from local.pulumi.provider import ChangeKind, changes
 from local.values import (
     ARCHIVE_SIGNATURE,
     OUTPUT_SIGNATURE,

@@ -15,7 +15,7 @@ from moto.ec2.models import ec2_backends
 from moto.ec2.responses import EC2Response
 
 from local.aws import root_volumes
-from local.aws.agenda import Agenda
+from local.aws.instances import Agenda
 from local.aws.root_volumes import MAKING_SECONDS, SWAPPING_SECONDS, TROUBLE_TAG
 from local.kubernetes.cloud import InstanceCloud
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local.demo import sequence
-from local.demo.sequence import ReadRecords
+from local.demo import load
+from local.demo.load import ReadRecords
 
 PARTITIONS = 3
 numbers = st.lists(st.integers(0, 60), unique=True, min_size=2).map(sorted)
@@ -53,5 +53,5 @@ def test_a_record_overtaken_by_a_later_one_of_its_partition_is_out_of_order() ->
 
 
 def test_a_value_tells_its_number_and_when_it_was_sent() -> None:
-    number, sent_at = sequence.read(sequence.value(42, 1_700_000_000.25, b"x" * 8))
+    number, sent_at = load.read(load.value(42, 1_700_000_000.25, b"x" * 8))
     assert (number, round(sent_at, 6)) == (42, 1_700_000_000.25)

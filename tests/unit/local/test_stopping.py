@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from local.stopping import Stopping
+from local.processes import Stopping
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 
 
 def program(body: str) -> subprocess.CompletedProcess[str]:
     """Run a program that stops itself; its exit code and output are the test's evidence."""
-    imports = "import os, signal, time\nfrom local.stopping import Stopping\n"
+    imports = "import os, signal, time\nfrom local.processes import Stopping\n"
     return subprocess.run(
         [sys.executable, "-c", imports + body],
         cwd=REPOSITORY,
