@@ -16,7 +16,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from jsonpath_ng.ext.parser import parse as parse_path
 from moto.events import models
 from moto.sns import sns_backends
 from moto.sqs import sqs_backends
@@ -83,17 +82,9 @@ def payload(target: dict[str, Any], event: dict[str, Any]) -> Any:
     """Return what a target's input settings make of an event."""
     if target.get("Input"):
         return json.loads(target["Input"])
-    whole = envelope(event)
-    if target.get("InputPath"):
-        found = parse_path(target["InputPath"]).find(whole)
-        return found[0].value if found else None
-    if transformer := target.get("InputTransformer"):
-        return models.EventTemplateParser.parse(
-            input_template=transformer.get("InputTemplate"),
-            input_paths_map=transformer.get("InputPathsMap", {}),
-            event={**whole, "ingestion-time": event["ingestion-time"]},
-        )
-    return whole
+    if target.keys() & {"InputPath", "InputTransformer"}:
+        raise LookupError("The twin's EventBridge hands over a constant or the whole event.")
+    return envelope(event)
 
 
 def matches(pattern: Any, event: dict[str, Any]) -> bool:

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from moto.awslambda.exceptions import InvalidParameterValueException, LambdaClientError
 from moto.awslambda.models import LambdaBackend, LambdaFunction, lambda_backends
@@ -29,7 +29,7 @@ from moto.awslambda.models import LambdaBackend, LambdaFunction, lambda_backends
 from local.aws import identity
 from local.aws.instances import Journal
 from local.aws.runtime import Environment, FunctionVersion, Outcome, error_payload, install_packages
-from local.iam.guard import may_assume
+from local.iam.guard import Guard, may_assume
 from local.iam.requests import Call
 from local.place import Place
 
@@ -38,13 +38,6 @@ POLLING = ("ReceiveMessage", "DeleteMessage", "GetQueueAttributes")
 # What names an interface that Lambda has not made yet.
 AN_INTERFACE = "eni-0"
 TENDING = ("DeleteNetworkInterface", "AssignPrivateIpAddresses", "UnassignPrivateIpAddresses")
-
-
-class Guard(Protocol):
-    """Who judges."""
-
-    def role_may(self, role_arn: str, session: str, call: Call) -> bool:
-        """Say whether a service may make a call in a role's name."""
 
 
 def polling_calls(queue_arn: str) -> Iterator[Call]:
@@ -249,7 +242,7 @@ class InvokedFunctions:
                 **dict(version.variables),
                 "AWS_ENDPOINT_URL": self._place.url("moto"),
                 "AWS_ACCESS_KEY_ID": role.access_key_id,
-                "AWS_SECRET_ACCESS_KEY": role.secret,
+                "AWS_SECRET_ACCESS_KEY": role.secret_access_key,
                 "AWS_SESSION_TOKEN": str(role.session_token),
             },
             log=self._place.path("logs", f"lambda-{version.name}.log"),

@@ -179,7 +179,6 @@ KEPT_AT_UPDATE = {
 
 MOTO_CREATE = AutoScalingResponse.create_auto_scaling_group
 MOTO_UPDATE = AutoScalingResponse.update_auto_scaling_group
-MOTO_STANDBY = AutoScalingBackend.enter_standby_instances
 MOTO_PROTECT = AutoScalingBackend.set_instance_protection
 ACTIVITIES_PER_PAGE = 100
 
@@ -325,16 +324,11 @@ def _install_capacity(engine: Engine) -> None:
         group.desired_capacity = group.min_size if capacity is None else capacity
         engine.reconcile(group, time.time())
 
-    def enter_standby(backend: Any, name: str, instance_ids: list[str], *args: Any) -> Any:
-        _refuse_retained(backend, name, instance_ids)
-        return MOTO_STANDBY(backend, name, instance_ids, *args)
-
     def protect(backend: Any, name: str, instance_ids: list[str], *args: Any) -> Any:
         _refuse_retained(backend, name, instance_ids)
         return MOTO_PROTECT(backend, name, instance_ids, *args)
 
     FakeAutoScalingGroup.set_desired_capacity = set_capacity
-    AutoScalingBackend.enter_standby_instances = enter_standby
     AutoScalingBackend.set_instance_protection = protect
     # The engine finds at its next health check what EC2 was told to terminate.
     AutoScalingBackend.notify_terminate_instances = lambda _backend, _instance_ids: None

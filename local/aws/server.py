@@ -25,7 +25,6 @@ from werkzeug.serving import make_server
 from werkzeug.wrappers import Response
 
 from local.aws import (
-    buckets,
     eks,
     events,
     function_urls,
@@ -42,7 +41,8 @@ from local.aws.autoscaling import Engine
 from local.aws.instances import Agenda, again_and_again
 from local.aws.membership import Membership
 from local.environment import FORWARDING_PATH, FUNCTION_URL_PATH, Delays, credentials_file
-from local.iam.guard import Guard
+from local.iam.accounts import caller
+from local.iam.guard import Guard, judge_buckets
 from local.journal import Journal
 from local.locks import COMPUTE, turn
 from local.place import Place, dial
@@ -84,8 +84,8 @@ def _credentials(environ: dict[str, Any], access_key_id: str) -> Response:
     """Answer with the secret behind an access key id, to this machine only."""
     found = None
     if str(environ.get("REMOTE_ADDR", "")).startswith("127."):
-        found = identity.look_up(access_key_id)
-    body = json.dumps(found.as_json() if found else {"error": "no such access key"})
+        found = caller(access_key_id)
+    body = json.dumps(found.as_key_owner() if found else {"error": "no such access key"})
     return Response(body, 200 if found else 404, mimetype="application/json")
 
 
@@ -106,7 +106,7 @@ class Background:
         scaling_api.install(engine)
         eks.install(engine)
         queues.install_queues()
-        buckets.install()
+        judge_buckets()
         lambdas.install(self.functions)
         self._agenda, self._engine = agenda, engine
         self._health_checks = loadbalancing.install(partial(dial, place), write)

@@ -32,9 +32,21 @@ class Caller:
 
     principal: Principal
     user_id: str
+    secret: str = ""
+    session_token: str | None = None
     role: str = ""
     user: str = ""
     session_policy: str = ""
+
+    def as_key_owner(self) -> dict[str, str | None]:
+        """Return what whoever has the access key's id asks for: the rest."""
+        return {
+            "secret": self.secret,
+            "arn": self.principal.arn,
+            "account": self.principal.account,
+            "user_id": self.user_id,
+            "session_token": self.session_token,
+        }
 
     @property
     def administrator(self) -> bool:
@@ -51,16 +63,20 @@ def caller(access_key: str) -> Caller | None:
                     arn=session.arn, account=session.account_id, role_arn=session.role_arn
                 ),
                 user_id=session.user_id,
+                secret=session.secret_access_key,
+                session_token=session.session_token,
                 role=session.role_arn.rpartition("/")[2],
                 session_policy=session.policy or "",
             )
         for user in iam_backends[ACCOUNT][PARTITION].users.values():
-            if any(key.access_key_id == access_key for key in user.access_keys):
-                return Caller(
-                    principal=Principal(arn=user.arn, account=user.account_id),
-                    user_id=user.id,
-                    user=user.name,
-                )
+            for key in user.access_keys:
+                if key.access_key_id == access_key and key.status == "Active":
+                    return Caller(
+                        principal=Principal(arn=user.arn, account=user.account_id),
+                        user_id=user.id,
+                        secret=key.secret_access_key,
+                        user=user.name,
+                    )
     return None
 
 
@@ -139,22 +155,25 @@ def _document(text: Any) -> Document:
     return document
 
 
-class MotoFacts:
+class AccountFacts:
     """The account's resources as moto holds them."""
 
     def group_arn(self, region: str, name: str) -> str:
+        """Return the ARN of an Auto Scaling group, its random part included."""
         group = autoscaling_backends[ACCOUNT][region].autoscaling_groups.get(name)
         if group is not None:
             return str(group.arn)
         return arn("autoscaling", region, f"autoScalingGroup:*:autoScalingGroupName/{name}")
 
     def group_of(self, region: str, instance_id: str) -> str:
+        """Return the name of the group an instance is in, or an empty text."""
         for group in list(autoscaling_backends[ACCOUNT][region].autoscaling_groups.values()):
             if any(state.instance.id == instance_id for state in list(group.instance_states)):
                 return str(group.name)
         return ""
 
     def secret_arn(self, region: str, name_or_arn: str) -> str:
+        """Return a secret's ARN, its random end included."""
         secret = secretsmanager_backends[ACCOUNT][region].secrets.get(name_or_arn)
         if secret is not None:
             return str(secret.arn)
@@ -162,11 +181,13 @@ class MotoFacts:
         return name_or_arn if named else arn("secretsmanager", region, f"secret:{name_or_arn}")
 
     def role_of_profile(self, name: str) -> str:
+        """Return the ARN of the role an instance profile gives to instances."""
         profiles = iam_backends[ACCOUNT][PARTITION].instance_profiles.values()
         roles = [role for each in list(profiles) if each.name == name for role in each.roles]
         return str(roles[0].arn) if roles else arn("iam", "", "role/none")
 
     def hash_key(self, region: str, table: str, index: str) -> str:
+        """Return the name of a table's, or its index's, partition key."""
         found = dynamodb_backends[ACCOUNT][region].tables.get(table)
         if found is None:
             return ""
@@ -176,6 +197,7 @@ class MotoFacts:
         return str(found.hash_key_attr)
 
     def key_of_topic(self, region: str, topic_arn: str) -> str:
+        """Return the ARN of the key a topic encrypts with, or an empty text."""
         topic = sns_backends[ACCOUNT][region].topics.get(topic_arn)
         named = str(topic.kms_master_key_id or "") if topic else ""
         return (
@@ -183,6 +205,7 @@ class MotoFacts:
         )
 
     def tags(self, region: str, resource: str) -> Mapping[str, str]:
+        """Return the tags of what an ARN names."""
         service, name = resource.split(":")[2], resource.rpartition("/")[2]
         if service == "ec2":
             return dict(ec2_backends[ACCOUNT][region].tags.get(name, {}))

@@ -10,7 +10,7 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import parse_qs
 
 from moto.core.parse import PROTOCOL_PARSERS
@@ -36,31 +36,6 @@ class Need:
 
 class UnmappedCall(StillwaterError):
     """A call of which the twin's IAM does not know what it needs."""
-
-
-class AccountFacts(Protocol):
-    """What the account knows of its resources."""
-
-    def group_arn(self, region: str, name: str) -> str:
-        """Return the ARN of an Auto Scaling group, its random part included."""
-
-    def group_of(self, region: str, instance_id: str) -> str:
-        """Return the name of the group an instance is in, or an empty text."""
-
-    def secret_arn(self, region: str, name_or_arn: str) -> str:
-        """Return a secret's ARN, its random end included."""
-
-    def role_of_profile(self, name: str) -> str:
-        """Return the ARN of the role an instance profile gives to instances."""
-
-    def hash_key(self, region: str, table: str, index: str) -> str:
-        """Return the name of a table's, or its index's, partition key."""
-
-    def key_of_topic(self, region: str, topic_arn: str) -> str:
-        """Return the ARN of the key a topic encrypts with, or an empty text."""
-
-    def tags(self, region: str, resource: str) -> Mapping[str, str]:
-        """Return the tags of what an ARN names."""
 
 
 def arn(service: str, region: str, resource: str, account: str = ACCOUNT) -> str:

@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from local.iam.accounts import AccountFacts
 from local.iam.requests import (
-    AccountFacts,
     Call,
     Keys,
     Need,

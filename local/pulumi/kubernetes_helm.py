@@ -31,7 +31,6 @@ from local.values import Properties
 RELEASE_TYPE = "kubernetes:helm.sh/v3:Release"
 # What a chart renders to, without a release of it.
 TEMPLATE = "kubernetes:helm:template"
-CHARTS_VARIABLE = "STILLWATER_CHARTS"
 # A chart whose pods do not become ready has failed; real clusters are given 5 minutes for pulling
 # images, which the twin never does.
 WAIT_SECONDS = 120
@@ -55,15 +54,12 @@ def chart_folder(chart: str) -> Path:
     if "://" not in chart and Path(chart).is_dir():
         return Path(chart)
     name = chart.rstrip("/").rpartition("/")[2]
-    folder = os.environ.get(CHARTS_VARIABLE)
-    if folder is not None and (Path(folder) / name / "Chart.yaml").exists():
-        return Path(folder) / name
     try:
         return chart_path(name)
     except (KeyError, StillwaterError) as error:
         raise StillwaterError(
             f"The twin has no chart {name} for {chart}; its charts come with the modules of "
-            f"local/tools, or from the folder that {CHARTS_VARIABLE} names."
+            f"local/tools."
         ) from error
 
 

@@ -53,15 +53,15 @@ class Account:
     def _write(self, source: str, event: str, **fields: object) -> None:
         self.facts.append({"source": source, "event": event, **fields})
 
-    def client(self, service: str, key: identity.Credentials | None = None) -> Any:
+    def client(self, service: str, key: Any = None) -> Any:
         """Return a client of a service as somebody; as the administrator by default."""
         who = key or self.admin
         client = boto3.client(
             service,  # type: ignore[call-overload]
             region_name=REGION,
             aws_access_key_id=who.access_key_id,
-            aws_secret_access_key=who.secret,
-            aws_session_token=who.session_token,
+            aws_secret_access_key=who.secret_access_key,
+            aws_session_token=getattr(who, "session_token", None),
             config=Config(
                 retries={"max_attempts": 0},
                 s3={"addressing_style": "path"},
@@ -73,7 +73,7 @@ class Account:
         client.meta.events.register_first("before-send", self._send)
         return client
 
-    def session(self, role: str, *statements: Mapping[str, Any]) -> identity.Credentials:
+    def session(self, role: str, *statements: Mapping[str, Any]) -> Any:
         """Return a session of a role with one inline policy, made where there is none."""
         iam = iam_backends[ACCOUNT][identity.PARTITION]
         if not any(each.name == role for each in iam.roles.values()):

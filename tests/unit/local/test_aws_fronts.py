@@ -14,15 +14,16 @@ import pytest
 from moto import mock_aws
 from moto.s3.models import FakeBucket
 
-from local.aws import buckets, function_urls
+from local.aws import function_urls
 from local.aws.runtime import Outcome
+from local.iam.guard import judge_buckets
 
 
 def test_a_bucket_that_denies_what_comes_without_tls_is_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(FakeBucket, "get_permission", FakeBucket.get_permission)
-    buckets.install()
+    judge_buckets()
     without_tls = {"Bool": {"aws:SecureTransport": "false"}}
     denied = {"Effect": "Deny", "Principal": "*", "Action": "s3:*", "Condition": without_tls}
     with mock_aws():

@@ -85,9 +85,8 @@ def test_the_envelope_has_the_account_and_whole_seconds() -> None:
     assert "ingestion-time" not in whole
 
 
-def test_a_target_gets_its_constant_input_or_a_part_or_all() -> None:
+def test_a_target_gets_its_constant_input_or_all() -> None:
     assert events.payload({"Input": '{"k": 1}'}, event()) == {"k": 1}
-    assert events.payload({"InputPath": "$.detail"}, event()) == {"n": 1}
     assert events.payload({}, event())["detail"] == {"n": 1}
 
 

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import json
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +16,6 @@ from botocore.parsers import ResponseParserError
 from moto import mock_aws
 
 from core.ground.errors import InvalidInput
-from local.aws.identity import Credentials
 from local.environment import ACCOUNT, REGION
 from local.iam import accounts
 from local.iam.guard import check_delivery, may_assume
@@ -94,9 +94,7 @@ def test_every_service_refuses_in_its_own_words(
 
 
 def test_a_key_nobody_was_given_is_refused(account: Account) -> None:
-    stranger = Credentials(
-        access_key_id="ASIASTRANGER", secret="x", arn="", account=ACCOUNT, user_id=""
-    )
+    stranger = SimpleNamespace(access_key_id="ASIASTRANGER", secret_access_key="x")
     assert refused(account.client("ec2", stranger).describe_vpcs)["Code"] == "AuthFailure"
     answer = refused(account.client("sqs", stranger).list_queues)
     assert answer["Message"] == "The security token included in the request is invalid."
@@ -232,7 +230,7 @@ def test_every_call_of_ours_is_read_from_its_request_as_the_table_has_it(
     account: Account,
 ) -> None:
     """From boto3's own requests, in every protocol, to the action and the resource."""
-    tick, facts = account.session("tick", allow("*")), accounts.MotoFacts()
+    tick, facts = account.session("tick", allow("*")), accounts.AccountFacts()
     account.judge_only()
     clients: dict[str, Any] = {}
     wrong: list[Any] = []

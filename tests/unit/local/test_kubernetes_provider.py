@@ -9,6 +9,7 @@ import pytest
 
 from core.ground.errors import InvalidInput, StillwaterError
 from local.kubernetes.client import Api, ApiError, Object
+from local.pulumi import kubernetes_helm
 from local.pulumi.kubernetes_helm import chart_folder
 from local.pulumi.kubernetes_login import KubeconfigCluster, read_kubeconfig
 from local.pulumi.kubernetes_objects import Objects, ObjectTarget, body, target
@@ -267,8 +268,7 @@ def test_a_chart_is_found_by_the_last_part_of_its_registry_name(
 ) -> None:
     chart = tmp_path / "charts" / "nth"
     chart.mkdir(parents=True)
-    (chart / "Chart.yaml").touch()
-    monkeypatch.setenv("STILLWATER_CHARTS", str(tmp_path / "charts"))
+    monkeypatch.setattr(kubernetes_helm, "chart_path", {"nth": chart}.__getitem__)
     assert chart_folder("oci://registry.invalid/some/nth") == chart
     assert chart_folder(str(chart)) == chart
     with pytest.raises(StillwaterError, match="The twin has no chart unheard-of"):
