@@ -1,4 +1,4 @@
-"""What a container is given by its pod's spec: variables, a command line, files.
+"""Gives a container what its pod's spec says: variables, a command line, files.
 
 Containers are processes that share this machine's files, so a mount is a mapping from the path in
 the spec to a directory here. Only a program with a fixed path in it, such as a client that reads
