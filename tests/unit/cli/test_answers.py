@@ -286,11 +286,6 @@ def test_applying_what_is_only_advice_is_refused_with_the_remedy() -> None:
         volumes.apply(desk(PLAN), Console())
 
 
-def test_a_function_that_fails_is_a_sentence_with_its_log() -> None:
-    with pytest.raises(StillwaterError, match="/aws/lambda/test-orders-volumes"):
-        volumes.plan(desk({"errorMessage": "boom"}, failed=True), Console())
-
-
 def test_a_program_is_given_the_functions_own_answer(capsys: pytest.CaptureFixture[str]) -> None:
     applies = desk(PLAN, mode="apply", max_monthly_increase_usd=10)
     volumes.plan(desk(PLAN), Console(), as_json=True)

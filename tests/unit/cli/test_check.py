@@ -13,7 +13,7 @@ from cli import target
 from cli.main import app
 from cli.target import Cluster
 from core.ground.errors import InvalidInput
-from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, description
+from tests.unit.infra.programs import BROKER, CONTROLLER, description
 
 EXAMPLE = Path(__file__).parents[3] / "stacks" / "config" / "clusters" / "example.yaml"
 
@@ -56,15 +56,6 @@ def test_a_kubernetes_newer_than_this_release_is_a_warning(tmp_path: Path) -> No
     done = check(tmp_path, kubernetes={"version": "1.37", "addon_versions": proxy})
     assert done.exit_code == 0
     assert "1.37 is newer than" in done.stderr
-
-
-def test_what_may_be_regretted_is_a_warning(tmp_path: Path) -> None:
-    done = check(tmp_path)
-    assert done.exit_code == 0
-    assert done.stderr.count("\n") == 1
-    assert "pool controller: it has controllers in all of availability_zones" in done.stderr
-    pinned = check(tmp_path, pools=[{**CONTROLLER, "zones": ZONES}, BROKER])
-    assert pinned.stderr == ""
 
 
 def test_the_example_has_nothing_to_be_regretted() -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +16,7 @@ from typer.testing import CliRunner
 
 from cli.fleet import command
 from cli.fleet.command import look
-from cli.fleet.reading import Gateway, ask_all, read_file, wanted_versions
+from cli.fleet.reading import Gateway, read_file, wanted_versions
 from cli.main import app
 from cli.project.init import render, write
 from cli.project.release import Origin
@@ -232,33 +230,6 @@ def test_json_and_page_say_the_same_as_the_table(show: Show, tmp_path: Path) -> 
     assert min(stage["hours"], stage["usd"]) > 0
     assert said["starts"] == ["stage"]
     assert stage["why"] in html.read_text()
-
-
-def test_two_hundred_clusters_are_read_by_no_more_threads_than_are_allowed() -> None:
-    going, most, lock = 0, 0, threading.Lock()
-
-    def slow(name: str) -> int:
-        nonlocal going, most
-        with lock:
-            going += 1
-            most = max(most, going)
-        time.sleep(0.02)
-        with lock:
-            going -= 1
-        return int(name)
-
-    began = time.monotonic()
-    found = ask_all(map(str, range(200)), slow, at_once=16, seconds=60)
-    print(f"200 clusters in {time.monotonic() - began:.2f} s by {most} threads")  # noqa: T201
-    assert 1 < most <= 16
-    assert [*found.values()] == [*range(200)]
-
-
-def test_a_cluster_that_does_not_answer_in_time_costs_no_other() -> None:
-    late = threading.Event()
-    found = ask_all(["late", "well"], lambda name: name == "well" or late.wait(60), seconds=0.2)
-    late.set()
-    assert found == {"well": True, "late": Unknown("it did not answer within 0 s")}
 
 
 def project(root: Path, environment: str) -> None:

@@ -142,12 +142,6 @@ def test_an_instance_without_incident_is_a_sentence(desk: Cluster) -> None:
         command.show_one("local", "i-0z", said()[0])
 
 
-def test_of_an_instances_rounds_the_last_is_meant(desk: Cluster) -> None:
-    desk.ledger.put(incident(state=State.RETAINED))
-    desk.ledger.put(incident(2, id="i-0a.2"))
-    assert desk.latest("i-0a").id == "i-0a.2"
-
-
 def test_a_hold_is_written_with_who_asked_and_looked_at_at_once(desk: Cluster) -> None:
     desk.ledger.put(incident(3))
     sentence = command.hold_instance(desk, "i-0a", "2h")

@@ -100,12 +100,6 @@ def change(**to: Any) -> Callable[[Cluster], None]:
     return lambda cluster: cluster.__dict__.update(to)
 
 
-def test_a_kafka_that_is_as_it_is_to_be_is_not_waited_for() -> None:
-    cluster = Cluster()
-    assert cluster.settle(quiet_seconds=0.0) == []
-    assert cluster.now == 0.0
-
-
 @pytest.mark.parametrize(
     "unfinished",
     [
@@ -155,13 +149,6 @@ def test_an_ignored_change_fails_in_strimzis_words(warning: dict[str, Any], reme
     with pytest.raises(StillwaterError, match=remedy) as raised:
         cluster.settle(quiet_seconds=20.0)
     assert str(warning["message"]).rstrip(".") in str(raised.value)
-
-
-def test_advice_of_strimzis_fails_nothing() -> None:
-    cluster = Cluster()
-    advice = {"type": "Warning", "status": "True", "reason": "KafkaMetadataVersion"}
-    cluster.conditions = [advice, READY]
-    cluster.settle(quiet_seconds=0.0)
 
 
 def test_a_paused_kafka_is_not_waited_for() -> None:

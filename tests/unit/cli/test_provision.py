@@ -411,30 +411,8 @@ def asked(answer: str, console: Console, monkeypatch: pytest.MonkeyPatch) -> Non
     provision.ask_for_agreement("Remove prod?", "prod", console, yes=False)
 
 
-def test_only_the_answer_that_is_asked_for_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = Console(file=io.StringIO(), force_terminal=True, force_interactive=True)
-    asked(" prod ", terminal, monkeypatch)
-    for answer in ("y", "yes", "PROD", ""):
-        with pytest.raises(StillwaterError, match="Nothing was changed"):
-            asked(answer, terminal, monkeypatch)
-
-
 def test_ctrl_d_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", Keyboard())
     terminal = Console(file=io.StringIO(), force_terminal=True, force_interactive=True)
     with pytest.raises(StillwaterError, match="Nothing was changed, because no answer came"):
         provision.ask_for_agreement("Remove prod?", "prod", terminal, yes=False)
-
-
-def test_a_terminal_with_input_elsewhere_is_asked_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO("prod"))
-    terminal = Console(file=io.StringIO(), force_terminal=True, force_interactive=True)
-    with pytest.raises(StillwaterError, match="say --yes"):
-        provision.ask_for_agreement("Remove prod?", "prod", terminal, yes=False)
-
-
-def test_where_nobody_can_answer_only_yes_goes_on() -> None:
-    pipe = Console(file=io.StringIO())
-    provision.ask_for_agreement("Remove prod?", "prod", pipe, yes=True)
-    with pytest.raises(StillwaterError, match="say --yes"):
-        provision.ask_for_agreement("Remove prod?", "prod", pipe, yes=False)

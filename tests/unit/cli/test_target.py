@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,12 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from cli.aws import NO_CREDENTIALS, Clients
+from cli.aws import NO_CREDENTIALS
 from cli.main import app
-from cli.stack_settings import Project, project_at, read_described, require
+from cli.stack_settings import Project, read_described, require
 from cli.target import find_twin
 from core.ground.errors import InvalidInput, StillwaterError
 from core.ground.naming import LAYERS
-from infra.spec import ROOT
 from local import place as places
 from local import twin
 from local.demo import spec as demo_spec
@@ -45,24 +43,6 @@ def furnish(place: Place, *, kept: bool = True) -> None:
     demo_spec.path(place).write_text(yaml.safe_dump(demo_spec.spec(place)))
     if kept:
         place.path(twin.KEPT).touch()
-
-
-def test_the_twin_that_is_kept_is_found_with_its_own_identity_and_endpoint(cache: Path) -> None:
-    with claim_place() as place:
-        furnish(place)
-        found = find_twin()
-    assert found.spec.prefix == "local-harbour"
-    assert found.endpoint_url == place.url("moto")
-    credentials = found.session.get_credentials()
-    assert credentials is not None
-    assert credentials.access_key == "AKIATWIN"
-
-
-def test_a_twin_whose_starter_died_is_not_taken_for_one_that_runs(cache: Path) -> None:
-    with claim_place() as place:
-        furnish(place)
-    with pytest.raises(StillwaterError, match="`python -m local up` starts one"):
-        find_twin()
 
 
 def test_an_unkept_twin_is_found_by_name_only(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,21 +122,6 @@ class Session:
             self._alone.release()
 
 
-def test_a_client_is_made_once_and_alone_however_many_threads_ask() -> None:
-    session = Session()
-    clients = Clients(session.client)
-    with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(clients, ["ec2", "eks", "ec2", "s3"] * 4))
-    assert sorted(service for service, _ in session.made) == ["ec2", "eks", "s3"]
-    assert len(set(found)) == 3
-
-
-def test_what_is_asked_for_otherwise_is_another_client() -> None:
-    clients = Clients(Session().client)
-    assert clients("s3") is clients("s3")
-    assert clients("s3", region="eu-west-1") is not clients("s3")
-
-
 def settings(directory: Path, config: dict[str, Any], *layers: str) -> None:
     for layer in layers or LAYERS:
         path = directory / f"Pulumi.test-{layer}.yaml"
@@ -173,19 +138,6 @@ def named(tmp_path: Path) -> Path:
 def test_a_spec_is_the_one_every_layer_names(named: Path) -> None:
     found = read_described("test", Project(named, named))
     assert (found.spec.prefix, found.profile) == ("test-orders", None)
-
-
-def test_a_spec_may_stand_in_the_settings_beside_a_profile(tmp_path: Path) -> None:
-    settings(tmp_path, {"stillwater:cluster": description(), "aws:profile": "audit"})
-    found = read_described("test", Project(tmp_path, tmp_path))
-    assert (found.spec.prefix, found.profile) == ("test-orders", "audit")
-
-
-def test_an_environment_nobody_described_is_told_what_is_missing(named: Path) -> None:
-    with pytest.raises(
-        InvalidInput, match=r"The project has no environment prod: .* has those of test"
-    ):
-        require("prod", Project(named, named))
 
 
 def test_the_twin_is_no_environment_of_stacks(named: Path) -> None:
@@ -205,20 +157,8 @@ def test_settings_that_are_no_yaml_are_a_sentence(named: Path) -> None:
         read_described("test", Project(named, named))
 
 
-def test_what_stands_already_is_read_even_if_it_would_be_refused_today(tmp_path: Path) -> None:
-    raw = description(timings={"pod_grace_seconds": 100})
-    settings(tmp_path, {"stillwater:cluster": raw})
-    assert read_described("test", Project(tmp_path, tmp_path)).spec.timings.pod_grace_seconds == 100
-
-
 @pytest.mark.parametrize("environment", ["", "../x", "orders.yaml", "a b"])
 def test_a_name_that_no_environment_can_have_is_told_as_that(named: Path, environment: str) -> None:
     with pytest.raises(InvalidInput, match="letters, digits and hyphens") as caught:
         require(environment, Project(named, named))
     assert "stillwater init" not in str(caught.value)
-
-
-def test_a_name_that_is_nearly_one_is_told_which() -> None:
-    with pytest.raises(InvalidInput, match="Did you mean example") as caught:
-        require("exmaple", project_at(ROOT))
-    assert "`stillwater init DIRECTORY --environment exmaple`" in str(caught.value)

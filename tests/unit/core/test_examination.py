@@ -13,7 +13,6 @@ from core.events import Kind as EventKind
 from core.examination import Expected, Seen, parts
 from core.ground.fields import Unknown
 from core.health.connect import RestResponse
-from core.health.node import parse
 from core.health.pods import PodSeen
 from core.health.verdict import Health, Part, PartKind, cluster_health
 from core.incidents.record import Incident, State, Transition
@@ -169,12 +168,6 @@ def test_all_that_is_left_of_a_broker_is_its_name() -> None:
     assert "unregister --id 30" in note
 
 
-def test_a_combined_node_is_broker_and_controller() -> None:
-    expected = Expected(roles={1: "combined"})
-    seen = replace(SEEN, kafka=replace(KAFKA, brokers=frozenset({1}), partitions=()))
-    assert {(PartKind.BROKER, "1"), (PartKind.CONTROLLER, "1")} <= by_name(seen, expected).keys()
-
-
 def test_a_worker_whose_process_does_not_run_is_judged_by_its_pod() -> None:
     crashed = pod(
         WORKER, None, ready=False, started_at=None, waiting="CrashLoopBackOff", stuck=True
@@ -189,19 +182,6 @@ def test_a_worker_may_start_as_long_as_the_spec_allows() -> None:
     assert by_name(young)[PartKind.WORKER, WORKER].verdict.health is Health.STARTING
     impatient = replace(EXPECTED, worker_startup_seconds=60.0)
     assert by_name(young, impatient)[PartKind.WORKER, WORKER].verdict.health is Health.UNHEALTHY
-
-
-def test_metadata_errors_are_told_per_node_and_an_exporters_silence_with_its_reason() -> None:
-    fine = parse(
-        "kafka_server_broker_metadata_metrics_metadata_load_error_count 0\n"
-        "kafka_server_broker_metadata_metrics_metadata_apply_error_count 2\n"
-    )
-    named = by_name(replace(SEEN, metrics={10: fine, 20: HUNG}))
-    troubled = named[PartKind.METADATA, "of node 10"].verdict
-    assert troubled.health is Health.DEGRADED
-    silent = named[PartKind.METADATA, "of node 20"].verdict
-    assert (silent.health, HUNG.why in silent.reason) == (Health.UNKNOWN, True)
-    assert silent.missing == ("metrics of node 20",)
 
 
 def test_an_incident_on_its_way_is_told_and_no_fault() -> None:
@@ -229,18 +209,6 @@ def test_a_frozen_zone_degrades() -> None:
 
 
 BEHIND = replace(KAFKA, partitions=(PartitionView("t", 0, 10, (10, 20), (10,), 1),))
-
-
-def test_a_pod_that_is_ready_beside_its_own_broker_out_of_sync_is_said_to_be() -> None:
-    """Strimzi's probes do not look at the ISR; the gate and the rotation do."""
-    found = by_name(replace(SEEN, kafka=BEHIND))
-    assert not found[PartKind.BROKER, "20"].verdict.healthy
-    (note,) = found[PartKind.BROKER, "20"].notes
-    assert note == (
-        "Pod orders-20 is still Ready: its probes do not see this, and a disruption budget lets "
-        "another pod go."
-    )
-    assert found[PartKind.BROKER, "10"].notes == ()
 
 
 @pytest.mark.parametrize(
@@ -271,10 +239,3 @@ def test_what_the_operator_leaves_undone_only_degrades(told: dict[str, Any], wor
     health = cluster_health(parts(replace(SEEN, operator=replace(SETTLED, **told)), EXPECTED, NOW))
     assert health.status_code == 503
     assert words in health.verdict.reason
-
-
-def test_a_change_that_is_being_carried_out_is_a_note() -> None:
-    seen = replace(SEEN, operator=replace(SETTLED, generation_observed=False))
-    part = by_name(seen)[PartKind.OPERATOR, "operator"]
-    assert part.verdict.healthy
-    assert "has not finished" in part.notes[0]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
 from core.ground.placement import (
-    VOLUME_SLOTS,
     allocatable_of,
     barrier,
     needs_of,
@@ -132,7 +130,6 @@ def test_a_node_that_the_scheduler_passes_over_says_by_what(case: str) -> None:
     assert named in (barred(shown, asking) or "")
 
 
-SLOTS = {"name": "ebs.csi.aws.com", "allocatable": {"count": 2}}
 VOLUMES = [{"name": "data-0", "persistentVolumeClaim": {"claimName": "data-0-orders"}}]
 LOGS = pod("fluent-bit", containers=[container(cpu="500m", memory="1Gi")])
 
@@ -142,12 +139,6 @@ def lacks(
 ) -> str | None:
     tenants = [needs_of(each) for each in others]
     return shortage(needs_of(asking), allocatable_of(node(), driver), tenants, attached)
-
-
-def test_a_pod_that_the_rest_suffices_for_has_room() -> None:
-    asking = pod(containers=[container(cpu="1500m", memory="7Gi")], volumes=VOLUMES)
-    assert lacks(asking, LOGS, attached=1, driver=SLOTS) is None
-    assert lacks(asking, LOGS, attached=100) is None
 
 
 SMALL = pod(containers=[container(cpu="100m")])
@@ -216,21 +207,3 @@ SHORT = {
 def test_a_node_without_room_says_what_it_lacks(case: str) -> None:
     asking, others, named = SHORT[case]
     assert named in (lacks(asking, *others) or "")
-
-
-def test_a_node_without_a_slot_takes_no_volume() -> None:
-    asking = pod(volumes=VOLUMES)
-    assert f"0 {VOLUME_SLOTS} free" in (lacks(asking, attached=2, driver=SLOTS) or "")
-    assert lacks(pod(), attached=2, driver=SLOTS) is None
-
-
-def test_a_pod_of_less_priority_is_in_nobodys_way() -> None:
-    holding = pod("pause", containers=[container(memory="8Gi")], priority=-10)
-    asking = pod(containers=[container(memory="8Gi")])
-    assert lacks(asking, holding) is None
-    assert lacks({**asking, "spec": {**asking["spec"], "priority": -10}}, holding) is not None
-
-
-def test_a_node_that_says_nothing_has_nothing() -> None:
-    assert shortage(needs_of(SMALL), allocatable_of({"metadata": {}}, None), (), 0) is not None
-    assert Decimal(2) == allocatable_of(node(), SLOTS)[VOLUME_SLOTS]

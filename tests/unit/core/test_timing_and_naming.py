@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from core.cluster import Timings
 from core.ground import naming
 from core.ground.errors import Conflict, InvalidInput, MissingPrerequisite, StillwaterError
-from core.ground.placement import heap, is_selected, quantity
+from core.ground.placement import is_selected, quantity
 from core.ground.window import DAYS, Window, start_of
 from core.timing import FACTS, RULES, TimingRule, check
 from tests.every_case import every_case
@@ -174,18 +174,6 @@ def test_work_begins_in_the_window_or_at_once(
     assert why in start.reason
 
 
-def test_a_window_over_midnight_is_open_on_both_sides_of_it() -> None:
-    for now in (at("2026-11-19 23:45"), at("2026-11-20 01:29")):
-        assert start_of(None, now, NIGHT, margin_seconds=0).at == now
-    assert start_of(None, at("2026-11-20 01:30"), NIGHT, margin_seconds=0).at == at(
-        "2026-11-20 23:30"
-    )
-
-
-def test_without_a_window_work_begins_at_once() -> None:
-    assert start_of(THURSDAY * 2, THURSDAY, None, margin_seconds=HOUR).at == THURSDAY
-
-
 windows = st.builds(
     Window,
     days=st.frozensets(st.sampled_from(DAYS), min_size=1),
@@ -297,20 +285,6 @@ def test_a_long_target_group_name_is_cut_and_stays_distinct() -> None:
     assert first != second
 
 
-def test_gates_carry_the_binding_they_wait_for() -> None:
-    assert (
-        naming.readiness_gate(naming.target_group_binding("coban", 10))
-        == "target-health.elbv2.k8s.aws/coban-broker-10"
-    )
-    assert naming.target_group_binding("coban", None) == "coban-bootstrap"
-    assert naming.advertised_port(10000, 30) == 10030
-
-
-def test_names_of_a_group_and_its_tag_hold_the_prefix() -> None:
-    assert naming.auto_scaling_group("dev-coban", "broker", "us-east-1c") == "dev-coban-broker-c"
-    assert naming.managed_tag("dev-coban") == "aws-node-termination-handler/dev-coban"
-
-
 @pytest.mark.parametrize(
     ("written", "wanted"),
     [
@@ -326,11 +300,6 @@ def test_names_of_a_group_and_its_tag_hold_the_prefix() -> None:
 )
 def test_a_quantity_is_read_exactly_or_not_at_all(written: object, wanted: Decimal | None) -> None:
     assert quantity(written) == wanted
-
-
-def test_the_last_of_several_heaps_holds() -> None:
-    assert heap("-Xms1g -Xmx2g -Xmx512m") == 512 * 1024**2
-    assert heap("-XX:MaxRAMPercentage=50") is None
 
 
 LABELS = {"app": "kafka", "cpu": "8", "zone": "a"}
@@ -366,9 +335,3 @@ def test_a_selector_takes_whom_it_says_and_nobody_by_a_label_that_is_no_number(
 @pytest.mark.parametrize("kind", [InvalidInput, MissingPrerequisite, Conflict])
 def test_every_error_is_of_the_family(kind: type[Exception]) -> None:
     assert issubclass(kind, StillwaterError)
-
-
-def test_invalid_input_keeps_every_problem_and_shows_one_per_line() -> None:
-    error = InvalidInput(problem for problem in ["First.", "Second."])
-    assert error.problems == ("First.", "Second.")
-    assert str(error) == "First.\nSecond."

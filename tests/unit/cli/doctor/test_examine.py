@@ -13,13 +13,12 @@ from botocore.exceptions import ClientError
 from rich.console import Console
 
 from cli.doctor import examine
-from cli.doctor import examine as examining
 from cli.doctor.account import Found, KubernetesCluster, LiveAccount
 from cli.doctor.examine import Diagnosis, _read
 from cli.terminal import show_findings
 from core.checks.drift import drift, findings
 from core.checks.expected import expectation_of
-from core.checks.facts import Balancer, hook_of
+from core.checks.facts import hook_of
 from core.checks.finding import Finding, Weight, unknown, worst_first, worth_knowing
 from core.ground.errors import StillwaterError
 from core.ground.fields import Unknown
@@ -53,29 +52,12 @@ def refused() -> ClientError:
     return ClientError({"Error": said}, "DescribeListeners")
 
 
-def balancer_then_refusal() -> Iterator[Found]:
-    yield "balancers", {"nlb": Balancer(zones=frozenset())}
-    raise refused()
-
-
 def queues() -> Iterator[Found]:
     yield "queues", {}
 
 
 def pods(api: object) -> Iterator[Found]:
     yield "pods", {"api": api}
-
-
-def test_what_comes_before_a_refusal_is_kept_and_what_comes_after_is_named() -> None:
-    snapshot, unread = read(
-        [(("balancers", "listeners"), balancer_then_refusal), (("queues",), queues)], []
-    )
-    assert set(snapshot.balancers) == {"nlb"}
-    assert snapshot.queues == {}
-    assert snapshot.listeners is None
-    (missing,) = unread
-    assert missing.subject == "listeners"
-    assert missing.evidence.endswith("DescribeListeners operation: not authorized")
 
 
 def test_a_cluster_nobody_can_reach_costs_nothing_of_aws() -> None:
@@ -85,26 +67,6 @@ def test_a_cluster_nobody_can_reach_costs_nothing_of_aws() -> None:
     snapshot, unread = read([(("queues",), queues)], [(("pods",), pods)], unreachable)
     assert snapshot.queues == {}
     assert unread == [unknown("Kafka's pods", Unknown("There is no such cluster"))]
-
-
-def test_the_api_server_is_looked_up_once_for_all_readers() -> None:
-    calls = []
-
-    def api() -> object:
-        calls.append(1)
-        return "api"
-
-    snapshot, _ = read([], [(("pods",), pods), (("volumes",), pods)], api)
-    assert snapshot.pods == {"api": "api"}
-    assert calls == [1]
-
-
-def test_a_part_this_cluster_does_not_have_is_not_asked_for() -> None:
-    def never() -> Iterator[Found]:
-        raise AssertionError("asked")
-
-    assert WANTED.alarms is None
-    assert read([(("alarms",), never)], []) == (examining.Snapshot(), [])
 
 
 def test_an_answer_that_nobody_foresaw_is_unread_and_costs_no_other_part() -> None:
@@ -160,14 +122,6 @@ def test_a_healthy_cluster_is_one_line() -> None:
         "test-orders in account 123456789012, us-east-1: everything is as its description says "
         "(1.2 s).\n"
     )
-
-
-def test_a_finding_is_one_line_with_both_values_and_its_remedy_as_they_are() -> None:
-    first, last = printed(diagnosis([MARKUP])).splitlines()
-    assert first == (
-        "not as described: volume [bold]: expected Retain, found [red]Delete; -p '{\"spec\":{}}'."
-    )
-    assert "1 x not as described" in last
 
 
 def test_what_was_not_read_is_said_and_counted() -> None:

@@ -23,7 +23,6 @@ from core.checks.new_cluster import QUOTAS
 from core.cluster import parse
 from core.ground.errors import InvalidInput, StillwaterError
 from core.ground.fields import Unknown
-from core.ground.instances import STANDARD_QUOTA
 from core.model.account import (
     Account,
     AccountQuota,
@@ -80,35 +79,6 @@ def test_what_moto_serves_is_read_and_what_it_does_not_is_said(aws: Callable[...
     assert account.stands is False
     unknown = [each for each in findings(needs, account) if each.weight is Weight.UNKNOWN]
     assert any("add-on coredns: it could not be read" in each.line for each in unknown)
-
-
-def test_a_machine_of_another_family_uses_nothing_of_the_standard_quota() -> None:
-    sizes = {"CpuOptions": {"CoreCount": 2, "ThreadsPerCore": 2}}
-    running = [
-        {"InstanceType": kind, **sizes, **more}
-        for kind, more in (
-            ("m7g.xlarge", {}),
-            ("inf2.xlarge", {}),
-            ("trn1.2xlarge", {}),
-            ("mac2.metal", {}),
-            ("m7g.xlarge", {"InstanceLifecycle": "spot"}),
-            ("m7g.xlarge", {"InstanceLifecycle": "capacity-block"}),
-        )
-    ]
-    said = {
-        "ec2.describe_instances": {"Reservations": [{"Instances": running}]},
-        "service-quotas.list_service_quotas": {
-            "Quotas": [{"QuotaName": STANDARD_QUOTA, "Value": 5.0}]
-        },
-    }
-    _, account = read(FakeAws(ANSWERS | said))
-    assert account.quotas["vcpus_standard"].used == 4
-
-
-def test_a_version_whose_support_is_said_in_the_older_field_is_read_alike() -> None:
-    said = {"clusterVersions": [{"clusterVersion": "1.31", "status": "extended-support"}]}
-    _, account = read(FakeAws(ANSWERS | {"eks.describe_cluster_versions": said}))
-    assert account.kubernetes == {"1.31": "EXTENDED_SUPPORT"}
 
 
 def test_a_role_of_somebody_elses_is_in_the_way_and_our_own_is_not(aws: Callable[..., Any]) -> None:
@@ -290,13 +260,6 @@ def test_what_an_account_says_is_read_as_aws_documents_it() -> None:
     assert account.volumes_key.users == {"arn:role/one", "two"}  # type: ignore[union-attr]
 
 
-def test_the_key_that_the_spec_names_is_judged_in_place_of_the_default() -> None:
-    named = "arn:aws:kms:us-east-1:111122223333:key/0a1b"
-    needs = replace(needs_of(SPEC, "111122223333"), encryption_key=named)
-    _, account = read(FakeAws(ANSWERS), needs)
-    assert account.volumes_key.name == named  # type: ignore[union-attr]
-
-
 def test_our_own_configuration_is_held_to_the_published_schema() -> None:
     needs, account = read(FakeAws(ANSWERS))
     said = [each.line for each in findings(needs, account)]
@@ -314,13 +277,6 @@ def test_an_account_that_answers_nothing_is_unknown_in_every_part(error: Excepti
     assert {each.weight for each in found} == {Weight.UNKNOWN}
     with pytest.raises(StillwaterError, match="does not say who is calling"):
         read(FakeAws({"sts.get_caller_identity": error}))
-
-
-def test_an_answer_of_another_shape_is_unknown_and_no_traceback() -> None:
-    broken = {"lambda.get_account_settings": {}, "eks.describe_cluster_versions": {"x": 1}}
-    _, account = read(FakeAws(ANSWERS | broken))
-    assert isinstance(account.concurrency, Unknown)
-    assert "not as documented" in account.concurrency.why
 
 
 @pytest.mark.parametrize(

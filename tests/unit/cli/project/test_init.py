@@ -6,7 +6,6 @@ import dataclasses
 import io
 import re
 import shlex
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -264,17 +263,6 @@ def test_what_is_not_given_is_asked_of_a_person_and_has_a_default_for_a_machine(
         command.complete_answers(tmp_path, Given(), machine)
 
 
-def test_init_says_what_it_wrote_what_that_costs_and_what_is_next(tmp_path: Path) -> None:
-    console = Console(file=io.StringIO(), width=40)
-    given = Given(region="us-east-1", name="orders", produce_mib_per_s=1)
-    command.init(tmp_path / "new", given, console, came=RELEASE)
-    assert isinstance(console.file, io.StringIO)
-    first, *_, last = console.file.getvalue().splitlines()
-    assert "3 brokers on r7g.large with 1,000 GiB each, about" in first
-    assert "`stillwater check prod`" in last
-    assert Decimal(first.rpartition("about ")[2].split()[0].replace(",", "")) > 500
-
-
 def test_a_file_is_no_directory(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InvalidInput, match="is a file"):
@@ -309,13 +297,6 @@ CHANGELOG = """# Changelog
 ## 0.1.0 (2026-11-21)
 - the first
 """
-
-
-def test_the_nearest_project_at_or_above_is_the_one(tmp_path: Path) -> None:
-    (tmp_path / "Pulumi.yaml").write_text("name: x\nstackConfigDir: config\n")
-    below = tmp_path / "clusters" / "deep"
-    below.mkdir(parents=True)
-    assert find(below).settings == tmp_path / "config"
 
 
 def test_without_one_a_checkout_is_meant_or_a_package_says_what_to_do(tmp_path: Path) -> None:

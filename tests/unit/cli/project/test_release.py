@@ -96,12 +96,6 @@ def test_a_wheel_is_kept_where_requirements_name_it(tmp_path: Path, wheel: Path)
     assert "Put" not in said
 
 
-def test_a_wheel_that_is_gone_is_asked_for(tmp_path: Path, wheel: Path) -> None:
-    wheel.unlink()
-    said = init(tmp_path / "own", from_file(wheel))
-    assert f"Put {WHEEL}" in said
-
-
 def test_an_upgrade_brings_its_wheel(
     tmp_path: Path, wheel: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

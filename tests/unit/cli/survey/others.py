@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from cli.survey import command
 from core.checks.finding import Finding
@@ -14,7 +14,13 @@ from tests.unit.cli.survey.machines import managed, own_groups, provisioned
 from tests.unit.cli.survey.manifests import meta, storage_class, workload
 from tests.unit.cli.survey.worlds import World, bare
 
+T = TypeVar("T")
 SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+
+
+def rows(table: Mapping[str, T]) -> list[tuple[T, set[str]]]:
+    """Return what each row `NAME => CHECKS` is about, and the checks that a survey finds of it."""
+    return [(case, set(row.partition("=>")[2].split())) for row, case in table.items()]
 
 
 def surveyed(world: World) -> list[Finding]:

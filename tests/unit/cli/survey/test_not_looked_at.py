@@ -24,7 +24,7 @@ from tests.unit.cli.survey.around import CLUSTER
 from tests.unit.cli.survey.changes import container_of, handler, role
 from tests.unit.cli.survey.machines import managed, own_groups
 from tests.unit.cli.survey.manifests import Item, meta
-from tests.unit.cli.survey.others import changed, checks, every, kafka_spec, own, surveyed
+from tests.unit.cli.survey.others import changed, checks, every, kafka_spec, own, rows, surveyed
 from tests.unit.cli.survey.test_around import behind, both
 from tests.unit.cli.survey.test_hidden_dangers import AHEAD, asked_for_pods
 from tests.unit.cli.survey.test_survey import Recorded, operations
@@ -164,91 +164,68 @@ def pending(status: str, name: str = "strimzi") -> Change:
     return made
 
 
-FOUND: dict[str, tuple[Change, set[str]]] = {
-    "a target group without a load balancer": (unused, {"target-group-unused"}),
-    "a port asked before log recovery is over": (probed(livenessProbe=PORT), {"liveness-brief"}),
-    "a startup probe that gives up as soon": (
-        probed(livenessProbe=PORT, startupProbe=PORT),
-        {"liveness-brief"},
+FOUND: dict[str, Change] = {
+    "a target group without a load balancer => target-group-unused": unused,
+    "a port asked before log recovery is over => liveness-brief": probed(livenessProbe=PORT),
+    "a startup probe that gives up as soon => liveness-brief": probed(
+        livenessProbe=PORT, startupProbe=PORT
     ),
-    "a startup probe that waits": (
-        probed(livenessProbe=PORT, startupProbe={**PORT, "failureThreshold": 90}),
-        set(),
+    "a startup probe that waits =>": probed(
+        livenessProbe=PORT, startupProbe={**PORT, "failureThreshold": 90}
     ),
-    "a command that nobody knows": (
-        probed(livenessProbe={"exec": {"command": ["/opt/alive"]}}),
-        {"liveness-command"},
+    "a command that nobody knows => liveness-command": probed(
+        livenessProbe={"exec": {"command": ["/opt/alive"]}}
     ),
-    "Strimzi's own command": (
-        probed(livenessProbe={"exec": {"command": ["/opt/kafka/kafka_liveness.sh"]}}),
-        set(),
+    "Strimzi's own command =>": probed(
+        livenessProbe={"exec": {"command": ["/opt/kafka/kafka_liveness.sh"]}}
     ),
-    "a handler that completes no hook": (
-        image("public.ecr.aws/aws-ec2/aws-node-termination-handler:v1.21.0@sha256:0a"),
-        {"nth-completes-none"},
+    "a handler that completes no hook => nth-completes-none": image(
+        "public.ecr.aws/aws-ec2/aws-node-termination-handler:v1.21.0@sha256:0a"
     ),
-    "a handler of no version": (
-        image("registry.example/aws-node-termination-handler@sha256:0a"),
-        {"nth-version"},
+    "a handler of no version => nth-version": image(
+        "registry.example/aws-node-termination-handler@sha256:0a"
     ),
-    "nodes named by instance id": (named_by_id, {"nth-lookup"}),
-    "nodes named so, looked up by providerID": (
-        both(named_by_id, handler(USE_PROVIDER_ID="true")),
-        set(),
+    "nodes named by instance id => nth-lookup": named_by_id,
+    "nodes named so, looked up by providerID =>": both(
+        named_by_id, handler(USE_PROVIDER_ID="true")
     ),
-    "an access entry older than its role": (made_again, {"node-role-older"}),
-    "an access entry of people's type": (
-        both(
-            role(
-                "shop-nodes", mode="API_AND_CONFIG_MAP", known=("shop-nodes",), mapped="shop-nodes"
-            ),
-            lambda world: world.entry.update(type="STANDARD"),
-        ),
-        {"node-role"},
+    "an access entry older than its role => node-role-older": made_again,
+    "an access entry of people's type => node-role": both(
+        role("shop-nodes", mode="API_AND_CONFIG_MAP", known=("shop-nodes",), mapped="shop-nodes"),
+        lambda world: world.entry.update(type="STANDARD"),
     ),
-    "an idle node with a slot": (spare(taken=1), set()),
-    "an idle node without a slot": (spare(taken=2), {"node-takes-none"}),
-    "an idle node without EBS's driver": (spare(driver=None), {"node-takes-none"}),
-    "a node of Kafka's without the driver": (
-        lambda world: world.kinds["csinodes"].pop(),
-        {"csi-node"},
+    "an idle node with a slot =>": spare(taken=1),
+    "an idle node without a slot => node-takes-none": spare(taken=2),
+    "an idle node without EBS's driver => node-takes-none": spare(driver=None),
+    "a node of Kafka's without the driver => csi-node": lambda world: world.kinds["csinodes"].pop(),
+    "a volume that is not taken from its node => attachment-error": detach_error,
+    "a file system that has not grown => claim-resizing": claim(
+        conditions=[{"type": "FileSystemResizePending", "status": "True"}]
     ),
-    "a volume that is not taken from its node": (detach_error, {"attachment-error"}),
-    "a file system that has not grown": (
-        claim(conditions=[{"type": "FileSystemResizePending", "status": "True"}]),
-        {"claim-resizing"},
+    "a resize that waits for the node => claim-resizing": claim(
+        allocatedResourceStatuses={"storage": "NodeResizePending"}
     ),
-    "a resize that waits for the node": (
-        claim(allocatedResourceStatuses={"storage": "NodeResizePending"}),
-        {"claim-resizing"},
+    "an authority that Strimzi has not renewed => certificate-ends": listener(SOON),
+    "an authority with time to be renewed =>": listener(SOON, clusterCa={"renewalDays": 8}),
+    "an authority of one's own => certificate-ends own-authority": listener(
+        SOON, clusterCa={"generateCertificateAuthority": False, "renewalDays": 1}
     ),
-    "an authority that Strimzi has not renewed": (listener(SOON), {"certificate-ends"}),
-    "an authority with time to be renewed": (listener(SOON, clusterCa={"renewalDays": 8}), set()),
-    "an authority of one's own": (
-        listener(SOON, clusterCa={"generateCertificateAuthority": False, "renewalDays": 1}),
-        {"certificate-ends", "own-authority"},
+    "clients' authority of one's own => certificate-end own-authority": listener(
+        AHEAD, clientsCa={"generateCertificateAuthority": False}
     ),
-    "clients' authority of one's own": (
-        listener(AHEAD, clientsCa={"generateCertificateAuthority": False}),
-        {"certificate-end", "own-authority"},
-    ),
-    "a certificate of one's own that is over": (
-        listener(OVER, own_chain=True),
-        {"certificate-ends"},
-    ),
-    "a listener that shows no certificate": (listener(None), {"certificate-end"}),
-    "a webhook whose authority ends": (asked_for_pods(None, SOON), {"trust-ends"}),
-    "a webhook whose authority lasts": (asked_for_pods(None, AHEAD), set()),
-    "an upgrade that did not end": (pending("pending-upgrade"), {"release-pending"}),
-    "Secrets that nobody may list": (lambda world: world.refused.add("secrets"), {"unread"}),
-    "a scheduler of one's own": (
-        lambda world: every(world, "pods", schedulerName="volcano"),
-        {"scheduler"},
+    "a certificate of one's own that is over => certificate-ends": listener(OVER, own_chain=True),
+    "a listener that shows no certificate => certificate-end": listener(None),
+    "a webhook whose authority ends => trust-ends": asked_for_pods(None, SOON),
+    "a webhook whose authority lasts =>": asked_for_pods(None, AHEAD),
+    "an upgrade that did not end => release-pending": pending("pending-upgrade"),
+    "Secrets that nobody may list => unread": lambda world: world.refused.add("secrets"),
+    "a scheduler of one's own => scheduler": lambda world: every(
+        world, "pods", schedulerName="volcano"
     ),
 }
 
 
-@every_case(("change", "said"), FOUND.values(), ids=FOUND.keys())
+@every_case(("change", "said"), rows(FOUND), ids=FOUND)
 def test_what_was_not_looked_at_is_found_or_named(change: Change, said: set[str]) -> None:
     assert checks(changed(own, change)()) == said
 
@@ -343,6 +320,8 @@ ANSWERS = {
     "eks:DescribeNodegroup": ("eks", "nodegroup"),
     "elasticloadbalancing:DescribeTargetGroups": ("elbv2", "TargetGroups"),
 }
+
+
 # Names, times and numbers that AWS keeps of a thing, and what no machine of Kafka's has.
 HARMLESS_ANSWERS = {
     "autoscaling:DescribeAutoScalingGroups": "AutoScalingGroupARN AvailabilityZoneDistribution "

@@ -13,7 +13,7 @@ from tests.every_case import every_case
 from tests.unit.cli.survey import machines, others, worlds
 from tests.unit.cli.survey.machines import managed, own_groups, provisioned
 from tests.unit.cli.survey.manifests import Item, meta, service_of, workload
-from tests.unit.cli.survey.others import changed, checks, every, kafka_spec, own, surveyed
+from tests.unit.cli.survey.others import changed, checks, every, kafka_spec, own, rows, surveyed
 from tests.unit.cli.survey.worlds import World, bare
 
 FARGATE = "aws:///eu-north-1a/0a1b/fargate-ip-10-0-0-1.eu-north-1.compute.internal"
@@ -117,169 +117,133 @@ def racks(key: str, of_nodes: str) -> Callable[[World], None]:
 
 
 NOT_READY = {"conditions": [{"type": "Ready", "status": "Unknown"}]}
-ODD: dict[str, tuple[Callable[[World], object], set[str]]] = {
-    "hibernated": (asleep, {"asleep"}),
-    "no pods though some are wanted": (lambda w: w.kinds.update(pods=[]), {"not-running"}),
-    "groups of none": (
-        lambda w: sized(w, DesiredCapacity=0, MaxSize=0),
-        {"group-shrinks", "group-maximum"},
+ODD: dict[str, Callable[[World], object]] = {
+    "hibernated => asleep": asleep,
+    "no pods though some are wanted => not-running": lambda w: w.kinds.update(pods=[]),
+    "groups of none => group-shrinks group-maximum": lambda w: sized(
+        w, DesiredCapacity=0, MaxSize=0
     ),
-    "nodes that are not listed": (lambda w: w.kinds["nodes"].pop(), {"node-unseen"}),
-    "Fargate": (lambda w: every(w, "nodes", providerID=FARGATE), {"machine-unknown"}),
-    "nodes of no provider": (
-        lambda w: [each.update(spec={}) for each in w.kinds["nodes"]],
-        {"machine-unknown"},
+    "nodes that are not listed => node-unseen": lambda w: w.kinds["nodes"].pop(),
+    "Fargate => machine-unknown": lambda w: every(w, "nodes", providerID=FARGATE),
+    "nodes of no provider => machine-unknown": lambda w: [
+        each.update(spec={}) for each in w.kinds["nodes"]
+    ],
+    "nodes of no provider and no zone => machine-unknown zone-unknown": lambda w: (
+        every(w, "nodes", providerID=None),
+        labelled("nodes")(w),
     ),
-    "nodes of no provider and no zone": (
-        lambda w: (every(w, "nodes", providerID=None), labelled("nodes")(w)),
-        {"machine-unknown", "zone-unknown"},
+    "a node that does not answer => node-not-ready": status_of("nodes", NOT_READY),
+    "a node that says nothing => node-not-ready": status_of("nodes", {}),
+    "a pod that says nothing => pod-silent": status_of("pods", {}),
+    "a pod on its way out => not-running": lambda w: w.kinds["pods"][0]["metadata"].update(
+        deletionTimestamp="2026-11-23T00:00:00Z"
     ),
-    "a node that does not answer": (status_of("nodes", NOT_READY), {"node-not-ready"}),
-    "a node that says nothing": (status_of("nodes", {}), {"node-not-ready"}),
-    "a pod that says nothing": (status_of("pods", {}), {"pod-silent"}),
-    "a pod on its way out": (
-        lambda w: w.kinds["pods"][0]["metadata"].update(deletionTimestamp="2026-11-23T00:00:00Z"),
-        {"not-running"},
+    "half spot => group-spot": mixed(50),
+    "mixed types, all on demand =>": mixed(100),
+    "mixed types, nothing said of spot =>": mixed(None),
+    "node pools that share a group =>": shared_group,
+    "groups over three zones => group-zones": lambda w: sized(
+        w, AvailabilityZones=list(worlds.ZONES)
     ),
-    "half spot": (mixed(50), {"group-spot"}),
-    "mixed types, all on demand": (mixed(100), set()),
-    "mixed types, nothing said of spot": (mixed(None), set()),
-    "node pools that share a group": (shared_group, set()),
-    "groups over three zones": (
-        lambda w: sized(w, AvailabilityZones=list(worlds.ZONES)),
-        {"group-zones"},
+    "groups without tags =>": lambda w: [g.pop("Tags") for g in w.groups.values()],
+    "a group that is not described => unread": undescribed,
+    "paused, in capitals => paused": lambda w: annotated(w, pause_reconciliation="True"),
+    "ZooKeeper's leftovers after the migration =>": lambda w: (
+        keepers(w),
+        annotated(w, kraft="Enabled"),
     ),
-    "groups without tags": (lambda w: [g.pop("Tags") for g in w.groups.values()], set()),
-    "a group that is not described": (undescribed, {"unread"}),
-    "paused, in capitals": (lambda w: annotated(w, pause_reconciliation="True"), {"paused"}),
-    "ZooKeeper's leftovers after the migration": (
-        lambda w: (keepers(w), annotated(w, kraft="Enabled")),
-        set(),
+    "in the middle of the migration => migrating": lambda w: (
+        keepers(w),
+        annotated(w, kraft="migration"),
     ),
-    "in the middle of the migration": (
-        lambda w: (keepers(w), annotated(w, kraft="migration")),
-        {"migrating"},
+    "a migration that is not finalized => migrating": lambda w: w.only("kafkas").update(
+        status={"kafkaMetadataState": "KRaftPostMigration"}
     ),
-    "a migration that is not finalized": (
-        lambda w: w.only("kafkas").update(status={"kafkaMetadataState": "KRaftPostMigration"}),
-        {"migrating"},
+    "a replication factor in words => setting-odd": lambda w: kafka_spec(w)["config"].update(
+        {"default.replication.factor": "three"}
     ),
-    "a replication factor in words": (
-        lambda w: kafka_spec(w)["config"].update({"default.replication.factor": "three"}),
-        {"setting-odd"},
+    "no configuration at all => min-insync replication": lambda w: kafka_spec(w).pop("config"),
+    "no spec at all => unread": lambda w: w.only("kafkas").update(spec={}),
+    "no listeners =>": lambda w: kafka_spec(w).update(listeners=None),
+    "a handler without its queue => nth-queueless": without_queue,
+    "a handler that does not run => nth-down": unavailable(-1),
+    "an operator that does not run => operator-down": unavailable(0),
+    "a balancer's controller by digest => lbc-unknown": by_digest,
+    "claims that are not listed => claim-unseen": lambda w: w.kinds.update(
+        persistentvolumeclaims=[]
     ),
-    "no configuration at all": (
-        lambda w: kafka_spec(w).pop("config"),
-        {"min-insync", "replication"},
+    "volumes that are not listed => volume-unseen": lambda w: w.kinds.update(persistentvolumes=[]),
+    "a class that is not listed => class-unseen": lambda w: w.kinds.update(storageclasses=[]),
+    "zones by their ids =>": lambda w: [
+        each["metadata"]["labels"].update({"topology.kubernetes.io/zone": f"eun1-az{n % 3}"})
+        for n, each in enumerate(w.kinds["nodes"])
+    ],
+    "volumes of a kind from before there were drivers => volume-driver": lambda w: [
+        each["spec"].update(csi=None, portworxVolume={"volumeID": "1"})
+        for each in w.kinds["persistentvolumes"]
+    ],
+    "CephFS from before there were drivers => network-file-system": lambda w: every(
+        w, "persistentvolumes", csi=None, cephfs={"monitors": []}
     ),
-    "no spec at all": (lambda w: w.only("kafkas").update(spec={}), {"unread"}),
-    "no listeners": (lambda w: kafka_spec(w).update(listeners=None), set()),
-    "a handler without its queue": (without_queue, {"nth-queueless"}),
-    "a handler that does not run": (unavailable(-1), {"nth-down"}),
-    "an operator that does not run": (unavailable(0), {"operator-down"}),
-    "a balancer's controller by digest": (by_digest, {"lbc-unknown"}),
-    "claims that are not listed": (
-        lambda w: w.kinds.update(persistentvolumeclaims=[]),
-        {"claim-unseen"},
+    "EBS from before there were drivers =>": lambda w: every(
+        w, "persistentvolumes", csi=None, awsElasticBlockStore={"volumeID": "v"}
     ),
-    "volumes that are not listed": (
-        lambda w: w.kinds.update(persistentvolumes=[]),
-        {"volume-unseen"},
+    "settings that are null => min-insync": lambda w: kafka_spec(w)["config"].update(
+        {"min.insync.replicas": None}
     ),
-    "a class that is not listed": (lambda w: w.kinds.update(storageclasses=[]), {"class-unseen"}),
-    "zones by their ids": (
-        lambda w: [
-            each["metadata"]["labels"].update({"topology.kubernetes.io/zone": f"eun1-az{n % 3}"})
-            for n, each in enumerate(w.kinds["nodes"])
-        ],
-        set(),
-    ),
-    "volumes of a kind from before there were drivers": (
-        lambda w: [
-            each["spec"].update(csi=None, portworxVolume={"volumeID": "1"})
-            for each in w.kinds["persistentvolumes"]
-        ],
-        {"volume-driver"},
-    ),
-    "CephFS from before there were drivers": (
-        lambda w: every(w, "persistentvolumes", csi=None, cephfs={"monitors": []}),
-        {"network-file-system"},
-    ),
-    "EBS from before there were drivers": (
-        lambda w: every(w, "persistentvolumes", csi=None, awsElasticBlockStore={"volumeID": "v"}),
-        set(),
-    ),
-    "settings that are null": (
-        lambda w: kafka_spec(w)["config"].update({"min.insync.replicas": None}),
-        {"min-insync"},
-    ),
-    "a topic that the operator leaves alone": (
-        lambda w: w.add(
-            "kafkatopics",
-            {
-                "metadata": {
-                    "name": "t",
-                    "namespace": "shop-kafka",
-                    "labels": {"strimzi.io/cluster": "orders"},
-                    "annotations": {"strimzi.io/managed": "false"},
-                },
-                "spec": {"replicas": 1},
+    "a topic that the operator leaves alone =>": lambda w: w.add(
+        "kafkatopics",
+        {
+            "metadata": {
+                "name": "t",
+                "namespace": "shop-kafka",
+                "labels": {"strimzi.io/cluster": "orders"},
+                "annotations": {"strimzi.io/managed": "false"},
             },
-        ),
-        set(),
+            "spec": {"replicas": 1},
+        },
     ),
-    "racks that no label names": (
-        lambda w: kafka_spec(w).update(rack={"type": "environment-variable"}),
-        {"rack-unknown"},
+    "racks that no label names => rack-unknown": lambda w: kafka_spec(w).update(
+        rack={"type": "environment-variable"}
     ),
-    "racks by zones' ids": (racks("topology.k8s.aws/zone-id", "012012"), set()),
-    "racks that two zones share": (racks("example.com/rack", "001001"), {"rack"}),
-    "machines that EC2 does not know": (
-        lambda w: w.instances.pop("i-orders-mains-0"),
-        {"instance-unseen"},
+    "racks by zones' ids =>": racks("topology.k8s.aws/zone-id", "012012"),
+    "racks that two zones share => rack": racks("example.com/rack", "001001"),
+    "machines that EC2 does not know => instance-unseen": lambda w: w.instances.pop(
+        "i-orders-mains-0"
     ),
-    "a pod that the kubelet has evicted": (
-        lambda w: w.kinds["pods"][0].update(status={"phase": "Failed", "reason": "Evicted"}),
-        {"not-running"},
+    "a pod that the kubelet has evicted => not-running": lambda w: w.kinds["pods"][0].update(
+        status={"phase": "Failed", "reason": "Evicted"}
     ),
-    "templates that follow $Latest": (
-        lambda w: sized(w, LaunchTemplate={"LaunchTemplateId": "lt", "Version": "$Latest"}),
-        {"group-latest"},
+    "templates that follow $Latest => group-latest": lambda w: sized(
+        w, LaunchTemplate={"LaunchTemplateId": "lt", "Version": "$Latest"}
     ),
-    "clients by nodes' ports": (
-        lambda w: w.add(
-            "services",
-            {
-                "metadata": {"name": "out", "namespace": "shop-kafka"},
-                "spec": {"type": "NodePort", "selector": {"strimzi.io/name": "orders-kafka"}},
-            },
-        ),
-        {"targets-by-node"},
+    "clients by nodes' ports => targets-by-node": lambda w: w.add(
+        "services",
+        {
+            "metadata": {"name": "out", "namespace": "shop-kafka"},
+            "spec": {"type": "NodePort", "selector": {"strimzi.io/name": "orders-kafka"}},
+        },
     ),
-    "a budget of no pod": (budget_of(maxUnavailable=0), set()),
-    "a budget of a third": (budget_of(maxUnavailable="34%"), set()),
-    "a budget over the namespace": (budget_of(minAvailable=6, selector={}), set()),
-    "a budget over nothing": (budget_of(minAvailable=6, selector=None), {"budget-missing"}),
-    "Redpanda beside it": (
-        other("statefulsets", "docker.redpanda.com/redpandadata/redpanda:v24"),
-        {"not-strimzi", "not-running"},
+    "a budget of no pod =>": budget_of(maxUnavailable=0),
+    "a budget of a third =>": budget_of(maxUnavailable="34%"),
+    "a budget over the namespace =>": budget_of(minAvailable=6, selector={}),
+    "a budget over nothing => budget-missing": budget_of(minAvailable=6, selector=None),
+    "Redpanda beside it => not-strimzi not-running": other(
+        "statefulsets", "docker.redpanda.com/redpandadata/redpanda:v24"
     ),
-    "Confluent's older image beside it": (
-        other("statefulsets", "confluentinc/cp-enterprise-kafka:6.2"),
-        {"not-strimzi", "not-running"},
+    "Confluent's older image beside it => not-strimzi not-running": other(
+        "statefulsets", "confluentinc/cp-enterprise-kafka:6.2"
     ),
-    "Bitnami's legacy beside it": (
-        other("statefulsets", "docker.io/bitnamilegacy/kafka:3.6"),
-        {"not-strimzi", "not-running"},
+    "Bitnami's legacy beside it => not-strimzi not-running": other(
+        "statefulsets", "docker.io/bitnamilegacy/kafka:3.6"
     ),
-    "a Kafka in a Deployment beside it": (
-        other("deployments", "apache/kafka-native:4.1.0"),
-        {"not-strimzi", "not-running"},
+    "a Kafka in a Deployment beside it => not-strimzi not-running": other(
+        "deployments", "apache/kafka-native:4.1.0"
     ),
 }
 
 
-@every_case(("change", "said"), ODD.values(), ids=ODD.keys())
+@every_case(("change", "said"), rows(ODD), ids=ODD)
 def test_what_is_odd_is_said(change: Callable[[World], object], said: set[str]) -> None:
     assert checks(changed(own, change)()) == said
 
@@ -428,32 +392,28 @@ def one_zone(world: World) -> None:
             node["metadata"]["labels"]["topology.kubernetes.io/zone"] = "eu-north-1a"
 
 
-BROKEN: dict[str, tuple[Callable[[World], object], set[str]]] = {
-    "nothing": (lambda _: None, set()),
-    "Kubernetes' own grace": (pods(terminationGracePeriodSeconds=30), {"grace"}),
-    "a preStop that sleeps": (
-        container(lifecycle={"preStop": {"exec": {"command": ["sh", "-c", "sleep 310"]}}}),
-        {"grace"},
+BROKEN: dict[str, Callable[[World], object]] = {
+    "nothing =>": lambda _: None,
+    "Kubernetes' own grace => grace": pods(terminationGracePeriodSeconds=30),
+    "a preStop that sleeps => grace": container(
+        lifecycle={"preStop": {"exec": {"command": ["sh", "-c", "sleep 310"]}}}
     ),
-    "a preStop of Kubernetes' own": (
-        container(lifecycle={"preStop": {"sleep": {"seconds": 400}}}),
-        {"grace"},
+    "a preStop of Kubernetes' own => grace": container(
+        lifecycle={"preStop": {"sleep": {"seconds": 400}}}
     ),
-    "no budget": (lambda w: w.kinds["poddisruptionbudgets"].pop(), {"budget-missing"}),
-    "a budget of none, beside Strimzi's Drain Cleaner": (
-        lambda w: w.kinds["poddisruptionbudgets"][-1]["spec"].update(maxUnavailable=0),
-        {"budget-blocks"},
+    "no budget => budget-missing": lambda w: w.kinds["poddisruptionbudgets"].pop(),
+    "a budget of none, beside Strimzi's Drain Cleaner => budget-blocks": lambda w: w.kinds[
+        "poddisruptionbudgets"
+    ][-1]["spec"].update(maxUnavailable=0),
+    "no readiness probe => readiness": container(readinessProbe=None),
+    "a probe of the port => readiness": container(readinessProbe={"tcpSocket": {"port": 9092}}),
+    "nothing that keeps them apart => anti-affinity": pods(affinity=None),
+    "two on one node => shared-node": lambda w: w.beside[0]["spec"].update(
+        nodeName="node-of-log-1"
     ),
-    "no readiness probe": (container(readinessProbe=None), {"readiness"}),
-    "a probe of the port": (container(readinessProbe={"tcpSocket": {"port": 9092}}), {"readiness"}),
-    "nothing that keeps them apart": (pods(affinity=None), {"anti-affinity"}),
-    "two on one node": (
-        lambda w: w.beside[0]["spec"].update(nodeName="node-of-log-1"),
-        {"shared-node"},
-    ),
-    "no volumes": (pods(volumes=[]), {"ephemeral"}),
-    "a pod that is missing": (lambda w: w.beside.pop(), {"not-running"}),
-    "all in one zone": (one_zone, {"zones", "group-moved"}),
+    "no volumes => ephemeral": pods(volumes=[]),
+    "a pod that is missing => not-running": lambda w: w.beside.pop(),
+    "all in one zone => zones group-moved": one_zone,
 }
 
 
@@ -461,7 +421,7 @@ def of_it(found: list[Finding]) -> set[str]:
     return {each.check for each in found} - {"not-strimzi"}
 
 
-@every_case(("change", "said"), BROKEN.values(), ids=BROKEN.keys())
+@every_case(("change", "said"), rows(BROKEN), ids=BROKEN)
 def test_what_kubernetes_tells_of_it_is_judged_in_the_same_words(
     change: Callable[[World], object], said: set[str]
 ) -> None:
@@ -470,15 +430,15 @@ def test_what_kubernetes_tells_of_it_is_judged_in_the_same_words(
     assert of_it(surveyed(world)) == said
 
 
-WRITTEN: dict[str, tuple[dict[str, str], set[str]]] = {
-    "Bitnami's": ({"KAFKA_CFG_MIN_INSYNC_REPLICAS": "1"}, {"min-insync"}),
-    "Apache's": ({"KAFKA_UNCLEAN_LEADER_ELECTION_ENABLE": "true"}, {"unclean-election"}),
-    "two replicas": (SETTINGS | {"KAFKA_DEFAULT_REPLICATION_FACTOR": "2"}, {"replication"}),
-    "none": ({"KAFKA_HEAP_OPTS": "-Xmx1g"}, set()),
+WRITTEN: dict[str, dict[str, str]] = {
+    "Bitnami's => min-insync": {"KAFKA_CFG_MIN_INSYNC_REPLICAS": "1"},
+    "Apache's => unclean-election": {"KAFKA_UNCLEAN_LEADER_ELECTION_ENABLE": "true"},
+    "two replicas => replication": SETTINGS | {"KAFKA_DEFAULT_REPLICATION_FACTOR": "2"},
+    "none =>": {"KAFKA_HEAP_OPTS": "-Xmx1g"},
 }
 
 
-@every_case(("env", "said"), WRITTEN.values(), ids=WRITTEN.keys())
+@every_case(("env", "said"), rows(WRITTEN), ids=WRITTEN)
 def test_settings_that_its_environment_has_are_judged(env: dict[str, str], said: set[str]) -> None:
     assert of_it(surveyed(beside(**env))) == said
 
@@ -494,19 +454,6 @@ def test_what_was_not_judged_is_named_with_how_clients_come_in() -> None:
     assert "default.replication.factor; min.insync.replicas" in said
     assert "what the readiness probe of log-0, log-1, log-2 means" in said
     assert said.endswith("Service legacy/log (inside the cluster alone)")
-
-
-def test_redpanda_is_called_what_it_is_and_asked_for_nothing_of_kafkas() -> None:
-    world = beside("docker.redpanda.com/redpandadata/redpanda:v25.1")
-    pods(terminationGracePeriodSeconds=90)(world)
-    assert "Redpanda and not Kafka" in unjudged(world).evidence
-    assert of_it(surveyed(world)) == set()
-
-
-def test_controllers_alone_need_no_brokers_grace() -> None:
-    world = beside(KAFKA_PROCESS_ROLES="controller", **SETTINGS)
-    pods(terminationGracePeriodSeconds=30)(world)
-    assert of_it(surveyed(world)) == set()
 
 
 def test_another_operators_pods_are_found_and_its_settings_read() -> None:

@@ -17,11 +17,12 @@ from cli.survey import command
 from core.checks.finding import Finding
 from core.checks.table import findings
 from infra.eks.api import ApiError
+from tests.every_case import every_case
 from tests.unit.cli.survey.around import CLUSTER
 from tests.unit.cli.survey.changes import apart
 from tests.unit.cli.survey.machines import managed, own_groups, provisioned
 from tests.unit.cli.survey.manifests import meta
-from tests.unit.cli.survey.others import changed, checks, every, own, surveyed
+from tests.unit.cli.survey.others import changed, checks, every, own, rows, surveyed
 from tests.unit.cli.survey.others import checks as found_of
 from tests.unit.cli.survey.platforms import (
     FOREIGN_KEY,
@@ -63,177 +64,142 @@ TYPES = [{"InstanceType": "r7g.large"}, {"InstanceType": "r6g.large"}]
 CNI = "602401143452.dkr.ecr.eu-north-1.amazonaws.com/amazon-k8s-cni:v1.22.4"
 ENDS_SOME = {"MinHealthyPercentage": 30, "MaxHealthyPercentage": 110}
 STARTS_FIRST = {"MinHealthyPercentage": 100, "MaxHealthyPercentage": 200}
-SPAN = {"group-zones"}
 
-PLATFORMS: dict[str, tuple[Change, set[str]]] = {
+PLATFORMS: dict[str, Change] = {
     # What the next machine will be.
-    "several types, all on demand": (mixed(overrides=TYPES), set()),
-    "machines that count as several": (weighted, set()),
-    "capacity counted in vCPUs": (by_vcpus, set()),
-    "a template that asks for spot": (
-        template(InstanceMarketOptions={"MarketType": "spot"}),
-        {"group-spot"},
+    "several types, all on demand =>": mixed(overrides=TYPES),
+    "machines that count as several =>": weighted,
+    "capacity counted in vCPUs =>": by_vcpus,
+    "a template that asks for spot => group-spot": template(
+        InstanceMarketOptions={"MarketType": "spot"}
     ),
-    "a template with a capacity block": (
-        template(InstanceMarketOptions={"MarketType": "capacity-block"}),
-        {"group-block"},
+    "a template with a capacity block => group-block": template(
+        InstanceMarketOptions={"MarketType": "capacity-block"}
     ),
-    "a template that somebody has deleted": (without_template, {"template-gone"}),
-    "a launch configuration": (by_configuration(MetadataOptions={"HttpTokens": "required"}), set()),
-    "a launch configuration for spot": (
-        by_configuration(SpotPrice="0.1", MetadataOptions={"HttpTokens": "required"}),
-        {"group-spot"},
+    "a template that somebody has deleted => template-gone": without_template,
+    "a launch configuration =>": by_configuration(MetadataOptions={"HttpTokens": "required"}),
+    "a launch configuration for spot => group-spot": by_configuration(
+        SpotPrice="0.1", MetadataOptions={"HttpTokens": "required"}
     ),
-    "a launch configuration that does not say": (by_configuration(), set()),
-    "a template that allows IMDSv1": (
-        template(MetadataOptions={"HttpTokens": "optional"}),
-        {"metadata-open"},
+    "a launch configuration that does not say =>": by_configuration(),
+    "a template that allows IMDSv1 => metadata-open": template(
+        MetadataOptions={"HttpTokens": "optional"}
     ),
-    "a template that leaves that to the image or account": (template(MetadataOptions={}), set()),
-    "machines that answer IMDSv1": (
-        machines(MetadataOptions={"HttpTokens": "optional", "HttpEndpoint": "enabled"}),
-        {"metadata-open"},
+    "a template that leaves that to the image or account =>": template(MetadataOptions={}),
+    "machines that answer IMDSv1 => metadata-open": machines(
+        MetadataOptions={"HttpTokens": "optional", "HttpEndpoint": "enabled"}
     ),
-    "machines whose metadata is off": (
-        machines(MetadataOptions={"HttpTokens": "optional", "HttpEndpoint": "disabled"}),
-        set(),
+    "machines whose metadata is off =>": machines(
+        MetadataOptions={"HttpTokens": "optional", "HttpEndpoint": "disabled"}
     ),
-    "a handler that cannot reach the metadata": (
-        lambda w: (
-            metadata_handler(host_network=False)(w),
-            machines(MetadataOptions={"HttpTokens": "required", "HttpPutResponseHopLimit": 1})(w),
-        ),
-        {"nth-mode", "metadata-far"},
+    "a handler that cannot reach the metadata => nth-mode metadata-far": lambda w: (
+        metadata_handler(host_network=False)(w),
+        machines(MetadataOptions={"HttpTokens": "required", "HttpPutResponseHopLimit": 1})(w),
     ),
-    "a handler in the machine's own network": (
-        lambda w: (
-            metadata_handler(host_network=True)(w),
-            machines(MetadataOptions={"HttpTokens": "required", "HttpPutResponseHopLimit": 1})(w),
-        ),
-        {"nth-mode"},
+    "a handler in the machine's own network => nth-mode": lambda w: (
+        metadata_handler(host_network=True)(w),
+        machines(MetadataOptions={"HttpTokens": "required", "HttpPutResponseHopLimit": 1})(w),
     ),
     # How a group replaces.
-    "a maintenance policy that ends several": (
-        lambda w: (crowded(w), each_group(InstanceMaintenancePolicy=ENDS_SOME)(w)),
-        {"group-maintenance"} | SPAN,
+    "a maintenance policy that ends several => group-maintenance group-zones": lambda w: (
+        crowded(w),
+        each_group(InstanceMaintenancePolicy=ENDS_SOME)(w),
     ),
-    "a maintenance policy that starts first": (
-        lambda w: (crowded(w), each_group(InstanceMaintenancePolicy=STARTS_FIRST)(w)),
-        SPAN,
+    "a maintenance policy that starts first => group-zones": lambda w: (
+        crowded(w),
+        each_group(InstanceMaintenancePolicy=STARTS_FIRST)(w),
     ),
-    "no maintenance policy": (crowded, SPAN),
-    "a placement group": (each_group(PlacementGroup="low-latency"), {"group-placement"}),
-    "a placement group in the template": (
-        template(Placement={"GroupName": "low-latency"}),
-        {"group-placement"},
+    "no maintenance policy => group-zones": crowded,
+    "a placement group => group-placement": each_group(PlacementGroup="low-latency"),
+    "a placement group in the template => group-placement": template(
+        Placement={"GroupName": "low-latency"}
     ),
-    "dedicated hosts": (template(Placement={"Tenancy": "host"}), {"group-placement"}),
-    "capacity rebalance on demand": (each_group(CapacityRebalance=True), set()),
-    "a suspended AddToLoadBalancer": (
-        each_group(SuspendedProcesses=[{"ProcessName": "AddToLoadBalancer"}]),
-        set(),
+    "dedicated hosts => group-placement": template(Placement={"Tenancy": "host"}),
+    "capacity rebalance on demand =>": each_group(CapacityRebalance=True),
+    "a suspended AddToLoadBalancer =>": each_group(
+        SuspendedProcesses=[{"ProcessName": "AddToLoadBalancer"}]
     ),
     # Strimzi.
-    "a pod set as it should be": (pod_set(), set()),
-    "a pod set that is deleted without its pods": (
-        pod_set_marked(deletionTimestamp="2026-11-01T00:00:00Z"),
-        {"pod-set"},
+    "a pod set as it should be =>": pod_set(),
+    "a pod set that is deleted without its pods => pod-set": pod_set_marked(
+        deletionTimestamp="2026-11-01T00:00:00Z"
     ),
-    "a pod set whose pods Strimzi cannot make": (
-        pod_set(status={"conditions": [{"type": "Error", "status": "true", "message": "quota"}]}),
-        {"pod-set"},
+    "a pod set whose pods Strimzi cannot make => pod-set": pod_set(
+        status={"conditions": [{"type": "Error", "status": "true", "message": "quota"}]}
     ),
-    "a pod set that is rolled": (
-        pod_set(status={"pods": 3, "currentPods": 1, "readyPods": 3}),
-        {"pod-set"},
+    "a pod set that is rolled => pod-set": pod_set(
+        status={"pods": 3, "currentPods": 1, "readyPods": 3}
     ),
-    "a pod set that was rolled": (
-        pod_set(status={"pods": 3, "currentPods": 3, "readyPods": 3}),
-        set(),
-    ),
-    "a change that the operator has not carried out": (reconciled(8, 7), {"unreconciled"}),
+    "a pod set that was rolled =>": pod_set(status={"pods": 3, "currentPods": 3, "readyPods": 3}),
+    "a change that the operator has not carried out => unreconciled": reconciled(8, 7),
     # Of it the missing operator is said, and the pods that are missing.
-    "a resource that no operator has looked at": (reconciled(1, None), set()),
-    "a change that it has carried out": (reconciled(8, 8), set()),
-    "a rebalance under way": (rebalance("Rebalancing"), {"rebalancing"}),
-    "a rebalance that is done": (rebalance("Ready"), set()),
-    "a proposal nobody has approved": (rebalance("ProposalReady"), set()),
+    "a resource that no operator has looked at =>": reconciled(1, None),
+    "a change that it has carried out =>": reconciled(8, 8),
+    "a rebalance under way => rebalancing": rebalance("Rebalancing"),
+    "a rebalance that is done =>": rebalance("Ready"),
+    "a proposal nobody has approved =>": rebalance("ProposalReady"),
     # Disks as EBS has them, whatever their class says.
-    "a disk that is gone": (lost_disk, {"volume-gone"}),
-    "a disk that was made gp2": (disk(VolumeType="gp2", Size=200), {"gp2"}),
-    "a disk on io2": (disk(VolumeType="io2"), set()),
-    "a disk with Multi-Attach": (
-        disk(VolumeType="io2", MultiAttachEnabled=True),
-        {"volume-multi-attach"},
+    "a disk that is gone => volume-gone": lost_disk,
+    "a disk that was made gp2 => gp2": disk(VolumeType="gp2", Size=200),
+    "a disk on io2 =>": disk(VolumeType="io2"),
+    "a disk with Multi-Attach => volume-multi-attach": disk(
+        VolumeType="io2", MultiAttachEnabled=True
     ),
-    "a disk under another account's key": (disk(KmsKeyId=FOREIGN_KEY), {"volume-key"}),
-    "a disk under a key of its own account": (
-        disk(KmsKeyId=FOREIGN_KEY.replace("999988887777", "111122223333")),
-        set(),
+    "a disk under another account's key => volume-key": disk(KmsKeyId=FOREIGN_KEY),
+    "a disk under a key of its own account =>": disk(
+        KmsKeyId=FOREIGN_KEY.replace("999988887777", "111122223333")
     ),
-    "a disk that EBS has in error": (disk(State="error"), {"volume-error"}),
-    "a disk of before there were drivers, that is gone": (in_tree_and_lost, {"volume-gone"}),
-    "a disk on its broker's machine": (attached("i-orders-mains-0"), set()),
-    "a disk that hangs on another machine": (attached("i-gone"), {"volume-attached"}),
-    "a disk that does not come off": (
-        attached("i-orders-mains-0", "detaching"),
-        {"volume-attached"},
-    ),
-    "a disk that is being changed": (modification("optimizing"), {"volume-modified"}),
-    "a disk whose change failed": (modification("failed"), {"volume-modified"}),
-    "a disk that was changed": (modification("completed"), set()),
+    "a disk that EBS has in error => volume-error": disk(State="error"),
+    "a disk of before there were drivers, that is gone => volume-gone": in_tree_and_lost,
+    "a disk on its broker's machine =>": attached("i-orders-mains-0"),
+    "a disk that hangs on another machine => volume-attached": attached("i-gone"),
+    "a disk that does not come off => volume-attached": attached("i-orders-mains-0", "detaching"),
+    "a disk that is being changed => volume-modified": modification("optimizing"),
+    "a disk whose change failed => volume-modified": modification("failed"),
+    "a disk that was changed =>": modification("completed"),
     # The network below the pods.
-    "prefixes, and no block of 16 left": (
-        lambda w: (network(CNI, ENABLE_PREFIX_DELEGATION="true")(w), free(12)(w)),
-        {"subnet-full"},
+    "prefixes, and no block of 16 left => subnet-full": lambda w: (
+        network(CNI, ENABLE_PREFIX_DELEGATION="true")(w),
+        free(12)(w),
     ),
-    "prefixes, and one block of 16 left": (
-        lambda w: (network(CNI, ENABLE_PREFIX_DELEGATION="true")(w), free(30)(w)),
-        {"subnet-tight"},
+    "prefixes, and one block of 16 left => subnet-tight": lambda w: (
+        network(CNI, ENABLE_PREFIX_DELEGATION="true")(w),
+        free(30)(w),
     ),
-    "single addresses, as many left": (lambda w: (network(CNI)(w), free(30)(w)), set()),
-    "Cilium": (network("quay.io/cilium/cilium:v1.18.3"), set()),
-    "Cilium that does not run": (
-        network("quay.io/cilium/cilium:v1.18.3", down=True),
-        {"essential-down"},
+    "single addresses, as many left =>": lambda w: (network(CNI)(w), free(30)(w)),
+    "Cilium =>": network("quay.io/cilium/cilium:v1.18.3"),
+    "Cilium that does not run => essential-down": network(
+        "quay.io/cilium/cilium:v1.18.3", down=True
     ),
-    "Calico that does not run": (
-        network("quay.io/calico/node:v3.31.0", down=True),
-        {"essential-down"},
-    ),
-    "a node-local cache of DNS that does not run": (
-        network("registry.k8s.io/dns/k8s-dns-node-cache:1.26.7", down=True),
-        {"essential-down"},
+    "Calico that does not run => essential-down": network("quay.io/calico/node:v3.31.0", down=True),
+    "a node-local cache of DNS that does not run => essential-down": network(
+        "registry.k8s.io/dns/k8s-dns-node-cache:1.26.7", down=True
     ),
     # What runs beside it, and what asks before a pod starts.
-    "pods with branch interfaces": (
-        pods_limited(**{"vpc.amazonaws.com/pod-eni": "1"}),
-        {"branch-interfaces"},
+    "pods with branch interfaces => branch-interfaces": pods_limited(
+        **{"vpc.amazonaws.com/pod-eni": "1"}
     ),
-    "an admission service outside the cluster": (outside_webhook("Fail"), {"webhook-outside"}),
-    "EKS's own beside the API server": (
-        outside_webhook("Fail", url="https://127.0.0.1:9443/validate"),
-        set(),
+    "an admission service outside the cluster => webhook-outside": outside_webhook("Fail"),
+    "EKS's own beside the API server =>": outside_webhook(
+        "Fail", url="https://127.0.0.1:9443/validate"
     ),
-    "one that may be missed": (outside_webhook("Ignore"), set()),
-    "one for other things": (outside_webhook("Fail", "secrets"), set()),
-    "a tool that scales down at night": (
-        running("ghcr.io/caas-team/py-kube-downscaler:25.2.0"),
-        {"evictor"},
+    "one that may be missed =>": outside_webhook("Ignore"),
+    "one for other things =>": outside_webhook("Fail", "secrets"),
+    "a tool that scales down at night => evictor": running(
+        "ghcr.io/caas-team/py-kube-downscaler:25.2.0"
     ),
-    "a tool that moves pods by load": (running("turbonomic/kubeturbo:8.15.5"), {"evictor"}),
-    "a tool that reboots sick nodes": (
-        running("quay.io/medik8s/self-node-remediation-operator:v0.10.0"),
-        {"evictor"},
+    "a tool that moves pods by load => evictor": running("turbonomic/kubeturbo:8.15.5"),
+    "a tool that reboots sick nodes => evictor": running(
+        "quay.io/medik8s/self-node-remediation-operator:v0.10.0"
     ),
     # Nodes.
-    "machines that live on credits": (machines(InstanceType="t3.xlarge"), {"burstable"}),
-    "a node out of service": (tainted("node.kubernetes.io/out-of-service"), {"node-leaving"}),
-    "Fargate": (fargate, {"machine-unknown"}),
+    "machines that live on credits => burstable": machines(InstanceType="t3.xlarge"),
+    "a node out of service => node-leaving": tainted("node.kubernetes.io/out-of-service"),
+    "Fargate => machine-unknown": fargate,
 }
 
 
-@pytest.mark.parametrize(("change", "said"), PLATFORMS.values(), ids=PLATFORMS.keys())
+@every_case(("change", "said"), rows(PLATFORMS), ids=PLATFORMS)
 def test_a_platform_is_told_what_hurts_it_and_nothing_else(change: Change, said: set[str]) -> None:
     assert checks(changed(own, change)()) == said
 
@@ -257,23 +223,21 @@ def test_a_group_that_lacks_a_machine_says_why_aws_gave_none(change: Change, wor
     assert words in said.evidence
 
 
-CLASSES: dict[str, tuple[Callable[[], World], set[str]]] = {
-    "as it should be": (of_class, set()),
-    "in two zones of three": (lambda: of_class(zones="ab"), {"karpenter-moved"}),
-    "that is not ready": (lambda: of_class(ready="False"), {"karpenter-stuck"}),
-    "of whatever image is newest": (
-        lambda: of_class(amiSelectorTerms=[{"alias": "al2023@latest"}]),
-        {"karpenter-latest"},
+CLASSES: dict[str, Callable[[], World]] = {
+    "as it should be =>": of_class,
+    "in two zones of three => karpenter-moved": lambda: of_class(zones="ab"),
+    "that is not ready => karpenter-stuck": lambda: of_class(ready="False"),
+    "of whatever image is newest => karpenter-latest": lambda: of_class(
+        amiSelectorTerms=[{"alias": "al2023@latest"}]
     ),
-    "that nobody lists": (lambda: without_class(of_class()), {"class-unseen"}),
-    "that allows IMDSv1": (
-        lambda: of_class(metadataOptions={"httpTokens": "optional"}),
-        {"metadata-open"},
+    "that nobody lists => class-unseen": lambda: without_class(of_class()),
+    "that allows IMDSv1 => metadata-open": lambda: of_class(
+        metadataOptions={"httpTokens": "optional"}
     ),
 }
 
 
-@pytest.mark.parametrize(("build", "said"), CLASSES.values(), ids=CLASSES.keys())
+@every_case(("build", "said"), rows(CLASSES), ids=CLASSES)
 def test_a_node_class_says_what_is_started(build: Callable[[], World], said: set[str]) -> None:
     assert checks(build()) == said
 
@@ -292,33 +256,26 @@ def claims_go(**policy: str) -> Change:
 
 
 PORTS = [{"containerPort": 9092, "hostPort": 9092}]
-BESIDE: dict[str, tuple[Callable[[], World], set[str]]] = {
-    "Bitnami's versions of before its registry moved": (
-        lambda: beside("docker.io/bitnami/kafka:3.7.0"),
-        {"image-gone"},
+BESIDE: dict[str, Callable[[], World]] = {
+    "Bitnami's versions of before its registry moved => image-gone": lambda: beside(
+        "docker.io/bitnami/kafka:3.7.0"
     ),
-    "the same without a registry's name": (
-        lambda: beside("bitnami/kafka:3.9.0-debian-12-r4"),
-        {"image-gone"},
+    "the same without a registry's name => image-gone": lambda: beside(
+        "bitnami/kafka:3.9.0-debian-12-r4"
     ),
-    "where they were moved to": (lambda: beside("docker.io/bitnamilegacy/kafka:3.7.0"), set()),
-    "a mirror of one's own": (lambda: beside("registry.example/bitnami/kafka:3.7.0"), set()),
-    "apart by a port of the machine's": (
-        lambda: changed_beside(pods(affinity=None), container(ports=PORTS)),
-        set(),
+    "where they were moved to =>": lambda: beside("docker.io/bitnamilegacy/kafka:3.7.0"),
+    "a mirror of one's own =>": lambda: beside("registry.example/bitnami/kafka:3.7.0"),
+    "apart by a port of the machine's =>": lambda: changed_beside(
+        pods(affinity=None), container(ports=PORTS)
     ),
-    "apart by the machine's network": (
-        lambda: changed_beside(
-            pods(affinity=None, hostNetwork=True), container(ports=[{"containerPort": 9092}])
-        ),
-        set(),
+    "apart by the machine's network =>": lambda: changed_beside(
+        pods(affinity=None, hostNetwork=True), container(ports=[{"containerPort": 9092}])
     ),
-    "one claim for all of them": (lambda: changed_beside(one_claim), {"claim-shared"}),
-    "claims that end as it shrinks": (
-        lambda: changed_beside(claims_go(whenScaled="Delete")),
-        {"claims-deleted"},
+    "one claim for all of them => claim-shared": lambda: changed_beside(one_claim),
+    "claims that end as it shrinks => claims-deleted": lambda: changed_beside(
+        claims_go(whenScaled="Delete")
     ),
-    "claims that stay": (lambda: changed_beside(claims_go(whenScaled="Retain")), set()),
+    "claims that stay =>": lambda: changed_beside(claims_go(whenScaled="Retain")),
 }
 
 
@@ -329,7 +286,7 @@ def changed_beside(*changes: Change) -> World:
     return world
 
 
-@pytest.mark.parametrize(("build", "said"), BESIDE.values(), ids=BESIDE.keys())
+@every_case(("build", "said"), rows(BESIDE), ids=BESIDE)
 def test_anothers_kafka_is_told_what_hurts_it(build: Callable[[], World], said: set[str]) -> None:
     assert of_it(surveyed(build())) == said
 
@@ -466,27 +423,24 @@ def baseline(world: World) -> None:
 
 
 HOST_PATH = [{"name": "d", "hostPath": {"path": "/mnt"}}]
-LAX: dict[str, tuple[tuple[Change, ...], set[str]]] = {
-    "as it may be": ((), set()),
-    "a port of the machine's": ((container(ports=PORTS),), {"pods-refused"}),
-    "the machine's network": ((pods(hostNetwork=True),), {"pods-refused"}),
-    "a directory of the machine's": (
-        (lambda w: [each["spec"]["volumes"].extend(HOST_PATH) for each in w.beside],),
-        {"pods-refused"},
+LAX: dict[str, tuple[Change, ...]] = {
+    "as it may be =>": (),
+    "a port of the machine's => pods-refused": (container(ports=PORTS),),
+    "the machine's network => pods-refused": (pods(hostNetwork=True),),
+    "a directory of the machine's => pods-refused": (
+        lambda w: [each["spec"]["volumes"].extend(HOST_PATH) for each in w.beside],
     ),
-    "all rights": ((container(securityContext={"privileged": True}),), {"pods-refused"}),
-    "a capability more": (
-        (container(securityContext={"capabilities": {"add": ["SYS_ADMIN"]}}),),
-        {"pods-refused"},
+    "all rights => pods-refused": (container(securityContext={"privileged": True}),),
+    "a capability more => pods-refused": (
+        container(securityContext={"capabilities": {"add": ["SYS_ADMIN"]}}),
     ),
-    "a capability that it may have": (
-        (container(securityContext={"capabilities": {"add": ["CHOWN"]}}),),
-        set(),
+    "a capability that it may have =>": (
+        container(securityContext={"capabilities": {"add": ["CHOWN"]}}),
     ),
 }
 
 
-@pytest.mark.parametrize(("changes", "said"), LAX.values(), ids=LAX.keys())
+@every_case(("changes", "said"), rows(LAX), ids=LAX)
 def test_what_pod_security_refuses_at_its_middle_level_does_not_come_back(
     changes: tuple[Change, ...], said: set[str]
 ) -> None:
@@ -564,16 +518,16 @@ def version_six() -> World:
     return world
 
 
-WHOLE_PLATFORMS: dict[str, tuple[Callable[[], World], set[str]]] = {
-    "Bottlerocket, Karpenter, Cilium": (bottlerocket_with_karpenter, set()),
-    "node groups behind a balancer": (node_groups_behind_a_balancer, {"managed-node-group"}),
-    "Auto Mode": (auto_mode, {"auto-mode"}),
-    "groups of many kinds": (groups_of_many_kinds, set()),
-    "IPv6": (version_six, {"subnet-tight"}),
+WHOLE_PLATFORMS: dict[str, Callable[[], World]] = {
+    "Bottlerocket, Karpenter, Cilium =>": bottlerocket_with_karpenter,
+    "node groups behind a balancer => managed-node-group": node_groups_behind_a_balancer,
+    "Auto Mode => auto-mode": auto_mode,
+    "groups of many kinds =>": groups_of_many_kinds,
+    "IPv6 => subnet-tight": version_six,
 }
 
 
-@pytest.mark.parametrize(("build", "said"), WHOLE_PLATFORMS.values(), ids=WHOLE_PLATFORMS.keys())
+@every_case(("build", "said"), rows(WHOLE_PLATFORMS), ids=WHOLE_PLATFORMS)
 def test_of_a_platform_that_is_right_only_what_is_worth_knowing_is_said(
     build: Callable[[], World], said: set[str]
 ) -> None:

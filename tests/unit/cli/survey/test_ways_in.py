@@ -31,7 +31,7 @@ from tests.unit.cli.survey.changes import (
 )
 from tests.unit.cli.survey.machines import provisioned
 from tests.unit.cli.survey.manifests import meta
-from tests.unit.cli.survey.others import changed, checks, own, surveyed
+from tests.unit.cli.survey.others import changed, checks, own, rows, surveyed
 from tests.unit.cli.survey.platforms import pod_set
 from tests.unit.cli.survey.test_odd_clusters import beside, container, of_it
 from tests.unit.cli.survey.worlds import Change, World, bare
@@ -41,64 +41,51 @@ BEFORE_V1 = served(kafka="v1beta2", core="v1beta2")
 NGINX = "registry.k8s.io/ingress-nginx/controller:v1.14.0"
 PASSING = "--enable-ssl-passthrough"
 
-WAYS_IN: dict[str, tuple[Change, set[str]]] = {
-    "a port of the nodes, by Strimzi": (
-        both(listener("nodeport"), strimzis_service("NodePort")),
-        {"node-port"},
+WAYS_IN: dict[str, Change] = {
+    "a port of the nodes, by Strimzi => node-port": both(
+        listener("nodeport"), strimzis_service("NodePort")
     ),
-    "a load balancer over nodes, by Strimzi": (
-        both(listener("loadbalancer"), strimzis_service("LoadBalancer")),
-        {"targets-by-node"},
+    "a load balancer over nodes, by Strimzi => targets-by-node": both(
+        listener("loadbalancer"), strimzis_service("LoadBalancer")
     ),
-    "an ingress by nginx": (both(listener("ingress"), proxy(NGINX, PASSING)), set()),
-    "an ingress by one nginx": (
-        both(listener("ingress"), proxy(NGINX, PASSING, replicas=1)),
-        {"ingress-single"},
+    "an ingress by nginx =>": both(listener("ingress"), proxy(NGINX, PASSING)),
+    "an ingress by one nginx => ingress-single": both(
+        listener("ingress"), proxy(NGINX, PASSING, replicas=1)
     ),
-    "an ingress by nginx that ends TLS": (both(listener("ingress"), proxy(NGINX)), {"ingress-tls"}),
-    "an ingress by HAProxy": (
-        both(listener("ingress"), proxy("haproxytech/kubernetes-ingress:3.1")),
-        set(),
+    "an ingress by nginx that ends TLS => ingress-tls": both(listener("ingress"), proxy(NGINX)),
+    "an ingress by HAProxy =>": both(
+        listener("ingress"), proxy("haproxytech/kubernetes-ingress:3.1")
     ),
-    "an ingress whose pods are down": (
-        both(listener("ingress"), proxy(NGINX, PASSING, replicas=2, unavailableReplicas=2)),
-        set(),
+    "an ingress whose pods are down =>": both(
+        listener("ingress"), proxy(NGINX, PASSING, replicas=2, unavailableReplicas=2)
     ),
-    "an ingress by nobody who is known": (listener("ingress"), {"ingress-unknown"}),
-    "a proxy of TCP in front": (
-        both(listener("cluster-ip"), proxy("haproxytech/kubernetes-ingress:3.1", replicas=1)),
-        {"ingress-single"},
+    "an ingress by nobody who is known => ingress-unknown": listener("ingress"),
+    "a proxy of TCP in front => ingress-single": both(
+        listener("cluster-ip"), proxy("haproxytech/kubernetes-ingress:3.1", replicas=1)
     ),
-    "a listener for proxies, and none": (listener("cluster-ip"), set()),
-    "one nginx for other things": (proxy(NGINX, replicas=1), set()),
+    "a listener for proxies, and none =>": listener("cluster-ip"),
+    "one nginx for other things =>": proxy(NGINX, replicas=1),
     # Sizes.
-    "a node pool that a metric scales": (
-        scaler("KafkaNodePool", "mains", "shop-kafka"),
-        {"size-scaled"},
+    "a node pool that a metric scales => size-scaled": scaler(
+        "KafkaNodePool", "mains", "shop-kafka"
     ),
-    "a node pool of a fixed size": (scaler("KafkaNodePool", "mains", "shop-kafka", 3, 3), set()),
-    "a Deployment that a metric scales": (scaler("Deployment", "web", "shop-kafka"), set()),
+    "a node pool of a fixed size =>": scaler("KafkaNodePool", "mains", "shop-kafka", 3, 3),
+    "a Deployment that a metric scales =>": scaler("Deployment", "web", "shop-kafka"),
     # Meshes.
-    "a sidecar of Istio's": (sidecar(), {"mesh-sidecar"}),
-    "a native sidecar": (both(sidecar(native=True), meshed(istio_injection="enabled")), set()),
-    "a mesh that came later": (meshed(istio_injection="enabled"), {"mesh-later"}),
-    "a mesh of a revision that came later": (meshed(**{"istio.io__rev": "x"}), {"mesh-later"}),
-    "a label of a mesh that is gone": (
-        both(meshed(istio_injection="enabled"), without_injector),
-        set(),
+    "a sidecar of Istio's => mesh-sidecar": sidecar(),
+    "a native sidecar =>": both(sidecar(native=True), meshed(istio_injection="enabled")),
+    "a mesh that came later => mesh-later": meshed(istio_injection="enabled"),
+    "a mesh of a revision that came later => mesh-later": meshed(**{"istio.io__rev": "x"}),
+    "a label of a mesh that is gone =>": both(meshed(istio_injection="enabled"), without_injector),
+    "a mesh that Kafka is kept out of =>": both(
+        meshed(istio_injection="enabled"),
+        pods_labelled(**{"sidecar.istio.io__inject": "false"}),
     ),
-    "a mesh that Kafka is kept out of": (
-        both(
-            meshed(istio_injection="enabled"),
-            pods_labelled(**{"sidecar.istio.io__inject": "false"}),
-        ),
-        set(),
-    ),
-    "an ambient mesh": (meshed(**{"istio.io__dataplane_mode": "ambient"}), set()),
+    "an ambient mesh =>": meshed(**{"istio.io__dataplane_mode": "ambient"}),
 }
 
 
-@every_case(("change", "said"), WAYS_IN.values(), ids=WAYS_IN.keys())
+@every_case(("change", "said"), rows(WAYS_IN), ids=WAYS_IN)
 def test_how_clients_come_in_and_what_is_between_is_judged(change: Change, said: set[str]) -> None:
     assert checks(changed(own, change)()) == said
 
@@ -228,184 +215,138 @@ OF_STRIMZI = {"strimzi.io/kind": "Kafka", "strimzi.io/name": "orders-zookeeper"}
 LEASES = {"matchLabels": {"kubernetes.io/metadata.name": "web"}}
 MUTATING = "mutatingwebhookconfigurations"
 
-STRIMZI: dict[str, tuple[Change, set[str]]] = {
-    "0.48, before v1": (both(BEFORE_V1, operator(f"{OPERATOR}:0.48.0")), {"strimzi-before-v1"}),
-    "before v1, by digest": (
-        both(BEFORE_V1, operator("mirror.example/strimzi/operator@sha256:0a")),
-        {"strimzi-before-v1"},
+STRIMZI: dict[str, Change] = {
+    "0.48, before v1 => strimzi-before-v1": both(BEFORE_V1, operator(f"{OPERATOR}:0.48.0")),
+    "before v1, by digest => strimzi-before-v1": both(
+        BEFORE_V1, operator("mirror.example/strimzi/operator@sha256:0a")
     ),
-    "0.50 beside v1 and v1beta2": (
-        both(operator(f"{OPERATOR}:0.50.0"), lambda w: w.only_in.update(kafkas="v1")),
-        set(),
+    "0.50 beside v1 and v1beta2 =>": both(
+        operator(f"{OPERATOR}:0.50.0"), lambda w: w.only_in.update(kafkas="v1")
     ),
-    "0.49 with CRDs of 0.48": (
-        both(BEFORE_V1, operator(f"{OPERATOR}:0.49.1")),
-        {"strimzi-before-v1"},
+    "0.49 with CRDs of 0.48 => strimzi-before-v1": both(BEFORE_V1, operator(f"{OPERATOR}:0.49.1")),
+    "1.2 with CRDs of 0.48 => strimzi-before-v1 strimzi-api": BEFORE_V1,
+    "0.48 with CRDs of 1.0 => strimzi-api": operator(f"{OPERATOR}:0.48.0"),
+    "Red Hat's release 2.9 =>": operator(
+        "registry.redhat.io/amq-streams/strimzi-rhel9-operator:2.9.0"
     ),
-    "1.2 with CRDs of 0.48": (BEFORE_V1, {"strimzi-before-v1", "strimzi-api"}),
-    "0.48 with CRDs of 1.0": (operator(f"{OPERATOR}:0.48.0"), {"strimzi-api"}),
-    "Red Hat's release 2.9": (
-        operator("registry.redhat.io/amq-streams/strimzi-rhel9-operator:2.9.0"),
-        set(),
+    "a mirror of Red Hat's release 2.9 before v1 => strimzi-before-v1": both(
+        BEFORE_V1, operator("mirror.example/strimzi-rhel9-operator:2.9.0-3")
     ),
-    "a mirror of Red Hat's release 2.9 before v1": (
-        both(BEFORE_V1, operator("mirror.example/strimzi-rhel9-operator:2.9.0-3")),
-        {"strimzi-before-v1"},
+    "a rebuild that is tagged by its day => strimzi-before-v1": both(
+        BEFORE_V1, operator("mirror.example/strimzi/operator:2026.11.03")
     ),
-    "a rebuild that is tagged by its day": (
-        both(BEFORE_V1, operator("mirror.example/strimzi/operator:2026.11.03")),
-        {"strimzi-before-v1"},
+    "a mirror's tag with a v => strimzi-before-v1 strimzi-kubernetes": both(
+        BEFORE_V1, operator("mirror.example/strimzi/operator:v0.45.0")
     ),
-    "a mirror's tag with a v": (
-        both(BEFORE_V1, operator("mirror.example/strimzi/operator:v0.45.0")),
-        {"strimzi-before-v1", "strimzi-kubernetes"},
+    "0.45.0 on 1.34 => strimzi-before-v1 strimzi-kubernetes": both(
+        BEFORE_V1, operator(f"{OPERATOR}:0.45.0")
     ),
-    "0.45.0 on 1.34": (
-        both(BEFORE_V1, operator(f"{OPERATOR}:0.45.0")),
-        {"strimzi-before-v1", "strimzi-kubernetes"},
+    "0.45.0 on 1.34, told its version => strimzi-before-v1": both(
+        BEFORE_V1, operator(f"{OPERATOR}:0.45.0", STRIMZI_KUBERNETES_VERSION="major=1,minor=34")
     ),
-    "0.45.0 on 1.34, told its version": (
-        both(
-            BEFORE_V1, operator(f"{OPERATOR}:0.45.0", STRIMZI_KUBERNETES_VERSION="major=1,minor=34")
+    "0.45.1 on 1.34 => strimzi-before-v1": both(BEFORE_V1, operator(f"{OPERATOR}:0.45.1")),
+    "pods of two images => image-skew": image_of_one("quay.io/strimzi/kafka:1.1.0-kafka-4.2.0"),
+    "Connect of the same name that is rolled =>": pod_set(
+        metadata=meta(
+            "orders-connect",
+            "shop-kafka",
+            labels={"strimzi.io/cluster": "orders", "strimzi.io/kind": "KafkaConnect"},
         ),
-        {"strimzi-before-v1"},
+        status={"pods": 3, "currentPods": 1},
     ),
-    "0.45.1 on 1.34": (both(BEFORE_V1, operator(f"{OPERATOR}:0.45.1")), {"strimzi-before-v1"}),
-    "pods of two images": (image_of_one("quay.io/strimzi/kafka:1.1.0-kafka-4.2.0"), {"image-skew"}),
-    "Connect of the same name that is rolled": (
-        pod_set(
-            metadata=meta(
-                "orders-connect",
-                "shop-kafka",
-                labels={"strimzi.io/cluster": "orders", "strimzi.io/kind": "KafkaConnect"},
-            ),
-            status={"pods": 3, "currentPods": 1},
-        ),
-        set(),
+    "an authority of one's own => own-authority": lambda w: w.only("kafkas")["spec"].update(
+        clusterCa={"generateCertificateAuthority": False}
     ),
-    "an authority of one's own": (
-        lambda w: w.only("kafkas")["spec"].update(
-            clusterCa={"generateCertificateAuthority": False}
-        ),
-        {"own-authority"},
+    "authorities that Strimzi makes =>": lambda w: w.only("kafkas")["spec"].update(
+        clientsCa={"validityDays": 365}
     ),
-    "authorities that Strimzi makes": (
-        lambda w: w.only("kafkas")["spec"].update(clientsCa={"validityDays": 365}),
-        set(),
-    ),
-    "a pool that wants fewer than there are": (
-        lambda w: w.kinds["kafkanodepools"][0]["spec"].update(replicas=2),
-        {"shrinking"},
-    ),
-    "storage that says deleteClaim": (deletes_claims, {"claims-deleted"}),
-    "an open listener behind networkPolicyPeers": (
-        listener("internal", authentication={}, networkPolicyPeers=[{"podSelector": {}}]),
-        {"listener"},
+    "a pool that wants fewer than there are => shrinking": lambda w: w.kinds["kafkanodepools"][0][
+        "spec"
+    ].update(replicas=2),
+    "storage that says deleteClaim => claims-deleted": deletes_claims,
+    "an open listener behind networkPolicyPeers => listener": listener(
+        "internal", authentication={}, networkPolicyPeers=[{"podSelector": {}}]
     ),
 }
-DRAINS: dict[str, tuple[Change, set[str]]] = {
-    "a neighbour": (neighbour(), set()),
-    "one of several that may leave": (
-        both(neighbour(), their_budget(expected=3, desired=2, allowed=1)),
-        set(),
+DRAINS: dict[str, Change] = {
+    "a neighbour =>": neighbour(),
+    "one of several that may leave =>": both(
+        neighbour(), their_budget(expected=3, desired=2, allowed=1)
     ),
-    "one whose budget lets none leave": (
-        both(neighbour(), their_budget(expected=1, desired=1, allowed=0)),
-        {"drain-barred"},
+    "one whose budget lets none leave => drain-barred": both(
+        neighbour(), their_budget(expected=1, desired=1, allowed=0)
     ),
-    "one whose budget lets none leave today": (
-        both(neighbour(), their_budget(expected=3, desired=2, allowed=0)),
-        {"drain-barred"},
+    "one whose budget lets none leave today => drain-barred": both(
+        neighbour(), their_budget(expected=3, desired=2, allowed=0)
     ),
-    "one of two budgets": (
-        both(
-            neighbour(),
-            their_budget(expected=3, desired=2, allowed=1),
-            their_budget("too", expected=3, desired=2, allowed=1),
-        ),
-        {"drain-barred"},
+    "one of two budgets => drain-barred": both(
+        neighbour(),
+        their_budget(expected=3, desired=2, allowed=1),
+        their_budget("too", expected=3, desired=2, allowed=1),
     ),
-    "ZooKeeper's, which Drain Cleaner moves": (
-        both(neighbour(labels=OF_STRIMZI), their_budget(expected=3, desired=3, allowed=0)),
-        set(),
+    "ZooKeeper's, which Drain Cleaner moves =>": both(
+        neighbour(labels=OF_STRIMZI), their_budget(expected=3, desired=3, allowed=0)
     ),
-    "ZooKeeper's, which nobody moves": (
-        both(
-            neighbour(labels=OF_STRIMZI),
-            their_budget(expected=3, desired=3, allowed=0),
-            container_of("drain-cleaner", lambda c: c.update(image="example/else:1")),
-        ),
-        {"drain-barred", "budget-blocks"},
+    "ZooKeeper's, which nobody moves => drain-barred budget-blocks": both(
+        neighbour(labels=OF_STRIMZI),
+        their_budget(expected=3, desired=3, allowed=0),
+        container_of("drain-cleaner", lambda c: c.update(image="example/else:1")),
     ),
-    "one of a DaemonSet under such a budget": (
-        both(neighbour(owner="DaemonSet"), their_budget(expected=1, desired=1, allowed=0)),
-        set(),
+    "one of a DaemonSet under such a budget =>": both(
+        neighbour(owner="DaemonSet"), their_budget(expected=1, desired=1, allowed=0)
     ),
-    "one that has ended": (
-        both(neighbour(phase="Succeeded"), their_budget(expected=1, desired=1, allowed=0)),
-        set(),
+    "one that has ended =>": both(
+        neighbour(phase="Succeeded"), their_budget(expected=1, desired=1, allowed=0)
     ),
-    "a static pod of the kubelet's": (
-        neighbour(owner=None, annotations={"kubernetes.io/config.mirror": "x"}),
-        set(),
+    "a static pod of the kubelet's =>": neighbour(
+        owner=None, annotations={"kubernetes.io/config.mirror": "x"}
     ),
-    "a pod of nobody": (neighbour(owner=None), {"pod-alone"}),
-    "one that takes an hour to stop": (neighbour(grace=3600), {"drain-slow"}),
+    "a pod of nobody => pod-alone": neighbour(owner=None),
+    "one that takes an hour to stop => drain-slow": neighbour(grace=3600),
     # What is asked on the way of a broker.
-    "a node that joins, unanswered": (webhook("", "nodes", "CREATE"), {"step-refused"}),
-    "a node that is cordoned, unanswered": (webhook("", "nodes", "UPDATE"), {"step-refused"}),
-    "nodes' own word, unanswered": (webhook("", "nodes/status", "UPDATE"), {"step-refused"}),
-    "a lease, unanswered": (webhook("coordination.k8s.io", "leases", "*"), {"step-refused"}),
-    "a lease elsewhere, unanswered": (
-        webhook("coordination.k8s.io", "leases", "*", namespaceSelector=LEASES),
-        # Which namespaces it leaves out is known of those that are listed.
-        {"step-refused"},
+    "a node that joins, unanswered => step-refused": webhook("", "nodes", "CREATE"),
+    "a node that is cordoned, unanswered => step-refused": webhook("", "nodes", "UPDATE"),
+    "nodes' own word, unanswered => step-refused": webhook("", "nodes/status", "UPDATE"),
+    "a lease, unanswered => step-refused": webhook("coordination.k8s.io", "leases", "*"),
+    "a lease elsewhere, unanswered => step-refused": webhook(
+        "coordination.k8s.io", "leases", "*", namespaceSelector=LEASES
     ),
-    "a disk that is attached, unanswered": (
-        webhook("storage.k8s.io", "volumeattachments", "CREATE"),
-        {"step-refused"},
+    "a disk that is attached, unanswered => step-refused": webhook(
+        "storage.k8s.io", "volumeattachments", "CREATE"
     ),
-    "a pod that gets its node, unanswered": (
-        webhook("", "pods/binding", "CREATE"),
-        {"step-refused"},
+    "a pod that gets its node, unanswered => step-refused": webhook("", "pods/binding", "CREATE"),
+    "a pod that is deleted, unanswered => step-refused": webhook("", "pods", "DELETE"),
+    "the same where it may be missed =>": webhook("", "nodes", "*", failurePolicy="Ignore"),
+    "nodes of some labels =>": webhook(
+        "", "nodes", "*", objectSelector={"matchLabels": {"gpu": "true"}}
     ),
-    "a pod that is deleted, unanswered": (webhook("", "pods", "DELETE"), {"step-refused"}),
-    "the same where it may be missed": (webhook("", "nodes", "*", failurePolicy="Ignore"), set()),
-    "nodes of some labels": (
-        webhook("", "nodes", "*", objectSelector={"matchLabels": {"gpu": "true"}}),
-        set(),
+    "everything that has a namespace =>": webhook("", "*", "UPDATE", scope="Namespaced"),
+    "disks of another group =>": webhook("", "volumeattachments", "CREATE"),
+    "evictions that are changed, unanswered => webhook-dead": webhook(
+        "", "pods/eviction", "CREATE", kind=MUTATING
     ),
-    "everything that has a namespace": (webhook("", "*", "UPDATE", scope="Namespaced"), set()),
-    "disks of another group": (webhook("", "volumeattachments", "CREATE"), set()),
-    "evictions that are changed, unanswered": (
-        webhook("", "pods/eviction", "CREATE", kind=MUTATING),
-        {"webhook-dead"},
-    ),
-    "everything that is changed, unanswered": (
-        webhook("*", "*/*", "*", kind=MUTATING),
-        {"webhook-dead", "pods-refused"},
+    "everything that is changed, unanswered => webhook-dead pods-refused": webhook(
+        "*", "*/*", "*", kind=MUTATING
     ),
     # Policies.
-    "a policy for evictions": (policy("pods/eviction", "CREATE"), {"policy-drain"}),
-    "a policy for nodes": (policy("nodes", "UPDATE"), {"policy-drain"}),
-    "a policy that warns": (policy("pods/eviction", "CREATE", actions=("Warn", "Audit")), set()),
-    "a policy for pods": (policy("pods", "CREATE"), set()),
-    "a policy for pods whose expressions are wrong": (
-        policy("pods", "CREATE", warning="undefined field 'specs'"),
-        {"policy-broken"},
+    "a policy for evictions => policy-drain": policy("pods/eviction", "CREATE"),
+    "a policy for nodes => policy-drain": policy("nodes", "UPDATE"),
+    "a policy that warns =>": policy("pods/eviction", "CREATE", actions=("Warn", "Audit")),
+    "a policy for pods =>": policy("pods", "CREATE"),
+    "a policy for pods whose expressions are wrong => policy-broken": policy(
+        "pods", "CREATE", warning="undefined field 'specs'"
     ),
-    "a policy for evictions elsewhere": (
-        policy("pods/eviction", "CREATE", namespaceSelector={"matchLabels": {"team": "web"}}),
-        set(),
+    "a policy for evictions elsewhere =>": policy(
+        "pods/eviction", "CREATE", namespaceSelector={"matchLabels": {"team": "web"}}
     ),
 }
 
 
-@every_case(("change", "said"), STRIMZI.values(), ids=STRIMZI.keys())
+@every_case(("change", "said"), rows(STRIMZI), ids=STRIMZI)
 def test_strimzis_releases_are_judged_by_what_they_read(change: Change, said: set[str]) -> None:
     assert checks(changed(own, change)()) == said
 
 
-@every_case(("change", "said"), DRAINS.values(), ids=DRAINS.keys())
+@every_case(("change", "said"), rows(DRAINS), ids=DRAINS)
 def test_what_bars_a_drain_beside_kafka_is_found(change: Change, said: set[str]) -> None:
     assert checks(changed(own, change)()) == said

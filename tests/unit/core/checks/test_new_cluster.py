@@ -398,12 +398,6 @@ def test_what_the_webhook_reserves_leaves_what_aws_keeps(
     assert [each.weight for each in said] == kinds
 
 
-def test_a_customers_key_with_a_grant_is_as_good() -> None:
-    role = "arn:aws:iam::111122223333:role/aws-service-role/a/AWSServiceRoleForAutoScaling"
-    key = EncryptionKey(name=KEY, users=frozenset({role}))
-    assert findings(NEEDS, changed_account(volumes_key=key)) == []
-
-
 def test_what_is_refused_is_said_before_what_is_not_known() -> None:
     both = changed_account(zones={"us-east-1a": Zone("use1-az3")}, bill=Unknown("a timeout"))
     assert [each.weight for each in findings(NEEDS, both)] == [

@@ -134,11 +134,6 @@ def test_a_cluster_is_adopted_or_made_and_never_both() -> None:
         adoption.parse({"adopt": GOOD, "name": "tide", "pools": []})
 
 
-def test_two_kafkas_of_one_name_stand_in_two_namespaces() -> None:
-    both = adopted(kafkas=[KAFKA, KAFKA | {"namespace": "lab"}])
-    assert [kafka.title for kafka in both.kafkas] == ["shop-kafka/orders", "lab/orders"]
-
-
 def test_what_stands_in_two_descriptions_is_named_with_both() -> None:
     other = {"kafkas": [KAFKA | {"name": "ledger"}], "scaling_groups": ["kafka-b"]}
     said = adoption.shared_parts({"a.yaml": adopted(), "b.yaml": adopted(**other)})
@@ -204,13 +199,6 @@ def test_gate_adds_a_gate_for_each_kafka_and_says_what_it_needs_first() -> None:
     ready = next_level(adopted(level="watch", eviction_gate=IMAGE))
     assert ready is not None
     assert not any("is not set" in each for each in ready.missing)
-
-
-def test_a_gate_in_the_description_answers_from_its_level_on_and_not_before() -> None:
-    answers = {
-        level: adopted(level=level, eviction_gate=IMAGE).gated for level in ("watch", "gate")
-    }
-    assert answers == {"watch": False, "gate": True}
 
 
 def test_what_must_be_filled_in_first_is_said() -> None:

@@ -13,7 +13,7 @@ from core.checks import contradictions
 from core.cluster import parse as parse_spec
 from core.cluster.adoption import Adoption
 from core.cluster.images import image_name
-from core.cluster.reading import WORDS, asked_for, parse
+from core.cluster.reading import WORDS, asked_for
 from core.cluster.spec import ClusterSpec
 from core.ground.errors import InvalidInput
 from infra.kafka.topics import resource_name
@@ -281,19 +281,6 @@ def test_every_number_ends_where_its_reader_ends(model: type[BaseModel]) -> None
         if not schema.keys() & {"maximum", "exclusiveMaximum", "enum"} and ".config." not in place
     ]
     assert found == []
-
-
-def test_digits_of_another_script_are_no_time_of_day() -> None:
-    with pytest.raises(InvalidInput, match="a time of day in UTC"):
-        parse({"snapshots": {"start_at_utc": "0٣:00"}})
-
-
-def test_a_zone_that_is_given_as_a_region_is_told_so() -> None:
-    with pytest.raises(InvalidInput) as refused:
-        parse({"region": "us-east-1a"})
-    assert "region is 'us-east-1a': it must be a region such as eu-west-1; a zone has a" in str(
-        refused.value
-    )
 
 
 DIGEST = f"@sha256:{'a' * 64}"

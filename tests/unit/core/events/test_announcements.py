@@ -175,14 +175,6 @@ def test_a_launch_that_failed_names_its_zone_and_awss_reason_and_no_instance() -
     assert notice.cause.startswith("We currently do not have sufficient r7g.xlarge capacity")
 
 
-def test_two_attempts_to_launch_are_two_announcements() -> None:
-    event = load("group-launch-failed")
-    event["detail"]["ActivityId"] = "another"
-    (again,) = parse(json.dumps(event))
-    assert isinstance(again, GroupNotice)
-    assert again.dedupe_key != group("group-launch-failed").dedupe_key
-
-
 def test_a_refresh_is_told_by_its_id_and_each_checkpoint_apart() -> None:
     started = group("refresh-started")
     assert started.activity_id == "c613620e-07e2-4ed2-a9e2-ef8258911ade"
@@ -191,32 +183,6 @@ def test_a_refresh_is_told_by_its_id_and_each_checkpoint_apart() -> None:
     (later,) = parse(json.dumps(event))
     assert isinstance(later, GroupNotice)
     assert later.dedupe_key != group("refresh-checkpoint").dedupe_key
-
-
-def test_a_backup_copy_is_the_same_announcement() -> None:
-    copy, original = interruption("health-retirement-backup"), interruption("health-retirement")
-    assert copy.dedupe_key == original.dedupe_key
-    assert copy.region == original.region == "us-east-1"
-
-
-def test_a_moved_start_is_news_with_its_own_date() -> None:
-    moved, before = interruption("health-retirement-moved"), interruption("health-retirement")
-    assert moved.dedupe_key != before.dedupe_key
-    assert moved.due_at is not None
-    assert before.due_at is not None
-    assert moved.due_at - before.due_at == 3 * 86_400
-    assert (moved.updated_at or 0) > (before.updated_at or 0)
-
-
-def test_the_pages_of_one_communication_name_different_instances() -> None:
-    event = load("health-retirement-page-2")
-    first = {
-        found.dedupe_key
-        for body in (json.dumps(event), BODIES["health-retirement-three"])
-        for found in parse(body)
-        if isinstance(found, Interruption)
-    }
-    assert len(first) == 5
 
 
 @pytest.mark.parametrize(
@@ -241,10 +207,6 @@ def test_a_failed_attachment_gives_awss_cause() -> None:
     assert notice.cause.endswith("is pending deletion.")
 
 
-def test_a_modification_harms_nothing() -> None:
-    assert not volume(load("volume-modify-completed")).change.harmful
-
-
 @every_case(
     ("name", "over"),
     [
@@ -262,19 +224,6 @@ def test_a_zone_is_named_by_its_id_and_its_beginning_and_end_told(name: str, ove
     assert ({*notice.zone_ids, *notice.healthy_ids}, notice.over) == ({"use1-az4"}, over)
 
 
-def test_a_manual_shift_ends_by_itself_after_three_days_at_most() -> None:
-    notice = zone("zone-manual-shift-started")
-    assert notice.occurred_at is not None
-    assert notice.until == notice.occurred_at + 3 * 86_400
-    assert zone("zone-autoshift").until is None
-    assert zone("zone-manual-shift-canceled").until is None
-
-
-def test_an_observers_word_is_about_no_resource() -> None:
-    assert zone("zone-autoshift-observer").resource is None
-    assert zone("zone-autoshift").resource == "TEST-EXAMPLE-2023-11-16-23-28-11-5"
-
-
 @pytest.mark.parametrize("place", ["us-east-1a", "use1-az", "use1-az4 and more", "", 7])
 def test_what_is_no_zone_id_is_never_guessed_at(place: object) -> None:
     event = load("zone-autoshift")
@@ -289,11 +238,6 @@ def test_an_issue_that_names_two_zones_is_one_notice_of_both() -> None:
     (found,) = parse(json.dumps(event))
     assert isinstance(found, ZoneNotice)
     assert found.zone_ids == ("use1-az4", "use1-az6")
-
-
-def test_an_alarm_that_is_ok_again_ends_the_problem() -> None:
-    assert not volume(load("alarm-stalled-volume")).over
-    assert volume(load("alarm-stalled-volume-ok")).over
 
 
 @pytest.mark.parametrize(("size", "read"), [(900_000, True), (1_100_000, False)])
@@ -419,11 +363,6 @@ def test_an_accounts_own_names_of_zones_are_read_where_they_mean_something(
     words = zone_words(text, names=True)
     assert (list(words.troubled), list(words.healthy)) == (troubled, healthy)
     assert zone_words(text).troubled == ()
-
-
-def test_a_zone_that_is_called_both_is_troubled() -> None:
-    words = zone_words("use1-az4 has recovered. Launches in use1-az4 still fail.")
-    assert (words.troubled, words.healthy) == ((C,), ())
 
 
 @every_case(

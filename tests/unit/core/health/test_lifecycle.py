@@ -15,7 +15,6 @@ from core.health.kafka import (
     BrokerSigns,
     Lifecycle,
     active_controller,
-    disagreements,
     lifecycle,
     node_verdict,
     observation,
@@ -83,10 +82,6 @@ def test_where_a_broker_stands(changed: dict[str, Any], state: Lifecycle) -> Non
     assert found.reason.startswith(f"Broker 11 is {state.value}: ")
 
 
-def test_agreement_has_nothing_to_report() -> None:
-    assert told().disagreements == ()
-
-
 def test_a_broker_fenced_again_contradicts_the_quorum() -> None:
     (said,) = told(is_fenced=True, registration=10).disagreements
     assert "says that it is running" in said
@@ -106,12 +101,6 @@ def test_a_gauge_that_a_restarted_controller_did_not_make_again_is_named() -> No
 def test_a_broker_whose_process_is_gone_is_online_until_its_session_ends_and_that_is_said() -> None:
     (said,) = told(process=False, broker_state=None).disagreements
     assert said == "Broker 11 has no process left, and its session has not run out yet."
-
-
-def test_a_pod_that_was_told_to_stop_says_so_where_kafka_was_not_asked() -> None:
-    found = lifecycle(BrokerSigns(broker_id=11, told_to_stop=True))
-    assert found.reason == "Broker 11 is stopping: its pod stops."
-    assert lifecycle(BrokerSigns(broker_id=11, process=False)).state is Lifecycle.UNKNOWN
 
 
 SIGNS = st.builds(
@@ -152,13 +141,6 @@ def test_signs_are_gathered_from_the_active_controller_and_the_broker_itself() -
     )
     assert (signs.registration, signs.broker_state, signs.is_fenced) == (30, 3, False)
     assert signs.since_heartbeat_seconds == 0.574
-
-
-def test_without_a_quorum_describe_cluster_is_not_believed() -> None:
-    signs = signs_of(
-        2, quorum_answers=False, described={2: False}, active_controller=None, own=None
-    )
-    assert (signs.described, signs.is_fenced) == (None, None)
 
 
 BROKER = (DATA / "broker-strimzi-reporter.txt").read_text()
@@ -213,10 +195,6 @@ def test_the_graver_word_is_the_nodes(
     assert (verdict.health, words in verdict.reason) == (health, True), verdict.reason
 
 
-def test_without_a_pod_list_a_node_is_still_judged_by_both_words() -> None:
-    assert node_verdict(20, Role.BROKER, WHOLE, broker(), None, NOW).healthy
-
-
 def test_a_controller_that_keeps_up_is_healthy_and_one_that_never_fetched_is_not() -> None:
     assert node_verdict(2, Role.CONTROLLER, WHOLE, CONTROLLER, None, NOW).healthy
     behind = replace(WHOLE, voters=(VoterView(1, 0.0), VoterView(2, None)))
@@ -237,10 +215,3 @@ def test_young_brokers_out_of_an_isr_fill_and_old_ones_fell_out(age: float, heal
     behind = replace(WHOLE, partitions=(PartitionView("t", 0, 10, (10, 20), (10,), 1),))
     seen = observation(20, Role.BROKER, behind, broker(), replace(POD, started_at=NOW - age), NOW)
     assert (seen.not_in_sync, seen.was_in_sync) == (1, health is Health.DEGRADED)
-
-
-def test_who_contradicts_the_quorum_is_told() -> None:
-    fenced = replace(WHOLE, fenced=frozenset({20}))
-    (told,) = disagreements(20, fenced, broker(), None)
-    assert "says that it is running" in told
-    assert disagreements(20, WHOLE, broker(), None) == ()

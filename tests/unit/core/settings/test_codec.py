@@ -13,7 +13,6 @@ from core.ground.window import Window
 from core.settings import codec
 from core.settings.prometheus import (
     PrometheusService,
-    PrometheusWorkspace,
     parse_prometheus_address,
 )
 from core.settings.volumes import PoolSettings, PrometheusSettings, VolumeSettings
@@ -91,13 +90,6 @@ def test_services_are_known_by_name_and_port(address: str, resource_name: str, p
     found = parse_prometheus_address(address)
     assert isinstance(found, PrometheusService)
     assert (found.resource_name, found.prefix) == (resource_name, prefix)
-
-
-def test_a_workspace_is_known_by_its_region_and_id() -> None:
-    url = "https://aps-workspaces.eu-west-1.amazonaws.com/workspaces/ws-0a1b2c3d-4e5f"
-    found = parse_prometheus_address(f"{url}/")
-    assert isinstance(found, PrometheusWorkspace)
-    assert (found.region, found.id, found.url) == ("eu-west-1", "ws-0a1b2c3d-4e5f", url)
 
 
 @every_case(

@@ -23,7 +23,6 @@ from core.slack import (
     outlook,
     time_shown,
     to_json,
-    visible,
 )
 from tests.unit.docs import markdown
 
@@ -68,29 +67,11 @@ def told(of: Incident, thread: Thread) -> tuple[list[ThreadStep], Thread]:
     return steps, thread
 
 
-def test_a_story_begins_with_its_head_and_ends_with_it_up_to_date() -> None:
-    first, thread = told(incident(1), Thread(incident_id="i-0a"))
-    assert [step.action for step in first] == ["head"]
-    later, thread = told(incident(3), thread)
-    assert [step.action for step in later] == ["reply", "reply", "edit"]
-    assert told(incident(3), thread)[0] == []
-
-
 def test_the_guide_shows_the_thread_of_this_walk() -> None:
     page = markdown.REPOSITORY / "docs/how-to/slack.md"
     (shown,) = (each.body for each in markdown.blocks(page) if each.language == "text")
     steps, _ = told(incident(), Thread(incident_id="i-0a"))
     assert shown.splitlines() == [step.message.text for step in steps]
-
-
-def test_a_reason_that_changes_edits_the_head_and_posts_nothing() -> None:
-    waiting = incident(3)
-    _, thread = told(waiting, Thread(incident_id="i-0a"))
-    note = Transition(AT + 70, State.HOLDING, "tick", "Partition t-0 has no margin.")
-    changed = replace(waiting, reason=note.reason, notes=(note,))
-    steps, _ = told(changed, thread)
-    assert [step.action for step in steps] == ["edit"]
-    assert "Partition t-0 has no margin." in json.dumps(steps[0].message.blocks)
 
 
 def test_what_others_did_is_a_reply() -> None:
@@ -151,12 +132,6 @@ def test_no_text_exceeds_what_slack_takes() -> None:
     assert len(blocks[1]["text"]["text"]) <= 3000
     assert all(len(field["text"]) <= 2000 for field in blocks[2]["fields"])
     assert len(blocks[2]["fields"]) <= 10
-
-
-def test_equal_looks_have_one_fingerprint_whatever_the_loop_noted() -> None:
-    ticked = incident(3, ticked_at=5.0, version=9, next_tick_at=7.0)
-    assert visible(ticked) == visible(incident(3))
-    assert visible(incident(4)) != visible(incident(3))
 
 
 def test_a_thread_reads_as_it_was_written() -> None:

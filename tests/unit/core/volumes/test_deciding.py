@@ -136,19 +136,6 @@ def test_a_volume_that_fills_within_days_grows_for_two_weeks() -> None:
     assert "in 45 h and is full in 4 days (70.0 GiB used, +8.0 GiB a day)" in found.reason
 
 
-def test_every_volume_of_a_set_is_paid_for() -> None:
-    filling = view(forecast=fill_forecast(0.7, per_day_gib=8))
-    found = first(volume_set(filling, view(), view()))
-    assert found.monthly_usd_change == Decimal("28.80")
-
-
-def test_a_sudden_fill_is_an_emergency() -> None:
-    soon = FillForecast(used_bytes=60 * GIB, short_rate=10 * GIB / HOUR)
-    found = first(volume_set(view(forecast=soon)))
-    assert found.kind is DecisionKind.GROW
-    assert found.emergency
-
-
 def test_a_full_volume_in_its_cooldown_names_both_ways_out_with_figures() -> None:
     filled = replace(FULL, history=USED, instance_type="r7g.xlarge")
     found = first(volume_set(filled, replace(filled, volume_id="vol-2")))
@@ -160,19 +147,6 @@ def test_a_full_volume_in_its_cooldown_names_both_ways_out_with_figures() -> Non
         r"month in each zone",
         found.reason,
     ), found.reason
-
-
-def test_the_last_slot_is_kept_for_an_emergency() -> None:
-    used = history(
-        ended_modification(20 * HOUR), ended_modification(10 * HOUR), ended_modification(5 * HOUR)
-    )
-    found = first(volume_set(view(forecast=fill_forecast(0.7, per_day_gib=8), history=used)))
-    assert (found.kind, found.refused_by) == (DecisionKind.WAIT, "slots")
-    assert found.until == NOW + 4 * HOUR + 120
-    assert "1 of 4 modifications in 24 hours are left" in found.reason
-    urgent = first(volume_set(view(forecast=fill_forecast(0.95), history=used)))
-    assert urgent.kind is DecisionKind.GROW
-    assert first(volume_set(replace(FULL, history=USED))).emergency
 
 
 @pytest.mark.parametrize(
@@ -212,39 +186,10 @@ def test_a_volume_short_of_iops_gets_iops() -> None:
     assert found.target == Gp3(100, Performance(6000, 125))
 
 
-def test_growing_and_raising_is_one_modification() -> None:
-    both = view(forecast=fill_forecast(0.9), load=throttled_load())
-    found = first(volume_set(both))
-    assert found.kind is DecisionKind.GROW
-    assert found.target is not None
-    assert found.target.size_gib > 100
-    assert found.target.performance != Performance()
-
-
-def test_a_quiet_volume_is_lowered_to_what_suffices() -> None:
-    quiet = view(FAST, load=Load(hours=quiet_hours(26)))
-    found = first(volume_set(quiet, asked=FAST))
-    assert found.kind is DecisionKind.LOWER
-    assert found.target == Gp3(100)
-    assert found.monthly_usd_change == Decimal("-5.00")
-
-
 def test_a_lowering_needs_no_budget_though_it_is_overspent() -> None:
     two = [volume_set(each, asked=FAST) for each in (QUIET, view(FAST))]
     lowered, _ = plan(two, BOOK, NOW, budget_usd=Decimal(0)).decisions
     assert lowered.kind is DecisionKind.LOWER
-
-
-def test_a_lowering_that_was_regretted_waits_twice_as_long() -> None:
-    regretted = history(
-        ended_modification(4 * DAY, kind="lower"),
-        ended_modification(3 * DAY, kind="raise"),
-        ended_modification(2 * DAY, kind="grow"),
-    )
-    quiet = view(FAST, load=Load(hours=quiet_hours(26)), history=regretted)
-    assert first(volume_set(quiet, asked=FAST)).kind is DecisionKind.KEEP
-    longer = replace(quiet, load=Load(hours=quiet_hours(50)))
-    assert first(volume_set(longer, asked=FAST)).kind is DecisionKind.LOWER
 
 
 def test_a_rotation_that_pays_is_prepared_and_undone() -> None:

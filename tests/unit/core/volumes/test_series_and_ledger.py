@@ -11,28 +11,22 @@ from hypothesis import strategies as st
 
 from core.volumes import series
 from core.volumes.series import (
-    CATCH_UP_HOURS,
     HOUR_SECONDS,
     MOST_SAMPLES,
     WANTED,
     WantedMetric,
     Whose,
     expression,
-    hours_due,
-    name_before_due,
-    sample_key,
     slices,
 )
 from core.volumes.sizing import Gp3
 from core.volumes.views import (
     FillSample,
     History,
-    Load,
     Modification,
     ModificationState,
     add_observation,
     add_request,
-    end_modification,
     forecast,
     free_slots,
     ledger_from_json,
@@ -60,20 +54,6 @@ def test_reads_and_writes_count_together() -> None:
     assert (of.iops_p999, of.bytes_per_s_p999) == (1000, 6e6)
 
 
-def test_a_second_beyond_both_limits_is_one_second() -> None:
-    told = found(exceeded_iops_seconds=0.5, exceeded_tp_seconds=0.4)
-    of = series.load(VOLUME, told)
-    assert of.volume_exceeded_share == pytest.approx(0.5)
-    assert of.instance_exceeded_share == 0.0
-
-
-def test_a_minute_of_trouble_in_two_minutes_of_data_is_no_half_of_an_hour() -> None:
-    told = found(exceeded_tp_seconds=1.0)
-    for by_volume in told.values():
-        by_volume[VOLUME] = {0.0: by_volume[VOLUME][0.0], 60.0: 0.0}
-    assert series.load(VOLUME, told).volume_exceeded_share == pytest.approx(1 / 15)
-
-
 @pytest.mark.parametrize(
     ("missing", "unknown"),
     [
@@ -93,19 +73,6 @@ def test_a_missing_series_leaves_its_figure_unknown_and_named(missing: str, unkn
     assert gap == f"Prometheus has no {missing} of vol-0a; scrape it"
 
 
-def test_many_that_are_missing_are_counted() -> None:
-    (gap,) = series.gaps({}, [f"vol-{n}" for n in range(5)], ["up"], "start it")
-    assert gap == "Prometheus has no up of vol-0, vol-1, vol-2 and 2 more; start it"
-
-
-def test_another_source_fills_what_is_unknown_and_nothing_else() -> None:
-    first = Load(iops_p999=10.0, volume_exceeded_share=0.0)
-    then = Load(iops_p999=99.0, bytes_per_s_p999=5.0, volume_exceeded_share=0.9)
-    assert series.merged_load(first, then) == Load(
-        iops_p999=10.0, bytes_per_s_p999=5.0, volume_exceeded_share=0.0
-    )
-
-
 def test_a_query_names_the_cluster_and_escapes_what_somebody_wrote() -> None:
     query = series.room("up", "kafka", "orders", {"cluster": 'a"b\\c'})
     assert query == (
@@ -117,24 +84,6 @@ def test_a_query_names_the_cluster_and_escapes_what_somebody_wrote() -> None:
 NOON = 1_800_000_000.0 - 1_800_000_000.0 % HOUR_SECONDS
 WHOSE = Whose("orders", "kafka", {"cluster": "prod"})
 BY_NAME = {each.metric: each for each in WANTED}
-
-
-def test_an_hour_is_filed_once_its_last_samples_can_have_arrived() -> None:
-    assert NOON - HOUR_SECONDS not in hours_due(NOON + 60, ())
-    assert NOON - HOUR_SECONDS in hours_due(NOON + 601, ())
-
-
-def test_what_is_filed_is_not_due_and_the_oldest_hour_comes_first() -> None:
-    hours = list(hours_due(NOON + 601, ()))
-    assert len(hours) == CATCH_UP_HOURS
-    assert hours == sorted(hours)
-    assert list(hours_due(NOON + 601, {sample_key(hour) for hour in hours[:-1]})) == [
-        NOON - HOUR_SECONDS
-    ]
-
-
-def test_every_hour_that_may_be_due_is_listed_after_where_the_list_begins() -> None:
-    assert all(sample_key(hour) > name_before_due(NOON) for hour in hours_due(NOON, ()))
 
 
 def test_a_brokers_own_counters_are_asked_for_without_those_of_its_topics() -> None:
@@ -169,10 +118,6 @@ def test_questions_ask_for_each_moment_once_alone(wanted: WantedMetric, series: 
     assert (asked[0][0], asked[-1][1]) == (NOON, NOON + HOUR_SECONDS - step)
 
 
-def test_nothing_is_asked_for_where_there_is_no_series() -> None:
-    assert list(slices(WANTED[0], NOON, 0)) == []
-
-
 GROWN = Gp3(200)
 
 
@@ -185,12 +130,6 @@ def foreign(
 def test_a_volume_nobody_looked_at_has_no_slot() -> None:
     assert free_slots(History(), NOW) == 0
     assert next_slot_at(History(), NOW) == NOW + DAY
-
-
-def test_a_first_look_that_finds_nothing_of_today_finds_four_slots() -> None:
-    assert free_slots(add_observation(History(), None, Gp3(100), NOW), NOW) == 4
-    old = add_observation(History(), foreign(2 * DAY), GROWN, NOW)
-    assert free_slots(old, NOW) == 4
 
 
 def test_a_first_look_that_finds_one_of_today_counts_all_as_used() -> None:
@@ -208,41 +147,12 @@ def test_each_modification_frees_its_slot_a_day_after_it_began() -> None:
     assert free_slots(used, NOW + HOUR + 121) == 3
 
 
-def test_a_failed_modification_has_used_its_slot() -> None:
-    assert free_slots(history(ended_modification(HOUR, state=ModificationState.FAILED)), NOW) == 3
-
-
-def test_a_request_becomes_the_modification_that_answers_it() -> None:
-    asked = add_request(
-        LOOKED, ended_modification(60, GROWN, ModificationState.REQUESTED, reason="it fills")
-    )
-    seen = add_observation(asked, foreign(30, ModificationState.OPTIMIZING), GROWN, NOW)
-    assert [(m.state, m.reason, m.started_at) for m in seen.modifications] == [
-        (ModificationState.OPTIMIZING, "it fills", NOW - 30)
-    ]
-    ended = end_modification(seen, ModificationState.COMPLETED, NOW + HOUR)
-    assert ended.under_way is None
-    assert ended.modifications[0].ended_at == NOW + HOUR
-
-
 def test_a_request_that_ec2_never_had_to_hear_of_is_forgotten() -> None:
     asked = add_request(LOOKED, ended_modification(60, GROWN, ModificationState.REQUESTED))
     assert add_observation(asked, None, GROWN, NOW).under_way is not None
     later = add_observation(asked, None, GROWN, NOW + HOUR)
     assert later.modifications == ()
     assert add_observation(asked, None, Gp3(100), NOW + HOUR).under_way is not None
-
-
-def test_somebody_elses_modification_counts() -> None:
-    seen = add_observation(LOOKED, foreign(60), GROWN, NOW)
-    assert free_slots(seen, NOW) == 3
-    assert not seen.modifications[0].ours
-
-
-def test_an_announcement_of_an_end_nobody_saw_begin_changes_nothing() -> None:
-    assert end_modification(LOOKED, ModificationState.COMPLETED, NOW) == LOOKED
-    asked = add_request(LOOKED, ended_modification(60, GROWN, ModificationState.REQUESTED))
-    assert end_modification(asked, ModificationState.COMPLETED, NOW) == asked
 
 
 def test_after_a_long_blindness_what_was_missed_counts_as_used() -> None:
@@ -298,31 +208,3 @@ def test_a_volume_that_empties_is_never_full() -> None:
 
 def test_what_is_there_already_is_there_in_no_time() -> None:
     assert forecast([], 100.0, NOW).seconds_until(100.0) == 0.0
-
-
-def test_two_samples_of_an_hour_are_no_trend_of_days() -> None:
-    seen = forecast([FillSample(NOW - HOUR, 0.0)], 50.0, NOW)
-    assert seen.long_rate == 0
-    assert math.isclose(seen.short_rate * HOUR, 50.0)
-    assert seen.seconds_until(550.0) == 10 * HOUR
-    # Half a day is as long as a morning's rate is believed.
-    assert seen.seconds_until(50.0 + 13 * 50.0) is None
-
-
-def test_a_spike_of_the_last_minutes_shows() -> None:
-    flat = [*hourly(7, 0.0, 100.0), FillSample(NOW - 900, 100.0)]
-    seen = forecast(flat, 200.0, NOW)
-    found = seen.seconds_until(300.0)
-    assert found is not None
-    assert found <= 900
-
-
-def test_a_volume_that_breathes_is_reckoned_at_its_height() -> None:
-    swing = [
-        FillSample(NOW - (168 - n) * HOUR, 500 + 100 * math.sin(2 * math.pi * n / 24))
-        for n in range(168)
-    ]
-    seen = forecast(swing, 500.0, NOW)
-    assert 80 < seen.spread_bytes < 120
-    assert seen.seconds_until(580.0) == 0.0
-    assert abs(seen.long_rate) * DAY < 20

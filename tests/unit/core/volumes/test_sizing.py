@@ -78,22 +78,6 @@ def test_a_volume_too_large_is_said_to_never_shrink() -> None:
     assert "a new pool with smaller ones does" in found.reasons[0]
 
 
-def test_a_shrinking_fill_asks_for_no_less_than_what_is_used() -> None:
-    use = Use(used_bytes=85 * GIB, growth_bytes_per_day=-20.0 * GIB)
-    assert right_size(Gp3(500), use, BOOK).wanted.size_gib == 100
-
-
-def test_performance_is_the_measured_with_its_margin() -> None:
-    use = Use(used_bytes=GIB, iops_p999=4000, throughput_p999_bytes_per_s=200 * MIB)
-    found = right_size(Gp3(100), use, BOOK)
-    assert found.wanted.performance == Performance(6000, 250)
-    assert "p99.9 with a margin of 20%" in found.reasons[1]
-
-
-def test_what_nobody_measured_asks_for_nothing() -> None:
-    assert right_size(Gp3(100), Use(used_bytes=GIB), BOOK).wanted.performance == sizing.INCLUDED
-
-
 def test_a_resync_in_a_stated_time_asks_for_throughput() -> None:
     # 300 s away at 100 MiB/s, caught up within 100 s while 100 MiB/s go on: 400 MiB/s.
     resync = Resync(append_bytes_per_s=100 * MIB, away_seconds=300, within_seconds=100)
@@ -180,12 +164,6 @@ def test_no_cheaper_step_covers_what_is_wanted(size: int, wanted: Performance) -
     assert step == wanted
 
 
-def test_a_step_that_does_not_suffice_is_the_cheapest_of_the_best() -> None:
-    ceiling = Performance(12_000, 298)
-    step = sizing.step_for(Performance(4000, 900), sizing.INCLUDED, ceiling, 500)
-    assert step == Performance(4000, 298)
-
-
 def test_an_instances_ceiling_is_its_baseline_less_what_stands_beside() -> None:
     instance = table().types["m7g.2xlarge"]
     assert sizing.instance_ceiling(instance) == Performance(12_000, 298)
@@ -220,14 +198,6 @@ def unmeasured(*figures: str, **changed: Any) -> VolumeSet:
     return volume_set(replace(volume, load=lacking))
 
 
-def test_a_volume_of_unknown_fill_is_not_said_to_have_what_it_needs() -> None:
-    found = decide(volume_set(view(forecast=None)), BOOK, NOW)
-    assert [d.kind for d in found] == [DecisionKind.UNKNOWN]
-    assert found[0].refused_by == "unknown"
-    assert "the fill of data-0-orders-broker-a-0 is not known" in found[0].reason
-    assert "DescribeLogDirs" in found[0].reason
-
-
 @pytest.mark.parametrize(
     "figure", ["volume_exceeded_share", "instance_exceeded_share", "iops_p999", "bytes_per_s_p999"]
 )
@@ -242,13 +212,6 @@ def test_where_a_prometheus_is_asked_it_is_named_among_the_sources() -> None:
     of = replace(volume_set(view(forecast=None)), prometheus=True)
     (verdict,) = verdicts(of)
     assert "Prometheus has no kubelet_volume_stats" in verdict.reason
-
-
-def test_what_is_known_does_not_wait_for_what_is_not() -> None:
-    full = replace(view(forecast=fill_forecast(0.97)), load=Load())
-    first, *others = decide(volume_set(full), BOOK, NOW)
-    assert first.kind is DecisionKind.GROW
-    assert [d.kind for d in others] == [DecisionKind.UNKNOWN]
 
 
 @pytest.mark.parametrize("age", [0.0, MAKING_SECONDS - 1])
@@ -290,19 +253,6 @@ def planned(of: object, budget: Decimal | None = None) -> VolumePlan:
 
 def first_planned(of: object, budget: Decimal | None = None) -> VolumeDecision:
     return planned(of, budget).decisions[0]
-
-
-def test_a_volume_that_fills_grows_and_its_cost_is_unknown() -> None:
-    found = planned(volume_set(view(forecast=fill_forecast(0.7, per_day_gib=8))))
-    (decision,) = found.changes
-    assert (decision.kind, decision.target) == (DecisionKind.GROW, Gp3(220))
-    assert decision.monthly_usd_change is None
-    assert found.planned_usd is None
-    assert FETCH in found.unpriced
-
-
-def test_what_the_spec_asks_for_costs_nothing_above_it_at_any_price() -> None:
-    assert planned(volume_set(view())).above_spec_usd == 0
 
 
 def test_a_budget_nobody_can_reckon_with_lets_only_an_emergency_through() -> None:
@@ -360,11 +310,6 @@ def first_of(of: VolumeSet) -> VolumeDecision:
     return decide(of, BOOK, NOW)[0]
 
 
-def test_a_controllers_volume_grows_by_its_own_fill() -> None:
-    full = volume_set(view(forecast=fill_forecast(0.9)), policy=CHEAP_CONTROLLER)
-    assert first_of(full).kind is DecisionKind.GROW
-
-
 def test_a_controllers_volume_is_neither_raised_nor_lowered_nor_made_ready_for_a_rotation() -> None:
     rotation = BrokerAbsence(
         pod="orders-controller-a-0", append_bytes_per_s=110 * MIB, away_seconds=300
@@ -394,14 +339,6 @@ def test_the_cap_is_what_an_instance_sustains_unless_the_pool_may_burst() -> Non
     assert (sustained.kind, sustained.refused_by) == (DecisionKind.REFUSE, "instance")
     bursting = first_of(volume_set(full, asked=asked, policy=Policy(apply=True, may_burst=True)))
     assert bursting.kind is DecisionKind.RAISE
-
-
-def test_a_burst_is_named_beside_what_is_sustained() -> None:
-    bound = view(load=throttled_load(instance=0.5), instance_type="r7g.xlarge")
-    assert (
-        "r7g.xlarge sustains 6000 IOPS and 149 MiB/s (40000 and 1192 for 30 minutes in 24 hours)"
-        in first_of(volume_set(bound)).reason
-    )
 
 
 def test_a_type_that_sustains_its_most_is_said_to_burst_nowhere() -> None:
