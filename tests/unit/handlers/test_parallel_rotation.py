@@ -267,6 +267,28 @@ def test_nobody_joins_one_that_left_alone(six: Station) -> None:
     assert [t.node_id for t in turn(six).open_turns] == [10]
 
 
+def test_a_plan_shows_who_goes_together_and_counts_what_they_share_once(six: Station) -> None:
+    alone = ask(six, "plan", selection={"everything": True})["plan"]
+    together = ask(six, "plan", selection={"everything": True}, at_once=2)["plan"]
+    assert isinstance(alone, dict)
+    assert isinstance(together, dict)
+    assert [node["batch"] for node in alone["nodes"]] == [1, 2, 3, 4, 5, 6]
+    assert [node["batch"] for node in together["nodes"]] == [1, 1, 2, 2, 3, 3]
+    # Three minutes for a machine, a minute and a half away, ten seconds' hold. The next machine
+    # boots meanwhile, and takes longer. The second of a zone stops after the first.
+    assert alone["seconds"] == pytest.approx(180 + 90 + 10 + 5 * 180)
+    assert together["seconds"] == pytest.approx(180 + 90 + 10 + 90 + 2 * (180 + 90))
+    assert (
+        "With --at-once zone it would take about 15 min 10 s instead of 19 min 40 s: 3 sets "
+        "instead of 6." in alone["notes"]
+    )
+    assert (
+        "Each next machine boots while the node before comes back; one after the other it would "
+        "take about 28 min instead of 19 min 40 s." in alone["notes"]
+    )
+    assert not any("--at-once" in note for note in together["notes"])
+
+
 def test_open_budgets_make_a_plan_count_what_they_share(six: Station) -> None:
     opening = Station(policy=replace(POLICY, stops_together=True), cluster=six.cluster)
     alone = ask(opening, "plan", selection={"everything": True})["plan"]

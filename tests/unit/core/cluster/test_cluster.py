@@ -313,6 +313,7 @@ def test_what_is_no_spec_at_all_is_refused_in_sentences(raw: object) -> None:
         lambda c: (
             st.lists(c) | st.dictionaries(st.sampled_from(sorted(ClusterSpec.model_fields)), c)
         ),
+        max_leaves=20,
     )
 )
 def test_parse_raises_only_invalid_input(raw: object) -> None:

@@ -354,6 +354,11 @@ def test_an_outage_beyond_retention_is_a_lost_volume_with_less_to_copy() -> None
     assert kept.incremental_bytes == -300 * MEGABYTE
 
 
+def test_nothing_appended_while_away_is_no_way_at_all() -> None:
+    flow = Flow(append_bytes_per_s=0, replication_bytes_per_s=0)
+    assert ended(after_outage(flow, outage_seconds=300)).seconds == 0
+
+
 def test_a_cap_in_bytes_holds_less_than_retention_would() -> None:
     assert held_bytes(10 * MEGABYTE, 3_600, cap_bytes=5e9) == 5e9
     assert held_bytes(1 * MEGABYTE, 3_600, cap_bytes=5e9) == 3.6e9

@@ -224,6 +224,14 @@ def test_a_zone_is_named_by_its_id_and_its_beginning_and_end_told(name: str, ove
     assert ({*notice.zone_ids, *notice.healthy_ids}, notice.over) == ({"use1-az4"}, over)
 
 
+def test_a_manual_shift_ends_by_itself_after_three_days_at_most() -> None:
+    notice = zone("zone-manual-shift-started")
+    assert notice.occurred_at is not None
+    assert notice.until == notice.occurred_at + 3 * 86_400
+    assert zone("zone-autoshift").until is None
+    assert zone("zone-manual-shift-canceled").until is None
+
+
 @pytest.mark.parametrize("place", ["us-east-1a", "use1-az", "use1-az4 and more", "", 7])
 def test_what_is_no_zone_id_is_never_guessed_at(place: object) -> None:
     event = load("zone-autoshift")
