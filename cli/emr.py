@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from spark.tables import Store
     from spark.tag_keys import KafkaTags
 
-
 POLL_SECONDS = 5.0
 DONE, FAILED = "SUCCESS", ("FAILED", "CANCELLED", "CANCELLING")
 # What the job makes (spark.entry); a run's take the place of those of the run before.
