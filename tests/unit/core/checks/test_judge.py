@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import fields, replace
 from decimal import Decimal
 from typing import Any
@@ -58,6 +59,11 @@ CLEANER = DrainCleaner(title="kafka/cleaner", denies=True, drains_kafka=True)
 
 def kafka(**changes: Any) -> ClusterFacts:
     return replace(GOOD, kafkas=(replace(KAFKA, **changes),))
+
+
+def rows(table: dict[str, ClusterFacts]) -> Iterator[tuple[ClusterFacts, str]]:
+    """Yield of each row `NAME => CHECK` the facts that it is about, and the check."""
+    return ((seen, row.rpartition(" => ")[2]) for row, seen in table.items())
 
 
 def config(**changes: str) -> ClusterFacts:
@@ -129,179 +135,141 @@ def voters(count: int, *, same_node: bool = False) -> ClusterFacts:
 
 
 BROKEN = {
-    "replicas as many as must be in sync": (config(min_insync_replicas="3"), "no-spare-replica"),
-    "two replicas": (config(offsets_topic_replication_factor="1"), "replication"),
-    "one replica suffices": (config(min_insync_replicas="1"), "min-insync"),
-    "a listener for everybody": (kafka(listeners=(KafkaListener("plain", None),)), "listener"),
-    "no rack": (kafka(rack_aware=False), "rack"),
-    "one zone": (in_zones("a", "a", "a"), "zones"),
-    "two zones": (in_zones("a", "a", "b"), "zones"),
-    "the usual 30 s": (first_pod(grace_seconds=30), "grace"),
-    "as long as Kafka waits": (first_pod(grace_seconds=300), "grace"),
-    "a pod without a node": (first_pod(node=None), "not-running"),
-    "a pod that is not ready": (first_pod(ready=False), "not-running"),
-    "a pod too few": (replace(GOOD, pods=(pod(0), pod(1))), "not-running"),
-    "what Strimzi complains of": (kafka(not_ready="a certificate has expired"), "not-running"),
-    "nobody reconciles": (kafka(paused=True), "paused"),
-    "a change that is ignored": (kafka(ignored=(Condition("KafkaStorage", "No."),)), "ignored"),
-    "no operator": (replace(GOOD, operators=()), "operator-missing"),
-    "an operator of others": (
-        replace(GOOD, operators=(replace(OPERATOR, namespaces=frozenset({"x"})),)),
-        "operator-missing",
+    "replicas as many as must be in sync => no-spare-replica": config(min_insync_replicas="3"),
+    "two replicas => replication": config(offsets_topic_replication_factor="1"),
+    "one replica suffices => min-insync": config(min_insync_replicas="1"),
+    "a listener for everybody => listener": kafka(listeners=(KafkaListener("plain", None),)),
+    "no rack => rack": kafka(rack_aware=False),
+    "one zone => zones": in_zones("a", "a", "a"),
+    "two zones => zones": in_zones("a", "a", "b"),
+    "the usual 30 s => grace": first_pod(grace_seconds=30),
+    "as long as Kafka waits => grace": first_pod(grace_seconds=300),
+    "a pod without a node => not-running": first_pod(node=None),
+    "a pod that is not ready => not-running": first_pod(ready=False),
+    "a pod too few => not-running": replace(GOOD, pods=(pod(0), pod(1))),
+    "what Strimzi complains of => not-running": kafka(not_ready="a certificate has expired"),
+    "nobody reconciles => paused": kafka(paused=True),
+    "a change that is ignored => ignored": kafka(ignored=(Condition("KafkaStorage", "No."),)),
+    "no operator => operator-missing": replace(GOOD, operators=()),
+    "an operator of others => operator-missing": replace(
+        GOOD, operators=(replace(OPERATOR, namespaces=frozenset({"x"})),)
     ),
-    "two operators": (replace(GOOD, operators=(OPERATOR, OPERATOR)), "operator-several"),
-    "an unclean election": (config(unclean_leader_election_enable="true"), "unclean-election"),
-    "no controlled shutdown": (config(controlled_shutdown_enable="false"), "controlled-shutdown"),
-    "a topic of one replica": (topic(replicas=1), "topic-replicas"),
-    "a topic that wants all": (topic(min_in_sync=3), "topic-no-spare-replica"),
-    "two controllers": (voters(2), "quorum"),
-    "controllers on one node": (voters(3, same_node=True), "quorum-node"),
-    "spot": (
-        replace(GOOD, instances={**GOOD_INSTANCES, "i-1": Instance(lifecycle="spot", tags=TAGS)}),
-        "spot",
+    "two operators => operator-several": replace(GOOD, operators=(OPERATOR, OPERATOR)),
+    "an unclean election => unclean-election": config(unclean_leader_election_enable="true"),
+    "no controlled shutdown => controlled-shutdown": config(controlled_shutdown_enable="false"),
+    "a topic of one replica => topic-replicas": topic(replicas=1),
+    "a topic that wants all => topic-no-spare-replica": topic(min_in_sync=3),
+    "two controllers => quorum": voters(2),
+    "controllers on one node => quorum-node": voters(3, same_node=True),
+    "spot => spot": replace(
+        GOOD, instances={**GOOD_INSTANCES, "i-1": Instance(lifecycle="spot", tags=TAGS)}
     ),
-    "two on a node": (
-        replace(
-            GOOD,
-            pools=tuple(replace(pool, replicas=4) for pool in GOOD.pools),
-            pods=(*GOOD.pods, replace(pod(0), name="payments-main-3")),
+    "two on a node => shared-node": replace(
+        GOOD,
+        pools=tuple(replace(pool, replicas=4) for pool in GOOD.pools),
+        pods=(*GOOD.pods, replace(pod(0), name="payments-main-3")),
+    ),
+    "free to share => anti-affinity": first_pod(alone_on_its_node=False),
+    "an idle node with a leftover taint => node-takes-none": replace(
+        GOOD,
+        idle_nodes={
+            "ip-10-0-0-9": replace(
+                node(0),
+                taints=(Taint(key="ebs.csi.aws.com/agent-not-ready", effect="NoSchedule"),),
+            )
+        },
+    ),
+    "an idle node that is not Ready => node-takes-none": replace(
+        GOOD, idle_nodes={"ip-10-0-0-9": replace(node(0), ready=False)}
+    ),
+    "an idle node that is too small => node-takes-none": replace(
+        GOOD,
+        pods=tuple(replace(p, requests={"memory": Decimal(8)}) for p in GOOD.pods),
+        idle_nodes={"ip-10-0-0-9": replace(node(0), allocatable={"memory": Decimal(7)})},
+    ),
+    "no disk => ephemeral": first_pod(claims=()),
+    "deleted with its claim => reclaim": replace(
+        GOOD, volumes=(replace(VOLUME, reclaim="Delete"),)
+    ),
+    "bound too early => binding": replace(GOOD, volumes=(replace(VOLUME, binding="Immediate"),)),
+    "cannot grow => expansion": replace(GOOD, volumes=(replace(VOLUME, expandable=False),)),
+    "a node's own disk => local-volume": replace(GOOD, volumes=(replace(VOLUME, on_node=True),)),
+    "a network's disk => network-file-system": replace(
+        GOOD, volumes=(replace(VOLUME, shared_by="NFS"),)
+    ),
+    "a disk on credit => gp2": replace(GOOD, volumes=(replace(VOLUME, ebs_type="gp2", gib=500.0),)),
+    "an age limit => group-lifetime": group(lifetime_seconds=1_209_600),
+    "a load balancer's opinion => group-health": group(asks=frozenset({"ELB"})),
+    "two zones in a group => group-zones": group(zones=frozenset({ZONES[0], "b"})),
+    "no room => group-maximum": group(maximum=1),
+    "nothing launches => group-suspended": group(suspended=frozenset({"Launch"})),
+    "no hook => hook-missing": group(hooks=()),
+    "a hook that continues => hook-default": group(
+        hooks=(replace(HOOK, default_result="CONTINUE"),)
+    ),
+    "abandoned and not kept => hook-default": group(on_abandon=None),
+    "a short hook => hook-heartbeat": group(hooks=(replace(HOOK, heartbeat_seconds=300),)),
+    "a hook shorter than a drain => hook-heartbeat": group(
+        hooks=(replace(HOOK, heartbeat_seconds=500),)
+    ),
+    "beaten too rarely => hook-heartbeat": replace(
+        group(hooks=(replace(HOOK, heartbeat_seconds=300),)),
+        handlers=(replace(HANDLER, beat_seconds=300),),
+    ),
+    "a share nobody can count => budget-blocks": replace(
+        GOOD, budgets=(replace(BUDGET, least_available=None, most_unavailable="1"),)
+    ),
+    "a budget that lets nobody go => budget-blocks": replace(
+        GOOD, budgets=(replace(BUDGET, least_available="3", desired_healthy=3),)
+    ),
+    "two may leave => budget-loose": replace(GOOD, budgets=(replace(BUDGET, desired_healthy=1),)),
+    "no handler => nth-missing": replace(GOOD, handlers=()),
+    "two handlers => nth-several": replace(GOOD, handlers=(HANDLER, HANDLER)),
+    "metadata only => nth-mode": handler(queue_mode=False),
+    "too little for pods => nth-pod-grace": handler(pod_grace_seconds=30),
+    "too little for nodes => nth-timeout": handler(drain_timeout_seconds=120),
+    "only cordons => nth-idle": handler(drains=False),
+    "a tag that is missing => nth-tag": handler(asks_for_tag="x/managed"),
+    "not told of terminations => nth-deaf": replace(
+        GOOD, queues={"https://sqs/theirs": replace(QUEUE, patterns=())}
+    ),
+    "forgets too early => nth-queue": replace(
+        GOOD, queues={"https://sqs/theirs": replace(QUEUE, kept_seconds=300)}
+    ),
+    "volumes taken from a living node => nth-out-of-service": handler(taints_out_of_service=True),
+    "a gate that is gone => webhook-dead": replace(
+        GOOD,
+        eviction_webhooks=(
+            EvictionWebhook(name="gate", unanswered="Service tools/gate, which does not exist"),
         ),
-        "shared-node",
     ),
-    "free to share": (first_pod(alone_on_its_node=False), "anti-affinity"),
-    "an idle node with a leftover taint": (
-        replace(
-            GOOD,
-            idle_nodes={
-                "ip-10-0-0-9": replace(
-                    node(0),
-                    taints=(Taint(key="ebs.csi.aws.com/agent-not-ready", effect="NoSchedule"),),
-                )
-            },
-        ),
-        "node-takes-none",
+    "a cleaner elsewhere => cleaner-elsewhere": replace(
+        GOOD, cleaners=(replace(CLEANER, denies=False, namespaces=frozenset({"x"})),)
     ),
-    "an idle node that is not Ready": (
-        replace(GOOD, idle_nodes={"ip-10-0-0-9": replace(node(0), ready=False)}),
-        "node-takes-none",
+    "a cleaner that lets pass => cleaner-passed": replace(
+        GOOD, cleaners=(replace(CLEANER, denies=False),)
     ),
-    "an idle node that is too small": (
-        replace(
-            GOOD,
-            pods=tuple(replace(p, requests={"memory": Decimal(8)}) for p in GOOD.pods),
-            idle_nodes={"ip-10-0-0-9": replace(node(0), allocatable={"memory": Decimal(7)})},
-        ),
-        "node-takes-none",
+    "an autoscaler that takes Strimzi's pods => autoscaler": replace(
+        GOOD, autoscalers=(Autoscaler(title="ca", scales_down=True, takes_custom=True),)
     ),
-    "no disk": (first_pod(claims=()), "ephemeral"),
-    "deleted with its claim": (
-        replace(GOOD, volumes=(replace(VOLUME, reclaim="Delete"),)),
-        "reclaim",
+    "nobody asked => eviction-unasked": replace(GOOD, eviction_webhooks=()),
+    "a cleaner of others => cleaner-off": replace(
+        GOOD, cleaners=(replace(CLEANER, drains_kafka=False),)
     ),
-    "bound too early": (replace(GOOD, volumes=(replace(VOLUME, binding="Immediate"),)), "binding"),
-    "cannot grow": (replace(GOOD, volumes=(replace(VOLUME, expandable=False),)), "expansion"),
-    "a node's own disk": (replace(GOOD, volumes=(replace(VOLUME, on_node=True),)), "local-volume"),
-    "a network's disk": (
-        replace(GOOD, volumes=(replace(VOLUME, shared_by="NFS"),)),
-        "network-file-system",
+    "a cleaner that denies => cleaner-denies": replace(GOOD, cleaners=(CLEANER,)),
+    "Karpenter's expiry => karpenter-expiry": karpenter(expire_after="720h"),
+    "Karpenter's patience => karpenter-grace": karpenter(grace="5m"),
+    "Karpenter's consolidation => karpenter-consolidation": karpenter(
+        consolidation="WhenEmptyOrUnderutilized", budgets=(NodeBudget(written="10%"),)
     ),
-    "a disk on credit": (
-        replace(GOOD, volumes=(replace(VOLUME, ebs_type="gp2", gib=500.0),)),
-        "gp2",
+    "Karpenter's taint => karpenter-toleration": replace(
+        karpenter(), pods=(replace(pod(0), ignores_disruption=True), pod(1), pod(2))
     ),
-    "an age limit": (group(lifetime_seconds=1_209_600), "group-lifetime"),
-    "a load balancer's opinion": (group(asks=frozenset({"ELB"})), "group-health"),
-    "two zones in a group": (group(zones=frozenset({ZONES[0], "b"})), "group-zones"),
-    "no room": (group(maximum=1), "group-maximum"),
-    "nothing launches": (group(suspended=frozenset({"Launch"})), "group-suspended"),
-    "no hook": (group(hooks=()), "hook-missing"),
-    "a hook that continues": (
-        group(hooks=(replace(HOOK, default_result="CONTINUE"),)),
-        "hook-default",
-    ),
-    "abandoned and not kept": (group(on_abandon=None), "hook-default"),
-    "a short hook": (group(hooks=(replace(HOOK, heartbeat_seconds=300),)), "hook-heartbeat"),
-    "a hook shorter than a drain": (
-        group(hooks=(replace(HOOK, heartbeat_seconds=500),)),
-        "hook-heartbeat",
-    ),
-    "beaten too rarely": (
-        replace(
-            group(hooks=(replace(HOOK, heartbeat_seconds=300),)),
-            handlers=(replace(HANDLER, beat_seconds=300),),
-        ),
-        "hook-heartbeat",
-    ),
-    "a share nobody can count": (
-        replace(GOOD, budgets=(replace(BUDGET, least_available=None, most_unavailable="1"),)),
-        "budget-blocks",
-    ),
-    "a budget that lets nobody go": (
-        replace(GOOD, budgets=(replace(BUDGET, least_available="3", desired_healthy=3),)),
-        "budget-blocks",
-    ),
-    "two may leave": (replace(GOOD, budgets=(replace(BUDGET, desired_healthy=1),)), "budget-loose"),
-    "no handler": (replace(GOOD, handlers=()), "nth-missing"),
-    "two handlers": (replace(GOOD, handlers=(HANDLER, HANDLER)), "nth-several"),
-    "metadata only": (handler(queue_mode=False), "nth-mode"),
-    "too little for pods": (handler(pod_grace_seconds=30), "nth-pod-grace"),
-    "too little for nodes": (handler(drain_timeout_seconds=120), "nth-timeout"),
-    "only cordons": (handler(drains=False), "nth-idle"),
-    "a tag that is missing": (handler(asks_for_tag="x/managed"), "nth-tag"),
-    "not told of terminations": (
-        replace(GOOD, queues={"https://sqs/theirs": replace(QUEUE, patterns=())}),
-        "nth-deaf",
-    ),
-    "forgets too early": (
-        replace(GOOD, queues={"https://sqs/theirs": replace(QUEUE, kept_seconds=300)}),
-        "nth-queue",
-    ),
-    "volumes taken from a living node": (handler(taints_out_of_service=True), "nth-out-of-service"),
-    "a gate that is gone": (
-        replace(
-            GOOD,
-            eviction_webhooks=(
-                EvictionWebhook(name="gate", unanswered="Service tools/gate, which does not exist"),
-            ),
-        ),
-        "webhook-dead",
-    ),
-    "a cleaner elsewhere": (
-        replace(GOOD, cleaners=(replace(CLEANER, denies=False, namespaces=frozenset({"x"})),)),
-        "cleaner-elsewhere",
-    ),
-    "a cleaner that lets pass": (
-        replace(GOOD, cleaners=(replace(CLEANER, denies=False),)),
-        "cleaner-passed",
-    ),
-    "an autoscaler that takes Strimzi's pods": (
-        replace(GOOD, autoscalers=(Autoscaler(title="ca", scales_down=True, takes_custom=True),)),
-        "autoscaler",
-    ),
-    "nobody asked": (replace(GOOD, eviction_webhooks=()), "eviction-unasked"),
-    "a cleaner of others": (
-        replace(GOOD, cleaners=(replace(CLEANER, drains_kafka=False),)),
-        "cleaner-off",
-    ),
-    "a cleaner that denies": (replace(GOOD, cleaners=(CLEANER,)), "cleaner-denies"),
-    "Karpenter's expiry": (karpenter(expire_after="720h"), "karpenter-expiry"),
-    "Karpenter's patience": (karpenter(grace="5m"), "karpenter-grace"),
-    "Karpenter's consolidation": (
-        karpenter(consolidation="WhenEmptyOrUnderutilized", budgets=(NodeBudget(written="10%"),)),
-        "karpenter-consolidation",
-    ),
-    "Karpenter's taint": (
-        replace(karpenter(), pods=(replace(pod(0), ignores_disruption=True), pod(1), pod(2))),
-        "karpenter-toleration",
-    ),
-    "Auto Mode": (karpenter(auto_mode=True), "auto-mode"),
-    "an instance alone": (
-        replace(GOOD, group_of={"i-0": "kafka-0", "i-1": "kafka-1"}),
-        "node-alone",
-    ),
-    "no label": (replace(GOOD, gated_namespaces={}), "gate-label"),
-    "no gate": (first_pod(readiness_gates=frozenset()), "gate-missing"),
-    "no controller": (replace(GOOD, balancer_controllers=()), "lbc-missing"),
+    "Auto Mode => auto-mode": karpenter(auto_mode=True),
+    "an instance alone => node-alone": replace(GOOD, group_of={"i-0": "kafka-0", "i-1": "kafka-1"}),
+    "no label => gate-label": replace(GOOD, gated_namespaces={}),
+    "no gate => gate-missing": first_pod(readiness_gates=frozenset()),
+    "no controller => lbc-missing": replace(GOOD, balancer_controllers=()),
 }
 
 
@@ -310,7 +278,7 @@ def test_a_healthy_cluster_yields_nothing() -> None:
     assert exit_code([]) == CLEAR
 
 
-@every_case(("seen", "check"), BROKEN.values(), ids=BROKEN.keys())
+@every_case(("seen", "check"), rows(BROKEN), ids=BROKEN)
 def test_one_broken_fact_is_that_finding_and_no_other(seen: ClusterFacts, check: str) -> None:
     found = findings(seen)
     assert {each.check for each in found} == {check}
@@ -319,17 +287,16 @@ def test_one_broken_fact_is_that_finding_and_no_other(seen: ClusterFacts, check:
 
 
 ADVISED = {
-    "EKS's own group": (group(managed_node_group="workers", hooks=()), "managed-node-group"),
-    "an even quorum": (voters(4), "quorum-even"),
-    "ZooKeeper": (kafka(zookeeper=True), "zookeeper"),
-    "a descheduler": (
-        replace(GOOD, evictors=(Evictor(title="kube-system/d", tool="the descheduler"),)),
-        "evictor",
+    "EKS's own group => managed-node-group": group(managed_node_group="workers", hooks=()),
+    "an even quorum => quorum-even": voters(4),
+    "ZooKeeper => zookeeper": kafka(zookeeper=True),
+    "a descheduler => evictor": replace(
+        GOOD, evictors=(Evictor(title="kube-system/d", tool="the descheduler"),)
     ),
 }
 
 
-@every_case(("seen", "check"), ADVISED.values(), ids=ADVISED.keys())
+@every_case(("seen", "check"), rows(ADVISED), ids=ADVISED)
 def test_what_is_worth_knowing_is_said_and_breaks_nothing(seen: ClusterFacts, check: str) -> None:
     found = findings(seen)
     assert [(each.check, each.weight) for each in found] == [(check, Weight.ADVICE)]
