@@ -39,132 +39,103 @@ def acl(resource: str, *operations: str, **named: Any) -> list[dict[str, Any]]:
     ]
 
 
-@every_case(
-    ("changed", "words"),
-    [
-        pytest.param(
-            {"kafka": {"listener": {"authentication": "none"}}},
-            ("kafka.listener", "without a name", "anonymous_clients to true"),
-            id="nobody asked, not said aloud",
-        ),
-        pytest.param(
-            {"kafka": {"listener": {"anonymous_clients": True}}},
-            ("authentication tls asks every client",),
-            id="said aloud, and asked",
-        ),
-        pytest.param(
-            {"kafka": {"internal_listener": {"tls": False}}},
-            ("needs a listener with tls", "none with anonymous_clients: true"),
-            id="certificates without TLS, as a spec from before says",
-        ),
-        pytest.param(
-            {"kafka": {"internal_listener": {**OAUTH, "tls": False}}},
-            ("sends a token", "set tls to true"),
-            id="a token in the clear",
-        ),
-        pytest.param(
-            {"kafka": {"internal_listener": {"authentication": "oauth"}}},
-            ("oauth.valid_issuer_url",),
-            id="tokens of nobody",
-        ),
-        pytest.param(
-            {"kafka": {"internal_listener": {"oauth": OAUTH["oauth"]}}},
-            ("oauth stands with authentication tls",),
-            id="an issuer nobody asks for",
-        ),
-        pytest.param(
-            {"kafka": {"listener": ANONYMOUS}},
-            ("the functions connect to kafka.listener without a name", "refuses them"),
-            id="functions without a name and rights by name",
-        ),
-        pytest.param(
-            {"kafka": {"listener": OAUTH}},
-            ("put the functions' client-id", "kafka.functions.secret_name"),
-            id="functions without a token",
-        ),
-        pytest.param(
-            {"kafka": {"functions": {"authentication": "none", "secret_name": "x"}}},
-            ("show no Secret",),
-            id="a Secret nobody shows",
-        ),
-        pytest.param(
-            {"kafka": {"config": EVERYONE}},
-            ("without an ACL every client has every right",),
-            id="everybody's rights",
-        ),
-        pytest.param(
-            {"kafka": {"config": {"super.users": "User:CN=me"}}},
-            ("Strimzi keeps for its own components",),
-            id="super users",
-        ),
-        pytest.param(
-            {"users": [{"name": "u", "authentication": "scram-sha-512"}]},
-            ("says who it is by scram-sha-512", "no listener asks", "asks for tls"),
-            id="a password nobody asks for",
-        ),
-        pytest.param(
-            {"kafka": OPEN, "users": [{"name": "u"}]},
-            ("user u has no way to say who it is",),
-            id="a user nobody asks",
-        ),
-        pytest.param(
-            {"users": [{"name": "coban-stillwater-tick"}]},
-            ("made already",),
-            id="a function's name",
-        ),
-        pytest.param(
-            {"connect": {}, "kafka": {"internal_listener": OAUTH, "listener": {}}},
-            ("connect's workers have a certificate or a password",),
-            id="workers without a token",
-        ),
-        pytest.param(
-            {"users": acl("cluster", "Describe", name="orders")},
-            ("the cluster has no name", "'orders'", "topic, group or transactionalId"),
-            id="a name for the cluster",
-        ),
-        pytest.param(
-            {"users": acl("cluster", "Read")},
-            ("Kafka knows no Read on a cluster", "IdempotentWrite"),
-            id="reading the cluster",
-        ),
-        pytest.param(
-            {"users": acl("topic", "IdempotentWrite", name="t")},
-            ("knows no IdempotentWrite on a topic",),
-            id="a right of the cluster on a topic",
-        ),
-        pytest.param(
-            {"users": acl("topic", "Read")},
-            ("an ACL on a topic needs a name", '"*" for every topic'),
-            id="a topic without a name",
-        ),
-        *(
-            pytest.param(
-                {"kafka": kafka},
-                (f"authentication is {how}, and the functions come through", "change one of them"),
-                id=f"functions by {how}",
-            )
-            for how, kafka in {
-                "scram-sha-512": {"functions": {"authentication": "scram-sha-512"}},
-                "tls": {"listener": SCRAM, "functions": {"authentication": "tls"}},
-                "none": {**OPEN, "listener": {}, "functions": {"authentication": "none"}},
-            }.items()
-        ),
-        pytest.param(
-            {
-                "kafka": {
-                    "listener": {**OAUTH, "oauth": {**OAUTH["oauth"], "jwks_url": "https://:9/x"}}
-                }
-            },
-            ("begins with https:// and a host's name",),
-            id="an address without a host",
-        ),
-        pytest.param(
-            {"users": acl("group", "Read", name="*", prefix=True)},
-            ("begins with an asterisk",),
-            id="a prefix of everything",
-        ),
-    ],
-)
+REMEDIES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
+    "nobody asked, not said aloud": (
+        {"kafka": {"listener": {"authentication": "none"}}},
+        ("kafka.listener", "without a name", "anonymous_clients to true"),
+    ),
+    "said aloud, and asked": (
+        {"kafka": {"listener": {"anonymous_clients": True}}},
+        ("authentication tls asks every client",),
+    ),
+    "certificates without TLS, as a spec from before says": (
+        {"kafka": {"internal_listener": {"tls": False}}},
+        ("needs a listener with tls", "none with anonymous_clients: true"),
+    ),
+    "a token in the clear": (
+        {"kafka": {"internal_listener": {**OAUTH, "tls": False}}},
+        ("sends a token", "set tls to true"),
+    ),
+    "tokens of nobody": (
+        {"kafka": {"internal_listener": {"authentication": "oauth"}}},
+        ("oauth.valid_issuer_url",),
+    ),
+    "an issuer nobody asks for": (
+        {"kafka": {"internal_listener": {"oauth": OAUTH["oauth"]}}},
+        ("oauth stands with authentication tls",),
+    ),
+    "functions without a name and rights by name": (
+        {"kafka": {"listener": ANONYMOUS}},
+        ("the functions connect to kafka.listener without a name", "refuses them"),
+    ),
+    "functions without a token": (
+        {"kafka": {"listener": OAUTH}},
+        ("put the functions' client-id", "kafka.functions.secret_name"),
+    ),
+    "a Secret nobody shows": (
+        {"kafka": {"functions": {"authentication": "none", "secret_name": "x"}}},
+        ("show no Secret",),
+    ),
+    "everybody's rights": (
+        {"kafka": {"config": EVERYONE}},
+        ("without an ACL every client has every right",),
+    ),
+    "super users": (
+        {"kafka": {"config": {"super.users": "User:CN=me"}}},
+        ("Strimzi keeps for its own components",),
+    ),
+    "a password nobody asks for": (
+        {"users": [{"name": "u", "authentication": "scram-sha-512"}]},
+        ("says who it is by scram-sha-512", "no listener asks", "asks for tls"),
+    ),
+    "a user nobody asks": (
+        {"kafka": OPEN, "users": [{"name": "u"}]},
+        ("user u has no way to say who it is",),
+    ),
+    "a function's name": ({"users": [{"name": "coban-stillwater-tick"}]}, ("made already",)),
+    "workers without a token": (
+        {"connect": {}, "kafka": {"internal_listener": OAUTH, "listener": {}}},
+        ("connect's workers have a certificate or a password",),
+    ),
+    "a name for the cluster": (
+        {"users": acl("cluster", "Describe", name="orders")},
+        ("the cluster has no name", "'orders'", "topic, group or transactionalId"),
+    ),
+    "reading the cluster": (
+        {"users": acl("cluster", "Read")},
+        ("Kafka knows no Read on a cluster", "IdempotentWrite"),
+    ),
+    "a right of the cluster on a topic": (
+        {"users": acl("topic", "IdempotentWrite", name="t")},
+        ("knows no IdempotentWrite on a topic",),
+    ),
+    "a topic without a name": (
+        {"users": acl("topic", "Read")},
+        ("an ACL on a topic needs a name", '"*" for every topic'),
+    ),
+    "an address without a host": (
+        {"kafka": {"listener": {**OAUTH, "oauth": {**OAUTH["oauth"], "jwks_url": "https://:9/x"}}}},
+        ("begins with https:// and a host's name",),
+    ),
+    "a prefix of everything": (
+        {"users": acl("group", "Read", name="*", prefix=True)},
+        ("begins with an asterisk",),
+    ),
+    **{
+        f"functions by {how}": (
+            {"kafka": kafka},
+            (f"authentication is {how}, and the functions come through", "change one of them"),
+        )
+        for how, kafka in {
+            "scram-sha-512": {"functions": {"authentication": "scram-sha-512"}},
+            "tls": {"listener": SCRAM, "functions": {"authentication": "tls"}},
+            "none": {**OPEN, "listener": {}, "functions": {"authentication": "none"}},
+        }.items()
+    },
+}
+
+
+@every_case(("changed", "words"), REMEDIES.values(), ids=REMEDIES)
 def test_what_cannot_work_has_its_remedy(changed: dict[str, Any], words: tuple[str, ...]) -> None:
     said = problems(**changed)
     for word in words:

@@ -268,79 +268,57 @@ def test_parse_never_raises_whichever_field_is_broken(broken: object) -> None:
             settle(parse(json.dumps(damaged)))
 
 
-@every_case(
-    ("message", "says"),
-    [
-        pytest.param(
-            with_detail(LAUNCH, Destination="WarmPool"), "warm pool", id="launch-into-warm-pool"
-        ),
-        pytest.param(
-            {
-                **TERMINATE,
-                "detail": {
-                    "Event": "autoscaling:TEST_NOTIFICATION",
-                    "LifecycleTransition": "autoscaling:TEST_NOTIFICATION",
-                },
+IGNORED: dict[str, tuple[Any, str]] = {
+    "launch-into-warm-pool": (with_detail(LAUNCH, Destination="WarmPool"), "warm pool"),
+    "test-eventbridge": (
+        {
+            **TERMINATE,
+            "detail": {
+                "Event": "autoscaling:TEST_NOTIFICATION",
+                "LifecycleTransition": "autoscaling:TEST_NOTIFICATION",
             },
-            "test notification",
-            id="test-eventbridge",
-        ),
-        pytest.param(
-            {"Event": "autoscaling:TEST_NOTIFICATION", "RequestId": "r", "AccountId": "1"},
-            "test notification",
-            id="test-direct",
-        ),
-        pytest.param(
-            with_detail(TERMINATE, EC2InstanceId=""), "names no instance", id="no-instance"
-        ),
-        pytest.param(
-            with_detail(TERMINATE, LifecycleTransition="autoscaling:OTHER"),
-            "'autoscaling:OTHER'",
-            id="unknown-transition",
-        ),
-        pytest.param(
-            {**TERMINATE, "detail-type": "EC2 Instance Launch Unsuccessful", "detail": {}},
-            "names no group in AutoScalingGroupName",
-            id="launch-unsuccessful",
-        ),
-        pytest.param(
-            ec2("EC2 Instance State-change Notification", state="running"),
-            "'running'",
-            id="running",
-        ),
-        pytest.param(
-            ec2("EBS Volume Notification"),
-            "'EBS Volume Notification' of source 'aws.ec2' ('') names no volume",
-            id="ebs",
-        ),
-        pytest.param(
-            with_detail(SPOT, **{"instance-id": 7}) | {"resources": []},
-            "names no instance",
-            id="wrong-type",
-        ),
-        pytest.param(
-            retirement("i-0aaaaaaa", service="RDS"), "service 'RDS'", id="health-of-another-service"
-        ),
-        pytest.param(
-            retirement(statusCode="Closed"),
-            "names no affected entity",
-            id="health-closed-without-entities",
-        ),
-        pytest.param(
-            {**REBALANCE, "source": "aws.arc-zonal-shift", "detail-type": "Practice Run Started"},
-            "names no zone id in awayFrom",
-            id="shift-without-a-zone",
-        ),
-        pytest.param({"source": "aws.ec2", "detail": "x"}, "carries no detail", id="no-detail"),
-        pytest.param(
-            {"Type": "SubscriptionConfirmation", "Message": "Visit the URL"},
-            "SubscriptionConfirmation",
-            id="sns-confirmation",
-        ),
-        pytest.param([1, 2], "not a JSON object", id="array"),
-        pytest.param({}, "without source", id="empty-object"),
-    ],
-)
+        },
+        "test notification",
+    ),
+    "test-direct": (
+        {"Event": "autoscaling:TEST_NOTIFICATION", "RequestId": "r", "AccountId": "1"},
+        "test notification",
+    ),
+    "no-instance": (with_detail(TERMINATE, EC2InstanceId=""), "names no instance"),
+    "unknown-transition": (
+        with_detail(TERMINATE, LifecycleTransition="autoscaling:OTHER"),
+        "'autoscaling:OTHER'",
+    ),
+    "launch-unsuccessful": (
+        {**TERMINATE, "detail-type": "EC2 Instance Launch Unsuccessful", "detail": {}},
+        "names no group in AutoScalingGroupName",
+    ),
+    "running": (ec2("EC2 Instance State-change Notification", state="running"), "'running'"),
+    "ebs": (
+        ec2("EBS Volume Notification"),
+        "'EBS Volume Notification' of source 'aws.ec2' ('') names no volume",
+    ),
+    "wrong-type": (
+        with_detail(SPOT, **{"instance-id": 7}) | {"resources": []},
+        "names no instance",
+    ),
+    "health-of-another-service": (retirement("i-0aaaaaaa", service="RDS"), "service 'RDS'"),
+    "health-closed-without-entities": (retirement(statusCode="Closed"), "names no affected entity"),
+    "shift-without-a-zone": (
+        {**REBALANCE, "source": "aws.arc-zonal-shift", "detail-type": "Practice Run Started"},
+        "names no zone id in awayFrom",
+    ),
+    "no-detail": ({"source": "aws.ec2", "detail": "x"}, "carries no detail"),
+    "sns-confirmation": (
+        {"Type": "SubscriptionConfirmation", "Message": "Visit the URL"},
+        "SubscriptionConfirmation",
+    ),
+    "array": ([1, 2], "not a JSON object"),
+    "empty-object": ({}, "without source"),
+}
+
+
+@every_case(("message", "says"), IGNORED.values(), ids=IGNORED)
 def test_what_asks_for_nothing_is_ignored_with_its_reason(message: object, says: str) -> None:
     found = parse_ignored(message)
     assert says in found.reason
