@@ -1,4 +1,6 @@
-"""What a StorageClass asks of EC2, and how a PersistentVolume is bound to its zone."""
+"""Volumes of claims: what a StorageClass asks of EC2, how they are bound, attached and grown."""
+
+from __future__ import annotations
 
 import threading
 from typing import Any
@@ -7,6 +9,7 @@ import pytest
 
 from core.ground.errors import Conflict, InvalidInput, StillwaterError
 from local.kubernetes import ebs
+from local.kubernetes.csi import outstanding
 from local.kubernetes.ebs import PROVISIONER_FINALIZER as GUARD
 from local.kubernetes.ebs import (
     EbsCalls,
@@ -233,3 +236,39 @@ def test_work_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None
     Tasks().request("key", work)
     assert done.wait(5)
     assert len(tries) == 3
+
+
+def claim(**changed: Any) -> dict[str, Any]:
+    asked = {"size": "10Gi", "has": "10Gi", "wants": "gp3-3000-125", "given": "gp3-3000-125"}
+    asked |= changed
+    return {
+        "spec": {
+            "volumeName": asked.get("volume", "pv-1"),
+            "volumeAttributesClassName": asked["wants"],
+            "resources": {"requests": {"storage": asked["size"]}},
+        },
+        "status": {
+            "phase": asked.get("phase", "Bound"),
+            "capacity": {"storage": asked["has"]},
+            "currentVolumeAttributesClassName": asked["given"],
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({}, False),
+        ({"size": "11Gi"}, True),
+        # EBS never shrinks; nor does a claim that was once larger ask for anything.
+        ({"size": "9Gi"}, False),
+        ({"wants": "gp3-4000-125"}, True),
+        ({"wants": None}, False),
+        ({"size": "11Gi", "phase": "Pending"}, False),
+        ({"size": "11Gi", "volume": None}, False),
+    ],
+)
+def test_a_claim_that_asks_for_more_or_for_another_class_is_worked_on(
+    changed: dict[str, Any], expected: bool
+) -> None:
+    assert outstanding(claim(**changed)) is expected
