@@ -65,6 +65,10 @@ def tasks(
     return list(operator_tasks(view, pods, ours, NOW))
 
 
+def test_an_operator_that_has_finished_has_nothing_to_do() -> None:
+    assert tasks() == []
+
+
 NOT_READY = {
     "type": "NotReady",
     "status": "True",
@@ -114,6 +118,23 @@ def test_each_cause_of_a_restart_is_seen(cause: str) -> None:
     changed, sentence = CAUSES[cause]
     (task,) = tasks(**changed)
     assert sentence in task.sentence
+
+
+def test_a_pod_that_an_incident_of_ours_takes_out_is_nobody_elses_doing() -> None:
+    leaving = replace(POD, ready=False, stopping=True)
+    assert tasks(pods=(leaving,), ours=frozenset({POD.name})) == []
+
+
+def test_work_that_failed_or_is_paused_has_no_end_of_its_own() -> None:
+    """A roll that goes on has one, however long it takes; a time that is not known is none."""
+    for condition in (NOT_READY, PAUSED):
+        (task,) = tasks(reconciled(condition))
+        assert task.is_stalled(NOW)
+        assert not task.is_stalled(NOW - 8 * 3600)
+        untimed = {**condition, "lastTransitionTime": "soon"}
+        assert not any(each.is_stalled(NOW) for each in tasks(reconciled(untimed)))
+    (rolling,) = tasks(reconciled(observed=2))
+    assert not rolling.is_stalled(NOW + 86_400)
 
 
 def test_a_pod_past_its_time_to_stop_is_stalled() -> None:
@@ -171,11 +192,63 @@ def condition(kind: str, status: str = "True", **told: str) -> dict[str, Any]:
 READY = condition("Ready")
 
 
+def test_a_kafka_that_the_operator_has_carried_out_is_ready() -> None:
+    found = kafka_conditions(kafka(READY))
+    assert found.ready
+    assert (found.not_ready, found.warnings, found.paused) == (None, (), False)
+
+
+def test_ready_with_the_old_generation_is_a_roll() -> None:
+    found = kafka_conditions(kafka(READY, generation=4))
+    assert found.ready
+    assert not found.generation_observed
+
+
+def test_trouble_is_the_condition_not_ready_with_its_reason_and_since_when() -> None:
+    trouble = condition("NotReady", reason="FatalProblem", message="Pod is\n unschedulable")
+    found = kafka_conditions(kafka(trouble))
+    assert not found.ready
+    assert found.not_ready is not None
+    assert str(found.not_ready) == "FatalProblem: Pod is unschedulable"
+    assert found.not_ready.since is not None
+    assert int(found.not_ready.since) == 1795874313
+
+
+def test_a_warning_beside_ready_says_what_was_ignored() -> None:
+    ignored = condition("Warning", reason="KafkaStorage", message=IGNORED)
+    found = kafka_conditions(kafka(ignored, READY))
+    assert [each.message for each in found.ignored] == [IGNORED]
+    assert found.objections == found.ignored
+
+
+def test_advice_about_what_was_done_is_no_refusal() -> None:
+    advice = condition("Warning", reason="KafkaMetadataVersion", message="It is older.")
+    found = kafka_conditions(kafka(advice, READY))
+    assert len(found.warnings) == 1
+    assert found.ignored == found.objections == ()
+
+
 def test_a_warning_of_another_kind_is_an_objection_and_nothing_that_was_ignored() -> None:
     ephemeral = condition("Warning", reason="KafkaStorage", message="A single broker loses them.")
     found = kafka_conditions(kafka(ephemeral, condition("Warning", reason="DeprecatedFields")))
     assert len(found.objections) == 2
     assert found.ignored == ()
+
+
+def test_a_paused_kafka_says_so_by_its_annotation_or_its_condition() -> None:
+    assert kafka_conditions(kafka(READY, pause_reconciliation="TRUE")).paused
+    assert kafka_conditions(kafka(condition("ReconciliationPaused"))).paused
+
+
+def test_a_condition_that_does_not_hold_says_nothing() -> None:
+    found = kafka_conditions(kafka(condition("Ready", "False"), condition("NotReady", "False")))
+    assert not found.ready
+    assert found.not_ready is None
+
+
+def test_a_kafka_without_a_status_is_not_observed() -> None:
+    found = kafka_conditions({"metadata": {"name": "orders", "generation": 1}})
+    assert (found.ready, found.generation_observed) == (False, False)
 
 
 def test_a_rebalance_that_moves_replicas_is_work_of_any_pod() -> None:

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from core.availability.consent import Freeze
 from core.availability.operator import Condition, KafkaConditions
 from core.events import Kind
 from core.ground.fields import Unknown
-from core.incidents.actions import CompleteHook, HookResult, Page, TakeLease
+from core.incidents.actions import CompleteHook, ForwardDrain, HookResult, Page, TakeLease
 from core.incidents.consenting import not_ended
 from core.incidents.decide import next_action
 from core.incidents.learn import learn
@@ -78,6 +79,23 @@ def test_a_broker_that_is_out_keeps_the_lease_while_nothing_can_be_read(state: S
     assert TakeLease(out=True) in decision.actions
 
 
+def test_a_drain_is_sent_with_the_lease_in_hand_and_in_that_order() -> None:
+    incident = housed(State.HOLDING, replacement=NEW_NODE, drain_event="{}")
+    decision = next_action(incident, shown(lease_holder=incident.id), POLICY)
+    assert decision.state is State.DRAINING, decision.reason
+    wanted = [a for a in decision.actions if isinstance(a, TakeLease | ForwardDrain)]
+    assert wanted == [TakeLease(), ForwardDrain()]
+
+
+def test_an_instance_of_a_frozen_zone_outlasts_the_hold_limit_but_not_awss() -> None:
+    frozen = (Freeze(zone_id="use1-az1", zone="z", since=0.0, until=None, source="autoshift"),)
+    incident = housed(State.HOLDING, replacement=NEW_NODE)
+    assert next_action(incident, shown(LONG, freezes=frozen), POLICY).state is State.HOLDING
+    assert next_action(incident, shown(LONG), POLICY).state is State.RETAINED
+    last = POLICY.hook_limit_seconds
+    assert next_action(incident, shown(last, freezes=frozen), POLICY).state is State.RETAINED
+
+
 @pytest.mark.parametrize("state", [State.OPENED, State.HOLDING, State.DRAINING, State.GATING])
 def test_what_the_group_retains_is_abandoned_and_told(state: State) -> None:
     retained = GroupView(name="g", desired=1, maximum=2, instances={OLD: "Terminating:Retained"})
@@ -138,6 +156,13 @@ def leaver() -> Incident:
     return replace(incident, hooks={"drain": None, "gate": None}, group="g")
 
 
+def test_a_node_waits_while_strimzi_is_to_restart_another_pod() -> None:
+    """Between two pods of a roll everything is whole, and the next one goes unannounced."""
+    decision = next_action(leaver(), working(wanted={OTHER.name: "new"}), POLICY)
+    assert decision.state is State.HOLDING
+    assert f"is to restart pod {OTHER.name}: its description has changed" in decision.reason
+
+
 def test_a_refusal_of_kafkas_names_the_roll_that_it_comes_from() -> None:
     """A partition alone would not tell a person why its broker is away."""
     rolling = working(wanted={OTHER.name: "new"})
@@ -148,6 +173,19 @@ def test_a_refusal_of_kafkas_names_the_roll_that_it_comes_from() -> None:
     assert decision.state is State.HOLDING
     assert decision.reason.startswith("Node 10 may not leave: partition t-0 ")
     assert decision.reason.endswith(f"pod {OTHER.name}: its description has changed.")
+
+
+def test_a_node_waits_for_a_pod_that_somebody_else_deletes() -> None:
+    going = replace(OTHER, ready=False, stopping=True)
+    assert next_action(leaver(), working(other=going), POLICY).state is State.HOLDING
+    ours = replace(working(other=going), taken_out=frozenset({OTHER.name}))
+    assert next_action(leaver(), ours, POLICY).state is State.DRAINING
+
+
+def test_a_node_whose_own_pod_is_to_be_rolled_may_go() -> None:
+    """Its next pod has the new description: one restart instead of two."""
+    decision = next_action(leaver(), working(wanted={POD: "new"}), POLICY)
+    assert decision.state is State.DRAINING
 
 
 def test_a_node_waits_where_strimzis_operator_cannot_be_read() -> None:
