@@ -51,36 +51,47 @@ LINES_OF_ONE_SHARE = 300_000
 OWN, CAUSED = f"{InvalidInput.__module__}.{InvalidInput.__name__}: ", "Caused by: "
 
 
-@dataclass(frozen=True)
-class Delivery:
-    """One bill as delivered.
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """A bill's files as pieces, and what its manifests say.
 
     `refreshes` are the months that manifests describe; files that none does have a `fingerprint`
-    together. `pieces` are read by workers, and once more for the control totals, past every
-    transform.
+    together.
+    """
+
+    label: str
+    pieces: Sequence[Piece]
+    refreshes: Mapping[str, Refresh] = field(default_factory=dict)
+    fingerprint: str = ""
+    simulated: bool = False
+    # Whether it is CUR 2.0 or FOCUS, whatever columns a query chose to have.
+    is_data_export: bool = False
+    # What the bill cannot say, and what would make it.
+    notes: Sequence[str] = ()
+
+    @property
+    def columns(self) -> list[str]:
+        """Return the columns of all files; one that AWS added later is nothing before that."""
+        return distinct_names([(*piece.columns, *piece.said) for piece in self.pieces])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delivery(Source):
+    """One bill as delivered.
+
+    Its pieces are read by workers, and once more for the control totals, past every transform.
     """
 
     # None where nothing but this process reads it.
     session: SparkSession | None
-    label: str
     layout: Layout
-    pieces: Sequence[Piece]
-    surveyed: Surveyed
-    refreshes: Mapping[str, Refresh] = field(default_factory=dict)
-    fingerprint: str = ""
-    simulated: bool = False
-    # What the bill cannot say, and what would make it.
-    notes: Sequence[str] = ()
+    # What each month's files hold, straight from their cost column.
+    control: Mapping[str, Control]
 
     @property
     def kafka(self) -> KafkaTags:
         """Return what says that a line is Kafka's."""
         return self.layout.kafka
-
-    @property
-    def control(self) -> Mapping[str, Control]:
-        """Return what each month's files hold, straight from their cost column."""
-        return self.surveyed.control
 
     def usage(self) -> pa.Table:
         """Return the bill as USAGE, and `flow`, `easy`, is_unreadable and has_net beside it."""
@@ -166,23 +177,17 @@ def shares_of(pieces: Sequence[Piece], cores: int) -> list[list[Piece]]:
     return shares
 
 
-@dataclass(frozen=True, slots=True)
-class Surveyed:
-    """What a bill's files hold: its control totals by month, and the kinds of its lines."""
-
-    control: Mapping[str, Control]
-    kinds: frozenset[str]
-
-
-def surveyed(session: SparkSession | None, pieces: Sequence[Piece], layout: Layout) -> Surveyed:
-    """Return what pieces hold, read past every transform."""
+def surveyed(
+    session: SparkSession | None, pieces: Sequence[Piece], layout: Layout
+) -> tuple[dict[str, Control], frozenset[str]]:
+    """Return control totals by month, past every transform, and the kinds of the lines."""
     work = partial(unread_lines.survey, layout=layout)
     rows = rows_of(made_of_pieces(session, pieces, work, unread_lines.SURVEY_ROWS))
     control: dict[str, Control] = defaultdict(lambda: NO_LINES)
     for period, lines, lines_without_cost, billed, _ in rows:
         control[period] += Control(lines, lines_without_cost, billed)
     kinds = frozenset(kind for row in rows for kind in row.kinds if kind is not None)
-    return Surveyed(dict(sorted(control.items())), kinds)
+    return dict(sorted(control.items())), kinds
 
 
 @contextmanager
@@ -289,39 +294,13 @@ def _delivery(engine: Engine | None, found: Source, what: str, kafka: KafkaTags)
     ]
     lines = sum(piece.lines * (1 if piece.header is None else TEXT_LINE) for piece in pieces)
     session = engine(lines) if engine is not None else None
-    held = surveyed(session, pieces, layout)
-    return Delivery(
-        session=session,
-        label=found.label,
-        layout=layout,
-        pieces=pieces,
-        surveyed=held,
-        refreshes=found.refreshes,
-        fingerprint=found.fingerprint,
-        simulated=found.simulated,
-        notes=[*layout.notes, *layout.notes_of(held.kinds), *found.notes],
-    )
-
-
-@dataclass(frozen=True)
-class Source:
-    """A bill's files as pieces, and what its manifests say."""
-
-    label: str
-    pieces: Sequence[Piece]
-    refreshes: Mapping[str, Refresh] = field(default_factory=dict)
-    # Of files that no manifest describes.
-    fingerprint: str = ""
-    simulated: bool = False
-    # Whether it is CUR 2.0 or FOCUS, whatever columns a query chose to have.
-    is_data_export: bool = False
-    # What the files do not say of themselves.
-    notes: Sequence[str] = ()
-
-    @property
-    def columns(self) -> list[str]:
-        """Return the columns of all files; one that AWS added later is nothing before that."""
-        return distinct_names([(*piece.columns, *piece.said) for piece in self.pieces])
+    control, kinds = surveyed(session, pieces, layout)
+    delivered = {
+        **vars(found),
+        "pieces": pieces,
+        "notes": [*layout.notes, *layout.notes_of(kinds), *found.notes],
+    }
+    return Delivery(session=session, layout=layout, control=control, **delivered)
 
 
 def open_source(files: Files, address: str, months: Collection[str], what: str) -> Source:
@@ -353,7 +332,7 @@ def _loose(
     if not addresses[0].endswith(manifest.ZIP):
         pieces = _with_said(pieces, named)
     mark = fingerprint(files.versions(named), named, addresses)
-    return Source(label_of(named), pieces, fingerprint=mark, notes=notes)
+    return Source(label=label_of(named), pieces=pieces, fingerprint=mark, notes=notes)
 
 
 def _export(files: Files, address: str, months: Collection[str], what: str) -> Source:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal, localcontext
@@ -75,6 +75,12 @@ def distinct(column: pa.Array) -> tuple[list[Any], Any]:
     coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     values = [*coded.dictionary.to_pylist(), None]
     return values, coded.indices.fill_null(len(values) - 1).to_numpy(zero_copy_only=False)
+
+
+def read_once(column: pa.Array, read: Callable[[Any], Any], kind: Any) -> Any:
+    """Return what is read of a column's values, each different one once; nothing is one as well."""
+    values, number = distinct(column)
+    return np.array([read(value) for value in values], kind)[number]
 
 
 UNREAD_CHARACTERS = 80

@@ -8,7 +8,7 @@ bill may hold as many resources as lines, and none of those is ours to explain.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import chain, pairwise, repeat
@@ -27,6 +27,7 @@ from spark.ingest.columns import (
     groups_of,
     joined,
     month_of,
+    read_once,
     tags_of,
     texts_of,
 )
@@ -112,12 +113,6 @@ def month_name(value: Any) -> str | None:
 def _day_number(value: Any) -> int:
     day = day_of(value)
     return NO_DAY if day is None else day.toordinal() - _EPOCH
-
-
-def read_once(column: pa.Array, read: Callable[[Any], Any], kind: Any) -> Any:
-    """Return what is read of a column's values, each different one once."""
-    values, number = distinct(column)
-    return np.array([read(value) for value in values], kind)[number]
 
 
 def _is_free_where_unpriced(usage_type: str | None) -> bool:
@@ -313,9 +308,7 @@ def _listed(column: pa.Array) -> list[Any]:
     if pa.types.is_map(column.type):
         pairs = list(zip(_listed(column.keys), _listed(column.items), strict=True))
         return [pairs[a:b] for a, b in pairwise(column.offsets.to_pylist())]
-    coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    values = np.array([*coded.dictionary.to_pylist(), None], object)
-    return list(values[coded.indices.fill_null(len(values) - 1).to_numpy()].tolist())
+    return list(read_once(column, lambda value: value, object).tolist())
 
 
 def _heads(
@@ -363,17 +356,16 @@ def _may_be_kafkas(lines: pa.RecordBatch, layout: Layout) -> Flags:
         if pa.types.is_map(column.type):
             kept |= _has_key(column, telling)
         elif name in telling:
-            kept |= _is_filled(column)
+            kept |= read_once(column, bool, np.bool_)
         elif kafka.resources and name == layout.resource:
-            known = pa.array(sorted(kafka.resources))
-            kept |= _as_flags(pc.is_in(_plain(column), known))
+            kept |= read_once(column, kafka.resources.__contains__, np.bool_)
     return kept
 
 
 def _has_key(column: pa.MapArray, keys: frozenset[str]) -> Flags:
     """Say of each map whether it has one of these keys."""
     starts = np.asarray(column.offsets)
-    found = _among(column.keys, keys)[starts[0] : starts[-1]]
+    found = read_once(column.keys, keys.__contains__, np.bool_)[starts[0] : starts[-1]]
     before = np.concatenate(([0], np.cumsum(found)))
     flags: Flags = before[starts[1:] - starts[0]] > before[starts[:-1] - starts[0]]
     return flags
@@ -383,37 +375,13 @@ def _thinned_maps(column: pa.MapArray, kept: Flags, keys: frozenset[str]) -> pa.
     """Return the maps with these keys alone, and empty where a line is not kept."""
     starts = np.asarray(column.offsets)
     first, last = int(starts[0]), int(starts[-1])
-    is_wanted = _among(column.keys, keys)[first:last] & np.repeat(kept, np.diff(starts))
+    is_key = read_once(column.keys, keys.__contains__, np.bool_)[first:last]
+    is_wanted = is_key & np.repeat(kept, np.diff(starts))
     offsets = np.concatenate(([0], np.cumsum(is_wanted)))[starts - first]
     mask = pa.array(is_wanted)
     names = column.keys.slice(first, last - first).filter(mask)
     values = column.items.slice(first, last - first).filter(mask)
     return pa.MapArray.from_arrays(pa.array(offsets, pa.int32()), names, values)
-
-
-def _among(column: pa.Array, keys: frozenset[str]) -> Flags:
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    known = np.array([key in keys for key in column.dictionary.to_pylist()], np.bool_)
-    if not known.size:
-        return np.zeros(len(column), np.bool_)
-    flags: Flags = known[np.asarray(column.indices.fill_null(0))]
-    return flags
-
-
-def _is_filled(column: pa.Array) -> Flags:
-    plain = _plain(column)
-    return _as_flags(pc.and_kleene(plain.is_valid(), pc.not_equal(plain, "")))
-
-
-def _as_flags(column: pa.Array) -> Flags:
-    flags: Flags = np.asarray(column.fill_null(False).to_numpy(zero_copy_only=False), np.bool_)  # noqa: FBT003 - pyarrow's
-    return flags
-
-
-def _plain(column: pa.Array) -> pa.Array:
-    kind = column.type
-    return column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
 
 
 def _without(column: pa.Array, blank: pa.Array) -> pa.Array:

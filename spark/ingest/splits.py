@@ -25,6 +25,7 @@ from spark.ingest.columns import (
     distinct,
     groups_of,
     moment_of,
+    read_once,
     tags_of,
     texts_of,
 )
@@ -40,7 +41,7 @@ from spark.ingest.cur import (
 )
 from spark.ingest.layout import Layout, text_or_none
 from spark.ingest.pieces import CORRUPT, Piece, batches
-from spark.ingest.share import month_name, read_once
+from spark.ingest.share import month_name
 from spark.months import UNKNOWN_PERIOD
 from spark.rows import DATE, LONG, MONEY, STRING, struct
 from spark.tag_keys import every_spelling
@@ -217,11 +218,7 @@ def _pods(own: pa.RecordBatch, layout: Layout) -> list[pa.Array]:
 
 def _lines_of(batch: pa.RecordBatch, name: str, instances: frozenset[str]) -> pa.RecordBatch:
     """Return the whole lines in which a column names one of these instances."""
-    named = texts_of(batch[name])
-    is_known = [each in instances for each in named.dictionary.to_pylist()]
-    kept = np.array([*is_known, False])[
-        named.indices.fill_null(len(is_known)).to_numpy(zero_copy_only=False)
-    ]
+    kept = read_once(texts_of(batch[name]), instances.__contains__, np.bool_)
     if CORRUPT in batch.schema.names:
         kept &= np.asarray(batch[CORRUPT].is_null())
     return batch.take(pa.array(np.flatnonzero(kept)))

@@ -21,6 +21,7 @@ from spark.ingest.columns import (
     decimal_of,
     distinct,
     groups_of,
+    read_once,
     tags_of,
     texts_of,
 )
@@ -121,10 +122,7 @@ def _unread(batch: pa.RecordBatch, layout: Layout, period: str | None) -> Iterat
     unread = lines.is_unreadable(layout, period)
     for name in layout.present:
         said = texts_of(batch[name])
-        empty = [each in EMPTY for each in said.dictionary.to_pylist()]
-        unread |= np.array([*empty, True])[
-            said.indices.fill_null(len(empty)).to_numpy(zero_copy_only=False)
-        ]
+        unread |= read_once(said, lambda each: each is None or each in EMPTY, np.bool_)
     at = np.flatnonzero(unread)
     bad = batch.take(pa.array(at))
     names = dict.fromkeys(

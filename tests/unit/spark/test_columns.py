@@ -66,7 +66,7 @@ def refused(columns: Sequence[str], kafka: KafkaTags | None = None) -> str:
     """Return why a bill of these columns is refused before a line of it is read."""
     piece = Piece("/bill.parquet", None, list(columns))
     with pytest.raises(InvalidInput) as raised:
-        bill._delivery(None, Source("x", [piece]), "The bill x", kafka or KafkaTags())
+        bill._delivery(None, Source(label="x", pieces=[piece]), "The bill x", kafka or KafkaTags())
     return str(raised.value)
 
 
