@@ -219,7 +219,9 @@ def _of_parquet(piece: Piece, wanted: Collection[str]) -> Iterator[tuple[int, di
 def _numbered(piece: Piece, names: Sequence[str]) -> list[str]:
     """Return the Parquet columns to read as numbers of a dictionary: texts, and those in maps.
 
-    Those of which a file has large plain pages are none: their dictionary would have to be made.
+    Those of which a file has many plain pages are none: their dictionary would have to be made. A
+    dictionary has a MiB at most, and its numbers fewer than the four bytes that a plain text has
+    for its length alone.
     """
     with parquet(piece.address) as file:
         schema, group = file.schema_arrow, file.metadata.row_group(piece.row_group)
@@ -234,7 +236,7 @@ def _numbered(piece: Piece, names: Sequence[str]) -> list[str]:
         plain = {
             chunk.path_in_schema
             for chunk in chunks
-            if "PLAIN" in chunk.encodings and chunk.total_uncompressed_size > 1 << 20
+            if chunk.total_uncompressed_size > (1 << 20) + 4 * chunk.num_values
         }
     return [name for name in found if name not in plain]
 

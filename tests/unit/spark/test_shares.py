@@ -133,6 +133,16 @@ def test_money_of_any_type_is_read(tmp_path: Path, kind: pa.DataType) -> None:
     assert opened.control["2026-11"].billed == 3
 
 
+def test_texts_come_as_numbers_where_their_file_numbers_them(tmp_path: Path) -> None:
+    lines = 600_000
+    # Too many for a byte each, so that their numbers alone take more than a MiB.
+    few = pa.array([f"i-{n}" for n in range(1000)]).take(pa.array(np.arange(lines) % 1000))
+    many = pa.array([f"resource-{n}" for n in range(lines)])
+    pq.write_table(pa.table({"few": few, "many": many}), tmp_path / "bill.parquet")
+    piece = Piece(str(tmp_path / "bill.parquet"), None, ["few", "many"], lines, 0)
+    assert pieces._numbered(piece, ["few", "many"]) == ["few"]
+
+
 def test_many_columns_of_many_values_are_told_apart() -> None:
     # 5,000 values in six columns are 10^22 combinations: more than a number has room for.
     count = 5_000
