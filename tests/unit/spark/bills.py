@@ -209,10 +209,7 @@ def written(folder: Path, content: str | bytes, name: str = "bill.csv") -> Path:
 
 
 def ingested(
-    path: Path,
-    kafka: KafkaTags | None = None,
-    *,
-    cluster: str | None = None,
+    path: Path, kafka: KafkaTags | None = None, *, cluster: str | None = None
 ) -> tuple[ingest.Ingested, list[Any], ParquetStore]:
     store = ParquetStore(str(path.parent / "tables"))
     delivery = bill.read(path, kafka=kafka or KafkaTags())

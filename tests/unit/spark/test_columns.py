@@ -258,16 +258,8 @@ def test_a_month_begins_up_to_half_a_day_before_it_does_in_utc(written: str) -> 
 @every_case(
     "written",
     [
-        *(
-            "",
-            "NULL",
-            "yesterday",
-            "11/1/2026 0:00",
-            "00:00.0",
-            "2026-11-31",
-            "0099-01-01",
-            "46327",
-        ),
+        *("", "NULL", "yesterday", "11/1/2026 0:00", "00:00.0", "2026-11-31"),
+        *("0099-01-01", "46327"),
         *("2026-11-20T25:00:00Z", 46327, 1_795_176_000, True, None, datetime(9999, 1, 1)),  # noqa: DTZ001 - the same
     ],
 )
