@@ -58,7 +58,7 @@ def main(arguments: Sequence[str]) -> None:
 @contextlib.contextmanager
 def fake_kafka(brokers: int) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """Serve a Kafka of that size from a process of its own; yield its address and the process."""
-    module = [sys.executable, "-m", "local.kafka.fake_brokers"]
+    module = [sys.executable, "-m", "tests.fake_brokers"]
     with subprocess.Popen(
         [*module, str(brokers), str(REPLICAS_PER_BROKER)],
         stdin=subprocess.PIPE,

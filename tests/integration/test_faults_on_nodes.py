@@ -22,7 +22,7 @@ from local.demo import clients
 from local.demo import rotation as demo
 from local.demo import spec as demo_spec
 from local.demo.clients import CONSUMER, PRODUCER
-from local.kubernetes.strimzi_authorities import FORCE_REPLACE, is_of
+from local.kubernetes.strimzi_authorities import FORCE_REPLACE, is_signed_by
 from local.place import PLACE_VARIABLE
 from tests.integration.cluster import Cluster
 from tests.integration.retold import retell
@@ -166,7 +166,7 @@ def test_the_clients_authority_replaced_in_the_middle_of_a_rotation_costs_nothin
     assert over.state is State.RELEASED, over.reason
     assert (summary["lost"], summary["client_errors"]) == (0, 0), summary
     trusted = cluster.secret(authority)["ca.crt"]
-    assert all(is_of(cluster.secret(user)["user.crt"], trusted) for user in before)
+    assert all(is_signed_by(cluster.secret(user)["user.crt"], trusted) for user in before)
     cluster.settle()
 
 

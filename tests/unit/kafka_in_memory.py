@@ -10,7 +10,7 @@ import pytest
 from kafka.errors import KafkaError
 
 from handlers.adapters import kafka
-from local.kafka.fake_cluster import FakeKafka, FakePartition
+from tests.fake_kafka import FakeKafka, FakePartition
 
 NOW_MS = 1_795_213_465_721
 

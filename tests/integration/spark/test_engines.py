@@ -63,7 +63,9 @@ MADE: dict[str, Callable[[Path], Path]] = {
 }
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize(
+    "name", [pytest.param(each, marks=pytest.mark.long if each == "many" else ()) for each in MADE]
+)
 def test_both_make_the_same_tables(session: SparkSession, tmp_path: Path, name: str) -> None:
     place = MADE[name](tmp_path / "bill")
     stores = []

@@ -23,7 +23,7 @@ from spark.tag_keys import KafkaTags
 from tests.unit.spark import simulated
 from tests.unit.spark.simulated import FACTS, Rotation
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.long]
 NAMESPACE = "here.scheduled"
 FIRST, NEXT = datetime(2026, 11, 20, 6, tzinfo=UTC), datetime(2026, 11, 21, 6, tzinfo=UTC)
 OF_A_BILL = (tables.USAGE, tables.COST, tables.TRANSFER)

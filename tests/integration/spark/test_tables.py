@@ -78,6 +78,7 @@ def test_iceberg_keeps_what_each_refresh_said(session: SparkSession) -> None:
         store.replace(changed, [("2026-10", "x")], ["2026-10"])
 
 
+@pytest.mark.long
 def test_iceberg_lets_go_of_snapshots_that_are_too_old_for_an_audit(
     session: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

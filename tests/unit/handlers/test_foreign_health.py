@@ -20,14 +20,14 @@ from core.health.verdict import ClusterHealth, Health, cluster_health
 from handlers.adapters import claims
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.pods import pod_seen
-from local.kafka.fake_cluster import (
+from tests.every_case import every_case
+from tests.fake_kafka import (
     ALL,
     DESCRIBE,
     DESCRIBE_CONFIGS,
     FakeKafka,
     FakePartition,
 )
-from tests.every_case import every_case
 from tests.unit.kafka_in_memory import NOW_MS, answering, three_brokers
 
 NOW = 1_795_219_200.0  # a day after the pods were made

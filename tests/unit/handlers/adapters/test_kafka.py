@@ -18,7 +18,7 @@ from core.rotation.run_record import Throttle
 from core.views import VoterView
 from handlers.adapters import kafka
 from handlers.adapters.kafka import KafkaAdmin
-from local.kafka.fake_cluster import (
+from tests.fake_kafka import (
     ALTER_CONFIGS,
     BROKER,
     DESCRIBE,

@@ -20,14 +20,14 @@ from core.health.verdict import Health
 from core.views import ClusterView
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kafka_pages import Page, Pages, topic_in
-from local.kafka.fake_cluster import (
+from tests.every_case import every_case
+from tests.fake_kafka import (
     ALL,
     ALTER,
     DESCRIBE,
     DESCRIBE_CONFIGS,
     FakeKafka,
 )
-from tests.every_case import every_case
 from tests.unit.kafka_in_memory import NOW_MS, answering, three_brokers
 
 

@@ -22,7 +22,7 @@ from core.volumes.sizing import Gp3, Performance
 from handlers.adapters.claims import FIELD_MANAGER, EksClaims
 from handlers.adapters.prometheus import Prometheus, Signed, ThroughApiServer, route
 from handlers.adapters.volumes import CloudWatchLoads, FillView, PrometheusVolumes, _fills, load
-from local.kafka.fake_cluster import FakeKafka
+from tests.fake_kafka import FakeKafka
 from tests.unit.kafka_in_memory import FakeClient
 
 GIB = 1024**3

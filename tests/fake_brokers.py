@@ -1,6 +1,6 @@
 """Serves a FakeKafka over TCP, one port per broker: real frames, so a client cannot tell.
 
-    python -m local.kafka.fake_brokers BROKERS REPLICAS_PER_BROKER
+    python -m tests.fake_brokers BROKERS REPLICAS_PER_BROKER
 
 Prints the first broker's address, then serves until its input ends; for each line that comes in, it
 prints the bytes it has sent.
@@ -19,7 +19,7 @@ from typing import Any
 from kafka.protocol import admin
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
-from local.kafka.fake_cluster import RESPONSES, FakeKafka, FakePartition, api_versions
+from tests.fake_kafka import RESPONSES, FakeKafka, FakePartition, api_versions
 
 PARTITIONS_PER_TOPIC = 100
 HOST = "127.0.0.1"
