@@ -140,6 +140,12 @@ def test_a_spec_is_the_one_every_layer_names(named: Path) -> None:
     assert (found.spec.prefix, found.profile) == ("test-orders", None)
 
 
+def test_a_spec_may_stand_in_the_settings_beside_a_profile(tmp_path: Path) -> None:
+    settings(tmp_path, {"stillwater:cluster": description(), "aws:profile": "audit"})
+    found = read_described("test", Project(tmp_path, tmp_path))
+    assert (found.spec.prefix, found.profile) == ("test-orders", "audit")
+
+
 def test_the_twin_is_no_environment_of_stacks(named: Path) -> None:
     with pytest.raises(InvalidInput, match=r"commands of its own: `python -m local`"):
         require("local", Project(named, named))

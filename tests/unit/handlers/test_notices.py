@@ -159,6 +159,12 @@ def test_the_same_failure_delivered_again_is_noted_once(waiting: Station) -> Non
     assert len(waiting.ticks.sent) == 2
 
 
+def test_a_refresh_is_kept_on_record_and_wakes_nobody(waiting: Station) -> None:
+    waiting.announce(in_our_group("refresh-started"))
+    assert waiting.ticks.sent == []
+    assert f"{group_of('us-east-1a')}: refresh_started." in outcomes(waiting)[-1]
+
+
 @pytest.mark.parametrize(("times", "noted"), [(4, True), (5, False)])
 def test_a_note_that_meets_a_tick_tries_again_and_then_is_late(times: int, *, noted: bool) -> None:
     station = Station()

@@ -33,6 +33,29 @@ def station_with(window: Window | None) -> Station:
     return Station(policy=replace(POLICY, maintenance=window))
 
 
+def late_in_the_window(**said: object) -> Station:
+    """Return a station on which a run was started four minutes before the window closes."""
+    station = station_with(NOON)
+    station.now += 3600 - 260
+    start(station, **said)
+    return station
+
+
+def test_a_node_that_would_not_be_back_before_the_window_closes_waits_for_the_next() -> None:
+    station = late_in_the_window()
+    run = turn(station)
+    assert run.open_turns == ()
+    assert run.reason == (
+        "Broker 10 is expected to take 4 min 40 s, and the maintenance window closes at "
+        "2026-11-20 11:00 UTC: it waits for the one that opens at 2026-11-21 09:00 UTC; 3 nodes "
+        "wait."
+    )
+    assert run.notes[-1].text == run.reason
+    assert station.ticks.sent[-1][1] == 900
+    station.now += 22 * 3600 + 300
+    assert turn(station).turn_of(10).phase is Phase.LEAVING
+
+
 def test_a_run_stops_for_a_person_where_no_window_is_as_long_as_a_move() -> None:
     station = station_with(NOON)
     start(station)

@@ -222,6 +222,19 @@ def desired(station: Station, zone: str) -> int:
     return station.cluster.groups[group_of(zone)].desired
 
 
+def test_the_next_machine_is_asked_for_once_the_first_has_begun_to_leave(station: Station) -> None:
+    start(station)
+    turn(station)
+    turn(station)
+    assert [t.ahead for t in current(station).turns] == [False] * 3  # It may wait for long.
+    first_drains(station)
+    run = turn(station)
+    assert [t.ahead for t in run.turns] == [False, True, False]
+    assert run.reason == "Room for node 20 is made while node 10 comes back."
+    look(station, "i-0b")
+    assert desired(station, ZONE_B) == 2
+
+
 def test_nothing_of_it_leaves_before_the_run_has_come_to_it(station: Station) -> None:
     second_made_ready(station)
     second = station.incident("i-0b")

@@ -9,6 +9,7 @@ import pytest
 from core.ground.constants import PAGES_SENT
 from core.incidents.observation import StatusView
 from core.incidents.record import State
+from core.zones.incident import LostZone
 from handlers.adapters import metrics
 from handlers.adapters.aws import tick_message
 from tests.unit.handlers.announced import DAY, REBOOT, RETIREMENT, health_event
@@ -66,6 +67,13 @@ def test_one_that_gets_well_is_not_replaced_after_all(sick: Station) -> None:
     sick.now += HOUR
     assert opened(sick) == 1
     assert sick.incident(f"{OLD}.2").open
+
+
+def test_a_frozen_zone_keeps_its_sick_machines(sick: Station) -> None:
+    sick.freezes.note(
+        LostZone("use1-az4", ZONE, source="autoshift", occurred_at=sick.now), sick.now
+    )
+    assert opened(sick) == 0
 
 
 def test_several_sick_machines_are_told_once_and_stay(sick: Station, pages: list[str]) -> None:

@@ -175,6 +175,14 @@ def test_a_launch_that_failed_names_its_zone_and_awss_reason_and_no_instance() -
     assert notice.cause.startswith("We currently do not have sufficient r7g.xlarge capacity")
 
 
+def test_two_attempts_to_launch_are_two_announcements() -> None:
+    event = load("group-launch-failed")
+    event["detail"]["ActivityId"] = "another"
+    (again,) = parse(json.dumps(event))
+    assert isinstance(again, GroupNotice)
+    assert again.dedupe_key != group("group-launch-failed").dedupe_key
+
+
 def test_a_refresh_is_told_by_its_id_and_each_checkpoint_apart() -> None:
     started = group("refresh-started")
     assert started.activity_id == "c613620e-07e2-4ed2-a9e2-ef8258911ade"

@@ -15,6 +15,7 @@ from core.health.kafka import (
     BrokerSigns,
     Lifecycle,
     active_controller,
+    disagreements,
     lifecycle,
     node_verdict,
     observation,
@@ -143,6 +144,13 @@ def test_signs_are_gathered_from_the_active_controller_and_the_broker_itself() -
     assert signs.since_heartbeat_seconds == 0.574
 
 
+def test_without_a_quorum_describe_cluster_is_not_believed() -> None:
+    signs = signs_of(
+        2, quorum_answers=False, described={2: False}, active_controller=None, own=None
+    )
+    assert (signs.described, signs.is_fenced) == (None, None)
+
+
 BROKER = (DATA / "broker-strimzi-reporter.txt").read_text()
 CONTROLLER = parse((DATA / "controller-strimzi-reporter.txt").read_text())
 NOW = 10_000.0
@@ -215,3 +223,10 @@ def test_young_brokers_out_of_an_isr_fill_and_old_ones_fell_out(age: float, heal
     behind = replace(WHOLE, partitions=(PartitionView("t", 0, 10, (10, 20), (10,), 1),))
     seen = observation(20, Role.BROKER, behind, broker(), replace(POD, started_at=NOW - age), NOW)
     assert (seen.not_in_sync, seen.was_in_sync) == (1, health is Health.DEGRADED)
+
+
+def test_who_contradicts_the_quorum_is_told() -> None:
+    fenced = replace(WHOLE, fenced=frozenset({20}))
+    (told,) = disagreements(20, fenced, broker(), None)
+    assert "says that it is running" in told
+    assert disagreements(20, WHOLE, broker(), None) == ()

@@ -15,12 +15,16 @@ from core.incidents.actions import (
     Decision,
     DropLease,
     ForwardDrain,
+    Heartbeat,
     Level,
     Page,
     Reach,
+    SetDesired,
+    TakeLease,
     TerminateInGroup,
     is_allowed,
     settle,
+    withheld_actions,
 )
 from core.incidents.decide import BLIND_SECONDS, ENDING_SECONDS, WAITS, next_action
 from core.incidents.joining import merge
@@ -291,3 +295,9 @@ def test_a_machine_in_no_named_group_is_left_to_others(*, gated: bool, others: s
 )
 def test_nobody_is_sent_to_drain_where_the_gate_is_asked(reach: Reach, route: str) -> None:
     assert reach.policy("kafka-a", policy_with()).drain_route == route
+
+
+def test_what_is_withheld_keeps_its_order() -> None:
+    decided = (TakeLease(), SetDesired(2), Page("key", "reason"), Heartbeat("drain"))
+    assert withheld_actions(decided, "watch") == (SetDesired(2), Heartbeat("drain"))
+    assert withheld_actions(decided, "act") == ()

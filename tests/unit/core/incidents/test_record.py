@@ -27,12 +27,18 @@ from core.incidents.record import (
     Incident,
     State,
     incident_id,
+    is_unattended,
 )
 from core.incidents.sweep import LEFT_OUT_SECONDS, Snapshot, left_out
 from tests.every_case import every_case
 from tests.unit.core.incidents.announced_incidents import OLD, announcement, opened_incident
 from tests.unit.core.incidents.test_sweep import NOW, group
 from tests.unit.handlers.announced import hook_event
+
+
+def test_an_announcement_that_joined_already_changes_nothing() -> None:
+    incident = opened_incident()
+    assert merge(incident, announcement(hook="drain", lifecycle_token="t"), 9.0) is incident
 
 
 def test_the_second_hooks_announcement_adds_its_token() -> None:
@@ -79,6 +85,14 @@ def test_a_transition_design_does_not_know_is_refused() -> None:
 def test_every_state_but_the_ends_leads_somewhere() -> None:
     assert set(ALLOWED) == set(State)
     assert {s for s, following in ALLOWED.items() if not following} == TERMINAL
+
+
+def test_an_incident_is_unattended_once_its_tick_is_late() -> None:
+    incident = replace(opened_incident(), ticked_at=100.0, next_tick_at=1000.0)
+    assert not is_unattended(incident, 1040.0, 45)
+    assert is_unattended(incident, 1046.0, 45)
+    assert is_unattended(opened_incident(), 46.0, 45)
+    assert not is_unattended(replace(incident, state=State.LOST), 9999.0, 45)
 
 
 @pytest.mark.parametrize(("hook", "again"), [(None, True), ("drain", False)])

@@ -186,6 +186,15 @@ def test_a_volume_short_of_iops_gets_iops() -> None:
     assert found.target == Gp3(100, Performance(6000, 125))
 
 
+def test_growing_and_raising_is_one_modification() -> None:
+    both = view(forecast=fill_forecast(0.9), load=throttled_load())
+    found = first(volume_set(both))
+    assert found.kind is DecisionKind.GROW
+    assert found.target is not None
+    assert found.target.size_gib > 100
+    assert found.target.performance != Performance()
+
+
 def test_a_lowering_needs_no_budget_though_it_is_overspent() -> None:
     two = [volume_set(each, asked=FAST) for each in (QUIET, view(FAST))]
     lowered, _ = plan(two, BOOK, NOW, budget_usd=Decimal(0)).decisions

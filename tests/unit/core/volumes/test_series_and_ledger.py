@@ -54,6 +54,13 @@ def test_reads_and_writes_count_together() -> None:
     assert (of.iops_p999, of.bytes_per_s_p999) == (1000, 6e6)
 
 
+def test_a_second_beyond_both_limits_is_one_second() -> None:
+    told = found(exceeded_iops_seconds=0.5, exceeded_tp_seconds=0.4)
+    of = series.load(VOLUME, told)
+    assert of.volume_exceeded_share == pytest.approx(0.5)
+    assert of.instance_exceeded_share == 0.0
+
+
 @pytest.mark.parametrize(
     ("missing", "unknown"),
     [

@@ -65,6 +65,13 @@ def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[Account]:
         yield Account()
 
 
+def test_other_user_data_is_seen_beyond_the_image(account: Account) -> None:
+    account.next_version(UserData="Yg==")
+    found = account.launched()
+    assert found.present.beyond_image != found.wanted.beyond_image
+    assert "version 1 instead of 2" in (why_outdated(found, "v1.35.0", "1.35") or "")
+
+
 def test_a_version_that_says_the_same_makes_nobody_outdated(account: Account) -> None:
     account.next_version()
     assert why_outdated(account.launched(), "v1.35.0", "1.35") is None
