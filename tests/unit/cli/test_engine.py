@@ -261,3 +261,9 @@ def test_a_warning_is_kept_once_apart_from_errors_and_information() -> None:
     assert (watch.warnings, watch.problems) == ([WARNED], [WARNED])
     result = watch.result(1.0, {})
     assert provision._warnings([result]) == [f"Warning: {WARNED}"]
+
+
+def test_an_engine_that_says_what_nobody_can_read_is_told_of() -> None:
+    # Its reader ends at such an event, and so no summary comes.
+    (warning,) = EngineWatch("analytics", None).result(1.0, {}).warnings
+    assert "cannot read, so what it did is not all shown" in warning

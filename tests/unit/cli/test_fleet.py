@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from typer.testing import CliRunner
 
 from cli.fleet import command
 from cli.fleet.command import look
-from cli.fleet.reading import Gateway, read_file, wanted_versions
+from cli.fleet.reading import Gateway, ask_all, read_file, wanted_versions
 from cli.main import app
 from cli.project.init import render, write
 from cli.project.release import Origin
@@ -230,6 +231,13 @@ def test_json_and_page_say_the_same_as_the_table(show: Show, tmp_path: Path) -> 
     assert min(stage["hours"], stage["usd"]) > 0
     assert said["starts"] == ["stage"]
     assert stage["why"] in html.read_text()
+
+
+def test_a_cluster_that_does_not_answer_in_time_costs_no_other() -> None:
+    late = threading.Event()
+    found = ask_all(["late", "well"], lambda name: name == "well" or late.wait(60), seconds=0.2)
+    late.set()
+    assert found == {"well": True, "late": Unknown("it did not answer within 0 s")}
 
 
 def project(root: Path, environment: str) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from core.cluster import Timings
 from core.ground import naming
 from core.ground.errors import Conflict, InvalidInput, MissingPrerequisite, StillwaterError
-from core.ground.placement import is_selected, quantity
+from core.ground.placement import heap, is_selected, quantity
 from core.ground.window import DAYS, Window, start_of
 from core.timing import FACTS, RULES, TimingRule, check
 from tests.every_case import every_case
@@ -300,6 +300,11 @@ def test_a_long_target_group_name_is_cut_and_stays_distinct() -> None:
 )
 def test_a_quantity_is_read_exactly_or_not_at_all(written: object, wanted: Decimal | None) -> None:
     assert quantity(written) == wanted
+
+
+def test_the_last_of_several_heaps_holds() -> None:
+    assert heap("-Xms1g -Xmx2g -Xmx512m") == 512 * 1024**2
+    assert heap("-XX:MaxRAMPercentage=50") is None
 
 
 LABELS = {"app": "kafka", "cpu": "8", "zone": "a"}

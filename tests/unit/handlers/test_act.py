@@ -24,8 +24,9 @@ from tests.every_case import every_case
 from tests.unit.handlers.announced import ec2_event, health_event, hook_event
 from tests.unit.handlers.failing import Killed, fail, kill, noted
 from tests.unit.handlers.fakes import NEW, OLD, PREFIX, TAG
+from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, START, Station
-from tests.unit.handlers.walks import announce
+from tests.unit.handlers.walks import announce, replace_machine
 from tests.unit.operator_at_work import FINISHED
 
 
@@ -35,6 +36,16 @@ def announced_station() -> Station:
     made.cluster.terminate(OLD)
     made.announce(hook_event("drain"))
     return made
+
+
+def test_a_drain_is_forwarded_by_whoever_carries_the_incident(announced_station: Station) -> None:
+    perform(
+        announced_station.incident(),
+        (TakeLease(), ForwardDrain()),
+        announced_station.loop.effects,
+        announced_station.now,
+    )
+    assert len(announced_station.forwarded) == 1
 
 
 def test_a_drain_rests_on_a_reading_of_this_minute(announced_station: Station) -> None:
@@ -137,6 +148,30 @@ def sent(station: Station) -> list[dict[str, object]]:
     return [json.loads(body) for body, _ in station.ticks.sent]
 
 
+def test_an_announcement_opens_an_incident_and_sends_its_first_tick(station: Station) -> None:
+    station.announce(hook_event("drain"))
+    assert station.incident().state is State.OPENED
+    assert sent(station) == [{"incident_id": OLD, "version": 1}]
+    assert [outcome for _, outcome in station.ledger.events.values()] == [
+        "Incident i-0a, which is opened."
+    ]
+
+
+def test_both_hooks_share_one_incident(station: Station) -> None:
+    station.announce(hook_event("drain"))
+    station.announce(hook_event("gate"))
+    assert station.incident().hooks == {"drain": "token-drain", "gate": "token-gate"}
+    assert sent(station)[-1] == {"incident_id": OLD, "version": 2}
+
+
+def test_a_duplicate_sends_only_the_tick_that_may_be_missing(station: Station) -> None:
+    station.announce(hook_event("drain"))
+    before = station.incident()
+    station.announce(hook_event("drain"))
+    assert station.incident() == before
+    assert sent(station) == [{"incident_id": OLD, "version": 1}] * 2
+
+
 def test_an_instance_of_another_cluster_is_ignored_with_its_body(station: Station) -> None:
     body = ec2_event("EC2 Instance State-change Notification", "i-0foreign", state="stopping")
     station.announce(body)
@@ -167,6 +202,17 @@ def test_an_echo_of_an_instance_that_is_gone_opens_nothing(station: Station) -> 
     assert station.ledger.get("i-0a.2") is None
 
 
+def test_a_retained_instance_terminated_again_opens_a_round(station: Station) -> None:
+    station.announce(hook_event("drain"))
+    station.ledger.put(_ended(station.incident(), State.RETAINED))
+    station.announce(hook_event("drain"))  # an echo of the first round
+    assert station.ledger.get("i-0a.2") is None
+    station.announce(hook_event("drain", token="token-of-a-fresh-cycle"))
+    second = station.incident("i-0a.2")
+    assert second.hooks == {"drain": "token-of-a-fresh-cycle"}
+    assert sent(station)[-1] == {"incident_id": "i-0a.2", "version": 1}
+
+
 def _ended(incident: Incident, state: State) -> Incident:
     return replace(incident, state=state)
 
@@ -184,6 +230,13 @@ def test_dying_at_any_write_loses_nothing_once_delivered_again(at: int, *, after
     assert station.incident().hooks == {"drain": "token-drain", "gate": "token-gate"}
     assert sent(station)[-1] == {"incident_id": OLD, "version": 2}
     assert len(station.ledger.events) == 2
+
+
+def test_an_announcement_that_meets_another_tries_again() -> None:
+    station = Station()
+    fail(station.ledger, "put", Conflict("Somebody else was first."), times=4)
+    station.announce(hook_event("drain"))
+    assert station.incident().state is State.OPENED
 
 
 def test_an_announcement_that_never_gets_through_is_delivered_again() -> None:
@@ -293,6 +346,22 @@ def test_nothing_planned_begins_while_it_holds(stopped: Station) -> None:
     assert stopped.cluster.asked_to_terminate == []
 
 
+def test_a_drain_that_runs_ends(stopped: Station) -> None:
+    paused(stopped, None)
+    replace_machine(stopped)
+    paused(stopped)
+    stopped.cluster.place_pod(10, NEW)
+    stopped.cluster.kafka = healthy_kafka()
+    ticks(stopped, 12)
+    assert stopped.incident().state is State.RELEASED
+
+
+def test_a_two_minute_warning_is_drained_all_the_same(stopped: Station) -> None:
+    stopped.announce(ec2_event("EC2 Spot Instance Interruption Warning", OLD))
+    ticks(stopped, 1)
+    assert len(stopped.forwarded) == 1
+
+
 def test_not_even_a_person_lets_one_go_before_it_is_resumed(stopped: Station) -> None:
     announce(stopped)
     stopped.ledger.put(ask_release(stopped.incident(), "ada", stopped.now))
@@ -314,3 +383,9 @@ def test_a_pause_that_comes_after_the_decision_stops_its_effect(
         perform(incident, (TakeLease(), action), stopped.loop.effects, stopped.now)
     assert stopped.forwarded == []
     assert stopped.cluster.asked_to_terminate == []
+
+
+def test_a_pause_with_an_end_is_over_then() -> None:
+    station = paused(Station(), replace(WHY, until=START + 60))
+    assert station.freezes.current_pause(START + 59) is not None
+    assert station.freezes.current_pause(START + 60) is None

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from core.availability.lease import party_name
 from core.ground.errors import Conflict, StillwaterError
 from core.incidents.actions import RestoreLeaders
 from core.incidents.consenting import wrongly_open
@@ -15,13 +16,13 @@ from core.incidents.record import State
 from core.views import ClusterView, Doubt
 from handlers.adapters.aws import tick_message
 from handlers.incidents.act import perform
-from handlers.incidents.shifts import Leadership, restore_labels
+from handlers.incidents.shifts import Leadership, restore_labels, shift_in_force
 from handlers.store.ledger import SHIFT_MESSAGE, STRAYS_MESSAGE
 from tests.unit.handlers.failing import fail
 from tests.unit.handlers.fakes import FakeCluster
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import Station
-from tests.unit.handlers.test_rotations import ask, start, turn
+from tests.unit.handlers.test_rotations import ask, current, start, turn
 from tests.unit.handlers.walks import announce_hooks, launch
 
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -201,6 +202,22 @@ def test_below_the_level_of_our_own_stacks_no_pod_is_touched(
     assert touched == []
 
 
+def test_the_silence_of_a_companion_that_stops_keeps_nobody(station: Station) -> None:
+    opened(station)
+    (node_id,) = labels(station)
+    other = 11 if node_id == 10 else 10
+    instance = {10: "i-0a", 11: "i-1a"}[node_id]
+    party = party_name(current(station).id, "us-east-1a", (10, 11))
+    station.ledger.take_lease(
+        {10: "i-0a", 11: "i-1a"}[other], station.now, 900, party=party, node_id=other, out=True
+    )
+    view = station.cluster.read()
+    silent = Doubt(f"Broker {other} did not answer.", about=other)
+    station.cluster.kafka = replace(view, doubts=(silent,))
+    once(station, instance)
+    assert station.incident(instance).state is State.DRAINING
+
+
 @pytest.mark.parametrize(
     "doubt",
     [
@@ -242,6 +259,86 @@ def leaning() -> ClusterView:
     return replace(view, partitions=partitions)
 
 
+def test_nobody_of_a_party_leaves_before_others_lead_what_it_led(station: Station) -> None:
+    assert leaders(station.cluster) >= PARTY
+    opened(station)
+    assert leaders(station.cluster).isdisjoint(PARTY)
+    # The order itself was changed: an election alone would be undone within minutes.
+    assert {p.replicas[0] for p in station.cluster.read().partitions}.isdisjoint(PARTY)
+    moved = shift_in_force(station.records, "orders")
+    assert set(moved.avoided.values()) == {frozenset(PARTY)}
+
+
+def test_a_run_has_its_party_elected(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its brokers have just started, and lead little by little (core.rotation.following)."""
+    elected: list[bool] = []
+    restore = Leadership.restore
+
+    def noted(leadership: Leadership, cause: str, *, elect: bool) -> None:
+        elected.append(elect)
+        restore(leadership, cause, elect=elect)
+
+    monkeypatch.setattr(Leadership, "restore", noted)
+    opened(station)
+    ids = ("i-0a", "i-1a")
+    for _ in range(6):
+        launch(station)
+        announce_hooks(station)
+        for id_ in ids:
+            once(station, id_)
+    for node_id, id_, new in zip(sorted(PARTY), ids, ("i-new1", "i-new2"), strict=True):
+        assert station.incident(id_).state is State.DRAINING
+        station.cluster.waiting_hooks.discard((id_, "drain"))
+        station.cluster.place_pod(node_id, new)
+    for _ in range(24):
+        for id_ in ids:
+            once(station, id_)
+    assert {station.incident(id_).state for id_ in ids} == {State.RELEASED}
+    assert elected == [False, False]
+
+
+def test_what_is_given_back_unelected_is_preferred_and_does_not_lead(station: Station) -> None:
+    before = {p.name: p.replicas for p in station.cluster.read().partitions}
+    opened(station)
+    for incident in ("incident:i-0a", "incident:i-1a"):
+        station.leadership.restore(incident, elect=False)
+    assert {p.name: p.replicas for p in station.cluster.read().partitions} == before
+    assert leaders(station.cluster).isdisjoint(PARTY)
+    assert shift_in_force(station.records, "orders").nothing
+
+
+def test_a_party_that_loses_its_lease_leads_again(station: Station) -> None:
+    opened(station)
+    lapse(station)
+    station.ledger.take_lease("i-0b", station.now, 900, node_id=20)
+    for id_ in ("i-0a", "i-1a"):
+        once(station, id_)
+    assert station.incident("i-0a").leaders_moved_at is None
+    assert shift_in_force(station.records, "orders").nothing
+    assert leaders(station.cluster) >= PARTY
+
+
+def test_a_member_that_starts_keeps_nobody_from_leading_again(station: Station) -> None:
+    """It answers with half a connection, and its own silence hides nothing of the others."""
+    opened(station)
+    station.cluster.kafka = replace(
+        station.cluster.read(), doubts=(Doubt("Broker 11 did not answer.", about=11),)
+    )
+    station.leadership.restore("incident:i-0a")
+    station.leadership.restore("incident:i-1a")
+    assert shift_in_force(station.records, "orders").nothing
+
+
+def test_silence_of_anybody_else_keeps_the_orders_as_they_are(station: Station) -> None:
+    opened(station)
+    station.cluster.kafka = replace(
+        station.cluster.read(), doubts=(Doubt("Broker 20 did not answer.", about=20),)
+    )
+    with pytest.raises(StillwaterError, match="Broker 20 did not answer"):
+        station.leadership.restore("incident:i-0a")
+    assert shift_in_force(station.records, "orders").brokers == PARTY
+
+
 @pytest.mark.parametrize("error", [Conflict("changed"), StillwaterError("not whole")], ids=str)
 def test_leaders_that_cannot_be_given_back_at_an_incidents_end_are_asked_for_within_seconds(
     station: Station, monkeypatch: pytest.MonkeyPatch, error: Exception
@@ -274,6 +371,23 @@ def test_leaders_moved_for_a_zone_keep_no_party_back(station: Station) -> None:
     assert turn(station).open_turns
 
 
+def test_a_node_alone_waits_for_nobodys_leaders(station: Station) -> None:
+    start(station)
+    station.leadership.avoid("incident:i-of-yesterday", {20, 21})
+    assert turn(station).open_turns
+
+
+def test_an_incident_without_its_last_turn_is_given_back_by_sweeps(station: Station) -> None:
+    opened(station)
+    for incident in station.ledger.open_incidents():
+        station.ledger.put(replace(incident, state=State.RETAINED))
+    station.broom.sweep(station.now)
+    assert SHIFT_MESSAGE in [body for body, _ in station.ticks.sent]
+    station.loop.turn(SHIFT_MESSAGE, station.now)
+    assert shift_in_force(station.records, "orders").nothing
+    assert leaders(station.cluster) >= PARTY
+
+
 def test_a_missing_election_keeps_nobody(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(station.cluster, "elect", lambda _: None)
     moved = []
@@ -285,6 +399,14 @@ def test_a_missing_election_keeps_nobody(station: Station, monkeypatch: pytest.M
     assert labels(station)
     assert sum(moved) > 0
     assert leaders(station.cluster) >= PARTY  # a controlled shutdown moves those
+
+
+def test_a_run_takes_fewer_where_the_others_would_lead_too_much(station: Station) -> None:
+    start(station, at_once="zone")
+    station.cluster.kafka = leaning()
+    run = turn(station)
+    assert [t.node_id for t in run.open_turns] == [10]
+    assert any("would lead 6 partitions instead of 0" in note.text for note in run.notes)
 
 
 def test_a_plan_says_that_a_party_is_more_than_others_carry(station: Station) -> None:

@@ -13,19 +13,20 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from core.ground.errors import Conflict, StillwaterError
+from core.incidents.actions import Page
 from core.incidents.record import Incident
 from core.rotation.run_record import Throttle
 from handlers.adapters.pages import Topic, call
-from handlers.incidents.act import freeze
+from handlers.incidents.act import freeze, perform
 from handlers.incidents.broom import NOT_GIVEN_BACK, PATIENCE_SECONDS, UNSEEN
 from handlers.incidents.shifts import INCIDENT_CAUSE, shift_in_force
 from handlers.rotation.turns import Throttles
 from handlers.store.documents import LostZone
 from handlers.store.ledger import STRAYS_MESSAGE
 from tests.announcements import BODIES
-from tests.unit.handlers.announced import ec2_event, hook_event
+from tests.unit.handlers.announced import ec2_event, health_event, hook_event
 from tests.unit.handlers.failing import fail
-from tests.unit.handlers.fakes import OLD, group_of, node_named
+from tests.unit.handlers.fakes import NEW, OLD, group_of, node_named
 from tests.unit.handlers.in_memory import FakeQueue
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.test_notices import add_volume
@@ -80,6 +81,25 @@ def test_a_lost_zone_is_told_though_its_freeze_was_noted_by_who_died_over_it(
     lost()
     lost()
     assert pages(station, "zone_lost") == 1
+
+
+def test_an_instance_whose_incident_cannot_be_written_keeps_no_other_of_its_event_unheard(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one whose record has grown beyond what an item may hold."""
+    put = station.ledger.put
+
+    def refused(incident: Incident) -> Incident:
+        if incident.instance_id == OLD:
+            raise Conflict("Item size has exceeded the maximum allowed size.")
+        return put(incident)
+
+    monkeypatch.setattr(station.ledger, "put", refused)
+    body = json.loads(health_event())
+    body["detail"]["affectedEntities"] = [{"entityValue": i} for i in (OLD, "i-0b", "i-0c")]
+    with pytest.raises(Conflict):  # SQS delivers it again.
+        station.announce(json.dumps(body))
+    assert {i.instance_id for i in station.ledger.open_incidents()} == {"i-0b", "i-0c"}
 
 
 def too_large_for_one(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,6 +164,24 @@ def published(station: Station, topic: FakeTopic) -> None:
     loop = replace(station.loop, topic=topic)
     for message in station.ticks.pages:
         loop.turn(json.dumps(message), station.now)
+
+
+def test_every_page_of_every_incident_is_published(station: Station) -> None:
+    announce(station)
+    topic = FakeTopic()
+    pages = (Page("first", "It waits."), Page("second", "AWS has none."))
+    perform(station.incident(), pages, station.loop.effects, station.now)
+    published(station, topic)
+    assert topic.told == [
+        (
+            "Stillwater: first",
+            "It waits.\n\npage: first\nincident_id: i-0a\nrunbook: docs/runbooks/first.md\n",
+        ),
+        (
+            "Stillwater: second",
+            "AWS has none.\n\npage: second\nincident_id: i-0a\nrunbook: docs/runbooks/second.md\n",
+        ),
+    ]
 
 
 def test_a_page_that_cannot_be_published_is_delivered_again(station: Station) -> None:
@@ -287,6 +325,12 @@ def test_what_is_given_back_in_time_is_nobodys_matter(
             patch.setattr(lender.cluster, call, refused)
             minutes(lender, 10)
         assert minutes(lender, 2) == []
+
+
+def test_a_frozen_zone_keeps_its_leaders_away_for_as_long_as_it_lasts(lender: Station) -> None:
+    lender.cluster.add_instance(NEW, "us-east-1b")
+    lender.freezes.note(LostZone("use1-az6", "us-east-1b", source="autoshift"), lender.now)
+    assert minutes(lender, 40) == []
 
 
 def test_a_sweep_that_sees_no_nodes_for_long_calls_a_person_once(lender: Station) -> None:

@@ -18,7 +18,7 @@ from core.ground.errors import StillwaterError
 from core.incidents.record import Incident, State, Transition
 from core.volumes.series import HOUR_SECONDS, WANTED, Whose, sample_key
 from handlers.adapters.prometheus import Prometheus
-from handlers.incidents.broom import Archive, Archivist
+from handlers.incidents.broom import Archive, Archivist, archive_key
 from handlers.volume.filing import Filing, S3SampleFiles
 from tests.unit.handlers.failing import fail
 from tests.unit.handlers.in_memory import MemoryArchive, MemoryLedger
@@ -56,6 +56,22 @@ def desk() -> Iterator[Desk]:
     return Desk()
 
 
+def test_one_object_per_incident_by_the_day_it_ended(desk: Desk) -> None:
+    desk.has(over())
+    assert desk.archivist.file_closed() == 1
+    ((key, line),) = desk.archive.objects.items()
+    assert key == "incidents/closed_on=2026-11-20/i-0a.jsonl"
+    row = json.loads(line)
+    assert "\n" not in line
+    assert (row["cluster"], row["state"], row["closed_at"]) == ("local-orders", "released", ENDED)
+    assert row["transitions"][-1] == {
+        "at": ENDED,
+        "state": "released",
+        "actor": "tick",
+        "reason": "Over.",
+    }
+
+
 def test_no_lifecycle_token_leaves_the_ledger(desk: Desk) -> None:
     desk.has(over())
     desk.archivist.file_closed()
@@ -64,12 +80,43 @@ def test_no_lifecycle_token_leaves_the_ledger(desk: Desk) -> None:
     assert json.loads(line)["hooks"] == ["drain"]
 
 
+def test_what_is_filed_is_not_filed_again(desk: Desk) -> None:
+    desk.has(over())
+    assert [desk.archivist.file_closed(), desk.archivist.file_closed()] == [1, 0]
+
+
+def test_an_open_incident_is_left_alone(desk: Desk) -> None:
+    desk.ledger.put(incident())
+    assert desk.archivist.file_closed() == 0
+    assert desk.archive.objects == {}
+
+
+def test_dying_between_archive_and_index_files_it_again_to_the_same_key(desk: Desk) -> None:
+    written = desk.has(over())
+    desk.archive.store(archive_key(written), "half of it")
+    desk.archivist.file_closed()
+    ((_, line),) = desk.archive.objects.items()
+    assert json.loads(line)["id"] == "i-0a"
+
+
 def test_nothing_expires_before_the_archive_has_it(desk: Desk) -> None:
     desk.has(over())
     fail(desk.archive, "store", OSError("no space"))
     with pytest.raises(OSError, match="no space"):
         desk.archivist.file_closed()
     assert desk.ledger.filed == {}
+
+
+def test_the_story_is_told_once_more_before_the_incident_leaves_the_index(desk: Desk) -> None:
+    desk.has(over())
+    desk.archivist.file_closed()
+    assert desk.told == ["i-0a"]
+
+
+def test_only_an_instance_that_is_gone_lets_its_incident_expire(desk: Desk) -> None:
+    desk.has(over(State.RETAINED))
+    desk.archivist.file_closed()
+    assert desk.ledger.filed == {"i-0a": None}
 
 
 def test_all_rounds_of_an_instance_expire_with_its_last(desk: Desk) -> None:
@@ -198,3 +245,9 @@ def test_more_series_than_fit_are_named_with_what_chooses_among_them(s3: Any) ->
     with pytest.raises(StillwaterError, match=r"200,001 series.*metrics\.prometheus\.labels"):
         filing(Remembers(series=200_001)).turn(NOW, until=NEVER)
     assert filed(s3) == []
+
+
+def test_what_somebody_else_put_there_stays(s3: Any) -> None:
+    s3.put_object(Bucket=BUCKET, Key="metrics/ours.json", Body=b"{}")
+    assert filing(Remembers()).turn(NOW, until=NEVER)["filed"] == 24
+    assert s3.get_object(Bucket=BUCKET, Key="metrics/ours.json")["Body"].read() == b"{}"

@@ -38,6 +38,14 @@ def stored(document: object) -> Freezes:
     return Freezes(records, "orders")
 
 
+def test_a_duplicate_is_not_written_again() -> None:
+    records = MemoryRecords()
+    freezes = Freezes(records, "orders")
+    assert freezes.note(SHIFT, NOW) == freezes.note(SHIFT, NOW + 5)
+    assert records.writes == 1
+    assert freezes.current(NOW + 10)[0].since == NOW
+
+
 class Contested(MemoryRecords):
     """Somebody else writes between every read and write, `times` times."""
 
@@ -63,6 +71,12 @@ def test_a_notice_is_added_to_what_others_wrote_meanwhile() -> None:
 def test_a_notice_that_never_gets_in_is_not_lost_silently() -> None:
     with pytest.raises(Conflict):
         Freezes(Contested(99), "orders").note(SHIFT, NOW)
+
+
+def test_what_was_stored_before_freezes_had_keys_is_still_a_freeze_and_ends_by_age() -> None:
+    freezes = stored(old_document())
+    assert [f.zone for f in freezes.current(NOW + 60)] == ["us-east-1a"]
+    assert freezes.current(NOW + DAY) == ()
 
 
 def test_an_old_freeze_with_an_end_of_its_own_keeps_it() -> None:
@@ -91,6 +105,14 @@ def test_what_makes_no_sense_in_the_document_stops_nobody(document: object) -> N
     freezes = stored(document)
     assert freezes.current(NOW) == ()
     assert len(freezes.note(SHIFT, NOW)) == 1
+
+
+def test_a_field_of_a_later_version_is_left_out() -> None:
+    records = MemoryRecords()
+    Freezes(records, "orders").note(SHIFT, NOW)
+    document = records.read("freezes#orders").document
+    document["incidents"][0]["mood"] = "grim"
+    assert len(stored(document).current(NOW)) == 1
 
 
 GROUP = group_of("us-east-1a")
@@ -124,6 +146,38 @@ def test_leaders_leave_a_frozen_zone_and_come_back(station: Station) -> None:
     assert not pending(station.freezes, station.records, "orders", station.now)
 
 
+def test_a_zone_known_by_its_id_alone_is_named_first(station: Station) -> None:
+    station.freezes.note(replace(AUTOSHIFT, zone=None), station.now)
+    station.loop.turn(SHIFT_MESSAGE, station.now)
+    assert leaders(station) == {20}
+    assert station.freezes.current(station.now)[0].zone == "us-east-1a"
+
+
+def test_a_second_turn_changes_nothing(station: Station) -> None:
+    shifted(station)
+    reordered, writes = list(station.cluster.reordered), station.records.writes
+    station.loop.turn(SHIFT_MESSAGE, station.now)
+    assert station.cluster.reordered == reordered
+    assert station.records.writes == writes
+
+
+def test_a_frozen_zones_instances_are_protected_until_it_thaws(station: Station) -> None:
+    shifted(station)
+    assert station.cluster.groups[GROUP].protected == {OLD}
+    assert station.cluster.groups[group_of("us-east-1b")].protected == frozenset()
+    station.cluster.add_instance("i-0d", "us-east-1a")
+    station.loop.turn(SHIFT_MESSAGE, station.now)
+    assert station.cluster.groups[GROUP].protected == {OLD, "i-0d"}
+    thawed(station)
+    assert station.cluster.groups[GROUP].protected == frozenset()
+
+
+def test_what_somebody_else_has_protected_stays_so(station: Station) -> None:
+    station.cluster.protect(GROUP, [OLD], protected=True)
+    thawed(shifted(station))
+    assert station.cluster.groups[GROUP].protected == {OLD}
+
+
 def test_a_thaw_kafka_does_not_hear_of_is_finished_later(station: Station) -> None:
     shifted(station)
     moved, station.cluster.kafka = station.cluster.kafka, None
@@ -150,6 +204,16 @@ def test_an_original_order_survives_a_crash(station: Station, dies_at: str) -> N
     thawed(station)
     setattr(station.cluster, dies_at, working)
     station.loop.turn(SHIFT_MESSAGE, station.now)
+    assert station.cluster.kafka == healthy_kafka()
+
+
+def test_two_causes_keep_a_broker_from_leading_until_both_are_over(station: Station) -> None:
+    shifted(station)
+    station.leadership.avoid("drill", [10, 20])
+    assert leaders(station) == {30}
+    station.leadership.restore("drill")
+    assert leaders(station) == {20}
+    thawed(station)
     assert station.cluster.kafka == healthy_kafka()
 
 

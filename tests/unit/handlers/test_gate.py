@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from cli.incidents import breaks
+from core.events import Kind
 from core.gate import asked_in
-from core.incidents.record import NodeDisruption, State
+from core.incidents.record import Drainer, NodeDisruption, State
 from core.views import ClusterView
 from core.zones.incident import LostZone
 from tests.unit.handlers.announced import hook_event
@@ -16,11 +17,40 @@ from tests.unit.handlers.asking import NAMESPACE, OPERATOR, PERSON, Door
 from tests.unit.handlers.fakes import NEW, OLD, node_named
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import START
+from tests.unit.operator_at_work import FINISHED
 
 
 @pytest.fixture
 def door() -> Door:
     return Door()
+
+
+def test_a_broker_with_a_place_to_go_is_let_through_and_its_drain_recorded(door: Door) -> None:
+    door.spare()
+    answer = door.ask()
+    assert answer.allowed, answer.reason
+    incident = door.station.incident()
+    assert [t.state for t in incident.transitions] == [
+        State.OPENED,
+        State.REPLACING,
+        State.HOLDING,
+        State.DRAINING,
+    ]
+    assert incident.kind is Kind.EVICTION
+    assert incident.drainer == Drainer(name=PERSON, asked_at=START)
+    (lease,) = door.station.ledger.leases()
+    assert (lease.holder, lease.node_id, lease.out_at) == (OLD, 10, START)
+    assert door.forgotten == 1
+    assert door.station.termination_handler.sent == []
+
+
+def test_two_drainers_in_two_zones_and_one_waits_and_is_told_for_whom(door: Door) -> None:
+    door.spare()
+    door.spare("i-0e", "us-east-1b")
+    assert door.ask(10).allowed
+    answer = door.ask(20, user="system:serviceaccount:karpenter:karpenter")
+    assert not answer.allowed
+    assert answer.reason == f"Incident {OLD} takes a Kafka node out first. Ask again in 5 s."
 
 
 def test_the_second_goes_once_the_first_is_back_for_good(door: Door) -> None:
@@ -33,6 +63,40 @@ def test_the_second_goes_once_the_first_is_back_for_good(door: Door) -> None:
     assert door.station.ledger.leases() == ()
     assert door.ask(20).allowed
     assert list(breaks([door.station.incident(id_) for id_ in (OLD, "i-0b")])) == []
+
+
+def test_a_lagging_broker_keeps_the_others_and_the_partition_is_named(door: Door) -> None:
+    door.spare()
+    view = healthy_kafka()
+    door.station.cluster.kafka = replace(
+        view, partitions=tuple(replace(p, isr=(10, 30)) for p in view.partitions)
+    )
+    answer = door.ask()
+    assert not answer.allowed
+    assert "partition t-0 would keep" in answer.reason
+    assert door.station.ledger.leases() == ()
+
+
+def test_who_drains_waits_for_a_roll_of_strimzis_operator(door: Door) -> None:
+    door.spare()
+    door.station.cluster.kafka_conditions = replace(FINISHED, generation_observed=False)
+    answer = door.ask()
+    assert (answer.allowed, "older generation" in answer.reason) == (False, True)
+    door.station.cluster.kafka_conditions = FINISHED
+    assert door.ask().allowed
+
+
+def test_without_a_replacement_the_group_is_asked_for_one_and_the_drainer_told(door: Door) -> None:
+    cluster = door.station.cluster
+    first = door.ask()
+    assert not first.allowed
+    assert "No other node of us-east-1a is ready to take" in first.reason
+    door.station.tick_until_quiet()
+    assert cluster.desired_calls == [("local-orders-broker-a", 2)]
+    assert not door.ask().allowed
+    door.spare()
+    door.tick_until(State.HOLDING)
+    assert door.ask().allowed
 
 
 def test_machines_of_others_are_not_asked_for_more(door: Door) -> None:
@@ -88,6 +152,16 @@ def test_our_own_drain_goes_through_as_long_as_kafka_agrees(door: Door) -> None:
     assert not door.ask().allowed
 
 
+def test_a_termination_that_waits_for_its_turn_keeps_other_drainers_waiting(door: Door) -> None:
+    station = door.station
+    station.cluster.terminate(OLD)
+    station.announce(hook_event("drain"))
+    station.tick_until_quiet()
+    answer = door.ask()
+    assert not answer.allowed
+    assert answer.reason.startswith(f"Incident {OLD} (asg_terminate) sees to it:")
+
+
 def test_a_pod_that_is_only_deleted_starts_again_on_its_own_node(door: Door) -> None:
     station = door.station
     assert door.ask(delete=True).allowed
@@ -121,6 +195,14 @@ def test_a_drain_that_ended_after_its_incident_keeps_nobody_for_ever(door: Door)
     assert door.ask(20).allowed
 
 
+def test_who_stops_asking_leaves_nothing_behind(door: Door) -> None:
+    assert not door.ask().allowed
+    door.station.tick_until_quiet()
+    door.station.now += 1000
+    door.tick_until(State.CANCELLED)
+    assert door.station.cluster.groups["local-orders-broker-a"].desired == 1
+
+
 def test_a_frozen_zone_and_a_pause_keep_everybody(door: Door) -> None:
     door.spare()
     door.station.freezes.note(LostZone("use1-az4", "us-east-1a"), START)
@@ -139,6 +221,11 @@ def test_who_cleans_up_deletes_without_being_asked(door: Door, user: str) -> Non
     door.station.cluster.kafka = None
     assert door.ask(user=user, delete=True).allowed
     assert not door.ask(user=user).allowed
+
+
+def test_the_kubelet_of_another_node_is_asked(door: Door) -> None:
+    door.station.cluster.kafka = None
+    assert not door.ask(user=f"system:node:{node_named('i-0b')}", delete=True).allowed
 
 
 def test_a_pod_that_is_told_to_stop_or_is_not_kafkas_passes(door: Door) -> None:

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
+from core.events import Kind
 from core.incidents.actions import WATCHED, Reach
 from core.incidents.observation import BudgetView, PodOnNode
 from core.incidents.record import Release, State
 from core.incidents.terminating import LATE_EVICTION_SECONDS, OTHERS_SECONDS
 from tests.every_case import every_case
 from tests.unit.handlers.announced import RETIREMENT, ec2_event, health_event, hook_event
-from tests.unit.handlers.asking import Door
+from tests.unit.handlers.asking import PERSON, Door
 from tests.unit.handlers.fakes import NEW, OLD, group_of, node_named
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, Station
@@ -88,6 +89,20 @@ def test_a_level_by_what_happens(
         assert not any(written_changes(made.station))
 
 
+def test_an_eviction_takes_the_lease_and_is_followed_to_its_end() -> None:
+    made = Door(Station(reach=GATE))
+    made.spare()
+    assert made.ask().allowed
+    assert made.station.incident().kind is Kind.EVICTION
+    made.spare("i-0e", "us-east-1b")
+    assert "takes a Kafka node out first" in made.ask(20, dry_run=True).reason
+    made.evicted(10, NEW)
+    made.tick_until(State.RIDDEN_THROUGH)
+    assert made.station.ledger.leases() == ()
+    assert made.ask(20).allowed
+    assert not any(written_changes(made.station))
+
+
 def test_their_termination_is_answered_and_never_said_to_be_only_watched() -> None:
     made = leaving_door(GATE, terminated)
     station = made.station
@@ -120,6 +135,14 @@ def test_a_broker_that_waits_for_a_place_is_not_kept_until_their_hook_ends() -> 
     made.station.now += 121
     answer = made.ask()
     assert answer.allowed, answer.reason
+
+
+def test_kafka_is_asked_all_the_same_when_their_hook_ends() -> None:
+    made = Door(Station(reach=GATE))
+    terminated(made.station)
+    made.station.now += 121
+    made.station.cluster.kafka = healthy_kafka(out=20)
+    assert not made.ask(user=PERSON).allowed
 
 
 def test_a_hold_keeps_whoever_drains_and_a_release_lets_by() -> None:
@@ -165,6 +188,12 @@ def test_a_lease_that_another_has_by_then_lets_nobody_through(door: Door, call: 
     assert door.station.incident().forwarded is None
 
 
+def test_a_yes_takes_one_reading_of_kafka_and_that_with_the_lease_in_hand(door: Door) -> None:
+    asked = counted(door)
+    assert door.ask().allowed
+    assert asked == [["i-0a"]]
+
+
 def test_whom_kafka_refused_is_asked_about_first_and_leaves_the_lease_to_others(door: Door) -> None:
     """One that asks every five seconds would else take the lease from the others as often."""
     lagging(door)
@@ -176,6 +205,14 @@ def test_whom_kafka_refused_is_asked_about_first_and_leaves_the_lease_to_others(
     door.station.now += 61
     assert not door.ask().allowed
     assert asked[3:] == [["i-0a"]]
+
+
+def test_a_refusal_with_the_lease_in_hand_wakes_the_incident(door: Door) -> None:
+    lagging(door)
+    assert not door.ask().allowed
+    door.station.cluster.kafka = healthy_kafka()
+    door.tick_until(State.HOLDING)
+    assert door.ask().allowed
 
 
 def test_a_rehearsal_asks_kafka_and_takes_no_lease(door: Door) -> None:
@@ -217,6 +254,9 @@ OPERATOR = PodOnNode(namespace="strimzi", name="operator", uid="1")
 AGENT = PodOnNode(namespace="kube-system", name="agent", uid="2", stays=True)
 
 
+BARE = PodOnNode(namespace="default", name="debug", uid="3", owned=False)
+
+
 def evicting(*beside: PodOnNode, **changes: object) -> Station:
     made = Station(policy=replace(EVICTING, **changes))  # type: ignore[arg-type]
     made.cluster.beside[NODE] = list(beside)
@@ -235,6 +275,35 @@ def come_back(made: Station) -> None:
     made.cluster.kafka = healthy_kafka()
     for _ in range(6):
         made.tick()
+
+
+def test_the_tick_cordons_evicts_and_completes_the_hooks_by_itself() -> None:
+    made = replace_machine(evicting(AGENT))
+    assert made.cluster.cordons == {NODE: OLD}
+    assert made.cluster.evicted == [POD]
+    assert made.termination_handler.sent == []
+    leave(made)
+    assert made.incident().state is State.GATING
+    assert made.cluster.completed == []
+    come_back(made)
+    assert made.incident().state is State.RELEASED
+    assert {hook for _, hook, result in made.cluster.completed if result == "CONTINUE"} == {
+        *("drain", "gate")
+    }
+    assert made.ledger.leases() == ()
+
+
+def test_nothing_is_evicted_before_a_replacement_is_there() -> None:
+    made = announce(evicting(OPERATOR))
+    assert (made.cluster.evicted, made.cluster.cordons) == ([], {})
+
+
+def test_everything_else_leaves_before_kafka() -> None:
+    made = replace_machine(evicting(OPERATOR, AGENT))
+    assert made.cluster.evicted == ["operator"]
+    assert "First to leave: strimzi/operator." in made.incident().reason
+    made.tick()
+    assert made.cluster.evicted == ["operator", POD]
 
 
 def test_a_pod_that_its_budget_keeps_holds_kafka_up_for_a_while_and_is_never_forced() -> None:
@@ -275,6 +344,26 @@ def test_a_refused_eviction_of_kafkas_pod_is_asked_again_at_the_next_tick() -> N
     assert made.cluster.evicted == [POD]
 
 
+def test_kafkas_consent_counts_at_the_moment_of_the_eviction() -> None:
+    made = evicting(OPERATOR)
+    replace_machine(made)
+    made.cluster.kafka = healthy_kafka(out=20)
+    made.tick()
+    assert made.cluster.evicted == ["operator"]
+    assert f"{POD} is still on {NODE}." in made.incident().reason
+    made.cluster.kafka = healthy_kafka()
+    made.tick()
+    assert made.cluster.evicted == ["operator", POD]
+
+
+def test_a_pause_keeps_kafkas_pod_where_it_is() -> None:
+    made = replace_machine(evicting(OPERATOR))
+    paused(made)
+    made.tick()
+    assert made.cluster.evicted == ["operator"]
+    assert "Paused by ada" in made.incident().reason
+
+
 def test_a_drain_that_cannot_end_is_kept_and_its_node_takes_pods_again() -> None:
     made = evicting()
     made.cluster.refusals[POD] = "Cannot evict pod: it would violate its budget."
@@ -288,6 +377,16 @@ def test_a_drain_that_cannot_end_is_kept_and_its_node_takes_pods_again() -> None
     assert made.incident().state is State.RETAINED
     assert {result for _, _, result in made.cluster.completed} == {"ABANDON"}
     assert made.cluster.cordons == {}
+
+
+def test_a_pod_without_owner_is_named_and_left_to_end_with_its_machine() -> None:
+    made = replace_machine(evicting(BARE))
+    (page,) = [p for p in made.ticks.pages if p["page"] == "pods_without_owner"]
+    assert "default/debug" in page["reason"]
+    leave(made)
+    come_back(made)
+    assert made.cluster.evicted == [POD]
+    assert made.incident().state is State.RELEASED
 
 
 def test_two_pods_of_one_kafka_on_one_node_wait_for_a_person() -> None:

@@ -141,6 +141,11 @@ def test_a_whole_cluster_is_200_in_the_form_lambda_speaks_http(examiner: Examine
     assert len(told["parts"]) == 25
 
 
+def test_a_broker_that_is_out_is_503(examiner: Examiner) -> None:
+    answer = replace(examiner, kafka=[Kafka(healthy_kafka(out=20))]).answer(NOW)
+    assert (answer["statusCode"], body(answer)["status"]) == (503, "degraded")
+
+
 def test_every_examination_is_a_metric_that_rises_with_what_is_wrong(
     examiner: Examiner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -208,6 +213,16 @@ def test_metadata_errors_degrade(examiner: Examiner) -> None:
     troubled = replace(examiner, exporters=Exporters(errors=1))
     answer = troubled.answer(NOW)
     assert (answer["statusCode"], body(answer)["status"]) == (503, "degraded")
+
+
+def test_a_cluster_without_described_nodes_is_judged_by_strimzis(examiner: Examiner) -> None:
+    bare = replace(examiner, expected=Expected(roles={}), exporting={}, workers={})
+    found = replace(bare, nodes=lambda: ROLES)
+    assert (
+        found.examine(NOW).verdict.reason
+        == replace(bare, expected=Expected(roles=ROLES)).examine(NOW).verdict.reason
+    )
+    assert {p.name for p in found.examine(NOW).parts if p.kind == "broker"} == {"10", "20", "30"}
 
 
 def test_nodes_that_nobody_names_are_unknown_and_say_why(examiner: Examiner) -> None:

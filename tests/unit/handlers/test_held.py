@@ -118,6 +118,19 @@ def test_an_instance_that_never_joined_goes_without_a_wait(station: Station) -> 
     assert [lease.node_id for lease in station.ledger.leases()] == [None]
 
 
+def test_a_held_instance_outlasts_the_hold_limit_but_not_awss(station: Station) -> None:
+    announce(station)
+    until = START + 30 * 86_400
+    asked(station, hold(station.incident(), until, "ada", station.now))
+    station.now = START + POLICY.hold_limit_seconds + 60
+    station.tick()
+    assert station.incident().open
+    station.now = START + POLICY.hook_limit_seconds
+    station.tick()
+    assert station.incident().state is State.RETAINED
+    assert station.incident().pages == ("late_replacement", "hold_limit")
+
+
 def test_a_long_wait_never_outlasts_a_heartbeat(station: Station) -> None:
     announce(station)
     failure = LaunchFailure(since=START - 3600, cause="none")
@@ -269,3 +282,32 @@ def test_what_was_kept_for_longer_than_the_limit_goes_on_afterwards(
     waiting.cluster.kafka = healthy_kafka()
     turns(waiting, 20, step=5)
     assert waiting.incident().state is State.DRAINING
+
+
+def test_afterwards_the_whole_limit_counts_and_then_a_person_is_called(waiting: Station) -> None:
+    pause(waiting, LONG)
+    turns(waiting, LONG + POLICY.hold_limit_seconds + 900)
+    assert waiting.incident().state is State.RETAINED
+    assert "hold_limit" in waiting.incident().pages
+
+
+def test_aws_does_not_insist_because_of_our_own_pause(waiting: Station) -> None:
+    """The last in-sync replica of a partition goes only once AWS has waited for the limit."""
+    view = healthy_kafka()
+    alone = tuple(replace(p, replicas=(10, 20), isr=(10,), leader=10) for p in view.partitions[:1])
+    waiting.cluster.kafka = replace(view, partitions=(*alone, *view.partitions[1:]))
+    pause(waiting, LONG)
+    turns(waiting, LONG + 60)
+    assert waiting.incident().state is State.HOLDING
+    assert waiting.forwarded == []
+
+
+def test_pauses_one_after_the_other_end_at_the_hooks_own_limit(waiting: Station) -> None:
+    for _ in range(60):
+        if not waiting.incident().open:
+            break
+        pause(waiting, 3600)
+        turns(waiting, 3700)
+    assert waiting.incident().state is State.RETAINED
+    assert waiting.now - waiting.incident().opened_at <= POLICY.hook_limit_seconds
+    assert OLD in waiting.incident().reason

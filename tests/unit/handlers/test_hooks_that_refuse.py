@@ -12,6 +12,7 @@ from botocore.exceptions import EndpointConnectionError
 from core.events import Interruption, parse
 from core.ground.errors import Conflict, StillwaterError
 from core.incidents.actions import CompleteHook, HookResult
+from core.incidents.decide import BLIND_SECONDS
 from core.incidents.joining import merge, open_incident
 from core.incidents.record import State
 from core.views import Doubt
@@ -157,6 +158,56 @@ def test_nothing_is_drained_on_a_reading_that_hides_a_topic(station: Station) ->
     assert station.forwarded == []
     assert "grant the functions' user Describe on every topic" in incident.reason
     assert incident.pages == ("kafka_rights",)
+
+
+def test_a_reading_that_may_mend_itself_calls_nobody(station: Station) -> None:
+    doubt = Doubt("Topic t is known to one broker and not to another.")
+    station.cluster.kafka = replace(healthy_kafka(), doubts=(doubt,))
+    replace_machine(station)
+    for _ in range(5):
+        station.tick()
+    assert station.incident().state is State.HOLDING
+    assert station.incident().pages == ()
+    station.cluster.kafka = healthy_kafka()
+    station.tick_until_quiet()
+    assert station.incident().state is State.DRAINING
+
+
+def test_a_doubt_that_lasts_calls_once_and_one_that_ends_is_gone(station: Station) -> None:
+    doubt = Doubt("Topic t is known to one broker and not to another.")
+    station.cluster.kafka = replace(healthy_kafka(), doubts=(doubt,))
+    replace_machine(station)
+    station.tick()
+    begun = station.incident().doubted_since
+    assert begun is not None
+    while station.now <= begun + BLIND_SECONDS:
+        assert station.incident().pages == ()
+        station.now += 120
+        station.tick()
+    station.tick()
+    assert station.incident().pages == ("doubt",)
+    assert station.incident().state is State.HOLDING
+    station.cluster.kafka = healthy_kafka()
+    station.tick()
+    assert station.incident().doubted_since is None
+
+
+def test_a_kafka_that_answers_nothing_calls_a_person_once_it_has_lasted(station: Station) -> None:
+    station.cluster.kafka = None
+    replace_machine(station)
+    station.tick()
+    begun = station.incident().doubted_since
+    assert begun is not None
+    while station.now <= begun + BLIND_SECONDS:
+        assert station.incident().pages == ()
+        station.now += 120
+        station.tick()
+    station.tick()
+    assert station.incident().pages == ("kafka_silent",)
+    assert station.incident().state is State.HOLDING
+    station.cluster.kafka = healthy_kafka()
+    station.tick()
+    assert station.incident().doubted_since is None
 
 
 def test_leaders_stay_where_a_reading_hides_a_partition(station: Station) -> None:

@@ -296,6 +296,22 @@ def test_a_machine_that_booted_before_its_request_is_known_to_have(station: Stat
     assert comes_back(station).state is State.RIDDEN_THROUGH
 
 
+def test_another_broker_lost_before_the_request_brings_this_one_back(station: Station) -> None:
+    drained(station)
+    view = healthy_kafka(out=10)
+    station.cluster.kafka = replace(
+        view,
+        fenced=frozenset({10, 20}),
+        partitions=tuple(replace(p, isr=(30,), leader=30) for p in view.partitions),
+    )
+    for _ in range(4):
+        incident = look(station)
+    assert [trial for _, _, trial in station.roots.asked] == [True]
+    assert station.cluster.node_views[OLD].schedulable
+    assert incident.in_place is not None
+    assert "Broker 20 is not in the ISR" in (incident.in_place.refusal or "")
+
+
 def test_a_machine_that_is_late_is_paged_and_holds_everybody_else_back(station: Station) -> None:
     away(station)
     station.roots.go(OLD, "succeeded")
@@ -316,6 +332,16 @@ def test_a_root_volume_that_was_detached_calls_a_person(station: Station) -> Non
     assert not station.cluster.node_views[OLD].schedulable
 
 
+def test_an_abort_after_the_drain_lets_the_machine_finish(station: Station) -> None:
+    away(station)
+    station.conductor.take({"command": "abort", "actor": "ada"}, station.now)
+    turn(station)
+    assert not station.incident().called_off
+    joins_again(station)
+    look(station)
+    assert comes_back(station).state is State.RIDDEN_THROUGH
+
+
 def test_a_group_that_takes_the_booting_machine_is_a_departure(station: Station) -> None:
     away(station)
     cluster = station.cluster
@@ -333,6 +359,19 @@ def test_a_group_that_takes_the_booting_machine_is_a_departure(station: Station)
             break
     assert station.incident().state is State.RELEASED
     assert [trial for _, _, trial in station.roots.asked] == [True, False]
+
+
+def test_nobody_else_goes_while_a_machine_boots(station: Station) -> None:
+    away(station)
+    station.announce(hook_event("drain", instance_id="i-0b", zone="us-east-1b"))
+    station.cluster.set_lifecycle("i-0b", "Terminating:Wait")
+    station.cluster.add_instance("i-0e", "us-east-1b")
+    station.cluster.add_node("i-0e")
+    for _ in range(6):
+        other = look(station, "i-0b")
+    assert other.state is State.HOLDING
+    assert other.forwarded is None
+    assert OLD in other.reason
 
 
 @pytest.mark.parametrize(
@@ -450,6 +489,17 @@ def leave_together(station: Station) -> None:
 
 def asked_of_ec2(station: Station) -> set[str]:
     return {id_ for id_, _, trial in station.roots.asked if not trial}
+
+
+def test_a_lost_broker_of_another_zone_brings_back_who_waits_to_boot(six: Station) -> None:
+    leave_together(six)
+    six.cluster.pods[30] = replace(six.cluster.pods[30], ready=False)
+    six.cluster.kafka = healthy_kafka(out=(10, 11, 30))
+    for id_ in PARTY:
+        settle(six, id_)
+        assert six.cluster.node_views[id_].schedulable
+        assert six.incident(id_).state is State.GATING
+    assert asked_of_ec2(six) == set()
 
 
 def test_a_companion_that_is_away_brings_nobody_back(six: Station) -> None:

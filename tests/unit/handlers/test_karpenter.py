@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from cli.incidents import breaks
 from core.events import Kind
 from core.incidents.evicted import WARNED_SECONDS
 from core.incidents.observation import Condition, ScheduledEvent, StatusView
@@ -108,6 +109,35 @@ def test_the_gate_waits_for_the_node_that_karpenter_brings(door: Door) -> None:
     assert door.station.incident().replacement_node == node_named(NEW)
 
 
+def test_a_node_that_karpenter_ends_takes_nobody(door: Door) -> None:
+    bring_node(door, NEW)
+    end(door, delete_claim(), delete_claim(NEW))
+    assert not door.ask(user=KARPENTER).allowed
+    # Karpenter deletes pods towards a deadline: the node would not take this one again.
+    assert not door.ask(user=KARPENTER, delete=True).allowed
+
+
+def test_two_zones_wait_for_each_other_and_both_end_with_their_broker_back(door: Door) -> None:
+    end(door, delete_claim(), delete_claim("i-0b", "us-east-1b"))
+    bring_node(door, NEW)
+    bring_node(door, "i-0e", "us-east-1b")
+    station = door.station
+    assert station.broom.sweep(station.now)["opened"] == 2
+    assert door.ask(10, user=KARPENTER).allowed
+    second = door.ask(20, user=KARPENTER)
+    assert second.reason == f"Incident {OLD} takes a Kafka node out first. Ask again in 5 s."
+    door.evicted(10, NEW)
+    station.reception.wake(station.incident())
+    door.tick_until(State.RIDDEN_THROUGH)
+    assert "is for system:serviceaccount:kube-system:karpenter (untold) to end" in (
+        station.incident().reason
+    )
+    assert door.ask(20, user=KARPENTER).allowed
+    assert list(breaks([station.incident(id_) for id_ in (OLD, "i-0b")])) == []
+    # Its node ends for minutes yet, and nobody is on it.
+    assert station.broom.sweep(station.now)["opened"] == 0
+
+
 def test_an_eviction_without_a_gate_is_followed_to_its_end(door: Door) -> None:
     end(door, delete_claim())
     station = door.station
@@ -122,6 +152,18 @@ def test_an_eviction_without_a_gate_is_followed_to_its_end(door: Door) -> None:
     station.cluster.kafka = healthy_kafka()
     door.tick_until(State.RIDDEN_THROUGH)
     assert station.ledger.leases() == ()
+
+
+def test_karpenter_does_not_give_up_and_an_incident_of_its_own_neither(door: Door) -> None:
+    end(door, delete_claim())
+    door.ask(user=KARPENTER)
+    station = door.station
+    station.now += 2 * HOUR
+    station.tick()
+    assert station.incident().open
+    station.cluster.node_claims = (claim_of(),)
+    door.tick_until(State.CANCELLED)
+    assert station.incident().reason == "No drainer requests the eviction any longer."
 
 
 def lag(door: Door) -> None:
@@ -186,6 +228,31 @@ def test_a_broker_whose_node_ends_under_it_calls_a_person_at_once(door: Door) ->
         "Karpenter ends the node under orders-broker-a-10 and does not evict it: it tolerates "
         "karpenter.sh/disrupted."
     )
+
+
+def test_a_deadline_leaves_a_pod_the_time_that_it_takes_to_stop(door: Door) -> None:
+    pods = door.station.cluster.pods
+    pods[10] = replace(pods[10], grace_seconds=180.0)
+    end(door, delete_claim(grace_seconds=2 * HOUR))
+    station = door.station
+    station.broom.sweep(station.now)
+    station.tick_until_quiet()
+    # Karpenter deletes it that much before the deadline, so that it has stopped by then.
+    forced_at = START - 10 + 2 * HOUR - 180
+    assert station.incident().disruption == NodeDisruption(reason="untold", forced_at=forced_at)
+    assert "so that they have stopped by 2026-11-20 11:59 UTC" in told(door)[0]
+
+
+def test_a_deletion_with_a_deadline_is_judged_by_kafka_from_the_first(door: Door) -> None:
+    pods = door.station.cluster.pods
+    pods[10] = replace(pods[10], grace_seconds=180.0)
+    end(door, delete_claim(grace_seconds=40.0))
+    # Less than the pod takes to stop is left at once, and the sweep has not been here yet.
+    asked = door.ask(user=KARPENTER, delete=True, grace_seconds=38)
+    assert asked.reason.startswith("No other node of us-east-1a is ready to take")
+    assert door.station.incident().open
+    bring_node(door, NEW)
+    assert door.ask(user=KARPENTER, delete=True, grace_seconds=20).allowed
 
 
 @pytest.mark.parametrize(
@@ -316,3 +383,14 @@ def test_a_machine_that_karpenter_has_ended_itself_is_no_loss(door: Door) -> Non
     kept = [c for c in station.cluster.node_claims or () if c.instance_id != OLD]
     station.cluster.node_claims = (*kept, end_without_node)
     assert station.broom.sweep(station.now)["opened"] == 0
+
+
+def test_a_claim_that_ends_with_its_broker_lost_is_followed_by_the_claims_word(door: Door) -> None:
+    """Karpenter hears of the loss first, and deletes the claim: its Node is gone by then."""
+    end(door, claim_of(deleted=True, deleted_at=door.station.now - 10))
+    dies(door, state="terminated", node=False)
+    station = door.station
+    assert station.broom.sweep(station.now)["opened"] == 1
+    door.tick_until(State.GATING)
+    assert station.incident().node_id == 10
+    assert station.incident().lost_at is not None

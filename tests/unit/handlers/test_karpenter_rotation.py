@@ -9,7 +9,7 @@ import pytest
 from core.events import Kind
 from core.incidents.joining import Pause
 from core.incidents.observation import Condition
-from core.incidents.record import NodeDisruption
+from core.incidents.record import NodeDisruption, State
 from core.rotation.run_record import Run, RunState
 from handlers.adapters.aws import tick_message
 from handlers.store.documents import Pauses
@@ -17,6 +17,7 @@ from tests.unit.handlers.asking import Door
 from tests.unit.handlers.fakes import OLD
 from tests.unit.handlers.karpenter_machines import (
     INITIALIZED,
+    KARPENTER,
     claim_of,
     end,
     of_karpenter,
@@ -186,3 +187,15 @@ def test_an_abort_before_a_claim_is_ended_ends_none(door: Door) -> None:
         turn(door)
     assert current(door).state is RunState.ABORTED
     assert station.cluster.ended_claims == []
+
+
+def test_a_claim_that_was_ended_is_followed_after_an_abort(door: Door) -> None:
+    """Nobody takes a deletion back: what goes on is told, and waits for the same consent."""
+    station = begun(door)
+    turn(door)
+    ask(door, "abort")
+    turn(door)
+    assert station.incident().state is State.CANCELLED
+    assert station.broom.sweep(station.now)["opened"] == 1
+    assert station.incident(f"{OLD}.2").kind is Kind.EVICTION
+    assert not door.ask(user=KARPENTER).allowed

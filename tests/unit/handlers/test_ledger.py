@@ -12,6 +12,7 @@ import pytest
 from aws_lambda_powertools.metrics import EphemeralMetrics
 from botocore.exceptions import EndpointConnectionError
 
+from core.availability.lease import Lease
 from core.events import parse
 from core.ground.constants import (
     CALLING,
@@ -24,7 +25,7 @@ from core.ground.errors import Conflict, StillwaterError
 from core.incidents.joining import open_incident
 from core.incidents.record import Incident, State
 from handlers.adapters import metrics
-from handlers.store.ledger import Ledger, Stories
+from handlers.store.ledger import Ledger, Stories, rounds
 from tests.explorer.ledger import ObjectLedger
 from tests.explorer.world import World
 from tests.unit.handlers.announced import hook_event
@@ -48,6 +49,56 @@ def incident(instance_id: str = "i-0a", round_number: int = 1) -> Incident:
     (found,) = parse(hook_event("drain", instance_id=instance_id))
     before = tuple(incident(instance_id, number) for number in range(1, round_number))
     return open_incident(found, 1.5, after=before)  # type: ignore[arg-type]
+
+
+def test_an_incident_reads_as_it_was_written(ledger: Ledger) -> None:
+    written = ledger.put(incident())
+    assert written.version == 1
+    assert ledger.get("i-0a") == written
+    assert replace(written, version=0) == incident()
+
+
+def test_an_unknown_incident_is_none(ledger: Ledger) -> None:
+    assert ledger.get("i-0a") is None
+
+
+def test_two_announcements_open_one_incident(ledger: Ledger) -> None:
+    ledger.put(incident())
+    with pytest.raises(Conflict, match="Incident i-0a was changed"):
+        ledger.put(incident())
+
+
+def test_a_write_over_an_older_version_is_refused(ledger: Ledger) -> None:
+    first = ledger.put(incident())
+    second = ledger.put(replace(first, ticked_at=2.0))
+    with pytest.raises(Conflict):
+        ledger.put(replace(first, ticked_at=3.0))
+    assert ledger.get("i-0a") == second
+
+
+def test_only_open_incidents_are_listed(ledger: Ledger) -> None:
+    over = ledger.put(incident())
+    still = ledger.put(incident("i-0b"))
+    ledger.put(replace(over, state=State.RELEASED))
+    assert ledger.open_incidents() == (still,)
+
+
+def test_rounds_come_in_their_order(ledger: Ledger) -> None:
+    assert rounds(ledger, "i-0a") == ()
+    both = (ledger.put(incident()), ledger.put(incident(round_number=2)))
+    assert rounds(ledger, "i-0a") == both
+    assert both[1].id == "i-0a.2"
+
+
+def test_the_lease_has_one_holder(ledger: Ledger) -> None:
+    assert ledger.leases() == ()
+    assert ledger.take_lease("i-0a", 10.0, 30).granted
+    refused = ledger.take_lease("i-0b", 20.0, 30)
+    assert not refused.granted
+    assert "i-0a" in refused.reason
+    assert ledger.take_lease("i-0a", 20.0, 30).granted
+    assert ledger.leases() == (Lease("i-0a", 50.0),)
+    assert ledger.take_lease("i-0b", 50.0, 30).granted
 
 
 def test_only_its_holder_gives_the_lease_back(ledger: Ledger) -> None:
@@ -83,6 +134,11 @@ def test_the_first_record_of_an_announcement_stands(aws: None) -> None:
     ledger.record_event("key", "body", "again", 2.0)
     (item,) = stored_items("event#key")
     assert item["outcome"] == {"S": "opened"}
+
+
+def test_an_announcement_may_name_itself_at_any_length(aws: None) -> None:
+    Ledger(TABLE, "orders", REGION).record_event("k" * 4000, "body", "opened", 1.0)
+    assert len(stored_items("event#")) == 1
 
 
 def test_what_is_over_is_listed_until_it_is_filed(ledger: Ledger) -> None:
@@ -152,6 +208,17 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     names: list[str] = []
     monkeypatch.setattr(metrics, "count", names.append)
     return names
+
+
+def test_a_change_a_reader_would_see_is_queued_once(counted: list[str]) -> None:
+    stories = FakeQueue()
+    chronicle = Stories(stories).count_and_tell
+    opened = replace(incident(), version=1)
+    for written in (opened, replace(opened, version=2, ticked_at=9.0)):
+        chronicle(written)
+    assert [json.loads(body) for body, _ in stories.sent] == [{"incident_id": "i-0a"}]
+    chronicle(replace(opened, version=3, reason="Kafka cannot spare it."))
+    assert len(stories.sent) == 2
 
 
 def test_a_queue_that_fails_holds_nobody_up_and_is_asked_again(counted: list[str]) -> None:

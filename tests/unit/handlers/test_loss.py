@@ -10,6 +10,7 @@ import pytest
 
 from core.incidents.lost import PAGE_AFTER_SECONDS
 from core.incidents.record import State
+from core.zones.incident import LostZone
 from tests.unit.handlers.announced import ec2_event, health_event, hook_event
 from tests.unit.handlers.fakes import NEW, OLD, FakeCluster, node_named
 from tests.unit.handlers.healthy import healthy_kafka
@@ -169,6 +170,24 @@ def test_the_incident_stays_while_our_taint_stands(station: Station) -> None:
     assert "out of service" in station.incident().reason
 
 
+def test_a_dead_instances_hooks_are_let_go_once_its_disks_are_free(station: Station) -> None:
+    lost(station)
+    station.cluster.terminate(OLD)
+    station.announce(hook_event("drain"))
+    station.cluster.on_instance[OLD] = ("vol-1",)
+    station.tick()
+    assert station.cluster.completed == []
+    station.cluster.on_instance.clear()
+    station.cluster.place_pod(10, None, ready=False)
+    station.cluster.attached.pop(node_named(OLD))
+    station.tick()
+    assert {hook for _, hook, result in station.cluster.completed if result == "CONTINUE"} == {
+        "drain",
+        "gate",
+    }
+    assert station.forwarded == []
+
+
 def test_a_person_is_called_when_the_broker_is_not_back_within_a_minute(station: Station) -> None:
     lost(station)
     assert station.incident().pages == ()
@@ -266,6 +285,13 @@ def test_a_zone_that_comes_back_is_thawed_and_its_brokers_go_on(station: Station
     assert tainted(station)
 
 
+def test_where_health_reports_the_zone_a_broker_lost_alone_is_freed(station: Station) -> None:
+    reported = LostZone("use1-az4", "us-east-1a", source="health_issue")
+    station.freezes.note(reported, station.now)
+    lost(station)
+    assert tainted(station)
+
+
 @pytest.mark.parametrize("lifecycle", ["Terminating:Wait", "Warmed:Terminating:Wait"])
 @pytest.mark.parametrize("heard", [True, False])
 def test_a_machine_without_kafka_that_is_stopped_in_its_hooks_is_let_go(
@@ -281,6 +307,14 @@ def test_a_machine_without_kafka_that_is_stopped_in_its_hooks_is_let_go(
     station.tick()
     assert {hook for id_, hook, _ in station.cluster.completed if id_ == NEW} == {"drain", "gate"}
     assert not station.ledger.open_incidents()
+
+
+def test_a_retained_warm_machine_pages(station: Station, caplog: pytest.LogCaptureFixture) -> None:
+    station.cluster.add_instance(NEW, "us-east-1a", "Warmed:Terminating:Retained")
+    station.broom.sweep(station.now)
+    station.tick()
+    assert station.incident(NEW).state is State.RETAINED
+    assert any(r.levelname == "CRITICAL" for r in caplog.records)
 
 
 def started_again(station: Station) -> Station:

@@ -14,7 +14,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from core.ground.constants import LEDGER_ERRORS
-from core.ground.errors import StillwaterError
+from core.ground.errors import Conflict, StillwaterError
 from core.rotation.run_record import Run, RunState, run_from_document, run_to_document
 from core.zones.incident import AUTOSHIFT, silence_limit
 from handlers.adapters import metrics
@@ -209,3 +209,12 @@ def test_a_document_that_cannot_be_read_or_written_is_counted(counted: list[str]
     with pytest.raises(ClientError):
         records.write("freezes#orders", [], 1)
     assert counted == [LEDGER_ERRORS, LEDGER_ERRORS]
+
+
+def test_a_lost_race_is_no_failure(aws: None, counted: list[str]) -> None:
+    records = Records(TABLE, REGION)
+    records.write("freezes#orders", [1], 0)
+    with pytest.raises(Conflict, match=r"freezes#orders was changed"):
+        records.write("freezes#orders", [2], 0)
+    assert records.read("freezes#orders").document == [1]
+    assert not counted

@@ -58,6 +58,24 @@ def in_our_group(name: str) -> str:
     return BODIES[name].replace("test-orders-broker-a", group_of("us-east-1a"))
 
 
+def test_a_harmed_volume_is_an_incident_of_the_instance_it_is_attached_to(station: Station) -> None:
+    add_volume(station)
+    announce(station, "alarm-stalled-volume")
+    incident = station.incident()
+    assert incident.kind is Kind.VOLUME_PROBLEM
+    assert incident.event_type == f"stalled_io {VOLUME}"
+    assert len(station.ticks.sent) == 1
+
+
+def test_one_event_about_two_volumes_of_two_instances_is_two_incidents(station: Station) -> None:
+    for volume_id, instance_id in (("vol-0aaaaaaa", OLD), ("vol-0bbbbbbb", "i-0b")):
+        station.cluster.volumes[volume_id] = EbsVolume(
+            volume_id=volume_id, instance_id=instance_id, zone="us-east-1a", tags=OURS
+        )
+    announce(station, "health-volume-degraded")
+    assert {i.instance_id for i in station.ledger.open_incidents()} == {OLD, "i-0b"}
+
+
 def test_a_failed_attachment_joins_the_incident_that_moves_its_pod(station: Station) -> None:
     station.announce(hook_event("drain"))
     station.ledger.put(replace(station.incident(), pod_name=POD))
@@ -91,10 +109,22 @@ def test_a_volume_of_another_cluster_is_ignored(station: Station, tags: dict[str
     assert station.ledger.events == {}
 
 
+def test_a_volume_ec2_does_not_know_is_ignored(station: Station) -> None:
+    announce(station, "health-volume-lost")
+    assert reasons(station) == ["EC2 does not know volume vol-04e5b75b51ba5e835."]
+
+
 def test_a_root_volume_of_an_instance_of_ours_is_ours(station: Station) -> None:
     add_volume(station, Name="root")
     announce(station, "alarm-stalled-volume")
     assert station.incident().kind is Kind.VOLUME_PROBLEM
+
+
+def test_a_modification_is_kept_on_record_and_opens_nothing(station: Station) -> None:
+    add_volume(station)
+    announce(station, "volume-modify-completed")
+    assert outcomes(station) == [f"Volume {VOLUME}: modification_completed."]
+    assert station.ledger.open_incidents() == ()
 
 
 @pytest.mark.parametrize(("late", "over"), [(-60.0, False), (60.0, True)], ids=["before", "of it"])
@@ -111,6 +141,13 @@ def test_a_modification_ends_by_its_own_word(station: Station, late: float, over
     station.announce(json.dumps(event))
     (found,) = volume_records.read(station.records, VOLUME).history.modifications
     assert found.state.over is over
+
+
+def test_an_alarm_that_is_ok_again_opens_nothing(station: Station) -> None:
+    add_volume(station)
+    announce(station, "alarm-stalled-volume-ok")
+    assert station.ledger.open_incidents() == ()
+    assert len(reasons(station)) == 1
 
 
 def test_a_shift_freezes_the_zone_by_this_accounts_name_for_it(station: Station) -> None:
@@ -150,6 +187,17 @@ def waiting(station: Station) -> Station:
     return station
 
 
+def test_a_launch_that_failed_is_noted_and_wakes_the_groups_incidents(waiting: Station) -> None:
+    waiting.announce(in_our_group("group-launch-failed"))
+    incident = waiting.incident()
+    assert incident.launch_failure is not None
+    assert incident.launch_failure.since == waiting.now
+    assert "sufficient r7g.xlarge capacity" in incident.launch_failure.cause
+    ((body, delay),) = waiting.ticks.sent
+    assert json.loads(body) == {"incident_id": OLD, "version": incident.version}
+    assert delay == 0
+
+
 def test_the_same_failure_delivered_again_is_noted_once(waiting: Station) -> None:
     waiting.announce(in_our_group("group-launch-failed"))
     once = waiting.incident()
@@ -157,6 +205,12 @@ def test_the_same_failure_delivered_again_is_noted_once(waiting: Station) -> Non
     waiting.announce(in_our_group("group-launch-failed"))
     assert waiting.incident() == once
     assert len(waiting.ticks.sent) == 2
+
+
+def test_what_another_group_did_wakes_nobody(waiting: Station) -> None:
+    waiting.announce(BODIES["group-launch-failed"])
+    assert waiting.ticks.sent == []
+    assert outcomes(waiting)[-1].endswith("Woken: nobody.")
 
 
 def test_a_refresh_is_kept_on_record_and_wakes_nobody(waiting: Station) -> None:
@@ -279,6 +333,11 @@ def test_an_issue_replayed_after_weeks_opens_nothing(station: Station) -> None:
     station.now += 30 * 86_400
     station.announce(json.dumps(event))
     assert station.ledger.open_incidents() == ()
+
+
+def test_a_failed_refresh_is_paged(station: Station, caplog: pytest.LogCaptureFixture) -> None:
+    station.announce(json.dumps(load("refresh-failed")))
+    assert len(pages(caplog)) == 1
 
 
 @pytest.mark.parametrize(

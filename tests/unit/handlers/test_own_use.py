@@ -24,8 +24,9 @@ from core.volumes.sizing import Policy
 from core.volumes.views import FillSample, Hour
 from handlers.adapters.claims import ClaimView
 from handlers.adapters.volumes import CloudWatchLoads, FillView
+from handlers.examiner import Examiner
 from handlers.store import volume_records
-from handlers.store.documents import Runs
+from handlers.store.documents import Freezes, Runs
 from handlers.store.ledger import Ledger
 from handlers.store.table import Records
 from handlers.store.volume_records import HOUR_SECONDS, HOURS_KEPT, Memory
@@ -103,6 +104,17 @@ def test_an_idle_sweep_reads_what_is_counted_however_many_brokers(
     assert (bill.reads, bill.writes) == (own.READS["sweep"], 0)
     assert bill.calls.keys() == {"GetItem", "Query"}
     assert station.ticks.sent == []
+
+
+def test_an_examination_reads_what_is_counted(
+    bill: Bill,
+    examiner: Examiner,  # noqa: F811
+) -> None:
+    records = Records(TABLE, REGION)
+    ledger, freezes = Ledger(TABLE, "orders", REGION), Freezes(records, "orders")
+    assert replace(examiner, ledger=ledger, freezes=freezes).answer(NOW)["statusCode"] == 200
+    assert (bill.reads, bill.writes) == (own.READS["health"], 0)
+    assert bill.calls.keys() == {"GetItem", "Query"}
 
 
 def test_an_incident_to_its_end_asks_no_more_than_its_ticks_are_counted_with(bill: Bill) -> None:

@@ -12,10 +12,10 @@ from core.availability.lease import party_name
 from core.ground.window import DAYS, Window
 from core.incidents.observation import BudgetView
 from core.incidents.record import Incident, State
-from core.rotation.run_record import Phase, RunState
+from core.rotation.run_record import DEFAULT_DEADLINE_SECONDS, Phase, RunState
 from core.views import ClusterView, PartitionView
 from tests.unit.handlers.announced import ec2_event, hook_event
-from tests.unit.handlers.fakes import OLD
+from tests.unit.handlers.fakes import OLD, group_of
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, Station
 from tests.unit.handlers.test_rotations import ask, current, look, outsider_lost, start, turn
@@ -31,6 +31,49 @@ EVERYTHING = {"selection": {"everything": True}}
 
 def station_with(window: Window | None) -> Station:
     return Station(policy=replace(POLICY, maintenance=window))
+
+
+def test_a_run_waits_for_the_window_and_says_until_when() -> None:
+    station = station_with(NIGHT)
+    start(station)
+    run = turn(station)
+    assert run.reason == "The maintenance window opens at 2026-11-20 22:00 UTC; 3 nodes wait."
+    assert (run.state, run.open_turns) == (RunState.RUNNING, ())
+    # SQS carries it for a quarter of an hour, and the sweep does not take it for lost meanwhile.
+    assert station.ticks.sent[-1][1] == 900
+    sent = len(station.ticks.sent)
+    station.now += 600
+    station.broom.sweep(station.now)
+    assert len(station.ticks.sent) == sent
+    station.now += 12 * 3600
+    assert turn(station).turn_of(10).phase is Phase.LEAVING
+
+
+def test_time_outside_the_window_counts_for_no_deadline() -> None:
+    station = station_with(NIGHT)
+    station.cluster.kafka = healthy_kafka(out=30)
+    start(station, selection={"node_ids": [10, 20]})
+    turn(station)
+    station.now += 12 * 3600
+    assert "broker 30 is fenced" in turn(station).reason
+    station.now += DEFAULT_DEADLINE_SECONDS - 60
+    assert turn(station).state is RunState.RUNNING
+
+
+def test_a_window_that_closes_over_a_run_stops_no_node_and_begins_with_none() -> None:
+    station = station_with(NOON)
+    start(station)
+    assert turn(station).turn_of(10).phase is Phase.LEAVING
+    station.now += 3600 + 60
+    look(station)
+    run = turn(station)
+    assert run.turn_of(10).phase is Phase.LEAVING
+    assert station.incident().open
+    ask(station, "abort")
+    turn(station)
+    look(station)
+    turn(station)
+    assert turn(station).state is RunState.ABORTED
 
 
 def late_in_the_window(**said: object) -> Station:
@@ -124,6 +167,15 @@ def test_a_person_may_say_that_any_time_will_do(command: str) -> None:
     assert turn(station).turn_of(10).phase is Phase.LEAVING
 
 
+def test_a_plan_says_when_the_window_opens() -> None:
+    said = ask(station_with(NIGHT), "plan", **EVERYTHING)["plan"]
+    assert isinstance(said, dict)
+    assert any("window opens at 2026-11-20 22:00 UTC" in note for note in said["notes"])
+    free = ask(station_with(NIGHT), "plan", any_time=True, **EVERYTHING)["plan"]
+    assert isinstance(free, dict)
+    assert not any("window" in note for note in free["notes"])
+
+
 def replicating(station: Station, bytes_: int) -> None:
     """Show broker 10 unfenced, behind, and holding so much."""
     view = healthy_kafka()
@@ -181,6 +233,31 @@ def test_a_run_that_measured_nothing_hands_on_what_an_earlier_one_did() -> None:
     assert plan["replication_measured_in"] == first.id
 
 
+def test_a_broker_that_is_fenced_again_before_it_was_measured_begins_anew() -> None:
+    station = station_with(None)
+    start(station)
+    turn(station)
+    replicating(station, 100)
+    turn(station)
+    station.cluster.kafka = healthy_kafka(out=10)
+    turn(station)
+    assert current(station).turn_of(10).behind_at is None
+
+
+def test_a_handful_of_bytes_is_no_measurement() -> None:
+    station = station_with(None)
+    start(station)
+    turn(station)
+    for held in (0, 50_000):
+        replicating(station, held)
+        turn(station)
+    assert current(station).turn_of(10).copied_bytes == 50_000
+    station.cluster.kafka = healthy_kafka()
+    plan = ask(station, "plan", **EVERYTHING)["plan"]
+    assert isinstance(plan, dict)
+    assert (plan["replication_bytes_per_s"], plan["replication_measured_in"]) == (125e6, None)
+
+
 def shared_partition(station: Station) -> None:
     """Put one partition on both brokers of zone a."""
     view = station.cluster.read()
@@ -202,6 +279,18 @@ def held_back(station: Station) -> Incident:
     second = station.incident("i-1a")
     assert second.state is State.HOLDING
     return second
+
+
+def test_brokers_that_break_a_partition_together_go_apart_as_planned(six: Station) -> None:
+    shared_partition(six)
+    planned = ask(six, "plan", selection={"everything": True}, at_once="zone")["plan"]
+    assert [node["batch"] for node in planned["nodes"]] == [1, 2, 3, 3, 4, 4]
+    assert planned["notes"][0] == (
+        "Brokers of us-east-1a leave in 2 sets. 10, 11 leave separately because of partition "
+        "crowded-7 (1 in all). With its replicas in different zones they would leave together."
+    )
+    start(six, at_once="zone")
+    assert [t.node_id for t in turn(six).open_turns] == [10]
 
 
 def test_a_partition_that_is_shared_since_the_start_parts_them(six: Station) -> None:
@@ -249,6 +338,41 @@ def healed(station: Station) -> ClusterView:
     return replace(view, partitions=partitions, fenced=frozenset())
 
 
+def test_who_shares_a_partition_by_now_waits_until_the_other_is_back(six: Station) -> None:
+    start(six, at_once=2)
+    turn(six)
+    shared_partition(six)
+    first_leaves(six)
+    second = held_back(six)
+    assert "Nodes 10, 11 may not leave together: partition crowded-7 would keep" in second.reason
+
+
+def test_the_deadline_of_each_counts_for_itself(six: Station) -> None:
+    start(six, at_once=2, deadline_seconds=60)
+    turn(six)
+    six.now += 100
+    run = turn(six)
+    assert run.state is RunState.STOPPED
+    assert "Node 10 is not back" in run.reason
+
+
+def test_an_abort_takes_the_room_for_both_back(six: Station) -> None:
+    start(six, at_once=2)
+    turn(six)
+    for id_ in ("i-0a", "i-1a", "i-0a", "i-1a"):
+        look(six, id_)
+    assert six.cluster.groups[group_of("us-east-1a")].desired == 4
+    ask(six, "abort")
+    turn(six)
+    for id_ in ("i-0a", "i-1a"):
+        look(six, id_)
+    turn(six)
+    run = turn(six)
+    assert run.state is RunState.ABORTED, run.reason
+    assert six.cluster.groups[group_of("us-east-1a")].desired == 2
+    assert six.cluster.terminated == []
+
+
 def test_a_handler_that_drains_by_itself_forbids_company(six: Station) -> None:
     direct = Station(policy=replace(POLICY, drain_route="direct"), cluster=six.cluster)
     answer = ask(direct, "start", selection={"everything": True}, at_once=2)
@@ -272,6 +396,13 @@ def test_a_resume_says_how_many_go_together_from_then_on(six: Station) -> None:
     assert run.options.at_once == 2
     assert [t.node_id for t in run.open_turns] == [10, 11]
     assert said in [note.text for note in run.notes]
+
+
+def test_a_resume_that_names_no_number_keeps_the_one_it_has(six: Station) -> None:
+    start(six, at_once=2)
+    ask(six, "pause")
+    assert ask(six, "resume")["said"] == "ada resumes the run."
+    assert current(six).options.at_once == 2
 
 
 def test_a_resume_is_refused_as_a_start_is(six: Station) -> None:
@@ -330,6 +461,27 @@ def test_who_a_budget_would_refuse_holds_while_its_companion_is_out(six: Station
     )
     second = held_back(six)
     assert "orders-kafka lets no other pod go until one is Ready again" in second.reason
+
+
+def test_room_that_another_has_asked_for_is_not_counted_as_ones_own(six: Station) -> None:
+    start(six, at_once=2)
+    turn(six)
+    for id_ in ("i-0a", "i-1a"):
+        incident = six.incident(id_)
+        six.ledger.put(
+            replace(
+                incident,
+                state=State.REPLACING,
+                zone="us-east-1a",
+                pool="broker",
+                node_id=10 if id_ == "i-0a" else 11,
+            )
+        )
+    first = six.incident("i-0a")
+    # Written down, and the group not asked yet.
+    six.ledger.put(replace(first, surge_to=3))
+    look(six, "i-1a")
+    assert six.incident("i-1a").surge_to == 4
 
 
 def test_who_would_not_be_back_in_time_together_goes_alone(six: Station) -> None:

@@ -9,16 +9,16 @@ from botocore.exceptions import ClientError
 
 from core.events import GroupChange, GroupNotice
 from core.ground.window import DAYS, Window
-from core.incidents.joining import ask_release, hold, note_group
+from core.incidents.joining import ask_release, hold, ignore, note_group
 from core.incidents.record import State
 from core.incidents.replacement import own_refusal
 from core.zones.incident import LostZone
 from tests.unit.handlers.announced import DAY, RETIREMENT, health_event, hook_event
-from tests.unit.handlers.failing import fail
+from tests.unit.handlers.failing import Killed, fail, kill
 from tests.unit.handlers.fakes import NEW, OLD, group_of
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, START, Station
-from tests.unit.handlers.walks import announce
+from tests.unit.handlers.walks import announce, replace_machine
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -77,6 +77,38 @@ def test_a_retirement_makes_room_moves_the_broker_ends_the_instance(station: Sta
         "released",
     ]
     assert cluster.terminated == [(OLD, True)]
+
+
+def test_capacity_is_raised_once_however_often_the_invocation_dies(station: Station) -> None:
+    station.announce(health_event())
+    kill(1, [(station.cluster, "set_desired")], after=True)
+    station.tick()
+    station.tick()
+    with pytest.raises(Killed):
+        station.tick()
+    station.now += 60
+    station.broom.sweep(station.now)
+    station.tick()
+    station.tick()
+    assert station.cluster.groups[GROUP].desired == 2
+
+
+def test_the_spare_is_kept_from_cluster_autoscaler_until_used(station: Station) -> None:
+    announced(station)
+    spare(station)
+    station.cluster.add_node(NEW, ready=False)
+    station.tick()
+    assert station.cluster.node_views[NEW].spare_for == OLD
+    station.cluster.node_views[NEW] = replace(station.cluster.node_views[NEW], ready=True)
+    for _ in range(4):
+        station.tick()
+    station.announce(hook_event("drain"))
+    tick_until(station, State.DRAINING)
+    station.cluster.place_pod(10, NEW)
+    station.tick()
+    assert station.cluster.node_views[NEW].spare_for == OLD
+    tick_until(station, State.RELEASED)
+    assert station.cluster.node_views[NEW].spare_for is None
 
 
 def test_a_retirement_waits_for_its_window(station: Station) -> None:
@@ -169,11 +201,47 @@ def test_a_maximum_lowered_meanwhile_is_not_asked_for_more_and_told(station: Sta
     assert station.cluster.desired_calls == [(GROUP, 2), (GROUP, 2)]
 
 
+def test_a_retirement_called_off_early_lowers_what_was_raised(station: Station) -> None:
+    announced(station)
+    station.announce(health_event(status="closed", said_at=START + 60))
+    station.tick()
+    assert station.incident().state is State.CANCELLED
+    assert station.cluster.groups[GROUP].desired == 1
+    assert station.cluster.terminated == []
+
+
+def test_a_retirement_called_off_with_the_spare_there_ends_the_spare_and_nothing_else() -> None:
+    # Kafka refuses for now, so the spare waits.
+    station = Station()
+    lagging = replace(healthy_kafka(out=30), fenced=frozenset())
+    station.cluster.kafka = lagging
+    announced(station)
+    spare(station)
+    station.tick()
+    station.announce(health_event(status="closed", said_at=START + 60))
+    station.tick()
+    assert station.incident().state is State.CANCELLED
+    assert station.cluster.terminated == [(NEW, True)]
+    assert station.cluster.groups[GROUP].desired == 1
+    assert station.cluster.node_views[NEW].spare_for is None
+
+
 def test_an_older_word_of_healths_that_comes_late_calls_nothing_off(station: Station) -> None:
     announced(station, said_at=START + 60)
     station.announce(health_event(status="closed", said_at=START))
     station.tick()
     assert station.incident().state is State.REPLACING
+
+
+def test_nothing_is_terminated_while_kafka_could_not_bear_it(station: Station) -> None:
+    station.cluster.kafka = replace(healthy_kafka(out=30), fenced=frozenset())
+    announced(station)
+    spare(station)
+    for _ in range(10):
+        station.tick()
+    assert station.incident().state is State.HOLDING
+    assert "partition t-0" in station.incident().reason
+    assert station.cluster.terminated == []
 
 
 def test_a_person_may_hold_a_planned_replacement(station: Station) -> None:
@@ -190,6 +258,33 @@ def test_a_person_may_hold_a_planned_replacement(station: Station) -> None:
     for _ in range(5):
         station.tick()
     assert station.cluster.terminated == [(OLD, True)]
+
+
+def test_a_person_may_have_a_retirement_ignored(station: Station) -> None:
+    station.announce(health_event())
+    station.ledger.put(ignore(station.incident(), "ada", "a test", station.now))
+    station.now += 60
+    station.broom.sweep(station.now)
+    station.tick()
+    assert station.incident().state is State.CANCELLED
+    station.announce(health_event(due=START + 15 * DAY, said_at=START + DAY))
+    assert station.ledger.get(f"{OLD}.2") is None
+    station.cluster.terminate(OLD)
+    station.announce(hook_event("drain"))
+    assert station.incident(f"{OLD}.2").open
+
+
+def test_a_lost_announcement_of_the_termination_does_not_stop_the_drain(station: Station) -> None:
+    announced(station)
+    spare(station)
+    tick_until(station, State.DRAINING)
+    (sent,) = station.forwarded
+    assert (sent["EC2InstanceId"], sent["LifecycleHookName"]) == (OLD, "drain")
+    # The announcement had its time to come.
+    asked, forwarded = station.incident().terminate_asked_at, station.incident().forwarded
+    assert asked is not None
+    assert forwarded is not None
+    assert forwarded.first_at - asked >= 30
 
 
 def test_a_node_without_kafka_goes_without_a_spare(station: Station) -> None:
@@ -356,11 +451,36 @@ def test_a_planned_departure_that_nobody_can_see_is_told(replaced: Station) -> N
     assert replace(replaced.incident()).open
 
 
+def test_a_refusal_is_told_though_hooks_of_an_earlier_round_were_announced() -> None:
+    """A queue delivers at least once: the hook's message of the round before comes again."""
+    station = Station()
+    announce(station)
+    station.now += POLICY.hold_limit_seconds + 1
+    station.tick()
+    station.cluster.set_lifecycle(OLD, "Terminating:Retained")
+    station.cluster.group_refuses = PROTECTED
+    again = station.ledger.put(ask_release(station.incident(), "ada", station.now))
+    station.ledger.put(replace(again, hooks=station.incident().hooks))
+    for _ in range(60):
+        station.now += POLICY.tick_interval_seconds
+        station.reception.wake(station.incident(again.id))
+        station.loop.turn(station.ticks.sent[-1][0], station.now)
+    assert station.incident(again.id).pages == ("group_refuses",)
+
+
 @pytest.mark.parametrize(
     "words", ["violates the group's min size constraint", "Instance Id not found", None]
 )
 def test_a_group_that_keeps_an_idle_machine_for_good_is_asked_once(words: str | None) -> None:
     assert own_refusal(announce(Station()).incident(), "i-idle", words) is None
+
+
+def test_two_brokers_on_one_machine_are_not_drained_together() -> None:
+    shared = Station()
+    shared.cluster.place_pod(20, OLD)
+    replace_machine(shared)
+    assert shared.forwarded == []
+    assert [page["page"] for page in shared.ticks.pages] == ["shared_node"]
 
 
 def test_who_is_called_for_a_machine_that_is_kept_hears_when_aws_takes_it_all_the_same() -> None:

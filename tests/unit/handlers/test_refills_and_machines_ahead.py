@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from core.events import Kind
+from core.incidents.joining import ask_release
 from core.incidents.record import State
 from core.rotation.run_record import (
     NodeTurn,
@@ -15,6 +16,8 @@ from core.rotation.run_record import (
     Run,
     RunState,
     Throttle,
+    run_from_document,
+    run_to_document,
 )
 from handlers.store.documents import is_left_throttled
 from handlers.store.ledger import STRAYS_MESSAGE
@@ -67,6 +70,23 @@ def test_who_lost_its_disk_is_throttled_to_half_of_what_was_measured(station: St
     )
 
 
+def test_who_comes_back_on_its_volume_is_not(station: Station) -> None:
+    left(station)
+    behind(station, 99 * GIB)
+    run = turn(station)
+    assert (station.cluster.throttled, run.throttled) == (None, ())
+
+
+def test_who_held_next_to_nothing_is_not(station: Station) -> None:
+    station.cluster.held = {10: 1_000_000}
+    start(station)
+    turn(station)
+    turn(station)
+    behind(station, 0)
+    turn(station)
+    assert station.cluster.throttled is None
+
+
 def test_it_is_taken_off_once_the_broker_is_in_every_isr(station: Station) -> None:
     left(station)
     behind(station, 1 * GIB)
@@ -87,6 +107,27 @@ def test_a_throttle_never_keeps_a_broker_out_until_its_deadline(station: Station
     run = turn(station)
     assert (station.cluster.throttled, run.throttled) == (None, ())
     assert "it took too long" in str([note.text for note in run.notes])
+
+
+def test_what_was_copied_under_a_throttle_is_no_measurement(station: Station) -> None:
+    left(station)
+    behind(station, 1 * GIB)
+    turn(station)
+    station.cluster.held = {10: 2 * GIB}
+    turn(station)
+    turned = current(station).turn_of(10)
+    assert turned.copied_bytes == GIB
+    station.runs.put(replace(current(station), state=RunState.ABORTED))
+    assert start(station).replication == MEASURED
+
+
+def test_somebody_elses_reassignment_is_not_throttled_beside_its_own(station: Station) -> None:
+    left(station)
+    behind(station, 1 * GIB)
+    view = station.cluster.read()
+    station.cluster.kafka = replace(view, reassigning=("t-0",))
+    turn(station)
+    assert station.cluster.throttled is None
 
 
 def test_a_run_goes_on_where_kafka_refuses_the_throttle(station: Station) -> None:
@@ -164,6 +205,16 @@ def test_without_a_measured_pace_half_of_what_is_assumed_counts(station: Station
     turn(station)
     assert station.cluster.throttled is not None
     assert station.cluster.throttled.follower_bytes_per_s == 62_500_000
+
+
+def test_a_record_of_a_run_keeps_what_it_throttles(station: Station) -> None:
+    left(station)
+    behind(station, 1 * GIB)
+    run = turn(station)
+    again = run_from_document(run_to_document(run), run.version)
+    assert again == run
+    older = {k: v for k, v in run_to_document(run).items() if k != "throttled"}
+    assert run_from_document(older, 1).throttled == ()
 
 
 def test_nothing_is_decided_on_a_reading_without_a_quorum(station: Station) -> None:
@@ -251,6 +302,19 @@ def test_nothing_of_it_leaves_before_the_run_has_come_to_it(station: Station) ->
     assert station.cluster.asked_to_terminate == [("i-0a", True)]
 
 
+def test_at_its_turn_it_goes_with_the_machine_that_waits(station: Station) -> None:
+    second_made_ready(station)
+    come_back(station, OLD)
+    while current(station).turn_of(20).phase is Phase.WAITING:
+        turn(station)
+    assert current(station).turn_of(10).phase is Phase.DONE
+    look(station, "i-0b")
+    second = station.incident("i-0b")
+    assert not second.ahead
+    assert second.replacement_node == "ip-i-new2.ec2.internal"
+    assert station.cluster.groups[group_of(ZONE_B)].instances["i-0b"].startswith("Terminating")
+
+
 @pytest.mark.parametrize("word", ["pause", "abort"])
 def test_what_a_person_ends_gives_the_room_back(station: Station, word: str) -> None:
     second_made_ready(station)
@@ -329,6 +393,15 @@ def test_without_room_it_is_replaced_at_its_turn_as_ever(station: Station) -> No
     assert carry(station).state is RunState.DONE
 
 
+def test_its_own_room_does_not_keep_it_from_its_turn(station: Station) -> None:
+    """The group is at its maximum because of the very machine that waits."""
+    second_made_ready(station)
+    group = station.cluster.groups[group_of(ZONE_B)]
+    assert (group.desired, group.maximum) == (2, 2)
+    come_back(station, OLD)
+    assert carry(station).state is RunState.DONE
+
+
 def test_what_aws_terminates_goes_without_the_run(station: Station) -> None:
     second_made_ready(station)
     come_back(station, OLD)
@@ -374,6 +447,23 @@ def test_a_run_that_is_called_off_calls_off_nothing_of_awss(station: Station, tu
     assert incident.due_at == pytest.approx(due, abs=1)
     if not turns:
         assert current(station).state is RunState.ABORTED
+
+
+def test_nobody_looks_at_kafka_for_one_that_is_only_made_ready(station: Station) -> None:
+    second_made_ready(station)
+    asked = []
+    read = station.cluster.read
+    station.cluster.read = lambda about=None: asked.append(about) or read(about)  # type: ignore[method-assign, func-returns-value]
+    look(station, "i-0b")
+    assert asked == []
+
+
+def test_a_person_lets_it_go_before_its_turn(station: Station) -> None:
+    second_made_ready(station)
+    come_back(station, OLD)
+    station.ledger.put(ask_release(station.incident("i-0b"), "ada", station.now))
+    look(station, "i-0b")
+    assert station.cluster.groups[group_of(ZONE_B)].instances["i-0b"].startswith("Terminating")
 
 
 def test_a_node_whose_pod_has_gone_is_not_taken_for_empty_before_its_turn(station: Station) -> None:

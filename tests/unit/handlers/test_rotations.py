@@ -33,7 +33,7 @@ from tests.unit.handlers.failing import fail
 from tests.unit.handlers.fakes import NEW, OLD, group_of, six_brokers
 from tests.unit.handlers.healthy import ZONES, healthy_kafka
 from tests.unit.handlers.station import POLICY, Station
-from tests.unit.handlers.walks import come_back
+from tests.unit.handlers.walks import come_back, replace_machine
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -238,6 +238,14 @@ def test_metadata_errors_veto_until_they_are_acknowledged(station: Station) -> N
     assert "Node 20 counts 3 metadata errors" in turn(station).reason
     ask(station, "resume", acknowledge_errors=True)
     assert turn(station).turn_of(10).phase is Phase.LEAVING
+
+
+def test_metadata_errors_are_in_the_ledger_before_a_drain(station: Station) -> None:
+    errors = parse("kafka_controller_kafkacontroller_metadataerrorcount 3\n")
+    station.cluster.scrapes = Scrapes({20: errors})
+    replace_machine(station)
+    kept = station.records.read(f"errors#{OLD}").document
+    assert snapshot_from_dict(kept).nodes[20].controller == 3
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,12 @@ def test_what_nobody_knows_in_the_environment_is_told() -> None:
         read(odd, OneItem(KEPT))
 
 
+def test_what_a_person_sets_on_the_function_holds() -> None:
+    mine = {**DOCUMENT, "api": {**DOCUMENT["api"], "endpoint": "https://mine"}}
+    by_hand = {**NAMED, "STILLWATER_SETTINGS": json.dumps(mine)}
+    assert read(by_hand, OneItem(KEPT)).api.endpoint == "https://mine"
+
+
 def test_an_environment_that_names_no_item_asks_nobody() -> None:
     table = OneItem(None)
     assert read({"STILLWATER_SETTINGS": json.dumps(DOCUMENT)}, table) == SETTINGS

@@ -6,14 +6,15 @@ from dataclasses import replace
 
 import pytest
 
+from core.events import Kind
 from core.ground.constants import PAGES_SENT
-from core.incidents.observation import StatusView
+from core.incidents.observation import NodeClaim, StatusView
 from core.incidents.record import State
 from core.zones.incident import LostZone
 from handlers.adapters import metrics
 from handlers.adapters.aws import tick_message
-from tests.unit.handlers.announced import DAY, REBOOT, RETIREMENT, health_event
-from tests.unit.handlers.fakes import OLD
+from tests.unit.handlers.announced import DAY, REBOOT, RETIREMENT, health_event, hook_event
+from tests.unit.handlers.fakes import NEW, OLD, group_of
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import START, Station
 from tests.unit.handlers.test_planned import announced
@@ -54,6 +55,45 @@ def opened(station: Station) -> int:
     return station.broom.sweep(station.now)["opened"]
 
 
+def test_a_sick_machine_is_replaced_before_it_dies(sick: Station) -> None:
+    cluster = sick.cluster
+    assert opened(sick) == 1
+    assert sick.incident().kind is Kind.SICK_NODE
+    until(sick, State.REPLACING)
+    sick.tick()
+    sick.tick()
+    assert cluster.desired_calls == [(group_of(ZONE), 2)]
+    assert cluster.terminated == []
+    cluster.add_instance(NEW, ZONE)
+    cluster.add_node(NEW)
+    for _ in range(4):
+        sick.tick()
+    assert cluster.terminated == [(OLD, True)]
+    sick.announce(hook_event("drain"))
+    sick.announce(hook_event("gate"))
+    until(sick, State.DRAINING)
+    cluster.place_pod(10, NEW)
+    until(sick, State.RELEASED)
+    assert opened(sick) == 0
+
+
+def test_the_next_sick_machine_waits_until_the_first_has_left(sick: Station) -> None:
+    for id_ in ("i-0e", "i-0f", "i-0g"):  # so many that two are no more than a share
+        sick.cluster.add_instance(id_, "us-east-1c")
+        sick.cluster.add_node(id_)
+    assert opened(sick) == 1
+    fall_sick(sick, "i-0b")
+    sick.now += 60
+    assert opened(sick) == 0
+    # Its termination governs it by now, and it still is what leaves.
+    sick.ledger.put(replace(sick.incident(), kind=Kind.ASG_TERMINATE))
+    assert opened(sick) == 0
+    sick.ledger.put(replace(sick.incident(), state=State.RELEASED))
+    sick.cluster.node_views.pop(OLD)
+    assert opened(sick) == 1
+    assert sick.incident("i-0b").kind is Kind.SICK_NODE
+
+
 def test_one_that_gets_well_is_not_replaced_after_all(sick: Station) -> None:
     opened(sick)
     until(sick, State.REPLACING)
@@ -67,6 +107,18 @@ def test_one_that_gets_well_is_not_replaced_after_all(sick: Station) -> None:
     sick.now += HOUR
     assert opened(sick) == 1
     assert sick.incident(f"{OLD}.2").open
+
+
+def test_a_sick_spare_takes_nobodys_pod(sick: Station) -> None:
+    opened(sick)
+    until(sick, State.REPLACING)
+    sick.cluster.add_instance(NEW, ZONE)
+    sick.cluster.add_node(NEW)
+    fall_sick(sick, NEW)
+    for _ in range(3):
+        sick.tick()
+    assert sick.incident().state is State.REPLACING
+    assert "StorageReady" in sick.incident().reason
 
 
 def test_a_frozen_zone_keeps_its_sick_machines(sick: Station) -> None:
@@ -109,12 +161,44 @@ def set_aside_pages(station: Station) -> list[str]:
     return [p["reason"] for p in station.ticks.pages if p["page"] == "set_aside"]
 
 
+def launched_by_karpenter(station: Station, *instance_ids: str) -> None:
+    station.cluster.node_claims = tuple(
+        NodeClaim(name=f"kafka-{id_}", uid=id_, instance_id=id_, pool="broker")
+        for id_ in instance_ids
+    )
+    for id_ in instance_ids:
+        station.cluster.set_groups_without(id_)
+
+
 def test_machines_whose_groups_are_all_gone_are_told_in_one_call(sick: Station) -> None:
     sick.cluster.groups.clear()
     (told,) = set_aside_pages(sick)
     assert "Kafka runs on machines (i-0a, i-0b, i-0c) without an Auto" in told
     sick.now += 3600
     assert set_aside_pages(sick) == [told]
+
+
+def test_a_cluster_of_karpenters_machines_has_no_groups_and_lacks_none(sick: Station) -> None:
+    launched_by_karpenter(sick, OLD, "i-0b", "i-0c")
+    sick.cluster.groups.clear()
+    assert set_aside_pages(sick) == []
+
+
+def test_karpenters_machines_beside_a_groups_belong_to_nobody_elses_group(sick: Station) -> None:
+    launched_by_karpenter(sick, OLD)
+    sick.cluster.set_groups_without("i-0b")
+    (told,) = set_aside_pages(sick)
+    assert "Instance i-0b" in told
+
+
+def test_a_detached_machine_that_lost_its_tags_is_known_by_the_broker_on_it(sick: Station) -> None:
+    for id_ in (OLD, "i-0b"):
+        untagged = replace(sick.cluster.instances[id_], tags={})
+        sick.cluster.instances[id_] = untagged
+        sick.cluster.set_groups_without(id_)
+    sick.cluster.place_pod(20, None)
+    (told,) = set_aside_pages(sick)
+    assert f"Instance {OLD}" in told
 
 
 def test_who_belongs_nowhere_is_unknown_while_claims_are_unreadable(sick: Station) -> None:
@@ -129,6 +213,25 @@ def test_a_sick_machine_that_was_retained_is_not_opened_every_minute(sick: Stati
     opened(sick)
     sick.ledger.put(replace(sick.incident(), state=State.RETAINED))
     assert opened(sick) == 0
+
+
+def test_a_reboot_is_ridden_through_with_leaders_elsewhere(station: Station) -> None:
+    due = START + 2 * 3600
+    station.announce(health_event(REBOOT, due=due))
+    station.tick()
+    assert station.incident().state is State.OPENED
+    assert station.cluster.reordered == []
+    station.now = due - 600
+    station.tick()
+    view = station.cluster.kafka
+    assert view is not None
+    assert {p.leader for p in view.partitions} == {20}
+    assert station.cluster.terminated == []
+    station.now = due + 7200
+    station.tick()
+    station.tick()
+    assert station.incident().state is State.RIDDEN_THROUGH
+    assert station.cluster.kafka == healthy_kafka()
 
 
 def test_a_reboot_that_is_over_early_gives_the_leaders_back(station: Station) -> None:
@@ -177,6 +280,20 @@ def leaders(station: Station) -> set[int | None]:
     return {p.leader for p in view.partitions}
 
 
+def test_between_two_reboots_the_broker_leads(station: Station) -> None:
+    reboots(station, FIRST, SECOND)
+    at(station, FIRST - LEADS)
+    assert leaders(station) == {20}
+    station.announce(health_event(REBOOT, due=FIRST, status="closed", said_at=FIRST))
+    at(station, FIRST + 60)
+    assert station.cluster.kafka == healthy_kafka()
+    at(station, SECOND - LEADS)
+    assert leaders(station) == {20}
+    at(station, SECOND + TAKES)
+    assert station.incident().state is State.RIDDEN_THROUGH
+    assert station.cluster.kafka == healthy_kafka()
+
+
 def test_a_reboot_that_aws_never_closes_does_not_hide_the_next(station: Station) -> None:
     reboots(station, FIRST, SECOND)
     at(station, FIRST - LEADS)
@@ -184,6 +301,40 @@ def test_a_reboot_that_aws_never_closes_does_not_hide_the_next(station: Station)
     assert station.incident().state is State.OPENED
     assert station.cluster.kafka == healthy_kafka()
     at(station, SECOND - LEADS)
+    assert leaders(station) == {20}
+
+
+def test_of_two_reboots_that_overlap_others_lead_through_both(station: Station) -> None:
+    second = FIRST + TAKES
+    reboots(station, FIRST, second)
+    at(station, FIRST - LEADS)
+    for moment in (second - LEADS, second, second + TAKES - 1):
+        at(station, moment)
+        assert leaders(station) == {20}
+    at(station, second + TAKES)
+    assert station.incident().state is State.RIDDEN_THROUGH
+    assert station.cluster.kafka == healthy_kafka()
+
+
+def test_a_reboot_announced_during_another_is_ridden_through_too(station: Station) -> None:
+    reboots(station, FIRST)
+    at(station, FIRST - LEADS)
+    station.announce(health_event(REBOOT, due=SECOND, said_at=FIRST, number=2))
+    at(station, FIRST + TAKES)
+    assert station.cluster.kafka == healthy_kafka()
+    at(station, SECOND - LEADS)
+    assert leaders(station) == {20}
+    at(station, SECOND + TAKES)
+    assert station.incident().state is State.RIDDEN_THROUGH
+
+
+def test_a_reboot_announced_after_another_is_an_incident_of_its_own(station: Station) -> None:
+    reboots(station, FIRST)
+    at(station, FIRST - LEADS)
+    at(station, FIRST + TAKES)
+    assert station.incident().state is State.RIDDEN_THROUGH
+    station.announce(health_event(REBOOT, due=SECOND, said_at=station.now, number=2))
+    at(station, SECOND - LEADS, "i-0a.2")
     assert leaders(station) == {20}
 
 

@@ -84,6 +84,13 @@ def test_a_story_is_one_thread(newsroom: Newsroom) -> None:
     assert newsroom.put_back == []
 
 
+def test_the_same_message_again_says_nothing(newsroom: Newsroom) -> None:
+    newsroom.take()
+    newsroom.take()
+    assert len(newsroom.channel.messages) == 4
+    assert newsroom.channel.edits == 0
+
+
 def test_an_incident_that_is_gone_is_not_told(newsroom: Newsroom) -> None:
     newsroom.take(json.dumps({"incident_id": "i-0z"}))
     assert newsroom.channel.messages == []
@@ -321,6 +328,15 @@ def test_its_own_first_message_is_edited_and_not_the_runs(newsroom: Newsroom) ->
     assert "Something else by now." in newsroom.channel.messages[1][2].text
     assert "rotation" in newsroom.channel.messages[0][2].text
     assert len(newsroom.channel.messages) == 5
+
+
+def test_an_incident_that_had_a_thread_before_its_run_keeps_it(newsroom: Newsroom) -> None:
+    newsroom.take()
+    told = newsroom.ledger.get("i-0a")
+    assert told is not None
+    newsroom.ledger.put(replace(joined(a_run(newsroom), told), reason="Its turn.", version=1))
+    newsroom.take()
+    assert [ts for _, ts, _ in newsroom.channel.messages] == [None, *["1.000"] * 3]
 
 
 def test_an_incident_of_a_run_that_is_forgotten_has_a_thread_of_its_own(newsroom: Newsroom) -> None:

@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from core.availability.lease import Lease
 from core.events import Kind
+from core.incidents.observation import ScheduledEvent, StatusView
 from core.incidents.record import State
 from handlers import sweep
 from tests.every_case import every_case
-from tests.unit.handlers.announced import health_event
+from tests.unit.handlers.announced import ec2_event, health_event, hook_event
 from tests.unit.handlers.fakes import NEW, OLD, node_named
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import Station
@@ -33,6 +35,35 @@ def test_an_incident_without_a_tick_gets_one(station: Station) -> None:
     assert len(station.ticks.sent) == sent + 2
 
 
+def test_a_revived_tick_and_the_one_believed_lost_make_one_chain(station: Station) -> None:
+    announce(station)
+    believed_lost, _ = station.ticks.sent[-1]
+    station.now += 60
+    station.broom.sweep(station.now)
+    station.tick()
+    sent = len(station.ticks.sent)
+    station.loop.turn(believed_lost, station.now)
+    assert len(station.ticks.sent) == sent
+
+
+def test_an_instance_nobody_announced_gets_an_incident(station: Station) -> None:
+    station.cluster.terminate(OLD)
+    assert swept(station) == {"revived": 0, "opened": 1}
+    assert swept(station) == {"revived": 0, "opened": 0}
+    incident = station.incident()
+    assert incident.transitions[0].actor == "sweep"
+    station.tick_until_quiet()
+    assert station.incident().state is State.REPLACING
+
+
+def test_the_announcement_that_comes_late_joins_what_the_sweep_opened(station: Station) -> None:
+    station.cluster.terminate(OLD)
+    station.broom.sweep(station.now)
+    station.announce(hook_event("drain"))
+    assert station.incident().drain_event == hook_event("drain")
+    assert station.incident().hooks == {"gate": None, "drain": "token-drain"}
+
+
 def test_hooks_that_nobody_announced_are_beaten_at_once(station: Station) -> None:
     """Since when they run nobody has said: the ledger may have been away for an hour."""
     station.cluster.terminate(OLD)
@@ -41,6 +72,17 @@ def test_hooks_that_nobody_announced_are_beaten_at_once(station: Station) -> Non
     assert {hook for _, hook, _ in station.cluster.beats} == {"drain", "gate"}
     station.tick()
     assert len(station.cluster.beats) == 2
+
+
+def test_an_idle_instance_nobody_announced_is_let_go_without_a_drain(station: Station) -> None:
+    station.cluster.add_instance(NEW, "us-east-1a")
+    station.cluster.add_node(NEW)
+    station.cluster.terminate(NEW)
+    station.broom.sweep(station.now)
+    for _ in range(10):
+        station.tick()
+    assert station.cluster.completed == [(NEW, "drain", "CONTINUE"), (NEW, "gate", "CONTINUE")]
+    assert station.forwarded == []
 
 
 @pytest.mark.parametrize(("state", "opened"), [(State.RELEASED, 0), (State.CANCELLED, 1)])
@@ -68,6 +110,42 @@ def test_a_node_whose_instance_ec2_has_forgotten_gets_an_incident(station: Stati
     assert station.incident().kind is Kind.STATE_CHANGE
 
 
+def test_a_node_of_anothers_instance_is_left_alone(station: Station) -> None:
+    theirs = station.cluster.instances[OLD]
+    station.cluster.instances[OLD] = replace(theirs, tags={}, state="terminated")
+    station.cluster.set_groups_without(OLD)
+    station.cluster.place_pod(10, None)
+    assert station.broom.sweep(station.now)["opened"] == 0
+
+
+def test_a_node_that_is_not_kafkas_is_left_to_eks(station: Station) -> None:
+    node = station.cluster.node_views[OLD]
+    station.cluster.node_views[OLD] = replace(node, pool="system")
+    station.cluster.set_state(OLD, "terminated")
+    station.cluster.set_groups_without(OLD)
+    assert station.broom.sweep(station.now)["opened"] == 0
+
+
+def test_without_an_answer_from_kubernetes_the_rest_is_swept(station: Station) -> None:
+    station.cluster.kubernetes_answers = False
+    station.cluster.terminate(OLD)
+    assert station.broom.sweep(station.now)["opened"] == 1
+
+
+def test_stalled_volumes_and_planned_events_are_found_where_no_event_came(station: Station) -> None:
+    station.cluster.checks = {
+        OLD: StatusView(instance_id=OLD, impaired={"attached EBS": station.now - 700}),
+        "i-0b": StatusView(
+            instance_id="i-0b",
+            events=(ScheduledEvent(event_id="e", code="x", description="", not_before=None),),
+        ),
+    }
+    assert station.broom.sweep(station.now)["opened"] == 2
+    assert station.broom.sweep(station.now)["opened"] == 0
+    assert station.incident().kind is Kind.SICK_NODE
+    assert station.incident("i-0b").kind is Kind.SCHEDULED_CHANGE
+
+
 def test_a_lease_that_was_taken_for_an_incident_which_is_over_is_freed(station: Station) -> None:
     announce(station)
     station.ledger.put(replace(station.incident(), state=State.RELEASED))
@@ -75,6 +153,15 @@ def test_a_lease_that_was_taken_for_an_incident_which_is_over_is_freed(station: 
     station.ledger.take_lease(OLD, station.now, 900)
     assert station.broom.sweep(station.now)["freed"] == 1
     assert station.ledger.take_lease("i-0b", station.now, 900).granted
+
+
+def test_a_lease_of_an_open_incident_or_of_nobody_known_is_left_alone(station: Station) -> None:
+    announce(station)
+    for holder in (OLD, "i-0unknown"):
+        station.ledger.take_lease(holder, station.now, 900)
+        assert station.broom.sweep(station.now)["freed"] == 0
+        assert station.ledger.leases() == (Lease(holder, station.now + 900),)
+        station.ledger.drop_lease(holder)
 
 
 @pytest.mark.parametrize("most", [1, 2, 5, 7])
@@ -122,6 +209,19 @@ def test_a_broker_out_without_an_incident_calls_once_a_day(station: Station) -> 
     assert [sent["page"] for sent in station.ticks.pages] == 2 * ["left_out"]
 
 
+def test_a_node_that_is_kept_for_an_incident_that_is_over_is_freed(station: Station) -> None:
+    """An invocation that slept marks it after another has ended the incident."""
+    station.cluster.add_instance(NEW, "us-east-1a")
+    station.cluster.add_node(NEW)
+    station.announce(ec2_event("EC2 Spot Instance Interruption Warning", OLD))
+    over = replace(station.incident(), state=State.CANCELLED)
+    station.ledger.put(over)
+    station.cluster.mark_spare(node_named(NEW), over.id)
+    station.broom.sweep(station.now)
+    station.loop.turn(station.ticks.sent[-1][0], station.now)
+    assert station.cluster.node_views[NEW].spare_for is None
+
+
 WARNING = "EC2 Spot Instance Interruption Warning"
 
 
@@ -138,6 +238,32 @@ def kept() -> Station:
     return station
 
 
+def test_a_kept_instance_that_ec2_takes_within_two_minutes_is_drained(kept: Station) -> None:
+    kept.announce(ec2_event(WARNING, OLD).replace("10:00:00Z", "10:10:00Z"))
+    kept.tick()
+    second = kept.incident(f"{OLD}.2")
+    assert (second.kind, second.state) == (Kind.SPOT_INTERRUPTION, State.DRAINING)
+    assert len(kept.forwarded) == 1
+    kept.broom.sweep(kept.now)
+    kept.tick()
+    assert kept.incident(f"{OLD}.2").open
+
+
+def test_a_kept_instance_that_aws_retires_is_replaced_before_that(kept: Station) -> None:
+    kept.announce(health_event(due=kept.now + 3600, said_at=kept.now))
+    for _ in range(3):
+        kept.tick()
+    kept.broom.sweep(kept.now)
+    kept.tick()
+    second = kept.incident(f"{OLD}.2")
+    assert (second.kind, second.state) == (Kind.SCHEDULED_CHANGE, State.REPLACING)
+    kept.cluster.add_instance(NEW, "us-east-1a")
+    kept.cluster.add_node(NEW)
+    for _ in range(4):
+        kept.tick()
+    assert kept.cluster.asked_to_terminate[-1][0] == OLD
+
+
 @every_case("due_in, waits, called", [(600, 120, True), (3600, 1000, True), (3600, 60, False)])
 def test_a_date_that_kafka_lets_pass_is_paged(due_in: float, waits: float, called: bool) -> None:
     station = Station()
@@ -151,3 +277,31 @@ def test_a_date_that_kafka_lets_pass_is_paged(due_in: float, waits: float, calle
     station.tick()
     assert station.incident().state is State.HOLDING
     assert ("waits_long" in station.incident().pages) is called
+
+
+def test_a_replacement_that_somebody_has_cordoned_is_called_so() -> None:
+    station = announce(Station())
+    station.cluster.add_instance(NEW, "us-east-1a")
+    station.cluster.add_node(NEW)
+    station.cluster._change(f"ip-{NEW}.ec2.internal", schedulable=False)
+    station.tick()
+    assert station.incident().reason.endswith("is cordoned, and takes no pods.")
+
+
+def test_one_machine_after_another_of_one_broker_is_no_lost_zone() -> None:
+    station = announce(Station())
+    station.cluster.add_instance(NEW, "us-east-1a")
+    station.cluster.add_node(NEW)
+    station.cluster.set_state(OLD, "terminated")
+    station.cluster.set_groups_without(OLD)
+    station.tick_until_quiet()
+    assert station.incident().lost_at is not None
+    del station.cluster.node_views[OLD]
+    station.cluster.place_pod(10, NEW, ready=False)
+    station.cluster.set_state(NEW, "terminated")
+    station.cluster.set_groups_without(NEW)
+    state = "EC2 Instance State-change Notification"
+    station.announce(ec2_event(state, NEW, state="terminated"))
+    station.tick_until_quiet()
+    assert station.incident(NEW).node_id == 10
+    assert station.freezes.current(station.now) == ()

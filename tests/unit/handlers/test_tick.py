@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from botocore.exceptions import EndpointConnectionError
 
 from core.availability.lease import valid_leases
 from core.incidents.actions import HookResult
@@ -30,6 +31,14 @@ def test_a_tick_delivered_twice_is_taken_once(station: Station) -> None:
     assert station.incident().version == version
 
 
+def test_a_tick_of_an_incident_that_is_over_sends_no_other(station: Station) -> None:
+    announce(station)
+    station.ledger.put(replace(station.incident(), state=State.RELEASED))
+    count = len(station.ticks.sent)
+    station.tick()
+    assert len(station.ticks.sent) == count
+
+
 def test_a_tick_of_an_unknown_incident_ends_there(station: Station) -> None:
     station.loop.turn(json.dumps({"incident_id": "i-0x", "version": 1}), station.now)
     assert station.ticks.sent == []
@@ -43,6 +52,26 @@ def test_a_stale_tick_carries_on_once_nobody_else_does(station: Station) -> None
     assert station.incident().ticked_at == station.now
     station.loop.turn(body, station.now + 51)
     assert station.incident().ticked_at == station.now + 51
+
+
+def test_a_failed_action_is_decided_anew(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
+    announce(station)
+    station.cluster.add_instance(NEW, "us-east-1a")
+    station.cluster.add_node(NEW)
+    original = station.termination_handler.send
+    failing = EndpointConnectionError(endpoint_url="http://sqs")
+
+    def refuse(body: str, *, delay_seconds: float = 0.0) -> None:
+        raise failing
+
+    monkeypatch.setattr(station.termination_handler, "send", refuse)
+    station.tick_until_quiet()
+    assert station.incident().state is State.HOLDING
+    assert station.incident().forwarded is None
+    monkeypatch.setattr(station.termination_handler, "send", original)
+    station.tick_until_quiet()
+    assert station.incident().state is State.DRAINING
+    assert len(station.forwarded) == 1
 
 
 def test_a_drain_is_not_forwarded_when_its_lease_is_refused_after_all(
@@ -83,6 +112,14 @@ def test_a_lease_taken_for_an_incident_that_has_ended_meanwhile_is_given_back(
     monkeypatch.setattr(station.ledger, "take_lease", overtaken)
     while station.incident().open:
         station.tick()
+    assert not valid_leases(station.ledger.leases(), station.now)
+
+
+def test_a_tick_of_an_incident_that_is_over_gives_its_lease_back(station: Station) -> None:
+    announce(station)
+    station.ledger.put(replace(station.incident(), state=State.RELEASED))
+    station.ledger.take_lease(OLD, station.now, 900)
+    station.tick()
     assert not valid_leases(station.ledger.leases(), station.now)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from core.cost import pricing
+from core.cost.pricing import PriceBook
 from core.ground import constants
 from core.ground.errors import Conflict, StillwaterError
 from core.settings.volumes import PoolSettings, VolumeSettings
@@ -26,6 +27,7 @@ from handlers.adapters.volumes import EbsView, FillView, PrometheusVolumes, Seri
 from handlers.store import volume_records
 from handlers.store.documents import Runs
 from handlers.store.table import Record
+from handlers.store.volume_records import PLAN
 from handlers.volume.steward import Departing, Lookout, Sources, Steward
 from local.aws.volumes import RefusedModification, VolumeShape, check
 from tests.unit.handlers.failing import fail, noted
@@ -205,6 +207,36 @@ def desk(
     return Desk(world, records, Steward(lookout, pricing.book("us-east-1")))
 
 
+def test_a_filling_volume_is_grown_through_its_pool_alone() -> None:
+    at = desk(OneVolume(used=95.0 * GIB))
+    decision = at.first()
+    assert (decision["kind"], decision["applied"]) == ("grow", True)
+    assert at.world.asked.size_gib == decision["target"][0] > 100
+    assert at.world.sent == []
+    memory = volume_records.read(at.records, "vol-0a")
+    assert [m.state for m in memory.history.modifications] == [ModificationState.REQUESTED]
+
+
+def test_advice_changes_nothing() -> None:
+    at = desk(OneVolume(used=95.0 * GIB), applies=False)
+    decision = at.first()
+    assert (decision["kind"], decision["applied"]) == ("grow", False)
+    assert at.world.writes == 0
+
+
+def test_a_dry_run_changes_nothing_and_keeps_no_plan() -> None:
+    at = desk(OneVolume(used=95.0 * GIB))
+    assert at.first(dry_run=True)["kind"] == "grow"
+    assert at.world.writes == 0
+    assert at.records.read(PLAN).document is None
+
+
+def test_the_plan_is_kept_for_people() -> None:
+    at = desk(OneVolume())
+    shown = at.look()
+    assert at.records.read(PLAN).document == shown
+
+
 def test_a_pool_changed_meanwhile_gets_its_slot_back() -> None:
     at = desk(OneVolume(used=95.0 * GIB, conflicts=1))
     assert at.first()["applied"] is False
@@ -260,6 +292,31 @@ def test_an_announced_end_closes_the_ledgers_entry() -> None:
     assert not volume_records.close(at.records, "vol-0a", ModificationState.COMPLETED, world.now)
 
 
+def test_a_throttled_volume_is_raised_and_lowered_after_a_quiet_day() -> None:
+    world = OneVolume(
+        load=Load(
+            volume_exceeded_share=0.5,
+            instance_exceeded_share=0.0,
+            iops_p999=500.0,
+            bytes_per_s_p999=125.0 * MIB,
+        )
+    )
+    at = desk(world)
+    at.run(HOUR)
+    assert world.actual.performance == Performance(3000, 250)
+    world.load = Load(
+        volume_exceeded_share=0.0,
+        instance_exceeded_share=0.0,
+        iops_p999=200.0,
+        bytes_per_s_p999=20.0 * MIB,
+    )
+    at.run(20 * HOUR)
+    assert world.actual.performance == Performance(3000, 250)
+    at.run(8 * HOUR)
+    assert world.actual.performance == Performance()
+    assert world.refused == []
+
+
 @pytest.mark.parametrize("optimizing", [10 * MINUTE, 7 * HOUR])
 def test_a_fifth_modification_in_24_hours_is_never_sent(optimizing: float) -> None:
     """Two days in which ten modifications a day are wanted: room for hours only, load in waves."""
@@ -307,6 +364,15 @@ def test_an_end_that_aws_announces_during_a_look_stays_closed() -> None:
 CLAIM, VOLUME = "data-0-orders-broker-a-10", "vol-0a"
 
 
+def test_where_no_price_is_known_disks_are_watched_all_the_same() -> None:
+    at = desk(OneVolume(used=95.0 * GIB))
+    unpriced = replace(at.steward, book=PriceBook("eu-west-1", "The shipped price file"))
+    shown = unpriced.turn(at.world.now)
+    assert shown["decisions"][0]["applied"] is True
+    assert (shown["planned_usd"], shown["decisions"][0]["monthly_usd_change"]) == (None, None)
+    assert "stillwater prices fetch --region eu-west-1" in shown["unpriced"]
+
+
 @dataclass
 class Watching:
     """A Prometheus that knows what it is told to."""
@@ -340,6 +406,16 @@ def test_where_prometheus_knows_all_nobody_else_is_asked() -> None:
     brokers, cloudwatch = noted(world, "fills"), noted(world, "loads")
     assert desk(world).first()["kind"] == "grow"
     assert (len(brokers), len(cloudwatch)) == (0, 0)
+
+
+def test_what_prometheus_lacks_the_brokers_and_cloudwatch_are_asked() -> None:
+    lacking = replace(IDLE, iops_p999=None)
+    world = OneVolume(used=95.0 * GIB, load=IDLE, series=Watching(None, lacking))
+    brokers, cloudwatch = noted(world, "fills"), noted(world, "loads")
+    shown = desk(world).look()
+    assert shown["decisions"][0]["kind"] == "grow"
+    assert (len(brokers), len(cloudwatch)) == (1, 1)
+    assert shown["unknown"] == ["Prometheus has no kubelet_volume_stats_capacity_bytes of any"]
 
 
 def test_a_prometheus_that_does_not_answer_is_said_and_the_others_are_asked() -> None:

@@ -13,6 +13,7 @@ from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, START, Station
 from tests.unit.handlers.test_never_two_out import SECOND, second_waits, turns
 from tests.unit.handlers.walks import announce, drain_node, replace_machine
+from tests.unit.policies import policy_with
 
 
 def test_a_terminated_broker_walks_to_released(station: Station) -> None:
@@ -41,6 +42,11 @@ def test_a_terminated_broker_walks_to_released(station: Station) -> None:
     assert not station.ledger.leases()
 
 
+def test_what_is_forwarded_is_the_drain_hooks_own_event(station: Station) -> None:
+    replace_machine(station)
+    assert station.termination_handler.sent == [(hook_event("drain"), 0.0)]
+
+
 def test_nothing_is_drained_before_the_replacement_is_ready(station: Station) -> None:
     announce(station)
     station.cluster.add_instance(NEW, "us-east-1a", "Pending")
@@ -54,6 +60,14 @@ def test_nothing_is_drained_before_the_replacement_is_ready(station: Station) ->
     assert station.incident().state is State.REPLACING
     assert "is not registered with its EBS driver yet" in station.incident().reason
     assert station.forwarded == []
+
+
+def test_a_replacement_in_another_zone_does_not_count(station: Station) -> None:
+    announce(station)
+    station.cluster.add_instance(NEW, "us-east-1b")
+    station.cluster.add_node(NEW)
+    station.tick()
+    assert station.incident().state is State.REPLACING
 
 
 def test_a_second_incident_waits_for_the_first_to_release(station: Station) -> None:
@@ -70,6 +84,36 @@ def test_a_second_incident_waits_for_the_first_to_release(station: Station) -> N
     assert len(station.forwarded) == 1
 
 
+def test_a_broker_waits_while_another_partition_copy_lags(station: Station) -> None:
+    lagging = healthy_kafka(out=30)
+    station.cluster.kafka = replace(lagging, fenced=frozenset())
+    replace_machine(station)
+    assert station.incident().state is State.HOLDING
+    assert "partition t-0" in station.incident().reason
+    assert not station.ledger.leases()
+    station.cluster.kafka = healthy_kafka()
+    station.tick_until_quiet()
+    assert station.incident().state is State.DRAINING
+
+
+def test_the_gate_stays_shut_until_volumes_are_free_and_the_broker_holds(station: Station) -> None:
+    drain_node(station)
+    station.cluster.place_pod(10, NEW)
+    station.cluster.attached[node_named(OLD)] = ("pvc-10",)
+    station.tick()
+    assert "pvc-10 is still attached" in station.incident().reason
+    del station.cluster.attached[node_named(OLD)]
+    station.tick()
+    assert "still fenced" in station.incident().reason
+    station.cluster.kafka = healthy_kafka()
+    station.tick()
+    assert "must stay" in station.incident().reason
+    station.cluster.kafka = healthy_kafka(out=10)  # strimzi#11736: fenced again after a moment
+    station.tick()
+    assert station.incident().broker_back_at is None
+    assert station.cluster.completed == []
+
+
 def test_a_broker_that_never_returns_keeps_the_old_instance(station: Station) -> None:
     drain_node(station)
     station.now += POLICY.post_condition_wait_seconds
@@ -77,6 +121,16 @@ def test_a_broker_that_never_returns_keeps_the_old_instance(station: Station) ->
     assert station.incident().state is State.RETAINED
     assert "not_back" in station.incident().pages
     assert station.cluster.completed == [(OLD, "gate", "ABANDON")]
+
+
+def test_both_hooks_are_kept_waiting_from_half_their_timeout_on(station: Station) -> None:
+    announce(station)
+    assert station.cluster.beats == []
+    station.now = START + POLICY.heartbeat_timeout_seconds / 2
+    station.tick()
+    assert station.cluster.beats == [(OLD, "drain", "token-drain"), (OLD, "gate", "token-gate")]
+    station.tick()
+    assert len(station.cluster.beats) == 2
 
 
 def test_hooks_are_kept_waiting_while_kubernetes_is_silent(station: Station) -> None:
@@ -87,6 +141,17 @@ def test_hooks_are_kept_waiting_while_kubernetes_is_silent(station: Station) -> 
     assert len(station.cluster.beats) == 2
     assert station.incident().state is State.REPLACING
     assert "did not answer" in station.incident().reason
+
+
+def test_holding_for_too_long_pages_and_retains(station: Station) -> None:
+    announce(station)
+    station.now = START + POLICY.hold_limit_seconds + 1
+    station.tick()
+    incident = station.incident()
+    assert incident.state is State.RETAINED
+    assert incident.pages == ("hold_limit",)
+    assert station.cluster.completed == [(OLD, "drain", "ABANDON"), (OLD, "gate", "ABANDON")]
+    assert station.forwarded == []
 
 
 def test_an_instance_without_kafka_goes_straight_through(station: Station) -> None:
@@ -104,6 +169,16 @@ def test_an_instance_without_kafka_goes_straight_through(station: Station) -> No
     station.cluster.set_lifecycle(NEW, "Terminating:Proceed")
     station.tick()
     assert station.incident(NEW).state is State.RELEASED
+
+
+def test_a_spot_warning_is_forwarded_at_once(station: Station) -> None:
+    warning = ec2_event(
+        "EC2 Spot Instance Interruption Warning", OLD, **{"instance-action": "terminate"}
+    )
+    station.announce(warning)
+    station.tick()
+    assert station.termination_handler.sent == [(warning, 0.0)]
+    assert station.incident().state is State.DRAINING
 
 
 def test_a_spot_warning_overtakes_a_termination_that_waits(station: Station) -> None:
@@ -134,6 +209,19 @@ def test_a_scale_in_lets_the_broker_go_where_the_policy_says_so() -> None:
     assert station.incident().state is State.DRAINING
     station.cluster.place_pod(10, None, ready=False)
     station.cluster.attached.pop(node_named(OLD))
+    station.tick_until_quiet()
+    station.tick()
+    assert station.incident().state is State.RELEASED
+
+
+def test_the_direct_route_forwards_nothing_and_follows() -> None:
+    station = Station(policy=policy_with(drain_route="direct", post_condition_hold_seconds=0))
+    announce(station)
+    assert station.incident().state is State.DRAINING
+    assert station.forwarded == []
+    station.cluster.add_instance(NEW, "us-east-1a")
+    station.cluster.add_node(NEW)
+    station.cluster.place_pod(10, NEW)
     station.tick_until_quiet()
     station.tick()
     assert station.incident().state is State.RELEASED
@@ -192,6 +280,25 @@ def test_who_waits_for_longer_is_not_passed_by_an_earlier_tick(queueing: Station
     assert f"Incident {SECOND} has less time to wait" in queueing.incident(THIRD).reason
     turns(queueing, SECOND, 1)
     assert holders(queueing) == [SECOND]
+
+
+def test_one_that_nobody_looks_at_any_more_lets_the_others_pass(queueing: Station) -> None:
+    third_leaves(queueing)
+    first_is_back(queueing)
+    queueing.now += 60
+    turns(queueing, THIRD, 1)
+    assert holders(queueing) == [THIRD]
+
+
+def test_one_that_kafka_keeps_lets_the_others_pass(queueing: Station) -> None:
+    third_leaves(queueing)
+    first_is_back(queueing)
+    queueing.cluster.kafka = healthy_kafka(out=10)
+    turns(queueing, SECOND, 1)
+    assert queueing.incident(SECOND).turn_due_at is None
+    queueing.cluster.kafka = healthy_kafka()
+    turns(queueing, THIRD, 1)
+    assert holders(queueing) == [THIRD]
 
 
 def test_a_machine_that_aws_takes_soon_passes_those_with_time(queueing: Station) -> None:

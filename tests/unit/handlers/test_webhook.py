@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -70,12 +71,27 @@ def request(
     }
 
 
+def test_a_report_is_noted_and_the_incident_looked_at_at_once(entrance: Entrance) -> None:
+    assert entrance.call(request()) == 202
+    (note,) = entrance.incident.notes
+    assert note.actor == "nth"
+    ((tick, delay),) = entrance.ticks.sent
+    assert json.loads(tick) == {"incident_id": "i-0a", "version": entrance.incident.version}
+    assert delay == 0
+
+
 def test_the_same_report_again_changes_nothing(entrance: Entrance) -> None:
     entrance.call(request())
     before = entrance.incident
     assert entrance.call(request()) == 202
     assert entrance.incident == before
     assert len(entrance.ticks.sent) == 1
+
+
+def test_a_body_may_come_as_base64(entrance: Entrance) -> None:
+    encoded = base64.b64encode(posted().encode()).decode()
+    assert entrance.call({**request(encoded), "isBase64Encoded": True}) == 202
+    assert len(entrance.incident.notes) == 1
 
 
 @pytest.mark.parametrize("token", [None, "", "wrong", TOKEN[:-1], f"{TOKEN} ", "tökén", "\ud800"])

@@ -47,6 +47,13 @@ def carried_out(view: tuple[PartitionView, ...], done: LeaderPlan) -> tuple[Part
     return tuple(after)
 
 
+def test_a_broker_to_avoid_goes_last_and_the_next_leads() -> None:
+    done = plan([partition()], {}, frozenset({10}))
+    assert done.orders == {("t", 0): (20, 30, 10)}
+    assert done.elect == {("t", 0)}
+    assert done.original == {("t", 0): (10, 20, 30)}
+
+
 def test_a_partition_that_another_leads_already_is_left_alone() -> None:
     assert plan([partition(replicas=(20, 10, 30))], {}, frozenset({10})).idle
 
@@ -69,6 +76,14 @@ def test_a_partition_moved_to_other_brokers_meanwhile_is_not_moved_back() -> Non
     done = plan([partition(replicas=(20, 40, 10))], {("t", 0): (10, 20, 30)}, frozenset())
     assert done.orders == {}
     assert done.original == {}
+
+
+def test_what_nobody_avoids_any_more_gets_its_order_and_its_leader_back() -> None:
+    before = (partition(), partition(1, (20, 30, 10)))
+    away = plan(before, {}, frozenset({10}))
+    back = plan(carried_out(before, away), away.original, frozenset())
+    assert back.original == {}
+    assert carried_out(carried_out(before, away), back) == before
 
 
 views = st.lists(st.permutations((10, 20, 30)), min_size=1, max_size=6).map(
@@ -105,6 +120,23 @@ def cluster(*rows: tuple[int, ...], brokers: dict[int, str] = ZONES) -> ClusterV
     return ClusterView(frozenset(brokers), frozenset(), (), 0, partitions)
 
 
+EVEN = (
+    *[(10, 20, 30), (11, 31, 21)] * 6,
+    *[(20, 30, 10), (21, 11, 31)] * 6,
+    *[(30, 10, 20), (31, 21, 11)] * 6,
+)
+
+
+def test_an_even_cluster_of_three_zones_lets_any_zone_go() -> None:
+    view = cluster(*EVEN)
+    assert [too_much(zone, view, ZONES) for zone in ({10, 11}, {20, 21}, {30, 31})] == [None] * 3
+
+
+def test_two_even_zones_stand_in_for_each_other() -> None:
+    view = cluster(*[(10, 20), (20, 10)] * 9, brokers={10: "a", 20: "b"})
+    assert too_much({10}, view, ZONES) is None
+
+
 def test_a_placement_that_leans_on_one_zone_is_refused_with_its_figures() -> None:
     rows = [*[(10, 20, 30)] * 50, *[(20, 30, 10)] * 10, *[(30, 20, 10)] * 10]
     said = too_much({10}, cluster(*rows), ZONES)
@@ -113,6 +145,26 @@ def test_a_placement_that_leans_on_one_zone_is_refused_with_its_figures() -> Non
         "Without them the brokers that stay in b would lead 60 partitions instead of 10, more than "
         "2.5 times as many."
     )
+
+
+def test_what_stays_of_the_own_zone_is_asked_too() -> None:
+    only = {10: "a", 11: "a", 12: "a", 13: "a"}
+    rows = [(10, 13), (11, 13), (12, 13), (13, 10)] * 5
+    assert too_much({10}, cluster(*rows, brokers=only), only) is None
+    said = str(too_much({10, 11, 12}, cluster(*rows, brokers=only), only))
+    assert said.startswith(
+        "Without them the brokers that stay in a would lead 20 partitions instead of 5,"
+    )
+
+
+def test_one_zone_may_stand_in_for_another_alone_though_they_are_not_quite_even() -> None:
+    rows = [*[(10, 20, 30)] * 12, *[(20, 30, 10)] * 10, *[(30, 10, 20)] * 8]
+    assert too_much({10}, cluster(*rows), ZONES) is None
+
+
+def test_who_leads_less_than_its_share_after_another_rotation_may_take_it() -> None:
+    rows = [*[(10, 20, 30)] * 12, *[(30, 10, 20)] * 12]
+    assert too_much({10}, cluster(*rows), ZONES) is None
 
 
 def test_one_that_is_fenced_stands_in_for_nobody_and_one_out_of_sync_neither() -> None:

@@ -192,6 +192,10 @@ def test_blocks_of_a_vpc_that_move_the_services_are_refused_and_others_are_not()
     assert changes.refused_changes(before, in_a_vpc(ZONES, ["172.21.0.0/16"])) == []
 
 
+def test_a_zone_of_somebody_elses_vpc_may_be_left() -> None:
+    assert changes.refused_changes(in_a_vpc(ZONES, []), in_a_vpc(ZONES[:2], [])) == []
+
+
 @every_case("name", VARIANTS)
 def test_what_a_layer_was_made_from_is_read_again_as_it_was(name: str) -> None:
     made = parse(VARIANTS[name])

@@ -71,6 +71,11 @@ def test_a_directorys_own_prices_stand_over_the_shipped_ones(tmp_path: Path) -> 
     assert pricing.book("us-east-1", own).usd("nat_hour") is None
 
 
+def test_a_region_without_prices_has_a_book_that_knows_none() -> None:
+    book = pricing.book("us-iso-east-1")
+    assert (book.region, dict(book.prices)) == ("us-iso-east-1", {})
+
+
 def test_an_unknown_price_names_the_command_that_fetches_it() -> None:
     with pytest.raises(InvalidInput, match="`stillwater prices fetch --region me-south-1`"):
         pricing.book("me-south-1").price("nlb_lcu_hour")

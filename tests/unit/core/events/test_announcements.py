@@ -193,6 +193,32 @@ def test_a_refresh_is_told_by_its_id_and_each_checkpoint_apart() -> None:
     assert later.dedupe_key != group("refresh-checkpoint").dedupe_key
 
 
+def test_a_backup_copy_is_the_same_announcement() -> None:
+    copy, original = interruption("health-retirement-backup"), interruption("health-retirement")
+    assert copy.dedupe_key == original.dedupe_key
+    assert copy.region == original.region == "us-east-1"
+
+
+def test_a_moved_start_is_news_with_its_own_date() -> None:
+    moved, before = interruption("health-retirement-moved"), interruption("health-retirement")
+    assert moved.dedupe_key != before.dedupe_key
+    assert moved.due_at is not None
+    assert before.due_at is not None
+    assert moved.due_at - before.due_at == 3 * 86_400
+    assert (moved.updated_at or 0) > (before.updated_at or 0)
+
+
+def test_the_pages_of_one_communication_name_different_instances() -> None:
+    event = load("health-retirement-page-2")
+    first = {
+        found.dedupe_key
+        for body in (json.dumps(event), BODIES["health-retirement-three"])
+        for found in parse(body)
+        if isinstance(found, Interruption)
+    }
+    assert len(first) == 5
+
+
 @pytest.mark.parametrize(
     ("code", "change"),
     [
@@ -213,6 +239,10 @@ def test_a_failed_attachment_gives_awss_cause() -> None:
     notice = volume(load("volume-attach-failed"))
     assert notice.volume_id == "vol-03a55cf56513fa1b6"
     assert notice.cause.endswith("is pending deletion.")
+
+
+def test_a_modification_harms_nothing() -> None:
+    assert not volume(load("volume-modify-completed")).change.harmful
 
 
 @every_case(
@@ -240,6 +270,11 @@ def test_a_manual_shift_ends_by_itself_after_three_days_at_most() -> None:
     assert zone("zone-manual-shift-canceled").until is None
 
 
+def test_an_observers_word_is_about_no_resource() -> None:
+    assert zone("zone-autoshift-observer").resource is None
+    assert zone("zone-autoshift").resource == "TEST-EXAMPLE-2023-11-16-23-28-11-5"
+
+
 @pytest.mark.parametrize("place", ["us-east-1a", "use1-az", "use1-az4 and more", "", 7])
 def test_what_is_no_zone_id_is_never_guessed_at(place: object) -> None:
     event = load("zone-autoshift")
@@ -254,6 +289,11 @@ def test_an_issue_that_names_two_zones_is_one_notice_of_both() -> None:
     (found,) = parse(json.dumps(event))
     assert isinstance(found, ZoneNotice)
     assert found.zone_ids == ("use1-az4", "use1-az6")
+
+
+def test_an_alarm_that_is_ok_again_ends_the_problem() -> None:
+    assert not volume(load("alarm-stalled-volume")).over
+    assert volume(load("alarm-stalled-volume-ok")).over
 
 
 @pytest.mark.parametrize(("size", "read"), [(900_000, True), (1_100_000, False)])
@@ -379,6 +419,11 @@ def test_an_accounts_own_names_of_zones_are_read_where_they_mean_something(
     words = zone_words(text, names=True)
     assert (list(words.troubled), list(words.healthy)) == (troubled, healthy)
     assert zone_words(text).troubled == ()
+
+
+def test_a_zone_that_is_called_both_is_troubled() -> None:
+    words = zone_words("use1-az4 has recovered. Launches in use1-az4 still fail.")
+    assert (words.troubled, words.healthy) == ((C,), ())
 
 
 @every_case(

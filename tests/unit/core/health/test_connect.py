@@ -152,6 +152,10 @@ def test_a_standalone_worker_is_believed_as_far_as_kafka_answers(
         assert verdict.missing == ("Kafka's admin API",)
 
 
+def test_a_distributed_workers_word_needs_nobody_elses() -> None:
+    assert worker_verdict(replace(OLD, kafka_answers=False), [HEALTHY]).healthy
+
+
 @every_case(
     ("status", "body"),
     [
@@ -263,6 +267,12 @@ def test_a_pods_verdict_says_why(changes: dict[str, object], health: Health, wor
     assert (verdict.health, words in verdict.reason) == (health, True), verdict.reason
 
 
+def test_how_long_a_pod_may_start_is_its_own() -> None:
+    starting = replace(READY, ready=False, started_at=NOW - 400)
+    assert pod_verdict(starting, NOW).health is Health.UNHEALTHY
+    assert pod_verdict(starting, NOW, 500).health is Health.STARTING
+
+
 def test_a_container_that_waits_does_not_run() -> None:
     assert replace(READY, started_at=None).running_seconds(NOW) is None
     assert READY.running_seconds(NOW) == 3_990
@@ -328,6 +338,15 @@ kafka_raft_state{state="follower",} 1.0
 @every_case(("name", "metric"), DRAFT.items())
 def test_the_names_of_the_draft_are_mapped_to_what_shipped(name: str, metric: Metric) -> None:
     assert metric_of(f"kafka_{name}") is metric
+
+
+def test_threads_of_one_directory_are_summed_and_directories_kept_apart() -> None:
+    segments = "kafka_log_logmanager_remainingsegmentstorecover"
+    found = parse(
+        f'{segments}{{dir="/a",threadNum="0"}} 3\n{segments}{{dir="/a",threadNum="1"}} 4\n'
+        f'{segments}{{dir="/b",threadNum="0"}} 5\n'
+    )
+    assert found.sums_by_label(Metric.SEGMENTS_TO_RECOVER, "dir") == {"/a": 7.0, "/b": 5.0}
 
 
 def test_what_an_exporter_does_not_tell_is_none_and_never_zero() -> None:

@@ -17,6 +17,7 @@ from core.health.kafka import (
     metadata_errors_verdict,
     partitions_verdict,
     quorum_verdict,
+    silent,
     snapshot,
     snapshot_from_dict,
     vetoes,
@@ -126,6 +127,16 @@ def test_a_controller_is_well_while_it_keeps_up(
     assert controller_verdict(node_id, view).health is health
 
 
+def test_what_brokers_say_without_a_quorum_is_believed_of_nobody() -> None:
+    for verdict in (broker_verdict(10, STALE), controller_verdict(1, STALE)):
+        assert (verdict.health, verdict.missing) == (Health.UNKNOWN, ("Kafka's admin API",))
+    assert partitions_verdict(STALE).health is Health.UNKNOWN
+
+
+def test_silence_keeps_its_reason() -> None:
+    assert "It hung." in silent("Broker 10", "It hung.").reason
+
+
 CLEAN = ErrorCounts(load=0, apply=0, controller=0)
 COUNTS = st.builds(
     ErrorCounts, *(st.one_of(st.none(), st.integers(0, 5)) for _ in ("load", "apply", "controller"))
@@ -152,6 +163,10 @@ def test_the_ledger_gives_back_what_it_was_given(taken: ErrorSnapshot) -> None:
     assert snapshot_from_dict(json.loads(json.dumps(taken.to_dict()))) == taken
 
 
+def test_no_errors_veto_nothing() -> None:
+    assert vetoes(ErrorSnapshot(1.0, {10: CLEAN, 0: ErrorCounts(controller=0)})) == ()
+
+
 @pytest.mark.parametrize(
     ("counts", "runbook"),
     [
@@ -165,6 +180,16 @@ def test_an_error_of_each_kind_vetoes_and_names_the_node(counts: ErrorCounts, ru
     assert said.startswith("Node 11 ")
     assert runbook in said
     assert said.endswith(".")
+
+
+def test_what_was_acknowledged_vetoes_no_more() -> None:
+    found = ErrorSnapshot(2.0, {11: ErrorCounts(load=2)})
+    assert vetoes(found, acknowledged=found) == ()
+
+
+def test_one_error_more_than_acknowledged_vetoes_again() -> None:
+    seen = ErrorSnapshot(1.0, {11: ErrorCounts(load=2, apply=0)})
+    assert vetoes(ErrorSnapshot(2.0, {11: ErrorCounts(load=2, apply=1)}), seen)
 
 
 def test_errors_acknowledged_of_one_node_are_not_those_of_another() -> None:
@@ -197,6 +222,10 @@ def test_counters_a_role_has_not_are_not_missed() -> None:
     )
     found = metadata_errors_verdict(0, "combined", BROKER)
     assert (found.health, found.missing) == (Health.UNKNOWN, ("MetadataErrorCount",))
+
+
+def test_a_node_that_does_not_answer_is_unknown() -> None:
+    assert metadata_errors_verdict(10, "broker", None).health is Health.UNKNOWN
 
 
 def test_an_error_outweighs_a_counter_that_is_missing() -> None:
@@ -238,6 +267,13 @@ def test_a_partition_whose_leader_cannot_lead_is_not_known_to_be_well(
     assert f"Broker {leader}" in verdict.reason
 
 
+def test_what_stops_producers_is_said_before_what_contradicts_itself() -> None:
+    below = PartitionView("t", 1, 10, BROKERS, (10,), 2)
+    odd = PartitionView("t", 2, 10, BROKERS, (20, 30), 2)
+    verdict = partitions_verdict(replace(ONE_PARTITION, partitions=(below, odd)))
+    assert verdict.health is Health.UNHEALTHY
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -251,3 +287,7 @@ def test_a_pod_that_waits_since_nobody_knows_when_is_not_known(changes: dict[str
     verdict = pod_verdict(replace(LATE, **changes), 10_000.0)  # type: ignore[arg-type]
     assert verdict.health is Health.UNKNOWN
     assert "nothing says since when" in verdict.reason
+
+
+def test_a_pod_that_is_ready_needs_no_time_of_its_making() -> None:
+    assert pod_verdict(replace(LATE, ready=True), 10_000.0).healthy

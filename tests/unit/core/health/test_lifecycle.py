@@ -83,6 +83,10 @@ def test_where_a_broker_stands(changed: dict[str, Any], state: Lifecycle) -> Non
     assert found.reason.startswith(f"Broker 11 is {state.value}: ")
 
 
+def test_agreement_has_nothing_to_report() -> None:
+    assert told().disagreements == ()
+
+
 def test_a_broker_fenced_again_contradicts_the_quorum() -> None:
     (said,) = told(is_fenced=True, registration=10).disagreements
     assert "says that it is running" in said
@@ -102,6 +106,12 @@ def test_a_gauge_that_a_restarted_controller_did_not_make_again_is_named() -> No
 def test_a_broker_whose_process_is_gone_is_online_until_its_session_ends_and_that_is_said() -> None:
     (said,) = told(process=False, broker_state=None).disagreements
     assert said == "Broker 11 has no process left, and its session has not run out yet."
+
+
+def test_a_pod_that_was_told_to_stop_says_so_where_kafka_was_not_asked() -> None:
+    found = lifecycle(BrokerSigns(broker_id=11, told_to_stop=True))
+    assert found.reason == "Broker 11 is stopping: its pod stops."
+    assert lifecycle(BrokerSigns(broker_id=11, process=False)).state is Lifecycle.UNKNOWN
 
 
 SIGNS = st.builds(
@@ -201,6 +211,10 @@ def test_the_graver_word_is_the_nodes(
 ) -> None:
     verdict = node_verdict(20, Role.BROKER, view, metrics, pod, NOW)
     assert (verdict.health, words in verdict.reason) == (health, True), verdict.reason
+
+
+def test_without_a_pod_list_a_node_is_still_judged_by_both_words() -> None:
+    assert node_verdict(20, Role.BROKER, WHOLE, broker(), None, NOW).healthy
 
 
 def test_a_controller_that_keeps_up_is_healthy_and_one_that_never_fetched_is_not() -> None:

@@ -105,6 +105,16 @@ def test_a_missed_scrape_restarts_nobody_and_is_unknown(role: Role) -> None:
     assert readiness(missed).health is Health.UNKNOWN
 
 
+def test_a_long_recovery_restarts_nobody_whatever_its_length() -> None:
+    for age in (10.0, 3_600.0, 360_000.0):
+        recovering = replace(
+            BROKER, now=age, broker_state=2, listening={9091: False}, fenced=True,
+            recovery={"/a": Recovery(12, 3)}, since_heartbeat_seconds=age,
+        )  # fmt: skip
+        assert is_alive(liveness(recovering))
+        assert readiness(recovering).health is Health.STARTING
+
+
 @pytest.mark.parametrize("state", [1, 2])
 def test_a_broker_that_loads_its_logs_is_starting_though_it_applies_no_metadata(state: int) -> None:
     recovering = replace(
@@ -136,6 +146,23 @@ def test_the_directory_that_recovers_is_named_with_what_is_left() -> None:
     assert "/a" not in verdict.reason
 
 
+def test_a_broker_that_was_in_sync_stays_in_service_when_it_falls_behind() -> None:
+    verdict = readiness(replace(BROKER, not_in_sync=2, was_in_sync=True))
+    assert verdict.health is Health.DEGRADED
+    assert is_ready(verdict)
+
+
+def test_a_broker_that_refills_is_not_ready_for_having_lost_a_directory_too() -> None:
+    refilling = replace(BROKER, not_in_sync=2, was_in_sync=False, offline_log_directories=1)
+    assert not is_ready(readiness(refilling))
+
+
+def test_a_broker_stays_in_service_without_a_quorum_and_says_so() -> None:
+    verdict = readiness(replace(BROKER, quorum_answers=False, fenced=None, apply_lag_seconds=99))
+    assert (verdict.health, is_ready(verdict)) == (Health.DEGRADED, True)
+    assert "no quorum" in verdict.reason
+
+
 @pytest.mark.parametrize("state", ["prospective", "candidate", "voted", "unattached", "resigned"])
 def test_a_young_controller_may_still_be_looking_for_its_quorum(state: str) -> None:
     looking = replace(CONTROLLER, raft_state=state, raft_leader=-1, started_at=NOW - 5)
@@ -152,6 +179,11 @@ def test_the_first_of_a_pending_combined_cluster_is_starting_and_is_never_restar
     assert readiness(first).health is Health.STARTING
     for age in (3.0, 600.0, 86_400.0):  # its peers' pods may be pending for a day
         assert is_alive(liveness(replace(first, now=age, started_at=0.0)))
+
+
+def test_a_node_that_has_applied_nothing_does_not_count_from_1970() -> None:
+    verdict = readiness(replace(CONTROLLER, apply_lag_seconds=1_795_240_624.0))
+    assert verdict.reason == "Node 1 has applied no metadata yet."
 
 
 def test_a_silent_broker_that_served_and_was_fenced_hangs_and_one_that_starts_does_not() -> None:
@@ -326,6 +358,12 @@ def test_the_sentence_is_the_gravest_parts_and_counts_the_rest() -> None:
     ]
     reason = cluster_health(parts).verdict.reason
     assert reason == "broker 7 is unhealthy. 2 of 13 parts are not healthy."
+
+
+def test_parts_come_in_the_order_people_read_them() -> None:
+    names = [(p.kind, p.name) for p in cluster_health(reversed(ALL_WELL)).parts]
+    assert names[0][0] is PartKind.QUORUM
+    assert [name for kind, name in names if kind is PartKind.BROKER] == ["9", "10", "100"]
 
 
 def test_the_body_holds_the_contract_and_every_part() -> None:

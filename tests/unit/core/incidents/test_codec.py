@@ -94,6 +94,11 @@ def test_an_incident_nobody_here_can_read_is_held_and_paged_once(added: dict[str
     assert not [action for action in again.actions if isinstance(action, Page)]
 
 
+def test_only_a_missing_word_makes_an_incident_unreadable() -> None:
+    assert from_json(newer(eviction_asked_at=12.5)).unreadable is None
+    assert isinstance(from_json(newer()), Incident)
+
+
 def test_a_root_volume_in_place_is_read_as_it_was_written_and_by_an_older_release() -> None:
     place = {"image_id": "ami-1", "task_id": "replacevol-1", "task_state": "in-progress"}
     incident = from_json(newer(in_place={**place, "since_a_later_release": True}))

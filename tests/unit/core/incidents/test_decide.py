@@ -85,11 +85,27 @@ def test_a_two_minute_warning_is_forwarded_before_anything_else(kind: Kind) -> N
     assert decision.actions == (ForwardDrain(),)
 
 
+def test_an_instance_the_group_retains_is_left_to_a_person() -> None:
+    group = GroupView(name="g", desired=1, maximum=2, instances={OLD: "Terminating:Retained"})
+    decision = next_action(opened_incident(), observation(group=group), POLICY)
+    assert decision.state is State.RETAINED
+    assert any(isinstance(a, Page) for a in decision.actions)
+
+
 def test_an_incident_that_is_over_is_left_alone() -> None:
     finished = replace(opened_incident(), state=State.RELEASED, reason="done")
     assert next_action(finished, observation(), POLICY) == Decision(
         state=State.RELEASED, reason="done"
     )
+
+
+def test_a_heartbeat_is_due_again_half_a_timeout_after_the_last() -> None:
+    incident = replace(opened_incident(), heartbeat_at=100.0)
+    policy = replace(POLICY, heartbeat_timeout_seconds=100)
+    early = next_action(incident, observation(149.0, blind="x"), policy)
+    due = next_action(incident, observation(150.0, blind="x"), policy)
+    assert not any(isinstance(a, Heartbeat) for a in early.actions)
+    assert due.actions == (Heartbeat("drain"), Heartbeat("gate"))
 
 
 BLIND = [
@@ -109,6 +125,14 @@ def test_who_is_unseen_for_too_long_is_kept_and_a_person_called(state: State, th
     late = next_action(incident, observation(BLIND_SECONDS + 2, blind="Silence."), POLICY)
     assert late.state is then
     assert any(isinstance(a, Page) for a in late.actions)
+
+
+def test_a_retirement_days_ahead_is_not_given_up_for_one_unread_moment() -> None:
+    incident = opened_incident(
+        Kind.SCHEDULED_CHANGE, event_type="AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED"
+    )
+    decision = next_action(incident, observation(86_400.0, blind="Silence."), POLICY)
+    assert (decision.state, decision.actions) == (State.OPENED, ())
 
 
 def test_a_termination_that_follows_a_retirement_of_days_ago_has_its_whole_time() -> None:

@@ -83,6 +83,14 @@ def reason_of(found: NodeClaim, status: StatusView | None = None) -> Reason | No
     return None if disruption is None else disruption.reason
 
 
+def test_a_claim_names_its_node_instance_zone_and_pool() -> None:
+    found = claim()
+    assert (found.instance_id, found.node_name) == ("i-0a", "ip-i-0a.ec2.internal")
+    assert (found.zone, found.pool) == ("us-east-1a", "broker")
+    assert found.serves
+    assert disruption_of(found, NOW) is None
+
+
 @pytest.mark.parametrize("kind", ["Drifted", "Consolidatable", "Ready", "Drained"])
 def test_what_karpenter_only_might_do_is_no_disruption(kind: str) -> None:
     """A budget of none keeps a drifted node for ever."""
@@ -189,6 +197,11 @@ def test_do_not_disrupt_keeps_nothing_that_has_begun_and_is_told() -> None:
         "Karpenter ends NodeClaim broker-a-7xkqz, karpenter.sh/do-not-disrupt or not: nothing says "
         "why: a person, or a warning that Karpenter alone has heard. Its drain has no deadline."
     )
+
+
+def test_a_node_without_conditions_is_no_capacity() -> None:
+    assert not claim(status={"conditions": []}).serves
+    assert not claim(condition("Initialized", "Unknown")).serves
 
 
 def test_what_karpenter_launches_in_the_zone_is_named_and_why_it_cannot() -> None:

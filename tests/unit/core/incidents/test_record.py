@@ -9,7 +9,7 @@ import pytest
 
 from core.events import Kind, parse
 from core.ground.errors import InvalidInput
-from core.incidents.actions import Decision, settle
+from core.incidents.actions import Decision, ForwardDrain, settle
 from core.incidents.decide import why_unanswered
 from core.incidents.joining import (
     is_reported_by,
@@ -19,20 +19,22 @@ from core.incidents.joining import (
     read_drain_report,
     reopens,
 )
-from core.incidents.observation import GROUP_TAG, Ownership, PodView
+from core.incidents.observation import GROUP_TAG, Ownership, PodView, cluster_ownership
 from core.incidents.record import (
     ALLOWED,
     TERMINAL,
     Forwarding,
     Incident,
     State,
+    from_json,
     incident_id,
     is_unattended,
+    to_json,
 )
 from core.incidents.sweep import LEFT_OUT_SECONDS, Snapshot, left_out
 from tests.every_case import every_case
 from tests.unit.core.incidents.announced_incidents import OLD, announcement, opened_incident
-from tests.unit.core.incidents.test_sweep import NOW, group
+from tests.unit.core.incidents.test_sweep import NOW, announced, group, incident_of
 from tests.unit.handlers.announced import hook_event
 
 
@@ -49,6 +51,23 @@ def test_the_second_hooks_announcement_adds_its_token() -> None:
 
 def test_the_gates_announcement_alone_is_never_forwarded_as_the_drain() -> None:
     assert opened_incident(hook="gate").drain_event is None
+
+
+def test_what_was_planned_becomes_a_termination_and_then_a_warning() -> None:
+    incident = opened_incident(
+        Kind.SCHEDULED_CHANGE, event_type="AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED"
+    )
+    incident = merge(incident, announcement(hook="drain", lifecycle_token="t"), 1.0)
+    assert incident.kind is Kind.ASG_TERMINATE
+    assert incident.group == "g"
+    incident = merge(incident, announcement(Kind.SPOT_INTERRUPTION), 2.0)
+    assert incident.urgent
+    assert merge(incident, announcement(Kind.STATE_CHANGE), 3.0).kind is Kind.SPOT_INTERRUPTION
+
+
+def test_a_clock_ahead_of_ours_does_not_postpone_heartbeats() -> None:
+    assert open_incident(announcement(occurred_at=99.0), 10.0).announced_at == 10.0
+    assert open_incident(announcement(occurred_at=None), 10.0).announced_at == 10.0
 
 
 REOPENING = [
@@ -85,6 +104,22 @@ def test_a_transition_design_does_not_know_is_refused() -> None:
 def test_every_state_but_the_ends_leads_somewhere() -> None:
     assert set(ALLOWED) == set(State)
     assert {s for s, following in ALLOWED.items() if not following} == TERMINAL
+
+
+def test_a_reason_that_changes_is_noted_once() -> None:
+    stay = Decision(state=State.OPENED, reason="waiting", delay_seconds=5)
+    incident = settle(settle(opened_incident(), stay, 1.0), stay, 2.0)
+    assert [(n.at, n.reason) for n in incident.notes] == [(1.0, "waiting")]
+    assert len(incident.transitions) == 1
+
+
+def test_a_record_survives_being_written() -> None:
+    incident = settle(
+        merge(opened_incident(), announcement(Kind.SPOT_INTERRUPTION), 2.0),
+        Decision(state=State.DRAINING, reason="now", actions=(ForwardDrain(),), delay_seconds=0),
+        3.0,
+    )
+    assert from_json(to_json(incident)) == incident
 
 
 def test_an_incident_is_unattended_once_its_tick_is_late() -> None:
@@ -128,6 +163,12 @@ def draining() -> Incident:
     (found,) = parse(hook_event("drain"))
     sent = Forwarding(first_at=2.0, last_at=2.0)
     return replace(open_incident(found, 1.0), forwarded=sent)  # type: ignore[arg-type]
+
+
+def test_a_report_leads_back_to_its_announcement() -> None:
+    report = read_drain_report(posted())
+    assert report.announcement_id == EVENT_ID
+    assert is_reported_by(draining(), report)
 
 
 @pytest.mark.parametrize(
@@ -215,6 +256,13 @@ def test_a_pod_that_is_back_or_may_yet_come_is_not_told(pod: PodView) -> None:
     assert list(left_out([pod], [], NOW)) == []
 
 
+def test_an_open_incident_cares_for_its_own_pod_alone() -> None:
+    own = replace(incident_of(announced(LEAVING)), pod_name=POD.name, state=State.GATING)
+    assert list(left_out([POD], [own], NOW)) == []
+    other = replace(own, pod_name="orders-broker-b-20")
+    assert len(list(left_out([POD], [other], NOW))) == 1
+
+
 THEIRS = Ownership(
     marks=({"eks:cluster-name": ("shop",), "eks:nodegroup-name": ("quorum", "brokers")},),
     scaling_groups=("kafka-a",),
@@ -234,3 +282,11 @@ THEIRS = Ownership(
 )
 def test_all_tags_or_the_groups_name_are_asked_for(tags: dict[str, str], belongs: bool) -> None:
     assert THEIRS.owns(tags) is belongs
+
+
+def test_our_own_are_known_by_a_key_whatever_its_value() -> None:
+    assert cluster_ownership("prod-orders").owns({"aws-node-termination-handler/prod-orders": ""})
+    assert not cluster_ownership("prod-orders").owns(
+        {"aws-node-termination-handler/prod-orders-2": "true"}
+    )
+    assert cluster_ownership("x").lacking == "no tag aws-node-termination-handler/x"

@@ -11,6 +11,7 @@ from core.ground.fields import Unknown
 from core.ground.placement import VOLUME_SLOTS, Placement, PodNeeds, Taint, Toleration
 from core.incidents.actions import Decision, ForwardDrain, Page, TakeLease
 from core.incidents.decide import next_action
+from core.incidents.evicted import starts_again_in_place
 from core.incidents.observation import GroupView, InstanceView, NodeView, Observation, PodView
 from core.incidents.record import Incident, Replacement, State
 from core.incidents.replacement import none_will_come, replacement_for, what_is_coming
@@ -56,6 +57,10 @@ def with_new(**changed: object) -> Observation:
     return replace(SEEN, nodes=(OLD_NODE, replace(NEW_NODE, **changed)))  # type: ignore[arg-type]
 
 
+def test_an_idle_ready_node_of_the_same_zone_and_pool_takes_over() -> None:
+    assert replacement_for(incident(), SEEN) == NEW_NODE
+
+
 UNFIT = [
     pytest.param(with_new(ready=False), id="not Ready"),
     pytest.param(with_new(schedulable=False), id="cordoned"),
@@ -78,12 +83,32 @@ def test_a_node_that_cannot_take_the_pod_is_no_replacement(seen: Observation) ->
     assert replacement_for(incident(), seen) is None
 
 
+def test_the_replacement_found_first_stays_the_replacement() -> None:
+    another = replace(NEW_NODE, name="another", instance_id="i-another")
+    group = replace(GROUP, instances={**GROUP.instances, "i-another": "InService"})
+    seen = replace(SEEN, nodes=(OLD_NODE, another, NEW_NODE), group=group)
+    assert (
+        replacement_for(
+            replace(incident(), replacement=Replacement(node="new", ready_at=0.0)), seen
+        )
+        == NEW_NODE
+    )
+
+
 def test_a_group_that_wants_no_more_than_is_busy_launches_none() -> None:
     alone = replace(GROUP, instances={OLD: "Terminating:Wait"})
     assert none_will_come(incident(), replace(SEEN, group=replace(alone, desired=0)))
     assert not none_will_come(incident(), replace(SEEN, group=alone))
     assert not none_will_come(incident(), replace(SEEN, group=replace(GROUP, desired=1)))
     assert not none_will_come(incident(), replace(SEEN, group=None))
+
+
+def test_a_wait_says_what_it_waits_for() -> None:
+    assert what_is_coming(incident(), with_new(ready=False)) == ": new is not Ready yet"
+    assert "EBS driver" in what_is_coming(incident(), with_new(csi_ready=False))
+    alone = replace(SEEN, nodes=(OLD_NODE,), group=replace(GROUP, instances={}))
+    assert what_is_coming(incident(), alone) == ": g is launching one"
+    assert what_is_coming(incident(), replace(alone, group=None)) == ""
 
 
 LABELS = {"pool": "broker"}
@@ -154,6 +179,16 @@ def test_a_node_that_the_scheduler_passes_over_is_waited_for_by_its_reason(case:
     assert named in what_is_coming(SENT, seen)
 
 
+def test_a_deleted_pod_is_not_awaited_on_a_node_that_it_may_not_return_to() -> None:
+    there = replace(
+        as_scheduled(), nodes=(replace(OLD_NODE, labels=LABELS, taints=(KAFKA_TAINT,)),)
+    )
+    assert starts_again_in_place(SENT, there)
+    leftover = Taint(key="ToBeDeletedByClusterAutoscaler", effect="NoSchedule")
+    barred = replace(there, nodes=(replace(there.nodes[0], taints=(KAFKA_TAINT, leftover)),))
+    assert not starts_again_in_place(SENT, barred)
+
+
 LATE = POLICY.hold_limit_seconds + 2
 ALONE = PartitionView("t", 0, 10, (10, 20), (10,), 2)
 KAFKA = ClusterView(
@@ -201,6 +236,13 @@ def decided(incident: Incident, observation: Observation) -> Decision:
 
 def pages(decision: Decision) -> list[str]:
     return [action.key for action in decision.actions if isinstance(action, Page)]
+
+
+def test_within_the_hold_limit_it_stays_for_as_long_as_another_replica_is_behind() -> None:
+    decision = decided(held(), shown(60.0))
+    assert decision.state is State.HOLDING
+    assert TakeLease() not in decision.actions
+    assert "it is the last in-sync replica of partition t-0" in decision.reason
 
 
 def test_at_the_hold_limit_aws_has_it_and_the_page_says_what_goes_offline() -> None:

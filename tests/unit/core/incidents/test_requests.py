@@ -71,9 +71,24 @@ def over(incident: Incident, state: State) -> Incident:
     return replace(incident, state=state)
 
 
+def test_a_hold_is_kept_with_who_asked_and_until_when(incident: Incident) -> None:
+    held = hold(incident, NOW + 3600, "ada", NOW)
+    assert held.held_until == NOW + 3600
+    note = held.notes[-1]
+    assert (note.actor, note.at) == ("ada", NOW)
+    assert note.reason == "ada holds instance i-0a until 2026-11-20 11:00 UTC."
+    assert from_json(to_json(held)) == held
+
+
 def test_a_hold_into_the_past_is_refused(incident: Incident) -> None:
     with pytest.raises(InvalidInput, match="cannot be held until 2026-11-20 09:59 UTC"):
         hold(incident, NOW - 60, "ada", NOW)
+
+
+def test_ignoring_keeps_who_and_why(incident: Incident) -> None:
+    ignored = ignore(incident, "ada", "a drill", NOW)
+    assert ignored.ignored_by == "ada"
+    assert ignored.notes[-1].reason == "ada wants incident i-0a ignored: a drill"
 
 
 @pytest.mark.parametrize("state", [State.RELEASED, State.CANCELLED, State.LOST])
@@ -91,6 +106,14 @@ def test_a_release_ends_a_hold(incident: Incident) -> None:
     asked = ask_release(hold(incident, NOW + 60, "ada", NOW), "bob", NOW + 1)
     assert (asked.release, asked.held_until) == (Release(by="bob", at=NOW + 1), None)
     assert asked.id == incident.id
+
+
+def test_releasing_a_retained_instance_opens_its_next_round(incident: Incident) -> None:
+    asked = ask_release(over(incident, State.RETAINED), "ada", NOW + 60)
+    assert (asked.id, asked.version, asked.state) == ("i-0a.2", 0, State.OPENED)
+    assert asked.release == Release(by="ada", at=NOW + 60)
+    assert asked.transitions[0].actor == "ada"
+    assert ask_release(over(asked, State.RETAINED), "ada", NOW).id == "i-0a.3"
 
 
 def test_a_failed_launch_is_remembered_until_one_succeeds(incident: Incident) -> None:
@@ -172,9 +195,39 @@ def told(incident: Incident) -> list[str]:
     return [note.reason for note in incident.notes]
 
 
+def test_a_broker_that_goes_and_returns_leaves_its_way_in_the_timeline() -> None:
+    incident = INCIDENT
+    for at, fenced in enumerate((False, True, True, False)):
+        incident = learn(incident, seen(float(at), fenced=fenced))
+    assert told(incident) == [
+        "Broker 11 is fenced: the quorum fenced it; it was online.",
+        "Broker 11 is online: it is registered and not fenced; it was fenced.",
+    ]
+    assert [note.at for note in incident.notes] == [1.0, 3.0]
+
+
+def test_the_same_reading_twice_is_noted_once() -> None:
+    once = learn(INCIDENT, seen(5.0, fenced=True))
+    assert learn(once, seen(5.0, fenced=True)).notes == once.notes
+
+
+def test_that_a_broker_is_online_at_first_is_no_news() -> None:
+    assert learn(INCIDENT, seen(5.0)).notes == ()
+
+
+def test_without_a_quorum_nothing_is_concluded() -> None:
+    fenced = learn(INCIDENT, seen(5.0, fenced=True))
+    assert learn(fenced, seen(6.0, stale=True)) == replace(fenced)
+
+
 def test_a_broker_that_is_not_registered_is_offline() -> None:
     (said,) = told(learn(INCIDENT, seen(5.0, known=False)))
     assert said == "Broker 11 is offline: it is not registered."
+
+
+def test_a_controller_has_no_such_way() -> None:
+    controller = replace(INCIDENT, role="controller", node_id=0)
+    assert learn(controller, seen(5.0, known=False)).notes == ()
 
 
 def test_a_timeline_that_is_full_takes_no_more_and_the_state_is_still_kept() -> None:
@@ -192,6 +245,35 @@ DRAINING = replace(
 
 def where(pod: PodView | None) -> tuple[PodView, ...]:
     return () if pod is None else (pod,)
+
+
+def test_a_rotation_reads_stopping_offline_fenced_online_in_the_timeline() -> None:
+    stopping = replace(BROKER_POD, stopping=True)
+    starting = replace(BROKER_POD, node_name="new", ready=False)
+    returned = replace(starting, ready=True)
+    incident = learn(DRAINING, replace(seen(1.0), pods=where(BROKER_POD)))
+    # While the node drains Kafka is not asked: the pod alone tells.
+    incident = learn(incident, Observation(now=2.0, instance=None, pods=where(stopping)))
+    incident = replace(incident, state=State.GATING)
+    for at, pod, fenced in (
+        (3.0, None, True),
+        (4.0, replace(starting, node_name=None), True),
+        (5.0, starting, True),
+        (6.0, returned, False),
+    ):
+        incident = learn(incident, replace(seen(at, fenced=fenced), pods=where(pod)))
+    assert told(incident) == [
+        "Broker 11 is stopping: its pod stops; it was online.",
+        "Broker 11 is offline: the quorum fenced it, and no process of it runs; it was stopping.",
+        "Broker 11 is fenced: the quorum fenced it; it was offline.",
+        "Broker 11 is online: it is registered and not fenced; it was fenced.",
+    ]
+    assert [note.at for note in incident.notes] == [2.0, 3.0, 5.0, 6.0]
+
+
+def test_a_reading_without_kafka_of_a_pod_that_stays_changes_nothing() -> None:
+    online = learn(DRAINING, replace(seen(1.0), pods=where(BROKER_POD)))
+    assert learn(online, Observation(now=2.0, instance=None, pods=where(BROKER_POD))) == online
 
 
 def test_a_broker_on_a_machine_that_ended_is_offline_though_its_pod_is_still_listed() -> None:
@@ -318,6 +400,23 @@ def test_what_governs_is_the_same_in_any_order(order: Sequence[Word], wanted: st
     if not incident.called_off:
         what, days = wanted.split()
         assert (incident.event_type, incident.due_at) == (CODES[what], float(days) * DAY)
+
+
+def test_a_replacement_that_has_begun_is_called_off_where_only_a_reboot_is_left() -> None:
+    words = [
+        Word(A, RETIREMENT, 1, 14 * DAY),
+        Word(B, REBOOT, 2, 3 * DAY),
+        Word(A, RETIREMENT, 3, 14 * DAY, closed=True),
+    ]
+    incident = heard(words, state=State.REPLACING)
+    assert incident.called_off
+    assert incident.due_at == 14 * DAY  # so that the reboot on EC2's list is news
+
+
+def test_a_reboot_ends_no_machine() -> None:
+    reboot = heard([Word(A, REBOOT, 1, 3 * DAY)])
+    assert reboot.taken_at is None
+    assert heard([Word(A, RETIREMENT, 1, 3 * DAY)]).taken_at == 3 * DAY
 
 
 @pytest.mark.parametrize("kind", [Kind.INSTANCE_ISSUE, Kind.VOLUME_PROBLEM, Kind.REBALANCE])

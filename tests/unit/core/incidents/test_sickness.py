@@ -145,6 +145,15 @@ def test_a_sick_machine_in_a_zone_in_trouble_is_the_zones() -> None:
     assert list(sickness_findings(found)) == []
 
 
+def test_the_clearest_case_goes_first_and_nobody_beside_it() -> None:
+    ill = {"i-a1": storage(7200), "i-b1": storage(300)}
+    found = ward(ill, checks(i_b1=300))
+    assert leaving(found) == ["i-b1", "i-a1"]
+    assert (
+        list(sickness_findings(replace(found, incidents=(incident("i-b1", Kind.SICK_NODE),)))) == []
+    )
+
+
 def test_only_who_is_called_well_by_everybody_is_well_again() -> None:
     (said,) = sickness_findings(ward({}, incidents=TREATED))
     assert isinstance(said, Announce)
@@ -153,6 +162,15 @@ def test_only_who_is_called_well_by_everybody_is_well_again() -> None:
     assert list(sickness_findings(ward({}, statuses={}, incidents=TREATED))) == []
     assert list(sickness_findings(ward({"i-a1": {"ready": False}}, incidents=TREATED))) == []
     assert list(sickness_findings(ward({"i-a1": storage(1)}, incidents=TREATED))) == []
+
+
+def test_what_leaves_or_does_not_run_is_nobodys_patient() -> None:
+    found = ward({"i-a1": storage(7200)})
+    assert (
+        list(sickness_findings(replace(found, incidents=(incident("i-a1", Kind.ASG_TERMINATE),))))
+        == []
+    )
+    assert list(sickness_findings(replace(found, states={"i-a1": "stopped"}))) == []
 
 
 @given(

@@ -82,6 +82,11 @@ def lost(kind: Kind = Kind.STATE_CHANGE, key: str = "k") -> Interruption:
     )
 
 
+def test_an_instance_that_waits_in_its_hooks_is_announced() -> None:
+    told = announced(Snapshot(now=NOW, groups=(group(i_0a="Terminating:Wait"),)))
+    assert (told.kind, told.group, told.hook) == (Kind.ASG_TERMINATE, "g-broker-a", "gate")
+
+
 @pytest.mark.parametrize("state", ["Pending", "InService", "Terminating:Proceed", "Terminated"])
 def test_an_instance_that_does_not_wait_is_left_alone(state: str) -> None:
     seen = Snapshot(now=NOW, groups=(group(i_0a=state),), states={ID: "running"}, nodes=(node(),))
@@ -98,6 +103,35 @@ def test_an_instance_that_ended_while_its_node_stays_is_announced(state: str | N
 @pytest.mark.parametrize("nodes", [(), None], ids=["no node", "no answer"])
 def test_who_ended_and_has_no_node_is_left_alone(nodes: tuple[NodeView, ...] | None) -> None:
     assert found(Snapshot(now=NOW, states={ID: "terminated"}, nodes=nodes)) == []
+
+
+def test_what_ec2_has_scheduled_is_announced_as_health_would() -> None:
+    status = StatusView(instance_id=ID, events=(RETIREMENT,))
+    told = announced(Snapshot(now=NOW, states={ID: "running"}, statuses={ID: status}))
+    assert told.kind is Kind.SCHEDULED_CHANGE
+    assert told.event_type == "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED"
+    assert (told.due_at, told.closed) == (NOW + 86_400, False)
+
+
+def test_a_moved_start_is_announced_again_and_a_repetition_is_not() -> None:
+    status = StatusView(instance_id=ID, events=(RETIREMENT,))
+    seen = Snapshot(now=NOW, states={ID: "running"}, statuses={ID: status})
+    seen = replace(seen, incidents=(incident_of(announced(seen)),))
+    assert found(seen) == []
+    moved = replace(RETIREMENT, not_before=NOW + 2 * 86_400)
+    later = replace(seen, statuses={ID: replace(status, events=(moved,))})
+    assert announced(later).due_at == NOW + 2 * 86_400
+
+
+def test_what_health_has_announced_already_is_not_announced_again() -> None:
+    told = replace(lost(Kind.SCHEDULED_CHANGE), due_at=RETIREMENT.not_before)
+    seen = Snapshot(
+        now=NOW,
+        states={ID: "running"},
+        statuses={ID: StatusView(instance_id=ID, events=(RETIREMENT,))},
+        incidents=(incident_of(told),),
+    )
+    assert found(seen) == []
 
 
 @pytest.mark.parametrize("word", ["[Completed]", "[Canceled]"])
@@ -131,11 +165,35 @@ def test_a_check_that_fails_for_long_is_announced(check: str, kind: Kind) -> Non
     assert found(replace(seen, statuses={ID: fresh})) == []
 
 
+def test_a_failed_check_of_an_instance_that_leaves_is_no_news() -> None:
+    status = StatusView(instance_id=ID, impaired={"system": NOW - 500})
+    seen = Snapshot(
+        now=NOW, states={ID: "running"}, statuses={ID: status}, incidents=(incident_of(lost()),)
+    )
+    assert found(seen) == []
+
+
+def test_an_incident_without_a_tick_is_woken() -> None:
+    seen = Snapshot(now=NOW + 46, states={ID: "running"}, incidents=(incident_of(lost()),))
+    (finding,) = found(seen)
+    assert isinstance(finding, Wake)
+    assert found(replace(seen, now=NOW + 44)) == []
+
+
 def test_an_incident_that_sleeps_past_its_instances_end_is_woken() -> None:
     sleeping = incident_of(lost(Kind.SCHEDULED_CHANGE), next_tick_at=NOW + 900)
     seen = Snapshot(now=NOW, states={ID: "terminated"}, incidents=(sleeping,))
     assert [type(f) for f in found(seen)] == [Wake]
     assert found(replace(seen, states={ID: "running"})) == []
+
+
+def test_a_hook_announcement_that_is_missing_joins_another_incident() -> None:
+    seen = Snapshot(
+        now=NOW,
+        groups=(group(i_0a="Terminating:Wait"),),
+        incidents=(incident_of(lost(Kind.SCHEDULED_CHANGE)),),
+    )
+    assert announced(seen).kind is Kind.ASG_TERMINATE
 
 
 def test_a_retained_instance_is_announced_until_an_incident_has_said_so() -> None:
@@ -326,6 +384,23 @@ MINE = 14_400 - 600.0
 )
 def test_the_least_time_goes_first(what: str, seen_now: Observation, first: str | None) -> None:
     assert who_goes_first(incident(kind=Kind.ROTATION), seen_now, TURNS) == first, what
+
+
+def test_an_incident_asks_in_its_record_until_its_next_look() -> None:
+    mine = incident()
+    waits = asking(
+        stay(mine, TURNS, "Incident i-0b takes a Kafka node out first."), mine, seen(), TURNS
+    )
+    asked = settle(mine, waits, TURN_AT)
+    assert asked.turn_due_at == turn_due_at(mine, seen(), TURNS)
+    assert settle(asked, stay(asked, TURNS, "Node 10 may not leave."), TURN_AT).turn_due_at is None
+
+
+def test_companions_of_a_party_do_not_wait_for_each_other() -> None:
+    asked = incident("i-0b", turn_due_at=TURN_AT, party="run/a/10+11")
+    alone = incident("i-0c", turn_due_at=TURN_AT)
+    mine = incident(party="run/a/10+11")
+    assert [w.incident_id for w in waiting_turns([asked, alone], mine)] == ["i-0c"]
 
 
 @given(

@@ -18,6 +18,12 @@ from core.rotation.departures import (
     rotation_of,
 )
 from core.rotation.estimate import (
+    AWAY_SECONDS,
+    BEFORE_STOP_SECONDS,
+    BOOT_SECONDS,
+    REPLACEMENT_SECONDS,
+    RESTART_SECONDS,
+    SWAP_SECONDS,
     MoveEstimate,
     medians,
     seconds_by_kind,
@@ -90,6 +96,22 @@ def incident(pod: str, state: State, **changed: object) -> Incident:
         pod_name=pod,
     )
     return replace(of, **changed)  # type: ignore[arg-type]
+
+
+def test_the_runs_next_node_is_prepared_before_it_has_an_incident() -> None:
+    found = rotation_of(a_set(), Departures(run=run(turn(10), turn(11), turn(20))))
+    assert found is not None
+    assert (found.pod, found.append_bytes_per_s, found.nodes) == (PODS[0], RATE, 2)
+
+
+def test_a_set_whose_nodes_come_later_is_left_as_it_is() -> None:
+    first = turn(5, zone="us-east-1a")
+    assert rotation_of(a_set(), Departures(run=run(first, turn(10)))) is None
+
+
+def test_controllers_go_first_and_have_nothing_to_catch_up_with() -> None:
+    voter = turn(10, role="controller")
+    assert rotation_of(a_set(), Departures(run=run(voter, turn(11)))) is None
 
 
 @pytest.mark.parametrize("state", [RunState.PAUSED, RunState.STOPPED, RunState.DONE])
@@ -197,6 +219,11 @@ def run_of(**took: float) -> Run:
     return open_run(done, Options(), "ada", 0.0)
 
 
+def test_before_any_run_a_node_in_place_takes_its_stated_phases() -> None:
+    phases = BEFORE_STOP_SECONDS + SWAP_SECONDS + BOOT_SECONDS + RESTART_SECONDS
+    assert MoveEstimate(POLICY, None, {}).seconds(STAYS) == phases + 10
+
+
 def test_a_run_measures_nodes_in_place_apart_from_those_that_moved() -> None:
     earlier = run_of(moved=300.0, stays=120.0)
     assert medians(earlier, stop_together=False) == {"broker": 300.0, "broker in place": 120.0}
@@ -204,7 +231,18 @@ def test_a_run_measures_nodes_in_place_apart_from_those_that_moved() -> None:
     assert (estimate.seconds(MOVED), estimate.seconds(STAYS)) == (300.0, 120.0)
 
 
+def test_a_run_of_moved_nodes_alone_says_nothing_of_a_boot() -> None:
+    unmeasured = MoveEstimate(POLICY, None, {}).seconds(STAYS)
+    assert MoveEstimate(POLICY, run_of(moved=300.0), {}).seconds(STAYS) == unmeasured
+
+
 AHEAD = replace(MOVED, node_id=30, ahead=True)
+
+
+def test_a_ready_machine_takes_as_long_as_a_machine_or_a_return_at_most() -> None:
+    unmeasured = MoveEstimate(POLICY, None, {})
+    assert unmeasured.seconds(MOVED) == REPLACEMENT_SECONDS + AWAY_SECONDS + 10
+    assert unmeasured.seconds(AHEAD) == max(REPLACEMENT_SECONDS, AWAY_SECONDS + 10)
 
 
 @pytest.mark.parametrize(("machine", "inferred"), [(120.0, 180.0), (220.0, 220.0)])
@@ -226,3 +264,11 @@ def test_what_was_measured_with_a_machine_ready_counts_before_what_is_inferred()
         "broker": 100.0,
         "broker with its machine ready": 50.0,
     }
+
+
+def test_a_broker_is_away_for_longer_while_its_machine_boots() -> None:
+    estimate = MoveEstimate(POLICY, None, {10: 1e6, 20: 1e6})
+    moved, stays = estimate.resync_bytes(MOVED), estimate.resync_bytes(STAYS)
+    assert moved is not None
+    assert stays is not None
+    assert stays > moved

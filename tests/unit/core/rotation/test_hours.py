@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.ground.window import DAYS, Window
-from core.rotation.estimate import medians, spreads, together
+from core.rotation.estimate import expecting, medians, spreads, together
 from core.rotation.preconditions import wait_of
 from core.rotation.progress import next_step
 from core.rotation.run_record import NodeTurn, Options, Phase, Run, open_run
@@ -79,6 +79,16 @@ def test_what_does_not_fit_any_more_waits_for_the_next_window(
     assert (wait is None) == (until is None)
     if wait is not None and until is not None:
         assert (wait.until, wait.sentence) == (at(until), said)
+
+
+def test_what_fits_into_no_window_is_told_so_with_the_remedy() -> None:
+    wait = wait_of(taking(150), at("2026-11-21 03:00"), Options(), policy_with(maintenance=WEEKEND))
+    assert wait is not None
+    assert wait.until is None
+    assert wait.sentence == (
+        "Broker 20 is expected to take 2 h 30 min, and no maintenance window stays open as long: "
+        "make maintenance.duration_minutes longer, or say --any-time."
+    )
 
 
 windows = st.builds(
@@ -172,6 +182,15 @@ def moved(run: Run, node_id: int, began_at: float, seconds: float, since: float 
         done_at=began_at + seconds,
     )
     return run.replace_turn(done)
+
+
+def test_a_run_learns_from_its_own_moves_what_the_next_will_take() -> None:
+    planned = [replace(turn_of(n), expected_seconds=300.0) for n in (10, 20, 30)]
+    run = open_run(planned, Options(), "ada", 0.0)
+    policy = policy_with()
+    assert [t.expected_seconds for t in expecting(run, policy).turns] == [300.0] * 3
+    run = moved(run, 10, 100.0, 900.0)
+    assert [t.expected_seconds for t in expecting(run, policy).waiting] == [900.0] * 2
 
 
 @given(st.lists(st.floats(1, 1e5), min_size=1, max_size=6))

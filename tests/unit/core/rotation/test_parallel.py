@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from core.availability.consent import may_leave, may_leave_together
 from core.availability.lease import (
+    Lease,
     begin,
     blocking_holder,
     companions,
@@ -132,6 +133,29 @@ def whole(*partitions: PartitionView) -> ClusterView:
     )
 
 
+def test_a_companion_that_is_out_keeps_nobody_who_shares_nothing_with_it() -> None:
+    view = without(
+        whole(
+            PartitionView("t", 0, 20, (10, 20, 30), (10, 20, 30), 1),
+            PartitionView("u", 0, 20, (11, 20, 30), (11, 20, 30), 1),
+        ),
+        (10,),
+    )
+    assert may_leave(11, view, beside=frozenset({10})).allowed
+    assert "broker 10 is fenced" in may_leave(11, view).reason
+
+
+def test_a_set_is_refused_with_what_the_partition_would_keep() -> None:
+    view = whole(PartitionView("t", 0, 20, (10, 11, 20, 30), (10, 11, 20, 30), 2))
+    assert may_leave(11, view).allowed
+    assert may_leave_together(frozenset({10, 11}), view, isr_margin=0).allowed
+    assert may_leave_together(frozenset({10, 11}), view).reason == (
+        "Nodes 10, 11 may not leave together: partition t-0 would keep 2 in-sync replicas (20, 30) "
+        "of 4, and it needs 3 (min.insync.replicas 2, margin 1); let one of them go after "
+        "the other, each when the last is back."
+    )
+
+
 def test_a_partition_that_nobody_can_keep_stays_somewhere() -> None:
     view = whole(PartitionView("t", 0, 10, (10, 11), (10, 11), 2))
     assert may_leave(10, view).allowed
@@ -210,6 +234,15 @@ def test_a_used_lease_keeps_everybody_out_for_as_long(taken: list[tuple[str, str
         if begun.granted:
             out.add(holder)
         assert len(out) <= 1 or {PARTIES[holder] for holder in out} == {"a"}
+
+
+def test_an_instance_does_not_wait_for_its_own_earlier_round() -> None:
+    used = (Lease("i-1", 30.0, 10, None, 0.0, 0.0),)
+    assert blocking_holder(used, "i-1.2", None, 99.0) is None
+    assert blocking_holder(used, "i-10", None, 99.0) == "i-1"
+    again = begin(grant(used, "i-1.2", 99.0, 30).leases, "i-1.2", 99.0, 30)
+    assert again.granted
+    assert release(again.leases, "i-1.2", ended=True) == ()
 
 
 def test_what_is_out_already_is_noted_beside_whoever_holds_the_lease() -> None:

@@ -90,6 +90,14 @@ def _all_refused(until: float) -> RunStep:
     return step
 
 
+def test_where_nobody_may_go_the_run_says_who_waits_for_what() -> None:
+    step = _all_refused(LATER + OVERTAKEN_AFTER_SECONDS)
+    assert begun(step) == []
+    for node_id in THREE:
+        assert f"Node {node_id} waits." in step.run.reason
+        assert f"of node {node_id} in Terminating:Wait" in step.run.turn_of(node_id).reason
+
+
 def test_what_all_wait_for_is_said_once() -> None:
     run = a_run()
     for now in (1.0, LATER, LATER + OVERTAKEN_AFTER_SECONDS):
@@ -105,6 +113,17 @@ def test_a_deadline_counts_while_nobody_goes_and_the_first_is_who_it_stopped_at(
     assert step.run.state is RunState.STOPPED
     assert [a.key for a in step.actions if isinstance(a, Page)] == ["blocked:10"]
     assert "Node 20 waits." in step.run.reason
+
+
+def test_while_somebody_goes_nobodys_deadline_counts() -> None:
+    policy = policy_with()
+    run = refused(*THREE)
+    for now in (LATER, LATER + OVERTAKEN_AFTER_SECONDS):
+        run = next_step(run, seen_at(now, busy=(10, 20)), policy).run
+    assert run.turn_of(30).phase is Phase.LEAVING
+    back = run.replace_turn(replace(run.turn_of(30), phase=Phase.DONE))
+    step = next_step(back, seen_at(5_000.0, busy=(10, 20)), policy)
+    assert step.run.state is RunState.RUNNING
 
 
 def test_a_node_behind_whose_pod_is_missing_for_now_is_not_taken_off_the_run() -> None:
@@ -161,6 +180,10 @@ def against(seen: RunObservation, node_id: int = 10, **options: bool) -> list[st
     return list(objections(turn_of(node_id), seen, Options(**options), policy_with()))  # type: ignore[arg-type]
 
 
+def test_nothing_speaks_against_a_node_of_a_cluster_that_is_well() -> None:
+    assert against(around(WHOLE)) == []
+
+
 def test_a_run_begins_with_nobody_while_strimzis_operator_has_work() -> None:
     pods = tuple(replace(POD, name=f"orders-{n}", node_id=n, node_name=f"n{n}") for n in BROKERS)
     seen = replace(around(WHOLE), pods=pods)
@@ -198,6 +221,12 @@ def test_another_that_recovers_keeps_a_node_and_one_that_goes_along_does_not() -
     assert any("Broker 40 is still recovering" in said for said in against(seen))
     beside = list(objections(turn_of(10), seen, Options(), policy_with(), away=[40]))
     assert not any("recovering" in said for said in beside)
+
+
+def test_a_node_of_the_cluster_without_a_pod_keeps_everybody() -> None:
+    seen = around(WHOLE)
+    seen = replace(seen, pods=tuple(pod for pod in seen.pods if pod.node_id != 40))
+    assert any("Node 40 is part of the cluster and has no pod" in said for said in against(seen))
 
 
 ALLOWED = Spent(

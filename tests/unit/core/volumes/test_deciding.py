@@ -201,6 +201,18 @@ def test_a_lowering_needs_no_budget_though_it_is_overspent() -> None:
     assert lowered.kind is DecisionKind.LOWER
 
 
+def test_a_lowering_that_was_regretted_waits_twice_as_long() -> None:
+    regretted = history(
+        ended_modification(4 * DAY, kind="lower"),
+        ended_modification(3 * DAY, kind="raise"),
+        ended_modification(2 * DAY, kind="grow"),
+    )
+    quiet = view(FAST, load=Load(hours=quiet_hours(26)), history=regretted)
+    assert first(volume_set(quiet, asked=FAST)).kind is DecisionKind.KEEP
+    longer = replace(quiet, load=Load(hours=quiet_hours(50)))
+    assert first(volume_set(longer, asked=FAST)).kind is DecisionKind.LOWER
+
+
 def test_a_rotation_that_pays_is_prepared_and_undone() -> None:
     policy = Policy(apply=True, usd_per_minute_saved=0.05)
     rotation = BrokerAbsence(

@@ -17,6 +17,9 @@ from core.volumes.series import (
     WantedMetric,
     Whose,
     expression,
+    hours_due,
+    name_before_due,
+    sample_key,
     slices,
 )
 from core.volumes.sizing import Gp3
@@ -27,6 +30,7 @@ from core.volumes.views import (
     ModificationState,
     add_observation,
     add_request,
+    end_modification,
     forecast,
     free_slots,
     ledger_from_json,
@@ -93,6 +97,10 @@ WHOSE = Whose("orders", "kafka", {"cluster": "prod"})
 BY_NAME = {each.metric: each for each in WANTED}
 
 
+def test_every_hour_that_may_be_due_is_listed_after_where_the_list_begins() -> None:
+    assert all(sample_key(hour) > name_before_due(NOON) for hour in hours_due(NOON, ()))
+
+
 def test_a_brokers_own_counters_are_asked_for_without_those_of_its_topics() -> None:
     asked = expression(BY_NAME["kafka_server_brokertopicmetrics_bytesinpersec_total"], WHOSE)
     assert asked == (
@@ -152,6 +160,19 @@ def test_each_modification_frees_its_slot_a_day_after_it_began() -> None:
     assert free_slots(used, NOW) == 2
     assert next_slot_at(used, NOW) == NOW + HOUR + 120
     assert free_slots(used, NOW + HOUR + 121) == 3
+
+
+def test_a_request_becomes_the_modification_that_answers_it() -> None:
+    asked = add_request(
+        LOOKED, ended_modification(60, GROWN, ModificationState.REQUESTED, reason="it fills")
+    )
+    seen = add_observation(asked, foreign(30, ModificationState.OPTIMIZING), GROWN, NOW)
+    assert [(m.state, m.reason, m.started_at) for m in seen.modifications] == [
+        (ModificationState.OPTIMIZING, "it fills", NOW - 30)
+    ]
+    ended = end_modification(seen, ModificationState.COMPLETED, NOW + HOUR)
+    assert ended.under_way is None
+    assert ended.modifications[0].ended_at == NOW + HOUR
 
 
 def test_a_request_that_ec2_never_had_to_hear_of_is_forgotten() -> None:
@@ -215,3 +236,14 @@ def test_a_volume_that_empties_is_never_full() -> None:
 
 def test_what_is_there_already_is_there_in_no_time() -> None:
     assert forecast([], 100.0, NOW).seconds_until(100.0) == 0.0
+
+
+def test_a_volume_that_breathes_is_reckoned_at_its_height() -> None:
+    swing = [
+        FillSample(NOW - (168 - n) * HOUR, 500 + 100 * math.sin(2 * math.pi * n / 24))
+        for n in range(168)
+    ]
+    seen = forecast(swing, 500.0, NOW)
+    assert 80 < seen.spread_bytes < 120
+    assert seen.seconds_until(580.0) == 0.0
+    assert abs(seen.long_rate) * DAY < 20

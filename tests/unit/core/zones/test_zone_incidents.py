@@ -36,7 +36,9 @@ from tests.announcements import load
 from tests.every_case import every_case
 from tests.history_rows import rows
 from tests.unit.core.zones.health_issues import (
+    DECEMBER_2021,
     HISTORIES,
+    MARCH_2026,
     OCTOBER_2025,
     History,
     issue,
@@ -110,6 +112,17 @@ def test_the_same_history_without_evidence_freezes_nothing(history: History) -> 
         assert zones_of(incidents, now) == []
 
 
+def test_an_issue_that_nobody_bears_out_is_watched_and_a_person_called_once() -> None:
+    (incident,), pages = told(issue(TROUBLE), NOW)
+    assert incident.state is ZoneState.WATCHED
+    assert [page.key for page in pages] == ["zone_uncorroborated"]
+    again, pages = judge((incident,), sight(NOW + 60))
+    assert pages == ()
+    borne_out, pages = judge(again, sight(NOW + 120, "us-east-1a"))
+    assert zones_of(borne_out, NOW + 120) == ["us-east-1a"]
+    assert [page.key for page in pages] == ["zone_frozen"]
+
+
 @every_case(
     "end",
     [
@@ -151,6 +164,12 @@ def test_an_issue_nobody_ends_thaws_by_its_age_and_asks_a_person() -> None:
     assert "zones freeze" in pages[0].reason
 
 
+def test_an_update_that_names_no_zone_keeps_the_freeze_from_ageing() -> None:
+    frozen_, _ = told(issue(TROUBLE), NOW, "us-east-1a")
+    later = heard(frozen_, issue("We go on.", at="2026-11-21T08:00:00+00:00"), NOW + 22 * 3600)
+    assert zones_of(later, NOW + 30 * 3600) == ["us-east-1a"]
+
+
 def test_an_event_that_calls_its_zone_well_thaws_it_though_the_issue_goes_on() -> None:
     frozen_, _ = told(issue(TROUBLE), NOW, "us-east-1a")
     at = "2026-11-20T11:00:00+00:00"
@@ -175,6 +194,18 @@ def test_an_event_that_names_another_zone_beside_its_frozen_one_calls_a_person()
     assert zones_of(after, NOW + 3600) == ["us-east-1a"]
     assert [page.key for page in pages] == ["zone_second"]
     assert judge(after, sight(NOW + 3660, "us-east-1a"))[1] == ()
+
+
+def test_an_end_that_lies_ahead_is_none_yet() -> None:
+    planned = issue(TROUBLE, endTime="Fri, 20 Nov 2026 12:00:00 GMT")
+    assert zones_of(told(planned, NOW, "us-east-1a")[0], NOW) == ["us-east-1a"]
+
+
+def test_an_end_that_comes_before_its_beginning_counts() -> None:
+    ended = heard((), issue("Over.", at="2026-11-20T11:00:00+00:00", statusCode="closed"), NOW + 60)
+    late, pages = judge(heard(ended, issue(TROUBLE), NOW + 7200), sight(NOW + 7200, "us-east-1a"))
+    assert zones_of(late, NOW + 7200) == []
+    assert pages == ()
 
 
 def test_a_word_replayed_from_an_archive_is_too_old_to_open_anything() -> None:
@@ -323,6 +354,12 @@ def test_no_sequence_of_words_leaves_a_freeze_without_an_end_or_freezes_two_zone
         assert len({f.zone_id for f in freezes_in_force(incidents, now)}) <= 1
         assert all(f.until is not None for f in freezes_in_force(incidents, now))
     assert freezes_in_force(incidents, now + LONGEST_SILENCE_SECONDS[HEALTH_ISSUE]) == ()
+
+
+def test_the_histories_are_heard_as_they_were_announced() -> None:
+    first = heard((), DECEMBER_2021.bodies()[1], 1_640_178_060.0)
+    assert first[0].zone_ids == ("use1-az4",)
+    assert heard((), MARCH_2026.bodies()[0], 1_772_369_520.0)[0].key == MARCH_2026.arn
 
 
 SAID_AT = 1_795_168_800.0

@@ -16,7 +16,7 @@ from moto import mock_aws
 
 from core.ground.naming import INCIDENT_TAG
 from core.incidents.actions import HookResult
-from core.incidents.observation import RootTask, cluster_ownership
+from core.incidents.observation import GroupView, RootTask, cluster_ownership
 from handlers.adapters import templates
 from handlers.adapters.aws import AwsCloud, Queue, _status, tick_message
 from handlers.adapters.templates import RootVolumes
@@ -126,6 +126,17 @@ def test_a_hook_that_is_over_is_no_error(operation: str, extra: dict[str, str]) 
         stub.add_client_error(operation, "Throttling")
         with pytest.raises(cloud._groups.exceptions.ClientError):
             call(cloud, operation, None)
+
+
+def test_instances_that_launch_or_serve_are_staying() -> None:
+    states = {
+        "a": "InService",
+        "b": "Pending:Wait",
+        "c": "Terminating:Wait",
+        "d": "Terminating:Retained",
+        "e": "Standby",
+    }
+    assert GroupView(name="g", desired=2, maximum=4, instances=states).staying() == {"a", "b"}
 
 
 @pytest.mark.parametrize(("asked", "sent"), [(0.0, 0), (14.6, 15), (5000.0, 900), (-1.0, 0)])

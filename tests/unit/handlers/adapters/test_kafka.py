@@ -27,7 +27,7 @@ from tests.fake_kafka import (
     FakeKafka,
     FakePartition,
 )
-from tests.unit.kafka_in_memory import FakeClient, answering, three_brokers
+from tests.unit.kafka_in_memory import NOW_MS, FakeClient, answering, three_brokers
 
 
 @pytest.fixture
@@ -35,6 +35,24 @@ def cluster() -> Iterator[FakeKafka]:
     found = three_brokers()
     with answering(found):
         yield found
+
+
+def test_a_reading_says_who_is_out_and_who_lags(cluster: FakeKafka) -> None:
+    cluster.brokers[1] = True
+    cluster.voters[10] = NOW_MS - 35_640
+    cluster.topics["orders"][0] = FakePartition((1, 2, 3), (2, 3), 2)
+    view = KafkaAdmin(["a:1"]).read()
+    assert view.doubts == ()
+    assert view.brokers == {1, 2, 3}
+    assert view.fenced == {1}
+    assert view.quorum_leader == 11
+    assert view.voters == (VoterView(10, 35.64), VoterView(11, 0.0), VoterView(12, 0.494))
+    first = view.partitions[0]
+    assert (first.name, first.leader, first.replicas, first.isr, first.min_isr) == (
+        *("orders-0", 2, (1, 2, 3), (2, 3)),
+        2,
+    )
+    assert not view.stale
 
 
 @pytest.mark.parametrize("broken", [False, True])
@@ -46,6 +64,12 @@ def test_a_reading_leaves_the_collector_as_it_was(
     with contextlib.suppress(StillwaterError):
         KafkaAdmin(["a:1"]).read()
     assert gc.isenabled()
+
+
+def test_a_connection_is_closed_after_each_reading() -> None:
+    with answering(three_brokers()) as client:
+        KafkaAdmin(["a:1"]).read()
+        assert client.closed
 
 
 @pytest.mark.parametrize("error", [0, 5, 72])  # leader not available, listener not found
@@ -79,6 +103,32 @@ def test_topics_come_page_by_page(cluster: FakeKafka, monkeypatch: pytest.Monkey
     assert sum(call == "DescribeTopicPartitions" for call, _ in cluster.asked) == 1 + 6
 
 
+def test_brokers_before_3_8_answer_with_all_topics_at_once(cluster: FakeKafka) -> None:
+    whole = KafkaAdmin(["a:1"]).read()
+    cluster.too_old = {"DescribeTopicPartitions", "ListConfigResources"}
+    assert KafkaAdmin(["a:1"]).read() == whole
+
+
+def test_a_brokers_reading_keeps_its_partitions_and_those_not_well(cluster: FakeKafka) -> None:
+    cluster.topics["elsewhere"] = [
+        FakePartition((2, 3), (2, 3), 2),
+        FakePartition((2, 3), (3,), 3),
+        FakePartition((3,), (), -1),
+    ]
+    view = KafkaAdmin(["a:1"]).read(about={1})
+    kept = {p.name for p in view.partitions if p.topic == "elsewhere"}
+    assert kept == {"elsewhere-1", "elsewhere-2"}
+    assert sum(1 in p.replicas for p in view.partitions) == 6
+    assert view.doubts == ()
+    assert [whom for call, whom in cluster.asked if call == "DescribeLogDirs"] == [1]
+
+
+def test_a_broker_that_is_out_is_counted_by_all_others(cluster: FakeKafka) -> None:
+    cluster.brokers[1] = True
+    KafkaAdmin(["a:1"]).read(about={1})
+    assert [whom for call, whom in cluster.asked if call == "DescribeLogDirs"] == [2, 3]
+
+
 def test_a_frozen_broker_leaves_the_word_to_others(cluster: FakeKafka) -> None:
     cluster.silent = {1}
     with pytest.raises(StillwaterError, match="No Kafka broker could be reached"):
@@ -87,6 +137,31 @@ def test_a_frozen_broker_leaves_the_word_to_others(cluster: FakeKafka) -> None:
     view = KafkaAdmin(["a:1"]).read(about={3})
     assert "Broker 1 did not answer" not in view.doubt
     assert view.doubts == ()
+
+
+def test_addresses_are_tried_in_turn(cluster: FakeKafka, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = []
+
+    def knock(address: str) -> None:
+        tried.append(address)
+        if address != "c:1":
+            raise ConnectionRefusedError(111, "Connection refused")
+
+    monkeypatch.setattr(kafka, "_knock", knock)
+    assert KafkaAdmin(["a:1", "b:1", "c:1", "d:1"]).read().brokers
+    assert tried == ["a:1", "b:1", "c:1"]
+
+
+def test_silence_names_every_address(cluster: FakeKafka, monkeypatch: pytest.MonkeyPatch) -> None:
+    def knock(address: str) -> None:
+        raise TimeoutError
+
+    monkeypatch.setattr(kafka, "_knock", knock)
+    with pytest.raises(StillwaterError) as raised:
+        KafkaAdmin(["a:1", "b:1"]).read()
+    assert str(raised.value) == (
+        "No Kafka broker could be reached: a:1: TimeoutError; b:1: TimeoutError."
+    )
 
 
 def test_a_reading_gives_up_in_time(cluster: FakeKafka, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,6 +187,21 @@ class Renewed:
 
     def remedy(self, error: BaseException) -> str:
         return f"look at the Secret, for {type(error).__name__}"
+
+
+def test_credentials_are_those_of_each_readings_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, Any] = {}
+
+    def client(**options: Any) -> FakeClient:
+        given.update(options)
+        return FakeClient(three_brokers())
+
+    monkeypatch.setattr(kafka, "WireAdmin", client)
+    monkeypatch.setattr(kafka, "_knock", lambda _: None)
+    admin = KafkaAdmin(["a:1"], Renewed())
+    for expected in ("old", "renewed"):
+        admin.read()
+        assert given["sasl_plain_password"] == expected
 
 
 def test_credentials_nobody_can_read_are_kafkas_silence() -> None:
@@ -149,6 +239,11 @@ def test_a_client_not_let_in_says_why_and_what_to_do(monkeypatch: pytest.MonkeyP
     assert "no such user" in str(caught.value)
     assert str(caught.value).endswith(": look at the Secret, for SaslAuthenticationFailedError.")
     assert logging.getLogger("kafka.net.manager").filters == []
+
+
+def test_an_order_of_replicas_is_written_for_each_partition(cluster: FakeKafka) -> None:
+    KafkaAdmin(["a:1"]).reorder({("t", 0): (2, 3, 1), ("t", 1): (3, 1, 2)})
+    assert cluster.reordered == [{("t", 0): [2, 3, 1], ("t", 1): [3, 1, 2]}]
 
 
 def test_thousands_of_partitions_go_in_several_requests(cluster: FakeKafka) -> None:

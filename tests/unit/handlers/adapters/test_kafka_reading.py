@@ -27,6 +27,7 @@ from tests.fake_kafka import (
     DESCRIBE,
     DESCRIBE_CONFIGS,
     FakeKafka,
+    FakePartition,
 )
 from tests.unit.kafka_in_memory import NOW_MS, answering, three_brokers
 
@@ -174,6 +175,14 @@ def test_a_lasting_refusal_is_told_from_what_the_next_reading_may_mend() -> None
     assert not reading(cluster).withheld
 
 
+def test_a_broker_that_is_cut_off_leaves_the_word_to_one_that_is_not() -> None:
+    cluster = three_brokers()
+    cluster.observers[1] = NOW_MS - 9_000
+    view = reading(cluster)
+    assert view.doubts == ()
+    assert {whom for call, whom in cluster.asked if call == "DescribeTopicPartitions"} == {2}
+
+
 @pytest.mark.parametrize("cut_off", [1, 2])
 def test_a_broker_that_reaches_no_controller_is_no_quorum_that_is_lost(cut_off: int) -> None:
     cluster = three_brokers()
@@ -202,10 +211,42 @@ def test_an_empty_cluster_is_believed_only_where_brokers_hold_nothing() -> None:
     )
 
 
+def test_a_topic_made_between_two_calls_is_asked_for_by_name() -> None:
+    cluster = three_brokers()
+    cluster.unaware[1] = {"payments"}
+    with answering(cluster) as client:
+        ask = client.ask
+
+        def heard_of_meanwhile(request: object, broker: int | None = None) -> object:
+            if type(request).__name__.startswith("Metadata"):
+                cluster.unaware.clear()
+            return ask(request, broker)
+
+        client.ask = heard_of_meanwhile  # type: ignore[method-assign]
+        view = KafkaAdmin(["a:1"]).read()
+    assert view.doubts == ()
+    assert {p.topic for p in view.partitions} == {"orders", "payments"}
+
+
+def test_bad_news_is_told_though_the_reading_is_not_whole() -> None:
+    cluster = three_brokers()
+    cluster.topics["orders"][0] = FakePartition((1, 2, 3), (), -1)
+    hide_one(cluster)
+    verdict = partitions_verdict(reading(cluster))
+    assert verdict.health is Health.UNHEALTHY
+    assert "orders-0" in verdict.reason
+
+
 def test_a_reading_about_a_controller_is_whole_without_any_brokers_directories() -> None:
     view = reading(three_brokers(), {12})
     assert view.doubts == ()
     assert 12 in {voter.node_id for voter in view.voters}
+
+
+def test_a_reading_about_a_broker_that_is_gone_counts_and_keeps_everything() -> None:
+    whole, found = reading(three_brokers()), reading(three_brokers(), {9})
+    assert found.doubts == ()
+    assert found.partitions == whole.partitions
 
 
 BROKERS = st.integers(0, 600)
@@ -283,6 +324,11 @@ def test_of_many_partitions_in_sync_only_those_of_the_broker_are_kept() -> None:
 
 def _three(n: int) -> list[int]:
     return [n % 300, (n + 100) % 300, (n + 250) % 300]
+
+
+def test_a_topic_with_an_error_has_no_partitions() -> None:
+    found = page_in(encoded([topic("orders", [], error=29)]), frozenset({7})).topics[0]
+    assert (found.error_code, found.described, found.highest) == (29, 0, -1)
 
 
 def test_tags_that_nobody_knows_are_the_librarys_to_read() -> None:

@@ -17,7 +17,7 @@ from urllib3.exceptions import (
 )
 
 from core.ground.errors import StillwaterError
-from core.health.connect import HEALTH_PATH, Failure, RestResponse
+from core.health.connect import CONNECTOR_PATH, HEALTH_PATH, Failure, RestResponse
 from core.health.node import Metric
 from core.health.pods import PodSeen
 from handlers.adapters import pods
@@ -25,6 +25,7 @@ from handlers.adapters.pods import (
     LARGEST_ANSWER_BYTES,
     EksPods,
     PodExporters,
+    ask,
     pod_seen,
     through,
 )
@@ -101,6 +102,25 @@ def test_a_container_before_kafka_that_never_ends_is_why_it_does_not_start() -> 
     found = pod_seen(item)
     assert found is not None
     assert found.waiting == "CrashLoopBackOff"
+
+
+def test_a_pod_that_waits_says_for_what() -> None:
+    told = "0/6 nodes are available"
+    pending = pod(
+        spec={},
+        status={
+            "phase": "Pending",
+            "conditions": [{"type": "PodScheduled", "status": "False", "message": told}],
+        },
+    )
+    read = pod_seen(pending)
+    assert read is not None
+    assert (read.node_name, read.unscheduled, read.running) == (None, told, False)
+    looping = pod()
+    looping["status"]["containerStatuses"][0]["state"] = {"waiting": {"reason": "CrashLoopBackOff"}}
+    read = pod_seen(looping)
+    assert read is not None
+    assert (read.waiting, read.running) == ("CrashLoopBackOff", False)
 
 
 def test_a_connect_worker_is_no_kafka_node_though_its_name_ends_in_a_number() -> None:
@@ -204,6 +224,21 @@ def status_of_api(code: int, message: str) -> Callable[[], Response]:
     return lambda: Response(code, json.dumps(body))
 
 
+def test_a_pod_is_asked_by_name_and_port_through_the_api_server() -> None:
+    api: Any = Relay(lambda: Response(200, "{}"))
+    through(api, "kafka", "orders-connect-connect-0")(HEALTH_PATH, 12)
+    assert api.asked == [
+        ("/api/v1/namespaces/kafka/pods/orders-connect-connect-0:8083/proxy/health", 12)
+    ]
+
+
+def test_what_the_worker_says_is_kept_as_it_came() -> None:
+    response = Response(503, '{"status":"starting"}')
+    answer = relayed(lambda: response)
+    assert (answer.status, answer.document) == (503, {"status": "starting"})
+    assert (answer.failure, response.closed) == (None, True)
+
+
 def test_nobody_reads_more_than_a_worker_would_ever_say() -> None:
     answer = relayed(lambda: Response(200, "x" * 10 * LARGEST_ANSWER_BYTES, "text/html"))
     assert len(answer.body) == LARGEST_ANSWER_BYTES
@@ -261,6 +296,17 @@ def test_a_port_nobody_listens_on_is_no_host_that_is_away(
     assert pods.timed_answer(HEALTH_PATH, failing).failure is failure
 
 
+def test_a_worker_that_knows_no_health_is_asked_again_in_the_time_that_is_left() -> None:
+    asked: list[tuple[str, float]] = []
+
+    def fetch(path: str, seconds: float) -> RestResponse:
+        asked.append((path, seconds))
+        return RestResponse(path=path, seconds=0.0, status=404, body='{"error_code":404}')
+
+    assert [answer.path for answer in ask(fetch, 12)] == [HEALTH_PATH, CONNECTOR_PATH]
+    assert 11 < asked[1][1] <= asked[0][1] <= 12
+
+
 DATA = Path(__file__).parents[3] / "data" / "exporters"
 BROKER = (DATA / "broker-strimzi-reporter.txt").read_text()
 PROXY = "/api/v1/namespaces/kafka/pods/orders-broker-a-{}:9404/proxy/metrics"
@@ -286,6 +332,13 @@ class Exporters:
 def scraped(answers: dict[str, str], *pods: str) -> tuple[Exporters, object]:
     api = Exporters(answers)
     return api, PodExporters(api, "kafka").scrape(pods)  # type: ignore[arg-type]
+
+
+def test_a_pod_is_asked_through_the_proxy_for_what_is_wanted_alone() -> None:
+    api, _ = scraped({PROXY.format(10): BROKER}, "orders-broker-a-10")
+    (asked,) = api.asked
+    assert asked.startswith(PROXY.format(10) + "?")
+    assert "name%5B%5D=kafka_server_kafkaserver_brokerstate" in asked
 
 
 def test_each_node_tells_its_own() -> None:

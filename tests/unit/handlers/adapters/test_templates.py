@@ -65,6 +65,18 @@ def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[Account]:
         yield Account()
 
 
+def test_another_image_alone_leaves_the_rest_of_the_template_as_it_was(account: Account) -> None:
+    account.next_version(ImageId=account.images[1])
+    found = account.launched()
+    assert found.present.beyond_image == found.wanted.beyond_image
+    assert found.wanted.image_id == account.images[1]
+    has, needs = found.present.traits or {}, found.wanted.traits or {}
+    assert has.keys() == needs.keys()
+    assert has["platform"] == needs["platform"] == "Linux"
+    assert found.managed is False
+    assert "image " in (why_outdated(found, "v1.35.0", "1.35") or "")
+
+
 def test_other_user_data_is_seen_beyond_the_image(account: Account) -> None:
     account.next_version(UserData="Yg==")
     found = account.launched()

@@ -288,6 +288,22 @@ def matrix(labels: dict[str, str], *values: tuple[float, str]) -> dict[str, Any]
     return {"status": "success", "data": {"resultType": "matrix", "result": result}}
 
 
+def test_an_instant_query_is_a_get_at_a_moment_within_a_bound() -> None:
+    way = Said(lambda _: vector(({"a": "b"}, "1.5")))
+    (series,) = Prometheus(way, seconds=3).instant("up", NOW)
+    assert (series.labels, series.points) == ({"a": "b"}, {NOW: 1.5})
+    path, query, seconds = way.asked[0]
+    assert (path, seconds) == ("/api/v1/query", 3)
+    assert query == {"query": "up", "timeout": "3s", "time": "1800000000.000"}
+
+
+def test_a_range_has_its_begin_end_and_step() -> None:
+    way = Said(lambda _: matrix({}, (NOW - 60, "1"), (NOW, "2")))
+    (series,) = Prometheus(way).query_range("up", NOW - 60, NOW, 60)
+    assert series.points == {NOW - 60: 1.0, NOW: 2.0}
+    assert way.asked[0][1]["step"] == "60"
+
+
 def test_a_value_that_is_none_is_left_out() -> None:
     way = Said(lambda _: matrix({}, (NOW - 60, "NaN"), (NOW, "+Inf")))
     assert Prometheus(way).query_range("up", NOW - 60, NOW, 60) == ()

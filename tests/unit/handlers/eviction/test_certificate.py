@@ -207,3 +207,9 @@ def test_where_the_pools_cannot_be_read_what_was_known_is_kept() -> None:
         context = later.context(NOW)
         later.refresh(context, NOW + VALID)  # a renewed certificate writes the webhook
         assert server.known() == named("orders-a")
+
+
+def test_a_webhook_that_names_its_pools_already_is_left_as_it_is() -> None:
+    server = Server()
+    keeper(server).context(NOW)
+    assert server.known() == [None, None]
