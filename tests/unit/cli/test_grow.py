@@ -172,6 +172,16 @@ def test_brokers_that_hold_nothing_are_taken_down_where_the_description_says_so(
     assert "Strimzi's operator moves the partitions of brokers 11 by itself." in told
 
 
+def test_a_rotation_stops_what_moves_and_it_is_proposed_again_afterwards() -> None:
+    proposed = ("ProposalReady", "ProposalReady", "Rebalancing")
+    operator = Operator(*proposed, "Stopped", "Stopped", *proposed, "Ready")
+    told = ran(operator, False, False, False, True, True, False)
+    assert operator.asked == ["approve", "stop", "refresh", "approve"]
+    assert "It waits: a rotation runs." in told
+    # The second proposal is shown, and agreed to, by itself.
+    assert told.count("9 replicas with 50.0 GiB move") == 2
+
+
 def test_a_rebalance_that_failed_is_a_sentence() -> None:
     with pytest.raises(StillwaterError, match=f"KafkaRebalance {NAME}: NotReady"):
         ran(Operator("NotReady"))

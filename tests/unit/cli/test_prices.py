@@ -161,6 +161,16 @@ def test_the_tutorial_names_what_its_own_cluster_costs(tmp_path: Path) -> None:
     assert f"about {round(total, -1):,f} USD a month without traffic" in tutorial
 
 
+def test_json_adds_up_and_names_every_source() -> None:
+    document = json.loads(estimated("--json", "--produce-mib-per-s", "10", "--readers", "2").output)
+    assert document["total"] == "5082.00"
+    assert sum(Decimal(line["usd"]) for line in document["lines"]) == Decimal("5082.00")
+    assert all(line["source"] and line["as_of"] for line in document["lines"])
+    assert document["usage"]["produce_mib_per_s"] == "10.0"
+    assert document["answers"]["in_own_zone"] == "2909.11"
+    assert document["answers"]["committed_3y"] is None
+
+
 def test_two_regions_stand_side_by_side_and_no_sum_hides_a_missing_price() -> None:
     shown = estimated("--compare", "ca-west-1", "--produce-mib-per-s", "10").output
     rows = {line.split("  ")[0].strip(): line.split()[-3:] for line in shown.splitlines()}

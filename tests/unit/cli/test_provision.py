@@ -416,3 +416,10 @@ def test_ctrl_d_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Console(file=io.StringIO(), force_terminal=True, force_interactive=True)
     with pytest.raises(StillwaterError, match="Nothing was changed, because no answer came"):
         provision.ask_for_agreement("Remove prod?", "prod", terminal, yes=False)
+
+
+def test_a_terminal_with_input_elsewhere_is_asked_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("prod"))
+    terminal = Console(file=io.StringIO(), force_terminal=True, force_interactive=True)
+    with pytest.raises(StillwaterError, match="say --yes"):
+        provision.ask_for_agreement("Remove prod?", "prod", terminal, yes=False)

@@ -239,3 +239,10 @@ def test_what_the_operator_leaves_undone_only_degrades(told: dict[str, Any], wor
     health = cluster_health(parts(replace(SEEN, operator=replace(SETTLED, **told)), EXPECTED, NOW))
     assert health.status_code == 503
     assert words in health.verdict.reason
+
+
+def test_a_change_that_is_being_carried_out_is_a_note() -> None:
+    seen = replace(SEEN, operator=replace(SETTLED, generation_observed=False))
+    part = by_name(seen)[PartKind.OPERATOR, "operator"]
+    assert part.verdict.healthy
+    assert "has not finished" in part.notes[0]

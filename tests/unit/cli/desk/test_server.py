@@ -311,6 +311,14 @@ def test_a_runs_nodes_wait_for_those_who_are_away() -> None:
     assert shown["costs"][-1]["usd"] == "$3.60 for 1 h"
 
 
+def test_an_incident_shows_its_way_and_what_may_be_wished_of_it() -> None:
+    shown = page_state(reading(replace(OUT, hooks={"drain": "secret-token"})), NOW)
+    (found,) = shown["incidents"]
+    assert [step["state"] for step in found["way"]][-3:] == ["draining", "gating", "released"]
+    assert found["wishes"] == ["hold", "release"]
+    assert "secret" not in json.dumps(shown)
+
+
 def test_a_retained_instance_can_be_released_and_not_held() -> None:
     (found,) = page_state(reading(replace(HOLDING, state=State.RETAINED)), NOW)["incidents"]
     assert found["wishes"] == ["release"]

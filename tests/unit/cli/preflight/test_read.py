@@ -23,6 +23,7 @@ from core.checks.new_cluster import QUOTAS
 from core.cluster import parse
 from core.ground.errors import InvalidInput, StillwaterError
 from core.ground.fields import Unknown
+from core.ground.instances import STANDARD_QUOTA
 from core.model.account import (
     Account,
     AccountQuota,
@@ -79,6 +80,29 @@ def test_what_moto_serves_is_read_and_what_it_does_not_is_said(aws: Callable[...
     assert account.stands is False
     unknown = [each for each in findings(needs, account) if each.weight is Weight.UNKNOWN]
     assert any("add-on coredns: it could not be read" in each.line for each in unknown)
+
+
+def test_a_machine_of_another_family_uses_nothing_of_the_standard_quota() -> None:
+    sizes = {"CpuOptions": {"CoreCount": 2, "ThreadsPerCore": 2}}
+    running = [
+        {"InstanceType": kind, **sizes, **more}
+        for kind, more in (
+            ("m7g.xlarge", {}),
+            ("inf2.xlarge", {}),
+            ("trn1.2xlarge", {}),
+            ("mac2.metal", {}),
+            ("m7g.xlarge", {"InstanceLifecycle": "spot"}),
+            ("m7g.xlarge", {"InstanceLifecycle": "capacity-block"}),
+        )
+    ]
+    said = {
+        "ec2.describe_instances": {"Reservations": [{"Instances": running}]},
+        "service-quotas.list_service_quotas": {
+            "Quotas": [{"QuotaName": STANDARD_QUOTA, "Value": 5.0}]
+        },
+    }
+    _, account = read(FakeAws(ANSWERS | said))
+    assert account.quotas["vcpus_standard"].used == 4
 
 
 def test_a_role_of_somebody_elses_is_in_the_way_and_our_own_is_not(aws: Callable[..., Any]) -> None:

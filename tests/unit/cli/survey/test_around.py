@@ -37,10 +37,11 @@ from tests.unit.cli.survey.changes import (
     template_keyed,
     vanished,
 )
+from tests.unit.cli.survey.machines import provisioned
 from tests.unit.cli.survey.manifests import workload
 from tests.unit.cli.survey.others import changed, checks, every, own, rows, surveyed
 from tests.unit.cli.survey.platforms import template
-from tests.unit.cli.survey.worlds import Change, World
+from tests.unit.cli.survey.worlds import Change, World, bare
 
 SOON = datetime.now(UTC) + timedelta(days=20)
 EXTENDED = {
@@ -220,6 +221,12 @@ def test_of_an_account_what_stands_in_a_rotations_way_is_said(
     change: Callable[[World], object], said: set[str]
 ) -> None:
     assert checks(changed(own, change)()) == said
+
+
+def test_karpenters_nodes_are_counted_by_the_subnets_they_stand_in() -> None:
+    world = provisioned(bare())
+    free("c", 0)(world)
+    assert checks(world) == {"subnet-full"}
 
 
 def test_a_hook_shorter_than_the_delay_of_nodes_as_targets_is_said() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from core.checks.finding import Weight
 from tests.every_case import every_case
 from tests.unit.cli.survey.changes import (
     ALIKE,
@@ -19,7 +20,7 @@ from tests.unit.cli.survey.changes import (
 from tests.unit.cli.survey.changes_of_machines import deleted, nodes_labelled
 from tests.unit.cli.survey.machines import managed, provisioned
 from tests.unit.cli.survey.manifests import Item, meta, service_of, storage_class
-from tests.unit.cli.survey.others import bound, checks, every, kafka_spec, own, rows
+from tests.unit.cli.survey.others import bound, checks, every, kafka_spec, own, rows, surveyed
 from tests.unit.cli.survey.worlds import Change, World, bare
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -369,8 +370,22 @@ def test_what_may_not_be_listed_of_the_rest_is_unknown(kind: str) -> None:
     assert checks(world) == {"unread"}
 
 
+def test_a_refused_mutating_webhook_listing_is_unknown() -> None:
+    world = own()
+    world.refused = {MUTATING}
+    (found,) = surveyed(world)
+    assert found.subject == "eviction webhooks, injected namespaces, pod webhooks"
+
+
 def test_a_tool_that_is_known_by_its_image_is_found_without_a_look_at_roles() -> None:
     world = own()
     deployment("ghcr.io/kubereboot/kured:1.20.0")(world)
     world.refused = {"clusterroles"}
     assert checks(world) == {"unread", "evictor"}
+
+
+def test_a_webhook_on_conditions_is_no_certain_refusal() -> None:
+    world = own()
+    asked(MUTATING, "pods", matchConditions=[{"name": "x", "expression": "false"}])(world)
+    (found,) = surveyed(world)
+    assert (found.check, found.weight) == ("pods-refused", Weight.UNKNOWN)

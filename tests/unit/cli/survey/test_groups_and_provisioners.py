@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from core.checks.finding import Weight
 from tests.every_case import every_case
 from tests.unit.cli.survey.changes import deployment, group_of, refreshing
 from tests.unit.cli.survey.changes_of_machines import (
@@ -388,3 +389,19 @@ def test_who_ends_nodes_or_pods_is_found(change: Callable[[World], object], said
 def test_eks_repairing_a_managed_group_is_found() -> None:
     found = checks(managed(bare(), nodeRepairConfig={"enabled": True}))
     assert found == {"managed-node-group", "managed-repair"}
+
+
+def test_karpenters_mark_is_a_node_that_leaves() -> None:
+    world = provisioned(bare())
+    taint = {"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}
+    world.kinds["nodes"][0]["spec"]["taints"] = [taint]
+    assert checks(world) == {"node-leaving"}
+
+
+def test_of_many_pages_the_last_is_read_and_the_groups_name_is_in_the_finding() -> None:
+    world = own()
+    last = max(world.groups)
+    world.actions[last] = [{"ScheduledActionName": "weekend", "DesiredCapacity": 0}]
+    (found,) = surveyed(world)
+    assert (found.weight, found.subject) == (Weight.BROKER, f"Auto Scaling group {last}")
+    assert "scheduled action weekend lowers its size, and 1 of its nodes" in found.evidence

@@ -456,6 +456,19 @@ def test_what_was_not_judged_is_named_with_how_clients_come_in() -> None:
     assert said.endswith("Service legacy/log (inside the cluster alone)")
 
 
+def test_redpanda_is_called_what_it_is_and_asked_for_nothing_of_kafkas() -> None:
+    world = beside("docker.redpanda.com/redpandadata/redpanda:v25.1")
+    pods(terminationGracePeriodSeconds=90)(world)
+    assert "Redpanda and not Kafka" in unjudged(world).evidence
+    assert of_it(surveyed(world)) == set()
+
+
+def test_controllers_alone_need_no_brokers_grace() -> None:
+    world = beside(KAFKA_PROCESS_ROLES="controller", **SETTINGS)
+    pods(terminationGracePeriodSeconds=30)(world)
+    assert of_it(surveyed(world)) == set()
+
+
 def test_another_operators_pods_are_found_and_its_settings_read() -> None:
     world = beside()
     (stateful,) = world.kinds["statefulsets"]

@@ -157,6 +157,11 @@ def test_an_expert_would_say_the_same(build: Callable[[], World], said: set[str]
     assert checks(build()) == said
 
 
+def test_what_is_found_of_two_kafkas_names_the_one_it_is_of() -> None:
+    found = surveyed(two_kafkas())
+    assert {each.subject for each in found} == {"Kafka lab/orders"}
+
+
 @every_case(
     "kind",
     [

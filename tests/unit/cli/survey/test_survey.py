@@ -142,6 +142,24 @@ def test_an_operators_account_is_noted_for_the_gate(monkeypatch: pytest.MonkeyPa
     assert "eviction_gate" not in examined(monkeypatch, world).description
 
 
+def test_without_a_handler_the_description_drains_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = own_groups(bare())
+    done = examined(monkeypatch, world)
+    assert "drainer" not in done.description
+    world.kinds["deployments"] = [
+        each for each in world.kinds["deployments"] if each["metadata"]["name"] != "nth"
+    ]
+    done = examined(monkeypatch, world)
+    assert "drainer: none" in done.description
+
+
+def test_what_was_not_read_is_left_out_of_the_description(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = own_groups(bare())
+    done = examined(monkeypatch, world)
+    assert "# eks_cluster could not be read: fill it in." in done.description
+    assert "eks_cluster:" not in done.description
+
+
 def test_a_cluster_that_another_stillwater_manages_is_not_described(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -12,6 +12,7 @@ from core.checks.finding import RULES, Weight
 from core.checks.table import description_findings, stops_up
 from core.cluster import ClusterSpec, adoption, parse
 from core.cluster.adoption import Adoption
+from core.ground.errors import InvalidInput
 from core.ground.fields import Unknown
 from core.ground.naming import CLUSTER_TAG
 from core.model.nodes import LifecycleHook, ScalingGroup
@@ -458,6 +459,14 @@ def test_a_heap_above_four_fifths_is_known(heap: int) -> None:
     described = parse(description(pools=[large, BROKERS]))
     found = {each.check for each in description_findings(described)[0]}
     assert ("heap-large" in found) is (heap > 6553)
+
+
+def test_a_pod_that_is_killed_in_its_shutdown_is_found_as_of_a_cluster() -> None:
+    with pytest.raises(InvalidInput):
+        parse(description(timings={"pod_grace_seconds": 0}))
+    raw = description(timings={"pod_grace_seconds": 200, "controlled_shutdown_seconds": 100})
+    (found,) = [each for each in description_findings(parse(raw))[0] if each.check == "grace"]
+    assert found.weight is BROKER
 
 
 def test_every_rule_of_a_description_has_its_facts_there() -> None:

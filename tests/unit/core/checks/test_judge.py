@@ -329,6 +329,27 @@ def test_a_combined_pod_is_a_vote_that_leaves_with_its_broker() -> None:
     assert first.weight is Weight.PRODUCER
 
 
+def test_a_budget_without_a_status_is_counted_as_the_controller_would() -> None:
+    def found(**written: str | None) -> list[str]:
+        budget = replace(
+            BUDGET,
+            **{"least_available": None, "desired_healthy": None, "expected_pods": None, **written},
+        )
+        pods = tuple(replace(each, owner="StatefulSet") for each in GOOD_PODS)
+        return [each.check for each in findings(replace(GOOD, budgets=(budget,), pods=pods))]
+
+    assert found(most_unavailable="1") == found(least_available="2") == []
+    assert found(most_unavailable="34%") == found(least_available="0") == ["budget-loose"]
+    assert found(least_available="66%") == []
+    assert found(most_unavailable="0") == found(least_available="90%") == ["budget-blocks"]
+
+
+def test_pods_without_a_budget_are_one_finding_that_names_them() -> None:
+    (found,) = findings(replace(GOOD, budgets=()))
+    assert found.check == "budget-missing"
+    assert "payments-main-0, payments-main-1, payments-main-2" in found.evidence
+
+
 def test_two_budgets_over_a_pod_make_every_eviction_an_error() -> None:
     expression = Requirement(key="strimzi.io/cluster", operator="Exists")
     second = replace(BUDGET, name="ours", match_labels={}, expressions=(expression,))
@@ -342,6 +363,16 @@ def test_a_group_of_several_zones_that_does_not_rebalance_weighs_less() -> None:
     (moving,) = findings(group(zones=zones))
     (still,) = findings(group(zones=zones, suspended=frozenset({"AZRebalance"})))
     assert (moving.weight, still.weight) == (Weight.BROKER, Weight.PRODUCER)
+
+
+def test_a_budget_of_one_node_or_an_annotation_is_enough_for_consolidation() -> None:
+    limited = karpenter(consolidation="Balanced", budgets=(ONE,))
+    assert findings(limited) == []
+    kept = tuple(
+        replace(pod(i), annotations={"karpenter.sh/do-not-disrupt": "true"}) for i in range(3)
+    )
+    annotated = replace(karpenter(consolidation="Balanced", budgets=()), pods=kept)
+    assert findings(annotated) == []
 
 
 @every_case("part", [field.name for field in fields(ClusterFacts)])

@@ -299,5 +299,13 @@ def test_what_a_change_takes_is_said_and_not_refused(changed: dict[str, Any], wo
     assert all(each.endswith(".") for each in said)
 
 
+def test_where_nothing_is_protected_nothing_stops() -> None:
+    before, after = (
+        spec_before(ephemeral=True),
+        spec_before(ephemeral=True, alerts={"enabled": False}),
+    )
+    assert changes.felt_changes(before, after) == []
+
+
 def test_of_what_stays_nothing_is_said() -> None:
     assert changes.felt_changes(spec_before(), spec_before()) == []

@@ -186,6 +186,10 @@ def findings(**changed: Any) -> list[tuple[str, str]]:
     return [(each.check, each.evidence) for each in found if each.check != "quorum-grows"]
 
 
+def test_a_cluster_that_asks_everybody_has_no_finding() -> None:
+    assert findings() == []
+
+
 def test_every_door_without_a_lock_is_a_finding() -> None:
     doors = [("listener", "listener internal does not authenticate clients")]
     assert findings(kafka={"internal_listener": ANONYMOUS}) == doors

@@ -149,6 +149,19 @@ def test_a_full_volume_in_its_cooldown_names_both_ways_out_with_figures() -> Non
     ), found.reason
 
 
+def test_the_last_slot_is_kept_for_an_emergency() -> None:
+    used = history(
+        ended_modification(20 * HOUR), ended_modification(10 * HOUR), ended_modification(5 * HOUR)
+    )
+    found = first(volume_set(view(forecast=fill_forecast(0.7, per_day_gib=8), history=used)))
+    assert (found.kind, found.refused_by) == (DecisionKind.WAIT, "slots")
+    assert found.until == NOW + 4 * HOUR + 120
+    assert "1 of 4 modifications in 24 hours are left" in found.reason
+    urgent = first(volume_set(view(forecast=fill_forecast(0.95), history=used)))
+    assert urgent.kind is DecisionKind.GROW
+    assert first(volume_set(replace(FULL, history=USED))).emergency
+
+
 @pytest.mark.parametrize(
     "state",
     [ModificationState.REQUESTED, ModificationState.MODIFYING, ModificationState.OPTIMIZING],
@@ -193,6 +206,14 @@ def test_growing_and_raising_is_one_modification() -> None:
     assert found.target is not None
     assert found.target.size_gib > 100
     assert found.target.performance != Performance()
+
+
+def test_a_quiet_volume_is_lowered_to_what_suffices() -> None:
+    quiet = view(FAST, load=Load(hours=quiet_hours(26)))
+    found = first(volume_set(quiet, asked=FAST))
+    assert found.kind is DecisionKind.LOWER
+    assert found.target == Gp3(100)
+    assert found.monthly_usd_change == Decimal("-5.00")
 
 
 def test_a_lowering_needs_no_budget_though_it_is_overspent() -> None:

@@ -183,6 +183,12 @@ def test_a_request_that_ec2_never_had_to_hear_of_is_forgotten() -> None:
     assert add_observation(asked, None, Gp3(100), NOW + HOUR).under_way is not None
 
 
+def test_an_announcement_of_an_end_nobody_saw_begin_changes_nothing() -> None:
+    assert end_modification(LOOKED, ModificationState.COMPLETED, NOW) == LOOKED
+    asked = add_request(LOOKED, ended_modification(60, GROWN, ModificationState.REQUESTED))
+    assert end_modification(asked, ModificationState.COMPLETED, NOW) == asked
+
+
 def test_after_a_long_blindness_what_was_missed_counts_as_used() -> None:
     blind = replace(LOOKED, looked_at=NOW - 5 * HOUR)
     assert free_slots(add_observation(blind, foreign(HOUR), GROWN, NOW), NOW) == 0

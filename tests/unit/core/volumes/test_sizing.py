@@ -198,6 +198,14 @@ def unmeasured(*figures: str, **changed: Any) -> VolumeSet:
     return volume_set(replace(volume, load=lacking))
 
 
+def test_a_volume_of_unknown_fill_is_not_said_to_have_what_it_needs() -> None:
+    found = decide(volume_set(view(forecast=None)), BOOK, NOW)
+    assert [d.kind for d in found] == [DecisionKind.UNKNOWN]
+    assert found[0].refused_by == "unknown"
+    assert "the fill of data-0-orders-broker-a-0 is not known" in found[0].reason
+    assert "DescribeLogDirs" in found[0].reason
+
+
 @pytest.mark.parametrize(
     "figure", ["volume_exceeded_share", "instance_exceeded_share", "iops_p999", "bytes_per_s_p999"]
 )
@@ -339,6 +347,14 @@ def test_the_cap_is_what_an_instance_sustains_unless_the_pool_may_burst() -> Non
     assert (sustained.kind, sustained.refused_by) == (DecisionKind.REFUSE, "instance")
     bursting = first_of(volume_set(full, asked=asked, policy=Policy(apply=True, may_burst=True)))
     assert bursting.kind is DecisionKind.RAISE
+
+
+def test_a_burst_is_named_beside_what_is_sustained() -> None:
+    bound = view(load=throttled_load(instance=0.5), instance_type="r7g.xlarge")
+    assert (
+        "r7g.xlarge sustains 6000 IOPS and 149 MiB/s (40000 and 1192 for 30 minutes in 24 hours)"
+        in first_of(volume_set(bound)).reason
+    )
 
 
 def test_a_type_that_sustains_its_most_is_said_to_burst_nowhere() -> None:
