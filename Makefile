@@ -28,11 +28,13 @@ recording: $(STAMP) ## Run the demo's story and keep what it printed as the READ
 	@$(BIN)/python -m local demo --brief
 	@cp out/demo/recording.svg docs/images/demo.svg
 
-# The product's own unit tests, and those of the twin alone.
+# The product's own unit tests, those of the twin alone, and what puts decisions and programs to every
+# case within bounds, which takes a processor's minutes.
 # A file stays with one worker, and so do its fixtures; who is done first takes half of what is left.
 UNIT := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
-PRODUCT := tests/unit --ignore tests/unit/local
 TWIN := tests/unit/local
+CASES := tests/unit/explorer tests/unit/stacks
+PRODUCT := tests/unit $(addprefix --ignore=,$(TWIN) $(CASES))
 
 .PHONY: test-tools
 test-tools: export STILLWATER_BUILD = now
@@ -44,10 +46,13 @@ INTEGRATION := $(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reor
 
 .PHONY: test
 test: export STILLWATER_BUILD = never
-test: test-tools ## Unit tests, then integration tests on two twins
+test: test-tools ## Unit tests, then integration tests on two twins, and every case beside them
 	@$(UNIT) $(PRODUCT)
 	@$(UNIT) $(TWIN)
-	@$(INTEGRATION) -m "not long" || $(BIN)/python -m tests.alone
+	@# Twins wait for Kafka and for hooks, and leave a third of two processors to others.
+	@mkdir -p out; nice -n 19 $(BIN)/python -m pytest $(CASES) >out/cases.log 2>&1 & cases=$$!; \
+	ended=0; $(INTEGRATION) -m "not long and not lint" || $(BIN)/python -m tests.alone || ended=$$?; \
+	wait $$cases || ended=$$?; tail -n 60 out/cases.log; exit $$ended
 
 .PHONY: test-long
 test-long: $(STAMP) ## The integration tests that take minutes; builds what they alone need
@@ -69,12 +74,16 @@ test-components: $(STAMP) ## The components from programs in YAML, Go and TypeSc
 unit: $(STAMP) ## Unit tests of the product: no sockets
 	@$(UNIT) $(PRODUCT)
 
+.PHONY: cases
+cases: $(STAMP) ## The explorer's histories, and every variant of the programs before AWS's refusals
+	@$(UNIT) $(CASES)
+
 .PHONY: twin-unit
 twin-unit: $(STAMP) ## Unit tests of the twin: no sockets
 	@$(UNIT) $(TWIN)
 
 .PHONY: check
-check: $(STAMP) ## Format, lint, types, import contracts, dead code, workflows, Dockerfile, prose
+check: $(STAMP) ## Format, lint, types, import contracts, dead code, prose, the site, what linters say of infra/
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
@@ -84,6 +93,8 @@ check: $(STAMP) ## Format, lint, types, import contracts, dead code, workflows, 
 	@$(BIN)/hadolint Dockerfile
 	@$(BIN)/python -m tests.house
 	@$(BIN)/python -m tests.prose
+	@$(BIN)/python -m tests.tools helm kube-score
+	@$(INTEGRATION) -m "lint and not long"
 
 .PHONY: format
 format: $(STAMP) ## Format the code

@@ -84,6 +84,7 @@ def zone_id(cluster: Cluster, zone: str) -> str:
     return str(zones["AvailabilityZones"][0]["ZoneId"])
 
 
+@pytest.mark.long
 def test_a_shifted_zone_leads_nothing_and_gets_everything_back_under_load(
     cluster: Cluster,
 ) -> None:

@@ -261,7 +261,14 @@ SABOTAGES: dict[str, tuple[Sabotage, str, str, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", SABOTAGES)
+# What another sabotage shows as well: of a hook, of a group, of an object of Kubernetes.
+LIKE_ANOTHER = ("heartbeat cut", "default result CONTINUE", "zone moved", "binding deleted")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.long if n in LIKE_ANOTHER else ()) for n in SABOTAGES],
+)
 def test_every_sabotage_is_named_and_nothing_else(cluster: Cluster, name: str) -> None:
     sabotage, what, expected, found = SABOTAGES[name]
     with sabotage(cluster):

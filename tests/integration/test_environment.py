@@ -65,6 +65,7 @@ def plan(cluster: Cluster) -> Iterator[Plan]:
     TwinLayers(cluster.twin, described)
 
 
+@pytest.mark.long
 def test_adding_a_broker_adds_its_way_in_and_raises_four_numbers(plan: Plan) -> None:
     steps = plan({"nodes_per_zone": 2})
     assert {operation for operation, _, _ in steps} == {"create", "update"}

@@ -122,6 +122,7 @@ def queues(twin: Twin) -> list[str]:
     return [url.rsplit("/", 1)[-1] for url in found]
 
 
+@pytest.mark.long
 def test_a_program_comes_up_once_changes_in_place_is_replaced_and_goes(
     twin: Twin, start: Callable[..., Run]
 ) -> None:
@@ -153,6 +154,7 @@ def test_a_program_comes_up_once_changes_in_place_is_replaced_and_goes(
     assert vpcs["Vpcs"] == []
 
 
+@pytest.mark.long
 def test_a_refused_create_is_one_sentence_and_the_next_run_goes_on_from_there(
     start: Callable[..., Run],
 ) -> None:

@@ -28,6 +28,8 @@ from tests.tabs import (
     unhappy,
 )
 
+pytestmark = pytest.mark.lint
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 CHROMIUM = browser.find()
 NAME = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["version"]

@@ -94,6 +94,7 @@ def _configure(stack: automation.Stack, sails: int, volume_type: str, queue: str
     stack.set_config("settings", automation.ConfigValue(json.dumps(settings)))
 
 
+@pytest.mark.long
 def test_a_stack_goes_up_changes_nothing_twice_follows_edits_and_leaves_nothing(
     plane: Plane, stacks: Stacks
 ) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from tests.unit.infra.programs import run_layers
 from tests.unit.infra.recording import Recorded
 from tests.unit.infra.variants import VARIANTS
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.lint]
 
 SHOWN = ("certificates", "karpenter with everything")
 POLICIES = ("policy",)
@@ -39,7 +40,7 @@ def installed() -> Path:
 
 
 @pytest.fixture(scope="module")
-def programs(tools: None) -> Mapping[str, dict[str, Recorded]]:
+def programs() -> Mapping[str, dict[str, Recorded]]:
     return {name: run_layers(VARIANTS[name]) for name in SHOWN}
 
 
@@ -49,21 +50,26 @@ def findings(
 ) -> Mapping[str, set[reasons.Finding]]:
     """Everything that fails, by linter."""
     home = tmp_path_factory.mktemp("linted")
-    found: dict[str, set[reasons.Finding]] = {"terraform_plan": set(), "kubernetes": set()}
     manifests = home / "objects"
     manifests.mkdir()
+    looked_at = list(BUILT.items())
     for number, layers in enumerate(programs.values()):
         planned = home / f"plan-{number}.json"
         planned.write_text(json.dumps(plan(layers)))
-        found["terraform_plan"] |= _failed(planned, "terraform_plan")
+        looked_at.append(("terraform_plan", planned))
         _write(layers, manifests)
-    found["kubernetes"] = _failed(manifests, "kubernetes")
+    looked_at.append(("kubernetes", manifests))
+    found: dict[str, set[reasons.Finding]] = {framework: set() for framework, _ in looked_at}
+    # Each is a process of its own, which takes seconds to start.
+    with ThreadPoolExecutor() as pool:
+        for framework, failed in pool.map(lambda each: (each[0], _failed(*each)), looked_at):
+            found[framework] |= failed
     found["kube_score"] = set(linters.kube_score(sorted(manifests.iterdir()), KUBERNETES))
     found["parliament"] = _judged(programs, home)
-    return found | {framework: _failed(path, framework) for framework, path in BUILT.items()}
+    return found
 
 
-def _failed(path: Path, framework: str) -> set[reasons.Finding]:
+def _failed(framework: str, path: Path) -> set[reasons.Finding]:
     return {(each["check_id"], each["resource"]) for each in linters.checkov(path, framework)}
 
 
@@ -134,7 +140,7 @@ def test_what_is_wrong_is_found(
             resource["values"].pop("encryption_config")
     path = tmp_path / "plan.json"
     path.write_text(json.dumps(broken))
-    failed = {check for check, _ in _failed(path, "terraform_plan")}
+    failed = {check for check, _ in _failed("terraform_plan", path)}
     assert {"CKV_AWS_79", "CKV_AWS_58"} <= failed
 
 

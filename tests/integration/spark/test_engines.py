@@ -61,10 +61,11 @@ MADE: dict[str, Callable[[Path], Path]] = {
     "FOCUS": clusters_bill(Layout.FOCUS_12, ".csv.gz"),
     "by hand": lambda folder: bills.cur_export(folder, [{}, {"line_item_unblended_cost": None}]),
 }
+LARGE = ("many", "odd")
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(each, marks=pytest.mark.long if each == "many" else ()) for each in MADE]
+    "name", [pytest.param(each, marks=pytest.mark.long if each in LARGE else ()) for each in MADE]
 )
 def test_both_make_the_same_tables(session: SparkSession, tmp_path: Path, name: str) -> None:
     place = MADE[name](tmp_path / "bill")
