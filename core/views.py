@@ -196,8 +196,3 @@ def _group_by_replica(partitions: Iterable[PartitionView]) -> dict[int, tuple[Pa
         for broker_id in partition.replicas:
             found.setdefault(broker_id, []).append(partition)
     return {broker_id: tuple(held) for broker_id, held in found.items()}
-
-
-def id_list(node_ids: Iterable[int]) -> str:
-    """Return ids as a sentence names them, `none` where there is none."""
-    return ", ".join(str(n) for n in node_ids) or "none"

@@ -15,7 +15,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from core.ground.window import clock
-from core.views import ClusterView, PartitionView, Verdict, id_list
+from core.ground.words import id_list
+from core.views import ClusterView, PartitionView, Verdict
 
 NOBODY: frozenset[int] = frozenset()
 _CATCH_UP = "wait until its other replicas have caught up"

@@ -19,7 +19,7 @@ from core.cluster.kafka_settings import METADATA, metadata_level
 from core.cluster.network import service_cidr
 from core.cluster.spec import ClusterSpec
 from core.ground import naming
-from core.views import id_list
+from core.ground.words import id_list
 
 # Settings of a topic, and of the brokers for the topics that say nothing, by which records end.
 _ENDS = ("retention.ms", "retention.bytes", "cleanup.policy")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 
@@ -26,3 +26,8 @@ def listing(names: Sequence[str], most: int = 5) -> str:
     """Return names, of many the first few: a, b, c and 12 more."""
     rest = len(names) - most
     return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def id_list(node_ids: Iterable[int]) -> str:
+    """Return ids as a sentence names them, `none` where there is none."""
+    return ", ".join(str(n) for n in node_ids) or "none"

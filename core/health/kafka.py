@@ -19,6 +19,7 @@ from dataclasses import asdict, astuple, dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from core.ground.words import id_list
 from core.health import rules
 from core.health.node import (
     ACTIVE,
@@ -38,7 +39,7 @@ from core.health.node import (
 )
 from core.health.pods import STARTUP_SECONDS, PodSeen
 from core.health.verdict import SEVERITY, HealthVerdict, degraded, healthy, not_known, unhealthy
-from core.views import ClusterView, PartitionView, VoterView, id_list
+from core.views import ClusterView, PartitionView, VoterView
 
 LIMITS = Limits()
 ADMIN = "Kafka's admin API"

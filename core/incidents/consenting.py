@@ -30,7 +30,7 @@ from core.availability.operator import OperatorTask, operator_tasks
 from core.events import Kind
 from core.ground.fields import Unknown
 from core.ground.window import clock
-from core.ground.words import listing
+from core.ground.words import id_list, listing
 from core.incidents.actions import (
     LATE_REPLACEMENT_SECONDS,
     Action,
@@ -66,7 +66,6 @@ from core.incidents.observation import (
     zones_of,
 )
 from core.incidents.record import EXPEDITED, UNDRAINED, Incident, State
-from core.views import id_list
 
 # How long the operator may be unreadable before a person is called.
 UNKNOWN_SECONDS = 900.0

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from core.availability.consent import LOST_ZONE
+from core.ground.words import id_list
 from core.incidents.actions import (
     Action,
     Decision,
@@ -34,7 +35,6 @@ from core.incidents.learn import IDLE_PATIENCE_SECONDS, WAITING, attached_there,
 from core.incidents.observation import Observation, Policy
 from core.incidents.record import Incident, State
 from core.incidents.replacement import is_returning, still_missing, why_unready
-from core.views import id_list
 
 # What EC2 confirms to run nothing; an instance it has forgotten is confirmed by nobody.
 CONFIRMED = frozenset({"stopped", "terminated"})

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from core.availability.consent import check_returned, is_back, outsider_missing
 from core.events import Kind
+from core.ground.words import id_list
 from core.health.pods import is_hopeless
 from core.incidents.actions import Page
 from core.incidents.observation import Policy
@@ -35,7 +36,7 @@ from core.rotation.run_record import (
     note_run,
     stop_for_person,
 )
-from core.views import ClusterView, PartitionView, id_list
+from core.views import ClusterView, PartitionView
 
 # A pod without a node, or whose volume is still attached elsewhere, may be on its way for minutes
 # (Strimzi's operation timeout).

@@ -22,6 +22,7 @@ from core.availability.consent import (
     parting,
     too_much,
 )
+from core.ground.words import id_list
 from core.incidents.in_place import DRAINED_BY_US
 from core.incidents.observation import Policy, zones_of
 from core.incidents.record import State
@@ -44,7 +45,7 @@ from core.rotation.run_record import (
     RunStep,
     note_run,
 )
-from core.views import ClusterView, id_list
+from core.views import ClusterView
 
 
 def refusals(options: Options, policy: Policy) -> Iterator[str]:

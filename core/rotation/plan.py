@@ -14,7 +14,7 @@ from typing import Any
 
 from core.ground.errors import InvalidInput
 from core.ground.window import clock
-from core.ground.words import span
+from core.ground.words import id_list, span
 from core.incidents.observation import NodeView, PodView, Policy
 from core.rotation.estimate import (
     ASSUMED_REPLICATION_BYTES_PER_S,
@@ -34,7 +34,7 @@ from core.rotation.preconditions import (
     wait_of,
 )
 from core.rotation.run_record import NodeTurn, Options, Run
-from core.views import ClusterView, id_list
+from core.views import ClusterView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

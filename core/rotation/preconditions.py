@@ -20,13 +20,13 @@ from core.availability.consent import freeze_of, may_leave
 from core.availability.operator import operator_tasks
 from core.ground.fields import Unknown
 from core.ground.window import clock
-from core.ground.words import span
+from core.ground.words import id_list, span
 from core.health.kafka import snapshot_from_dict, vetoes
 from core.incidents.observation import DISRUPTED_TAINT, DO_NOT_DISRUPT, NodeClaim, PodView, Policy
 from core.incidents.replacement import causes
 from core.rotation.estimate import RunObservation
 from core.rotation.run_record import NodeTurn, Options, Run
-from core.views import ClusterView, PartitionView, id_list
+from core.views import ClusterView, PartitionView
 
 READINGS = 3
 

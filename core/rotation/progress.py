@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from core.ground.window import clock
-from core.ground.words import span
+from core.ground.words import id_list, span
 from core.health.pods import is_hopeless
 from core.incidents.actions import Page
 from core.incidents.observation import PodView, Policy
@@ -58,7 +58,7 @@ from core.rotation.run_record import (
     note_run,
     stop_for_person,
 )
-from core.views import ClusterView, id_list
+from core.views import ClusterView
 
 KEY = "budget"
 

@@ -24,6 +24,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from core.events import Kind
 from core.ground.errors import Conflict, StillwaterError
 from core.ground.naming import SYSTEM_POOL
+from core.ground.words import id_list
 from core.incidents.observation import NodeClaim, NodeView, PodView
 from core.incidents.record import Incident, State, instance_of, to_json
 from core.incidents.record import is_unattended as incident_unattended
@@ -43,7 +44,6 @@ from core.incidents.sweep import (
 from core.rotation.rebalance import Rebalance
 from core.rotation.run_record import Run, is_unattended, unreadable_sentence
 from core.settings.functions import SweepSettings
-from core.views import id_list
 from handlers.adapters.aws import Ec2Inventory
 from handlers.adapters.calls import CLIENT, take_each
 from handlers.adapters.kubernetes import NO_CLAIMS, EksNodes, NodeClaims
