@@ -71,12 +71,9 @@ class CallById:
     service: str
     operation: str
     parameter: str
-    # Whether it takes several ids at once.
-    listed: bool = False
 
     def __call__(self, aws: Aws, identity: str) -> None:
-        given = [identity] if self.listed else identity
-        getattr(aws.client(self.service), self.operation)(**{self.parameter: given})
+        getattr(aws.client(self.service), self.operation)(**{self.parameter: identity})
 
 
 @dataclass(frozen=True, slots=True)

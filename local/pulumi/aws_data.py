@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from core.ground.errors import InvalidInput
-from local.environment import FUNCTION_URL_PATH, PARTITION
+from local.environment import PARTITION
 from local.pulumi.aws_adapter import (
     Adapter,
     Aws,
@@ -173,31 +173,6 @@ class QueueAdapter(Adapter):
         return super().update(aws, existing, inputs)
 
 
-@adapts("secretsmanager/secret:Secret")
-class SecretAdapter(Adapter):
-    name_property = "name"
-    replaces = frozenset({"name"})
-    lookup = CallById("secretsmanager", "describe_secret", "SecretId")
-    tagging = TagCalls("secretsmanager", "tag_resource", "untag_resource", "SecretId")
-
-    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        made = self.make(aws, inputs)
-        return State(made["ARN"], {"arn": made["ARN"]})
-
-    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
-        if has_changed(existing, inputs, "description"):
-            aws.client("secretsmanager").update_secret(
-                SecretId=existing.id, Description=inputs.get("description") or ""
-            )
-        return super().update(aws, existing, inputs)
-
-    def delete(self, aws: Aws, existing: Existing) -> None:
-        days = int(existing.inputs.get("recoveryWindowInDays", 30))
-        # No window at all is another parameter to the API.
-        how = {"RecoveryWindowInDays": days} if days else {"ForceDeleteWithoutRecovery": True}
-        aws.client("secretsmanager").delete_secret(SecretId=existing.id, **how)
-
-
 # The earliest date a zip can hold: the same sources make the same bytes.
 _DATE = (1980, 1, 1, 0, 0, 0)
 
@@ -284,26 +259,3 @@ class FunctionAdapter(Adapter):
             made = client.update_function_code(FunctionName=name, ZipFile=code)
             fresh = self._outputs(aws, made, code)
         return fresh
-
-
-@adapts("lambda/functionUrl:FunctionUrl")
-class FunctionUrlAdapter(Adapter):
-    """A function's URL; local.aws.function_urls answers calls to it."""
-
-    replaces = frozenset({"functionName", "qualifier"})
-    lookup = CallById("lambda", "get_function_url_config", "FunctionName")
-    deletion = CallById("lambda", "delete_function_url_config", "FunctionName")
-
-    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        made, name = self.make(aws, inputs), inputs["functionName"]
-        url = f"{aws.client('lambda').meta.endpoint_url}{FUNCTION_URL_PATH}{name}/"
-        return State(
-            name,
-            {"functionArn": made["FunctionArn"], "functionUrl": url, "urlId": name},
-        )
-
-    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
-        aws.client("lambda").update_function_url_config(
-            FunctionName=existing.id, AuthType=inputs["authorizationType"]
-        )
-        return {}

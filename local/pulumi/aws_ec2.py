@@ -1,12 +1,9 @@
-"""VPCs, launch templates, Auto Scaling groups, load balancers, and what a role is attached.
-
-The endpoint service and the private zone are only stored: nothing of the twin dials through them.
-"""
+"""Launch templates, Auto Scaling groups, and the security group that a VPC comes with."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from core.ground.errors import StillwaterError
@@ -15,67 +12,21 @@ from local.pulumi.aws_adapter import (
     Adapter,
     Aws,
     CallById,
-    TagCalls,
     adapts,
     first,
     has_changed,
-    missing,
     request,
     tag_list,
     tags_of,
 )
 from local.pulumi.provider import Existing, Resource, State
-from local.refusals.calls import attributes, pick
+from local.refusals.calls import pick
 from local.refusals.catalogue import (
-    BALANCER,
-    group_attributes,
     group_tags,
-    health_check,
-    pairs,
     template_data,
 )
 from local.refusals.documents import as_list
 from local.values import Properties
-
-AWS_MANAGED = "arn:aws:iam::aws:policy/"
-
-
-@adapts("ec2/vpc:Vpc")
-class VpcAdapter(Adapter):
-    replaces = frozenset({"cidrBlock", "instanceTenancy"})
-    lookup = CallById("ec2", "describe_vpcs", "VpcIds", listed=True)
-    deletion = CallById("ec2", "delete_vpc", "VpcId")
-    tagging = EC2_TAGS
-
-    @staticmethod
-    def _attributes(aws: Aws, vpc: str, inputs: Properties) -> None:
-        for name in ("enableDnsSupport", "enableDnsHostnames"):
-            if inputs.get(name) is not None:
-                told = {name[0].upper() + name[1:]: {"Value": inputs[name]}}
-                aws.client("ec2").modify_vpc_attribute(VpcId=vpc, **told)
-
-    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        ec2 = aws.client("ec2")
-        vpc = self.make(aws, inputs)["Vpc"]["VpcId"]
-        self._attributes(aws, vpc, inputs)
-        here = [{"Name": "vpc-id", "Values": [vpc]}]
-        tables = ec2.describe_route_tables(Filters=here)["RouteTables"]
-        groups = ec2.describe_security_groups(Filters=here)["SecurityGroups"]
-        return State(
-            vpc,
-            {
-                "arn": aws.arn("ec2", f"vpc/{vpc}"),
-                "ownerId": aws.account,
-                "mainRouteTableId": tables[0]["RouteTableId"],
-                "defaultRouteTableId": tables[0]["RouteTableId"],
-                "defaultSecurityGroupId": groups[0]["GroupId"],
-                "enableDnsSupport": inputs.get("enableDnsSupport", True),
-            },
-        )
-
-    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
-        self._attributes(aws, existing.id, inputs)
-        return super().update(aws, existing, inputs)
 
 
 @adapts("ec2/defaultSecurityGroup:DefaultSecurityGroup")
@@ -136,25 +87,6 @@ class LaunchTemplateAdapter(Adapter):
         found = aws.client("ec2").describe_launch_templates(LaunchTemplateIds=[existing.id])
         template = found["LaunchTemplates"][0]
         return {"latestVersion": template["LatestVersionNumber"]}
-
-
-@adapts("iam/rolePolicyAttachment:RolePolicyAttachment")
-class RolePolicyAttachmentAdapter(Adapter):
-    replaces = frozenset({"role", "policyArn"})
-
-    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        try:
-            self.make(aws, inputs)
-        except Exception as error:
-            # moto lacks some of AWS's own, and nothing in the twin evaluates those.
-            if not (inputs["policyArn"].startswith(AWS_MANAGED) and missing(error)):
-                raise
-        return State(f"{inputs['role']}/{inputs['policyArn']}", {})
-
-    def delete(self, aws: Aws, existing: Existing) -> None:
-        aws.client("iam").detach_role_policy(
-            RoleName=existing.inputs["role"], PolicyArn=existing.inputs["policyArn"]
-        )
 
 
 POLL_SECONDS = 0.2
@@ -300,111 +232,3 @@ class GroupAdapter(Adapter):
 
     def delete(self, aws: Aws, existing: Existing) -> None:
         empty_and_delete(aws, existing.id)
-
-
-def _fresh(new: Mapping[str, str], old: Mapping[str, str]) -> dict[str, str]:
-    return {key: value for key, value in new.items() if old.get(key) != value}
-
-
-class _Elb(Adapter):
-    """A resource of ELBv2, named by its ARN."""
-
-    tagging = TagCalls("elbv2", "add_tags", "remove_tags", "ResourceArns", listed=True)
-
-
-@adapts("lb/loadBalancer:LoadBalancer")
-class LoadBalancerAdapter(_Elb):
-    name_property = "name"
-    replaces = frozenset({"internal", "loadBalancerType"})
-    lookup = CallById("elbv2", "describe_load_balancers", "LoadBalancerArns", listed=True)
-    deletion = CallById("elbv2", "delete_load_balancer", "LoadBalancerArn")
-
-    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        kind = inputs.get("loadBalancerType", "application")
-        made = self.make(aws, inputs, Type=kind)["LoadBalancers"][0]
-        arn = made["LoadBalancerArn"]
-        self.make(aws, inputs, 1, LoadBalancerArn=arn)
-        return State(
-            arn,
-            {
-                "arn": arn,
-                "arnSuffix": arn.partition(":loadbalancer/")[2],
-                "dnsName": made["DNSName"],
-                "zoneId": made["CanonicalHostedZoneId"],
-                "vpcId": made["VpcId"],
-            },
-        )
-
-    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
-        elb = aws.client("elbv2")
-        fresh = _fresh(attributes(inputs, BALANCER), attributes(existing.inputs, BALANCER))
-        if fresh:
-            elb.modify_load_balancer_attributes(
-                LoadBalancerArn=existing.id, Attributes=pairs(fresh)
-            )
-        if has_changed(existing, inputs, "subnets"):
-            elb.set_subnets(LoadBalancerArn=existing.id, Subnets=inputs["subnets"])
-        if has_changed(existing, inputs, "securityGroups"):
-            groups = as_list(inputs.get("securityGroups"))
-            elb.set_security_groups(LoadBalancerArn=existing.id, SecurityGroups=groups)
-        return super().update(aws, existing, inputs)
-
-
-@adapts("lb/targetGroup:TargetGroup")
-class TargetGroupAdapter(_Elb):
-    name_property = "name"
-    replaces = frozenset({"port", "protocol", "targetType", "vpcId", "ipAddressType"})
-    lookup = CallById("elbv2", "describe_target_groups", "TargetGroupArns", listed=True)
-    deletion = CallById("elbv2", "delete_target_group", "TargetGroupArn")
-
-    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        arn = self.make(aws, inputs)["TargetGroups"][0]["TargetGroupArn"]
-        self.make(aws, inputs, 1, TargetGroupArn=arn)
-        return State(arn, {"arn": arn, "arnSuffix": arn.rpartition(":")[2]})
-
-    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
-        elb = aws.client("elbv2")
-        if has_changed(existing, inputs, "healthCheck"):
-            elb.modify_target_group(TargetGroupArn=existing.id, **health_check(inputs))
-        fresh = _fresh(group_attributes(inputs), group_attributes(existing.inputs))
-        if fresh:
-            elb.modify_target_group_attributes(TargetGroupArn=existing.id, Attributes=pairs(fresh))
-        return super().update(aws, existing, inputs)
-
-
-@adapts("lb/listener:Listener")
-class ListenerAdapter(_Elb):
-    replaces = frozenset({"loadBalancerArn"})
-    lookup = CallById("elbv2", "describe_listeners", "ListenerArns", listed=True)
-    deletion = CallById("elbv2", "delete_listener", "ListenerArn")
-
-    @staticmethod
-    def _settings(inputs: Properties) -> dict[str, Any]:
-        actions = [
-            pick(action, {"type": "Type", "targetGroupArn": "TargetGroupArn"})
-            for action in inputs["defaultActions"]
-        ]
-        return {
-            **pick(inputs, {"port": "Port", "protocol": "Protocol"}),
-            "DefaultActions": actions,
-        }
-
-    @staticmethod
-    def _keep_idle(aws: Aws, listener: str, inputs: Properties) -> None:
-        idle = attributes(inputs, {"tcpIdleTimeoutSeconds": "tcp.idle_timeout.seconds"})
-        if idle:
-            aws.client("elbv2").modify_listener_attributes(
-                ListenerArn=listener, Attributes=pairs(idle)
-            )
-
-    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        arn = self.make(aws, inputs)["Listeners"][0]["ListenerArn"]
-        self._keep_idle(aws, arn, inputs)
-        return State(arn, {"arn": arn})
-
-    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
-        if has_changed(existing, inputs, "port", "protocol", "defaultActions"):
-            aws.client("elbv2").modify_listener(ListenerArn=existing.id, **self._settings(inputs))
-        if has_changed(existing, inputs, "tcpIdleTimeoutSeconds"):
-            self._keep_idle(aws, existing.id, inputs)
-        return super().update(aws, existing, inputs)

@@ -6,12 +6,14 @@ lacks the rest (research: moto-coverage); these have an id and an ARN, made from
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from local.environment import FUNCTION_URL_PATH
 from local.pulumi.aws_adapter import (
     ADAPTERS,
     EC2_TAGS,
@@ -22,18 +24,19 @@ from local.pulumi.aws_adapter import (
     request,
 )
 from local.pulumi.provider import Existing, Resource, State
+from local.refusals.catalogue import TYPES
 from local.values import Properties
 
 Row = Mapping[str, Any]
 # What a call has beside its parameters.
-_OF_CALLS = frozenset({"call", "when", "inputs", "there"})
-_ALONE = re.compile(r"\{(\w+)\}")
+_OF_CALLS = frozenset({"call", "again", "when", "unless", "inputs", "there"})
+_ALONE = re.compile(r"\{(\w+)(?:\[(\w+)\])?\}")
 
 
 def filled(template: Any, known: Mapping[str, Any]) -> Any:
     """Return a template with what is known; one that is a single name keeps the value's type.
 
-    >>> filled({"Ids": ["{id}"], "Days": "{days}"}, {"id": "a", "days": 7})
+    >>> filled({"Ids": ["{id}"], "Days": "{kept[days]}"}, {"id": "a", "kept": {"days": 7}})
     {'Ids': ['a'], 'Days': 7}
     """
     if isinstance(template, Mapping):
@@ -43,7 +46,10 @@ def filled(template: Any, known: Mapping[str, Any]) -> Any:
     if not isinstance(template, str):
         return template
     alone = _ALONE.fullmatch(template)
-    return known.get(alone[1]) if alone else template.format_map(known)
+    if alone is None:
+        return template.format_map(known)
+    value = known.get(alone[1])
+    return (value or {}).get(alone[2]) if alone[2] else value
 
 
 class RowAdapter(Adapter):
@@ -60,7 +66,10 @@ class RowAdapter(Adapter):
         known = {**_whose(aws), **inputs, "token": resource.token(32)}
         known |= self._made(aws, inputs, known)
         known["id"] = filled(self._row["id"], known)
-        wanted = [each for each in self._row.get("after", ()) if _is_set(each, inputs)]
+        for number, further in enumerate(TYPES[self.token].calls[1:], start=1):
+            if further.takes(inputs):
+                self._again(aws, number, known, inputs)
+        wanted = [each for each in self._calls("after", "settings") if _is_meant(each, inputs)]
         self._call(aws, wanted, known, inputs)
         return State(known["id"], filled(self._row.get("outputs", {}), known))
 
@@ -68,7 +77,7 @@ class RowAdapter(Adapter):
         known = {**_known(aws, existing), **inputs, "was": existing.inputs}
         wanted = [
             each
-            for each in self._row.get("update", ())
+            for each in self._calls("update", "settings")
             if has_changed(existing, inputs, *each.get("when", inputs))
         ]
         self._call(aws, wanted, known, inputs)
@@ -84,8 +93,11 @@ class RowAdapter(Adapter):
         return {} if answer.get(self._row["read"].get("there"), True) else None
 
     def delete(self, aws: Aws, existing: Existing) -> None:
-        wanted = [each for each in self._row.get("delete", ()) if _is_set(each, existing.inputs)]
+        wanted = [each for each in self._calls("delete") if _is_meant(each, existing.inputs)]
         self._call(aws, wanted, _known(aws, existing), existing.inputs)
+
+    def _calls(self, *kinds: str) -> list[Row]:
+        return [call for kind in kinds for call in self._row.get(kind, ())]
 
     def _made(self, aws: Aws, inputs: Properties, known: Mapping[str, Any]) -> dict[str, Any]:
         """Make the type's first call; return what its answer says of the resource."""
@@ -94,12 +106,18 @@ class RowAdapter(Adapter):
             answer = answer[int(part) if part.isdecimal() else part]
         return dict(answer or {})
 
-    @staticmethod
+    def _again(self, aws: Aws, number: int, known: Mapping[str, Any], inputs: Properties) -> Any:
+        """Make the catalogue's call of a number for a resource that is there."""
+        return self.make(aws, inputs, number, **filled(self._row.get("further", {}), known))
+
     def _call(
-        aws: Aws, calls: Iterable[Row], known: Mapping[str, Any], inputs: Properties
+        self, aws: Aws, calls: Iterable[Row], known: Mapping[str, Any], inputs: Properties
     ) -> list[Any]:
         answers = []
         for row in calls:
+            if "again" in row:
+                answers.append(self._again(aws, row["again"], known, inputs))
+                continue
             service, _, name = row["call"].partition(".")
             client = aws.client(service)
             told = filled({k: v for k, v in row.items() if k not in _OF_CALLS}, known)
@@ -112,12 +130,14 @@ class RowAdapter(Adapter):
         return answers
 
 
-def _is_set(call: Row, inputs: Properties) -> bool:
-    return "when" not in call or any(inputs.get(each) for each in call["when"])
+def _is_meant(call: Row, inputs: Properties) -> bool:
+    is_set = "when" not in call or any(inputs.get(each) for each in call["when"])
+    return is_set and not any(inputs.get(each) for each in call.get("unless", ()))
 
 
 def _whose(aws: Aws) -> dict[str, str]:
-    return {"account": aws.account, "region": aws.region}
+    urls = f"{os.environ.get('AWS_ENDPOINT_URL', '')}{FUNCTION_URL_PATH}"
+    return {"account": aws.account, "region": aws.region, "function_urls": urls}
 
 
 def _known(aws: Aws, existing: Existing) -> dict[str, Any]:

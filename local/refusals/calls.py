@@ -37,9 +37,11 @@ def coerce(shape: Any, value: Any) -> Any:
     """Turn a Pulumi value into what an API's shape wants, by the API's own description.
 
     Names match without case, values take the shape's type ("true" becomes True, a document its
-    text), and what the API does not know is left out: Pulumi's resources carry settings of several
-    calls.
+    text), of a block that the provider takes a list of, the API wants the one, and what it does not
+    know is left out: Pulumi's resources carry settings of several calls.
     """
+    if shape.type_name == "structure" and isinstance(value, list) and value:
+        value = value[0]
     if shape.type_name == "structure" and isinstance(value, Mapping):
         members = {name.lower(): name for name in shape.members}
         found: dict[str, Any] = {}
@@ -68,7 +70,9 @@ class TypeCall:
     operation: str
     # Input -> member.
     names: Mapping[str, str] = field(default_factory=dict)
-    # Inputs that `build` has read.
+    # Input -> where it stands within a member: "Attributes.Policy".
+    inside: Mapping[str, str] = field(default_factory=dict)
+    # Inputs that `inside` places, or that `build` has read.
     built: frozenset[str] = frozenset()
     build: Build | None = None
     # Asked for only where one of these inputs is set.
@@ -84,11 +88,15 @@ class TypeCall:
     def parameters(self, wanted: Wanted) -> Parameters:
         """Return the call's parameters as boto3 would take them."""
         shape = input_shape(self.service, self.operation)
-        given = {
+        given: dict[str, Any] = {
             self.names.get(key, key): value
             for key, value in wanted.inputs.items()
             if key not in self.built and key not in {"tags", "tagsAll"}
         }
+        for key, path in self.inside.items():
+            if wanted.inputs.get(key) is not None:
+                member, _, name = path.partition(".")
+                given.setdefault(member, {})[name] = wanted.inputs[key]
         rebuilt = self.build(wanted.inputs) if self.build is not None else {}
         # What a build makes of tags stands before the resource's own: a group's tag is one itself.
         tags = _tags(shape, wanted.tags, self.tagged) if wanted.tags else {}
@@ -163,7 +171,8 @@ def _call(told: Mapping[str, Any]) -> TypeCall:
         service=service,
         operation=operation,
         names=told.get("names", {}),
-        built=read | set(told.get("read", ())),
+        inside=told.get("inside", {}),
+        built=read | {*told.get("read", ()), *told.get("inside", ())},
         build=build,
         where=frozenset(told.get("where", ())),
         tagged=told.get("tagged", ""),

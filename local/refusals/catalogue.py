@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from local.refusals.calls import TYPES, Inputs, Parameters, attributes, coerce, enter, pick, reads
-from local.refusals.documents import as_list, parse, text, words
+from local.refusals.documents import as_list, parse, words
 from local.refusals.model import input_shape
 
 __all__ = ["TYPES"]
@@ -80,26 +80,11 @@ def group(inputs: Inputs) -> Parameters:
     return {"VPCZoneIdentifier": ",".join(inputs.get("vpcZoneIdentifiers") or ())}
 
 
-@reads("encryptionConfig", "enabledClusterLogTypes", "vpcConfig")
+@reads("enabledClusterLogTypes")
 def cluster(inputs: Inputs) -> Parameters:
-    """Return a cluster's network, encryption and logs."""
+    """Return a cluster's logs."""
     logs = {"types": list(inputs.get("enabledClusterLogTypes") or ()), "enabled": True}
-    encryption = inputs.get("encryptionConfig")
-    return {
-        "resourcesVpcConfig": dict(inputs["vpcConfig"]),
-        "encryptionConfig": [encryption] if encryption else None,
-        "logging": {"clusterLogging": [logs]},
-    }
-
-
-_CONSTRAINTS = input_shape("kms", "CreateGrant").members["Constraints"]
-
-
-@reads("constraints")
-def grant(inputs: Inputs) -> Parameters:
-    """Return a grant's constraints, of which the provider takes a list of one."""
-    told = {key: value for each in inputs.get("constraints") or () for key, value in each.items()}
-    return {"Constraints": coerce(_CONSTRAINTS, told)}
+    return {"logging": {"clusterLogging": [logs]}}
 
 
 @reads(
@@ -121,12 +106,6 @@ def rule_parameters(inputs: Inputs) -> Parameters:
         group = {"GroupId": inputs["referencedSecurityGroupId"], **description}
         permission["UserIdGroupPairs"] = [group]
     return {"GroupId": inputs["securityGroupId"], "IpPermissions": [permission]}
-
-
-@reads("routeTableId")
-def endpoint_route_table(inputs: Inputs) -> Parameters:
-    """Return the table that an endpoint gets a route in."""
-    return {"AddRouteTableIds": [inputs["routeTableId"]]}
 
 
 BALANCER = {
@@ -166,13 +145,6 @@ def pairs(attributes: Mapping[str, str]) -> list[Parameters]:
     return [{"Key": key, "Value": value} for key, value in attributes.items()]
 
 
-@reads("defaultActions")
-def listener(inputs: Inputs) -> Parameters:
-    """Return what a listener does with what it hears."""
-    shape = input_shape("elbv2", "CreateListener").members["DefaultActions"]
-    return {"DefaultActions": coerce(shape, list(inputs.get("defaultActions") or ()))}
-
-
 @reads("healthCheck")
 def health_check(inputs: Inputs) -> Parameters:
     """Return a target group's health check; ELB takes the port as text."""
@@ -190,17 +162,6 @@ def health_check(inputs: Inputs) -> Parameters:
     if "HealthCheckPort" in found:
         found["HealthCheckPort"] = str(found["HealthCheckPort"])
     return found
-
-
-@reads("comment", "vpcs")
-def zone(inputs: Inputs) -> Parameters:
-    """Return a zone's VPC and its comment."""
-    vpcs = inputs.get("vpcs") or ()
-    return {
-        "CallerReference": "terraform-20260101000000000000000001",
-        "HostedZoneConfig": {"Comment": inputs.get("comment") or ""},
-        "VPC": {"VPCId": vpcs[0]["vpcId"]} if vpcs else None,
-    }
 
 
 @reads("name", "type", "zoneId", "ttl")
@@ -255,12 +216,6 @@ QUEUE = {
     "fifoQueue": "FifoQueue",
     "contentBasedDeduplication": "ContentBasedDeduplication",
 }
-TOPIC = {
-    "displayName": "DisplayName",
-    "kmsMasterKeyId": "KmsMasterKeyId",
-    "policy": "Policy",
-    "deliveryPolicy": "DeliveryPolicy",
-}
 
 
 def queue_attributes(inputs: Inputs) -> dict[str, str]:
@@ -310,35 +265,10 @@ def target(inputs: Inputs) -> Parameters:
     return {"Rule": inputs["rule"], "Targets": [found]}
 
 
-@reads(*TOPIC)
-def topic(inputs: Inputs) -> Parameters:
-    """Return a topic's attributes."""
-    return {"Attributes": attributes(inputs, TOPIC)}
-
-
-@reads("arn", "policy")
-def topic_policy(inputs: Inputs) -> Parameters:
-    """Return a topic's policy, which is one of its attributes."""
-    value = text(inputs["policy"])
-    return {"TopicArn": inputs["arn"], "AttributeName": "Policy", "AttributeValue": value}
-
-
 @reads(*QUEUE)
 def queue(inputs: Inputs) -> Parameters:
     """Return a queue's attributes."""
     return {"Attributes": queue_attributes(inputs)}
-
-
-@reads("policy")
-def queue_policy(inputs: Inputs) -> Parameters:
-    """Return a queue's policy, which is one of its attributes."""
-    return {"Attributes": {"Policy": text(inputs["policy"])}}
-
-
-@reads("redriveAllowPolicy")
-def redrive_allow_policy(inputs: Inputs) -> Parameters:
-    """Return who may send a queue what it did not read."""
-    return {"Attributes": {"RedriveAllowPolicy": inputs["redriveAllowPolicy"]}}
 
 
 def _key_schema(inputs: Inputs) -> list[Parameters]:
@@ -447,49 +377,6 @@ def lifecycle(inputs: Inputs) -> Parameters:
 def _filter(chosen: Inputs) -> Inputs:
     joined = chosen.get("and")
     return {**chosen, "and": {**joined, "tags": _pairs(joined.get("tags"))}} if joined else chosen
-
-
-@reads("rules")
-def encryption(inputs: Inputs) -> Parameters:
-    """Return how a bucket encrypts what nobody has encrypted."""
-    rules = []
-    for rule in inputs["rules"]:
-        default = rule.get("applyServerSideEncryptionByDefault") or {}
-        chosen = {"SSEAlgorithm": default.get("sseAlgorithm", "AES256")}
-        if default.get("kmsMasterKeyId"):
-            chosen["KMSMasterKeyID"] = default["kmsMasterKeyId"]
-        kept = bool(rule.get("bucketKeyEnabled"))
-        rules.append({"ApplyServerSideEncryptionByDefault": chosen, "BucketKeyEnabled": kept})
-    return {"ServerSideEncryptionConfiguration": {"Rules": rules}}
-
-
-_VERSIONING = input_shape("s3", "PutBucketVersioning").members["VersioningConfiguration"]
-_BLOCKED = {
-    "blockPublicAcls": "BlockPublicAcls",
-    "blockPublicPolicy": "BlockPublicPolicy",
-    "ignorePublicAcls": "IgnorePublicAcls",
-    "restrictPublicBuckets": "RestrictPublicBuckets",
-}
-_DATABASE = ("description", "locationUri", "name", "parameters")
-
-
-@reads(*_DATABASE)
-def database(inputs: Inputs) -> Parameters:
-    """Return a database of the catalogue."""
-    shape = input_shape("glue", "CreateDatabase").members["DatabaseInput"]
-    return {"DatabaseInput": coerce(shape, {k: inputs[k] for k in _DATABASE if inputs.get(k)})}
-
-
-@reads(*_BLOCKED)
-def public_access_block(inputs: Inputs) -> Parameters:
-    """Return what of the public a bucket keeps out."""
-    return {"PublicAccessBlockConfiguration": pick(inputs, _BLOCKED)}
-
-
-@reads("versioningConfiguration")
-def versioning(inputs: Inputs) -> Parameters:
-    """Return whether a bucket keeps versions."""
-    return {"VersioningConfiguration": coerce(_VERSIONING, inputs["versioningConfiguration"])}
 
 
 for _token, _told in tomllib.loads(Path(__file__).with_name("calls.toml").read_text()).items():

@@ -158,12 +158,8 @@ def network(written: object, *, strict: bool = False) -> Network | None:
 
 def is_within(block: Network | None, *around: object) -> bool:
     """Say whether a block lies in one of others; one that is none lies nowhere."""
-    return any(_is_subnet(block, network(each)) for each in around)
-
-
-def _is_subnet(block: Network | None, around: Network | None) -> bool:
-    if isinstance(block, ipaddress.IPv4Network) and isinstance(around, ipaddress.IPv4Network):
-        return block.subnet_of(around)
-    if isinstance(block, ipaddress.IPv6Network) and isinstance(around, ipaddress.IPv6Network):
-        return block.subnet_of(around)
-    return False
+    return any(
+        block.subnet_of(found)  # type: ignore[arg-type]  # of one version, both or neither
+        for each in around
+        if block and (found := network(each)) and found.version == block.version
+    )

@@ -158,7 +158,7 @@ def _any(shape: Any, value: Any, at: str) -> _Found:
     elif shape.type_name in {"string", "character"}:
         yield from _text(shape, str(value), at)
     elif shape.type_name in {"integer", "long", "float", "double"} and not isinstance(value, bool):
-        yield from _range(shape, value, at)
+        yield from _range(shape, value, at, value)
 
 
 def _structure(shape: Any, value: Any, at: str) -> _Found:
@@ -171,19 +171,15 @@ def _structure(shape: Any, value: Any, at: str) -> _Found:
 
 
 def _size(shape: Any, value: Any, at: str) -> _Found:
-    least, most = shape.metadata.get("min"), shape.metadata.get("max")
-    if least is not None and len(value) < least:
-        yield _refusal(at, value, f"Member must have length greater than or equal to {least}")
-    if most is not None and len(value) > most:
-        yield _refusal(at, value, f"Member must have length less than or equal to {most}")
+    yield from _range(shape, value, at, len(value), "length")
 
 
-def _range(shape: Any, value: float, at: str) -> _Found:
+def _range(shape: Any, value: Any, at: str, measured: float, what: str = "value") -> _Found:
     least, most = shape.metadata.get("min"), shape.metadata.get("max")
-    if least is not None and value < least:
-        yield _refusal(at, value, f"Member must have value greater than or equal to {least}")
-    if most is not None and value > most:
-        yield _refusal(at, value, f"Member must have value less than or equal to {most}")
+    if least is not None and measured < least:
+        yield _refusal(at, value, f"Member must have {what} greater than or equal to {least}")
+    if most is not None and measured > most:
+        yield _refusal(at, value, f"Member must have {what} less than or equal to {most}")
 
 
 def _text(shape: Any, value: str, at: str) -> _Found:

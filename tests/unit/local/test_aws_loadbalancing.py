@@ -24,8 +24,8 @@ from local.aws.loadbalancing import (
     RegisteredTarget,
     forwarding,
 )
-from local.pulumi.aws_adapter import Aws
-from local.pulumi.aws_ec2 import ListenerAdapter, LoadBalancerAdapter, TargetGroupAdapter
+from local.pulumi.aws_adapter import Adapter, Aws
+from local.pulumi.aws_rows import ADAPTERS
 from local.pulumi.provider import Existing, Resource
 
 CHECKS = Checks(
@@ -159,10 +159,9 @@ class Site:
             "internal": True,
             "subnets": [self.subnets[zone] for zone in zones],
         }
-        self.balancer = LoadBalancerAdapter().create(aws, resource("loadBalancer"), inputs).id
-        self.group = (
-            TargetGroupAdapter().create(aws, resource("targetGroup"), self.group_inputs()).id
-        )
+        self.balancer = adapter("loadBalancer").create(aws, resource("loadBalancer"), inputs).id
+        group = adapter("targetGroup").create(aws, resource("targetGroup"), self.group_inputs())
+        self.group = group.id
         listener = {
             "loadBalancerArn": self.balancer,
             "port": 10010,
@@ -170,7 +169,7 @@ class Site:
             "tcpIdleTimeoutSeconds": 660,
             "defaultActions": [{"type": "forward", "targetGroupArn": self.group}],
         }
-        ListenerAdapter().create(aws, resource("listener"), listener)
+        adapter("listener").create(aws, resource("listener"), listener)
 
     def group_inputs(self, **check: Any) -> dict[str, Any]:
         timing = {
@@ -209,6 +208,10 @@ class Site:
         self.clock.now = seconds
         self.checks.step(seconds)
         return self.health()
+
+
+def adapter(kind: str) -> Adapter:
+    return ADAPTERS[f"aws:lb/{kind}:{kind[0].upper()}{kind[1:]}"]
 
 
 def resource(kind: str) -> Resource:
@@ -261,7 +264,8 @@ def test_a_groups_new_schedule_counts_from_then_on(site: Site) -> None:
     site.build("a", "b")
     before = site.group_inputs()
     existing = Existing(resource("targetGroup"), site.group, before, before)
-    TargetGroupAdapter().update(Aws(), existing, site.group_inputs(healthyThreshold=3, interval=10))
+    fresh = site.group_inputs(healthyThreshold=3, interval=10)
+    adapter("targetGroup").update(Aws(), existing, fresh)
     site.up = {HERE}
     site.register(HERE)
     states = [site.at(FIRST + 10 * n)[HERE][0] for n in range(3)]
@@ -307,5 +311,5 @@ def test_a_deleted_listener_leaves_its_targets_unused(site: Site) -> None:
     site.register(HERE)
     (listener,) = site.elb.describe_listeners(LoadBalancerArn=site.balancer)["Listeners"]
     made = Existing(resource("listener"), listener["ListenerArn"], {}, {})
-    ListenerAdapter().delete(Aws(), made)
+    adapter("listener").delete(Aws(), made)
     assert site.health()[HERE] == ("unused", NOT_IN_USE)

@@ -74,7 +74,7 @@ def test_no_id_that_the_twin_draws_is_refused(tmp_path: Path, cache: None) -> No
     provider = AwsProvider(Aws(), ResourceStore(tmp_path))
     drawn: dict[str, str] = {}
     made = 0
-    with mock_aws():
+    with mock_aws(config={"iam": {"load_aws_managed_policies": True}}):
         for resource in (r for layer in layers.values() for r in in_order(layer.resources)):
             if not resource.type.startswith("aws:"):
                 continue
