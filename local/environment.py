@@ -22,15 +22,11 @@ FORWARDING_PATH = "/stillwater/load-balancers"
 CREDENTIALS_FILE = "aws-credentials.json"
 # Left out of every child: the user's identity, and proxies, since every address is this machine's.
 _HIDDEN_PREFIXES = ("AWS_", "PULUMI_", "STILLWATER_", "KUBE")
-# Where the user keeps built tools, real CRDs to use in place of the twin's, by which rules Kafka is
-# probed, whether IAM is enforced (local.iam.switch), how long the twin's machines take
-# (Delays below), and how far what does not serve gives way (local.processes).
+# Where the user keeps built tools, by which rules Kafka is probed, how long the twin's machines
+# take (Delays below), and how far what does not serve gives way (local.processes).
 _KEPT = (
     "STILLWATER_CACHE",
-    "STILLWATER_CRDS",
     "STILLWATER_HEALTH_RULES",
-    "STILLWATER_IAM",
-    "STILLWATER_KAFKA_ASKS",
     "STILLWATER_BOOT_SECONDS",
     "STILLWATER_GIVES_WAY",
     "STILLWATER_SHUTDOWN_SECONDS",

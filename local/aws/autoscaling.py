@@ -19,12 +19,12 @@ from moto.autoscaling.models import autoscaling_backends
 from moto.core.exceptions import ServiceException
 
 from local.aws.instances import ENDED, Journal, all_backends, state_of
-from local.aws.lifecycle import ABANDON, CONTINUE, TERMINATING, Activity, HookAction, heartbeat
+from local.aws.lifecycle import CONTINUE, Activity, HookAction, heartbeat
 from local.aws.membership import RETAINED, Membership
 from local.environment import Delays
 
 LOG = logging.getLogger(__name__)
-COUNTED = ("Pending", "Pending:Wait", "Pending:Proceed", "InService")
+COUNTED = ("Pending", "InService")
 LEAVING = ("Terminating", "Terminating:Wait", "Terminating:Proceed")
 SHUTTING_DOWN = ("Terminating", "Terminating:Proceed")
 
@@ -84,7 +84,7 @@ class Engine:
         self.reconcile(group, now)
         return activity
 
-    def complete(self, action: HookAction, member: Any, result: str, now: float) -> None:
+    def complete(self, action: HookAction, member: Any, result: str) -> None:
         """Answer one hook; ABANDON, or the last CONTINUE, ends the wait."""
         action.result = result
         self._journal(
@@ -95,7 +95,7 @@ class Engine:
             group=member.auto_scaling_group.name,
             result=result,
         )
-        self._members.settle(member, now)
+        self._members.settle(member)
 
     def extend(self, action: HookAction, member: Any, now: float) -> None:
         heartbeat(action, now)
@@ -120,14 +120,13 @@ class Engine:
         what = f"instance ID {instance_id}" if instance_id else f"token {token}"
         raise ValidationError(f"No active Lifecycle Action found with {what}")
 
-    def forget_hook(self, group: Any, hook_name: str, now: float) -> None:
-        """Complete what a deleted hook holds: CONTINUE for terminations, ABANDON for launches."""
+    def forget_hook(self, group: Any, hook_name: str) -> None:
+        """Let go what a deleted hook holds."""
         for member in list(group.instance_states):
             transition = self._members.transitions.get(member.instance_id)
             action = transition.find(hook_name) if transition else None
             if action is not None:
-                result = CONTINUE if action.hook.transition == TERMINATING else ABANDON
-                self.complete(action, member, result, now)
+                self.complete(action, member, CONTINUE)
 
     def delete(self, group: Any, now: float) -> None:
         """Delete a group: its members leave through their hooks, and then it is gone."""
@@ -186,9 +185,9 @@ class Engine:
             )
         state, machine = member.lifecycle_state, state_of(member.instance)
         if transition is not None and transition.verdict is not None:
-            self._members.settle(member, now)
+            self._members.settle(member)
         elif state == "Pending" and machine == "running":
-            self._members.arrive(member, now)
+            self._members.arrive(member)
         elif machine == "terminated" and state in SHUTTING_DOWN:
             self._members.remove(member)
         elif machine in ENDED and state not in SHUTTING_DOWN:

@@ -27,17 +27,15 @@ NODE_IMAGE = "ami-00000000000eks000"
 KUBERNETES_VERSION = "1.35"
 
 
-def endpoint(cluster: Any) -> str:
-    """Return the control plane's URL, or moto's invention where the twin runs none."""
-    return os.environ.get(ENDPOINT_VARIABLE) or str(cluster.__dict__.get("_endpoint", ""))
+def endpoint(_cluster: Any) -> str:
+    """Return the control plane's URL; empty where the twin runs none."""
+    return os.environ.get(ENDPOINT_VARIABLE, "")
 
 
-def certificate_authority(cluster: Any) -> dict[str, str]:
+def certificate_authority(_cluster: Any) -> dict[str, str]:
     """Return the control plane's CA, read when asked: it may be written later than we start."""
-    path = os.environ.get(CA_FILE_VARIABLE)
-    if path and Path(path).exists():
-        return {"data": base64.b64encode(Path(path).read_bytes()).decode()}
-    return dict(cluster.__dict__.get("_certificate_authority", {}))
+    path = Path(os.environ.get(CA_FILE_VARIABLE, os.devnull))
+    return {"data": base64.b64encode(path.read_bytes()).decode()}
 
 
 def node_config(cluster_name: str, group_name: str, labels: dict[str, str], taints: Any) -> str:
@@ -183,11 +181,7 @@ def install(engine: Engine) -> None:
     backend_class.create_nodegroup = create_nodegroup
     backend_class.delete_nodegroup = delete_nodegroup
     backend_class.update_nodegroup_config = update_nodegroup_config
-    models.Cluster.endpoint = property(
-        endpoint, lambda cluster, value: cluster.__dict__.update(_endpoint=value)
-    )
-    models.Cluster.certificate_authority = property(
-        certificate_authority,
-        lambda cluster, value: cluster.__dict__.update(_certificate_authority=value),
-    )
+    # moto sets both to its own inventions.
+    models.Cluster.endpoint = property(endpoint, lambda *_: None)
+    models.Cluster.certificate_authority = property(certificate_authority, lambda *_: None)
     models.DEFAULT_KUBERNETES_VERSION = KUBERNETES_VERSION

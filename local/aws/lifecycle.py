@@ -25,7 +25,6 @@ from local.aws import events
 CONTINUE = "CONTINUE"
 ABANDON = "ABANDON"
 TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
-LAUNCHING = "autoscaling:EC2_INSTANCE_LAUNCHING"
 LONGEST_HOLD_SECONDS = 48 * 3600
 LONGEST_HOLD_HEARTBEATS = 100
 
@@ -35,7 +34,6 @@ class GroupHook:
     """A lifecycle hook as it was when the transition began."""
 
     name: str
-    transition: str
     heartbeat_timeout_seconds: int
     default_result: str
     notification_target_arn: str | None = None
@@ -60,7 +58,7 @@ class HookAction:
 
 @dataclass(slots=True)
 class HookTransition:
-    """An instance waiting for the hooks of its launch or its termination."""
+    """An instance waiting for the hooks of its termination."""
 
     instance_id: str
     actions: tuple[HookAction, ...] = field(default_factory=tuple)
@@ -118,12 +116,6 @@ def heartbeat(action: HookAction, now: float) -> None:
 
 LOG = logging.getLogger(__name__)
 SOURCE = "aws.autoscaling"
-DETAIL_TYPES = {
-    TERMINATING: "EC2 Instance-terminate Lifecycle Action",
-    LAUNCHING: "EC2 Instance-launch Lifecycle Action",
-}
-# Where the instance comes from and goes to; `WarmPool` would be the third place.
-ENDS = {TERMINATING: ("AutoScalingGroup", "EC2"), LAUNCHING: ("EC2", "AutoScalingGroup")}
 KEPT_ACTIVITIES = 200
 
 
@@ -207,15 +199,14 @@ def announce_activity(group: Any, detail_type: str, activity: Activity) -> None:
 def announce_action(group: Any, instance_id: str, action: HookAction) -> bool:
     """Ask one hook about one instance; return False when its notification target refused it."""
     hook = action.hook
-    origin, destination = ENDS[hook.transition]
     detail = {
         "LifecycleActionToken": action.token,
         "AutoScalingGroupName": group.name,
         "LifecycleHookName": hook.name,
         "EC2InstanceId": instance_id,
-        "LifecycleTransition": hook.transition,
-        "Origin": origin,
-        "Destination": destination,
+        "LifecycleTransition": TERMINATING,
+        "Origin": "AutoScalingGroup",
+        "Destination": "EC2",
     }
     if hook.notification_metadata:
         detail["NotificationMetadata"] = hook.notification_metadata
@@ -223,7 +214,7 @@ def announce_action(group: Any, instance_id: str, action: HookAction) -> bool:
         group.account_id,
         group.region,
         source=SOURCE,
-        detail_type=DETAIL_TYPES[hook.transition],
+        detail_type="EC2 Instance-terminate Lifecycle Action",
         detail=detail,
         resources=[group.arn],
     )

@@ -10,7 +10,7 @@ from moto.ec2.exceptions import InvalidSubnetIdError
 
 from local.aws import lifecycle
 from local.aws.instances import InstanceStates, Journal
-from local.aws.lifecycle import ABANDON, LAUNCHING, TERMINATING, Activity, GroupHook, HookTransition
+from local.aws.lifecycle import ABANDON, TERMINATING, Activity, GroupHook, HookTransition
 from local.environment import Delays
 
 GROUP_NAME_TAG = "aws:autoscaling:groupName"
@@ -138,19 +138,18 @@ def _set_profile(backend: Any, instance: Any, data: dict[str, Any]) -> None:
 RETAINED = "Terminating:Retained"
 
 
-def hooks_of(group: Any, transition: str) -> list[GroupHook]:
-    """Return a group's hooks of one transition as they are now."""
+def hooks_of(group: Any) -> list[GroupHook]:
+    """Return a group's hooks of a termination as they are now."""
     return [
         GroupHook(
             name=hook.name,
-            transition=hook.lifecycle_transition,
             heartbeat_timeout_seconds=int(hook.heartbeat_timeout),
             default_result=hook.default_result,
             notification_target_arn=hook.notification_target_arn,
             notification_metadata=getattr(hook, "notification_metadata", None),
         )
         for hook in group.autoscaling_backend.lifecycle_hooks.values()
-        if hook.auto_scaling_group_name == group.name and hook.lifecycle_transition == transition
+        if hook.auto_scaling_group_name == group.name and hook.lifecycle_transition == TERMINATING
     ]
 
 
@@ -212,16 +211,8 @@ class Membership:
             "moto", "instance_launched", group=group.name, instance=instance.id, zone=zone
         )
 
-    def arrive(self, member: Any, now: float) -> None:
-        """Take a booted instance into service, once its launch hooks agree."""
-        hooks = hooks_of(member.auto_scaling_group, LAUNCHING)
-        if hooks:
-            self._wait(member, "Pending:Wait", hooks, now)
-            self._mark(member, "MidLifecycleAction", 40)
-        else:
-            self._in_service(member)
-
-    def _in_service(self, member: Any) -> None:
+    def arrive(self, member: Any) -> None:
+        """Take a booted instance into service."""
         member.lifecycle_state = "InService"
         group = member.auto_scaling_group
         self._journal("moto", "instance_in_service", group=group.name, instance=member.instance_id)
@@ -236,10 +227,10 @@ class Membership:
     def leave(self, member: Any, now: float, cause: str) -> Activity:
         """Begin a termination: ask the hooks, or shut the instance down where there are none."""
         activity = self.begin_terminating(member, cause)
-        hooks = hooks_of(member.auto_scaling_group, TERMINATING)
+        hooks = hooks_of(member.auto_scaling_group)
         if hooks:
             activity.status_code, activity.progress = "MidTerminatingLifecycleAction", 60
-            self._wait(member, "Terminating:Wait", hooks, now)
+            self._wait(member, hooks, now)
         else:
             self._proceed(member, "Terminating")
         return activity
@@ -257,8 +248,8 @@ class Membership:
         self._activities[member.instance_id] = activity
         return activity
 
-    def _wait(self, member: Any, state: str, hooks: list[GroupHook], now: float) -> None:
-        member.lifecycle_state = state
+    def _wait(self, member: Any, hooks: list[GroupHook], now: float) -> None:
+        member.lifecycle_state = "Terminating:Wait"
         group = member.auto_scaling_group
         transition = HookTransition.begin(member.instance_id, hooks, now)
         self.transitions[member.instance_id] = transition
@@ -275,19 +266,13 @@ class Membership:
                 # Captured on AWS: a target that refuses the notification answers by the default.
                 action.result = action.hook.default_result
 
-    def settle(self, member: Any, now: float) -> None:
+    def settle(self, member: Any) -> None:
         """Act on the verdict of a transition, if it has one."""
         transition = self.transitions.get(member.instance_id)
         if transition is None or transition.verdict is None:
             return
         del self.transitions[member.instance_id]
-        abandoned = transition.verdict == ABANDON
-        if member.lifecycle_state == "Pending:Wait":
-            if abandoned:
-                self.leave(member, now, "an instance was abandoned by a launch hook.")
-            else:
-                self._in_service(member)
-        elif abandoned and retains(member.auto_scaling_group):
+        if transition.verdict == ABANDON and retains(member.auto_scaling_group):
             self._retain(member)
         else:
             self._proceed(member, "Terminating:Proceed")
@@ -316,7 +301,3 @@ class Membership:
         if activity := self._activities.pop(member.instance_id, None):
             activity.end("Successful")
             lifecycle.announce_activity(group, "EC2 Instance Terminate Successful", activity)
-
-    def _mark(self, member: Any, status_code: str, progress: int) -> None:
-        if activity := self._activities.get(member.instance_id):
-            activity.status_code, activity.progress = status_code, progress

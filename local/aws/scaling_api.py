@@ -24,6 +24,7 @@ from local.aws.lifecycle import (
     CONTINUE,
     LONGEST_HOLD_HEARTBEATS,
     LONGEST_HOLD_SECONDS,
+    TERMINATING,
     HookAction,
 )
 from local.aws.membership import RETAINED, retains
@@ -33,11 +34,7 @@ Answer = Callable[[Engine, Any], Any]
 
 def answering(engine: Engine, answer: Answer) -> Callable[[Any], Any]:
     """Return an answer of ours as a method of moto's response class."""
-
-    def method(response: Any) -> Any:
-        return answer(engine, response)
-
-    return method
+    return lambda response: answer(engine, response)
 
 
 def parameters(response: Any) -> dict[str, Any]:
@@ -77,6 +74,8 @@ def put_hook(group: Any, specification: dict[str, Any]) -> None:
     """Put a hook on a group; one whose target refuses a test message is not kept."""
     # AWS wants 30 to 7200 seconds here. The twin takes any number, so that tests of a timeout
     # last as long as they must; core.cluster holds the limits.
+    if specification["LifecycleTransition"] != TERMINATING:
+        raise ValidationError("The twin's groups hold terminations alone.")
     backend = group.autoscaling_backend
     hook = backend.create_lifecycle_hook(
         name=specification["LifecycleHookName"],
@@ -112,7 +111,7 @@ def _delete_hook(engine: Engine, response: Any) -> Any:
     if f"{group.name}_{name}" not in group.autoscaling_backend.lifecycle_hooks:
         raise ValidationError(f"No Lifecycle Hook found with name {name}")
     group.autoscaling_backend.delete_lifecycle_hook(group.name, name)
-    engine.forget_hook(group, name, time.time())
+    engine.forget_hook(group, name)
     return EmptyResult()
 
 
@@ -123,7 +122,7 @@ def _complete(engine: Engine, response: Any) -> Any:
             f"The lifecycle action result {result} is neither CONTINUE nor ABANDON."
         )
     action, member = _open_action(engine, response)
-    engine.complete(action, member, result, time.time())
+    engine.complete(action, member, result)
     return EmptyResult()
 
 

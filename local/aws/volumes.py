@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -29,14 +29,6 @@ MOST_IN_A_DAY = 4
 SIZES, IOPS, THROUGHPUTS = (1, 65_536), (3000, 80_000), (125, 2000)
 IOPS_PER_GIB = 500
 MIB_PER_S_PER_IOPS = 0.25
-
-
-class RefusedModification(Exception):
-    """EC2 refuses a modification."""
-
-    def __init__(self, code: str, message: str) -> None:
-        self.code, self.message = code, message
-        super().__init__(f"{code}: {message}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +49,21 @@ def check(
     starts: Sequence[datetime],
     now: datetime,
 ) -> None:
-    """Raise Refused unless EC2 would modify a volume now.
+    """Raise EC2's error unless it would modify a volume now.
 
     `state` is its latest modification's, `starts` are when its modifications began.
     """
     for code, message in _wrong_with(current, target):
-        raise RefusedModification(code, message)
+        raise EC2ClientError(code, message)
     if state in {"modifying", "optimizing"}:
-        raise RefusedModification(
+        raise EC2ClientError(
             "IncorrectModificationState",
             f"Volume {volume_id} cannot be modified in modification state {state.upper()}",
         )
     recent = sorted(start for start in starts if start > now - DAY)
     if len(recent) >= MOST_IN_A_DAY:
         free = (recent[-MOST_IN_A_DAY] + DAY).astimezone(UTC)
-        raise RefusedModification(
+        raise EC2ClientError(
             "VolumeModificationRateExceeded",
             "You've reached the maximum modification rate per volume limit. Up to "
             f"{MOST_IN_A_DAY} modifications are allowed per volume in a rolling 24-hour period; "
@@ -195,14 +187,13 @@ def install(agenda: Agenda) -> None:
         )
         modification = begin(volume, target)
         say = partial(announce, backend, volume_id, "modifyVolume", request_id=str(uuid.uuid4()))
-        now = time.time()
-        agenda.add(
-            now + MODIFYING_SECONDS, _step(modification.optimize, partial(say, "optimizing"))
-        )
-        agenda.add(
-            now + MODIFYING_SECONDS + optimizing,
-            _step(modification.complete, partial(say, "completed")),
-        )
+        modified_at = time.time() + MODIFYING_SECONDS
+        for at, step, state in (
+            (modified_at, modification.optimize, "optimizing"),
+            (modified_at + optimizing, modification.complete, "completed"),
+        ):
+            agenda.add(at, step)
+            agenda.add(at, partial(say, state))
         return volume
 
     def describe(backend: Any, volume_ids: Any = None, filters: Any = None) -> list[Any]:
@@ -218,25 +209,14 @@ def install(agenda: Agenda) -> None:
 def begin(volume: Any, target: VolumeShape) -> ShownModification:
     """Begin a modification; raises EC2's own error where it allows none."""
     known = volume.modifications
-    try:
-        check(
-            volume.id,
-            shape_of(volume),
-            target,
-            state=known[-1].modification_state if known else None,
-            starts=[each.start_time for each in known],
-            now=datetime.now(UTC),
-        )
-    except RefusedModification as refused:
-        raise EC2ClientError(refused.code, refused.message) from None
+    check(
+        volume.id,
+        shape_of(volume),
+        target,
+        state=known[-1].modification_state if known else None,
+        starts=[each.start_time for each in known],
+        now=datetime.now(UTC),
+    )
     modification = ShownModification(volume, target)
     known.append(modification)
     return modification
-
-
-def _step(*actions: Callable[[], None]) -> Callable[[], None]:
-    def run() -> None:
-        for action in actions:
-            action()
-
-    return run

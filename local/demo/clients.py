@@ -6,21 +6,19 @@ what the Secrets hold by then, so that its next connection is of the new authori
 
 from __future__ import annotations
 
-import os
 import ssl
 from typing import Any
 from weakref import WeakSet
 
 from core.ground.naming import cluster_ca_secret
 from core.settings.functions import KafkaIdentity
-from handlers.adapters.kafka import Access, Anonymous
+from handlers.adapters.kafka import Access
 from handlers.adapters.kafka_identity import KafkaAccess
 from local.kubernetes.client import Api, Object, find
 from local.kubernetes.strimzi_admin import show
 from local.kubernetes.strimzi_authorities import data_of
 
 CLUSTER, NAMESPACE, TOPIC = "harbour", "kafka", "orders"
-ASKING_VARIABLE = "STILLWATER_KAFKA_ASKS"
 # Who looks on; who makes and throttles topics for tests, as an operator of Kafka would.
 PRODUCER, CONSUMER, WATCHER, ADMINISTRATOR = "producer", "consumer", "watcher", "administrator"
 # Alter is what throttles, moves and elects; with it an administrator could give itself all else.
@@ -46,15 +44,8 @@ def users() -> list[dict[str, Any]]:
     return [{"name": name, "acls": acls} for name, acls in rights.items()]
 
 
-def asking() -> bool:
-    """Say whether the demo's Kafka asks who its clients are, as it does unless told not to."""
-    return os.environ.get(ASKING_VARIABLE) != "false"
-
-
 def access(api: Api, user: str) -> Access:
     """Return how one of them connects: by the certificate that its Secret holds at that moment."""
-    if not asking():
-        return Anonymous()
     identity = KafkaIdentity(
         security="SSL",
         authentication="tls",
@@ -76,8 +67,7 @@ class Entry:
 
     def __call__(self) -> dict[str, Any]:
         settings = {"bootstrap_servers": self._bootstrap, **self._access()}
-        if "ssl_context" in settings:
-            self._contexts.add(settings["ssl_context"])
+        self._contexts.add(settings["ssl_context"])
         return settings
 
     def renew(self) -> None:

@@ -69,7 +69,7 @@ def spec(place: Place) -> dict[str, Any]:
             },
         ],
         "kafka": {
-            **_security(place),
+            "listener": {"advertised_host": place.nlb_host},
             # A process on this machine answers sooner than a pod on EKS.
             "probes": {
                 "readiness": {
@@ -82,7 +82,7 @@ def spec(place: Place) -> dict[str, Any]:
                 "liveness": {"initial_delay_seconds": 60, "failure_threshold": 6},
             },
         },
-        "users": clients.users() if clients.asking() else [],
+        "users": clients.users(),
         # Strimzi's chart and images are in no registry the twin reaches: its stand-in runs already.
         "strimzi": {"operator": "external", "disruption_budgets": "ours"},
         # A sink of the twin's own, with a page that shows the threads.
@@ -98,18 +98,6 @@ def spec(place: Place) -> dict[str, Any]:
             # A drain must be over, whatever waits in a queue, before its node is kept.
             "nth_queue_retention_seconds": 900,
         },
-    }
-
-
-def _security(place: Place) -> dict[str, Any]:
-    """Return what both listeners ask: certificates, as by default, or nobody anything."""
-    if clients.asking():
-        return {"listener": {"advertised_host": place.nlb_host}}
-    open_to_all = {"tls": False, "authentication": "none", "anonymous_clients": True}
-    return {
-        "listener": {**open_to_all, "advertised_host": place.nlb_host},
-        "internal_listener": open_to_all,
-        "authorization": "none",
     }
 
 

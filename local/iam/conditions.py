@@ -79,16 +79,6 @@ def substitute(text: str, context: Context) -> str | None:
     return None if missing else filled
 
 
-def _number(compare: Callable[[float, float], bool]) -> Callable[[str, str], bool]:
-    def numbers(wanted: str, given: str) -> bool:
-        try:
-            return compare(float(given), float(wanted))
-        except ValueError:
-            return False
-
-    return numbers
-
-
 def _moment(text: str) -> float:
     if re.fullmatch(r"\d+(\.\d+)?", text):
         return float(text)
@@ -96,14 +86,16 @@ def _moment(text: str) -> float:
     return (moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)).timestamp()
 
 
-def _date(compare: Callable[[float, float], bool]) -> Callable[[str, str], bool]:
-    def moments(wanted: str, given: str) -> bool:
+def _measured(
+    read: Callable[[str], float], compare: Callable[[float, float], bool]
+) -> Callable[[str, str], bool]:
+    def matches(wanted: str, given: str) -> bool:
         try:
-            return compare(_moment(given), _moment(wanted))
+            return compare(read(given), read(wanted))
         except ValueError:
             return False
 
-    return moments
+    return matches
 
 
 def _in_network(wanted: str, given: str) -> bool:
@@ -132,8 +124,8 @@ OPERATORS: Mapping[str, Callable[[str, str], bool]] = {
     "Bool": lambda wanted, given: wanted.lower() == given.lower(),
     "BinaryEquals": lambda wanted, given: wanted == given,
     "IpAddress": _in_network,
-    **{f"Numeric{name}": _number(compare) for name, compare in _COMPARED.items()},
-    **{f"Date{name}": _date(compare) for name, compare in _COMPARED.items()},
+    **{f"Numeric{name}": _measured(float, compare) for name, compare in _COMPARED.items()},
+    **{f"Date{name}": _measured(_moment, compare) for name, compare in _COMPARED.items()},
 }
 # The negation of each: it holds when none of the wanted values matches.
 NEGATED = {

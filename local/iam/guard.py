@@ -31,7 +31,6 @@ from local.iam.accounts import Caller
 from local.iam.policy import Policies, PolicyRequest, PolicyVerdict, Principal, decide, trusts
 from local.iam.requests import ANY, CBOR, Need, UnmappedCall
 from local.iam.resources import needs
-from local.iam.switch import is_enforced
 
 SPEAKING_JSON = {"json", "rest-json", CBOR}
 # JSON services whose code is that of the days when they spoke Query.
@@ -125,7 +124,6 @@ class Guard:
 
     def __init__(self, journal: Journal) -> None:
         self._journal, self._facts = journal, accounts.AccountFacts()
-        self._off = not is_enforced()
         self._administrators: set[str] = set()
         # Allowed ones are said once each: a controller asks the same every few seconds.
         self.seen: set[tuple[str, str, str]] = set()
@@ -133,7 +131,7 @@ class Guard:
     def refusal(self, environ: dict[str, Any]) -> Response | None:
         """Return what AWS answers to a request that IAM does not allow; None: it may pass."""
         signed = requests.signature(environ)
-        if self._off or signed is None or signed.access_key in self._administrators:
+        if signed is None or signed.access_key in self._administrators:
             return None
         caller = accounts.caller(signed.access_key)
         service = requests.service_of(signed)
@@ -151,8 +149,8 @@ class Guard:
         return self.judge(call, caller)
 
     def role_may(self, role_arn: str, session: str, call: requests.Call) -> bool:
-        """Say whether an AWS service may make a call in a role's name; always, while off."""
-        return self._off or self.judge(call, accounts.session_of(role_arn, session)) is None
+        """Say whether an AWS service may make a call in a role's name."""
+        return self.judge(call, accounts.session_of(role_arn, session)) is None
 
     def judge(self, call: requests.Call, caller: Caller) -> Response | None:
         """Return the refusal of a call, or None."""
@@ -246,8 +244,6 @@ def check_delivery(service: str, action: str, target: str, source: str) -> None:
 
     A queue, function or topic without a policy lets no service in.
     """
-    if not is_enforced():
-        return
     principal = Principal(arn=f"arn:aws:iam::{ACCOUNT}:{service}", account=ACCOUNT, service=service)
     keys = {
         "aws:SourceArn": source,
@@ -268,9 +264,7 @@ def check_delivery(service: str, action: str, target: str, source: str) -> None:
 
 
 def may_assume(service: str, role_arn: str) -> bool:
-    """Say whether a role's trust lets an AWS service make sessions of it; always, while off."""
-    if not is_enforced():
-        return True
+    """Say whether a role's trust lets an AWS service make sessions of it."""
     trust = accounts.trust_of(role_arn)
     return trust is not None and trusts(trust, service, role_arn, "sts:AssumeRole")
 

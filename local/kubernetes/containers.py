@@ -1,4 +1,4 @@
-"""Containers as processes: start, stop, restart with back-off, probes, status; init ones first.
+"""Containers as processes: start, stop, restart with back-off, probes, status.
 
 Nothing here blocks: `step` is called with the time whenever something may have changed, and says
 when it wants to be called next.
@@ -97,11 +97,9 @@ class Container:
         around: PodSandbox,
         *,
         log: Path,
-        restart_policy: str,
         restarts: int = 0,
     ) -> None:
-        self.spec, self.name, self.restart_policy = spec, str(spec["name"]), restart_policy
-        self.restarts = restarts
+        self.spec, self.name, self.restarts = spec, str(spec["name"]), restarts
         self.probes: ProbeSet | None = None
         self.last_failure = ""
         self._around, self._place, self._log = around, around.place, log
@@ -114,7 +112,7 @@ class Container:
         self._failures = 0
         self._next_start = 0.0
         self._kill_at: float | None = None
-        self._gives_way = False
+        self._gives_way = self._stops = False
 
     @property
     def running(self) -> bool:
@@ -131,11 +129,7 @@ class Container:
     @property
     def finished(self) -> bool:
         """Whether the container has ended and will not be started again."""
-        if self.running or self._ended is None:
-            return False
-        if self.restart_policy == "OnFailure":
-            return self._ended.code == 0
-        return self.restart_policy == "Never"
+        return self._stops and not self.running and self._ended is not None
 
     def step(self, now: float) -> float:
         """Start, restart and probe as due; return when to be called again at the latest."""
@@ -191,7 +185,7 @@ class Container:
 
     def stop_for_good(self) -> None:
         """Let no restart follow: the pod ends."""
-        self.restart_policy = "Never"
+        self._stops = True
 
     def _start(self, now: float) -> None:
         try:
@@ -312,17 +306,10 @@ class ContainerGroup:
     """Every container of a pod; `step` and `stop` are called by the pod's own thread."""
 
     def __init__(self, pod: Object, around: PodSandbox) -> None:
-        spec = pod["spec"]
-        policy = str(spec.get("restartPolicy") or "Always")
-        init_policy = "Never" if policy == "Never" else "OnFailure"
-        known = {
-            entry["name"]: entry
-            for group in ("initContainerStatuses", "containerStatuses")
-            for entry in pod["status"].get(group) or []
-        }
+        known = {each["name"]: each for each in pod["status"].get("containerStatuses") or []}
         metadata = pod["metadata"]
 
-        def create(container: Object, restart_policy: str) -> Container:
+        def create(container: Object) -> Container:
             name = container["name"]
             # Processes of an earlier kubelet were killed when its successor started, so what ran
             # then is being started again now.
@@ -333,64 +320,38 @@ class ContainerGroup:
                 container,
                 around,
                 log=around.place.path("logs", "pods", log),
-                restart_policy=restart_policy,
                 restarts=int(before.get("restartCount") or 0) + again,
             )
             if again:
                 made.last_failure = "the kubelet was restarted"
             return made
 
-        self.main = [create(c, policy) for c in spec["containers"]]
-        self.init = [
-            create(c, c.get("restartPolicy") or init_policy)
-            for c in spec.get("initContainers") or []
-        ]
-
-    @property
-    def initialized(self) -> bool:
-        return all(_lets_go_on(container) for container in self.init)
-
-    @property
-    def finished(self) -> bool:
-        """Whether every container of the pod proper has ended for good."""
-        return all(container.finished for container in self.main)
+        self.containers = [create(each) for each in pod["spec"]["containers"]]
 
     @property
     def outcome(self) -> str:
         """The phase of a pod whose containers have all ended."""
-        return "Succeeded" if all(c.succeeded for c in self.main) else "Failed"
+        return "Succeeded" if all(c.succeeded for c in self.containers) else "Failed"
 
     def step(self, now: float) -> float:
-        """Advance every container that may run now; return when to be called again."""
-        wake_at = float("inf")
-        for container in self.init:
-            wake_at = min(wake_at, container.step(now))
-            if not _lets_go_on(container):
-                return wake_at
-        return min([wake_at, *(container.step(now) for container in self.main)])
+        """Advance every container; return when to be called again."""
+        return min(container.step(now) for container in self.containers)
 
     def stop(self, grace_seconds: Callable[[], float], woken: threading.Event) -> None:
         """SIGTERM, then SIGKILL once the grace is over; a grace cut short meanwhile counts.
 
         `woken` is set when a process ends or the grace may have changed.
         """
-        everything = [*self.main, *self.init]
-        for container in everything:
+        for container in self.containers:
             container.stop_for_good()
             if grace_seconds() > 0:
                 container.terminate()
         began = time.monotonic()
-        while not all(container.reap(time.monotonic()) for container in everything):
+        while not all(container.reap(time.monotonic()) for container in self.containers):
             left = began + grace_seconds() - time.monotonic()
             if left <= 0:
-                for container in everything:
+                for container in self.containers:
                     container.kill()
             else:
                 woken.wait(left)
                 woken.clear()
-
-
-def _lets_go_on(container: Container) -> bool:
-    """Say whether an init container is done, or runs beside the others and is ready."""
-    side_car = container.spec.get("restartPolicy") == "Always"
-    return container.ready if side_car else container.finished

@@ -25,7 +25,6 @@ from local.kubernetes.client import Api, Object, find
 from local.place import Place
 
 REFERENCE = re.compile(r"\$(?:\$|\(([^()]*)\))")
-SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
 
 # (kind, name) -> the object in the pod's namespace, or None when there is none.
 Lookup = Callable[[str, str], Object | None]
@@ -55,23 +54,14 @@ def command_line(container: Object, variables: Mapping[str, str]) -> tuple[list[
 
 def field_value(pod: Object, path: str, *, pod_ip: str, host_ip: str) -> str:
     """Return the value of a fieldRef."""
-    subscript = SUBSCRIPT.fullmatch(path)
-    if subscript:
-        entries = pod["metadata"].get(subscript.group(1)) or {}
-        return str(entries.get(subscript.group(2), ""))
     match path:
-        case "status.podIP" | "status.podIPs":
+        case "status.podIP":
             return pod_ip
-        case "status.hostIP" | "status.hostIPs":
+        case "status.hostIP":
             return host_ip
-        case "spec.serviceAccountName":
-            return str(pod["spec"].get("serviceAccountName") or "default")
         case "metadata.name" | "metadata.namespace" | "metadata.uid" | "spec.nodeName":
             section, _, name = path.partition(".")
             return str(pod[section][name])
-        case "metadata.labels" | "metadata.annotations":
-            entries = pod["metadata"].get(path.partition(".")[2]) or {}
-            return "\n".join(f'{key}="{value}"' for key, value in sorted(entries.items()))
     raise MissingReference(f"The pod refers to its field {path}, which the twin does not know.")
 
 
@@ -79,9 +69,7 @@ def data_of(item: Object) -> dict[str, bytes]:
     """Return the entries of a ConfigMap or Secret."""
     if item.get("kind") == "Secret":
         return {key: base64.b64decode(value) for key, value in (item.get("data") or {}).items()}
-    plain = {key: str(value).encode() for key, value in (item.get("data") or {}).items()}
-    binary = {key: base64.b64decode(value) for key, value in (item.get("binaryData") or {}).items()}
-    return plain | binary
+    return {key: str(value).encode() for key, value in (item.get("data") or {}).items()}
 
 
 def resolve(
@@ -93,17 +81,11 @@ def resolve(
     base: Mapping[str, str],
     lookup: Lookup,
 ) -> dict[str, str]:
-    """Return a container's environment: `base`, then envFrom, then env, later ones winning.
+    """Return a container's environment: `base`, then env, later ones winning.
 
     Raises MissingReference for what must exist and does not.
     """
     variables = dict(base)
-    for source in container.get("envFrom") or []:
-        prefix = source.get("prefix") or ""
-        for kind, key in (("ConfigMap", "configMapRef"), ("Secret", "secretRef")):
-            if key in source:
-                found = _referred_data(kind, source[key], lookup)
-                variables |= {prefix + k: v.decode() for k, v in found.items()}
     for entry in container.get("env") or []:
         value = _value(entry, pod, variables, pod_ip=pod_ip, host_ip=host_ip, lookup=lookup)
         if value is not None:
@@ -250,8 +232,6 @@ class PodVolumes:
             elif "projected" in volume:
                 for source in volume["projected"].get("sources") or []:
                     self._project(directory, source, pod_ip=pod_ip, host_ip=host_ip)
-            elif "downwardAPI" in volume:
-                self._fields(directory, volume["downwardAPI"], pod_ip=pod_ip, host_ip=host_ip)
         self._refresh_at = time.monotonic() + REFRESH_SECONDS
 
     def refresh(self, *, pod_ip: str, host_ip: str) -> None:
@@ -268,10 +248,7 @@ class PodVolumes:
         """Return a container's mounts: path in the spec -> directory here."""
         found = {}
         for mount in container.get("volumeMounts") or []:
-            path = self.directory(mount["name"]) / (mount.get("subPath") or "")
-            if not path.exists():  # a subPath nobody wrote yet is a new directory
-                path.mkdir(parents=True)
-            found[mount["mountPath"]] = path
+            found[mount["mountPath"]] = self.directory(mount["name"])
         return found
 
     def remove(self) -> None:
@@ -306,15 +283,7 @@ class PodVolumes:
             self._token(directory, source["serviceAccountToken"])
         elif "configMap" in source:
             self._entries(directory, "configmaps", source["configMap"]["name"], source["configMap"])
-        elif "secret" in source:
-            self._entries(directory, "secrets", source["secret"]["name"], source["secret"])
-        elif "downwardAPI" in source:
-            self._fields(directory, source["downwardAPI"], pod_ip=pod_ip, host_ip=host_ip)
-
-    def _fields(
-        self, directory: Path, source: Mapping[str, Any], *, pod_ip: str, host_ip: str
-    ) -> None:
-        for item in source.get("items") or []:
+        for item in (source.get("downwardAPI") or {}).get("items") or []:
             path = item["fieldRef"]["fieldPath"]
             value = field_value(self._pod, path, pod_ip=pod_ip, host_ip=host_ip)
             write_if_changed(directory / item["path"], value.encode())

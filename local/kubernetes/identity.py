@@ -6,7 +6,6 @@ container starts, and hands the credentials over in the environment.
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Iterable
@@ -14,9 +13,7 @@ from typing import Any
 
 from botocore.exceptions import NoCredentialsError
 
-from local.environment import credentials_file
 from local.iam.policy import trusts
-from local.iam.switch import is_enforced
 from local.kubernetes.cloud import CloudError, client
 from local.place import Place
 from local.store import ResourceStore, folder
@@ -38,19 +35,13 @@ def pod_credentials(
     """Return the credentials of a ServiceAccount's role; without one, none.
 
     A role that does not let Pod Identity in, or is not there, gives none either: as on EKS, the
-    pod's calls fail. While IAM is off, the administrator stands in for a role.
+    pod's calls fail.
     """
     role = _role(place, cluster, namespace, service_account)
     if role:
         return _session(place, role, cluster, namespace, service_account)
-    if is_enforced():
-        LOG.info("%s/%s has no Pod Identity association.", namespace, service_account)
-        return {}
-    stored = json.loads(credentials_file(place).read_text())
-    return {
-        "AWS_ACCESS_KEY_ID": stored["access_key_id"],
-        "AWS_SECRET_ACCESS_KEY": stored["secret_access_key"],
-    }
+    LOG.info("%s/%s has no Pod Identity association.", namespace, service_account)
+    return {}
 
 
 class AsDriver:
@@ -66,7 +57,7 @@ class AsDriver:
         self._client: Any = client("ec2", place)
 
     def __getattr__(self, call: str) -> Any:
-        if is_enforced() and time.monotonic() - self._looked_at > LOOK_SECONDS:
+        if time.monotonic() - self._looked_at > LOOK_SECONDS:
             self._looked_at = time.monotonic()
             self._look()
         if self._client is None:
@@ -125,12 +116,10 @@ def _session(
 
 
 def _role(place: Place, cluster: str, namespace: str, service_account: str) -> str | None:
-    """Return the role of an association that `up` made; none while IAM is off.
+    """Return the role of an association that `up` made, or None.
 
     moto's EKS knows no associations; the provider's store has them.
     """
-    if not is_enforced():
-        return None
     wanted = {"clusterName": cluster, "namespace": namespace, "serviceAccount": service_account}
     for kind, _, state in ResourceStore(place.path("store")).everything():
         if kind == ASSOCIATIONS and all(state.get(key) == text for key, text in wanted.items()):

@@ -81,9 +81,7 @@ class PodObservation:
     started_at: str
     # Volumes are mounted and the address is the pod's own.
     sandbox: bool
-    initialized: bool
     containers: Sequence[Object]
-    init_containers: Sequence[Object] = ()
     # Set once the pod has ended: Succeeded or Failed.
     ended: str | None = None
 
@@ -103,13 +101,13 @@ def phase(pod: Object, seen: PodObservation) -> str:
     if pod.get("status", {}).get("phase") == "Running":
         return "Running"
     ran = any("running" in c["state"] or c["lastState"] for c in seen.containers)
-    return "Running" if ran and seen.initialized else "Pending"
+    return "Running" if ran else "Pending"
 
 
 def conditions(pod: Object, seen: PodObservation, now: str) -> list[Object]:
     """Return the kubelet's own conditions; those of readiness gates belong to others."""
     unready = [c["name"] for c in seen.containers if not c["ready"]]
-    containers_ready = not seen.ended and seen.initialized and not unready
+    containers_ready = not seen.ended and seen.sandbox and not unready
     unmet = unmet_gates(pod)
     finished = {"Succeeded": "PodCompleted", "Failed": "PodFailed"}.get(seen.ended or "")
     not_ready = (
@@ -118,7 +116,7 @@ def conditions(pod: Object, seen: PodObservation, now: str) -> list[Object]:
     )
     rows = [
         ("PodReadyToStartContainers", seen.sandbox and not seen.ended, ("", "")),
-        ("Initialized", seen.initialized, ("ContainersNotInitialized", "")),
+        ("Initialized", seen.sandbox, ("ContainersNotInitialized", "")),
         ("ContainersReady", containers_ready, not_ready),
         (
             "Ready",
@@ -163,8 +161,6 @@ def pod_status(pod: Object, seen: PodObservation, now: str) -> Object:
         "conditions": conditions(pod, seen, now),
         "containerStatuses": list(seen.containers),
     }
-    if seen.init_containers:
-        status["initContainerStatuses"] = list(seen.init_containers)
     if seen.sandbox:
         # podIPs merges by address: a second one would be refused, so an address is never changed.
         status["podIP"] = seen.pod_ip
@@ -359,7 +355,7 @@ class PodWorker:
             self._shared.addresses.give_back(self.uid)
 
     def _live(self) -> None:
-        """Mount, start and look after the containers until they end or are ended."""
+        """Mount, start and look after the containers until they are ended."""
         self._ip = self._address()
         if not self._mount():
             return
@@ -367,8 +363,6 @@ class PodWorker:
         while not self._ending:
             wake_at = containers.step(time.monotonic())
             settled = self._sync()
-            if containers.finished:
-                return
             self._refresh_volumes()
             longest = LONGEST_SLEEP_SECONDS if settled else RETRY_SECONDS
             pause = min(wake_at - time.monotonic(), longest)
@@ -469,13 +463,11 @@ class PodWorker:
             host_ip=self._host_ip,
             started_at=self._started_at,
             sandbox=group is not None,
-            initialized=group is not None and group.initialized,
-            containers=[c.status() for c in group.main] if group else waiting,
-            init_containers=[c.status() for c in group.init] if group else [],
+            containers=[c.status() for c in group.containers] if group else waiting,
             ended=ended,
         )
         try:
-            return self._report.write(self._pod, seen, group.main if group else [])
+            return self._report.write(self._pod, seen, group.containers if group else [])
         except PodGone:
             self._removed = True
             return True
@@ -483,9 +475,6 @@ class PodWorker:
     def _end(self) -> None:
         """Wait until the pod is to go, stop it, release what it used, delete its object."""
         group = self._containers
-        if group is not None and group.finished and not self._ending:
-            self._sync(group.outcome)
-            self.node.release(self._claimed, self.uid)
         while not self._ending:
             self._wake.wait()
             self._wake.clear()

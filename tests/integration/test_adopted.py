@@ -17,7 +17,6 @@ from handlers.store.ledger import Ledger
 from local import environment
 from local import twin as twins
 from local.aws.lambdas import TENDING
-from local.iam.switch import ON, SWITCH
 from local.journal import read as read_journal
 from local.kubernetes.client import ApiError, find
 from local.pulumi import aws_eks
@@ -203,10 +202,8 @@ class Theirs:
 @pytest.fixture(scope="module")
 def twin(tools: None, machines: None) -> Iterator[Twin]:
     """A twin of these tests' own, whose IAM refuses what no policy allows."""
-    with pytest.MonkeyPatch.context() as settings:
-        settings.setenv(SWITCH, ON)
-        with twins.running(lambda _sentence: None, keep_logs=LOGS / "adopted") as running:
-            yield running
+    with twins.running(lambda _sentence: None, keep_logs=LOGS / "adopted") as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,6 @@ from core.ground.naming import OPERATIONS
 from handlers.store.ledger import Ledger
 from local import environment
 from local import twin as twins
-from local.iam.switch import ON, SWITCH
 from local.journal import read as read_journal
 from local.kubernetes.images import PROCESS_IMAGE
 from local.pulumi.bin import twin_project
@@ -45,10 +44,8 @@ DEPLOYMENT = f"/apis/apps/v1/namespaces/kube-system/deployments/{HANDLER}"
 @pytest.fixture(scope="module")
 def twin(tools: None, machines: None) -> Iterator[Twin]:
     """A twin of this test's own, whose IAM refuses what no policy allows."""
-    with pytest.MonkeyPatch.context() as settings:
-        settings.setenv(SWITCH, ON)
-        with twins.running(lambda _sentence: None, keep_logs=LOGS / "handler") as running:
-            yield running
+    with twins.running(lambda _sentence: None, keep_logs=LOGS / "handler") as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,6 @@ from local import environment, journal
 from local import twin as twins
 from local.demo import result
 from local.demo import rotation as demo
-from local.iam.switch import ON, SWITCH
 from local.pulumi.bin import twin_project
 from local.twin import Twin
 from tests.integration import inventory
@@ -57,14 +56,15 @@ TIMINGS = {
 @pytest.fixture(scope="module")
 def twin(tools: None, machines: None) -> Iterator[Twin]:
     """A twin of this test's own, whose IAM refuses what no policy allows."""
-    with pytest.MonkeyPatch.context() as settings:
-        settings.setenv(SWITCH, ON)
-        with twins.running(lambda _sentence: None, keep_logs=LOGS / "their-kafka") as running:
-            # The commands run with their account's credentials, as a person's do.
-            for key, value in environment.with_credentials(running.place).items():
-                if key.startswith("AWS_"):
-                    settings.setenv(key, value)
-            yield running
+    with (
+        pytest.MonkeyPatch.context() as settings,
+        twins.running(lambda _sentence: None, keep_logs=LOGS / "their-kafka") as running,
+    ):
+        # The commands run with their account's credentials, as a person's do.
+        for key, value in environment.with_credentials(running.place).items():
+            if key.startswith("AWS_"):
+                settings.setenv(key, value)
+        yield running
 
 
 @pytest.fixture(scope="module")

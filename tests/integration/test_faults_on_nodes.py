@@ -18,7 +18,6 @@ from core.ground import naming
 from core.incidents.record import Incident, State
 from local import environment
 from local.aws.instances import MARKET_TAG
-from local.demo import clients
 from local.demo import rotation as demo
 from local.demo import spec as demo_spec
 from local.demo.clients import CONSUMER, PRODUCER
@@ -29,7 +28,6 @@ from tests.integration.retold import retell
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 FROZEN_SECONDS = 10.0
-asks = pytest.mark.skipif(not clients.asking(), reason=f"{clients.ASKING_VARIABLE} is false")
 NOBODY = "127.0.0.1:1"
 TICK = f"{demo_spec.ENVIRONMENT}-{demo_spec.CLUSTER}-tick"
 
@@ -127,7 +125,6 @@ def test_a_broker_is_held_while_kafka_is_silent_and_drained_at_a_spot_warning(
 
 
 @pytest.mark.long
-@asks
 def test_certificates_renewed_in_the_middle_of_a_rotation_cost_nothing(cluster: Cluster) -> None:
     users = (naming.function_user(demo_spec.CLUSTER, "tick"), PRODUCER)
     before = {user: cluster.secret(user)["user.crt"] for user in users}
@@ -146,7 +143,6 @@ def test_certificates_renewed_in_the_middle_of_a_rotation_cost_nothing(cluster: 
 
 
 @pytest.mark.long
-@asks
 def test_the_clients_authority_replaced_in_the_middle_of_a_rotation_costs_nothing(
     cluster: Cluster,
 ) -> None:

@@ -10,7 +10,7 @@ from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError, TopicAuthorizationFailedError
 
 from core.ground import naming
-from local.demo import clients, load
+from local.demo import load
 from local.demo import spec as demo_spec
 from local.demo.clients import CONSUMER, PRODUCER, WATCHER
 from local.kafka import jars
@@ -19,11 +19,7 @@ from local.kubernetes.strimzi_config import CONTROL_PLANE_PORT, REPLICATION_PORT
 from tests.integration.cluster import Cluster
 from tests.integration.kafkas_tool import kafkas_tool
 
-pytestmark = [
-    pytest.mark.integration,
-    pytest.mark.timeout(600),
-    pytest.mark.skipif(not clients.asking(), reason=f"{clients.ASKING_VARIABLE} is false"),
-]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 INTERNAL_PORT = 9093
 
 

@@ -136,20 +136,6 @@ def test_an_instance_terminated_through_ec2_skips_the_hooks_and_is_replaced(clou
     )
 
 
-def test_a_launch_hook_holds_an_instance_until_it_is_answered(cloud: Any) -> None:
-    group = cloud.group(cloud.network(), size=0, MaxSize=1)
-    cloud.autoscaling.put_lifecycle_hook(
-        AutoScalingGroupName=group,
-        LifecycleHookName="join",
-        LifecycleTransition="autoscaling:EC2_INSTANCE_LAUNCHING",
-        HeartbeatTimeout=60,
-    )
-    cloud.autoscaling.set_desired_capacity(AutoScalingGroupName=group, DesiredCapacity=1)
-    cloud.eventually(lambda: list(cloud.members(group).values()) == ["Pending:Wait"])
-    cloud.complete(group, "join", only(cloud.members(group)))
-    assert list(cloud.members(group).values()) == ["InService"]
-
-
 def test_a_launch_that_fails_is_announced_and_tried_again(cloud: Any) -> None:
     listener = cloud.listen({"detail-type": ["EC2 Instance Launch Unsuccessful"]})
     group = cloud.group(cloud.network(), size=0, MaxSize=1)

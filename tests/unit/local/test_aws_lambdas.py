@@ -93,14 +93,6 @@ def test_lambda_refuses_a_role_in_its_own_words(
         lambdas.check_role(given(account, left), ROLE, "tick", calls)
 
 
-def test_nothing_is_asked_while_iam_is_off(
-    account: Account, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("STILLWATER_IAM", "off")
-    guard = Guard(lambda *_, **__: None)
-    assert lambdas.first_refused_call(guard, ROLE, "tick", DONE["a queue feeds it"][0]) is None
-
-
 def test_a_bucket_that_denies_what_comes_without_tls_is_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

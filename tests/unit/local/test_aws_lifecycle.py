@@ -5,13 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local.aws.lifecycle import ABANDON, CONTINUE, TERMINATING, GroupHook, HookTransition, heartbeat
+from local.aws.lifecycle import ABANDON, CONTINUE, GroupHook, HookTransition, heartbeat
 
 
 def hook(name: str = "gate", seconds: int = 60, default: str = ABANDON) -> GroupHook:
     return GroupHook(
         name=name,
-        transition=TERMINATING,
         heartbeat_timeout_seconds=seconds,
         default_result=default,
     )

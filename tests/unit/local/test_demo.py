@@ -85,8 +85,7 @@ def test_the_demos_cluster_is_valid_and_its_timeouts_agree() -> None:
     assert spec.network.vpc_cidr == "10.11.0.0/16"
 
 
-def test_a_kafka_that_asks_knows_the_demos_clients_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(clients.ASKING_VARIABLE, "true")
+def test_the_demos_kafka_knows_its_clients_by_name() -> None:
     described = cluster.parse(demo_spec.spec(Place(41, Path("/unused"))))
     asked = rights.listeners(described.kafka).values()
     assert {listener.authentication for listener in asked} == {"tls"}
@@ -109,10 +108,7 @@ def test_what_an_earlier_run_was_billed_is_not_in_the_next_ones_report(tmp_path:
     assert list(tmp_path.rglob("*")) == [kept]
 
 
-def test_a_client_that_lives_on_trusts_a_replaced_authority(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv(clients.ASKING_VARIABLE, "true")
+def test_a_client_that_lives_on_trusts_a_replaced_authority() -> None:
     old, new = issue("cluster-ca v1", None), issue("cluster-ca v2", None)
     secrets: dict[str, dict[str, str]] = {}
 

@@ -16,7 +16,6 @@ from local.kubernetes.environment import (
     MissingReference,
     PodVolumes,
     command_line,
-    data_of,
     expand,
     resolve,
 )
@@ -27,7 +26,6 @@ POD: dict[str, Any] = {
         "name": "demo-0",
         "namespace": "kafka",
         "uid": "u-1",
-        "labels": {"strimzi.io/cluster": "demo", "app": "a"},
     },
     "spec": {"nodeName": "ip-10-11-0-4.ec2.internal"},
 }
@@ -37,10 +35,10 @@ OBJECTS = {
 }
 
 
-def variables(*env: dict[str, Any], env_from: list[dict[str, Any]] | None = None) -> Any:
+def variables(*env: dict[str, Any]) -> Any:
     return resolve(
         POD,
-        {"name": "main", "env": list(env), "envFrom": env_from or []},
+        {"name": "main", "env": list(env)},
         pod_ip="10.11.5.6",
         host_ip="10.11.0.4",
         base={"PATH": "/bin"},
@@ -89,13 +87,9 @@ def test_a_later_variable_may_refer_to_an_earlier_one_and_wins_over_the_base() -
     [
         ("metadata.name", "demo-0"),
         ("metadata.namespace", "kafka"),
-        ("metadata.labels['strimzi.io/cluster']", "demo"),
-        ("metadata.labels['absent']", ""),
         ("spec.nodeName", "ip-10-11-0-4.ec2.internal"),
-        ("spec.serviceAccountName", "default"),
         ("status.podIP", "10.11.5.6"),
         ("status.hostIP", "10.11.0.4"),
-        ("metadata.labels", 'app="a"\nstrimzi.io/cluster="demo"'),
     ],
 )
 def test_a_field_of_the_pod_becomes_a_value(path: str, value: str) -> None:
@@ -105,14 +99,6 @@ def test_a_field_of_the_pod_becomes_a_value(path: str, value: str) -> None:
 def test_keys_of_config_maps_and_secrets_become_values() -> None:
     assert variables(from_key("configMapKeyRef", "settings", "size"))["X"] == "3"
     assert variables(from_key("secretKeyRef", "keys", "token"))["X"] == "s3cret"
-
-
-def test_a_whole_config_map_becomes_variables_with_its_prefix() -> None:
-    found = variables(
-        {"name": "C_host", "value": "mine"},
-        env_from=[{"configMapRef": {"name": "settings"}, "prefix": "C_"}],
-    )
-    assert (found["C_size"], found["C_host"]) == ("3", "mine")
 
 
 @pytest.mark.parametrize(
@@ -133,14 +119,6 @@ def test_what_must_exist_and_does_not_is_named(entry: dict[str, Any]) -> None:
 
 def test_what_is_optional_may_be_absent() -> None:
     assert "X" not in variables(from_key("secretKeyRef", "absent", "t", optional=True))
-    assert variables(env_from=[{"secretRef": {"name": "absent", "optional": True}}]) == {
-        "PATH": "/bin"
-    }
-
-
-def test_binary_entries_of_a_config_map_are_decoded() -> None:
-    item = {"data": {"a": "text"}, "binaryData": {"b": base64.b64encode(b"\xff").decode()}}
-    assert data_of(item) == {"a": b"text", "b": b"\xff"}
 
 
 CORE = "/api/v1/namespaces/kafka"
@@ -240,16 +218,15 @@ def test_a_claims_directory_is_its_volumes_and_outlives_the_pod(tmp_path: Path) 
     write(found)
     container = {
         "volumeMounts": [
-            {"name": "v", "mountPath": "/data", "subPath": "logs"},
+            {"name": "v", "mountPath": "/data"},
             {"name": "scratch", "mountPath": "/scratch"},
         ]
     }
     assert found.mounts_of(container) == {
-        "/data": tmp_path / "volumes" / "vol-1" / "logs",
+        "/data": tmp_path / "volumes" / "vol-1",
         "/scratch": tmp_path / "pods" / "u-1" / "volumes" / "scratch",
     }
     assert (tmp_path / "volumes" / "vol-1" / "lost+found").is_dir()
-    assert (tmp_path / "volumes" / "vol-1" / "logs").is_dir()
     found.remove()
     assert not (tmp_path / "pods" / "u-1").exists()
     assert (tmp_path / "volumes" / "vol-1").is_dir()

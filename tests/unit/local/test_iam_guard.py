@@ -34,8 +34,7 @@ ARN = f"arn:aws:sts::{ACCOUNT}:assumed-role/tick/test"
 
 
 @pytest.fixture
-def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[Account]:
-    monkeypatch.setenv("STILLWATER_IAM", "on")
+def account() -> Iterator[Account]:
     with mock_aws():
         yield Account()
 

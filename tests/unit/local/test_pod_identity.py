@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +50,6 @@ class FakeAws:
 def test_a_pod_has_its_associations_role_or_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, actions: list[str], key: str | None
 ) -> None:
-    monkeypatch.setenv("STILLWATER_IAM", "on")
     monkeypatch.setattr(identity, "client", lambda *_: FakeAws(actions))
     place = Place(11, tmp_path)
     ResourceStore(place.path("store")).put(TYPE, "a-1", ASSOCIATION)
@@ -59,18 +57,9 @@ def test_a_pod_has_its_associations_role_or_nothing(
     assert given.get("AWS_ACCESS_KEY_ID") == key
 
 
-def test_a_pod_without_an_association_has_no_keys_unless_iam_is_off(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(identity, "client", lambda *_: WithoutAssociations())
+def test_a_pod_without_an_association_has_no_keys(tmp_path: Path) -> None:
     place = Place(11, tmp_path)
-    place.path("aws-credentials.json").write_text(
-        json.dumps({"access_key_id": "AKIA", "secret_access_key": "s"})
-    )
-    asked = (place, "test-orders", "kube-system", "nth")
-    assert identity.pod_credentials(*asked) == {}
-    monkeypatch.setenv("STILLWATER_IAM", "off")
-    assert identity.pod_credentials(*asked)["AWS_ACCESS_KEY_ID"] == "AKIA"
+    assert identity.pod_credentials(place, "test-orders", "kube-system", "nth") == {}
 
 
 class WithoutAssociations:

@@ -80,7 +80,6 @@ def seen(*containers: dict[str, Any], **more: Any) -> PodObservation:
         "host_ip": "10.11.0.4",
         "started_at": BEFORE,
         "sandbox": True,
-        "initialized": True,
         "containers": containers,
     }
     return PodObservation(**{**facts, **more})
@@ -131,7 +130,7 @@ def test_an_unready_container_is_named() -> None:
 
 def test_a_pod_that_waits_for_its_volumes_is_pending_and_has_no_address_yet() -> None:
     waiting = creating({"name": "kafka", "image": "i"}, "its volumes are not attached yet")
-    status = pod_status(pod(), seen(waiting, sandbox=False, initialized=False), NOW)
+    status = pod_status(pod(), seen(waiting, sandbox=False), NOW)
     assert status["phase"] == "Pending"
     assert "podIP" not in status
     assert condition(status, "PodReadyToStartContainers")["status"] == "False"
@@ -139,7 +138,7 @@ def test_a_pod_that_waits_for_its_volumes_is_pending_and_has_no_address_yet() ->
 
 def test_a_pod_that_ran_is_running_while_it_starts_again() -> None:
     waiting = creating({"name": "kafka", "image": "i"}, "")
-    status = pod_status(pod(phase="Running"), seen(waiting, initialized=False), NOW)
+    status = pod_status(pod(phase="Running"), seen(waiting, sandbox=False), NOW)
     assert status["phase"] == "Running"
     assert condition(status, "Ready")["status"] == "False"
 

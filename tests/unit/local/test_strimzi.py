@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.ground.errors import InvalidInput
 from local.kubernetes import crds, strimzi_resources
 from local.kubernetes.strimzi_model import annotated_ids, node_ids
 from local.kubernetes.strimzi_roller import is_ready, next_to_roll
@@ -114,20 +113,3 @@ def test_the_twins_own_definitions_serve_strimzis_kinds() -> None:
     plurals += ("kafkarebalances",)
     theirs = {f"{plural}.kafka.strimzi.io" for plural in plurals}
     assert names == theirs | {"strimzipodsets.core.strimzi.io"}
-
-
-def test_real_definitions_are_read_from_a_folder(tmp_path: Any) -> None:
-    (tmp_path / "a.yaml").write_text("kind: ClusterRole\n---\nkind: CustomResourceDefinition\n")
-    assert [d["kind"] for d in crds.real(tmp_path)] == ["CustomResourceDefinition"]
-
-
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [("kind: Role\n", "holds no YAML file"), ("a: [", "not readable YAML")],
-)
-def test_a_folder_without_definitions_is_one_sentence(
-    tmp_path: Any, content: str, says: str
-) -> None:
-    (tmp_path / "a.yaml").write_text(content)
-    with pytest.raises(InvalidInput, match=says):
-        crds.real(tmp_path)

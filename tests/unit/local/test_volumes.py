@@ -12,13 +12,14 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 from moto.core import DEFAULT_ACCOUNT_ID
+from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models import ec2_backends
 from moto.ec2.responses import EC2Response
 
 from local.aws import root_volumes
 from local.aws.instances import Agenda
 from local.aws.root_volumes import MAKING_SECONDS, SWAPPING_SECONDS, TROUBLE_TAG
-from local.aws.volumes import RefusedModification, VolumeShape, check
+from local.aws.volumes import VolumeShape, check
 from local.kubernetes.cloud import InstanceCloud
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -58,7 +59,7 @@ def ago(*hours: float) -> list[datetime]:
 def test_ec2_refuses_with_its_own_code(
     target: VolumeShape, state: str | None, hours: tuple[float, ...], code: str, words: str
 ) -> None:
-    with pytest.raises(RefusedModification) as refused:
+    with pytest.raises(EC2ClientError) as refused:
         check("vol-1", VOLUME, target, state=state, starts=ago(*hours), now=NOW)
     assert refused.value.code == code
     assert words in refused.value.message
