@@ -41,21 +41,14 @@ def setup() -> None:
 def demo(
     output: Annotated[Path, typer.Option(help="Where the page and the figures go.")] = Path("out")
     / "demo",
-    *,
-    brief: Annotated[
-        bool, typer.Option("--brief", help="The timeline alone: no second `up`, no report.")
-    ] = False,
 ) -> None:
     """Let a broker's node die under a live producer, on real parts, and show what happened."""
-    failures = show_demo(output, console, brief=brief)
+    failures = show_demo(output, console)
     for failure in failures:
         complaints.print(failure, style="red")
-    if brief:
-        console.print(f"\nAs it ran: {output / 'narration.svg'}")
-    else:
-        console.print(
-            f"\nThe timeline: {output / 'index.html'}   the figures: {output / 'result.json'}"
-        )
+    console.print(
+        f"\nThe timeline: {output / 'index.html'}   the figures: {output / 'result.json'}"
+    )
     if failures:
         raise typer.Exit(1)
 
@@ -137,7 +130,7 @@ def _keep(running: Twin, console: Console) -> None:
         time.sleep(1)
 
 
-def show_demo(output: Path, console: Console, *, brief: bool = False) -> list[str]:
+def show_demo(output: Path, console: Console) -> list[str]:
     """Let a broker's node die under a live producer; return what went wrong, a sentence each."""
     prepare_tools(console)
     started = time.time()
@@ -145,8 +138,7 @@ def show_demo(output: Path, console: Console, *, brief: bool = False) -> list[st
     narrator.chapter("The twin: AWS, Kubernetes, nodes, on this machine's loopback addresses")
     try:
         with twin.running(narrator.say, keep_logs=output / "logs") as running:
-            tell = story.tell_briefly if brief else story.run
-            return tell(running, TwinLayers, output, narrator, started)
+            return story.run(running, TwinLayers, output, narrator, started)
     finally:
         # Of a run that was ended early, too: it shows how far it came.
-        narration.write(output / "narration.svg", narrator.printed, "make demo, as it ran")
+        narrator.draw(output / "narration.svg", "make demo, as it ran")

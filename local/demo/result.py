@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from core.ground import naming
 from core.ground.errors import StillwaterError
@@ -23,18 +23,10 @@ from local.demo.costs import Costs
 from local.tools import build
 from local.twin import Twin
 
+if TYPE_CHECKING:
+    from local.commands.layers import Provisioned
+
 READ_BACK_SECONDS = 180.0
-
-
-class Provisioned(Protocol):
-    """What one `up` of all layers did."""
-
-    @property
-    def created(self) -> int: ...
-    @property
-    def changed(self) -> int: ...
-    @property
-    def outputs(self) -> Mapping[str, Mapping[str, Any]]: ...
 
 
 @dataclass

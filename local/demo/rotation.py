@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import urllib3
 
@@ -18,9 +18,12 @@ from local import environment, journal
 from local.demo import costs, load, narration, result, scrape, story, timeline
 from local.demo import spec as demo_spec
 from local.demo.clients import WATCHER, Entry
-from local.demo.result import DemoRotation, Provisioned
+from local.demo.result import DemoRotation
 from local.processes import Child
 from local.twin import Twin
+
+if TYPE_CHECKING:
+    from local.commands.layers import TwinLayers
 
 BROKER_ID = 10
 # The first seconds measure how the brokers' JVMs warm up, and are left out of the steady figures.
@@ -33,23 +36,14 @@ DYING = "A broker's node is terminated through its Auto Scaling group"
 ROTATION_LIMIT_SECONDS = 300.0
 
 
-class Provisioner(Protocol):
-    """Runs the stacks' layers through the engine; the command line owns how."""
-
-    @property
-    def engine_version(self) -> str: ...
-    def up(self, on_progress: Callable[[str], None]) -> Provisioned: ...
-    def again(self, on_progress: Callable[[str], None]) -> Provisioned: ...
-
-
-# Makes a provisioner for a running twin and the cluster described in a file.
-Provision = Callable[[Twin, Path], Provisioner]
-
-
 def run(
-    twin: Twin, provision: Provision, output: Path, narrator: narration.Narrator, started: float
+    twin: Twin,
+    provision: Callable[[Twin, Path], TwinLayers],
+    output: Path,
+    narrator: narration.Narrator,
+    started: float,
 ) -> list[str]:
-    """Run the whole story; write index.html and result.json; return what did not hold."""
+    """Run the whole story on what `provision` makes; write its pages; return what did not hold."""
     output.mkdir(parents=True, exist_ok=True)
     provisioner = provision(twin, demo_spec.write(twin.place))
     narrator.chapter(PROVISIONING)
@@ -94,25 +88,6 @@ def run(
     (output / "slack.html").write_text(slack_page(twin))
     timeline.write_page(output / "index.html", result.tell(twin, rotation), figures, failures)
     return failures
-
-
-def tell_briefly(
-    twin: Twin, provision: Provision, output: Path, narrator: narration.Narrator, _started: float
-) -> list[str]:
-    """Run the story alone: provisioned once, without pages and the report."""
-    output.mkdir(parents=True, exist_ok=True)
-    provisioner = provision(twin, demo_spec.write(twin.place))
-    narrator.chapter(PROVISIONING)
-    first = provisioner.up(narrator.say)
-    outputs = {name: value for layer in first.outputs.values() for name, value in layer.items()}
-    client = _produce(twin, str(outputs["bootstrap"]), narrator)
-    _wait_for_acks(twin, narrator)
-    _pause(twin, WARM_UP_SECONDS)
-    narrator.chapter(DYING)
-    rotation = terminate(twin)
-    follow(twin, str(outputs["ledger_table"]), rotation, narrator)
-    lost = _producer_summary(twin, client, narrator)["lost"]
-    return [f"{lost} acknowledged records cannot be read back."] if lost else []
 
 
 def _produce(twin: Twin, bootstrap: str, narrator: narration.Narrator) -> Child:

@@ -53,7 +53,6 @@ class NodeConfig:
 
     labels: dict[str, str] = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
-    max_pods: int | None = None
     shutdown_grace_seconds: float = 0.0
 
 
@@ -65,7 +64,6 @@ def parse(user_data: str) -> NodeConfig:
     problems: list[str] = []
     labels: dict[str, str] = {}
     taints: list[Taint] = []
-    max_pods: int | None = None
     shutdown_grace_seconds = 0.0
     for document in _documents(user_data, problems):
         kubelet = (document.get("spec") or {}).get("kubelet") or {}
@@ -76,20 +74,12 @@ def parse(user_data: str) -> NodeConfig:
                 labels.update(_labels(value, problems))
             elif name == "--register-with-taints":
                 taints.extend(_taints(value, problems))
-        taints.extend(
-            Taint(str(t["key"]), str(t.get("value", "")), str(t["effect"]))
-            for t in config.get("registerWithTaints") or []
-        )
-        max_pods = config.get("maxPods", max_pods)
         if "shutdownGracePeriod" in config:
             shutdown_grace_seconds = _seconds(str(config["shutdownGracePeriod"]), problems)
     if problems:
         raise InvalidInput(problems)
     return NodeConfig(
-        labels=labels,
-        taints=tuple(taints),
-        max_pods=max_pods,
-        shutdown_grace_seconds=shutdown_grace_seconds,
+        labels=labels, taints=tuple(taints), shutdown_grace_seconds=shutdown_grace_seconds
     )
 
 

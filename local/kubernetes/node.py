@@ -39,10 +39,10 @@ def reserved_cpu_millicores(vcpus: int) -> int:
     return sum(shares[:vcpus]) + round(2.5 * max(0, vcpus - 4))
 
 
-def resources(kind: NodeCapacity, max_pods: int) -> tuple[dict[str, str], dict[str, str]]:
+def resources(kind: NodeCapacity) -> tuple[dict[str, str], dict[str, str]]:
     """Return (capacity, allocatable) of an instance type, with the reservations of EKS's AMI."""
-    shared = {"pods": str(max_pods), "ephemeral-storage": "80Gi"}
-    reserved_mib = 255 + 11 * max_pods + EVICTION_MIB
+    shared = {"pods": str(kind.max_pods), "ephemeral-storage": "80Gi"}
+    reserved_mib = 255 + 11 * kind.max_pods + EVICTION_MIB
     capacity = {"cpu": str(kind.vcpus), "memory": f"{kind.memory_mib}Mi", **shared}
     allocatable = {
         "cpu": f"{kind.vcpus * 1000 - reserved_cpu_millicores(kind.vcpus)}m",
@@ -59,8 +59,7 @@ def volume_name(handle: str) -> str:
 
 def node_object(instance: RunningInstance, *, boot_id: str) -> Object:
     """Return the Node an instance registers itself with, not yet ready."""
-    max_pods = instance.config.max_pods or instance.type.max_pods
-    capacity, allocatable = resources(instance.type, max_pods)
+    capacity, allocatable = resources(instance.type)
     region = instance.zone.rstrip("abcdefghijklmnopqrstuvwxyz")
     labels = {
         **instance.config.labels,

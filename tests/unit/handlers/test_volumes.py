@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from moto.ec2.exceptions import EC2ClientError
 
 from core.cost import pricing
 from core.cost.pricing import PriceBook
@@ -29,7 +30,7 @@ from handlers.store.documents import Runs
 from handlers.store.table import Record
 from handlers.store.volume_records import PLAN
 from handlers.volume.steward import Departing, Lookout, Sources, Steward
-from local.aws.volumes import RefusedModification, VolumeShape, check
+from local.aws.volumes import VolumeShape, check
 from tests.unit.handlers.failing import fail, noted
 from tests.unit.handlers.in_memory import MemoryLedger, MemoryRecords
 
@@ -133,7 +134,7 @@ class OneVolume:
                 starts=[datetime.fromtimestamp(at, UTC) for at in self.starts],
                 now=datetime.fromtimestamp(self.now, UTC),
             )
-        except RefusedModification as refused:
+        except EC2ClientError as refused:
             self.refused.append(str(refused))
             return
         self.starts.append(self.now)

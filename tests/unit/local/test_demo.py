@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import copy
+import io
+import time
 from pathlib import Path
 from typing import Any, cast
 from xml.etree import ElementTree as ET
 
 import pytest
-from rich.text import Text
+from rich.console import Console
 
 from core import cluster, timing
 from core.checks.table import description_findings
@@ -18,7 +20,7 @@ from core.cluster.rights import FUNCTION_CALLS
 from core.ground.naming import cluster_ca_secret
 from local.demo import clients, costs
 from local.demo import spec as demo_spec
-from local.demo.narration import COLUMNS, LAST_SCREEN_S, LONGEST_PAUSE_S, Printed, svg
+from local.demo.narration import Narrator
 from local.demo.result import judge
 from local.kubernetes.client import Api
 from local.place import Place
@@ -133,24 +135,13 @@ def test_a_client_that_lives_on_trusts_a_replaced_authority() -> None:
     assert len(context.get_ca_certs()) == 2
 
 
-def texts(drawn: str) -> list[str]:
-    root = ET.fromstring(drawn)  # noqa: S314 - our own
-    return ["".join(node.itertext()) for node in root.iter("{http://www.w3.org/2000/svg}text")]
-
-
-def test_every_line_is_there_in_order_and_none_is_wider_than_the_window() -> None:
+def test_every_line_that_was_printed_is_in_the_picture_in_order(tmp_path: Path) -> None:
     long = "a reason with <brackets> & more " * 9
-    lines = [Printed(0.0, Text("first")), Printed(300.0, Text(long)), Printed(301.0, Text("last"))]
-    rows = texts(svg(lines, "a run"))
-    assert all(len(row) <= COLUMNS for row in rows)
-    assert " ".join(" ".join(rows).split()) == " ".join(f"first {long} last".split())
-
-
-def test_a_long_wait_is_a_short_one_in_the_recording() -> None:
-    drawn = svg([Printed(0.0, Text("a")), Printed(3600.0, Text("b"))], "a run")
-    seconds = float(drawn.partition("animation-duration: ")[2].partition("s")[0])
-    assert seconds < LAST_SCREEN_S + 2 * LONGEST_PAUSE_S
-
-
-def test_nothing_printed_is_nothing_drawn() -> None:
-    assert svg([], "a run") == ""
+    narrator = Narrator(Console(file=io.StringIO()), time.time())
+    for sentence in ("first", long, "last"):
+        narrator.say(sentence)
+    narrator.draw(tmp_path / "narration.svg", "a run")
+    root = ET.parse(tmp_path / "narration.svg").getroot()  # noqa: S314 - our own
+    rows = ["".join(node.itertext()) for node in root.iter("{http://www.w3.org/2000/svg}text")]
+    words = [word for row in rows for word in row.split() if word not in {"0.0", "s"}]
+    assert words == ["a", "run", "first", *long.split(), "last"]

@@ -71,7 +71,7 @@ def test_the_driver_names_the_instance_and_belongs_to_the_node() -> None:
 
 
 def test_a_node_offers_its_type_less_what_the_system_keeps() -> None:
-    capacity, allocatable = resources(INSTANCE.type, 29)
+    capacity, allocatable = resources(INSTANCE.type)
     assert (capacity["cpu"], allocatable["cpu"]) == ("2", "1930m")
     assert (capacity["memory"], allocatable["memory"]) == ("8192Mi", "7518Mi")
     assert allocatable["pods"] == "29"
@@ -115,10 +115,7 @@ spec:
     name: demo
   kubelet:
     config:
-      maxPods: 20
       shutdownGracePeriod: 1m30s
-      registerWithTaints:
-        - {key: spare, effect: PreferNoSchedule}
     flags:
       - --node-labels=stillwater.dev/pool=broker,tier=gold
       - --register-with-taints=dedicated=kafka:NoSchedule
@@ -129,8 +126,7 @@ spec:
 def test_labels_taints_and_figures_come_from_the_node_config() -> None:
     assert parse(PLAIN) == NodeConfig(
         labels={"stillwater.dev/pool": "broker", "tier": "gold"},
-        taints=(Taint("dedicated", "kafka", "NoSchedule"), Taint("spare", "", "PreferNoSchedule")),
-        max_pods=20,
+        taints=(Taint("dedicated", "kafka", "NoSchedule"),),
         shutdown_grace_seconds=90.0,
     )
 
@@ -154,10 +150,8 @@ def test_multi_part_user_data_is_read_where_its_media_type_is_nodeadms() -> None
 
 
 def test_a_later_node_config_adds_to_an_earlier_one() -> None:
-    more = PLAIN.replace("tier=gold", "tier=silver").replace("maxPods: 20", "maxPods: 30")
-    config = parse(PLAIN + "---\n" + more)
-    assert config.labels["tier"] == "silver"
-    assert config.max_pods == 30
+    more = PLAIN.replace("tier=gold", "tier=silver")
+    assert parse(PLAIN + "---\n" + more).labels["tier"] == "silver"
 
 
 @pytest.mark.parametrize(

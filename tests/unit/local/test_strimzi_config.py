@@ -105,14 +105,14 @@ def test_a_combined_node_has_both_sides() -> None:
 
 @pytest.mark.parametrize(
     ("template", "port"),
-    [("10000 + {nodeId}", 10010), ("{nodeId} * 2 - 1", 19), ("9094", 9094)],
+    [("10000 + {nodeId}", 10010), ("9094", 9094)],
 )
-def test_port_templates_are_arithmetic(template: str, port: int) -> None:
+def test_port_templates_are_sums(template: str, port: int) -> None:
     assert evaluate(template, 10) == port
 
 
-@pytest.mark.parametrize("template", ["{nodeId} / 2", "__import__('os')", "1 +", "'a' * 9"])
-def test_port_templates_are_nothing_but_arithmetic(template: str) -> None:
+@pytest.mark.parametrize("template", ["{nodeId} * 2", "__import__('os')", "1 +"])
+def test_port_templates_are_nothing_but_sums(template: str) -> None:
     with pytest.raises(InvalidInput, match="advertisedPortTemplate"):
         evaluate(template, 10)
 
