@@ -25,8 +25,8 @@ demo: $(STAMP) ## A broker's node dies under a live producer; writes out/demo/
 
 .PHONY: recording
 recording: $(STAMP) ## Run the demo's story and keep what it printed as the README's picture
-	@$(BIN)/python -m local demo --brief
-	@cp out/demo/recording.svg docs/images/demo.svg
+	@$(BIN)/python -m local demo
+	@cp out/demo/narration.svg docs/images/demo.svg
 
 # The product's own unit tests, those of the twin alone, and what puts decisions and programs to every
 # case within bounds, which takes a processor's minutes.
