@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -16,9 +16,7 @@ from hypothesis import strategies as st
 
 from core.cost import pricing
 from spark.ingest.columns import LARGEST, Amounts, amounts_of, decimal_of, decimal_read, groups_of
-from spark.report import document, formats, story
-from spark.report.evidence import Evidence
-from spark.report.formats import Format
+from spark.report import document, formats
 from tests.every_case import every_case
 from tests.unit.spark import month
 
@@ -106,28 +104,40 @@ def test_a_sum_that_has_no_place_is_refused_and_never_wrapped_around() -> None:
 
 
 @every_case(
-    ("currency", "amount", "said"),
+    ("say", "currency", "amount", "said"),
     [
-        ("USD", "30.6875", "30.69"),
-        ("USD", "17.1", "17.10"),
-        ("USD", "0.24", "0.24"),
-        ("USD", "0.0031", "0.0031"),
-        ("USD", "0.0000000001", "0.00000000010"),
-        ("USD", "0", "0"),
-        ("USD", "-0.5", f"{document.MINUS}0.50"),
-        ("JPY", "56789.7", "56,790"),
-        ("JPY", "0.25", "0.25"),
-        ("KRW", "-1500", f"{document.MINUS}1,500"),
-        ("KWD", "40.0355", "40.036"),
-        ("KWD", "0.00042", "0.00042"),
-        ("CNY", "30.6875", "30.69"),
-        ("", "30.6875", "30.69"),
+        # As many places as the currency's smallest unit has, or what is left of a small amount.
+        (document.cents, "USD", "30.6875", "30.69"),
+        (document.cents, "USD", "17.1", "17.10"),
+        (document.cents, "USD", "0.24", "0.24"),
+        (document.cents, "USD", "0.0031", "0.0031"),
+        (document.cents, "USD", "0.0000000001", "0.00000000010"),
+        (document.cents, "USD", "0", "0"),
+        (document.cents, "USD", "-0.5", f"{document.MINUS}0.50"),
+        (document.cents, "JPY", "56789.7", "56,790"),
+        (document.cents, "JPY", "0.25", "0.25"),
+        (document.cents, "KRW", "-1500", f"{document.MINUS}1,500"),
+        (document.cents, "KWD", "40.0355", "40.036"),
+        (document.cents, "KWD", "0.00042", "0.00042"),
+        (document.cents, "CNY", "30.6875", "30.69"),
+        (document.cents, "", "30.6875", "30.69"),
+        # Whole units are enough from a hundred on.
+        (document.dollars, "USD", "99.5", "99.50"),
+        (document.dollars, "JPY", "99.4", "99"),
+        (document.dollars, "KWD", "100.4", "100"),
+        # A small bill's parts have more places.
+        (document.decimal_places, "USD", "100", 2),
+        (document.decimal_places, "USD", "99", 4),
+        (document.decimal_places, "USD", "-0.5", 6),
+        (document.decimal_places, "JPY", "-100", 0),
+        (document.decimal_places, "JPY", "99", 2),
+        (document.decimal_places, "BHD", "100", 3),
     ],
 )
-def test_money_has_the_places_of_its_currencys_smallest_unit(
-    currency: str, amount: str, said: str
+def test_money_has_the_places_of_its_currency_and_size(
+    say: Callable[[Decimal, str], object], currency: str, amount: str, said: object
 ) -> None:
-    assert document.cents(Decimal(amount), currency) == said
+    assert say(Decimal(amount), currency) == said
 
 
 def test_what_rounds_to_nothing_has_no_sign() -> None:
@@ -135,31 +145,9 @@ def test_what_rounds_to_nothing_has_no_sign() -> None:
     assert document.money(Decimal("-1.0235"), 2) == f"{document.MINUS}1.02"
 
 
-def test_whole_units_are_enough_from_a_hundred_on() -> None:
-    assert document.dollars(Decimal("99.5"), "USD") == "99.50"
-    assert document.dollars(Decimal("99.4"), "JPY") == "99"
-    assert document.dollars(Decimal("100.4"), "KWD") == "100"
-
-
-@every_case(
-    ("currency", "total", "places"),
-    [
-        ("USD", "100", 2),
-        ("USD", "99", 4),
-        ("USD", "-0.5", 6),
-        ("JPY", "-100", 0),
-        ("JPY", "99", 2),
-        ("BHD", "100", 3),
-    ],
-)
-def test_a_small_bills_parts_have_more_places(currency: str, total: str, places: int) -> None:
-    assert document.decimal_places(Decimal(total), currency) == places
-
-
 def test_a_report_of_yen_has_no_decimals() -> None:
-    billed = month.a_line(billed=Decimal("1234.4"), amortised=Decimal("1234.4"))
-    told = story.report_document(Evidence(report=month.a_report(billed, currency="JPY")))
+    told = month.document_of(month.a_line("1234.4", "1234.4"), currency="JPY")
     assert (told.total.text, told.total.exact) == ("1,234", "1234.4")
-    text = formats.write(told, Format.MD)
+    text = formats.write(told, formats.Format.MD)
     assert "| 1,234 |" in text
     assert "1,234.4" not in text

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from collections.abc import Sequence
+from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,42 +19,40 @@ from spark.ingest import pieces
 from spark.ingest.bill import shares_of
 from spark.ingest.columns import Alike
 from spark.ingest.pieces import Piece
+from tests.every_case import every_case
 from tests.unit.spark import bills
+from tests.unit.spark.bills import NOON, OWN_TAGS, Line
 
-TAGS = {"user_stillwater_cluster": "harbour", "user_stillwater_pool": "broker"}
-HOUR = datetime(2026, 11, 20, tzinfo=UTC).replace(tzinfo=None)
-COST, AT = "line_item_unblended_cost", "line_item_usage_start_date"
+COST, AT, TAGS = "line_item_unblended_cost", "line_item_usage_start_date", "resource_tags"
+MIDNIGHT = NOON.replace(hour=0)
 
 
-def bill(folder: Path, *files: Sequence[Mapping[str, Any]]) -> Path:
+def bill(folder: Path, *files: Sequence[Line]) -> Path:
     """Write files of one month without a manifest."""
     folder.mkdir(parents=True)
     for number, rows in enumerate(files):
-        (path,) = bills.cur_export(folder.parent / f"{folder.name}{number}", rows).rglob(
-            "*.parquet"
-        )
-        path.rename(folder / f"{number}.parquet")
+        bills.cur_file(folder / f"{number}.parquet", rows)
     return folder
 
 
+def at(hours: int) -> Line:
+    return {AT: MIDNIGHT + timedelta(hours=hours)}
+
+
 def test_files_that_hold_the_same_day_come_as_one_row_of_it(tmp_path: Path) -> None:
-    hours: list[Mapping[str, Any]] = [
-        {COST: 0.5, AT: HOUR + timedelta(hours=n), "line_item_resource_id": f"i-{n}"}
-        for n in range(24)
-    ]
-    (row,) = bills.usage(bill(tmp_path / "bill", hours[:9], hours[9:]))
+    lines = [{COST: 0.5, **at(n), "line_item_resource_id": f"i-{n}"} for n in range(24)]
+    (row,) = bills.usage(bill(tmp_path / "bill", lines[:9], lines[9:]))
     # Of what is nobody's no resource is told from another.
     assert (row.day, row.charges, row.resource_id) == (date(2026, 11, 20), 24, None)
     assert (row.billed_cost, row.quantity) == (12, 24)
 
 
 def test_of_kafkas_lines_each_resource_is_a_row(tmp_path: Path) -> None:
-    lines = [{"line_item_resource_id": f"i-{n % 3}", "resource_tags": TAGS} for n in range(9)]
+    lines = [{"line_item_resource_id": f"i-{n % 3}", TAGS: OWN_TAGS} for n in range(9)]
     rows = bills.usage(bill(tmp_path / "bill", lines))
     assert {row.resource_id: row.charges for row in rows} == {"i-0": 3, "i-1": 3, "i-2": 3}
-    assert {(row.cluster, row.owner, row.component) for row in rows} == {
-        ("harbour", "broker-a", "broker compute")
-    }
+    own = {(row.cluster, row.owner, row.component) for row in rows}
+    assert own == {("harbour", "broker-a", "broker compute")}
 
 
 def test_the_order_of_lines_and_files_makes_no_difference(tmp_path: Path) -> None:
@@ -63,9 +60,9 @@ def test_the_order_of_lines_and_files_makes_no_difference(tmp_path: Path) -> Non
     lines = [
         {
             COST: dice.choice([0.1, -0.3, 1e-10, 123456.78, None]),
-            AT: HOUR + timedelta(hours=dice.randrange(60)),
+            **at(dice.randrange(60)),
             "line_item_line_item_type": dice.choice(["Usage", "Tax", "EdpDiscount"]),
-            "resource_tags": dice.choice([{}, TAGS, {**TAGS, "team": "web"}]),
+            TAGS: dice.choice([{}, OWN_TAGS, {**OWN_TAGS, "team": "web"}]),
         }
         for _ in range(200)
     ]
@@ -82,9 +79,9 @@ def test_shares_that_threads_add_up_are_one_bill(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines = [
-        {COST: cents / 100, AT: HOUR + timedelta(hours=cents), "resource_tags": tags}
+        {COST: cents / 100, **at(cents), TAGS: tags}
         for cents in range(-40, 40)
-        for tags in ({}, TAGS)
+        for tags in ({}, OWN_TAGS)
     ]
     folder = bill(tmp_path / "bill", lines[::3], lines[1::3], lines[2::3])
     alone = bills.usage(folder)
@@ -98,35 +95,26 @@ def test_shares_that_threads_add_up_are_one_bill(
 def test_bytes_between_zones_that_cost_nothing_are_no_flow_beside_those_that_cost(
     tmp_path: Path,
 ) -> None:
-    moved = {"line_item_usage_type": "DataTransfer-xAZ-In-Bytes", "resource_tags": TAGS}
+    moved = {"line_item_usage_type": "DataTransfer-xAZ-In-Bytes", TAGS: OWN_TAGS}
     rows = bills.usage(bill(tmp_path / "bill", [{**moved, COST: 0.01}, {**moved, COST: 0.0}]))
     assert {row.billed_cost > 0: row.flow is not None for row in rows} == {True: True, False: False}
 
 
 def test_a_column_that_one_file_lacks_or_has_of_no_kind_is_empty_there(tmp_path: Path) -> None:
-    folder = bill(tmp_path / "bill", [{}], [{}], [{}])
-    for name, change in (("1", "null"), ("2", "gone")):
-        path = folder / f"{name}.parquet"
-        table = pq.read_table(path, partitioning=None)
-        place = table.schema.get_field_index("pricing_unit")
-        without = table.remove_column(place)
-        table = without.append_column("pricing_unit", pa.nulls(1)) if change == "null" else without
-        pq.write_table(table, path)
-    rows = bills.usage(folder)
-    assert {row.unit: row.charges for row in rows} == {"Hrs": 1, None: 2}
+    folder = bill(tmp_path / "bill", [{}])
+    bills.cur_file(folder / "null.parquet", [{}], kinds={"pricing_unit": pa.null()})
+    bills.cur_file(folder / "gone.parquet", [{}], without=["pricing_unit"])
+    assert {row.unit: row.charges for row in bills.usage(folder)} == {"Hrs": 1, None: 2}
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [pa.decimal128(30, 12), pa.string(), pa.float32(), pa.int64(), pa.string_view()],
-    ids=str,
+@every_case(
+    "kind", [pa.decimal128(30, 12), pa.string(), pa.float32(), pa.int64(), pa.string_view()]
 )
 def test_money_of_any_type_is_read(tmp_path: Path, kind: pa.DataType) -> None:
-    folder = bill(tmp_path / "bill", [{COST: 2.0}, {COST: 1.0}])
+    folder = bill(tmp_path / f"{kind}".split("(")[0], [{COST: 2.0}, {COST: 1.0}])
     path = folder / "0.parquet"
     table = pq.read_table(path, partitioning=None)
-    written = pa.array(["2", "1"]).cast(kind) if "string" in str(kind) else None
-    column = table[COST].cast(kind) if written is None else written
+    column = pa.array(["2", "1"]).cast(kind) if "string" in str(kind) else table[COST].cast(kind)
     pq.write_table(table.set_column(table.schema.get_field_index(COST), COST, column), path)
     opened = bills.opened(folder)
     assert [row.billed_cost for row in bills.usage_rows(opened)] == [3]
@@ -150,9 +138,8 @@ def test_many_columns_of_many_values_are_told_apart() -> None:
     for column in range(6):
         alike.tell_apart(pa.array([f"{column}-{row}" for row in range(count)] * 2))
     number, found = alike.numbers()
-    assert found == count
+    assert found == len(np.unique(number)) == count
     assert (number[:count] == number[count:]).all()
-    assert len(np.unique(number)) == count
 
 
 def test_a_file_whose_sum_has_no_place_is_refused(tmp_path: Path) -> None:
@@ -165,8 +152,7 @@ def test_shares_are_even_and_a_small_bill_is_one() -> None:
     pieces = [Piece(f"/{n}", None, (), lines=n * 1_000_000) for n in range(1, 9)]
     shares = shares_of(pieces, cores=2)
     sizes = [sum(piece.lines for piece in share) for share in shares]
-    assert sorted(piece.address for share in shares for piece in share) == [
-        piece.address for piece in pieces
-    ]
+    dealt = sorted(piece.address for share in shares for piece in share)
+    assert dealt == [piece.address for piece in pieces]
     assert max(sizes) <= 2 * min(sizes)
     assert len(shares_of([Piece(f"/{n}", None, (), lines=9) for n in range(9)], cores=2)) == 1
