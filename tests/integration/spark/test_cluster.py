@@ -74,56 +74,65 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[str]:
             process.wait()
 
 
-def submit(
-    master: str,
-    python: Path,
-    jobs: Path,
-    launcher: Path,
-    arguments: Sequence[str],
-    folder: Path,
-    *,
-    variables: Mapping[str, str] | None = None,
-    packages: Mapping[str, str] | None = None,
-    driver_python: Path | None = None,
-) -> subprocess.CompletedProcess[str]:
-    """Run the jobs by spark-submit, where `python` is all the Python that there is.
+@dataclass(frozen=True)
+class Submitter:
+    """Runs the jobs by spark-submit on a cluster, where every Python is one that holds nothing.
 
-    The driver and every executor have the variables beside their own, and the packages by the
-    setting that a job on EMR has. `driver_python` is the driver's, where it is another one.
+    The driver and every executor have the packages by the setting that a job on EMR has.
     """
-    beside = variables or {}
-    settings = {
-        # Everything stays on loopback: a driver that asks the resolver for its name waits for it.
-        "spark.driver.host": LOOPBACK,
-        "spark.driver.bindAddress": LOOPBACK,
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.executor.memory": "512m",
-        "spark.executor.extraJavaOptions": SMALL_JAVA,
-        "spark.local.dir": str(folder / "scratch"),
-        "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
-        **{f"spark.executorEnv.{name}": value for name, value in beside.items()},
-        **(packages or {}),
-    }
-    return subprocess.run(
-        [
-            *(str(HOME / "bin" / "spark-submit"), "--master", master),
-            *("--driver-java-options", SMALL_JAVA, "--driver-memory", "512m"),
-            *(word for key, value in settings.items() for word in ("--conf", f"{key}={value}")),
-            *("--py-files", str(jobs), str(launcher), *arguments),
-        ],
-        cwd=folder,
-        env={
-            **_environment(),
-            **beside,
-            "PYSPARK_PYTHON": str(python),
-            "PYSPARK_DRIVER_PYTHON": str(driver_python or python),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=3 * PATIENCE_SECONDS,
-    )
+
+    master: str
+    folder: Path
+
+    def run(
+        self,
+        *arguments: str,
+        packages: Mapping[str, str] | None = None,
+        variables: Mapping[str, str] | None = None,
+        driver_python: Path | None = None,
+    ) -> subprocess.CompletedProcess[str]:
+        """Return what became of the jobs; `driver_python` is the driver's, where it is another."""
+        python = fresh_python(self.folder / "fresh")
+        launcher = self.folder / "launcher.py"
+        launcher.write_text(ON_WORKERS)
+        beside = variables or {}
+        settings = {
+            # Everything stays on loopback: a driver that asks the resolver for its name waits.
+            "spark.driver.host": LOOPBACK,
+            "spark.driver.bindAddress": LOOPBACK,
+            "spark.ui.enabled": "false",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.executor.memory": "512m",
+            "spark.executor.extraJavaOptions": SMALL_JAVA,
+            "spark.local.dir": str(self.folder / "scratch"),
+            "spark.sql.warehouse.dir": (self.folder / "warehouse").as_uri(),
+            **{f"spark.executorEnv.{name}": value for name, value in beside.items()},
+            **(packages or {}),
+        }
+        return subprocess.run(
+            [
+                *(str(HOME / "bin" / "spark-submit"), "--master", self.master),
+                *("--driver-java-options", SMALL_JAVA, "--driver-memory", "512m"),
+                *(word for key, value in settings.items() for word in ("--conf", f"{key}={value}")),
+                *("--py-files", str(report_job.build(self.folder / "jobs")), str(launcher)),
+                *(*arguments, "--tables", str(self.folder / "there")),
+            ],
+            cwd=self.folder,
+            env={
+                **_environment(),
+                **beside,
+                "PYSPARK_PYTHON": str(python),
+                "PYSPARK_DRIVER_PYTHON": str(driver_python or python),
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=3 * PATIENCE_SECONDS,
+        )
+
+    @property
+    def tables(self) -> ParquetStore:
+        return ParquetStore(str(self.folder / "there"))
 
 
 def fresh_python(folder: Path) -> Path:
@@ -132,14 +141,17 @@ def fresh_python(folder: Path) -> Path:
     return folder / "bin" / "python"
 
 
-def wheel_of(name: str, folder: Path) -> Path:
-    """Zip an installed package as its wheel holds it: what pip would fetch for this machine."""
-    made = folder / f"{name}.zip"
-    with zipfile.ZipFile(made, "w") as wheel:
-        for file in importlib.metadata.files(name) or ():
-            if ".." not in file.parts and "__pycache__" not in file.parts:
-                wheel.write(str(file.locate()), file.as_posix())
-    return made
+def wheels(folder: Path) -> dict[str, str]:
+    """Return the setting that brings EMR's packages, each zipped as pip would fetch it for here."""
+    made = {}
+    for name in PACKAGES:
+        path = folder / f"{name}.zip"
+        with zipfile.ZipFile(path, "w") as wheel:
+            for file in importlib.metadata.files(name) or ():
+                if ".." not in file.parts and "__pycache__" not in file.parts:
+                    wheel.write(str(file.locate()), file.as_posix())
+        made[name] = path.as_uri()
+    return report_job.packages(made, HERE)
 
 
 def _environment() -> dict[str, str]:
@@ -186,57 +198,43 @@ HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
 # Two days: of a bill whose lines all stand on the first of the month no volume is judged.
 BILL = ClusterBill(name=FACTS.cluster, hours=30)
 TABLES = (
-    *(tables.USAGE, tables.COST, tables.TRANSFER, tables.NODE_SHARES),
-    *(tables.UNIT, tables.ANOMALIES, tables.STORAGE),
-    *(tables.RESYNC, tables.ECONOMICS),
+    *(tables.USAGE, tables.COST, tables.TRANSFER, tables.NODE_SHARES, tables.UNIT),
+    *(tables.ANOMALIES, tables.STORAGE, tables.RESYNC, tables.ECONOMICS),
 )
-
-
 # As a bill that is too large for the driver has it.
 ON_WORKERS = f"from spark import session\n\nsession.LINES_HERE = 0\n{report_job.LAUNCHER}"
 
 
-@dataclass(frozen=True)
-class Given:
-    """A bill and what is known beside it, as files."""
-
-    folder: Path
-
-    @property
-    def arguments(self) -> list[str]:
-        named = ("bill", "metrics", "history", "facts")
-        return [word for name in named for word in (f"--{name}", str(self.path(name)))]
-
-    def path(self, name: str) -> Path:
-        return self.folder / {"metrics": "metrics.json", "facts": "facts.json"}.get(name, name)
-
-
 @pytest.fixture(scope="module")
-def given(tmp_path_factory: pytest.TempPathFactory) -> Given:
-    found = Given(tmp_path_factory.mktemp("given"))
-    write(found.path("bill"), lines(BILL), files=2)
+def given(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A bill and what is known beside it, as files: what the jobs are told."""
+    folder = tmp_path_factory.mktemp("given")
+    files = {"metrics": "metrics.json", "history": "history", "facts": "facts.json"}
+    paths = {name: folder / file for name, file in {"bill": "bill", **files}.items()}
+    write(paths["bill"], lines(BILL), files=2)
     series = [*simulated.series(ROTATION), *simulated.load(ROTATION)]
-    simulated.write_metrics(found.path("metrics"), series)
-    simulated.write_history(found.path("history"), [ROTATION])
-    found.path("facts").write_text(facts.to_json(FACTS))
-    return found
+    simulated.write_metrics(paths["metrics"], series)
+    simulated.write_history(paths["history"], [ROTATION])
+    paths["facts"].write_text(facts.to_json(FACTS))
+    return paths
+
+
+def told(given: Mapping[str, Path]) -> list[str]:
+    return [word for name, path in given.items() for word in (f"--{name}", str(path))]
 
 
 @pytest.fixture(scope="module")
-def here(session: SparkSession, given: Given, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def here(
+    session: SparkSession, given: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
+) -> ParquetStore:
     """The tables as local[*] makes them."""
     store = ParquetStore(str(tmp_path_factory.mktemp("here")))
-    delivery = bill.read(given.path("bill"), engine=lambda _: session)
+    delivery = bill.read(given["bill"], engine=lambda _: session)
     ingest.run(delivery, store, now=datetime.now(UTC), cluster=FACTS.cluster)
     ingest.write_node_shares(store, delivery, [BILL.period])
-    inputs = every.Inputs(
-        month=BILL.period,
-        metrics=str(given.path("metrics")),
-        history=str(given.path("history")),
-        facts=FACTS,
-        book=every.book_of(FACTS),
-    )
-    every.run(store, inputs)
+    files = {name: str(given[name]) for name in ("metrics", "history")}
+    known = every.Inputs(month=BILL.period, facts=FACTS, book=every.book_of(FACTS), **files)
+    every.run(store, known)
     return store
 
 
@@ -246,27 +244,22 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-@pytest.fixture(scope="module")
-def of_another_machine(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Packages that this Python cannot import, as wheels for another machine are."""
-    folder, broken = tmp_path_factory.mktemp("of-another"), {}
-    for name in ("numpy", "pyarrow"):
-        with zipfile.ZipFile(folder / f"{name}.zip", "w") as wheel:
-            wheel.writestr(f"{name}/__init__.py", f"from {name}._of_another_machine import x\n")
-        broken[name] = (folder / f"{name}.zip").as_uri()
-    return report_job.packages(broken, HERE)
+@pytest.fixture
+def jobs(master: str, tmp_path: Path) -> Submitter:
+    return Submitter(master, tmp_path)
 
 
 @pytest.mark.long
 def test_a_job_without_packages_for_its_python_says_so_and_what_to_do(
-    given: Given, master: str, of_another_machine: dict[str, str], tmp_path: Path
+    given: dict[str, Path], jobs: Submitter, tmp_path: Path
 ) -> None:
-    python = fresh_python(tmp_path / "fresh")
-    launcher = tmp_path / "launcher.py"
-    launcher.write_text(ON_WORKERS)
-    arguments = [*given.arguments, "--tables", str(tmp_path / "there")]
-    jobs = report_job.build(tmp_path / "jobs")
-    done = submit(master, python, jobs, launcher, arguments, tmp_path, packages=of_another_machine)
+    # Packages that this Python cannot import, as wheels for another machine are.
+    broken = {}
+    for name in ("numpy", "pyarrow"):
+        with zipfile.ZipFile(tmp_path / f"{name}.zip", "w") as wheel:
+            wheel.writestr(f"{name}/__init__.py", f"from {name}._of_another_machine import x\n")
+        broken[name] = (tmp_path / f"{name}.zip").as_uri()
+    done = jobs.run(*told(given), packages=report_job.packages(broken, HERE))
     assert done.returncode == 1
     assert f"Python {HERE} lacks pyarrow, numpy or pandas" in done.stdout
     assert "`stillwater up` brings them" in done.stdout
@@ -274,38 +267,22 @@ def test_a_job_without_packages_for_its_python_says_so_and_what_to_do(
 
 
 @pytest.mark.long
-def test_workers_that_alone_lack_arrow_are_told_of(
-    given: Given, master: str, tmp_path: Path
-) -> None:
-    python = fresh_python(tmp_path / "fresh")
-    launcher = tmp_path / "launcher.py"
-    launcher.write_text(ON_WORKERS)
-    jobs = report_job.build(tmp_path / "jobs")
-    asked = ["--bill", str(given.path("bill")), "--tables", str(tmp_path / "there")]
-    own = Path(sys.executable)
-    done = submit(master, python, jobs, launcher, asked, tmp_path, driver_python=own)
+def test_workers_that_alone_lack_arrow_are_told_of(given: dict[str, Path], jobs: Submitter) -> None:
+    done = jobs.run("--bill", str(given["bill"]), driver_python=Path(sys.executable))
     assert done.returncode == 1
     assert "its workers lack pyarrow" in done.stdout
 
 
 @pytest.mark.long
 def test_every_job_says_on_a_cluster_what_it_says_on_one_machine(
-    session: SparkSession, given: Given, here: ParquetStore, master: str, tmp_path: Path
+    given: dict[str, Path], here: ParquetStore, jobs: Submitter, tmp_path: Path
 ) -> None:
-    python = fresh_python(tmp_path / "fresh")
-    wheels = {name: wheel_of(name, tmp_path) for name in PACKAGES}
-    packages = report_job.packages({n: path.as_uri() for n, path in wheels.items()}, HERE)
-    launcher = tmp_path / "launcher.py"
-    launcher.write_text(ON_WORKERS)
-    arguments = [*given.arguments, "--tables", str(tmp_path / "there")]
-    jobs = report_job.build(tmp_path / "jobs")
-    done = submit(master, python, jobs, launcher, arguments, tmp_path, packages=packages)
+    done = jobs.run(*told(given), packages=wheels(tmp_path))
     assert done.returncode == 0, done.stderr[-3000:]
     known = truth(lines(BILL))
     assert f"{known.lines} lines of {BILL.period} worth {plain(known.billed)}" in done.stdout
-    there = ParquetStore(str(tmp_path / "there"))
     for table in TABLES:
-        rows = set(there.rows(table))
+        rows = set(jobs.tables.rows(table))
         assert rows == set(here.rows(table)), table.name
         assert rows or table is tables.ANOMALIES, table.name
 
@@ -338,7 +315,7 @@ def in_s3() -> Iterator[tuple[Any, dict[str, str]]]:
 
 @pytest.mark.long
 def test_workers_with_emrs_packages_add_up_a_bill_in_s3_as_this_process_does(
-    master: str, in_s3: tuple[Any, dict[str, str]], tmp_path: Path
+    jobs: Submitter, in_s3: tuple[Any, dict[str, str]], tmp_path: Path
 ) -> None:
     s3, variables = in_s3
     folder = tmp_path / "bill"
@@ -346,24 +323,14 @@ def test_workers_with_emrs_packages_add_up_a_bill_in_s3_as_this_process_does(
     for path in folder.rglob("*"):
         if path.is_file():
             s3.upload_file(str(path), "bills", f"export/{path.relative_to(folder)}")
-    launcher = tmp_path / "launcher.py"
-    launcher.write_text(ON_WORKERS)
-    asked = ["--bill", "s3://bills/export", "--tables", str(tmp_path / "there")]
-    jobs = report_job.build(tmp_path / "jobs")
     # All the Python that there is holds no package: pyarrow and numpy come as they do on EMR.
-    python = fresh_python(tmp_path / "fresh")
-    wheels = {name: wheel_of(name, tmp_path) for name in PACKAGES}
-    addresses = {name: path.as_uri() for name, path in wheels.items()}
-    packages = report_job.packages(addresses, HERE)
-    done = submit(
-        master, python, jobs, launcher, asked, tmp_path, variables=variables, packages=packages
-    )
+    asked = ("--bill", "s3://bills/export")
+    done = jobs.run(*asked, variables=variables, packages=wheels(tmp_path))
     assert done.returncode == 0, done.stderr[-3000:]
     assert f"{rows} lines of 2026-09, 2026-10 worth" in done.stdout
     here = ParquetStore(str(tmp_path / "here"))
     ingest.run(bill.read(folder), here, now=datetime.now(UTC))
-    there = ParquetStore(str(tmp_path / "there"))
     for table in (tables.USAGE, tables.COST, tables.TRANSFER):
-        found = sorted(map(repr, there.rows(table)))
+        found = sorted(map(repr, jobs.tables.rows(table)))
         assert found == sorted(map(repr, here.rows(table))), table.name
         assert found, table.name

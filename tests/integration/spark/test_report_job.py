@@ -1,36 +1,42 @@
-"""The report from beginning to end: a bill, samples and incidents in, a page out."""
+"""The report from beginning to end: a bill, samples and incidents in, a page out.
+
+Every dollar is there once, to the last digit: of the twin's bill, of a month's, of any bill.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from core.cost import pricing
 from core.cost.price_list import disagreements
-from local.bills import cluster as bills
+from local.aws import billing
 from local.bills import export
-from local.bills.cluster import PODS
+from local.bills.cluster import PODS, Broker, ClusterBill, hour_lines, monthly_lines
 from local.bills.line import BillLine
+from local.place import Place
 from spark import tables
+from spark.ingest import bill
 from spark.jobs import every
 from spark.report import formats
 from spark.report.formats import Format
 from spark.tables import ParquetStore
 from spark.transforms.economics import billed_rates
 from tests import browser
-from tests.unit.spark import simulated
+from tests.unit.spark import bills, simulated
 from tests.unit.spark.simulated import FACTS, Rotation
 
 pytestmark = pytest.mark.integration
 BOOK = pricing.book("us-east-1")
-TODAY = date(2026, 11, 21)
 # Three of today's days are enough for a size; the odd one is the tenth.
 OCTOBER_HOURS, NOVEMBER_HOURS, ODD_DAY = 31 * 24, 11 * 24, 10
 ROTATIONS = tuple(
@@ -38,22 +44,22 @@ ROTATIONS = tuple(
     for index, node_id in enumerate((10, 20, 30))
 )
 BROKERS = tuple(
-    bills.Broker(node_id=10 * (index + 1), zone=f"us-east-1{letter}", instance_type="r7g.2xlarge",
-                 volume_gib=4000, iops=6000, throughput_mib_per_s=200)
+    Broker(node_id=10 * (index + 1), zone=f"us-east-1{letter}", instance_type="r7g.2xlarge",
+           volume_gib=4000, iops=6000, throughput_mib_per_s=200)
     for index, letter in enumerate("abc")
 )  # fmt: skip
-FORGOTTEN = bills.Broker(node_id=19, zone="us-east-1a", volume_gib=1000)
+BUSY = (Broker(node_id=10, zone="us-east-1a", crossing_gb_per_hour=Decimal(60)), *BROKERS[1:])
+FORGOTTEN = (Broker(node_id=19, zone="us-east-1a", volume_gib=1000),)
 
 
 @dataclass(frozen=True)
 class World:
-    """A report that was made, and what it was made from."""
+    """A report that was made, once more from its tables, and what it was made from."""
 
     made: every.Known
     again: every.Known
     total: Decimal
     store: ParquetStore
-    folder: Path
 
     def table(self, name: str) -> list[Any]:
         return list(getattr(self.made.evidence, name))
@@ -62,32 +68,19 @@ class World:
 def lines() -> Iterator[BillLine]:
     """Yield October and eleven days of November, with a volume that nobody mounts."""
     for period, hours in (("2026-10", OCTOBER_HOURS), ("2026-11", NOVEMBER_HOURS)):
-        bill = bills.ClusterBill(
-            name=FACTS.cluster, period=period, hours=hours, brokers=BROKERS, pods=PODS[:2]
+        own, busy, lost = (
+            ClusterBill(name=FACTS.cluster, period=period, hours=hours, brokers=brokers, pods=pods)
+            for brokers, pods in ((BROKERS, PODS[:2]), (BUSY, ()), (FORGOTTEN, ()))
         )
-        busy = bills.ClusterBill(
-            name=FACTS.cluster,
-            period=period,
-            pods=(),
-            brokers=[
-                *BROKERS[1:],
-                bills.Broker(node_id=10, zone="us-east-1a", crossing_gb_per_hour=Decimal(60)),
-            ],
-        )
-        lost = bills.ClusterBill(name=FACTS.cluster, period=period, brokers=[FORGOTTEN], pods=())
         for hour in range(hours):
             is_odd = period == "2026-11" and hour // 24 + 1 == ODD_DAY
-            own = bills.hour_lines(bill, hour)
-            moved = bills.hour_lines(busy, hour)
-            yield from (
-                line for line in own if not (is_odd and line.component == "inter-AZ transfer")
-            )
-            if is_odd:
-                yield from (line for line in moved if line.component == "inter-AZ transfer")
-            yield from (
-                line for line in bills.hour_lines(lost, hour) if line.resource_id.startswith("vol-")
-            )
-        yield from bills.monthly_lines(bill)
+            moving = hour_lines(busy if is_odd else own, hour)
+            yield from (line for line in moving if line.component == "inter-AZ transfer")
+            rest = hour_lines(own, hour)
+            yield from (line for line in rest if line.component != "inter-AZ transfer")
+            volumes = hour_lines(lost, hour)
+            yield from (line for line in volumes if line.resource_id.startswith("vol-"))
+        yield from monthly_lines(own)
 
 
 @pytest.fixture(scope="module")
@@ -97,51 +90,53 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     export.write(folder / "bill", whole)
     series = [one for rotation in ROTATIONS for one in simulated.series(rotation)]
     series += [one for rotation in ROTATIONS for one in simulated.load(rotation)]
-    simulated.write_metrics(folder / "metrics.json", series)
-    simulated.write_history(folder / "history", ROTATIONS)
-    store = ParquetStore(str(folder / "tables"))
-    given = {
-        "metrics": str(folder / "metrics.json"),
-        "history": str(folder / "history"),
+    known: dict[str, Any] = {
+        "metrics": str(simulated.write_metrics(folder / "metrics.json", series)),
+        "history": str(simulated.write_history(folder / "history", ROTATIONS)),
+        "month": "2026-11",
         "facts": FACTS,
         "book": BOOK,
-        "today": TODAY,
+        "today": date(2026, 11, 21),
     }
-    made = every.run(store, every.Inputs(bill=folder / "bill", month="2026-11", **given))
-    again = every.run(store, every.Inputs(month="2026-11", **given))
+    store = ParquetStore(str(folder / "tables"))
+    made = every.run(store, every.Inputs(bill=folder / "bill", **known))
+    again = every.run(store, every.Inputs(**known))
     november = sum((line.unblended for line in whole if line.period == "2026-11"), Decimal(0))
-    return World(made, again, november, store, folder)
+    return World(made, again, november, store)
 
 
-def test_the_report_of_the_last_month_comes_to_its_bill(world: World) -> None:
+def test_the_report_comes_to_its_bill_and_says_the_same_when_made_again(world: World) -> None:
     assert world.made.evidence.month == "2026-11"
     assert world.made.evidence.report.billed == world.made.bill_total == world.total
-
-
-def test_a_report_made_again_from_the_tables_says_the_same(world: World) -> None:
-    assert formats.as_json(world.again.document) == formats.as_json(world.made.document)
+    document, again = (formats.as_json(each.document) for each in (world.made, world.again))
+    assert again == document
+    told = json.loads(document)
+    assert Decimal(told["total"]["exact"]) == world.total
+    assert Decimal(told["total"]["kafka"]) == world.made.evidence.report.kafkas.billed
+    assert [section["key"] for section in told["sections"]] == [
+        *("changes", "cost", "nodes", "transfer", "storage", "resync", "economics", "unit"),
+        *("easy", "others"),
+    ]
 
 
 def test_volumes_are_sized_and_the_forgotten_one_is_found(world: World) -> None:
     found = {row.node_id: row for row in world.table("storage") if row.node_id is not None}
-    assert found[10].finding == "larger than needed"
-    assert (found[10].size_gib, found[10].iops, found[10].throughput_mib_per_s) == (4000, 6000, 200)
-    assert found[10].known_from == "bill"
-    assert found[10].used_bytes == 300 * simulated.GIB
+    large = found[10]
+    assert (large.finding, large.known_from) == ("larger than needed", "bill")
+    assert (large.size_gib, large.iops, large.throughput_mib_per_s) == (4000, 6000, 200)
+    assert large.used_bytes == 300 * simulated.GIB
     # 300 GiB and 15 % free above; the catch-up within ten minutes is what asks for throughput.
-    assert found[10].wanted_size_gib == 360
-    assert found[10].wanted_iops == 3000
-    assert found[10].monthly_saving > 300
+    assert (large.wanted_size_gib, large.wanted_iops) == (360, 3000)
+    assert large.monthly_saving > 300
     assert found[19].finding == "attached to nothing"
     assert found[19].monthly_saving == pytest.approx(Decimal(80), abs=Decimal("0.01"))
 
 
 def test_the_odd_day_stands_out_and_says_whose_it_was(world: World) -> None:
-    odd = [row for row in world.table("anomalies") if row.component == "inter-AZ transfer"]
-    assert [row.day for row in odd] == [date(2026, 11, ODD_DAY)]
-    assert (odd[0].owner, odd[0].zone) == ("broker-a", "us-east-1a")
-    assert odd[0].excess == pytest.approx(Decimal(2 * 59 * 24) / 100)
-    assert "account for 100 % of it" in odd[0].reason
+    (odd,) = [row for row in world.table("anomalies") if row.component == "inter-AZ transfer"]
+    assert (odd.day.day, odd.owner, odd.zone) == (ODD_DAY, "broker-a", "us-east-1a")
+    assert odd.excess == pytest.approx(Decimal(2 * 59 * 24) / 100)
+    assert "account for 100 % of it" in odd.reason
 
 
 def test_both_designs_are_compared_at_what_was_measured(world: World) -> None:
@@ -153,22 +148,18 @@ def test_both_designs_are_compared_at_what_was_measured(world: World) -> None:
 
 
 def test_a_unit_costs_its_days_share(world: World) -> None:
-    rows = [row for row in world.table("unit") if row.day == date(2026, 11, 3)]
-    (row,) = rows
+    (row,) = [row for row in world.table("unit") if row.day == date(2026, 11, 3)]
     assert row.complete
     assert row.cost_per_broker_month == pytest.approx(float(row.cost) * 30 / row.brokers)
     assert row.cost_per_produced_gib == pytest.approx(float(row.cost) / row.produced_gib)
-    last = max(world.table("unit"), key=lambda each: each.day)
-    assert not last.complete
+    assert not max(world.table("unit"), key=lambda each: each.day).complete
 
 
 def test_what_ran_on_the_nodes_adds_up_to_what_they_cost(world: World) -> None:
-    rows = world.table("nodes")
+    rows, report = world.table("nodes"), world.made.evidence.report
     assert {row.kind for row in rows} == {"Kafka", "daemon set"}
-    cost = [each for each in world.made.evidence.report.lines if each.component == "broker compute"]
-    assert sum(row.split_cost + row.unused_cost for row in rows) == sum(
-        c.amortised_cost for c in cost
-    )
+    cost = sum(e.amortised_cost for e in report.lines if e.component == "broker compute")
+    assert sum(row.split_cost + row.unused_cost for row in rows) == cost
 
 
 def test_the_price_book_is_held_against_the_bill(world: World) -> None:
@@ -176,13 +167,15 @@ def test_the_price_book_is_held_against_the_bill(world: World) -> None:
     items = {each.item for each in disagreements(BOOK, rates)}
     # The synthetic bill charges half a dollar an hour, and for the rest what the book says.
     assert items == {"instance_hour:r7g.2xlarge"}
-    told = [note for note in world.made.evidence.notes if note.startswith("A list price is far")]
-    assert len(told) == 1
-    assert "instance_hour:r7g.2xlarge is 0.4284 USD" in told[0]
+    notes = [n for n in world.made.evidence.notes if n.startswith("A list price is far")]
+    (told,) = notes
+    assert "instance_hour:r7g.2xlarge is 0.4284 USD" in told
 
 
 @browser.needed
-def test_the_page_opens_quietly_and_sorts_by_what_its_figures_mean(world: World) -> None:
+def test_the_page_opens_quietly_and_sorts_by_what_its_figures_mean(
+    world: World, tmp_path: Path
+) -> None:
     html = formats.write(world.made.document, Format.HTML)
     clicks = """<script>
       const heads = [...document.querySelectorAll("#storage thead button")];
@@ -191,21 +184,123 @@ def test_the_page_opens_quietly_and_sorts_by_what_its_figures_mean(world: World)
       const sizes = rows.map((row) => row.cells[1].dataset.value);
       document.body.append("sorted: " + sizes.join(" "));
     </script></body>"""
-    page = world.folder / "page.html"
-    page.write_text(html.replace("</body>", clicks))
-    chromium = browser.find()
-    assert chromium is not None
-    seen = browser.look(chromium, page)
-    assert seen.console == ()
+    seen = look(html.replace("</body>", clicks), tmp_path)
     assert "sorted: 4000 4000 4000 1000" in seen.dom
 
 
-def test_the_json_says_what_the_page_says(world: World) -> None:
-    document = json.loads(formats.write(world.made.document, Format.JSON))
-    assert Decimal(document["total"]["exact"]) == world.total
-    assert Decimal(document["total"]["kafka"]) == world.made.evidence.report.kafkas.billed
-    keys = [section["key"] for section in document["sections"]]
-    assert keys == [
-        *("changes", "cost", "nodes", "transfer", "storage", "resync", "economics", "unit"),
-        *("easy", "others"),
-    ]
+def look(html: str, folder: Path) -> browser.SeenPage:
+    """Return what a browser makes of a page, which opens quietly."""
+    page, chromium = folder / "page.html", browser.find()
+    page.write_text(html)
+    assert chromium is not None
+    seen = browser.look(chromium, page)
+    assert seen.console == ()
+    return seen
+
+
+# --- The twin's bill.
+
+
+class Ec2:
+    """One broker's node and its volume, and a node no tag names, for half an hour."""
+
+    launched = datetime(2026, 11, 20, 12, tzinfo=UTC)
+    cluster: Mapping[str, str] = {"Key": "stillwater:cluster", "Value": "harbour"}
+
+    def describe_instances(self, **_: Any) -> dict[str, Any]:
+        broker = [self.cluster, {"Key": "stillwater:pool", "Value": "broker"}]
+        instances = [
+            {"InstanceId": name, "InstanceType": "r7g.large", "LaunchTime": self.launched,
+             "Placement": {"AvailabilityZone": "us-east-1a"}, "Tags": tags}
+            for name, tags in (("i-broker", broker), ("i-stray", []))
+        ]  # fmt: skip
+        return {"Reservations": [{"Instances": instances}]}
+
+    def describe_volumes(self, **_: Any) -> dict[str, Any]:
+        claim = {"Key": "kubernetes.io/created-for/pvc/name", "Value": "data-0-harbour-broker-a-10"}
+        volume = {
+            "VolumeId": "vol-1", "VolumeType": "gp3", "Size": 100, "Iops": 4000, "Throughput": 250,
+            "CreateTime": self.launched, "AvailabilityZone": "us-east-1a",
+            "Tags": [self.cluster, claim],
+        }  # fmt: skip
+        return {"Volumes": [volume]}
+
+
+@pytest.fixture(scope="module")
+def twin(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[billing.Bill, every.Known, ParquetStore]:
+    """The twin's bill, reported on twice: the second run must replace the first."""
+    folder = tmp_path_factory.mktemp("twin")
+    started = Ec2.launched.timestamp()
+    bill = billing.write_bill(
+        Place(79, folder), ec2=Ec2(), out=folder / "bill", started_at=started,
+        ended_at=started + 1800, bytes_between_zones=5 * 1024**3,
+    )  # fmt: skip
+    store = ParquetStore(str(folder / "tables"))
+    for _ in range(2):
+        made = every.run(store, every.Inputs(bill=bill.path, today=date(2026, 11, 20)))
+    return bill, made, store
+
+
+def test_the_twins_bill_comes_back_to_the_last_digit_and_to_its_owners(twin: Any) -> None:
+    bill, made, store = twin
+    found = made.evidence.report
+    assert found.billed == made.bill_total == bill.total
+    components = {share.name: share.billed for share in found.components()}
+    assert components["broker compute"] == components["EC2 instances"] == Decimal("0.05355")
+    assert components["inter-AZ transfer"] == Decimal("0.1")
+    owners = {share.name: share for share in found.owners()}
+    assert owners["harbour / broker-a"].detail == "node 10 in us-east-1a"
+    assert owners["harbour / whole cluster"].billed == Decimal("0.1")
+    assert owners["unattributed"].billed == Decimal("0.05355")
+    assert found.simulated
+    assert found.provisional
+    table = store.rows(tables.COST)
+    assert sum(row.billed_cost for row in table) == bill.total
+    assert sum(row.charges for row in table) == found.rows == 2 + 3 + 2
+
+
+@browser.needed
+def test_the_twins_page_opens_quietly_and_its_table_sorts(twin: Any, tmp_path: Path) -> None:
+    click = """<script>
+      document.querySelectorAll('#cost table')[0].querySelectorAll('th button')[1].click();
+    </script></body>"""
+    html = formats.as_html(twin[1].document)
+    seen = look(html.replace("</body>", click), tmp_path)
+    assert 'aria-sort="descending"' in seen.dom
+    shown = seen.dom.partition('id="cost"')[2]
+    names = ("inter-AZ", "broker compute", "gp3 storage")
+    order = [shown.index(f'class="text">{name}') for name in names]
+    assert order == sorted(order)
+
+
+# --- Any bill.
+
+CELLS = st.fixed_dictionaries(
+    {
+        "BilledCost": st.decimals(min_value=-99999, max_value=99999, places=11).map(str)
+        | st.sampled_from(["NULL", "", "x", "NaN", "1e-9"]),
+        "ChargeCategory": st.sampled_from(["Usage", "Tax", "Credit", "NULL"]),
+        "ChargePeriodStart": st.sampled_from(["2026-11-20 12:00:00", "NULL"]),
+        "PricingUnit": st.sampled_from(["Hours", "GB", "GB-Months", "NULL"]),
+        "ProviderName": st.sampled_from(["AWS", "Microsoft", "NULL"]),
+        "Tags": st.sampled_from(["NULL", "{", '{"stillwater:cluster": "harbour"}', '"text"']),
+        "ChargeDescription": st.text(alphabet="a\",\\'é ", max_size=12),
+    }
+)
+
+
+@pytest.mark.long
+@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+@given(rows=st.lists(CELLS, min_size=1, max_size=40), order=st.randoms())
+def test_any_bills_dollars_are_each_in_one_row_in_whatever_order(
+    tmp_path_factory: pytest.TempPathFactory, rows: Any, order: Any
+) -> None:
+    path = tmp_path_factory.mktemp("bill") / "focus.csv"
+    numbers = [r["BilledCost"] for r in rows if r["BilledCost"] not in ("NULL", "", "x", "NaN")]
+    table = bills.usage_rows(bill.read(bills.focus_file(path, rows)))
+    assert sum(row.billed_cost for row in table) == sum(map(Decimal, numbers), Decimal(0))
+    assert sum(row.charges for row in table) == len(rows)
+    order.shuffle(rows)
+    assert set(bills.usage_rows(bill.read(bills.focus_file(path, rows)))) == set(table)

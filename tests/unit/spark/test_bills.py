@@ -185,9 +185,12 @@ READ: Mapping[str, tuple[Written, str, Mapping[Any, str]]] = {
     ),
     **{
         f"a cost of {kind} in one of two files": (
-            lambda f, kind=kind: both_parquet(f, kinds={COST: kind}), "cluster", {"harbour": "3.5"},
+            lambda f, kind=kind, one=one: both_parquet(f, kinds={COST: kind}, row={COST: one}),
+            "cluster", {"harbour": "3.5"},
         )
-        for kind in (pa.decimal128(38, 18), pa.int64(), pa.float32())
+        for kind, one in (
+            (pa.decimal128(38, 18), 1), (pa.int64(), 1), (pa.float32(), 1), (pa.string(), "1"),
+        )
     },
     "times of pandas, columns in capitals, a column of nothing": (
         lambda f: parquet(

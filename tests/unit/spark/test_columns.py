@@ -9,7 +9,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from core.cost.pricing import INSTANCE_HOUR, PriceBook
@@ -348,18 +347,6 @@ def test_a_data_export_is_one_whatever_its_query_calls_its_columns(tmp_path: Pat
     lacking = bills.cur_export(tmp_path / "lacking", [{}], without=without)
     bills.append_columns(lacking, product_region="us-east-1", user_team="web")
     assert "INCLUDE_RESOURCES" in bills.refused(lacking)
-
-
-def test_files_of_one_export_may_write_columns_in_other_letters(tmp_path: Path) -> None:
-    export = bills.cur_export(tmp_path / "bill", [{"resource_tags": OWN_TAGS}])
-    (data,) = export.rglob("*.parquet")
-    table = pq.read_table(data, partitioning=None)
-    other = data.with_name("export-00002.snappy.parquet")
-    pq.write_table(table.rename_columns([name.upper() for name in table.column_names]), other)
-    (manifest,) = export.rglob("*-Manifest.json")
-    (named,) = json.loads(manifest.read_text())["dataFiles"]
-    manifest.write_text(json.dumps({"dataFiles": [named, named.replace("00001", "00002")]}))
-    assert billed_by(bills.usage(export), "cluster") == {"harbour": 2}
 
 
 def test_a_month_whose_manifest_names_no_files_keeps_no_other_from_being_read(
