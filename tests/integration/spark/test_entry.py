@@ -65,7 +65,7 @@ def mornings(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
     return Mornings((first, second), IcebergStore(session, NAMESPACE), folder)
 
 
-def test_the_first_morning_makes_every_month_and_the_next_one_the_open_month_alone(
+def test_the_first_morning_makes_every_month_the_next_the_open_one_alone(
     mornings: Mornings,
 ) -> None:
     assert " of 2026-10, 2026-11 worth " in mornings.said[0]

@@ -23,15 +23,10 @@ STEP_SECONDS = 5
 BEFORE_SECONDS, AFTER_SECONDS = 600, 900
 GIB = 1024**3
 FACTS = Facts(
-    cluster=CLUSTER,
-    archive_name=ARCHIVE_NAME,
-    region="us-east-1",
-    zones=3,
-    replication_factor=3,
-    retention_seconds=3 * 86_400,
-    resync_within_seconds=600,
+    cluster=CLUSTER, archive_name=ARCHIVE_NAME, region="us-east-1", zones=3, replication_factor=3,
+    retention_seconds=3 * 86_400, resync_within_seconds=600,
     pools=(Pool("broker", True, "r7g.2xlarge", 3, (Volume(4000, 6000, 200),)),),
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -65,8 +60,7 @@ class ExpectedReport:
 def live(rotation: Rotation) -> tuple[dict[str, list[tuple[float, float]]], ExpectedReport]:
     """Run one rotation a second at a time; return its counters and what was true."""
     append = rotation.append_bytes_per_s
-    produced = replicated = 0.0
-    missing = moved = 0.0
+    produced = replicated = missing = moved = 0.0
     caught_up_after = 0
     is_back = True
     points: dict[str, list[tuple[float, float]]] = {
@@ -112,9 +106,8 @@ def series(rotation: Rotation) -> Iterator[dict[str, Any]]:
         yield _series(f"{topic}_{name}persec_total", {**own, "topic": "orders"}, points[name])
     size = [(at, rotation.held_bytes / 2) for at, _ in points["bytesin"]]
     for partition in "01":
-        yield _series(
-            "kafka_log_log_size", {**own, "topic": "orders", "partition": partition}, size
-        )
+        labels = {**own, "topic": "orders", "partition": partition}
+        yield _series("kafka_log_log_size", labels, size)
     partitions = [(at, 600.0) for at, _ in points["bytesin"]]
     yield _series("kafka_server_replicamanager_partitioncount", own, partitions)
     for other in (1, 2):
@@ -129,12 +122,8 @@ def load(rotation: Rotation) -> Iterator[dict[str, Any]]:
     """Yield what the EBS driver counts of a broker's volume, quiet and steady."""
     labels = {"volume_id": f"vol-{rotation.node_id:017d}"}
     times = [rotation.stopped_at + second for second in range(-BEFORE_SECONDS, 0, STEP_SECONDS)]
-    for name, rate in (
-        ("read_ops", 50),
-        ("write_ops", 400),
-        ("read_bytes", 1e6),
-        ("write_bytes", 3e7),
-    ):
+    rates = {"read_ops": 50, "write_ops": 400, "read_bytes": 1e6, "write_bytes": 3e7}
+    for name, rate in rates.items():
         points = [(at, rate * (at - times[0])) for at in times]
         yield _series(f"aws_ebs_csi_{name}_total", labels, points)
 
@@ -169,20 +158,12 @@ def incident_of(rotation: Rotation, instance_id: str) -> Incident:
     opened = Transition(rotation.stopped_at - 60, State.OPENED, "interruption", "announced")
     closed = Transition(back_at + 30, State.RELEASED, "tick", "gone")
     return Incident(
-        id=instance_id,
-        instance_id=instance_id,
-        kind=Kind.ASG_TERMINATE,
-        state=State.RELEASED,
-        opened_at=opened.at,
-        announced_at=opened.at,
-        announcements=("a",),
-        zone=f"us-east-1{rotation.pool[-1]}",
-        pool="broker",
-        node_id=rotation.node_id,
+        id=instance_id, instance_id=instance_id, kind=Kind.ASG_TERMINATE, state=State.RELEASED,
+        opened_at=opened.at, announced_at=opened.at, announcements=("a",),
+        zone=f"us-east-1{rotation.pool[-1]}", pool="broker", node_id=rotation.node_id,
         forwarded=Forwarding(first_at=rotation.stopped_at, last_at=rotation.stopped_at),
-        broker_back_at=back_at,
-        transitions=(opened, closed),
-    )
+        broker_back_at=back_at, transitions=(opened, closed),
+    )  # fmt: skip
 
 
 def at(month: int, day: int, hour: int = 9) -> float:

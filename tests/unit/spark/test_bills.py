@@ -378,9 +378,7 @@ def test_a_cur_row_without_a_finite_cost_or_its_own_month_is_quarantined(tmp_pat
     assert sum(row.charges for row in bills.usage(export) if row.is_unreadable) == 4
 
 
-def test_a_broken_line_is_kept_and_neither_its_numbers_nor_its_tags_are_trusted(
-    tmp_path: Path,
-) -> None:
+def test_a_broken_line_is_kept_and_none_of_its_values_is_trusted(tmp_path: Path) -> None:
     path = focus(tmp_path, {})
     good = path.read_text().splitlines()[1]
     with path.open("a") as sink:
@@ -520,7 +518,5 @@ def test_a_bill_that_cannot_be_read_is_refused_in_a_sentence_and_no_table_is_wri
     assert not (tmp_path / "tables").exists()
 
 
-def test_a_column_that_a_kind_of_line_needs_is_missed_only_where_there_are_any(
-    tmp_path: Path,
-) -> None:
+def test_a_column_of_one_kind_of_line_is_missed_only_where_there_are_any(tmp_path: Path) -> None:
     assert [row.charges for row in bills.usage(export_without(EFFECTIVE)(tmp_path))] == [1]

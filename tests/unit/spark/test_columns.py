@@ -349,9 +349,7 @@ def test_a_data_export_is_one_whatever_its_query_calls_its_columns(tmp_path: Pat
     assert "INCLUDE_RESOURCES" in bills.refused(lacking)
 
 
-def test_a_month_whose_manifest_names_no_files_keeps_no_other_from_being_read(
-    tmp_path: Path,
-) -> None:
+def test_a_month_whose_manifest_names_no_files_leaves_the_others_read(tmp_path: Path) -> None:
     export = bills.cur_export(tmp_path / "bill", [{}])
     (manifest,) = export.rglob("*-Manifest.json")
     empty = Path(str(manifest).replace("2026-11", "2026-12"))
@@ -364,9 +362,7 @@ def test_a_month_whose_manifest_names_no_files_keeps_no_other_from_being_read(
     assert "names no files" in bills.refused(export)
 
 
-def test_a_month_that_does_not_name_the_cluster_is_told_of_where_another_does(
-    tmp_path: Path,
-) -> None:
+def test_a_month_that_does_not_name_the_cluster_is_told_of(tmp_path: Path) -> None:
     was = {"BillingPeriodStart": "2026-10-01 00:00:00", "ChargePeriodStart": "2026-10-07 00:00:00"}
     path = bills.focus(tmp_path, {}, {**was, "Tags": FOCUS_TAGS})
     _, _, store = ingested(path, cluster="harbour")

@@ -106,9 +106,7 @@ def test_of_a_legacy_report_that_keeps_every_refresh_the_newest_is_read(
     assert [Path(file).parent.name for file in found.files] == ["0a9e"] * 2
 
 
-def test_two_refreshes_of_a_legacy_report_without_the_manifest_above_them_are_refused(
-    tmp_path: Path,
-) -> None:
+def test_two_legacy_refreshes_without_the_manifest_above_are_refused(tmp_path: Path) -> None:
     deliver_legacy(tmp_path, "f3c1", "0a9e")
     min(tmp_path.rglob("*-Manifest.json"), key=lambda path: len(path.parts)).unlink()
     said = refused(tmp_path)
@@ -173,9 +171,7 @@ def test_two_exports_in_one_folder_are_refused_though_one_has_every_month(
     assert "holds 2 exports, first, second; name one's own" in refused(folder, "2026-11")
 
 
-def test_a_month_that_is_both_overwritten_and_kept_is_refused_since_neither_is_newer(
-    tmp_path: Path,
-) -> None:
+def test_a_month_that_is_both_overwritten_and_kept_is_refused(tmp_path: Path) -> None:
     deliver(tmp_path, "export-00001.csv.gz")
     deliver(tmp_path, "export-00001.csv.gz", execution="2026-11-19T08:00:00.000Z-aaaa")
     said = refused(tmp_path)
@@ -237,9 +233,7 @@ def test_a_refresh_is_known_by_its_manifest_though_its_files_are_gone(tmp_path: 
     assert found["2026-10"] == pinned(tmp_path, "2026-10").months[0].refresh
 
 
-def test_a_refresh_is_known_by_its_own_files_names_sizes_and_times_wherever_they_are(
-    tmp_path: Path,
-) -> None:
+def test_a_refresh_is_known_by_its_files_names_sizes_and_times(tmp_path: Path) -> None:
     def fingerprint(name: str = "here") -> str:
         return refreshes(tmp_path / name)["2026-11"].fingerprint
 
@@ -287,9 +281,7 @@ def test_without_a_manifest_every_data_file_is_the_bill(tmp_path: Path) -> None:
     assert unlisted(tmp_path) == there
 
 
-def test_with_a_manifest_no_other_file_is_the_bill_and_its_data_are_read_by_it_alone(
-    tmp_path: Path,
-) -> None:
+def test_with_a_manifest_no_other_file_is_the_bill(tmp_path: Path) -> None:
     deliver(tmp_path, "export-00001.csv.gz")
     assert unlisted(tmp_path) == []
     for below in ("data", f"data/{PERIOD}"):

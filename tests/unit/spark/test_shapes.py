@@ -130,9 +130,7 @@ def tagged(tmp_path_factory: pytest.TempPathFactory) -> Reported:
     return reported(tmp_path_factory.mktemp("tagged"), lines(), **KNOWN)
 
 
-def test_every_account_and_day_has_what_its_lines_say_and_kafkas_what_the_tags(
-    tagged: Reported,
-) -> None:
+def test_every_account_and_day_has_what_its_lines_say(tagged: Reported) -> None:
     wanted: dict[tuple[str, date], Decimal] = defaultdict(Decimal)
     for each in lines():
         account = each.get("line_item_usage_account_id", "123456789012")

@@ -91,9 +91,7 @@ def test_shares_that_threads_add_up_are_one_bill(
     assert sorted(bills.usage(folder), key=str) == sorted(alone, key=str)
 
 
-def test_bytes_between_zones_that_cost_nothing_are_no_flow_beside_those_that_cost(
-    tmp_path: Path,
-) -> None:
+def test_bytes_between_zones_that_cost_nothing_are_no_flow(tmp_path: Path) -> None:
     moved = {"line_item_usage_type": "DataTransfer-xAZ-In-Bytes", TAGS: OWN_TAGS}
     rows = bills.usage(bill(tmp_path / "bill", [{**moved, COST: 0.01}, {**moved, COST: 0.0}]))
     assert {row.billed_cost > 0: row.flow is not None for row in rows} == {True: True, False: False}

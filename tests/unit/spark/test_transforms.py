@@ -219,9 +219,7 @@ def test_what_was_measured_is_what_happened_to_one_sample(found: Sequence[Any]) 
         assert row.model_seconds == close
 
 
-def test_a_kept_volume_costs_next_to_nothing_and_an_empty_one_all_it_holds(
-    found: Sequence[Any],
-) -> None:
+def test_a_kept_volume_costs_little_and_an_empty_one_all_it_holds(found: Sequence[Any]) -> None:
     for row, rotation in zip(found, ROTATIONS, strict=True):
         gib = Decimal(row.moved_bytes) / pricing.BYTES_PER_GIB
         assert row.gross_cost == pytest.approx(gib * Decimal("0.02"))
@@ -264,9 +262,7 @@ def test_without_samples_the_ledger_alone_says_how_long_it_took(tmp_path: Path) 
     assert (row.measured_from, row.moved_bytes, row.gross_cost) == ("ledger", None, None)
 
 
-def test_another_clusters_rotations_stay_out_and_a_line_that_is_no_incident_is_named(
-    tmp_path: Path,
-) -> None:
+def test_anothers_rotations_stay_out_and_a_line_that_is_none_is_named(tmp_path: Path) -> None:
     simulated.write_history(tmp_path, ROTATIONS[:2])
     assert rotations_of(tmp_path, "prod-other") == []
     folder = tmp_path / "incidents" / "closed_on=2026-11-03"
