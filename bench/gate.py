@@ -201,10 +201,12 @@ def gate_before(address: str, ids: Sequence[int], ledger: Ledger, *, spares: boo
     recent, cluster = Recent(AGE_SECONDS), cast("Any", FakeCluster())
     for node_id in ids:
         _stand(cluster, node_id, spares=spares)
-    freezes = Freezes(MemoryRecords(), "orders")
+    records = MemoryRecords()
     return Gate(
-        sources=Sources(cluster, cluster, RecentKafka(recent, [address]), ledger, freezes),
-        reception=Reception(ledger, cluster, FakeQueue(), WHOSE),
+        sources=Sources(
+            cluster, cluster, RecentKafka(recent, [address]), ledger, Freezes(records, "orders")
+        ),
+        reception=Reception(ledger, cluster, FakeQueue(), WHOSE, records),
         forget_readings=recent.forget,
         policy=policy_with(isr_margin=0),
         namespace="kafka",

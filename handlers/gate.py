@@ -68,6 +68,7 @@ def open_gate(settings: Settings, api: EksApi) -> Gate:
             cloud=cloud,
             ticks=Queue(settings.ticks_queue_url, settings.region),
             whose=settings.whose,
+            records=records,
         ),
         forget_readings=recent.forget,
         policy=settings.policy,

@@ -26,13 +26,14 @@ logger = Logger(service="stillwater")
 @functools.cache
 def _desk() -> IntakeDesk:
     settings = read_settings(InterruptionSettings)
+    records = Records(settings.ledger_table, settings.region)
     reception = Reception(
         ledger=open_ledger(settings),
         cloud=AwsCloud(settings.region),
         ticks=Queue(settings.ticks_queue_url, settings.region),
         whose=settings.whose,
+        records=records,
     )
-    records = Records(settings.ledger_table, settings.region)
     return IntakeDesk(
         reception=reception,
         notices=Notices(
@@ -40,7 +41,6 @@ def _desk() -> IntakeDesk:
             inventory=Ec2Inventory(settings.region),
             freezes=Freezes(records, settings.cluster),
             prefix=settings.prefix,
-            records=records,
             eks_cluster=settings.eks_cluster,
         ),
     )

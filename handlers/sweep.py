@@ -32,6 +32,7 @@ def _broom() -> Broom:
             cloud=AwsCloud(settings.region),
             ticks=Queue(settings.ticks_queue_url, settings.region),
             whose=settings.whose,
+            records=records,
         ),
         inventory=Ec2Inventory(settings.region),
         nodes=open_nodes(settings, api),

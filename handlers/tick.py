@@ -102,7 +102,7 @@ def _loop() -> Loop:
         rotations=Rotations(
             runs=Runs(records, settings.cluster),
             sources=sources,
-            reception=Reception(ledger=ledger, cloud=cloud, ticks=ticks, whose=settings.whose),
+            reception=Reception(ledger, cloud, ticks, settings.whose, records),
             snapshots=snapshots,
             ticks=ticks,
             policy=settings.policy,

@@ -58,7 +58,6 @@ from handlers.incidents.shifts import (
     shift_in_force,
     strays,
 )
-from handlers.store import documents
 from handlers.store.documents import Freezes, Runs, is_left_throttled
 from handlers.store.ledger import (
     KEPT_DAYS,
@@ -451,8 +450,7 @@ class Broom:
 
     def _call_once(self, concern: Concern, now: float) -> None:
         key = f"{concern.key}:{now // 86_400:.0f}"  # once a day, while it lasts
-        ticks = self.reception.ticks
-        documents.call_once(self.records, ticks, key, now, concern.reason, page=concern.page)
+        self.reception.call_once(key, concern.reason, now, page=concern.page)
 
     def _announce(self, found: Announce, now: float) -> bool:
         history = rounds(self.reception.ledger, found.interruption.instance_id)
@@ -491,10 +489,8 @@ class Broom:
             f"Node {spare.name} is kept for incident {id_}, and the ledger knows no such incident: "
             f"was it restored to an older moment? Pause, and see what is drained."
         )
-        key, ticks = f"forgotten:{id_}", self.reception.ticks
-        documents.call_once(
-            self.records, ticks, key, now, reason, page="forgotten", incident_id=id_
-        )
+        key = f"forgotten:{id_}"
+        self.reception.call_once(key, reason, now, page="forgotten", incident_id=id_)
 
     def _free_lease(self, now: float, done: Counter[str]) -> None:
         """Give back a lease whose holder is over."""

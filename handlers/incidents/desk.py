@@ -39,12 +39,11 @@ from core.volumes.views import ModificationState
 from core.zones.incident import ZoneIncident, said_at, too_old
 from handlers.adapters.aws import Ec2Inventory
 from handlers.adapters.calls import take_each
-from handlers.adapters.pages import call
 from handlers.incidents.reception import Reception
-from handlers.store import documents, volume_records
+from handlers.store import volume_records
 from handlers.store.documents import Freezes
 from handlers.store.ledger import SHIFT_MESSAGE
-from handlers.store.table import Records, retry_on_newer
+from handlers.store.table import retry_on_newer
 
 logger = Logger(service="stillwater")
 # What ends or begins a wait for a replacement; a refresh goes on by hooks that announce themselves.
@@ -74,8 +73,6 @@ class Notices:
     inventory: Ec2Inventory
     freezes: Freezes
     prefix: str
-    # None: nobody remembers modifications, nor whom a person was called about.
-    records: Records | None = None
     # None: the prefix.
     eks_cluster: str | None = None
 
@@ -101,10 +98,12 @@ class Notices:
         A word that comes late may be about the modification before: it counts for when it was said.
         """
         state, ended_at = _ENDS.get(notice.change), notice.occurred_at
-        if state is None or ended_at is None or self.records is None:
+        if state is None or ended_at is None:
             return
         try:
-            volume_records.close(self.records, notice.volume_id, state, min(ended_at, now))
+            volume_records.close(
+                self.reception.records, notice.volume_id, state, min(ended_at, now)
+            )
         except Conflict:
             logger.info("λ volumes looked at the same moment.", volume_id=notice.volume_id)
 
@@ -117,11 +116,12 @@ class Notices:
             f"Volume {notice.volume_id} of pod {volume.pod or '(unknown)'} is "
             f"{notice.change.value} and attached nowhere. {notice.cause}".strip()
         )
-        # Recorded first: until that is done the message comes again, and would page anew.
         self._record(notice, said, now)
         if not notice.over:
             # No instance has it, so no incident can; a person must know all the same.
-            call(self.reception.ticks, said, page="volume", volume_id=notice.volume_id)
+            self.reception.call_once(
+                notice.dedupe_key, said, now, page="volume", volume_id=notice.volume_id
+            )
 
     def _attached_to_ours(self, volume: EbsVolume) -> bool:
         """Say whether an instance of ours has the volume: root volumes carry no claim's tags."""
@@ -186,11 +186,8 @@ class Notices:
             named = ", ".join(advisory.subjects[:3])
             self._ignore(advisory, f"Nothing it names is this cluster's: {named}.", now)
             return
-        if self.records is None:
-            call(self.reception.ticks, advisory.sentence, page="advisory")
-        else:
-            key, ticks = advisory.dedupe_key, self.reception.ticks
-            documents.call_once(self.records, ticks, key, now, advisory.sentence, page="advisory")
+        key, said = advisory.dedupe_key, advisory.sentence
+        self.reception.call_once(key, said, now, page="advisory")
         self._record(advisory, advisory.sentence, now)
 
     def _concerns_us(self, advisory: Advisory) -> bool:
@@ -224,7 +221,8 @@ class Notices:
         woken = ", ".join(incident.id for incident in waiting) or "nobody"
         self._record(notice, f"{notice.sentence} Woken: {woken}.", now)
         if notice.what in _LEFT_BETWEEN:
-            call(self.reception.ticks, notice.sentence, page="refresh", group=notice.group)
+            key, said = notice.dedupe_key, notice.sentence
+            self.reception.call_once(key, said, now, page="refresh", group=notice.group)
 
     def _tell(self, incident: Incident, notice: GroupNotice, now: float) -> None:
         """Note in an incident what its group did, and have the loop look at it."""

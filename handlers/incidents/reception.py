@@ -19,9 +19,9 @@ from core.incidents.joining import merge, open_incident, reopens
 from core.incidents.observation import Ownership
 from core.incidents.record import Incident
 from handlers.adapters.aws import AwsCloud, Queue, tick_message
-from handlers.adapters.pages import call
+from handlers.store import documents
 from handlers.store.ledger import Ledger, rounds
-from handlers.store.table import retry_on_newer
+from handlers.store.table import Records, retry_on_newer
 
 logger = Logger(service="stillwater", child=True)
 # Deliveries about one instance meet at its record; more than a few in a row is a fault.
@@ -47,6 +47,7 @@ class Reception:
     cloud: AwsCloud
     ticks: Queue
     whose: Ownership
+    records: Records
 
     def receive(self, found: Interruption, now: float) -> None:
         """Take what AWS announced; a duplicate sends the tick that may be missing, no more.
@@ -55,9 +56,10 @@ class Reception:
         """
         doubted = self._doubt(found, now)
         if doubted is not None:
-            # Kept first: while the ledger is away the message comes again, and would page anew.
             self.ignore(found.body, doubted, now)
-            call(self.ticks, doubted, page="doubted", instance_id=found.instance_id)
+            self.call_once(
+                found.dedupe_key, doubted, now, page="doubted", instance_id=found.instance_id
+            )
             return
         event = _event(found)
         if found.closed and event is not None:
@@ -112,6 +114,13 @@ class Reception:
         """Let the loop look at an incident now."""
         if incident.open:
             self.ticks.send(tick_message(incident.id, incident.version))
+
+    def call_once(self, key: str, reason: str, now: float, *, page: str, **about: str) -> None:
+        """Call a person about `page`, unless somebody was called about `key` already.
+
+        An announcement's key is its own: SQS delivers it twice, and people redrive dead letters.
+        """
+        documents.call_once(self.records, self.ticks, key, now, reason, page=page, **about)
 
     def record(self, dedupe_key: str, body: str, outcome: str, now: float) -> None:
         self.ledger.record_event(dedupe_key, body[:LONGEST_KEPT], outcome, now)

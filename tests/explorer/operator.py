@@ -95,7 +95,7 @@ def _restart(world: World, node_id: int) -> None:
     roll = world.roll
     if roll is None or world.stalled_since is not None:
         return
-    if world.pods[node_id].stopping or not roller.may_restart(node_id, world.kafka()):
+    if world.pods[node_id].stopping or not roller.may_restart(node_id, world.kafka(by_us=False)):
         return
     world.roll = replace(roll, waiting=roll.waiting - {node_id}, chosen=node_id)
     _stop(world, node_id, "operator")

@@ -102,7 +102,7 @@ def functions(stage: Stage, clock: Callable[[], float]) -> Functions:
     own: Any = Tap(stage, "api", "drain", ExploredDrain(stage))
     claims: Any = Tap(stage, "api", "claims", karpenter.ExploredClaims(stage))
     freezes = Freezes(records, CLUSTER)
-    reception = Reception(ledger, cloud, ticks, WHOSE)
+    reception = Reception(ledger, cloud, ticks, WHOSE, records)
     leadership = Leadership(kafka, records, CLUSTER)
     sources = Sources(cloud, nodes, kafka, ledger, freezes, roots=root_volumes)
     snapshots = ErrorSnapshots(kafka, nodes, records)

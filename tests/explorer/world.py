@@ -224,10 +224,11 @@ class World:
     def in_sync(self, broker_id: int) -> bool:
         return self.brokers[broker_id].status == "in_sync"
 
-    def kafka(self) -> ClusterView:
+    def kafka(self, *, by_us: bool = True) -> ClusterView:
+        """Return a reading: what keeps ours from being whole is not in the operator's way."""
         statuses = tuple(sorted((b, broker.status) for b, broker in self.brokers.items()))
         partitions = tuple((*key, self.leaders.get(key), o) for key, o in self.orders.items())
-        whole = not self.is_down("kafka whole")
+        whole = not by_us or not self.is_down("kafka whole")
         brokers = tuple(each for each in statuses if each[0] not in CONTROLLERS)
         apart = tuple(each for each in statuses if each[0] in CONTROLLERS)
         voting = brokers if self.combined else apart

@@ -46,7 +46,7 @@ def wire(world: World, table: str) -> Ledger:
     nodes, kafka = on("nodes", world.machinery.cluster), on("kafka", world.machinery.cluster)
     ticks = on("ticks", world.ticks)
     handler = on("nth", Queue(world.handler.url, region))
-    reception = Reception(ledger, cloud, ticks, WHOSE)
+    reception = Reception(ledger, cloud, ticks, WHOSE, records)
     freezes = Freezes(records, "orders")
     leadership = Leadership(kafka, records, "orders")
     snapshots = ErrorSnapshots(FakeCluster(), nodes, records)

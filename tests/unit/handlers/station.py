@@ -50,9 +50,9 @@ class Station:
     reach: Reach | None = None
 
     def __post_init__(self) -> None:
-        self.reception = Reception(self.ledger, self.cluster, self.ticks, WHOSE)
+        self.reception = Reception(self.ledger, self.cluster, self.ticks, WHOSE, self.records)
         self.freezes = Freezes(self.records, "orders")
-        self.notices = Notices(self.reception, self.cluster, self.freezes, PREFIX, self.records)
+        self.notices = Notices(self.reception, self.cluster, self.freezes, PREFIX)
         self.desk = IntakeDesk(self.reception, self.notices)
         self.broom = Broom(
             reception=self.reception,

@@ -371,3 +371,14 @@ def test_a_warning_that_cannot_be_true_calls_nobody_before_it_is_kept(
     assert pages(caplog) == []
     station.desk.take(SPOT, station.now, home=HOME)
     assert len(pages(caplog)) == 1
+
+
+def test_whoever_redrives_what_cannot_be_true_or_has_failed_calls_a_person_once(
+    station: Station, caplog: pytest.LogCaptureFixture
+) -> None:
+    station.now += 3600  # older than a spot warning can be
+    for body in (SPOT, json.dumps(load("refresh-failed"))):
+        caplog.clear()
+        for _ in range(3):
+            station.announce(body)
+        assert len(pages(caplog)) == 1
