@@ -201,11 +201,9 @@ def gate_before(address: str, ids: Sequence[int], ledger: Ledger, *, spares: boo
     recent, cluster = Recent(AGE_SECONDS), cast("Any", FakeCluster())
     for node_id in ids:
         _stand(cluster, node_id, spares=spares)
-    records = MemoryRecords()
+    records, kafka = MemoryRecords(), RecentKafka(recent, [address])
     return Gate(
-        sources=Sources(
-            cluster, cluster, RecentKafka(recent, [address]), ledger, Freezes(records, "orders")
-        ),
+        sources=Sources(cluster, cluster, kafka, ledger, Freezes(records, "orders")),
         reception=Reception(ledger, cluster, FakeQueue(), WHOSE, records),
         forget_readings=recent.forget,
         policy=policy_with(isr_margin=0),

@@ -24,7 +24,6 @@ from handlers.store.ledger import Ledger, rounds
 from handlers.store.table import Records, retry_on_newer
 
 logger = Logger(service="stillwater", child=True)
-# Deliveries about one instance meet at its record; more than a few in a row is a fault.
 # An announcement is kept as evidence; the ledger's items may have 400 KB, and one Health event may
 # be kept for each of a hundred instances.
 LONGEST_KEPT = 32_768
