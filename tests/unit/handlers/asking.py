@@ -73,8 +73,7 @@ class Door:
         return self.gate.ask(asked_in({"request": request}), self.station.now + patience)
 
     def spare(self, instance_id: str = NEW, zone: str = "us-east-1a") -> None:
-        self.station.cluster.add_instance(instance_id, zone)
-        self.station.cluster.add_node(instance_id)
+        self.station.cluster.join(instance_id, zone)
 
     def evicted(self, broker: int, to: str) -> None:
         """The pod leaves its node and is Ready on another, its volume with it."""

@@ -289,6 +289,20 @@ class FakeCluster(ExploredCloud, ExploredNodes, ExploredDrain):
             csi_ready=csi_ready,
         )
 
+    def join(self, instance_id: str, zone: str = "us-east-1a", **node: bool) -> None:
+        """A group launches an instance, whose Node joins."""
+        self.add_instance(instance_id, zone)
+        self.add_node(instance_id, **node)
+
+    def change_node(self, instance_id: str, **changed: Any) -> None:
+        self.node_views[instance_id] = replace(self.node_views[instance_id], **changed)
+
+    def change_pod(self, node_id: int, **changed: Any) -> None:
+        self.pods[node_id] = replace(self.pods[node_id], **changed)
+
+    def change_group(self, name: str, **changed: Any) -> None:
+        self.groups[name] = replace(self.groups[name], **changed)
+
     def place_pod(self, node_id: int, instance_id: str | None, *, ready: bool = True) -> None:
         node = None if instance_id is None else self.node_views[instance_id].name
         self.pods[node_id] = PodView(

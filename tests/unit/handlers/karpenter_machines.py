@@ -50,8 +50,7 @@ def end(door: Door, *claims: NodeClaim) -> None:
     kept = tuple(each for each in cluster.node_claims or () if each.name not in named)
     cluster.node_claims = (*kept, *claims)
     for each in claims:
-        node = cluster.node_views[each.instance_id or ""]
-        cluster.node_views[each.instance_id or ""] = replace(node, schedulable=False)
+        cluster.change_node(each.instance_id or "", schedulable=False)
 
 
 def bring_node(door: Door, instance_id: str, zone: str = "us-east-1a") -> None:

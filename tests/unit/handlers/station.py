@@ -145,11 +145,17 @@ class Station:
     def announce(self, body: str) -> None:
         self.desk.take(body, self.now)
 
-    def tick(self) -> None:
-        """Deliver the tick that was sent last, once its delay is over."""
-        body, delay = self.ticks.sent[-1]
-        self.now += delay + 0.1
-        self.loop.turn(body, self.now)
+    def tick(self, times: int = 1) -> None:
+        """Deliver the tick that was sent last, once its delay is over, and so on."""
+        for _ in range(times):
+            body, delay = self.ticks.sent[-1]
+            self.now += delay + 0.1
+            self.loop.turn(body, self.now)
+
+    def sweep(self, after: float = 0) -> dict[str, int]:
+        """Let so many seconds go by, and sweep."""
+        self.now += after
+        return self.broom.sweep(self.now)
 
     def tick_until_quiet(self, most: int = 20) -> None:
         """Deliver ticks as long as they come without a wait."""

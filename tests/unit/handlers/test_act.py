@@ -303,8 +303,7 @@ def ticks(station: Station, most: int) -> None:
 
 def test_nothing_is_drained_while_it_holds_and_the_hooks_keep_beating(stopped: Station) -> None:
     announce(stopped)
-    stopped.cluster.add_instance(NEW, "us-east-1a")
-    stopped.cluster.add_node(NEW)
+    stopped.cluster.join(NEW)
     ticks(stopped, 5)
     stopped.now += POLICY.hold_limit_seconds + 60
     ticks(stopped, 1)
@@ -365,8 +364,7 @@ def test_a_two_minute_warning_is_drained_all_the_same(stopped: Station) -> None:
 def test_not_even_a_person_lets_one_go_before_it_is_resumed(stopped: Station) -> None:
     announce(stopped)
     stopped.ledger.put(ask_release(stopped.incident(), "ada", stopped.now))
-    stopped.now += 60
-    stopped.broom.sweep(stopped.now)
+    stopped.sweep(60)
     ticks(stopped, 5)
     assert stopped.forwarded == []
 

@@ -119,7 +119,7 @@ def test_a_pod_of_another_zone_that_is_not_ready_closes_what_was_opened(station:
     opened(station)
     (node_id,) = labels(station)
     instance = {10: "i-0a", 11: "i-1a"}[node_id]
-    station.cluster.pods[30] = replace(station.cluster.pods[30], ready=False)
+    station.cluster.change_pod(30, ready=False)
     once(station, instance)
     assert labels(station) == {}
     assert "is not Ready, so no set is opened" in station.incident(instance).reason
@@ -148,8 +148,7 @@ def end(station: Station) -> None:
 def forget(station: Station) -> None:
     """Let the label name an incident that nobody knows."""
     (node_id,) = labels(station)
-    pod = station.cluster.pods[node_id]
-    station.cluster.pods[node_id] = replace(pod, may_leave="i-gone.1")
+    station.cluster.change_pod(node_id, may_leave="i-gone.1")
 
 
 @pytest.mark.parametrize("break_", [lapse, end, forget])
@@ -157,10 +156,10 @@ def test_the_sweep_finds_a_label_that_no_lease_stands_for_and_the_loop_takes_it_
     station: Station, break_: Callable[[Station], None]
 ) -> None:
     opened(station)
-    station.broom.sweep(station.now)
+    station.sweep()
     assert STRAYS_MESSAGE not in [body for body, _ in station.ticks.sent]
     break_(station)
-    station.broom.sweep(station.now)
+    station.sweep()
     assert STRAYS_MESSAGE in [body for body, _ in station.ticks.sent]
     station.loop.turn(STRAYS_MESSAGE, station.now)
     assert labels(station) == {}
@@ -381,7 +380,7 @@ def test_an_incident_without_its_last_turn_is_given_back_by_sweeps(station: Stat
     opened(station)
     for incident in station.ledger.open_incidents():
         station.ledger.put(replace(incident, state=State.RETAINED))
-    station.broom.sweep(station.now)
+    station.sweep()
     assert SHIFT_MESSAGE in [body for body, _ in station.ticks.sent]
     station.loop.turn(SHIFT_MESSAGE, station.now)
     assert shift_in_force(station.records, "orders").nothing

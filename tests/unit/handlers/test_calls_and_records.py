@@ -122,7 +122,7 @@ def test_what_the_sweep_cannot_write_of_one_machine_keeps_no_other_unheard(
     for instance_id in (OLD, "i-0b"):
         station.cluster.terminate(instance_id)
     with pytest.raises(StillwaterError):
-        station.broom.sweep(station.now)
+        station.sweep()
     assert {i.instance_id for i in station.ledger.open_incidents()} == {"i-0b"}
 
 
@@ -135,7 +135,7 @@ def test_an_incident_that_cannot_be_filed_keeps_no_other_from_the_archive(
         assert not station.incident(instance_id).open
     too_large_for_one(station, monkeypatch)
     with pytest.raises(StillwaterError):
-        station.broom.sweep(station.now)
+        station.sweep()
     assert [i.instance_id for i in station.ledger.closing(9)] == [OLD]
 
 
@@ -235,8 +235,7 @@ def lender() -> Station:
     """Return a station whose incident i-0a is over."""
     station = Station()
     station.announce(ec2_event(STATE_CHANGE, OLD, state="stopping"))
-    for _ in range(2):
-        station.tick()
+    station.tick(2)
     assert not station.incident().open
     return station
 
@@ -251,7 +250,7 @@ def throttle(station: Station) -> None:
 
 
 def label(station: Station) -> None:
-    station.cluster.pods[10] = replace(station.cluster.pods[10], may_leave="i-0a")
+    station.cluster.change_pod(10, may_leave="i-0a")
 
 
 def mark(station: Station) -> None:
@@ -285,7 +284,7 @@ def minutes(station: Station, count: int, page: str = NOT_GIVEN_BACK) -> list[st
     for _ in range(count):
         station.now += 60
         sent = len(station.ticks.sent)
-        station.broom.sweep(station.now)
+        station.sweep()
         for body, _ in list(station.ticks.sent[sent:]):
             if '"page"' not in body:
                 station.loop.turn(body, station.now)
@@ -396,7 +395,7 @@ def test_one_question_that_aws_does_not_answer_keeps_the_sweep_from_nothing_else
     lender.now += 600
     monkeypatch.setattr(lender.cluster, call, throttled_by_ec2)
     with pytest.raises(ClientError):  # The function fails, and its alarm says so.
-        lender.broom.sweep(lender.now)
+        lender.sweep()
     assert [body for body, _ in lender.ticks.sent if "i-0b" in body]
     assert STRAYS_MESSAGE in [body for body, _ in lender.ticks.sent]
     assert lender.archive.objects

@@ -176,7 +176,7 @@ class Account:
         self.station.cluster.checks = {OLD: view}
         for _ in range(int(times)):
             self._wait("60")
-            self.station.broom.sweep(self.station.now)
+            self.station.sweep()
             self._look()
 
     def _health(self, what: str, days: str, status: str = "open", number: str = "1") -> None:

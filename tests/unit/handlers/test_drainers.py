@@ -227,8 +227,7 @@ def door() -> Door:
     end(door, delete_claim())
     door.station.cluster.kafka = healthy_kafka(out=30)
     assert not door.ask(user=KARPENTER).allowed
-    for _ in range(4):
-        door.station.tick()
+    door.station.tick(4)
     assert door.station.incident().state is State.HOLDING
     return door
 

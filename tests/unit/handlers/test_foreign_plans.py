@@ -24,14 +24,14 @@ Change = Callable[[FakeCluster], object]
 
 def node(**changed: Any) -> Change:
     def change(cluster: FakeCluster) -> None:
-        cluster.node_views[OLD] = replace(cluster.node_views[OLD], **changed)
+        cluster.change_node(OLD, **changed)
 
     return change
 
 
 def pod(node_id: int = 10, **changed: Any) -> Change:
     def change(cluster: FakeCluster) -> None:
-        cluster.pods[node_id] = replace(cluster.pods[node_id], **changed)
+        cluster.change_pod(node_id, **changed)
 
     return change
 

@@ -236,8 +236,7 @@ def test_an_announced_shift_asks_for_a_turn(station: Station) -> None:
     station.tick()
     assert leaders(station) == {20}
     station.ticks.sent.clear()
-    station.now += 60
-    station.broom.sweep(station.now)
+    station.sweep(60)
     assert (SHIFT_MESSAGE, 0.0) in station.ticks.sent
 
 

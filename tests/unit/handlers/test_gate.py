@@ -190,8 +190,7 @@ def test_a_drain_that_ended_after_its_incident_keeps_nobody_for_ever(door: Door)
     door.station.cluster.instances.pop("i-0c")
     door.station.cluster.node_views.pop("i-0c")
     assert "Incident i-0c takes a Kafka node out first" in door.ask(20).reason
-    for _ in range(6):
-        door.station.tick()
+    door.station.tick(6)
     assert door.ask(20).allowed
 
 
@@ -231,7 +230,7 @@ def test_the_kubelet_of_another_node_is_asked(door: Door) -> None:
 def test_a_pod_that_is_told_to_stop_or_is_not_kafkas_passes(door: Door) -> None:
     cluster = door.station.cluster
     cluster.kafka = None
-    cluster.pods[10] = replace(cluster.pods[10], stopping=True)
+    cluster.change_pod(10, stopping=True)
     assert door.ask().allowed
     del cluster.pods[20]
     assert door.ask(20).allowed
@@ -292,8 +291,7 @@ def test_what_a_request_shows_of_its_pod_is_no_proof(door: Door, name: str, answ
 def test_a_broker_is_not_cut_off_in_the_middle_of_its_shutdown(door: Door, *, delete: bool) -> None:
     """`kubectl delete --force`, or a drain with a grace period of its own."""
     door.spare()
-    pods = door.station.cluster.pods
-    pods[10] = replace(pods[10], grace_seconds=300)
+    door.station.cluster.change_pod(10, grace_seconds=300)
     answer = door.ask(delete=delete, grace_seconds=0)
     assert not answer.allowed
     assert "has 300 s to stop in, and this gives it 0" in answer.reason
@@ -304,8 +302,7 @@ def test_a_broker_is_not_cut_off_in_the_middle_of_its_shutdown(door: Door, *, de
 def test_a_machine_that_ends_anyway_leaves_what_time_there_is(door: Door) -> None:
     door.spare()
     door.station.announce(hook_event("drain"))
-    pods = door.station.cluster.pods
-    pods[10] = replace(pods[10], grace_seconds=300)
+    door.station.cluster.change_pod(10, grace_seconds=300)
     ends = NodeDisruption(reason="expiry", forced_at=START + 20)
     door.station.ledger.put(replace(door.station.incident(), disruption=ends))
     assert "this gives it" not in door.ask(grace_seconds=5).reason
@@ -325,7 +322,7 @@ def test_karpenter_deletes_no_node_under_a_pod_that_it_would_not_evict(door: Doo
     }
     cluster = door.station.cluster
     assert door.gate.ask(asked_in({"request": request}), START + 8).allowed
-    cluster.pods[10] = replace(cluster.pods[10], ignores_disruption=True)
+    cluster.change_pod(10, ignores_disruption=True)
     answer = door.gate.ask(asked_in({"request": request}), START + 8)
     assert not answer.allowed
     assert answer.reason == (

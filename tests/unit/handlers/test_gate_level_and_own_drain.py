@@ -49,8 +49,7 @@ def leaving_door(reach: Reach, event: Callable[[Station], None]) -> Door:
     made = Door(Station(reach=reach))
     event(made.station)
     made.spare()
-    for _ in range(6):
-        made.station.tick()
+    made.station.tick(6)
     return made
 
 
@@ -115,8 +114,7 @@ def test_their_termination_is_answered_and_never_said_to_be_only_watched() -> No
     made.evicted(10, NEW)
     station.tick()
     station.cluster.kafka = healthy_kafka()
-    for _ in range(8):
-        station.tick()
+    station.tick(8)
     incident = station.incident()
     assert incident.state is State.GATING
     assert "the owner of its hook completes it" in incident.reason
@@ -273,8 +271,7 @@ def leave(made: Station) -> None:
 def come_back(made: Station) -> None:
     made.cluster.place_pod(10, NEW)
     made.cluster.kafka = healthy_kafka()
-    for _ in range(6):
-        made.tick()
+    made.tick(6)
 
 
 def test_the_tick_cordons_evicts_and_completes_the_hooks_by_itself() -> None:
@@ -324,8 +321,7 @@ def test_a_pod_that_its_budget_keeps_holds_kafka_up_for_a_while_and_is_never_for
     made.tick()
     assert "drain_stuck" in {page["page"] for page in made.ticks.pages}
     del made.cluster.refusals["operator"]
-    for _ in range(3):
-        made.tick()
+    made.tick(3)
     assert made.cluster.evicted == [POD, "operator"]
     assert made.incident().state is State.RELEASED
 
@@ -400,14 +396,13 @@ def test_two_pods_of_one_kafka_on_one_node_wait_for_a_person() -> None:
 def test_a_two_minute_warning_evicts_everything_at_once() -> None:
     made = evicting(OPERATOR)
     made.announce(ec2_event("EC2 Spot Instance Interruption Warning", OLD))
-    for _ in range(2):
-        made.tick()
+    made.tick(2)
     assert set(made.cluster.evicted) == {"operator", POD}
 
 
 def test_a_node_without_kafka_is_emptied_and_both_hooks_completed() -> None:
     made = evicting(OPERATOR)
-    made.cluster.pods[10] = replace(made.cluster.pods[10], node_name=node_named("i-0b"))
+    made.cluster.change_pod(10, node_name=node_named("i-0b"))
     made.cluster.attached.pop(NODE)
     announce(made)
     for _ in range(12):
@@ -421,7 +416,7 @@ def test_a_node_without_kafka_is_emptied_and_both_hooks_completed() -> None:
 
 def test_a_node_without_kafka_takes_no_new_pod_before_its_hooks_are_completed() -> None:
     made = evicting(AGENT)
-    made.cluster.pods[10] = replace(made.cluster.pods[10], node_name=node_named("i-0b"))
+    made.cluster.change_pod(10, node_name=node_named("i-0b"))
     made.cluster.attached.pop(NODE)
     announce(made)
     while made.incident().state is not State.DRAINING or not made.cluster.cordons:
@@ -443,8 +438,7 @@ def test_the_gate_beside_it_lets_our_own_eviction_through_with_kafkas_consent() 
 def test_a_tick_that_died_after_evicting_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
     made = evicting()
     announce(made)
-    made.cluster.add_instance(NEW, "us-east-1a")
-    made.cluster.add_node(NEW)
+    made.cluster.join(NEW)
     while made.incident().state is not State.DRAINING:
         made.tick()
     body, delay = made.ticks.sent[-1]

@@ -25,8 +25,7 @@ POD = "orders-broker-a-10"
 def asked(station: Station, change: object) -> None:
     """A person changes the incident; the loop looks at it."""
     station.ledger.put(change)  # type: ignore[arg-type]
-    station.now += 60
-    station.broom.sweep(station.now)
+    station.sweep(60)
 
 
 def test_a_drain_without_answer_is_sent_again_and_then_told(station: Station) -> None:
@@ -41,7 +40,7 @@ def test_a_drain_without_answer_is_sent_again_and_then_told(station: Station) ->
 
 def test_a_broker_that_is_stopping_is_not_hurried(station: Station) -> None:
     replace_machine(station)
-    station.cluster.pods[10] = replace(station.cluster.pods[10], stopping=True)
+    station.cluster.change_pod(10, stopping=True)
     station.now += 3 * POLICY.forward_again_seconds
     station.tick()
     assert len(station.forwarded) == 1
@@ -68,13 +67,11 @@ def test_the_gate_waits_for_ec2_to_detach_the_volumes(station: Station) -> None:
     replace_machine(station)
     station.cluster.place_pod(10, NEW)
     station.cluster.on_instance[OLD] = ("vol-1",)
-    for _ in range(6):
-        station.tick()
+    station.tick(6)
     assert station.incident().reason == "EC2 has not yet detached vol-1 from i-0a."
     assert (OLD, "gate", "CONTINUE") not in station.cluster.completed
     station.cluster.on_instance.clear()
-    for _ in range(4):
-        station.tick()
+    station.tick(4)
     assert station.incident().state is State.RELEASED
 
 
@@ -82,8 +79,7 @@ def test_the_gate_waits_for_the_node_the_broker_runs_on(station: Station) -> Non
     replace_machine(station)
     station.cluster.place_pod(10, NEW)
     station.cluster.add_node(NEW, csi_ready=False)
-    for _ in range(5):
-        station.tick()
+    station.tick(5)
     assert "is not Ready with its EBS driver" in station.incident().reason
 
 
@@ -92,9 +88,7 @@ def test_a_policy_may_be_content_with_a_ready_pod() -> None:
     replace_machine(station)
     station.cluster.place_pod(10, NEW)
     station.cluster.kafka = healthy_kafka(out=10)
-    station.tick()
-    station.tick()
-    station.tick()
+    station.tick(3)
     assert station.incident().state is State.RELEASED
 
 
@@ -145,10 +139,8 @@ def test_a_frozen_zone_keeps_a_broker_and_says_why(station: Station) -> None:
     shift = LostZone("use1-az4", "us-east-1a", source="autoshift")
     station.freezes.note(shift, station.now)
     announce(station)
-    station.cluster.add_instance(NEW, "us-east-1a")
-    station.cluster.add_node(NEW)
-    for _ in range(4):
-        station.tick()
+    station.cluster.join(NEW)
+    station.tick(4)
     incident = station.incident()
     assert incident.state is State.HOLDING
     assert incident.reason.startswith("Zone us-east-1a is frozen since 2026-11-20 10:00 UTC (auto")
@@ -181,8 +173,7 @@ def test_a_release_waits_for_another_broker_that_is_out(station: Station) -> Non
     station.ledger.take_lease("i-other", station.now, 9_999)
     announce(station)
     asked(station, ask_release(station.incident(), "ada", station.now))
-    station.tick()
-    station.tick()
+    station.tick(2)
     assert station.incident().state is State.HOLDING
     assert station.forwarded == []
 
@@ -206,8 +197,7 @@ def test_a_retained_instance_is_released_through_new_hooks(station: Station) -> 
     station.tick()
     assert station.cluster.terminated == [(OLD, False)]
     station.announce(hook_event("drain", token="of the new round"))
-    for _ in range(6):
-        station.tick()
+    station.tick(6)
     again = station.incident(f"{OLD}.2")
     assert again.state is State.DRAINING
     assert len(station.forwarded) == 1
@@ -217,8 +207,7 @@ def test_a_spare_that_waits_for_one_is_no_replacement_for_another(station: Stati
     replace_machine(station)
     assert station.cluster.node_views[NEW].spare_for == OLD
     second = "i-0e"
-    station.cluster.add_instance(second, "us-east-1a")
-    station.cluster.add_node(second)
+    station.cluster.join(second)
     station.cluster.pods[11] = replace(
         station.cluster.pods[10],
         name="orders-broker-a-11",

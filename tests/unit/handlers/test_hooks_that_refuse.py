@@ -56,8 +56,7 @@ def test_the_group_shows_who_is_released(station: Station, monkeypatch: pytest.M
     drain_node(station)
     monkeypatch.setattr(station.cluster, "complete_hook", lambda *_: False)
     back(station)
-    for _ in range(20):
-        station.tick()
+    station.tick(20)
     assert station.incident().state is State.GATING
     assert "its hooks are completed again" in station.incident().reason
     assert station.ledger.leases(), "nobody else goes before the group shows it"
@@ -131,8 +130,7 @@ def test_a_failing_effect_pages_once(station: Station, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(station.cluster, "complete_hook", refuse)
     station.now += station.policy.hold_limit_seconds + 1
-    for _ in range(5):
-        station.tick()
+    station.tick(5)
     assert station.incident().open
     assert [sent["page"] for sent in station.ticks.pages] == ["hold_limit"]
     monkeypatch.undo()
@@ -151,8 +149,7 @@ HIDDEN = Doubt(
 def test_nothing_is_drained_on_a_reading_that_hides_a_topic(station: Station) -> None:
     station.cluster.kafka = replace(healthy_kafka(), doubts=(HIDDEN,))
     replace_machine(station)
-    for _ in range(5):
-        station.tick()
+    station.tick(5)
     incident = station.incident()
     assert incident.state is State.HOLDING
     assert station.forwarded == []
@@ -164,8 +161,7 @@ def test_a_reading_that_may_mend_itself_calls_nobody(station: Station) -> None:
     doubt = Doubt("Topic t is known to one broker and not to another.")
     station.cluster.kafka = replace(healthy_kafka(), doubts=(doubt,))
     replace_machine(station)
-    for _ in range(5):
-        station.tick()
+    station.tick(5)
     assert station.incident().state is State.HOLDING
     assert station.incident().pages == ()
     station.cluster.kafka = healthy_kafka()

@@ -57,8 +57,7 @@ def station() -> Station:
 
 
 def boots(station: Station, instance_id: str, boot_id: str) -> None:
-    view = station.cluster.node_views[instance_id]
-    station.cluster.node_views[instance_id] = replace(view, boot_id=boot_id)
+    station.cluster.change_node(instance_id, boot_id=boot_id)
 
 
 def start(station: Station, **said: object) -> Run:
@@ -104,7 +103,7 @@ def drain(station: Station) -> None:
     """Have the termination handler evict the broker, whose pod then finds no node."""
     cluster = station.cluster
     assert not cluster.node_views[OLD].schedulable
-    cluster.pods[10] = replace(cluster.pods[10], node_name=None, ready=False)
+    cluster.change_pod(10, node_name=None, ready=False)
     cluster.kafka = healthy_kafka(out=10)
 
 
@@ -192,8 +191,7 @@ def test_nobody_goes_while_its_drain_may_come(station: Station, unsure: dict[str
     assert lease.holder == ended.id
     station.announce(hook_event("drain", instance_id="i-0b", zone="us-east-1b"))
     station.cluster.set_lifecycle("i-0b", "Terminating:Wait")
-    station.cluster.add_instance("i-0e", "us-east-1b")
-    station.cluster.add_node("i-0e")
+    station.cluster.join("i-0e", "us-east-1b")
     for _ in range(6):
         other = look(station, "i-0b")
     assert other.forwarded is None
@@ -350,8 +348,7 @@ def test_a_group_that_takes_the_booting_machine_is_a_departure(station: Station)
         station.announce(hook_event(hook))
     assert "EC2 replaces" not in look(station).reason
     assert not cluster.node_views[OLD].schedulable
-    cluster.add_instance(NEW, "us-east-1a")
-    cluster.add_node(NEW)
+    cluster.join(NEW)
     cluster.place_pod(10, NEW)
     cluster.kafka = healthy_kafka()
     for _ in range(8):
@@ -365,8 +362,7 @@ def test_nobody_else_goes_while_a_machine_boots(station: Station) -> None:
     away(station)
     station.announce(hook_event("drain", instance_id="i-0b", zone="us-east-1b"))
     station.cluster.set_lifecycle("i-0b", "Terminating:Wait")
-    station.cluster.add_instance("i-0e", "us-east-1b")
-    station.cluster.add_node("i-0e")
+    station.cluster.join("i-0e", "us-east-1b")
     for _ in range(6):
         other = look(station, "i-0b")
     assert other.state is State.HOLDING
@@ -393,7 +389,7 @@ def test_a_machine_that_was_uncordoned_is_not_booted(station: Station, pod: int 
     """A party's other pod may start on it, and would be cut off by the boot."""
     drained(station)
     cluster = station.cluster
-    cluster.node_views[OLD] = replace(cluster.node_views[OLD], schedulable=True)
+    cluster.change_node(OLD, schedulable=True)
     if pod is not None:
         cluster.place_pod(pod, OLD)
     for _ in range(4):
@@ -447,8 +443,7 @@ def test_a_plan_says_who_stays_and_why_others_do_not(station: Station) -> None:
 
 
 def test_a_cordon_of_somebody_else_makes_it_a_replacement(station: Station) -> None:
-    view = station.cluster.node_views[OLD]
-    station.cluster.node_views[OLD] = replace(view, schedulable=False)
+    station.cluster.change_node(OLD, schedulable=False)
     start(station)
     turn(station)
     for _ in range(4):
@@ -480,8 +475,7 @@ def leave_together(station: Station) -> None:
             settle(station, id_)
     for id_, node_id in zip(PARTY, (10, 11), strict=True):
         assert station.incident(id_).state is State.DRAINING
-        pod = station.cluster.pods[node_id]
-        station.cluster.pods[node_id] = replace(pod, node_name=None, ready=False, may_leave=None)
+        station.cluster.change_pod(node_id, node_name=None, ready=False, may_leave=None)
         station.cluster.attached.pop(node_named(id_))
         reported(station, id_)
     station.cluster.kafka = healthy_kafka(out=(10, 11))
@@ -493,7 +487,7 @@ def asked_of_ec2(station: Station) -> set[str]:
 
 def test_a_lost_broker_of_another_zone_brings_back_who_waits_to_boot(six: Station) -> None:
     leave_together(six)
-    six.cluster.pods[30] = replace(six.cluster.pods[30], ready=False)
+    six.cluster.change_pod(30, ready=False)
     six.cluster.kafka = healthy_kafka(out=(10, 11, 30))
     for id_ in PARTY:
         settle(six, id_)

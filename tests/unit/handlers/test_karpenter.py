@@ -42,7 +42,7 @@ def told(door: Door) -> list[str]:
 def test_the_sweep_opens_an_incident_with_the_reason_and_the_deadline(door: Door) -> None:
     end(door, delete_claim(expire_after_seconds=720 * HOUR, grace_seconds=2 * HOUR))
     station = door.station
-    assert station.broom.sweep(station.now)["opened"] == 1
+    assert station.sweep()["opened"] == 1
     station.tick_until_quiet()
     incident = station.incident()
     assert (incident.kind, incident.state) == (Kind.EVICTION, State.REPLACING)
@@ -53,13 +53,13 @@ def test_the_sweep_opens_an_incident_with_the_reason_and_the_deadline(door: Door
         "Karpenter ends NodeClaim broker-i-0a: it is older than its expireAfter. It deletes pods "
         "past their disruption budgets, so that they have stopped by 2026-11-20 11:59 UTC."
     )
-    assert station.broom.sweep(station.now)["opened"] == 0
+    assert station.sweep()["opened"] == 0
 
 
 def test_a_drift_is_followed_from_before_its_node_is_deleted(door: Door) -> None:
     end(door, claim_of(conditions=DRIFTED))
     station = door.station
-    station.broom.sweep(station.now)
+    station.sweep()
     station.tick_until_quiet()
     assert station.incident().disruption == NodeDisruption(reason="drift")
     assert station.incident().reason.startswith("ip-i-0a.ec2.internal waits for a replacement")
@@ -73,7 +73,7 @@ def test_ec2s_own_plan_for_an_instance_makes_it_an_interruption(door: Door) -> N
     event = ScheduledEvent(event_id="e", code="instance-stop", description="", not_before=None)
     door.station.cluster.checks[OLD] = StatusView(instance_id=OLD, events=(event,))
     end(door, delete_claim())
-    door.station.broom.sweep(door.station.now)
+    door.station.sweep()
     door.station.tick_until_quiet()
     # The claim alone could not tell, and takes nothing back.
     assert door.station.incident().disruption == NodeDisruption(reason="interruption")
@@ -82,13 +82,13 @@ def test_ec2s_own_plan_for_an_instance_makes_it_an_interruption(door: Door) -> N
 def test_a_node_without_a_broker_is_nobodys_incident(door: Door) -> None:
     end(door, delete_claim())
     door.station.cluster.pods.clear()
-    assert door.station.broom.sweep(door.station.now)["opened"] == 0
+    assert door.station.sweep()["opened"] == 0
 
 
 def test_claims_that_cannot_be_read_stop_no_sweep_and_let_nobody_go(door: Door) -> None:
     bring_node(door, NEW)
     door.station.cluster.node_claims = None
-    assert door.station.broom.sweep(door.station.now)["opened"] == 0
+    assert door.station.sweep()["opened"] == 0
     answer = door.ask(user=KARPENTER)
     assert not answer.allowed
     assert "403" in answer.reason
@@ -122,7 +122,7 @@ def test_two_zones_wait_for_each_other_and_both_end_with_their_broker_back(door:
     bring_node(door, NEW)
     bring_node(door, "i-0e", "us-east-1b")
     station = door.station
-    assert station.broom.sweep(station.now)["opened"] == 2
+    assert station.sweep()["opened"] == 2
     assert door.ask(10, user=KARPENTER).allowed
     second = door.ask(20, user=KARPENTER)
     assert second.reason == f"Incident {OLD} takes a Kafka node out first. Ask again in 5 s."
@@ -135,13 +135,13 @@ def test_two_zones_wait_for_each_other_and_both_end_with_their_broker_back(door:
     assert door.ask(20, user=KARPENTER).allowed
     assert list(breaks([station.incident(id_) for id_ in (OLD, "i-0b")])) == []
     # Its node ends for minutes yet, and nobody is on it.
-    assert station.broom.sweep(station.now)["opened"] == 0
+    assert station.sweep()["opened"] == 0
 
 
 def test_an_eviction_without_a_gate_is_followed_to_its_end(door: Door) -> None:
     end(door, delete_claim())
     station = door.station
-    station.broom.sweep(station.now)
+    station.sweep()
     station.tick_until_quiet()
     station.cluster.kafka = healthy_kafka(out=10)
     bring_node(door, NEW)
@@ -177,13 +177,11 @@ def test_a_person_is_called_once_before_a_deadline_kafka_refuses(door: Door) -> 
     lag(door)
     end(door, delete_claim(grace_seconds=2 * HOUR))
     station = door.station
-    station.broom.sweep(station.now)
-    for _ in range(4):
-        station.tick()
+    station.sweep()
+    station.tick(4)
     assert station.ticks.pages == []
     station.now = START + 1.6 * HOUR
-    for _ in range(4):
-        station.tick()
+    station.tick(4)
     (page,) = [json for json in station.incident().pages if json == "forced"]
     assert page == "forced"
 
@@ -200,11 +198,10 @@ def test_a_frozen_zone_keeps_a_broker_until_its_deadline_is_near(door: Door) -> 
 
 
 def test_a_pod_that_karpenter_will_not_evict_is_told_of_with_the_remedy(door: Door) -> None:
-    pods = door.station.cluster.pods
-    pods[10] = replace(pods[10], undisturbed_until=float("inf"))
+    door.station.cluster.change_pod(10, undisturbed_until=float("inf"))
     end(door, delete_claim())
     station = door.station
-    station.broom.sweep(station.now)
+    station.sweep()
     station.tick_until_quiet()
     assert station.incident().reason.endswith(
         ": Karpenter makes no room for orders-broker-a-10 and does not evict it while it says "
@@ -213,15 +210,13 @@ def test_a_pod_that_karpenter_will_not_evict_is_told_of_with_the_remedy(door: Do
 
 
 def test_a_broker_whose_node_ends_under_it_calls_a_person_at_once(door: Door) -> None:
-    pods = door.station.cluster.pods
-    pods[10] = replace(pods[10], ignores_disruption=True)
+    door.station.cluster.change_pod(10, ignores_disruption=True)
     bring_node(door, NEW)
     lag(door)
     end(door, delete_claim())
     station = door.station
-    station.broom.sweep(station.now)
-    for _ in range(4):
-        station.tick()
+    station.sweep()
+    station.tick(4)
     assert "forced" in station.incident().pages
     (page,) = [each for each in station.ticks.pages if each["page"] == "forced"]
     assert page["reason"].startswith(
@@ -231,11 +226,10 @@ def test_a_broker_whose_node_ends_under_it_calls_a_person_at_once(door: Door) ->
 
 
 def test_a_deadline_leaves_a_pod_the_time_that_it_takes_to_stop(door: Door) -> None:
-    pods = door.station.cluster.pods
-    pods[10] = replace(pods[10], grace_seconds=180.0)
+    door.station.cluster.change_pod(10, grace_seconds=180.0)
     end(door, delete_claim(grace_seconds=2 * HOUR))
     station = door.station
-    station.broom.sweep(station.now)
+    station.sweep()
     station.tick_until_quiet()
     # Karpenter deletes it that much before the deadline, so that it has stopped by then.
     forced_at = START - 10 + 2 * HOUR - 180
@@ -244,8 +238,7 @@ def test_a_deadline_leaves_a_pod_the_time_that_it_takes_to_stop(door: Door) -> N
 
 
 def test_a_deletion_with_a_deadline_is_judged_by_kafka_from_the_first(door: Door) -> None:
-    pods = door.station.cluster.pods
-    pods[10] = replace(pods[10], grace_seconds=180.0)
+    door.station.cluster.change_pod(10, grace_seconds=180.0)
     end(door, delete_claim(grace_seconds=40.0))
     # Less than the pod takes to stop is left at once, and the sweep has not been here yet.
     asked = door.ask(user=KARPENTER, delete=True, grace_seconds=38)
@@ -271,8 +264,7 @@ def test_less_time_than_its_own_is_given_from_the_deadlines_last_moment_on(
     door: Door, before_deadline: float, given: int, *, cut_off: bool
 ) -> None:
     """A person's --force beside a deadline that is hours ahead is nobody's last moment."""
-    pods = door.station.cluster.pods
-    pods[10] = replace(pods[10], grace_seconds=180.0)
+    door.station.cluster.change_pod(10, grace_seconds=180.0)
     bring_node(door, NEW)
     end(door, delete_claim(deadline=START + 9 * HOUR, grace_seconds=9 * HOUR))
     door.station.now = START + 9 * HOUR - before_deadline
@@ -283,20 +275,18 @@ def test_less_time_than_its_own_is_given_from_the_deadlines_last_moment_on(
 
 def test_kafka_is_asked_to_the_end_of_a_deadline_and_a_person_was_called_before(door: Door) -> None:
     """Karpenter deletes with a second to stop in; a denial holds its drain (1.14.1)."""
-    pods = door.station.cluster.pods
-    pods[10] = replace(pods[10], grace_seconds=180.0)
+    door.station.cluster.change_pod(10, grace_seconds=180.0)
     bring_node(door, NEW)
     lag(door)
     end(door, delete_claim(deadline=START + 9 * HOUR, grace_seconds=9 * HOUR))
     station = door.station
-    station.broom.sweep(station.now)
+    station.sweep()
     forced_at = START + 9 * HOUR - 180
     paged = []
     for ahead in (WARNED_SECONDS + 60, WARNED_SECONDS, 0, -179):
         station.now = forced_at - ahead
         assert door.ask(user=KARPENTER).allowed is False
-        for _ in range(3):
-            station.tick()
+        station.tick(3)
         paged.append("forced" in station.incident().pages)
     assert paged == [False, True, True, True]
     answer = door.ask(user=KARPENTER, delete=True, grace_seconds=1)
@@ -327,15 +317,15 @@ def test_a_machine_that_ended_without_a_word_gets_an_incident(
 ) -> None:
     dies(door, state=state, node=node, tagged=tagged)
     station = door.station
-    assert station.broom.sweep(station.now)["opened"] == 1
+    assert station.sweep()["opened"] == 1
     assert station.incident().kind is Kind.STATE_CHANGE
-    assert station.broom.sweep(station.now)["opened"] == 0
+    assert station.sweep()["opened"] == 0
 
 
 def test_its_broker_is_followed_home_and_keeps_everybody_else_until_then(door: Door) -> None:
     dies(door, state="terminated", node=False)
     station = door.station
-    station.broom.sweep(station.now)
+    station.sweep()
     door.tick_until(State.GATING)
     incident = station.incident()
     assert (incident.node_name, incident.node_id, incident.zone) == (
@@ -350,13 +340,13 @@ def test_its_broker_is_followed_home_and_keeps_everybody_else_until_then(door: D
     door.tick_until(State.LOST)
     # Karpenter takes minutes to find a claim without an instance.
     station.now += 60
-    assert station.broom.sweep(station.now)["opened"] == 0
+    assert station.sweep()["opened"] == 0
 
 
 @pytest.mark.parametrize("state", ["pending", "running"])
 def test_a_machine_that_may_run_is_none(door: Door, state: str) -> None:
     dies(door, state=state, node=False)
-    assert door.station.broom.sweep(door.station.now)["opened"] == 0
+    assert door.station.sweep()["opened"] == 0
 
 
 def test_a_machine_whose_node_never_joined_is_karpenters_to_try_again(door: Door) -> None:
@@ -364,13 +354,13 @@ def test_a_machine_whose_node_never_joined_is_karpenters_to_try_again(door: Door
     launched = {"Launched": Condition(holds=True)}
     door.station.cluster.node_claims = (claim_of(conditions=launched),)
     dies(door, state=None, node=False)
-    assert door.station.broom.sweep(door.station.now)["opened"] == 0
+    assert door.station.sweep()["opened"] == 0
 
 
 def test_the_system_pools_machines_are_left_to_karpenter(door: Door) -> None:
     door.station.cluster.node_claims = (claim_of(pool="system"),)
     dies(door, state="terminated", node=False)
-    assert door.station.broom.sweep(door.station.now)["opened"] == 0
+    assert door.station.sweep()["opened"] == 0
 
 
 def test_a_machine_that_karpenter_has_ended_itself_is_no_loss(door: Door) -> None:
@@ -382,7 +372,7 @@ def test_a_machine_that_karpenter_has_ended_itself_is_no_loss(door: Door) -> Non
     end_without_node = claim_of(deleted=True, deleted_at=station.now - 300)
     kept = [c for c in station.cluster.node_claims or () if c.instance_id != OLD]
     station.cluster.node_claims = (*kept, end_without_node)
-    assert station.broom.sweep(station.now)["opened"] == 0
+    assert station.sweep()["opened"] == 0
 
 
 def test_a_claim_that_ends_with_its_broker_lost_is_followed_by_the_claims_word(door: Door) -> None:
@@ -390,7 +380,7 @@ def test_a_claim_that_ends_with_its_broker_lost_is_followed_by_the_claims_word(d
     end(door, claim_of(deleted=True, deleted_at=door.station.now - 10))
     dies(door, state="terminated", node=False)
     station = door.station
-    assert station.broom.sweep(station.now)["opened"] == 1
+    assert station.sweep()["opened"] == 1
     door.tick_until(State.GATING)
     assert station.incident().node_id == 10
     assert station.incident().lost_at is not None

@@ -60,7 +60,7 @@ def test_the_sweep_finds_nothing_new_in_a_claim_that_a_run_ends(door: Door) -> N
     ask(door, "start", selection={"node_ids": [10]})
     turn(door)
     assert door.station.cluster.ended_claims
-    door.station.broom.sweep(door.station.now)
+    door.station.sweep()
     turn(door)
     incident = door.station.incident()
     assert incident.kind is Kind.ROTATION
@@ -118,8 +118,7 @@ def test_a_claim_whose_end_could_not_be_held_is_not_begun_with(
     ids=["kept", "tolerant"],
 )
 def test_unevictable_pods_are_not_begun(door: Door, pod: dict[str, object], sentence: str) -> None:
-    pods = door.station.cluster.pods
-    pods[10] = replace(pods[10], **pod)  # type: ignore[arg-type]
+    door.station.cluster.change_pod(10, **pod)  # type: ignore[arg-type]
     plan = ask(door, "plan", selection={"node_ids": [10]})["plan"]
     assert isinstance(plan, dict)
     assert sentence in plan["nodes"][0]["objections"]
@@ -130,11 +129,11 @@ def test_unevictable_pods_are_not_begun(door: Door, pod: dict[str, object], sent
 
 def test_a_node_somebody_keeps_is_left_out_and_a_lapsed_mark_is_none(door: Door) -> None:
     cluster = door.station.cluster
-    cluster.pods[10] = replace(cluster.pods[10], undisturbed_until=door.station.now - 1)
+    cluster.change_pod(10, undisturbed_until=door.station.now - 1)
     plan = ask(door, "plan", selection={"node_ids": [10]})["plan"]
     assert isinstance(plan, dict)
     assert list(plan["nodes"][0]["objections"]) == []
-    cluster.node_views[OLD] = replace(cluster.node_views[OLD], do_not_disrupt=True)
+    cluster.change_node(OLD, do_not_disrupt=True)
     plan = ask(door, "plan", selection={"node_ids": [10]})["plan"]
     assert isinstance(plan, dict)
     assert "is marked karpenter.sh/do-not-disrupt" in plan["nodes"][0]["objections"][0]
@@ -196,6 +195,6 @@ def test_a_claim_that_was_ended_is_followed_after_an_abort(door: Door) -> None:
     ask(door, "abort")
     turn(door)
     assert station.incident().state is State.CANCELLED
-    assert station.broom.sweep(station.now)["opened"] == 1
+    assert station.sweep()["opened"] == 1
     assert station.incident(f"{OLD}.2").kind is Kind.EVICTION
     assert not door.ask(user=KARPENTER).allowed

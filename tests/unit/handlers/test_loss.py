@@ -20,14 +20,13 @@ from tests.unit.handlers.station import POLICY, Station
 def end_instance(cluster: FakeCluster, instance_id: str, state: str = "stopped") -> None:
     """EC2 ends an instance; its kubelet falls silent, and its Node stays for now."""
     cluster.set_state(instance_id, state)
-    cluster.node_views[instance_id] = replace(cluster.node_views[instance_id], ready=False)
+    cluster.change_node(instance_id, ready=False)
 
 
 def move_pod(station: Station) -> None:
     """Kubernetes gives up the pod, the group replaces the instance, the pod starts there."""
     station.cluster.attached.pop(node_named(OLD), None)
-    station.cluster.add_instance(NEW, "us-east-1a")
-    station.cluster.add_node(NEW)
+    station.cluster.join(NEW)
     station.cluster.place_pod(10, NEW)
     station.cluster.kafka = healthy_kafka()
 
@@ -39,8 +38,7 @@ def lost(station: Station, state: str = "stopped") -> Station:
     end_instance(station.cluster, OLD, state)
     station.cluster.kafka = healthy_kafka(out=10)
     station.announce(ec2_event(STATE_CHANGE, OLD, state=state))
-    station.tick()
-    station.tick()
+    station.tick(2)
     return station
 
 
@@ -55,8 +53,7 @@ def test_a_dead_machine_is_freed_and_its_broker_followed_home(station: Station, 
     assert tainted(station)
     move_pod(station)
     del station.cluster.node_views[OLD]
-    for _ in range(5):
-        station.tick()
+    station.tick(5)
     incident = station.incident()
     assert incident.state is State.LOST
     assert "is back on" in incident.reason
@@ -78,8 +75,7 @@ def test_an_instance_ec2_does_not_know_is_not_put_out_of_service(station: Statio
     station.cluster.set_state(OLD, "stopping")
     station.announce(ec2_event(STATE_CHANGE, OLD, state="stopping"))
     del station.cluster.instances[OLD]
-    for _ in range(3):
-        station.tick()
+    station.tick(3)
     incident = station.incident()
     assert incident.state is State.OPENED
     assert "the instance may run" in incident.reason
@@ -109,7 +105,7 @@ def test_a_machine_that_runs_again_gets_its_node_back(station: Station) -> None:
     assert tainted(station)
     station.cluster.set_state(OLD, "running")
     station.cluster.add_node(OLD)
-    station.cluster.node_views[OLD] = replace(station.cluster.node_views[OLD], out_of_service=True)
+    station.cluster.change_node(OLD, out_of_service=True)
     station.cluster.place_pod(10, None, ready=False)
     station.tick()
     assert not tainted(station)
@@ -128,8 +124,7 @@ def test_what_a_deleted_node_left_attached_is_let_go(station: Station) -> None:
     # The cloud controller is quicker than the next look at EC2.
     del station.cluster.node_views[OLD]
     station.cluster.set_state(OLD, "terminated")
-    for _ in range(3):
-        station.tick()
+    station.tick(3)
     assert station.incident().state is State.GATING
     assert station.cluster.released == [node_named(OLD)]
     assert node_named(OLD) not in station.cluster.attached
@@ -164,8 +159,7 @@ def test_another_machine_under_the_old_name_keeps_its_volumes(station: Station) 
 def test_the_incident_stays_while_our_taint_stands(station: Station) -> None:
     lost(station)
     move_pod(station)
-    for _ in range(5):
-        station.tick()
+    station.tick(5)
     assert station.incident().state is State.GATING
     assert "out of service" in station.incident().reason
 
@@ -209,8 +203,7 @@ def test_an_instance_without_kafka_is_lost_without_a_call(station: Station) -> N
     del station.cluster.pods[10]
     station.cluster.attached.clear()
     lost(station)
-    for _ in range(8):
-        station.tick()
+    station.tick(8)
     assert station.incident().state is State.LOST
     assert station.incident().pages == ()
     assert not tainted(station)
@@ -221,8 +214,7 @@ def test_a_drain_that_ec2_cuts_short_is_freed_as_well(station: Station) -> None:
     station.tick()
     assert station.incident().state is State.DRAINING
     end_instance(station.cluster, OLD, "terminated")
-    station.tick()
-    station.tick()
+    station.tick(2)
     assert station.incident().state is State.GATING
     assert tainted(station)
 
@@ -232,8 +224,7 @@ def zone_is_lost(station: Station, *instances: str) -> Station:
     cluster = station.cluster
     for number, instance_id in enumerate(instances):
         if instance_id not in cluster.instances:
-            cluster.add_instance(instance_id, "us-east-1a")
-            cluster.add_node(instance_id)
+            cluster.join(instance_id)
             cluster.pods[100 + number] = replace(
                 cluster.pods[10],
                 name=f"orders-broker-a-{100 + number}",
@@ -252,7 +243,7 @@ def all_tick(station: Station, rounds: int) -> None:
     for _ in range(rounds):
         station.now += 120
         sent = len(station.ticks.sent)
-        station.broom.sweep(station.now)
+        station.sweep()
         for body, _ in station.ticks.sent[sent:]:
             station.loop.turn(body, station.now)
 
@@ -277,8 +268,7 @@ def test_a_lost_zone_pages_and_stays(station: Station, caplog: pytest.LogCapture
 def test_a_zone_that_comes_back_is_thawed_and_its_brokers_go_on(station: Station) -> None:
     zone_is_lost(station, OLD, "i-10")
     all_tick(station, 3)
-    station.cluster.add_instance(NEW, "us-east-1a")
-    station.cluster.add_node(NEW)
+    station.cluster.join(NEW)
     station.shifts.turn(station.now)
     assert station.freezes.current(station.now) == ()
     all_tick(station, 1)
@@ -303,7 +293,7 @@ def test_a_machine_without_kafka_that_is_stopped_in_its_hooks_is_let_go(
     station.cluster.set_state(NEW, "stopped")
     if heard:
         station.announce(hook_event("drain", instance_id=NEW))
-    station.broom.sweep(station.now)
+    station.sweep()
     station.tick()
     assert {hook for id_, hook, _ in station.cluster.completed if id_ == NEW} == {"drain", "gate"}
     assert not station.ledger.open_incidents()
@@ -311,7 +301,7 @@ def test_a_machine_without_kafka_that_is_stopped_in_its_hooks_is_let_go(
 
 def test_a_retained_warm_machine_pages(station: Station, caplog: pytest.LogCaptureFixture) -> None:
     station.cluster.add_instance(NEW, "us-east-1a", "Warmed:Terminating:Retained")
-    station.broom.sweep(station.now)
+    station.sweep()
     station.tick()
     assert station.incident(NEW).state is State.RETAINED
     assert any(r.levelname == "CRITICAL" for r in caplog.records)
@@ -371,7 +361,7 @@ def test_an_older_word_about_a_lost_machine_is_an_echo(station: Station) -> None
 def test_a_machine_started_again_that_dies_frees_its_broker_again(station: Station) -> None:
     started_again(station)
     end_instance(station.cluster, OLD)
-    station.broom.sweep(station.now)
+    station.sweep()
     assert station.incident(f"{OLD}.2").open
     body = next(b for b, _ in station.ticks.sent if f"{OLD}.2" in b)
     station.loop.turn(body, station.now)
@@ -385,8 +375,7 @@ def test_a_machine_that_stays_dead_is_no_news_at_every_sweep(station: Station) -
     station.tick()
     assert station.incident().state is State.LOST
     for _ in range(3):
-        station.now += 60
-        station.broom.sweep(station.now)
+        station.sweep(60)
     assert station.ledger.get(f"{OLD}.2") is None
 
 
@@ -419,8 +408,7 @@ def _ends(station: Station) -> None:
     station.cluster.set_groups_without(OLD)
     del station.cluster.node_views[OLD]
     station.cluster.kafka = healthy_kafka(out=10)
-    pod = station.cluster.pods[10]
-    station.cluster.pods[10] = replace(pod, node_name=None, ready=False)
+    station.cluster.change_pod(10, node_name=None, ready=False)
 
 
 def replaced(station: Station) -> None:

@@ -30,8 +30,7 @@ LEASE_SECONDS = 900
 def second_waits(station: Station) -> Station:
     """Another zone's broker stands in its hooks, with its replacement Ready."""
     station.cluster.terminate(SECOND)
-    station.cluster.add_instance(SPARE, "us-east-1b")
-    station.cluster.add_node(SPARE)
+    station.cluster.join(SPARE, "us-east-1b")
     station.announce(hook_event("drain", instance_id=SECOND, zone="us-east-1b"))
     turns(station, SECOND)
     return station
@@ -161,8 +160,7 @@ def test_a_two_minute_warning_goes_at_once_and_keeps_everybody_else(station: Sta
     assert len(station.forwarded) == 2
     third = "i-0c"
     station.cluster.terminate(third)
-    station.cluster.add_instance("i-0f", "us-east-1c")
-    station.cluster.add_node("i-0f")
+    station.cluster.join("i-0f", "us-east-1c")
     station.announce(hook_event("drain", instance_id=third, zone="us-east-1c"))
     station.now += LEASE_SECONDS + 1
     turns(station, third)
@@ -274,8 +272,7 @@ def ended() -> Station:
 
 
 def ticks(station: Station, most: int) -> None:
-    for _ in range(most):
-        station.tick()
+    station.tick(most)
 
 
 def test_a_pod_that_its_operator_restarts_is_not_drained_unasked(ended: Station) -> None:
@@ -316,8 +313,7 @@ def test_a_node_that_has_a_volume_of_kafkas_is_kept_and_told(ended: Station) -> 
 
 
 def test_a_pod_without_a_node_is_waited_for_a_stated_time(ended: Station) -> None:
-    ended.cluster.add_instance(NEW, "us-east-1a")
-    ended.cluster.add_node(NEW)
+    ended.cluster.join(NEW)
     ended.cluster.terminate(NEW)
     ended.cluster.place_pod(20, None, ready=False)
     ended.announce(hook_event("drain", instance_id=NEW))
@@ -366,8 +362,7 @@ def test_a_planned_departure_does_not_end_a_node_on_one_reading() -> None:
 
 def test_back_is_not_believed_across_a_silence_of_kafka(ended: Station) -> None:
     ended.announce(hook_event("drain"))
-    ended.cluster.add_instance(NEW, "us-east-1a")
-    ended.cluster.add_node(NEW)
+    ended.cluster.join(NEW)
     while not ended.forwarded:
         ended.tick()
     ended.cluster.place_pod(10, NEW)
@@ -388,8 +383,7 @@ def test_a_word_after_the_sweep_found_the_node_blocks_nobody(ended: Station, sta
     """The sweep knows no announcement to forward; the one that comes later is sent to nobody."""
     ended.cluster.pods.pop(10)
     ended.cluster.attached.clear()
-    ended.now += 120
-    ended.broom.sweep(ended.now)
+    ended.sweep(120)
     while ended.incident().state is not state:
         ended.cluster.waiting_hooks |= {(OLD, "drain"), (OLD, "gate")}
         ended.tick()

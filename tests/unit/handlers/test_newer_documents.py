@@ -58,8 +58,7 @@ def test_an_unreadable_run_is_left_and_told(station: Station, added: dict[str, A
     document = newer(station, **added)
     station.rotations.turn(current(station).version, station.now)
     for _ in range(3):
-        station.now += 600
-        station.broom.sweep(station.now)
+        station.sweep(600)
         station.loop.turn(rotation_message(current(station).version), station.now)
     assert station.records.read("rotation#orders").document == document
     assert station.ledger.open_incidents() == ()
@@ -163,13 +162,12 @@ def edited() -> Iterator[tuple[str, str, Any]]:
 def test_a_document_of_another_shape_ends_nobodys_turn(key: str, name: str, shape: Any) -> None:
     station = announce(Station())
     station.records._kept[key] = (1, json.dumps(shape))
-    station.cluster.add_instance(NEW, "us-east-1a")
-    station.cluster.add_node(NEW)
+    station.cluster.join(NEW)
     before, refused = len(station.cluster.beats), 0
     for _ in range(4):
         station.now += station.policy.heartbeat_timeout_seconds / 2
         try:
-            station.broom.sweep(station.now)
+            station.sweep()
         except StillwaterError:
             refused += 1  # Its alarm rings, and everything else was done.
         station.reception.wake(station.incident())

@@ -176,8 +176,7 @@ def test_the_end_of_a_broker_that_nobody_of_ours_drained_is_told() -> None:
 def drained_between_two_looks(station: Station) -> None:
     """Their own drainer empties the machine and ends it before the next tick."""
     announce(station)
-    station.cluster.add_instance(NEW, "us-east-1a")
-    station.cluster.add_node(NEW)
+    station.cluster.join(NEW)
     station.cluster.place_pod(10, NEW)
     station.cluster.set_state(OLD, "terminated")
     station.cluster.set_groups_without(OLD)

@@ -98,7 +98,7 @@ def test_an_idle_sweep_reads_what_is_counted_however_many_brokers(
     # The fixture puts the second three into the zones.
     cluster = three_brokers() if brokers == 3 else request.getfixturevalue("six").cluster
     station = a_station(cluster=cluster)
-    station.broom.sweep(station.now)  # The first remembers where the next begins.
+    station.sweep()  # The first remembers where the next begins.
     bill.begin()
     assert station.broom.sweep(station.now + 60)["looked_at"] == brokers
     assert (bill.reads, bill.writes) == (own.READS["sweep"], 0)

@@ -42,8 +42,7 @@ def test_a_run_waits_for_the_window_and_says_until_when() -> None:
     # SQS carries it for a quarter of an hour, and the sweep does not take it for lost meanwhile.
     assert station.ticks.sent[-1][1] == 900
     sent = len(station.ticks.sent)
-    station.now += 600
-    station.broom.sweep(station.now)
+    station.sweep(600)
     assert len(station.ticks.sent) == sent
     station.now += 12 * 3600
     assert turn(station).turn_of(10).phase is Phase.LEAVING

@@ -36,8 +36,7 @@ def announced(station: Station, code: str = RETIREMENT, **said: float) -> Statio
 
 def spare(station: Station) -> None:
     """The group launches what its desired capacity asks for, and the node joins."""
-    station.cluster.add_instance(NEW, ZONE)
-    station.cluster.add_node(NEW)
+    station.cluster.join(NEW, ZONE)
 
 
 def tick_until(station: Station, state: State, most: int = 40) -> None:
@@ -56,8 +55,7 @@ def test_a_retirement_makes_room_moves_the_broker_ends_the_instance(station: Sta
     spare(station)
     station.tick()
     assert station.incident().state is State.HOLDING
-    station.tick()
-    station.tick()
+    station.tick(2)
     assert cluster.terminated == [(OLD, True)]
     # What was raised is lowered again by the termination itself.
     assert cluster.groups[GROUP].desired == 1
@@ -82,14 +80,11 @@ def test_a_retirement_makes_room_moves_the_broker_ends_the_instance(station: Sta
 def test_capacity_is_raised_once_however_often_the_invocation_dies(station: Station) -> None:
     station.announce(health_event())
     kill(1, [(station.cluster, "set_desired")], after=True)
-    station.tick()
-    station.tick()
+    station.tick(2)
     with pytest.raises(Killed):
         station.tick()
-    station.now += 60
-    station.broom.sweep(station.now)
-    station.tick()
-    station.tick()
+    station.sweep(60)
+    station.tick(2)
     assert station.cluster.groups[GROUP].desired == 2
 
 
@@ -99,9 +94,8 @@ def test_the_spare_is_kept_from_cluster_autoscaler_until_used(station: Station) 
     station.cluster.add_node(NEW, ready=False)
     station.tick()
     assert station.cluster.node_views[NEW].spare_for == OLD
-    station.cluster.node_views[NEW] = replace(station.cluster.node_views[NEW], ready=True)
-    for _ in range(4):
-        station.tick()
+    station.cluster.change_node(NEW, ready=True)
+    station.tick(4)
     station.announce(hook_event("drain"))
     tick_until(station, State.DRAINING)
     station.cluster.place_pod(10, NEW)
@@ -129,13 +123,11 @@ def test_a_window_that_closes_over_the_replacement_waits_for_the_next() -> None:
     announced(station)
     spare(station)
     station.now = START + 3 * 3600 + 1
-    station.tick()
-    station.tick()
+    station.tick(2)
     assert station.cluster.terminated == []
     assert "opens at 2026-11-21 12:00 UTC" in station.incident().reason
     station.now = START + 26 * 3600
-    for _ in range(5):
-        station.tick()
+    station.tick(5)
     assert station.cluster.terminated == [(OLD, True)]
 
 
@@ -170,8 +162,7 @@ def failed_launch(station: Station) -> None:
 def test_without_capacity_the_old_node_is_kept_and_the_wait_grows(station: Station) -> None:
     announced(station)
     failed_launch(station)
-    station.now += 60
-    station.broom.sweep(station.now)
+    station.sweep(60)
     delays = []
     for _ in range(8):
         station.tick()
@@ -190,13 +181,11 @@ def test_without_capacity_the_old_node_is_kept_and_the_wait_grows(station: Stati
 
 def test_a_maximum_lowered_meanwhile_is_not_asked_for_more_and_told(station: Station) -> None:
     announced(station)
-    group = station.cluster.groups[GROUP]
-    station.cluster.groups[GROUP] = replace(group, desired=1, maximum=1)
-    for _ in range(3):
-        station.tick()
+    station.cluster.change_group(GROUP, desired=1, maximum=1)
+    station.tick(3)
     assert station.cluster.desired_calls == [(GROUP, 2)]
     assert station.incident().pages == ("no_room",)
-    station.cluster.groups[GROUP] = replace(group, desired=1, maximum=2)
+    station.cluster.change_group(GROUP, desired=1, maximum=2)
     station.tick()
     assert station.cluster.desired_calls == [(GROUP, 2), (GROUP, 2)]
 
@@ -237,8 +226,7 @@ def test_nothing_is_terminated_while_kafka_could_not_bear_it(station: Station) -
     station.cluster.kafka = replace(healthy_kafka(out=30), fenced=frozenset())
     announced(station)
     spare(station)
-    for _ in range(10):
-        station.tick()
+    station.tick(10)
     assert station.incident().state is State.HOLDING
     assert "partition t-0" in station.incident().reason
     assert station.cluster.terminated == []
@@ -248,23 +236,19 @@ def test_a_person_may_hold_a_planned_replacement(station: Station) -> None:
     announced(station)
     station.ledger.put(hold(station.incident(), station.now + 3600, "ada", station.now))
     spare(station)
-    station.now += 60
-    station.broom.sweep(station.now)
-    for _ in range(3):
-        station.tick()
+    station.sweep(60)
+    station.tick(3)
     assert station.cluster.terminated == []
     assert "held until" in station.incident().reason
     station.now += 3600
-    for _ in range(5):
-        station.tick()
+    station.tick(5)
     assert station.cluster.terminated == [(OLD, True)]
 
 
 def test_a_person_may_have_a_retirement_ignored(station: Station) -> None:
     station.announce(health_event())
     station.ledger.put(ignore(station.incident(), "ada", "a test", station.now))
-    station.now += 60
-    station.broom.sweep(station.now)
+    station.sweep(60)
     station.tick()
     assert station.incident().state is State.CANCELLED
     station.announce(health_event(due=START + 15 * DAY, said_at=START + DAY))
@@ -318,8 +302,7 @@ def test_a_retirement_in_a_frozen_zone_does_not_run_past_awss_date(station: Stat
     spare(station)
     tick_until(station, State.HOLDING)
     assert "frozen_zone" in station.incident().pages
-    station.tick()
-    station.tick()
+    station.tick(2)
     assert station.cluster.terminated == [(OLD, True)]
     station.announce(hook_event("drain"))
     station.announce(hook_event("gate"))
@@ -335,8 +318,7 @@ def test_a_retirement_that_kafka_keeps_waiting_calls_a_person_once(station: Stat
     station.tick()
     assert station.incident().pages == ()
     station.now += 120
-    station.tick()
-    station.tick()
+    station.tick(2)
     assert station.incident().pages == ("waits_long",)
     (page,) = station.ticks.pages
     assert "broker 20 is fenced" in page["reason"]
@@ -349,8 +331,7 @@ def test_a_release_before_the_group_was_asked_for_room_leaves_it_its_size(statio
         station.tick()
     assert station.cluster.groups[GROUP].desired == 1
     station.ledger.put(ask_release(station.incident(), "ann", station.now))
-    station.now += 60
-    station.broom.sweep(station.now)
+    station.sweep(60)
     station.tick_until_quiet()
     assert station.cluster.terminated == [(OLD, False)]
     assert station.cluster.groups[GROUP].desired == 1
@@ -370,8 +351,7 @@ def replaced() -> Station:
     made = Station()
     made.announce(health_event(due=DUE))
     made.tick_until_quiet()
-    made.cluster.add_instance(NEW, "us-east-1a")
-    made.cluster.add_node(NEW)
+    made.cluster.join(NEW)
     return made
 
 

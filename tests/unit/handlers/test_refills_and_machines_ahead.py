@@ -172,11 +172,11 @@ def test_the_sweep_takes_off_a_throttle_that_no_run_wants(station: Station, chan
     left(station)
     behind(station, 1 * GIB)
     turn(station)
-    station.broom.sweep(station.now)
+    station.sweep()
     assert STRAYS_MESSAGE not in [body for body, _ in station.ticks.sent]
     assert callable(change)
     station.runs.put(change(current(station)))
-    station.broom.sweep(station.now)
+    station.sweep()
     assert STRAYS_MESSAGE in [body for body, _ in station.ticks.sent]
     station.cluster.throttle_refused = "No Kafka broker could be reached."
     station.loop.turn(STRAYS_MESSAGE, station.now)

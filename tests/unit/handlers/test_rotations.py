@@ -224,11 +224,10 @@ def test_a_skipped_node_keeps_its_instance(station: Station) -> None:
 @pytest.mark.parametrize("trouble", ["CrashLoopBackOff", "RunContainerError"])
 def test_a_pod_that_never_starts_stops_the_run_and_says_why(station: Station, trouble: str) -> None:
     start(station)
-    pod = station.cluster.pods[20]
-    station.cluster.pods[20] = replace(pod, ready=False, trouble=trouble)
+    station.cluster.change_pod(20, ready=False, trouble=trouble)
     run = turn(station)
     assert run.state is RunState.STOPPED
-    assert f"Pod {pod.name} does not start: {trouble}" in run.reason
+    assert f"Pod orders-broker-b-20 does not start: {trouble}" in run.reason
 
 
 def test_metadata_errors_veto_until_they_are_acknowledged(station: Station) -> None:
@@ -332,8 +331,7 @@ def test_one_rotation_at_a_time(station: Station) -> None:
 
 def test_a_node_that_has_moved_meanwhile_is_skipped(station: Station) -> None:
     start(station)
-    station.cluster.add_instance(NEW, "us-east-1a")
-    station.cluster.add_node(NEW)
+    station.cluster.join(NEW)
     station.cluster.place_pod(10, NEW)
     run = turn(station)
     assert run.turn_of(10).phase is Phase.SKIPPED
@@ -343,8 +341,7 @@ def test_a_node_that_has_moved_meanwhile_is_skipped(station: Station) -> None:
 def test_the_sweep_wakes_a_run_that_nobody_carries(station: Station) -> None:
     start(station)
     station.ticks.sent.clear()
-    station.now += 120
-    station.broom.sweep(station.now)
+    station.sweep(120)
     assert [body for body, _ in station.ticks.sent] == [rotation_message(1)]
 
 

@@ -52,7 +52,7 @@ def until(station: Station, state: State) -> None:
 
 
 def opened(station: Station) -> int:
-    return station.broom.sweep(station.now)["opened"]
+    return station.sweep()["opened"]
 
 
 def test_a_sick_machine_is_replaced_before_it_dies(sick: Station) -> None:
@@ -60,14 +60,11 @@ def test_a_sick_machine_is_replaced_before_it_dies(sick: Station) -> None:
     assert opened(sick) == 1
     assert sick.incident().kind is Kind.SICK_NODE
     until(sick, State.REPLACING)
-    sick.tick()
-    sick.tick()
+    sick.tick(2)
     assert cluster.desired_calls == [(group_of(ZONE), 2)]
     assert cluster.terminated == []
-    cluster.add_instance(NEW, ZONE)
-    cluster.add_node(NEW)
-    for _ in range(4):
-        sick.tick()
+    cluster.join(NEW, ZONE)
+    sick.tick(4)
     assert cluster.terminated == [(OLD, True)]
     sick.announce(hook_event("drain"))
     sick.announce(hook_event("gate"))
@@ -79,8 +76,7 @@ def test_a_sick_machine_is_replaced_before_it_dies(sick: Station) -> None:
 
 def test_the_next_sick_machine_waits_until_the_first_has_left(sick: Station) -> None:
     for id_ in ("i-0e", "i-0f", "i-0g"):  # so many that two are no more than a share
-        sick.cluster.add_instance(id_, "us-east-1c")
-        sick.cluster.add_node(id_)
+        sick.cluster.join(id_, "us-east-1c")
     assert opened(sick) == 1
     fall_sick(sick, "i-0b")
     sick.now += 60
@@ -97,7 +93,7 @@ def test_the_next_sick_machine_waits_until_the_first_has_left(sick: Station) -> 
 def test_one_that_gets_well_is_not_replaced_after_all(sick: Station) -> None:
     opened(sick)
     until(sick, State.REPLACING)
-    sick.cluster.node_views[OLD] = replace(sick.cluster.node_views[OLD], sick={})
+    sick.cluster.change_node(OLD, sick={})
     sick.now += 60
     assert opened(sick) == 1  # the word that calls it off
     until(sick, State.CANCELLED)
@@ -112,11 +108,9 @@ def test_one_that_gets_well_is_not_replaced_after_all(sick: Station) -> None:
 def test_a_sick_spare_takes_nobodys_pod(sick: Station) -> None:
     opened(sick)
     until(sick, State.REPLACING)
-    sick.cluster.add_instance(NEW, ZONE)
-    sick.cluster.add_node(NEW)
+    sick.cluster.join(NEW, ZONE)
     fall_sick(sick, NEW)
-    for _ in range(3):
-        sick.tick()
+    sick.tick(3)
     assert sick.incident().state is State.REPLACING
     assert "StorageReady" in sick.incident().reason
 
@@ -140,7 +134,7 @@ def test_several_sick_machines_are_told_once_and_stay(sick: Station, pages: list
 def test_a_machine_that_its_group_set_aside_is_told_once_a_day(
     sick: Station, pages: list[str], lifecycle: str | None
 ) -> None:
-    sick.cluster.node_views[OLD] = replace(sick.cluster.node_views[OLD], sick={})
+    sick.cluster.change_node(OLD, sick={})
     if lifecycle is None:
         sick.cluster.set_groups_without(OLD)
     else:
@@ -149,15 +143,14 @@ def test_a_machine_that_its_group_set_aside_is_told_once_a_day(
         sick.now += 60
         assert opened(sick) == 0
     assert pages == [PAGES_SENT]
-    sick.now += 86_400
-    sick.broom.sweep(sick.now)
+    sick.sweep(86_400)
     assert pages == 2 * [PAGES_SENT]
 
 
 def set_aside_pages(station: Station) -> list[str]:
     """Return whom one sweep of machines that are well calls for those that no group looks after."""
-    station.cluster.node_views[OLD] = replace(station.cluster.node_views[OLD], sick={})
-    station.broom.sweep(station.now)
+    station.cluster.change_node(OLD, sick={})
+    station.sweep()
     return [p["reason"] for p in station.ticks.pages if p["page"] == "set_aside"]
 
 
@@ -228,8 +221,7 @@ def test_a_reboot_is_ridden_through_with_leaders_elsewhere(station: Station) -> 
     assert {p.leader for p in view.partitions} == {20}
     assert station.cluster.terminated == []
     station.now = due + 7200
-    station.tick()
-    station.tick()
+    station.tick(2)
     assert station.incident().state is State.RIDDEN_THROUGH
     assert station.cluster.kafka == healthy_kafka()
 

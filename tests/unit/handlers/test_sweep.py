@@ -38,8 +38,7 @@ def test_an_incident_without_a_tick_gets_one(station: Station) -> None:
 def test_a_revived_tick_and_the_one_believed_lost_make_one_chain(station: Station) -> None:
     announce(station)
     believed_lost, _ = station.ticks.sent[-1]
-    station.now += 60
-    station.broom.sweep(station.now)
+    station.sweep(60)
     station.tick()
     sent = len(station.ticks.sent)
     station.loop.turn(believed_lost, station.now)
@@ -58,7 +57,7 @@ def test_an_instance_nobody_announced_gets_an_incident(station: Station) -> None
 
 def test_the_announcement_that_comes_late_joins_what_the_sweep_opened(station: Station) -> None:
     station.cluster.terminate(OLD)
-    station.broom.sweep(station.now)
+    station.sweep()
     station.announce(hook_event("drain"))
     assert station.incident().drain_event == hook_event("drain")
     assert station.incident().hooks == {"gate": None, "drain": "token-drain"}
@@ -67,7 +66,7 @@ def test_the_announcement_that_comes_late_joins_what_the_sweep_opened(station: S
 def test_hooks_that_nobody_announced_are_beaten_at_once(station: Station) -> None:
     """Since when they run nobody has said: the ledger may have been away for an hour."""
     station.cluster.terminate(OLD)
-    station.broom.sweep(station.now)
+    station.sweep()
     station.tick()
     assert {hook for _, hook, _ in station.cluster.beats} == {"drain", "gate"}
     station.tick()
@@ -75,12 +74,10 @@ def test_hooks_that_nobody_announced_are_beaten_at_once(station: Station) -> Non
 
 
 def test_an_idle_instance_nobody_announced_is_let_go_without_a_drain(station: Station) -> None:
-    station.cluster.add_instance(NEW, "us-east-1a")
-    station.cluster.add_node(NEW)
+    station.cluster.join(NEW)
     station.cluster.terminate(NEW)
-    station.broom.sweep(station.now)
-    for _ in range(10):
-        station.tick()
+    station.sweep()
+    station.tick(10)
     assert station.cluster.completed == [(NEW, "drain", "CONTINUE"), (NEW, "gate", "CONTINUE")]
     assert station.forwarded == []
 
@@ -89,7 +86,7 @@ def test_an_idle_instance_nobody_announced_is_let_go_without_a_drain(station: St
 def test_only_who_stays_gets_another_incident(station: Station, state: State, opened: int) -> None:
     announce(station)
     station.ledger.put(replace(station.incident(), state=state))
-    assert station.broom.sweep(station.now)["opened"] == opened
+    assert station.sweep()["opened"] == opened
 
 
 def test_the_function_says_what_it_swept(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,7 +103,7 @@ def test_the_function_says_what_it_swept(station: Station, monkeypatch: pytest.M
 def test_a_node_whose_instance_ec2_has_forgotten_gets_an_incident(station: Station) -> None:
     del station.cluster.instances[OLD]
     station.cluster.set_groups_without(OLD)
-    assert station.broom.sweep(station.now)["opened"] == 1
+    assert station.sweep()["opened"] == 1
     assert station.incident().kind is Kind.STATE_CHANGE
 
 
@@ -115,21 +112,20 @@ def test_a_node_of_anothers_instance_is_left_alone(station: Station) -> None:
     station.cluster.instances[OLD] = replace(theirs, tags={}, state="terminated")
     station.cluster.set_groups_without(OLD)
     station.cluster.place_pod(10, None)
-    assert station.broom.sweep(station.now)["opened"] == 0
+    assert station.sweep()["opened"] == 0
 
 
 def test_a_node_that_is_not_kafkas_is_left_to_eks(station: Station) -> None:
-    node = station.cluster.node_views[OLD]
-    station.cluster.node_views[OLD] = replace(node, pool="system")
+    station.cluster.change_node(OLD, pool="system")
     station.cluster.set_state(OLD, "terminated")
     station.cluster.set_groups_without(OLD)
-    assert station.broom.sweep(station.now)["opened"] == 0
+    assert station.sweep()["opened"] == 0
 
 
 def test_without_an_answer_from_kubernetes_the_rest_is_swept(station: Station) -> None:
     station.cluster.kubernetes_answers = False
     station.cluster.terminate(OLD)
-    assert station.broom.sweep(station.now)["opened"] == 1
+    assert station.sweep()["opened"] == 1
 
 
 def test_stalled_volumes_and_planned_events_are_found_where_no_event_came(station: Station) -> None:
@@ -140,8 +136,8 @@ def test_stalled_volumes_and_planned_events_are_found_where_no_event_came(statio
             events=(ScheduledEvent(event_id="e", code="x", description="", not_before=None),),
         ),
     }
-    assert station.broom.sweep(station.now)["opened"] == 2
-    assert station.broom.sweep(station.now)["opened"] == 0
+    assert station.sweep()["opened"] == 2
+    assert station.sweep()["opened"] == 0
     assert station.incident().kind is Kind.SICK_NODE
     assert station.incident("i-0b").kind is Kind.SCHEDULED_CHANGE
 
@@ -151,7 +147,7 @@ def test_a_lease_that_was_taken_for_an_incident_which_is_over_is_freed(station: 
     station.ledger.put(replace(station.incident(), state=State.RELEASED))
     # What a slow invocation does that dies before it learns that its incident has ended.
     station.ledger.take_lease(OLD, station.now, 900)
-    assert station.broom.sweep(station.now)["freed"] == 1
+    assert station.sweep()["freed"] == 1
     assert station.ledger.take_lease("i-0b", station.now, 900).granted
 
 
@@ -159,7 +155,7 @@ def test_a_lease_of_an_open_incident_or_of_nobody_known_is_left_alone(station: S
     announce(station)
     for holder in (OLD, "i-0unknown"):
         station.ledger.take_lease(holder, station.now, 900)
-        assert station.broom.sweep(station.now)["freed"] == 0
+        assert station.sweep()["freed"] == 0
         assert station.ledger.leases() == (Lease(holder, station.now + 900),)
         station.ledger.drop_lease(holder)
 
@@ -184,13 +180,11 @@ def test_every_lost_instance_is_found_in_as_many_runs(station: Station, most: in
 def test_a_restored_ledger_is_told_of_what_it_forgot(station: Station, drained: bool) -> None:
     """Incident i-0a waited for a node of its own, or was drained, when the table was exchanged."""
     station.cluster.terminate(OLD)
-    station.cluster.add_instance(NEW, "us-east-1a")
-    station.cluster.add_node(NEW)
+    station.cluster.join(NEW)
     station.cluster.mark_spare(node_named(NEW), OLD)
-    old = station.cluster.node_views[OLD]
-    station.cluster.node_views[OLD] = replace(old, schedulable=not drained)
+    station.cluster.change_node(OLD, schedulable=not drained)
     for _ in range(3):
-        station.broom.sweep(station.now)
+        station.sweep()
     assert [sent["page"] for sent in station.ticks.pages] == ["forgotten"]
     assert station.incident().open
     assert [lease.out_at is not None for lease in station.ledger.leases()] == [True] * drained
@@ -198,8 +192,7 @@ def test_a_restored_ledger_is_told_of_what_it_forgot(station: Station, drained: 
 
 def test_a_broker_out_without_an_incident_calls_once_a_day(station: Station) -> None:
     station.cluster.place_pod(20, None, ready=False)
-    out = station.cluster.pods[20]
-    station.cluster.pods[20] = replace(out, out_since=station.now, trouble="Unschedulable")
+    station.cluster.change_pod(20, out_since=station.now, trouble="Unschedulable")
     swept(station, 1799)
     assert station.ticks.pages == []
     for later in (1800, 1860, 5000):
@@ -211,13 +204,12 @@ def test_a_broker_out_without_an_incident_calls_once_a_day(station: Station) -> 
 
 def test_a_node_that_is_kept_for_an_incident_that_is_over_is_freed(station: Station) -> None:
     """An invocation that slept marks it after another has ended the incident."""
-    station.cluster.add_instance(NEW, "us-east-1a")
-    station.cluster.add_node(NEW)
+    station.cluster.join(NEW)
     station.announce(ec2_event("EC2 Spot Instance Interruption Warning", OLD))
     over = replace(station.incident(), state=State.CANCELLED)
     station.ledger.put(over)
     station.cluster.mark_spare(node_named(NEW), over.id)
-    station.broom.sweep(station.now)
+    station.sweep()
     station.loop.turn(station.ticks.sent[-1][0], station.now)
     assert station.cluster.node_views[NEW].spare_for is None
 
@@ -244,23 +236,20 @@ def test_a_kept_instance_that_ec2_takes_within_two_minutes_is_drained(kept: Stat
     second = kept.incident(f"{OLD}.2")
     assert (second.kind, second.state) == (Kind.SPOT_INTERRUPTION, State.DRAINING)
     assert len(kept.forwarded) == 1
-    kept.broom.sweep(kept.now)
+    kept.sweep()
     kept.tick()
     assert kept.incident(f"{OLD}.2").open
 
 
 def test_a_kept_instance_that_aws_retires_is_replaced_before_that(kept: Station) -> None:
     kept.announce(health_event(due=kept.now + 3600, said_at=kept.now))
-    for _ in range(3):
-        kept.tick()
-    kept.broom.sweep(kept.now)
+    kept.tick(3)
+    kept.sweep()
     kept.tick()
     second = kept.incident(f"{OLD}.2")
     assert (second.kind, second.state) == (Kind.SCHEDULED_CHANGE, State.REPLACING)
-    kept.cluster.add_instance(NEW, "us-east-1a")
-    kept.cluster.add_node(NEW)
-    for _ in range(4):
-        kept.tick()
+    kept.cluster.join(NEW)
+    kept.tick(4)
     assert kept.cluster.asked_to_terminate[-1][0] == OLD
 
 
@@ -268,8 +257,7 @@ def test_a_kept_instance_that_aws_retires_is_replaced_before_that(kept: Station)
 def test_a_date_that_kafka_lets_pass_is_paged(due_in: float, waits: float, called: bool) -> None:
     station = Station()
     station.announce(health_event(due=station.now + due_in, said_at=station.now))
-    station.cluster.add_instance(NEW, "us-east-1a")
-    station.cluster.add_node(NEW)
+    station.cluster.join(NEW)
     station.cluster.kafka = healthy_kafka(out=20)
     station.tick_until_quiet()
     station.tick()
@@ -281,8 +269,7 @@ def test_a_date_that_kafka_lets_pass_is_paged(due_in: float, waits: float, calle
 
 def test_a_replacement_that_somebody_has_cordoned_is_called_so() -> None:
     station = announce(Station())
-    station.cluster.add_instance(NEW, "us-east-1a")
-    station.cluster.add_node(NEW)
+    station.cluster.join(NEW)
     station.cluster._change(f"ip-{NEW}.ec2.internal", schedulable=False)
     station.tick()
     assert station.incident().reason.endswith("is cordoned, and takes no pods.")
@@ -290,8 +277,7 @@ def test_a_replacement_that_somebody_has_cordoned_is_called_so() -> None:
 
 def test_one_machine_after_another_of_one_broker_is_no_lost_zone() -> None:
     station = announce(Station())
-    station.cluster.add_instance(NEW, "us-east-1a")
-    station.cluster.add_node(NEW)
+    station.cluster.join(NEW)
     station.cluster.set_state(OLD, "terminated")
     station.cluster.set_groups_without(OLD)
     station.tick_until_quiet()

@@ -56,8 +56,7 @@ def test_a_stale_tick_carries_on_once_nobody_else_does(station: Station) -> None
 
 def test_a_failed_action_is_decided_anew(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
     announce(station)
-    station.cluster.add_instance(NEW, "us-east-1a")
-    station.cluster.add_node(NEW)
+    station.cluster.join(NEW)
     original = station.termination_handler.send
     failing = EndpointConnectionError(endpoint_url="http://sqs")
 
@@ -78,8 +77,7 @@ def test_a_drain_is_not_forwarded_when_its_lease_is_refused_after_all(
     station: Station, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     announce(station)
-    station.cluster.add_instance(NEW, "us-east-1a")
-    station.cluster.add_node(NEW)
+    station.cluster.join(NEW)
     while not station.ledger.leases():
         station.tick()
     read = station.cluster.read
@@ -101,8 +99,7 @@ def test_a_lease_taken_for_an_incident_that_has_ended_meanwhile_is_given_back(
     station: Station, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     announce(station)
-    station.cluster.add_instance(NEW, "us-east-1a")
-    station.cluster.add_node(NEW)
+    station.cluster.join(NEW)
     take = station.ledger.take_lease
 
     def overtaken(holder: str, now: float, seconds: float, **said: Any) -> object:
@@ -164,8 +161,7 @@ def test_an_invocation_believed_dead_does_not_undo_what_its_successor_did(
 def test_a_lost_drain_announcement_is_replaced_by_one_like_it(station: Station) -> None:
     station.cluster.terminate(OLD)
     station.announce(hook_event("gate"))
-    station.cluster.add_instance(NEW, "us-east-1a")
-    station.cluster.add_node(NEW)
+    station.cluster.join(NEW)
     station.tick_until_quiet()
     (forwarded,) = station.forwarded
     assert forwarded["EC2InstanceId"] == OLD
@@ -178,8 +174,7 @@ def surviving(station: Station, step) -> None:  # type: ignore[no-untyped-def]
     try:
         step()
     except Killed:
-        station.now += 60
-        station.broom.sweep(station.now)
+        station.sweep(60)
 
 
 @every_case("after", [False, True])
@@ -194,8 +189,7 @@ def test_dying_at_any_effect_is_survived(at: int, *, after: bool) -> None:
     station.cluster.terminate(OLD)
     for body in (hook_event("drain"), hook_event("gate")):
         surviving(station, lambda body=body: station.announce(body))
-    station.cluster.add_instance(NEW, "us-east-1a")
-    station.cluster.add_node(NEW)
+    station.cluster.join(NEW)
     for _ in range(30):
         if station.forwarded and NEW not in {p.node_name for p in station.cluster.pods.values()}:
             station.cluster.place_pod(10, NEW)

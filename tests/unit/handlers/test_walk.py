@@ -51,8 +51,7 @@ def test_nothing_is_drained_before_the_replacement_is_ready(station: Station) ->
     announce(station)
     station.cluster.add_instance(NEW, "us-east-1a", "Pending")
     station.cluster.add_node(NEW, ready=False)
-    for _ in range(5):
-        station.tick()
+    station.tick(5)
     assert station.incident().state is State.REPLACING
     assert "is not Ready yet" in station.incident().reason
     station.cluster.add_node(NEW, ready=True, csi_ready=False)
@@ -64,8 +63,7 @@ def test_nothing_is_drained_before_the_replacement_is_ready(station: Station) ->
 
 def test_a_replacement_in_another_zone_does_not_count(station: Station) -> None:
     announce(station)
-    station.cluster.add_instance(NEW, "us-east-1b")
-    station.cluster.add_node(NEW)
+    station.cluster.join(NEW, "us-east-1b")
     station.tick()
     assert station.incident().state is State.REPLACING
 
@@ -74,10 +72,8 @@ def test_a_second_incident_waits_for_the_first_to_release(station: Station) -> N
     replace_machine(station)
     station.cluster.terminate("i-0b")
     station.announce(hook_event("drain", instance_id="i-0b", zone="us-east-1b"))
-    station.cluster.add_instance("i-0e", "us-east-1b")
-    station.cluster.add_node("i-0e")
-    for _ in range(4):
-        station.tick()
+    station.cluster.join("i-0e", "us-east-1b")
+    station.tick(4)
     second = station.incident("i-0b")
     assert second.state is State.HOLDING
     assert second.reason == "Incident i-0a takes a Kafka node out first."
@@ -155,14 +151,12 @@ def test_holding_for_too_long_pages_and_retains(station: Station) -> None:
 
 
 def test_an_instance_without_kafka_goes_straight_through(station: Station) -> None:
-    station.cluster.add_instance(NEW, "us-east-1a")
-    station.cluster.add_node(NEW)
+    station.cluster.join(NEW)
     station.cluster.terminate(NEW)
     station.announce(hook_event("drain", instance_id=NEW))
     station.tick()
     assert station.forwarded == [], "it is looked at once more"
-    for _ in range(8):
-        station.tick()
+    station.tick(8)
     assert len(station.forwarded) == 1
     assert station.incident(NEW).state is State.GATING
     assert station.cluster.completed == [(NEW, "gate", "CONTINUE")]
@@ -191,11 +185,10 @@ def test_a_spot_warning_overtakes_a_termination_that_waits(station: Station) -> 
 
 def test_a_scale_in_restores_the_desired_capacity_once(station: Station) -> None:
     name = group_of("us-east-1a")
-    station.cluster.groups[name] = replace(station.cluster.groups[name], desired=0)
+    station.cluster.change_group(name, desired=0)
     announce(station)
     assert station.cluster.desired_calls == [(name, 1)]
-    station.tick()
-    station.tick()
+    station.tick(2)
     assert station.cluster.desired_calls == [(name, 1)]
     assert station.incident().pages == ("scale_in",)
     assert station.forwarded == []
@@ -204,7 +197,7 @@ def test_a_scale_in_restores_the_desired_capacity_once(station: Station) -> None
 def test_a_scale_in_lets_the_broker_go_where_the_policy_says_so() -> None:
     station = Station(policy=replace(POLICY, scale_in="release"))
     name = group_of("us-east-1a")
-    station.cluster.groups[name] = replace(station.cluster.groups[name], desired=0)
+    station.cluster.change_group(name, desired=0)
     announce(station)
     assert station.incident().state is State.DRAINING
     station.cluster.place_pod(10, None, ready=False)
@@ -219,8 +212,7 @@ def test_the_direct_route_forwards_nothing_and_follows() -> None:
     announce(station)
     assert station.incident().state is State.DRAINING
     assert station.forwarded == []
-    station.cluster.add_instance(NEW, "us-east-1a")
-    station.cluster.add_node(NEW)
+    station.cluster.join(NEW)
     station.cluster.place_pod(10, NEW)
     station.tick_until_quiet()
     station.tick()
@@ -244,8 +236,7 @@ def queueing() -> Station:
     station = second_waits(drain_node(Station()))
     station.now += 600
     turns(station, SECOND, 1)
-    station.cluster.add_instance(THIRD_SPARE, "us-east-1c")
-    station.cluster.add_node(THIRD_SPARE)
+    station.cluster.join(THIRD_SPARE, "us-east-1c")
     return station
 
 

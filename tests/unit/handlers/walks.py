@@ -21,8 +21,7 @@ def announce(station: Station) -> Station:
 
 def replace_machine(station: Station) -> Station:
     announce(station)
-    station.cluster.add_instance(NEW, "us-east-1a")
-    station.cluster.add_node(NEW)
+    station.cluster.join(NEW)
     station.tick_until_quiet()
     return station
 
@@ -44,8 +43,7 @@ def launch(station: Station) -> None:
         group = cluster.groups[group_of(zone)]
         for _ in range(group.desired - len(group.staying())):
             number = 1 + sum(id_.startswith("i-new") for id_ in cluster.instances)
-            cluster.add_instance(f"i-new{number}", zone)
-            cluster.add_node(f"i-new{number}")
+            cluster.join(f"i-new{number}", zone)
 
 
 def announce_hooks(station: Station) -> None:
@@ -68,7 +66,7 @@ def come_back(station: Station, instance_id: str) -> None:
     cluster.set_state(instance_id, "terminated")
     cluster.set_groups_without(instance_id)
     cluster.node_views.pop(instance_id, None)
-    cluster.groups[group.name] = replace(cluster.groups[group.name], desired=len(ZONES) // 3)
+    cluster.change_group(group.name, desired=len(ZONES) // 3)
     launch(station)
     idle = [
         id_
