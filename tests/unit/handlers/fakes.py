@@ -294,13 +294,13 @@ class FakeCluster(ExploredCloud, ExploredNodes, ExploredDrain):
         self.add_instance(instance_id, zone)
         self.add_node(instance_id, **node)
 
-    def change_node(self, instance_id: str, **changed: Any) -> None:
+    def change_node(self, instance_id: str, /, **changed: Any) -> None:
         self.node_views[instance_id] = replace(self.node_views[instance_id], **changed)
 
-    def change_pod(self, node_id: int, **changed: Any) -> None:
+    def change_pod(self, node_id: int, /, **changed: Any) -> None:
         self.pods[node_id] = replace(self.pods[node_id], **changed)
 
-    def change_group(self, name: str, **changed: Any) -> None:
+    def change_group(self, name: str, /, **changed: Any) -> None:
         self.groups[name] = replace(self.groups[name], **changed)
 
     def place_pod(self, node_id: int, instance_id: str | None, *, ready: bool = True) -> None:
