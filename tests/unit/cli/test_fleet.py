@@ -193,9 +193,7 @@ def test_one_unhealthy_cluster_stops_the_fleet_until_a_person_goes_on(show: Show
     assert "bakes until" in show.run("advance", "f", code=1)
 
 
-def test_an_open_incident_and_a_ledger_that_is_silent_hold_a_wave(
-    show: Show, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_open_incident_holds_a_wave(show: Show, monkeypatch: pytest.MonkeyPatch) -> None:
     spot = ec2_event("EC2 Spot Instance Interruption Warning", FIRST)
     show.clusters["stage"].status = "healthy"
     show.clusters["stage"].station.announce(spot)
@@ -287,9 +285,7 @@ def test_accounts_are_entered_by_the_role_of_the_file_once_in_the_callers_name(
     ],
     ids=["another region", "no such environment", "no such file"],
 )
-def test_a_cluster_that_cannot_be_opened_is_unknown_and_says_why(
-    tmp_path: Path, told: dict[str, Any], why: str
-) -> None:
+def test_a_closed_cluster_is_unknown(tmp_path: Path, told: dict[str, Any], why: str) -> None:
     project(tmp_path, "prod")
     facts = look(fleet_file(tmp_path, prod=told)).facts["prod"]
     assert why in facts.health.why  # type: ignore[union-attr]

@@ -197,9 +197,7 @@ class Bare(Api):
         return {"spec": {"kafka": {}}}
 
 
-def test_a_cluster_that_exists_without_cruise_control_is_told_what_to_set(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_cluster_without_cruise_control_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
     known = DescribedKafka(
         "shop.yaml", "shop-orders", "orders", "us-east-1", Timings(), "shop", "shop-kafka"
     )

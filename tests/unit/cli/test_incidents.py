@@ -82,9 +82,7 @@ class Enough(Exception):
     """Whoever watches has seen enough."""
 
 
-def test_a_watch_shows_what_opens_and_outlasts_a_ledger_that_cannot_be_read(
-    desk: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_watch_outlasts_an_unread_ledger(desk: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     out = io.StringIO()
     console = Console(file=out, width=200, force_terminal=True)
     naps: list[float] = []
@@ -402,9 +400,7 @@ def ids(desk: Cluster) -> dict[str, str]:
     return {z["ZoneName"]: z["ZoneId"] for z in answer["AvailabilityZones"]}
 
 
-def test_a_zone_is_frozen_by_name_or_id_until_a_moment_and_a_turn_asked_for(
-    desk: Cluster,
-) -> None:
+def test_a_zone_is_frozen_by_name_or_id_and_a_turn_asked_for(desk: Cluster) -> None:
     zone = min(zones_command.pool_zones(desk.spec))
     console, out = said()
     for named in (zone, ids(desk)[zone].upper()):
@@ -453,9 +449,7 @@ def test_the_last_zone_cannot_be_frozen(desk: Cluster) -> None:
         ("us-east-1a", "0001-01-01T00:00+23:59", "is no"),
     ],
 )
-def test_what_cannot_be_meant_is_one_sentence(
-    desk: Cluster, zone: str, until: str, sentence: str
-) -> None:
+def test_what_cannot_be_meant_is_said(desk: Cluster, zone: str, until: str, sentence: str) -> None:
     with pytest.raises(InvalidInput, match=sentence):
         zones_command.freeze("local", zone, until, "", said()[0])
 

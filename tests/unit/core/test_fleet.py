@@ -130,9 +130,7 @@ ORDER: Mapping[str, tuple[dict[str, Any], tuple[str, ...], str, str]] = {
 
 
 @every_case("case", ORDER.values(), ids=ORDER)
-def test_waves_regions_and_clients_are_kept_apart(
-    case: tuple[dict[str, Any], tuple[str, ...], str, str],
-) -> None:
+def test_waves_are_kept_apart(case: tuple[dict[str, Any], tuple[str, ...], str, str]) -> None:
     facts, starts, name, sentence = case
     decision = decided(**facts)
     assert decision.starts == starts
@@ -220,9 +218,7 @@ OWN: Mapping[str, tuple[ClusterFacts, Standing, str, bool, bool]] = {
 
 
 @every_case("case", OWN.values(), ids=OWN)
-def test_one_cluster_of_a_wave_speaks_for_or_against_the_others(
-    case: tuple[ClusterFacts, Standing, str, bool, bool],
-) -> None:
+def test_one_of_a_wave_speaks_for_all(case: tuple[ClusterFacts, Standing, str, bool, bool]) -> None:
     facts, standing, words, beside, pauses = case
     fleet = FLEET.model_copy(update={"stop": FleetStop(rotation_usd=20)})
     decision = decided(fleet, shop=facts, log=BEHIND)

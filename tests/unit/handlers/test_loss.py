@@ -425,9 +425,7 @@ def replaced(station: Station) -> None:
 
 
 @pytest.mark.parametrize("leave", [lose_machine, taken, taken_before_anybody_looked])
-def test_a_broker_on_the_next_machine_of_its_nodes_name_is_back(
-    station: Station, leave: Callable[[Station], None]
-) -> None:
+def test_a_broker_on_a_namesake_is_back(station: Station, leave: Callable[[Station], None]) -> None:
     leave(station)
     replaced(station)
     for _ in range(8):

@@ -120,9 +120,7 @@ def test_a_tick_of_an_incident_that_is_over_gives_its_lease_back(station: Statio
     assert not valid_leases(station.ledger.leases(), station.now)
 
 
-def test_a_warning_that_arrives_during_a_tick_is_looked_at_at_once(
-    station: Station, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_warning_during_a_tick_counts(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
     announce(station)
     nodes = station.cluster.nodes
 

@@ -115,9 +115,7 @@ UNUSABLE: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("changes", "words"), UNUSABLE.values(), ids=UNUSABLE.keys())
-def test_what_cannot_be_used_is_one_sentence(
-    tmp_path: Path, changes: dict[str, Any], words: str
-) -> None:
+def test_what_is_useless_is_a_sentence(tmp_path: Path, changes: dict[str, Any], words: str) -> None:
     with pytest.raises(StillwaterError) as caught:
         connect([written(tmp_path / "config", **changes)])
     assert words in str(caught.value)
@@ -185,9 +183,7 @@ def test_a_listing_that_is_turned_away_is_asked_for_again_when_the_server_says()
     ],
     ids=["for ever", "without a time", "an odd time", "refused", "a change"],
 )
-def test_what_stays_busy_or_is_none_of_it_is_said_with_its_status(
-    method: str, answer: Answer, tries: int
-) -> None:
+def test_what_stays_busy_is_said_with_its_status(method: str, answer: Answer, tries: int) -> None:
     asked, pool, _ = api(answer)
     with pytest.raises(ApiError) as error:
         getattr(asked, method)("/api/v1/nodes")

@@ -221,9 +221,7 @@ def in_the_cluster(layer: Recorded, role: str) -> set[tuple[str, str]]:
     }
 
 
-def test_rbac_allows_what_a_function_asks_the_api_server_and_nothing_else(
-    recorded: Mapping[str, Recorded],
-) -> None:
+def test_rbac_allows_what_a_function_asks_and_no_more(recorded: Mapping[str, Recorded]) -> None:
     for role, (layer, function) in functions(recorded).items():
         asked = calls.in_kubernetes(role)
         allowed = in_the_cluster(layer, role)

@@ -243,9 +243,7 @@ def test_where_the_budgets_are_ours_the_operator_makes_none() -> None:
         ("chart", "operator", False),
     ],
 )
-def test_budgets_are_ours_where_our_chart_or_a_word_says_so(
-    operator: str, chosen: str | None, ours: bool
-) -> None:
+def test_budgets_are_ours_where_it_is_said(operator: str, chosen: str | None, ours: bool) -> None:
     told = spec(strimzi={"operator": operator, "disruption_budgets": chosen})
     assert told.strimzi.own_budgets is ours
 

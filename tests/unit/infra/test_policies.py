@@ -255,9 +255,7 @@ def _listed(actions: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("partition", ["aws", "aws-cn", "aws-us-gov"])
-def test_a_managed_policy_is_named_in_the_partition_of_its_region(
-    partition: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_policy_names_its_partition(partition: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aws, "get_partition", lambda **_: SimpleNamespace(partition=partition))
     nobody: Any = None
     expected = f"arn:{partition}:iam::aws:policy/AmazonEKSClusterPolicy"
@@ -265,9 +263,7 @@ def test_a_managed_policy_is_named_in_the_partition_of_its_region(
 
 
 @pytest.mark.parametrize("layer", ["kafka", "operations"])
-def test_an_access_entry_is_replaced_when_its_role_is_another_one(
-    layers: dict[str, Recorded], layer: str
-) -> None:
+def test_an_access_entry_goes_with_its_role(layers: dict[str, Recorded], layer: str) -> None:
     entries = layers[layer].of("eks/accessEntry:AccessEntry")
     roles = {role.inputs["name"] for role in layers[layer].of("iam/role:Role")}
     assert entries

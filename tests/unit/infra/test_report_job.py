@@ -195,9 +195,7 @@ def analytics() -> Recorded:
     return programs.run_layer("analytics", programs.description(metrics={}), references)
 
 
-def test_python_packages_stand_beside_the_code_and_are_unpacked_for_emrs_python(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_packages_are_unpacked_for_emr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wheels = {
         name: tmp_path / f"{name[0]}0" / f"{name}-1-cp311-x.whl" for name in ("numpy", "pyarrow")
     }

@@ -154,9 +154,7 @@ FUNCTIONS: dict[str, tuple[Change, dict[str, Weight]]] = {
 
 
 @pytest.mark.parametrize(("change", "said"), FUNCTIONS.values(), ids=FUNCTIONS.keys())
-def test_functions_in_subnets_of_others_reach_what_they_call(
-    change: Change, said: dict[str, Weight]
-) -> None:
+def test_functions_in_others_subnets_reach_all(change: Change, said: dict[str, Weight]) -> None:
     made = world(change)
     asked = Machines(
         eks_cluster="shop",
@@ -464,9 +462,7 @@ BY_HAND: dict[str, tuple[Callable[[World], object], set[str]]] = {
 
 
 @pytest.mark.parametrize(("change", "said"), BY_HAND.values(), ids=BY_HAND.keys())
-def test_what_ends_machines_by_itself_is_found_of_our_own_groups(
-    change: Callable[[World], object], said: set[str]
-) -> None:
+def test_what_ends_our_machines_is_found(change: Callable[[World], object], said: set[str]) -> None:
     assert set(checks(world(change))) == said
 
 

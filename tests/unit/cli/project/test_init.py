@@ -116,9 +116,7 @@ def test_an_environment_that_is_there_is_written_over_only_when_told(tmp_path: P
     assert stack_settings.read_described("prod", project_at(tmp_path)).spec.brokers == 6
 
 
-def test_a_disk_that_fails_leaves_nothing_half_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_disk_leaves_nothing_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened, real = [], command.tempfile.NamedTemporaryFile
 
     def full(*arguments: Any, **named: Any) -> Any:

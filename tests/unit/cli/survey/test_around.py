@@ -217,9 +217,7 @@ AROUND: dict[str, Callable[[World], object]] = {
 
 
 @every_case(("change", "said"), rows(AROUND), ids=AROUND)
-def test_of_an_account_what_stands_in_a_rotations_way_is_said(
-    change: Callable[[World], object], said: set[str]
-) -> None:
+def test_what_stands_in_a_rotations_way(change: Callable[[World], object], said: set[str]) -> None:
     assert checks(changed(own, change)()) == said
 
 

@@ -244,9 +244,7 @@ def test_the_state_of_managed_groups_is_found(build: Callable[[], World], said: 
 
 
 @every_case(("build", "said"), rows(PROVISIONED), ids=PROVISIONED)
-def test_of_provisioners_what_they_do_by_themselves_is_found(
-    build: Callable[[], World], said: set[str]
-) -> None:
+def test_what_provisioners_do_is_found(build: Callable[[], World], said: set[str]) -> None:
     assert checks(build()) == said
 
 

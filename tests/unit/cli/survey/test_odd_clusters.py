@@ -305,9 +305,7 @@ UNFORESEEN: dict[str, tuple[Callable[[World], object], set[str]]] = {
 
 
 @every_case(("change", "judges"), UNFORESEEN.values(), ids=UNFORESEEN.keys())
-def test_an_answer_that_nobody_foresaw_costs_no_other_word(
-    change: Callable[[World], object], judges: set[str]
-) -> None:
+def test_an_odd_answer_hides_nothing(change: Callable[[World], object], judges: set[str]) -> None:
     world = changed(own, change)()
     topic = {"metadata": {"name": "t", "namespace": "shop-kafka"}, "spec": {"replicas": 1}}
     topic["metadata"]["labels"] = {"strimzi.io/cluster": "orders"}
@@ -422,9 +420,7 @@ def of_it(found: list[Finding]) -> set[str]:
 
 
 @every_case(("change", "said"), rows(BROKEN), ids=BROKEN)
-def test_what_kubernetes_tells_of_it_is_judged_in_the_same_words(
-    change: Callable[[World], object], said: set[str]
-) -> None:
+def test_what_kubernetes_tells_is_judged(change: Callable[[World], object], said: set[str]) -> None:
     world = beside()
     change(world)
     assert of_it(surveyed(world)) == said

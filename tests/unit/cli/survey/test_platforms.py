@@ -441,9 +441,7 @@ LAX: dict[str, tuple[Change, ...]] = {
 
 
 @every_case(("changes", "said"), rows(LAX), ids=LAX)
-def test_what_pod_security_refuses_at_its_middle_level_does_not_come_back(
-    changes: tuple[Change, ...], said: set[str]
-) -> None:
+def test_what_pod_security_refuses_stays_away(changes: tuple[Change, ...], said: set[str]) -> None:
     world = changed_beside(baseline, *changes)
     assert of_it(surveyed(world)) == said
 

@@ -94,17 +94,13 @@ def test_a_page_says_first_what_may_happen(monkeypatch: pytest.MonkeyPatch, tmp_
     assert "{{" not in body
 
 
-def test_a_page_that_cannot_be_written_is_one_sentence(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_an_unwritten_page_is_a_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     done = examined(monkeypatch, own_groups(bare()))
     with pytest.raises(StillwaterError, match="cannot be written: Is a directory; name a file"):
         command.write_files(done, tmp_path, None)
 
 
-def test_the_description_it_writes_is_what_adopt_plan_reads(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_adopt_plan_reads_its_description(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     world = own_groups(bare())
     for group in world.groups.values():
         group["Tags"] = [{"Key": "kubernetes.io/cluster/shop", "Value": "owned"}]
@@ -160,9 +156,7 @@ def test_what_was_not_read_is_left_out_of_the_description(monkeypatch: pytest.Mo
     assert "eks_cluster:" not in done.description
 
 
-def test_a_cluster_that_another_stillwater_manages_is_not_described(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_anothers_cluster_is_not_described(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     world = own_groups(bare())
     next(iter(world.groups.values()))["Tags"] = [{"Key": "stillwater:cluster", "Value": "tide"}]
     done = examined(monkeypatch, world)

@@ -204,9 +204,7 @@ WEIGHTS: dict[str, tuple[Change, str, Weight]] = {
 
 
 @every_case(("change", "check", "weight"), WEIGHTS.values(), ids=WEIGHTS.keys())
-def test_how_bad_it_is_follows_from_what_is_known(
-    change: Change, check: str, weight: Weight
-) -> None:
+def test_how_bad_follows_from_what_is_known(change: Change, check: str, weight: Weight) -> None:
     (found,) = (each for each in surveyed(changed(own, change)()) if each.check == check)
     assert found.weight is weight
 

@@ -249,9 +249,7 @@ TABLE: list[tuple[str, dict[str, Any], str]] = [
 
 
 @every_case(("level", "changed", "sentence"), TABLE, ids=[t for *_, t in TABLE])
-def test_what_is_no_longer_so_is_named_with_what_stands_there(
-    level: str, changed: dict[str, Any], sentence: str
-) -> None:
+def test_what_is_no_longer_so_is_named(level: str, changed: dict[str, Any], sentence: str) -> None:
     assert told(level, **changed) == [sentence]
 
 

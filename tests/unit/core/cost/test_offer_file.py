@@ -220,9 +220,7 @@ def test_a_usage_type_is_known_whatever_its_regions_code(prefix: str) -> None:
         ("AWSSecretsManager", "EU-AWSSecretsManager-Secrets", "secret_month"),
     ],
 )
-def test_what_stillwater_itself_uses_is_found_by_its_usage_type(
-    service: str, usage_type: str, item: str | None
-) -> None:
+def test_usage_types_find_what_we_use(service: str, usage_type: str, item: str | None) -> None:
     product = Product(service=service, region="r", usage_type=usage_type, operation="")
     assert price_list.item_of(product) == item
 

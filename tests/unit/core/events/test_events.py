@@ -139,9 +139,7 @@ def with_detail(message: dict[str, Any], **detail: object) -> dict[str, Any]:
         ),
     ],
 )
-def test_an_announcement_names_its_kind_and_instance(
-    message: dict[str, Any], kind: Kind, instance: str
-) -> None:
+def test_an_announcement_names_both(message: dict[str, Any], kind: Kind, instance: str) -> None:
     found = one(message)
     assert (found.kind, found.instance_id) == (kind, instance)
 

@@ -143,9 +143,7 @@ def test_a_probe_that_gives_up_before_the_worker_answers_tells_nothing() -> None
     ("kafka_answers", "health"),
     [(True, Health.HEALTHY), (False, Health.UNHEALTHY), (None, Health.UNKNOWN)],
 )
-def test_a_standalone_worker_is_believed_as_far_as_kafka_answers(
-    kafka_answers: bool | None, health: Health
-) -> None:
+def test_a_standalone_worker_counts_by_kafka(kafka_answers: bool | None, health: Health) -> None:
     verdict = worker_verdict(replace(ALONE, kafka_answers=kafka_answers), [HEALTHY])
     assert verdict.health is health
     if kafka_answers is None:

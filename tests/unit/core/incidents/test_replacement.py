@@ -289,9 +289,7 @@ def test_nothing_else_is_overruled(kafka: ClusterView | None) -> None:
         pytest.param({"replacement": None}, {"nodes": ()}, id="nowhere to go"),
     ],
 )
-def test_who_could_not_go_anyway_is_kept_as_before(
-    incident: dict[str, object], around: dict[str, object]
-) -> None:
+def test_who_could_not_go_is_kept(incident: dict[str, object], around: dict[str, object]) -> None:
     decision = decided(held(**incident), shown(LATE, **around))
     assert not any(isinstance(a, TakeLease | ForwardDrain) for a in decision.actions)
 

@@ -246,9 +246,7 @@ def test_a_ready_machine_takes_as_long_as_a_machine_or_a_return_at_most() -> Non
 
 
 @pytest.mark.parametrize(("machine", "inferred"), [(120.0, 180.0), (220.0, 220.0)])
-def test_one_node_that_waited_for_its_machine_says_what_the_next_will_take(
-    machine: float, inferred: float
-) -> None:
+def test_one_that_waited_says_what_the_next_one_will_take(machine: float, inferred: float) -> None:
     waited = replace(
         MOVED, phase=Phase.DONE, began_at=100.0, machine_at=100.0 + machine, done_at=400.0
     )

@@ -72,9 +72,7 @@ def is_open(window: Window, minute: int) -> bool:
         ),
     ],
 )
-def test_what_does_not_fit_any_more_waits_for_the_next_window(
-    now: str, minutes: float, until: str | None, said: str
-) -> None:
+def test_what_does_not_fit_waits(now: str, minutes: float, until: str | None, said: str) -> None:
     wait = wait_of(taking(minutes), at(now), Options(), policy_with(maintenance=WEEKEND))
     assert (wait is None) == (until is None)
     if wait is not None and until is not None:

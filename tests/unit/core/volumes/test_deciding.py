@@ -288,9 +288,7 @@ def test_a_rotation_uses_no_slot_that_its_undoing_or_an_emergency_needs() -> Non
         ),
     ],
 )
-def test_what_is_wrong_with_a_volume_is_said_with_its_remedy(
-    changed: dict[str, object], kind: str, words: str
-) -> None:
+def test_a_volumes_trouble_has_a_remedy(changed: dict[str, object], kind: str, words: str) -> None:
     found = first(volume_set(view(**changed)))
     assert (found.kind, found.refused_by) == (DecisionKind.ADVISE, kind)
     assert words in found.reason

@@ -329,9 +329,7 @@ def test_a_throttle_is_a_default_of_brokers_and_a_mark_on_topics(cluster: FakeKa
         ((TOPIC, "orders"), "topic orders has leader.replication.throttled.replicas=1:2 already"),
     ],
 )
-def test_a_throttle_that_somebody_else_has_set_is_seen(
-    cluster: FakeKafka, whose: tuple[int, str], said: str
-) -> None:
+def test_anothers_throttle_is_seen(cluster: FakeKafka, whose: tuple[int, str], said: str) -> None:
     throttle = Throttle(
         brokers=(1,), topics=("orders",), follower_bytes_per_s=1, leader_bytes_per_s=1
     )

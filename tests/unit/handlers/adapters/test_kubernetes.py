@@ -486,9 +486,7 @@ def test_the_operators_work_is_read_of_pools_and_sets(monkeypatch: pytest.Monkey
     assert fake.pool.asked[0][1]["labelSelector"] == ["strimzi.io/cluster=orders"]
 
 
-def test_a_proposal_is_said_with_its_figures_and_what_is_over_is_not(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_proposal_is_said_with_its_figures_unless_over(monkeypatch: pytest.MonkeyPatch) -> None:
     def rebalance(name: str, state: str, **annotations: str) -> dict[str, Any]:
         result = {"dataToMoveMB": 1024, "numReplicaMovements": 3}
         held = [{"type": state, "status": "True"}]

@@ -175,9 +175,7 @@ def marked(**spec: Any) -> dict[str, list[dict[str, Any]]]:
     return {NODE_PATH: [found]}
 
 
-def test_a_cordon_says_for_which_incident_and_a_node_that_has_one_is_left(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_cordon_names_its_incident_and_another_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     made, pool = drain(monkeypatch, marked())
     made.cordon("a", "i-1")
     ((path, body),) = pool.patched
