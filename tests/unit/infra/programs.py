@@ -16,6 +16,7 @@ from core.cluster import ClusterSpec, parse
 from core.ground.naming import LAYERS
 from infra.alerts.dashboards import rule_file
 from stacks.program import main
+from tests import changes
 from tests.unit.infra.recording import Recorded, run_program
 
 # Where the workers of one session of unit tests keep what they recorded; nobody else keeps it.
@@ -38,8 +39,8 @@ BROKER = {
 
 
 def description(**changed: Any) -> dict[str, Any]:
-    """Return a ClusterSpec as a user writes it; keywords replace top-level settings."""
-    return {
+    """Return a ClusterSpec as a user writes it; keywords replace settings, `pools.1.name` too."""
+    usual = {
         "name": "orders",
         "environment": "test",
         "region": "us-east-1",
@@ -47,8 +48,9 @@ def description(**changed: Any) -> dict[str, Any]:
         "pools": [CONTROLLER, BROKER],
         "slack": {"channel": "C0HARBOUR1", "secret_name": "orders/slack"},
         "metrics": {"prometheus": {"address": "http://prometheus.monitoring.svc:9090"}},
-        **changed,
     }
+    found: dict[str, Any] = changes.changed(usual, changed)
+    return found
 
 
 def prometheus_alerts(cluster: ClusterSpec) -> dict[str, dict[str, Any]]:

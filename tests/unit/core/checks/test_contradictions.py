@@ -11,6 +11,7 @@ from core.checks.table import description_findings
 from core.cluster import ClusterSpec, kafka_settings, parse
 from core.ground.errors import InvalidInput
 from infra.versions import STRIMZI_CHART_VERSION
+from tests.changes import cases
 from tests.every_case import every_case
 from tests.unit.infra.programs import BROKER, CONTROLLER, description
 
@@ -63,35 +64,75 @@ def test_the_operators_release_is_the_one_that_is_pinned() -> None:
     assert kafka_settings.OPERATOR == STRIMZI_CHART_VERSION
 
 
+CONTRADICTIONS = """
+kafka.version: 4.1.0 => kafka.version 4.1.0 is not among those that Strimzi
+kafka.version: 4.22.0 => 4.2.0 is the nearest
+kafka.metadata_version: 4.2-IV9 => metadata_version 4.2-IV9 is not among
+kafka.metadata_version: 4.4-IV0 => metadata_version 4.4-IV0 is not among
+kafka.metadata_version: latest => metadata_version latest is not among
+kafka.metadata_version: "4.3" => 4.3 is newer than kafka.version 4.2.0
+kubernetes.version: "1.29" => 1.29 is older than 1.30, the oldest that Strimzi
+{availability_zones: [us-east-1a], kafka: {default_replication_factor: 1, min_insync_replicas: 1}}
+    => EKS makes no cluster in fewer than 2
+kafka.config: {min.insync.replicas: 1} => kafka.min_insync_replicas makes it 2
+kafka.config: {broker.session.timeout.ms: 18000}
+    => timings.broker_session_timeout_seconds makes it 9000
+kafka.config: {offsets.topic.replication.factor: three}
+    => to 'three', and Kafka takes a whole number
+kubernetes.namespace: default => namespace is default, which Kubernetes makes
+kubernetes.namespace: kube-kafka => choose another name, such as kafka
+pools.1.name: system => a pool is named system
+network.vpc_cidr: 127.0.0.0/16 => vpc_cidr names 127.0.0.0/16, which is res
+network.vpc_cidr: 169.254.0.0/16 => reserved for hosts themselves
+load_balancer.client_cidrs: [224.0.0.0/8] => client_cidrs names 224.0.0.0/8, which is reserved
+kubernetes.public_access_cidrs: [127.0.0.0/8] => EKS refuses private networks there
+tags.team: Zürich => tags has 'team' with 'ü' in its value, and EMR
+tags.Größe: x => with 'ß' 'ö' in its key
+tags: {cost centre: x} => Data Lifecycle Manager, which takes the snapshots
+kafka.config.listeners: x => keeps what begins with listeners to itself
+kafka.config: {log.dirs: /x} => what begins with log.dir to itself
+connect.config: {group.id: x} => connect.config sets group.id
+kafka.listener.port: 9093 => internal_listener.port are both 9093
+kafka.listener.port: 9404 => at which Prometheus answers
+topics: [{name: ..}] => which Kafka does not allow
+topics: [{name: __mine}] => are Kafka's own
+topics: [{name: a.b}, {name: a_b}] => topics a.b and a_b collide
+load_balancer.client_cidrs: [fd00::/8] => has IPv4 addresses alone
+kubernetes.system_instance_type: t3.nano
+    => t3.nano, with addresses for 4 pods, 5 of them every node's own
+{kubernetes.system_instance_type: m7g.medium, cluster_autoscaler: false}
+    => 3 such nodes take 9 and 12 are needed (2 of CoreDNS,
+{kubernetes.system_instance_type: t3.small, connect: {}}
+    => leaves its pods 1422 MiB of memory after the system and the pods of
+pools.0.instance_type: t3.micro => pool controller runs 6 pods on a node, Kafka's among them
+load_balancer.client_cidrs: [10.40.0.0/16] => network.vpc_cidr has already
+pools.1.instance_type: a1.4xlarge
+    => a1.4xlarge of pool broker cannot be a node here: A1's processors are too old
+kubernetes.system_instance_type: mac2-m2pro.metal
+    => of the system nodes cannot be a node here: EC2 launches it on a Dedicated Host
+kafka.listener.name: internal => Strimzi wants a name for each
+kafka.listener.name: replication => has a port of Strimzi's own called tcp-replication
+kafka: {listener: {name: tls, port: 9093}, internal_listener: {port: 9095}}
+    => listener.name is tls at port 9093, which Strimzi keeps
+kubernetes.namespace: strimzi => strimzi.namespace and kubernetes.namespace are both strimzi
+topics: [{name: a, config: {retention.m: 1}}]
+    => does not know of a topic, so that it would not make it; write retention.ms if you
+slack.secret_name: test-orders/nth-webhook => which is made here for the webhook's own token
+load_balancer.client_cidrs: [10.9.0.0/16, 10.9.0.0/16] => load_balancer.client_cidrs has already
+kubernetes.public_access_cidrs: [10.0.0.0/8] => EKS refuses private networks there
+kubernetes.public_access_cidrs: [203.0.113.7/32, 203.0.113.7/32] => names 203.0.113.7/32 2 times
+connect: {heap_mib: 4096, memory_request_mib: 2048}
+    => connect.heap_mib 4096 leaves nothing of connect.memory_request_mib 2048
+pools.1.volume_policy.max_size_gib: 10
+    => volume_policy.max_size_gib 10 of pool broker is below the size_gib
+pools.1.volume_policy.max_size_gib: 10 => raise max_size_gib
+"""
+
+
 @every_case(
     ("changed", "words"),
     [
-        ({"kafka": {"version": "4.1.0"}}, "kafka.version 4.1.0 is not among those that Strimzi"),
-        ({"kafka": {"version": "4.22.0"}}, "4.2.0 is the nearest"),
-        ({"kafka": {"metadata_version": "4.2-IV9"}}, "metadata_version 4.2-IV9 is not among"),
-        ({"kafka": {"metadata_version": "4.4-IV0"}}, "metadata_version 4.4-IV0 is not among"),
-        ({"kafka": {"metadata_version": "latest"}}, "metadata_version latest is not among"),
-        ({"kafka": {"metadata_version": "4.3"}}, "4.3 is newer than kafka.version 4.2.0"),
-        ({"kubernetes": {"version": "1.29"}}, "1.29 is older than 1.30, the oldest that Strimzi"),
-        (IN_ONE_ZONE, "EKS makes no cluster in fewer than 2"),
-        ({"kafka": {"config": {"min.insync.replicas": 1}}}, "kafka.min_insync_replicas makes it 2"),
-        (
-            {"kafka": {"config": {"broker.session.timeout.ms": 18000}}},
-            "timings.broker_session_timeout_seconds makes it 9000",
-        ),
-        (
-            {"kafka": {"config": {"offsets.topic.replication.factor": "three"}}},
-            "to 'three', and Kafka takes a whole number",
-        ),
-        ({"kubernetes": {"namespace": "default"}}, "namespace is default, which Kubernetes makes"),
-        ({"kubernetes": {"namespace": "kube-kafka"}}, "choose another name, such as kafka"),
-        ({"pools": [CONTROLLER, {**BROKER, "name": "system"}]}, "a pool is named system"),
-        ({"network": {"vpc_cidr": "127.0.0.0/16"}}, "vpc_cidr names 127.0.0.0/16, which is res"),
-        ({"network": {"vpc_cidr": "169.254.0.0/16"}}, "reserved for hosts themselves"),
-        (
-            {"load_balancer": {"client_cidrs": ["224.0.0.0/8"]}},
-            "client_cidrs names 224.0.0.0/8, which is reserved",
-        ),
+        *cases(CONTRADICTIONS),
         (
             {"network": {"existing": EXISTING, "secondary_cidrs": ["10.40.128.0/17"]}},
             "names 10.40.128.0/17, which overlaps 10.40.0.0/16 of the same VPC",
@@ -108,107 +149,15 @@ def test_the_operators_release_is_the_one_that_is_pinned() -> None:
             "they need 62 rules, and a security group takes 60; join networks or pools, to 30",
         ),
         (
-            {"kubernetes": {"public_access_cidrs": ["127.0.0.0/8"]}},
-            "EKS refuses private networks there",
-        ),
-        ({"tags": {"team": "Zürich"}}, "tags has 'team' with 'ü' in its value, and EMR"),
-        ({"tags": {"Größe": "x"}}, "with 'ß' 'ö' in its key"),
-        ({"tags": {"cost centre": "x"}}, "Data Lifecycle Manager, which takes the snapshots"),
-        ({"kafka": {"config": {"listeners": "x"}}}, "keeps what begins with listeners to itself"),
-        ({"kafka": {"config": {"log.dirs": "/x"}}}, "what begins with log.dir to itself"),
-        ({"connect": {"config": {"group.id": "x"}}}, "connect.config sets group.id"),
-        ({"kafka": {"listener": {"port": 9093}}}, "internal_listener.port are both 9093"),
-        ({"kafka": {"listener": {"port": 9404}}}, "at which Prometheus answers"),
-        ({"topics": [{"name": ".."}]}, "which Kafka does not allow"),
-        ({"topics": [{"name": "__mine"}]}, "are Kafka's own"),
-        ({"topics": [{"name": "a.b"}, {"name": "a_b"}]}, "topics a.b and a_b collide"),
-        ({"load_balancer": {"client_cidrs": ["fd00::/8"]}}, "has IPv4 addresses alone"),
-        (
-            {"kubernetes": {"system_instance_type": "t3.nano"}},
-            "t3.nano, with addresses for 4 pods, 5 of them every node's own",
-        ),
-        (
-            {"kubernetes": {"system_instance_type": "m7g.medium"}, "cluster_autoscaler": False},
-            "3 such nodes take 9 and 12 are needed (2 of CoreDNS, ",
-        ),
-        (
-            {"kubernetes": {"system_instance_type": "t3.small"}, "connect": {}},
-            "leaves its pods 1422 MiB of memory after the system and the pods of",
-        ),
-        (
-            {"pools": [CONTROLLER | {"instance_type": "t3.micro"}, BROKER]},
-            "pool controller runs 6 pods on a node, Kafka's among them",
-        ),
-        ({"load_balancer": {"client_cidrs": ["10.40.0.0/16"]}}, "network.vpc_cidr has already"),
-        (
-            {"pools": [CONTROLLER, {**BROKER, "instance_type": "a1.4xlarge"}]},
-            "a1.4xlarge of pool broker cannot be a node here: A1's processors are too old",
-        ),
-        (
-            {"kubernetes": {"system_instance_type": "mac2-m2pro.metal"}},
-            "of the system nodes cannot be a node here: EC2 launches it on a Dedicated Host",
-        ),
-        ({"kafka": {"listener": {"name": "internal"}}}, "Strimzi wants a name for each"),
-        (
-            {"kafka": {"listener": {"name": "replication"}}},
-            "has a port of Strimzi's own called tcp-replication",
-        ),
-        (
-            {
-                "kafka": {
-                    "listener": {"name": "tls", "port": 9093},
-                    "internal_listener": {"port": 9095},
-                }
-            },
-            "listener.name is tls at port 9093, which Strimzi keeps",
-        ),
-        (
-            {"kubernetes": {"namespace": "strimzi"}},
-            "strimzi.namespace and kubernetes.namespace are both strimzi",
-        ),
-        (
-            {"topics": [{"name": "a", "config": {"retention.m": 1}}]},
-            "does not know of a topic, so that it would not make it; write retention.ms if you",
-        ),
-        (
-            {"slack": {"channel": "C0HARBOUR1", "secret_name": "test-orders/nth-webhook"}},
-            "which is made here for the webhook's own token",
-        ),
-        (
             {"metrics": {"prometheus": {"address": SERVICE, "labels": {"cluster": "x" * 1000}}}},
             "metrics.prometheus.labels are 1015 characters as JSON",
-        ),
-        (
-            {"load_balancer": {"client_cidrs": ["10.9.0.0/16", "10.9.0.0/16"]}},
-            "load_balancer.client_cidrs has already",
-        ),
-        (
-            {"kubernetes": {"public_access_cidrs": ["10.0.0.0/8"]}},
-            "EKS refuses private networks there",
-        ),
-        (
-            {"kubernetes": {"public_access_cidrs": ["203.0.113.7/32"] * 2}},
-            "names 203.0.113.7/32 2 times",
         ),
         (
             {"kubernetes": {"public_access_cidrs": [f"203.0.113.{n}/32" for n in range(41)]}},
             "names 41 networks and EKS takes 40",
         ),
         ({"network": {"existing": EXISTING}}, "names subnet-0123456789abcdef1 for 2 zones"),
-        (
-            {"connect": {"heap_mib": 4096, "memory_request_mib": 2048}},
-            "connect.heap_mib 4096 leaves nothing of connect.memory_request_mib 2048",
-        ),
-        (
-            {"pools": [CONTROLLER, {**BROKER, "volume_policy": {"max_size_gib": 10}}]},
-            "volume_policy.max_size_gib 10 of pool broker is below the size_gib",
-        ),
-        (
-            {"pools": [CONTROLLER, {**BROKER, "volume_policy": {"max_size_gib": 10}}]},
-            "raise max_size_gib",
-        ),
     ],
-    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_contradiction_is_a_sentence_with_its_remedy(changed: dict[str, Any], words: str) -> None:
     sentences = found(**changed)

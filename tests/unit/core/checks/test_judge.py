@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import fields, replace
 from decimal import Decimal
 from typing import Any
@@ -18,21 +17,18 @@ from core.checks.table import description_findings, findings
 from core.cluster import ClusterSpec, parse
 from core.ground.fields import Unknown
 from core.ground.placement import Requirement, Taint
-from core.model.kafka import KafkaListener, Topic
+from core.model.kafka import Topic
 from core.model.nodes import Instance, ManagedNodeGroup, NodeBudget, NodePool
-from core.model.workloads import Autoscaler, Balanced, DrainCleaner, EvictionWebhook, Evictor
+from core.model.workloads import Autoscaler, Balanced, DrainCleaner, Evictor
 from infra.kafka.cluster import kafka_spec
+from tests.changes import cases, changed
 from tests.every_case import every_case
 from tests.unit.core.checks.clusters import (
     BUDGET,
     GOOD,
     HANDLER,
-    HOOK,
     INSTANCE,
-    KAFKA,
     OPERATOR,
-    QUEUE,
-    VOLUME,
     ZONES,
     node,
     pod,
@@ -55,33 +51,6 @@ GOOD_BALANCED = Balanced(
     namespace="streaming", name="brokers", selector=pod(0).labels, target_group="brokers"
 )
 CLEANER = DrainCleaner(title="kafka/cleaner", denies=True, drains_kafka=True)
-
-
-def kafka(**changes: Any) -> ClusterFacts:
-    return replace(GOOD, kafkas=(replace(KAFKA, **changes),))
-
-
-def rows(table: dict[str, ClusterFacts]) -> Iterator[tuple[ClusterFacts, str]]:
-    """Yield of each row `NAME => CHECK` the facts that it is about, and the check."""
-    return ((seen, row.rpartition(" => ")[2]) for row, seen in table.items())
-
-
-def config(**changes: str) -> ClusterFacts:
-    given = {key.replace("_", "."): value for key, value in changes.items()}
-    return kafka(config={**KAFKA.config, **given})
-
-
-def first_pod(**changes: Any) -> ClusterFacts:
-    return replace(GOOD, pods=(replace(pod(0), **changes), pod(1), pod(2)))
-
-
-def group(**changes: Any) -> ClusterFacts:
-    first = replace(group_at(0), **changes)
-    return replace(GOOD, groups={"kafka-0": first, "kafka-1": group_at(1), "kafka-2": group_at(2)})
-
-
-def handler(**changes: Any) -> ClusterFacts:
-    return replace(GOOD, handlers=(replace(HANDLER, **changes),))
 
 
 def karpenter(*, auto_mode: bool = False, **changes: Any) -> ClusterFacts:
@@ -134,143 +103,114 @@ def voters(count: int, *, same_node: bool = False) -> ClusterFacts:
     )
 
 
-BROKEN = {
-    "replicas as many as must be in sync => no-spare-replica": config(min_insync_replicas="3"),
-    "two replicas => replication": config(offsets_topic_replication_factor="1"),
-    "one replica suffices => min-insync": config(min_insync_replicas="1"),
-    "a listener for everybody => listener": kafka(listeners=(KafkaListener("plain", None),)),
-    "no rack => rack": kafka(rack_aware=False),
-    "one zone => zones": in_zones("a", "a", "a"),
-    "two zones => zones": in_zones("a", "a", "b"),
-    "the usual 30 s => grace": first_pod(grace_seconds=30),
-    "as long as Kafka waits => grace": first_pod(grace_seconds=300),
-    "a pod without a node => not-running": first_pod(node=None),
-    "a pod that is not ready => not-running": first_pod(ready=False),
-    "a pod too few => not-running": replace(GOOD, pods=(pod(0), pod(1))),
-    "what Strimzi complains of => not-running": kafka(not_ready="a certificate has expired"),
-    "nobody reconciles => paused": kafka(paused=True),
-    "a change that is ignored => ignored": kafka(ignored=(Condition("KafkaStorage", "No."),)),
-    "no operator => operator-missing": replace(GOOD, operators=()),
-    "an operator of others => operator-missing": replace(
-        GOOD, operators=(replace(OPERATOR, namespaces=frozenset({"x"})),)
+BROKEN = """
+kafkas.0.config: {default.replication.factor: "3", min.insync.replicas: "3"} => no-spare-replica
+kafkas.0.config: {default.replication.factor: "3", min.insync.replicas: "2",
+    offsets.topic.replication.factor: "1"} => replication
+kafkas.0.config: {default.replication.factor: "3", min.insync.replicas: "1"} => min-insync
+{kafkas.0.listeners.0.name: plain, kafkas.0.listeners.0.authentication: null} => listener
+kafkas.0.rack_aware: false => rack
+{nodes.ip-10-0-0-0.zone: a, nodes.ip-10-0-0-1.zone: a, nodes.ip-10-0-0-2.zone: a,
+    groups.kafka-0.zones: [a], groups.kafka-1.zones: [a], groups.kafka-2.zones: [a]} => zones
+{nodes.ip-10-0-0-0.zone: a, nodes.ip-10-0-0-1.zone: a, nodes.ip-10-0-0-2.zone: b,
+    groups.kafka-0.zones: [a], groups.kafka-1.zones: [a], groups.kafka-2.zones: [b]} => zones
+pods.0.grace_seconds: 30 => grace
+pods.0.grace_seconds: 300 => grace
+pods.0.node: null => not-running
+pods.0.ready: false => not-running
+kafkas.0.not_ready: a certificate has expired => not-running
+kafkas.0.paused: true => paused
+operators: [] => operator-missing
+kafkas.0.config: {default.replication.factor: "3", min.insync.replicas: "2",
+    unclean.leader.election.enable: "true"} => unclean-election
+kafkas.0.config: {default.replication.factor: "3", min.insync.replicas: "2",
+    controlled.shutdown.enable: "false"} => controlled-shutdown
+pods.0.alone_on_its_node: false => anti-affinity
+pods.0.claims: [] => ephemeral
+volumes.0.reclaim: Delete => reclaim
+volumes.0.binding: Immediate => binding
+volumes.0.expandable: false => expansion
+volumes.0.on_node: true => local-volume
+volumes.0.shared_by: NFS => network-file-system
+{volumes.0.ebs_type: gp2, volumes.0.gib: 500.0} => gp2
+groups.kafka-0.lifetime_seconds: 1209600 => group-lifetime
+groups.kafka-0.asks: [ELB] => group-health
+groups.kafka-0.zones: [b, eu-north-1a] => group-zones
+groups.kafka-0.maximum: 1 => group-maximum
+groups.kafka-0.suspended: [Launch] => group-suspended
+groups.kafka-0.hooks: [] => hook-missing
+groups.kafka-0.hooks.0.default_result: CONTINUE => hook-default
+groups.kafka-0.on_abandon: null => hook-default
+groups.kafka-0.hooks.0.heartbeat_seconds: 300 => hook-heartbeat
+groups.kafka-0.hooks.0.heartbeat_seconds: 500 => hook-heartbeat
+{groups.kafka-0.hooks.0.heartbeat_seconds: 300, handlers.0.beat_seconds: 300} => hook-heartbeat
+{budgets.0.least_available: null, budgets.0.most_unavailable: "1"} => budget-blocks
+{budgets.0.least_available: "3", budgets.0.desired_healthy: 3} => budget-blocks
+budgets.0.desired_healthy: 1 => budget-loose
+handlers: [] => nth-missing
+handlers.0.queue_mode: false => nth-mode
+handlers.0.pod_grace_seconds: 30 => nth-pod-grace
+handlers.0.drain_timeout_seconds: 120 => nth-timeout
+handlers.0.drains: false => nth-idle
+handlers.0.asks_for_tag: x/managed => nth-tag
+queues.https://sqs/theirs.patterns: [] => nth-deaf
+queues.https://sqs/theirs.kept_seconds: 300 => nth-queue
+handlers.0.taints_out_of_service: true => nth-out-of-service
+{eviction_webhooks.0.name: gate, eviction_webhooks.0.unanswered: "Service tools/gate, which does not
+    exist"} => webhook-dead
+eviction_webhooks: [] => eviction-unasked
+group_of: {i-0: kafka-0, i-1: kafka-1} => node-alone
+gated_namespaces: {} => gate-label
+pods.0.readiness_gates: [] => gate-missing
+balancer_controllers: [] => lbc-missing
+"""
+AN_IDLE_NODE = "idle_nodes.ip-10-0-0-9"
+AGENT_NOT_READY = Taint(key="ebs.csi.aws.com/agent-not-ready", effect="NoSchedule")
+AUTOSCALER = Autoscaler(title="ca", scales_down=True, takes_custom=True)
+TEN_PERCENT = (NodeBudget(written="10%"),)
+OF_OTHERS = [
+    ({"pods": (pod(0), pod(1))}, "not-running"),
+    ({"kafkas.0.ignored": (Condition("KafkaStorage", "No."),)}, "ignored"),
+    ({"operators.0.namespaces": frozenset({"x"})}, "operator-missing"),
+    ({"operators": (OPERATOR, OPERATOR)}, "operator-several"),
+    ({"instances": {**GOOD_INSTANCES, "i-1": Instance(lifecycle="spot", tags=TAGS)}}, "spot"),
+    (
+        {"pools.0.replicas": 4, "pods": (*GOOD.pods, replace(pod(0), name="payments-main-3"))},
+        "shared-node",
     ),
-    "two operators => operator-several": replace(GOOD, operators=(OPERATOR, OPERATOR)),
-    "an unclean election => unclean-election": config(unclean_leader_election_enable="true"),
-    "no controlled shutdown => controlled-shutdown": config(controlled_shutdown_enable="false"),
-    "a topic of one replica => topic-replicas": topic(replicas=1),
-    "a topic that wants all => topic-no-spare-replica": topic(min_in_sync=3),
-    "two controllers => quorum": voters(2),
-    "controllers on one node => quorum-node": voters(3, same_node=True),
-    "spot => spot": replace(
-        GOOD, instances={**GOOD_INSTANCES, "i-1": Instance(lifecycle="spot", tags=TAGS)}
-    ),
-    "two on a node => shared-node": replace(
-        GOOD,
-        pools=tuple(replace(pool, replicas=4) for pool in GOOD.pools),
-        pods=(*GOOD.pods, replace(pod(0), name="payments-main-3")),
-    ),
-    "free to share => anti-affinity": first_pod(alone_on_its_node=False),
-    "an idle node with a leftover taint => node-takes-none": replace(
-        GOOD,
-        idle_nodes={
-            "ip-10-0-0-9": replace(
-                node(0),
-                taints=(Taint(key="ebs.csi.aws.com/agent-not-ready", effect="NoSchedule"),),
-            )
+    ({AN_IDLE_NODE: replace(node(0), taints=(AGENT_NOT_READY,))}, "node-takes-none"),
+    ({AN_IDLE_NODE: replace(node(0), ready=False)}, "node-takes-none"),
+    (
+        {
+            "pods": tuple(replace(p, requests={"memory": Decimal(8)}) for p in GOOD.pods),
+            AN_IDLE_NODE: replace(node(0), allocatable={"memory": Decimal(7)}),
         },
+        "node-takes-none",
     ),
-    "an idle node that is not Ready => node-takes-none": replace(
-        GOOD, idle_nodes={"ip-10-0-0-9": replace(node(0), ready=False)}
+    ({"handlers": (HANDLER, HANDLER)}, "nth-several"),
+    (
+        {"cleaners": (replace(CLEANER, denies=False, namespaces=frozenset({"x"})),)},
+        "cleaner-elsewhere",
     ),
-    "an idle node that is too small => node-takes-none": replace(
-        GOOD,
-        pods=tuple(replace(p, requests={"memory": Decimal(8)}) for p in GOOD.pods),
-        idle_nodes={"ip-10-0-0-9": replace(node(0), allocatable={"memory": Decimal(7)})},
+    ({"cleaners": (replace(CLEANER, denies=False),)}, "cleaner-passed"),
+    ({"cleaners": (replace(CLEANER, drains_kafka=False),)}, "cleaner-off"),
+    ({"cleaners": (CLEANER,)}, "cleaner-denies"),
+    ({"autoscalers": (AUTOSCALER,)}, "autoscaler"),
+]
+BUILT = [
+    (topic(replicas=1), "topic-replicas"),
+    (topic(min_in_sync=3), "topic-no-spare-replica"),
+    (voters(2), "quorum"),
+    (voters(3, same_node=True), "quorum-node"),
+    (karpenter(expire_after="720h"), "karpenter-expiry"),
+    (karpenter(grace="5m"), "karpenter-grace"),
+    (
+        karpenter(consolidation="WhenEmptyOrUnderutilized", budgets=TEN_PERCENT),
+        "karpenter-consolidation",
     ),
-    "no disk => ephemeral": first_pod(claims=()),
-    "deleted with its claim => reclaim": replace(
-        GOOD, volumes=(replace(VOLUME, reclaim="Delete"),)
-    ),
-    "bound too early => binding": replace(GOOD, volumes=(replace(VOLUME, binding="Immediate"),)),
-    "cannot grow => expansion": replace(GOOD, volumes=(replace(VOLUME, expandable=False),)),
-    "a node's own disk => local-volume": replace(GOOD, volumes=(replace(VOLUME, on_node=True),)),
-    "a network's disk => network-file-system": replace(
-        GOOD, volumes=(replace(VOLUME, shared_by="NFS"),)
-    ),
-    "a disk on credit => gp2": replace(GOOD, volumes=(replace(VOLUME, ebs_type="gp2", gib=500.0),)),
-    "an age limit => group-lifetime": group(lifetime_seconds=1_209_600),
-    "a load balancer's opinion => group-health": group(asks=frozenset({"ELB"})),
-    "two zones in a group => group-zones": group(zones=frozenset({ZONES[0], "b"})),
-    "no room => group-maximum": group(maximum=1),
-    "nothing launches => group-suspended": group(suspended=frozenset({"Launch"})),
-    "no hook => hook-missing": group(hooks=()),
-    "a hook that continues => hook-default": group(
-        hooks=(replace(HOOK, default_result="CONTINUE"),)
-    ),
-    "abandoned and not kept => hook-default": group(on_abandon=None),
-    "a short hook => hook-heartbeat": group(hooks=(replace(HOOK, heartbeat_seconds=300),)),
-    "a hook shorter than a drain => hook-heartbeat": group(
-        hooks=(replace(HOOK, heartbeat_seconds=500),)
-    ),
-    "beaten too rarely => hook-heartbeat": replace(
-        group(hooks=(replace(HOOK, heartbeat_seconds=300),)),
-        handlers=(replace(HANDLER, beat_seconds=300),),
-    ),
-    "a share nobody can count => budget-blocks": replace(
-        GOOD, budgets=(replace(BUDGET, least_available=None, most_unavailable="1"),)
-    ),
-    "a budget that lets nobody go => budget-blocks": replace(
-        GOOD, budgets=(replace(BUDGET, least_available="3", desired_healthy=3),)
-    ),
-    "two may leave => budget-loose": replace(GOOD, budgets=(replace(BUDGET, desired_healthy=1),)),
-    "no handler => nth-missing": replace(GOOD, handlers=()),
-    "two handlers => nth-several": replace(GOOD, handlers=(HANDLER, HANDLER)),
-    "metadata only => nth-mode": handler(queue_mode=False),
-    "too little for pods => nth-pod-grace": handler(pod_grace_seconds=30),
-    "too little for nodes => nth-timeout": handler(drain_timeout_seconds=120),
-    "only cordons => nth-idle": handler(drains=False),
-    "a tag that is missing => nth-tag": handler(asks_for_tag="x/managed"),
-    "not told of terminations => nth-deaf": replace(
-        GOOD, queues={"https://sqs/theirs": replace(QUEUE, patterns=())}
-    ),
-    "forgets too early => nth-queue": replace(
-        GOOD, queues={"https://sqs/theirs": replace(QUEUE, kept_seconds=300)}
-    ),
-    "volumes taken from a living node => nth-out-of-service": handler(taints_out_of_service=True),
-    "a gate that is gone => webhook-dead": replace(
-        GOOD,
-        eviction_webhooks=(
-            EvictionWebhook(name="gate", unanswered="Service tools/gate, which does not exist"),
-        ),
-    ),
-    "a cleaner elsewhere => cleaner-elsewhere": replace(
-        GOOD, cleaners=(replace(CLEANER, denies=False, namespaces=frozenset({"x"})),)
-    ),
-    "a cleaner that lets pass => cleaner-passed": replace(
-        GOOD, cleaners=(replace(CLEANER, denies=False),)
-    ),
-    "an autoscaler that takes Strimzi's pods => autoscaler": replace(
-        GOOD, autoscalers=(Autoscaler(title="ca", scales_down=True, takes_custom=True),)
-    ),
-    "nobody asked => eviction-unasked": replace(GOOD, eviction_webhooks=()),
-    "a cleaner of others => cleaner-off": replace(
-        GOOD, cleaners=(replace(CLEANER, drains_kafka=False),)
-    ),
-    "a cleaner that denies => cleaner-denies": replace(GOOD, cleaners=(CLEANER,)),
-    "Karpenter's expiry => karpenter-expiry": karpenter(expire_after="720h"),
-    "Karpenter's patience => karpenter-grace": karpenter(grace="5m"),
-    "Karpenter's consolidation => karpenter-consolidation": karpenter(
-        consolidation="WhenEmptyOrUnderutilized", budgets=(NodeBudget(written="10%"),)
-    ),
-    "Karpenter's taint => karpenter-toleration": replace(
-        karpenter(), pods=(replace(pod(0), ignores_disruption=True), pod(1), pod(2))
-    ),
-    "Auto Mode => auto-mode": karpenter(auto_mode=True),
-    "an instance alone => node-alone": replace(GOOD, group_of={"i-0": "kafka-0", "i-1": "kafka-1"}),
-    "no label => gate-label": replace(GOOD, gated_namespaces={}),
-    "no gate => gate-missing": first_pod(readiness_gates=frozenset()),
-    "no controller => lbc-missing": replace(GOOD, balancer_controllers=()),
-}
+    (changed(karpenter(), {"pods.0.ignores_disruption": True}), "karpenter-toleration"),
+    (karpenter(auto_mode=True), "auto-mode"),
+]
 
 
 def test_a_healthy_cluster_yields_nothing() -> None:
@@ -278,25 +218,24 @@ def test_a_healthy_cluster_yields_nothing() -> None:
     assert exit_code([]) == CLEAR
 
 
-@every_case(("seen", "check"), rows(BROKEN), ids=BROKEN)
-def test_one_broken_fact_is_that_finding_and_no_other(seen: ClusterFacts, check: str) -> None:
-    found = findings(seen)
+@every_case(("given", "check"), [*cases(BROKEN), *OF_OTHERS, *BUILT], ids=lambda x: str(x)[:80])
+def test_one_broken_fact_is_that_finding_and_no_other(given: Any, check: str) -> None:
+    found = findings(changed(GOOD, given) if isinstance(given, dict) else given)
     assert {each.check for each in found} == {check}
     assert exit_code(found) == FOUND
     assert all(each.subject and each.evidence and each.remedy for each in found)
 
 
-ADVISED = {
-    "EKS's own group => managed-node-group": group(managed_node_group="workers", hooks=()),
-    "an even quorum => quorum-even": voters(4),
-    "ZooKeeper => zookeeper": kafka(zookeeper=True),
-    "a descheduler => evictor": replace(
-        GOOD, evictors=(Evictor(title="kube-system/d", tool="the descheduler"),)
-    ),
-}
+MANAGED_GROUP = {"groups.kafka-0.managed_node_group": "workers", "groups.kafka-0.hooks": []}
+ADVISED = [
+    (changed(GOOD, MANAGED_GROUP), "managed-node-group"),
+    (voters(4), "quorum-even"),
+    (changed(GOOD, {"kafkas.0.zookeeper": True}), "zookeeper"),
+    (replace(GOOD, evictors=(Evictor(title="kube-system/d", tool="the descheduler"),)), "evictor"),
+]
 
 
-@every_case(("seen", "check"), rows(ADVISED), ids=ADVISED)
+@every_case(("seen", "check"), ADVISED, ids=lambda value: str(value)[:80])
 def test_what_is_worth_knowing_is_said_and_breaks_nothing(seen: ClusterFacts, check: str) -> None:
     found = findings(seen)
     assert [(each.check, each.weight) for each in found] == [(check, Weight.ADVICE)]
@@ -304,7 +243,8 @@ def test_what_is_worth_knowing_is_said_and_breaks_nothing(seen: ClusterFacts, ch
 
 
 def test_how_eks_updates_its_own_group_is_judged() -> None:
-    eks = group(managed_node_group="workers", hooks=(), desired=6, maximum=6)
+    large = {"groups.kafka-0.desired": 6, "groups.kafka-0.maximum": 6}
+    eks = changed(GOOD, MANAGED_GROUP | large)
 
     def checks(**changes: Any) -> set[str]:
         managed = {"kafka-0": replace(MANAGED, **changes)}
@@ -359,9 +299,9 @@ def test_two_budgets_over_a_pod_make_every_eviction_an_error() -> None:
 
 
 def test_a_group_of_several_zones_that_does_not_rebalance_weighs_less() -> None:
-    zones = frozenset({ZONES[0], "b"})
-    (moving,) = findings(group(zones=zones))
-    (still,) = findings(group(zones=zones, suspended=frozenset({"AZRebalance"})))
+    wide = changed(GOOD, {"groups.kafka-0.zones": [ZONES[0], "b"]})
+    (moving,) = findings(wide)
+    (still,) = findings(changed(wide, {"groups.kafka-0.suspended": ["AZRebalance"]}))
     assert (moving.weight, still.weight) == (Weight.BROKER, Weight.PRODUCER)
 
 

@@ -13,6 +13,7 @@ from core.cluster.adoption import Level, doubts
 from core.cluster.adoption_plan import next_level
 from core.ground.errors import InvalidInput
 from infra import spec
+from tests.changes import cases, changed
 from tests.every_case import every_case
 
 KAFKA = {"namespace": "shop-kafka", "name": "orders", "bootstrap": "orders.example.com:9093"}
@@ -26,96 +27,50 @@ GOOD: dict[str, Any] = {
     "security_groups": ["sg-0123456789abcdef0"],
 }
 IMAGE = {"image": "registry.example/stillwater-gate:1.4"}
-REFUSED = {
-    "no machines": ({"scaling_groups": []}, "adopt names no machines; list the scaling_groups"),
-    "no Kafka": ({"kafkas": []}, "kafkas: it has 0 entries and needs at least 1"),
-    "a Kafka twice": (
-        {"kafkas": [KAFKA, KAFKA]},
-        "adopt.kafkas names shop-kafka/orders twice; keep one entry per Kafka.",
-    ),
-    "a group twice": (
-        {"scaling_groups": ["a", "a"]},
-        "adopt.scaling_groups names a twice; keep it once.",
-    ),
-    "a key of no meaning": ({"scaling_group": ["a"]}, "did you mean scaling_groups?"),
-    "a level of no meaning": ({"level": "own"}, "level is 'own': "),
-    "a bootstrap without a port": (
-        {"kafkas": [KAFKA | {"bootstrap": "orders"}]},
-        "kafkas.0.bootstrap is 'orders': it must be HOST:PORT, several with commas",
-    ),
-    "a level that Kafka cannot be reached for": (
-        {"level": "watch", "kafkas": [{"namespace": "a", "name": "b"}]},
-        "adopt.level is watch and Kafka a/b has no bootstrap; name a listener as HOST:PORT.",
-    ),
-    "a way in that only the cluster knows": (
-        {"level": "watch", "kafkas": [KAFKA | {"bootstrap": "orders-kafka-bootstrap.a.svc:9093"}]},
-        "names orders-kafka-bootstrap.a.svc:9093, which only the cluster knows",
-    ),
-    "a pod's name in full": (
-        {"level": "watch", "kafkas": [KAFKA | {"bootstrap": "b.a:1,x-0.b.a.svc.cluster.local:2"}]},
-        "names x-0.b.a.svc.cluster.local:2, which only the cluster knows",
-    ),
-    "a Secret that nobody would show": (
-        {"level": "watch", "kafkas": [KAFKA | {"credentials_secret": "toolkit"}]},
-        "has a credentials_secret that authentication none does not use",
-    ),
-    "a certificate in the clear": (
-        {
-            "level": "watch",
-            "kafkas": [
-                KAFKA | {"authentication": "tls", "tls": False, "credentials_secret": "toolkit"}
-            ],
-        },
-        "has authentication tls and tls false, and certificates need TLS",
-    ),
-    "a topic of another region": (
-        {"alerts": {"sns_topic_arn": "arn:aws:sns:us-east-1:111122223333:calls"}},
-        "is in us-east-1, and an alarm of eu-north-1 may only tell a topic of eu-north-1",
-    ),
-    "a day twice": (
-        {"maintenance": {"start_utc": "03:00", "days": ["mon", "mon"]}},
-        "maintenance.days: mon is named twice; name it once.",
-    ),
-    "an account of nobody": (
-        {"eviction_gate": IMAGE | {"operators": ["kubernetes-admin"]}},
-        "write it as system:serviceaccount:NAMESPACE:NAME.",
-    ),
-    "a pattern of groups": (
-        {"scaling_groups": ["kafka-*"]},
-        "names kafka-*, which IAM would read as a pattern of names",
-    ),
-    "a variable of IAM's": ({"scaling_groups": ["kafka-${x}"]}, "IAM would read as a pattern"),
-    "the group of a managed node group": (
-        {
-            "level": "act",
-            "drainer": "none",
-            "scaling_groups": ["eks-kafka-a0c2b3d4-1234-5678-9abc-def012345678"],
-        },
-        "a group of a managed node group, where EKS takes no hooks of others",
-    ),
-    "timeouts that contradict each other": (
-        {"timings": {"nth_drain_timeout_seconds": 300}},
-        "pod_grace_seconds (330 s) must be below nth_drain_timeout_seconds (300 s)",
-    ),
-    "a region of the European Sovereign Cloud": (
-        {"region": "eusc-de-east-1"},
-        "region eusc-de-east-1 is of the European Sovereign Cloud",
-    ),
-    "a queue of nobody": (
-        {
-            "drainer": "none",
-            "queue_url": "https://sqs.eu-north-1.amazonaws.com/111122223333/Drains",
-        },
-        "adopt.drainer is none; remove one of them.",
-    ),
-}
+REFUSED = """
+scaling_groups: [] => adopt names no machines; list the scaling_groups
+kafkas: [] => kafkas: it has 0 entries and needs at least 1
+kafkas: [{namespace: shop-kafka, name: orders, bootstrap: orders.example.com:9093}, {namespace:
+    shop-kafka, name: orders, bootstrap: orders.example.com:9093}] => adopt.kafkas names
+    shop-kafka/orders twice; keep one entry per Kafka.
+scaling_groups: [a, a] => adopt.scaling_groups names a twice; keep it once.
+scaling_group: [a] => did you mean scaling_groups?
+level: own => level is 'own':
+kafkas.0.bootstrap: orders
+    => kafkas.0.bootstrap is 'orders': it must be HOST:PORT, several with commas
+{kafkas.0: {namespace: a, name: b}, level: watch}
+    => adopt.level is watch and Kafka a/b has no bootstrap; name a listener as HOST:PORT.
+{kafkas.0.bootstrap: orders-kafka-bootstrap.a.svc:9093, level: watch}
+    => names orders-kafka-bootstrap.a.svc:9093, which only the cluster knows
+{kafkas.0.bootstrap: "b.a:1,x-0.b.a.svc.cluster.local:2", level: watch}
+    => names x-0.b.a.svc.cluster.local:2, which only the cluster knows
+{kafkas.0.credentials_secret: toolkit, level: watch}
+    => has a credentials_secret that authentication none does not use
+{kafkas.0.authentication: tls, kafkas.0.tls: false, kafkas.0.credentials_secret: toolkit, level:
+    watch} => has authentication tls and tls false, and certificates need TLS
+alerts.sns_topic_arn: arn:aws:sns:us-east-1:111122223333:calls
+    => is in us-east-1, and an alarm of eu-north-1 may only tell a topic of eu-north-1
+maintenance: {start_utc: 03:00, days: [mon, mon]}
+    => maintenance.days: mon is named twice; name it once.
+eviction_gate: {image: registry.example/stillwater-gate:1.4, operators: [kubernetes-admin]}
+    => write it as system:serviceaccount:NAMESPACE:NAME.
+scaling_groups: ["kafka-*"] => names kafka-*, which IAM would read as a pattern of names
+scaling_groups: ["kafka-${x}"] => IAM would read as a pattern
+{scaling_groups: [eks-kafka-a0c2b3d4-1234-5678-9abc-def012345678], level: act, drainer: none}
+    => a group of a managed node group, where EKS takes no hooks of others
+timings.nth_drain_timeout_seconds: 300
+    => pod_grace_seconds (330 s) must be below nth_drain_timeout_seconds (300 s)
+region: eusc-de-east-1 => region eusc-de-east-1 is of the European Sovereign Cloud
+{drainer: none, queue_url: https://sqs.eu-north-1.amazonaws.com/111122223333/Drains}
+    => adopt.drainer is none; remove one of them.
+"""
 
 
 def adopted(**changes: Any) -> adoption.Adoption:
-    return adoption.parse({"adopt": GOOD | changes})
+    return adoption.parse({"adopt": changed(GOOD, changes)})
 
 
-@every_case(("changes", "sentence"), REFUSED.values(), ids=REFUSED.keys())
+@every_case(("changes", "sentence"), cases(REFUSED))
 def test_what_cannot_be_adopted_is_a_sentence(changes: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         adopted(**changes)

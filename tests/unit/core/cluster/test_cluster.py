@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,12 @@ from core.cluster import ClusterSpec, Role, parse
 from core.cluster.reading import json_schema
 from core.ground import instances
 from core.ground.errors import InvalidInput
+from tests import changes
+from tests.changes import cases
 from tests.every_case import every_case
 from tests.unit.infra.programs import BROKER, CONTROLLER, description
 
 SCHEMA = Path(__file__).parents[4] / "docs" / "reference" / "cluster-spec.schema.json"
-UUID = "01234567-89ab-cdef-0123-456789abcdef"
 GOOD: dict[str, Any] = {
     "name": "coban",
     "environment": "dev",
@@ -40,13 +40,8 @@ GOOD: dict[str, Any] = {
 
 def changed(path: str, value: object) -> dict[str, Any]:
     """Return the good spec with one value replaced: `pools.1.name`."""
-    spec = copy.deepcopy(GOOD)
-    *parents, last = path.split(".")
-    here: Any = spec
-    for part in parents:
-        here = here[int(part)] if isinstance(here, list) else here.setdefault(part, {})
-    here[int(last) if isinstance(here, list) else last] = value
-    return spec
+    found: dict[str, Any] = changes.changed(GOOD, {path: value})
+    return found
 
 
 def problems(raw: object) -> tuple[str, ...]:
@@ -61,169 +56,113 @@ def test_a_good_spec_is_accepted_and_names_its_resources() -> None:
     assert [pool.role for pool in spec.pools] == [Role.CONTROLLER, Role.BROKER]
 
 
+LONG_USER = f"arn:aws:iam::111122223333:user/{'a' * 65}"
+BAD = r"""
+nmae: x => nmae: there is ... did you mean name?
+name: Coban => name is 'Coban'
+region: useast1 => region is 'useast1'
+availability_zones: [us-east-1a, eu-west-1a] => eu-west-1a ... not in region us-east-1
+availability_zones: [us-east-1a, us-east-1a] => names a zone twice
+availability_zones: [] => availability_zones
+pools.1.role: zookeeper => pools.1.role is 'zookeeper'
+pools.1.role: controller => no pool has brokers
+pools.0.role: broker => no pool has controllers
+pools.1.name: controller => same name
+pools.1.first_node_id: 2 => controller (0-2) ... broker (2-31) ... overlap
+pools.1.nodes_per_zone: 11 => 11 nodes per zone ... 10 node ids
+tags: {aws:x: y} => aws:x ... another key
+tags: {team: "a&b"} => 'team' has '&'
+tags: {Team: a, team: b} => IAM ... remove one
+encryption_key: arn:aws:kms:eu-west-1:123456789012:key/01234567-89ab-cdef-0123-456789abcdef
+    => eu-west-1 ... us-east-1 alone
+encryption_key: alias/kafka => encryption_key
+load_balancer.private_zone: a_b => is not a host name
+connect.image: Registry.example/A => is not an image
+load_balancer.endpoint_principals: [arn:aws:s3:::bucket] => arn:aws:s3:::bucket is not a principal
+alerts.email: ["ü@example.org"] => alerts.email.0
+network.existing: {vpc_id: vpc-0123456789ab, private_subnet_ids: {}} => network.existing.vpc_id
+network.existing: {vpc_id: vpc-01234567, private_subnet_ids: {us-east-1a: subnet-012345678}}
+    => network.existing.private_subnet_ids.us-east-1a
+network.existing: {vpc_id: vpc-01234567, private_subnet_ids: {}, private_route_table_ids:
+    [rtb-0123456789]} => network.existing.private_route_table_ids
+network.existing.private_route_table_ids: [rtb-01234567, rtb-01234567]
+    => rtb-01234567 is named twice
+alerts.sns_topic_arn: arn:aws-cn:sns:us-east-1:123456789012:x => alerts.sns_topic_arn
+load_balancer.endpoint_principals: [arn:aws:iam::111122223333:root, arn:aws:iam::111122223333:root]
+    => is named twice
+kubernetes.control_plane_logs: [api, api] => api is named twice
+kafka.listener.advertised_host: 10.0.0.1 => a name of your DNS
+kafka.listener.advertised_host: localhost => a name of your DNS
+alerts.runbooks_url: "a\u0000b" => runbooks_url
+alerts.runbooks_url: "a\u200bb" => U+200B
+metrics.allow: ["a\u202eb"] => U+202E
+bill_pool_tag: "a*" => bill_pool_tag has '*'
+volumes.max_monthly_increase_usd: ١٢ => it must be a number
+maintenance: {days: [mon, mon], start_utc: 03:00} => mon is named twice
+alerts.email: ["a@x.org", "a@x.org"] => a@x.org is named twice
+webhook_concurrency: -1 => webhook_concurrency
+network.secondary_cidrs: [100.64.0.0/16] => a VPC you have ... network.existing
+network.vpc_cidr: 8.8.0.0/16 => 8.8.0.0/16 ... private
+network.vpc_cidr: 10.0.0.1/16 => write 10.0.0.0/16
+network.vpc_cidr: nonsense => nonsense
+pools.1.volumes: [{}, {size_gib: 10, iops: 6000}] => 6000 ... 5000
+pools.1.volumes: [{}, {throughput_mib_per_s: 1000}] => 1000 ... 750 ... raise iops
+kafka.default_replication_factor: 4 => 4 ... 3 brokers
+kafka.min_insync_replicas: 4 => min_insync_replicas 4 ... default_replication_factor 3
+kafka.listener.name: my-nlb => my-nlb
+timings.tick_interval_seconds: soon => 'soon'
+pools.1.heap_mib: 8192 => heap_mib 8192 ... memory_request_mib 8192
+pools.1.instance_type: large => 'large'
+kafka.listener.first_advertised_port: 9080 => bootstrap_port 9094 ... 9090-9119 ... move one
+pools.1.first_node_id: 60000 => port 70029 ... end at 65535
+pools.0.zones: [us-east-1a, us-east-1d] => pool controller stands in us-east-1d, which is not in
+    availability_zones ... (us-east-1a, us-east-1b, us-east-1c) ... add it there, at the end, or
+    take it from the pool's zones
+pools.0.zones: [us-east-1a, us-east-1b, us-east-1a]
+    => zones of pool controller names us-east-1a twice ... name each once
+pools.0.zones: [] => pools.0.zones ... at least 1
+pools.0.zones: [a] => pools.0.zones.0 is 'a'
+pools.1.zones: [us-east-1a, us-east-1b] => default_replication_factor 3 exceeds the 2 brokers
+encryption_key: arn:aws-us-gov:kms:us-east-1:123456789012:key/01234567-89ab-cdef-0123-456789abcdef
+    => encryption_key
+encryption_key: arn:aws:kms:us-east-1:123456789012:alias/kafka => encryption_key
+encryption_key: arn:aws:kms:us-east-1:12345678901:key/01234567-89ab-cdef-0123-456789abcdef
+    => encryption_key
+load_balancer.endpoint_principals: [arn:aws-us-gov:iam::111122223333:root] => is not a principal
+load_balancer.endpoint_principals: [arn:aws:iam::111122223333:role/a/] => is not a principal
+load_balancer.endpoint_principals: [arn:aws:iam::111122223333:role/teams/a] => is not a principal
+load_balancer.endpoint_principals: [arn:aws:iam::111122223333:role//a] => is not a principal
+load_balancer.endpoint_principals: [arn:aws:iam::1111222233334:root] => is not a principal
+pools: {} => pools ... must be a list
+network: 7 => network is 7 ... must be a mapping
+drain_route: maybe => drain_route is 'maybe'
+"""
+
+
+ADDRESSES = [
+    *("a..b@example.org", ".a@example.org", "a@-example.org", "a@example.1", "a@example"),
+    *(f"{'a' * 65}@example.org", f"a@{'b' * 60}.{'c' * 60}.{'d' * 60}.{'e' * 60}.{'f' * 12}"),
+]
+TOO_LONG: list[tuple[str, object, str]] = [
+    ("tags", {"k" * 129: "y"}, "129 characters ... 128"),
+    ("tags", {"k": "v" * 257}, "257 characters ... 256"),
+    ("tags", {f"t{n}": "" for n in range(31)}, "31 tags ... 50"),
+    ("kafka.listener.advertised_host", f"{'k' * 64}.x", "is not a host name ... 63"),
+    *(("alerts.email", [address], "alerts.email.0") for address in ADDRESSES),
+    ("encryption_key", f"arn:aws:kms:us-east-1:123456789012:key/{'-' * 36}", "encryption_key"),
+    ("load_balancer.endpoint_principals", [LONG_USER], "is not a principal"),
+    ("bill_cluster_tag", f"a={'x' * 257}", "bill_cluster_tag"),
+    ("bill_cluster_tag", f"{'a' * 129}=x", "bill_cluster_tag"),
+    ("alerts.runbooks_url", "x" * 401, "400"),
+]
+
+
 @every_case(
-    ("path", "value", "words"),
-    [
-        ("nmae", "x", ("nmae: there is", "did you mean name?")),
-        ("name", "Coban", ("name is 'Coban'",)),
-        ("region", "useast1", ("region is 'useast1'",)),
-        (
-            "availability_zones",
-            ["us-east-1a", "eu-west-1a"],
-            ("eu-west-1a", "not in region us-east-1"),
-        ),
-        ("availability_zones", ["us-east-1a"] * 2, ("names a zone twice",)),
-        ("availability_zones", [], ("availability_zones",)),
-        ("pools.1.role", "zookeeper", ("pools.1.role is 'zookeeper'",)),
-        ("pools.1.role", "controller", ("no pool has brokers",)),
-        ("pools.0.role", "broker", ("no pool has controllers",)),
-        ("pools.1.name", "controller", ("same name",)),
-        ("pools.1.first_node_id", 2, ("controller (0-2)", "broker (2-31)", "overlap")),
-        ("pools.1.nodes_per_zone", 11, ("11 nodes per zone", "10 node ids")),
-        ("tags", {"aws:x": "y"}, ("aws:x", "another key")),
-        ("tags", {"k" * 129: "y"}, ("129 characters", "128")),
-        ("tags", {"k": "v" * 257}, ("257 characters", "256")),
-        ("tags", {"team": "a&b"}, ("'team' has '&'",)),
-        ("tags", {"Team": "a", "team": "b"}, ("IAM", "remove one")),
-        ("tags", {f"t{n}": "" for n in range(31)}, ("31 tags", "50")),
-        (
-            "encryption_key",
-            "arn:aws:kms:eu-west-1:123456789012:key/01234567-89ab-cdef-0123-456789abcdef",
-            ("eu-west-1", "us-east-1 alone"),
-        ),
-        ("encryption_key", "alias/kafka", ("encryption_key",)),
-        ("kafka.listener.advertised_host", f"{'k' * 64}.x", ("is not a host name", "63")),
-        ("load_balancer.private_zone", "a_b", ("is not a host name",)),
-        ("connect.image", "Registry.example/A", ("is not an image",)),
-        (
-            "load_balancer.endpoint_principals",
-            ["arn:aws:s3:::bucket"],
-            ("arn:aws:s3:::bucket is not a principal",),
-        ),
-        ("alerts.email", ["ü@example.org"], ("alerts.email.0",)),
-        *(
-            ("alerts.email", [address], ("alerts.email.0",))
-            for address in (
-                "a..b@example.org",
-                ".a@example.org",
-                "a@-example.org",
-                "a@example.1",
-                "a@example",
-                f"{'a' * 65}@example.org",
-                f"a@{'b' * 60}.{'c' * 60}.{'d' * 60}.{'e' * 60}.{'f' * 12}",
-            )
-        ),
-        *(
-            ("network.existing", written, (f"network.existing.{key}",))
-            for key, written in {
-                "vpc_id": {"vpc_id": "vpc-0123456789ab", "private_subnet_ids": {}},
-                "private_subnet_ids.us-east-1a": {
-                    "vpc_id": "vpc-01234567",
-                    "private_subnet_ids": {"us-east-1a": "subnet-012345678"},
-                },
-                "private_route_table_ids": {
-                    "vpc_id": "vpc-01234567",
-                    "private_subnet_ids": {},
-                    "private_route_table_ids": ["rtb-0123456789"],
-                },
-            }.items()
-        ),
-        (
-            "network.existing.private_route_table_ids",
-            ["rtb-01234567"] * 2,
-            ("rtb-01234567 is named twice",),
-        ),
-        *(
-            ("encryption_key", f"arn:{rest}", ("encryption_key",))
-            for name, rest in {
-                "partition": f"aws-us-gov:kms:us-east-1:123456789012:key/{UUID}",
-                "dashes": f"aws:kms:us-east-1:123456789012:key/{'-' * 36}",
-                "alias": "aws:kms:us-east-1:123456789012:alias/kafka",
-                "account": f"aws:kms:us-east-1:12345678901:key/{UUID}",
-            }.items()
-        ),
-        (
-            "alerts.sns_topic_arn",
-            "arn:aws-cn:sns:us-east-1:123456789012:x",
-            ("alerts.sns_topic_arn",),
-        ),
-        *(
-            ("load_balancer.endpoint_principals", [f"arn:{rest}"], ("is not a principal",))
-            for name, rest in {
-                "partition": "aws-us-gov:iam::111122223333:root",
-                "slash-last": "aws:iam::111122223333:role/a/",
-                "path": "aws:iam::111122223333:role/teams/a",
-                "empty-path": "aws:iam::111122223333:role//a",
-                "length": f"aws:iam::111122223333:user/{'a' * 65}",
-                "account": "aws:iam::1111222233334:root",
-            }.items()
-        ),
-        (
-            "load_balancer.endpoint_principals",
-            ["arn:aws:iam::111122223333:root"] * 2,
-            ("is named twice",),
-        ),
-        ("kubernetes.control_plane_logs", ["api", "api"], ("api is named twice",)),
-        ("kafka.listener.advertised_host", "10.0.0.1", ("a name of your DNS",)),
-        ("kafka.listener.advertised_host", "localhost", ("a name of your DNS",)),
-        ("alerts.runbooks_url", "a\x00b", ("runbooks_url",)),
-        ("alerts.runbooks_url", "a\u200bb", ("U+200B",)),
-        ("metrics.allow", ["a\u202eb"], ("U+202E",)),
-        ("bill_pool_tag", "a*", ("bill_pool_tag has '*'",)),
-        ("volumes.max_monthly_increase_usd", "١٢", ("it must be a number",)),
-        ("bill_cluster_tag", f"a={'x' * 257}", ("bill_cluster_tag",)),
-        ("bill_cluster_tag", f"{'a' * 129}=x", ("bill_cluster_tag",)),
-        ("maintenance", {"days": ["mon", "mon"], "start_utc": "03:00"}, ("mon is named twice",)),
-        ("alerts.email", ["a@x.org"] * 2, ("a@x.org is named twice",)),
-        ("alerts.runbooks_url", "x" * 401, ("400",)),
-        ("webhook_concurrency", -1, ("webhook_concurrency",)),
-        ("network.secondary_cidrs", ["100.64.0.0/16"], ("a VPC you have", "network.existing")),
-        ("network.vpc_cidr", "8.8.0.0/16", ("8.8.0.0/16", "private")),
-        ("network.vpc_cidr", "10.0.0.1/16", ("write 10.0.0.0/16",)),
-        ("network.vpc_cidr", "nonsense", ("nonsense",)),
-        ("pools.1.volumes", [{}, {"size_gib": 10, "iops": 6000}], ("6000", "5000")),
-        ("pools.1.volumes", [{}, {"throughput_mib_per_s": 1000}], ("1000", "750", "raise iops")),
-        ("kafka.default_replication_factor", 4, ("4", "3 brokers")),
-        ("kafka.min_insync_replicas", 4, ("min_insync_replicas 4", "default_replication_factor 3")),
-        ("kafka.listener.name", "my-nlb", ("my-nlb",)),
-        ("timings.tick_interval_seconds", "soon", ("'soon'",)),
-        ("pools.1.heap_mib", 8192, ("heap_mib 8192", "memory_request_mib 8192")),
-        ("pools.1.instance_type", "large", ("'large'",)),
-        (
-            "kafka.listener.first_advertised_port",
-            9080,
-            ("bootstrap_port 9094", "9090-9119", "move one"),
-        ),
-        ("pools.1.first_node_id", 60_000, ("port 70029", "end at 65535")),
-        (
-            "pools.0.zones",
-            ["us-east-1a", "us-east-1d"],
-            (
-                "pool controller stands in us-east-1d, which is not in availability_zones",
-                "(us-east-1a, us-east-1b, us-east-1c)",
-                "add it there, at the end, or take it from the pool's zones",
-            ),
-        ),
-        (
-            "pools.0.zones",
-            ["us-east-1a", "us-east-1b", "us-east-1a"],
-            ("zones of pool controller names us-east-1a twice", "name each once"),
-        ),
-        ("pools.0.zones", [], ("pools.0.zones", "at least 1")),
-        ("pools.0.zones", ["a"], ("pools.0.zones.0 is 'a'",)),
-        (
-            "pools.1.zones",
-            ["us-east-1a", "us-east-1b"],
-            ("default_replication_factor 3 exceeds the 2 brokers",),
-        ),
-        ("pools", {}, ("pools", "must be a list")),
-        ("network", 7, ("network is 7", "must be a mapping")),
-        ("drain_route", "maybe", ("drain_route is 'maybe'",)),
-    ],
+    ("given", "words"), [*cases(BAD), *(({path: value}, words) for path, value, words in TOO_LONG)]
 )
-def test_a_bad_spec_is_a_sentence(path: str, value: object, words: tuple[str, ...]) -> None:
-    found = problems(changed(path, value))
-    assert any(all(word in sentence for word in words) for sentence in found)
+def test_a_bad_spec_is_a_sentence(given: dict[str, Any], words: str) -> None:
+    found = problems(changes.changed(GOOD, given))
+    assert any(all(word in said for word in words.split(" ... ")) for said in found)
     assert all(sentence.endswith((".", "?")) and "\n" not in sentence for sentence in found)
 
 
@@ -332,59 +271,28 @@ def test_listeners_are_counted_in_the_zones_of_brokers() -> None:
     assert parse(raw).brokers == 34
 
 
-@every_case(
-    ("path", "value", "says"),
-    [
-        (
-            "kafka.internal_listener",
-            {"tls": False, "authentication": "tls"},
-            "needs a listener with tls",
-        ),
-        ("topics", [{"name": "t"}, {"name": "t"}], "names t twice"),
-        (
-            "topics",
-            [{"name": "t", "replication_factor": 4}],
-            "wants 4 replicas but the cluster has 3 brokers",
-        ),
-        ("topics", [{"name": "a/b"}], "must be at most 249 letters"),
-        ("metrics.allow", ["("], "not a regular expression"),
-        ("connect", {"startup_seconds": 5}, "30 or more"),
-    ],
-)
-def test_topics_users_connect_and_metrics_are_checked(path: str, value: object, says: str) -> None:
-    (problem,) = problems(changed(path, value))
-    assert says in problem
+CHECKED = """
+kafka.internal_listener: {tls: false, authentication: tls} => needs a listener with tls
+topics: [{name: t}, {name: t}] => names t twice
+topics: [{name: t, replication_factor: 4}] => wants 4 replicas but the cluster has 3 brokers
+topics: [{name: a/b}] => must be at most 249 letters
+metrics.allow: ["("] => not a regular expression
+connect: {startup_seconds: 5} => 30 or more
+alerts: {email: [on-call]} => alerts.email.0 ... on-call
+alerts: {sns_topic_arn: on-call} => alerts.sns_topic_arn ... on-call
+alerts: {sns_topic_arn: arn:aws:sns:eu-west-1:123456789012:on-call}
+    => eu-west-1 ... of us-east-1 ... name one there
+alerts: {sns_topic_arn: arn:aws:sns:us-east-1:123456789012:on-call, email: [a@example.com]}
+    => sns_topic_arn ... subscribe the addresses there
+alerts: {runbooks_url: https://x/} => alerts.runbooks_url
+"""
 
 
-TOPIC = "arn:aws:sns:us-east-1:123456789012:on-call"
-
-
-@pytest.mark.parametrize(
-    ("alerts", "words"),
-    [
-        pytest.param({"email": ["on-call"]}, ("alerts.email.0", "on-call"), id="no address"),
-        pytest.param(
-            {"sns_topic_arn": "on-call"}, ("alerts.sns_topic_arn", "on-call"), id="no arn"
-        ),
-        pytest.param(
-            {"sns_topic_arn": TOPIC.replace("us-east-1", "eu-west-1")},
-            ("eu-west-1", "of us-east-1", "name one there"),
-            id="another region",
-        ),
-        pytest.param(
-            {"sns_topic_arn": TOPIC, "email": ["a@example.com"]},
-            ("sns_topic_arn", "subscribe the addresses there"),
-            id="both",
-        ),
-        pytest.param(
-            {"runbooks_url": "https://x/"}, ("alerts.runbooks_url",), id="a slash too many"
-        ),
-    ],
-)
-def test_alarms_reach_whom_they_tell(alerts: dict[str, Any], words: tuple[str, ...]) -> None:
-    (sentence,) = problems(changed("alerts", alerts))
-    for word in words:
-        assert word in sentence
+@every_case(("given", "words"), cases(CHECKED))
+def test_topics_connect_metrics_and_alarms_are_checked(given: dict[str, Any], words: str) -> None:
+    (problem,) = problems(changes.changed(GOOD, given))
+    for word in words.split(" ... "):
+        assert word in problem
 
 
 ACCELERATED = ("g5", "g5g", "g4dn", "gr6", "p4d", "p5en", "p6-b200", "inf2", "trn1n", "dl1", "vt1")

@@ -10,6 +10,7 @@ from core.checks.table import description_findings
 from core.cluster import parse
 from core.cluster.rights import sentences
 from core.ground.errors import InvalidInput
+from tests.changes import cases, changed
 from tests.every_case import every_case
 from tests.unit.core.cluster.test_cluster import GOOD
 
@@ -27,9 +28,9 @@ OAUTH = {
 EVERYONE = {"allow.everyone.if.no.acl.found": True}
 
 
-def problems(**changed: Any) -> str:
+def problems(**changes: Any) -> str:
     with pytest.raises(InvalidInput) as caught:
-        parse({**GOOD, **changed})
+        parse(changed(GOOD, changes))
     return "; ".join(caught.value.problems)
 
 
@@ -39,106 +40,65 @@ def acl(resource: str, *operations: str, **named: Any) -> list[dict[str, Any]]:
     ]
 
 
-REMEDIES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
-    "nobody asked, not said aloud": (
-        {"kafka": {"listener": {"authentication": "none"}}},
-        ("kafka.listener", "without a name", "anonymous_clients to true"),
-    ),
-    "said aloud, and asked": (
-        {"kafka": {"listener": {"anonymous_clients": True}}},
-        ("authentication tls asks every client",),
-    ),
-    "certificates without TLS, as a spec from before says": (
-        {"kafka": {"internal_listener": {"tls": False}}},
-        ("needs a listener with tls", "none with anonymous_clients: true"),
-    ),
-    "a token in the clear": (
+REMEDIES = """
+kafka.listener.authentication: none
+    => kafka.listener ... without a name ... anonymous_clients to true
+kafka.listener.anonymous_clients: true => authentication tls asks every client
+kafka.internal_listener.tls: false
+    => needs a listener with tls ... none with anonymous_clients: true
+kafka.internal_listener.authentication: oauth => oauth.valid_issuer_url
+kafka.internal_listener.oauth: {valid_issuer_url: https://id.example/realms/kafka, jwks_url:
+    https://id.example/certs, token_url: https://id.example/token} => oauth stands with
+    authentication tls
+kafka.listener: {authentication: none, anonymous_clients: true}
+    => the functions connect to kafka.listener without a name ... refuses them
+kafka.functions: {authentication: none, secret_name: x} => show no Secret
+kafka.config: {allow.everyone.if.no.acl.found: true} => without an ACL every client has every right
+kafka.config: {super.users: User:CN=me} => Strimzi keeps for its own components
+users: [{name: u, authentication: scram-sha-512}]
+    => says who it is by scram-sha-512 ... no listener asks ... asks for tls
+users: [{name: coban-stillwater-tick}] => made already
+users: [{name: u, acls: [{resource: cluster, operations: [Describe], name: orders}]}]
+    => the cluster has no name ... 'orders' ... topic, group or transactionalId
+users: [{name: u, acls: [{resource: cluster, operations: [Read]}]}]
+    => Kafka knows no Read on a cluster ... IdempotentWrite
+users: [{name: u, acls: [{resource: topic, operations: [IdempotentWrite], name: t}]}]
+    => knows no IdempotentWrite on a topic
+users: [{name: u, acls: [{resource: topic, operations: [Read]}]}]
+    => an ACL on a topic needs a name ... "*" for every topic
+kafka.listener: {authentication: oauth, oauth: {valid_issuer_url: https://id.example/realms/kafka,
+    jwks_url: https://:9/x, token_url: https://id.example/token}} => begins with https:// and a
+    host's name
+users: [{name: u, acls: [{resource: group, operations: [Read], name: "*", prefix: true}]}]
+    => begins with an asterisk
+kafka.functions.authentication: scram-sha-512
+    => authentication is scram-sha-512, and the functions come through ... change one of them
+kafka: {listener: {authentication: scram-sha-512}, functions: {authentication: tls}}
+    => authentication is tls, and the functions come through ... change one of them
+kafka: {listener: {}, internal_listener: {authentication: none, anonymous_clients: true},
+    authorization: none, functions: {authentication: none}} => authentication is none, and the
+    functions come through ... change one of them
+"""
+
+
+ALSO: list[tuple[dict[str, Any], str]] = [
+    (
         {"kafka": {"internal_listener": {**OAUTH, "tls": False}}},
-        ("sends a token", "set tls to true"),
+        "sends a token ... set tls to true",
     ),
-    "tokens of nobody": (
-        {"kafka": {"internal_listener": {"authentication": "oauth"}}},
-        ("oauth.valid_issuer_url",),
-    ),
-    "an issuer nobody asks for": (
-        {"kafka": {"internal_listener": {"oauth": OAUTH["oauth"]}}},
-        ("oauth stands with authentication tls",),
-    ),
-    "functions without a name and rights by name": (
-        {"kafka": {"listener": ANONYMOUS}},
-        ("the functions connect to kafka.listener without a name", "refuses them"),
-    ),
-    "functions without a token": (
-        {"kafka": {"listener": OAUTH}},
-        ("put the functions' client-id", "kafka.functions.secret_name"),
-    ),
-    "a Secret nobody shows": (
-        {"kafka": {"functions": {"authentication": "none", "secret_name": "x"}}},
-        ("show no Secret",),
-    ),
-    "everybody's rights": (
-        {"kafka": {"config": EVERYONE}},
-        ("without an ACL every client has every right",),
-    ),
-    "super users": (
-        {"kafka": {"config": {"super.users": "User:CN=me"}}},
-        ("Strimzi keeps for its own components",),
-    ),
-    "a password nobody asks for": (
-        {"users": [{"name": "u", "authentication": "scram-sha-512"}]},
-        ("says who it is by scram-sha-512", "no listener asks", "asks for tls"),
-    ),
-    "a user nobody asks": (
-        {"kafka": OPEN, "users": [{"name": "u"}]},
-        ("user u has no way to say who it is",),
-    ),
-    "a function's name": ({"users": [{"name": "coban-stillwater-tick"}]}, ("made already",)),
-    "workers without a token": (
+    ({"kafka.listener": OAUTH}, "put the functions' client-id ... kafka.functions.secret_name"),
+    ({"kafka": OPEN, "users": [{"name": "u"}]}, "user u has no way to say who it is"),
+    (
         {"connect": {}, "kafka": {"internal_listener": OAUTH, "listener": {}}},
-        ("connect's workers have a certificate or a password",),
+        "connect's workers have a certificate or a password",
     ),
-    "a name for the cluster": (
-        {"users": acl("cluster", "Describe", name="orders")},
-        ("the cluster has no name", "'orders'", "topic, group or transactionalId"),
-    ),
-    "reading the cluster": (
-        {"users": acl("cluster", "Read")},
-        ("Kafka knows no Read on a cluster", "IdempotentWrite"),
-    ),
-    "a right of the cluster on a topic": (
-        {"users": acl("topic", "IdempotentWrite", name="t")},
-        ("knows no IdempotentWrite on a topic",),
-    ),
-    "a topic without a name": (
-        {"users": acl("topic", "Read")},
-        ("an ACL on a topic needs a name", '"*" for every topic'),
-    ),
-    "an address without a host": (
-        {"kafka": {"listener": {**OAUTH, "oauth": {**OAUTH["oauth"], "jwks_url": "https://:9/x"}}}},
-        ("begins with https:// and a host's name",),
-    ),
-    "a prefix of everything": (
-        {"users": acl("group", "Read", name="*", prefix=True)},
-        ("begins with an asterisk",),
-    ),
-    **{
-        f"functions by {how}": (
-            {"kafka": kafka},
-            (f"authentication is {how}, and the functions come through", "change one of them"),
-        )
-        for how, kafka in {
-            "scram-sha-512": {"functions": {"authentication": "scram-sha-512"}},
-            "tls": {"listener": SCRAM, "functions": {"authentication": "tls"}},
-            "none": {**OPEN, "listener": {}, "functions": {"authentication": "none"}},
-        }.items()
-    },
-}
+]
 
 
-@every_case(("changed", "words"), REMEDIES.values(), ids=REMEDIES)
-def test_what_cannot_work_has_its_remedy(changed: dict[str, Any], words: tuple[str, ...]) -> None:
-    said = problems(**changed)
-    for word in words:
+@every_case(("given", "words"), [*cases(REMEDIES), *ALSO])
+def test_what_cannot_work_has_its_remedy(given: dict[str, Any], words: str) -> None:
+    said = problems(**given)
+    for word in words.split(" ... "):
         assert word in said
 
 
