@@ -230,16 +230,10 @@ PLAN = {
     "planned_usd": "9.60",
     "volumes": {"data-0-orders-broker-a-10": "vol-0a"},
     "decisions": [
-        {
-            "pool": "broker-a",
-            "volume": 0,
-            "kind": "grow",
-            "reason": "220 GiB instead of 100: it fills",
-            "monthly_usd_change": "9.60",
-            "applied": False,
-        }
-    ],
-}
+        {"pool": "broker-a", "volume": 0, "kind": "grow",
+            "reason": "220 GiB instead of 100: it fills", "monthly_usd_change": "9.60",
+            "applied": False}],
+}  # fmt: skip
 
 
 def desk(answer: dict[str, Any], *, failed: bool = False, **volumes: Any) -> Any:

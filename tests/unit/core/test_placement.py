@@ -62,23 +62,16 @@ FIT = {
     "nothing in the way": (node(), pod()),
     "its own taint": (node(taint("dedicated", value="kafka")), pod()),
     "a soft taint": (node(taint("spot", "PreferNoSchedule")), pod()),
-    "every taint tolerated": (
-        node(taint("anything", "NoExecute")),
-        pod(tolerations=[{"operator": "Exists"}]),
-    ),
+    "every taint tolerated": (node(taint("anything", "NoExecute")),
+        pod(tolerations=[{"operator": "Exists"}])),
     "a cordon, which is judged by itself": (node(taint("node.kubernetes.io/unschedulable")), pod()),
     "no pressure": (node(conditions={"MemoryPressure": "False"}), pod()),
     "its selector": (node(), pod(nodeSelector={"pool": "broker"})),
-    "one of two terms": (
-        node(),
+    "one of two terms": (node(),
         pod(
-            affinity=required(
-                {"matchExpressions": [{**ON_POOL, "values": ["x"]}]},
-                {"matchExpressions": [ON_POOL]},
-            )
-        ),
-    ),
-}
+            affinity=required({"matchExpressions": [{**ON_POOL, "values": ["x"]}]},
+                {"matchExpressions": [ON_POOL]}))),
+}  # fmt: skip
 
 
 @every_case("case", FIT)
@@ -90,38 +83,27 @@ AGENT = "ebs.csi.aws.com/agent-not-ready"
 BARRED = {
     "EBS CSI's startup taint": (node(taint(AGENT)), pod(), AGENT),
     "Cluster Autoscaler's leftover": (
-        node(taint("ToBeDeletedByClusterAutoscaler", value="1795168800")),
-        pod(),
-        "ToBeDeletedByClusterAutoscaler=1795168800:NoSchedule",
-    ),
+        node(taint("ToBeDeletedByClusterAutoscaler", value="1795168800")), pod(),
+        "ToBeDeletedByClusterAutoscaler=1795168800:NoSchedule"),
     "a custom startup taint": (node(taint("cilium.io/x", "NoExecute")), pod(), "cilium.io/x"),
     "its own taint of another value": (node(taint("dedicated", value="spark")), pod(), "=spark"),
-    "its own taint of another effect": (
-        node(taint("dedicated", "NoExecute", "kafka")),
-        pod(),
-        "NoExecute",
-    ),
+    "its own taint of another effect": (node(taint("dedicated", "NoExecute", "kafka")), pod(),
+        "NoExecute"),
     "memory pressure": (node(conditions={"MemoryPressure": "True"}), pod(), "memory-pressure"),
     "disk pressure": (node(conditions={"DiskPressure": "True"}), pod(), "disk-pressure"),
     "too many processes": (node(conditions={"PIDPressure": "True"}), pod(), "pid-pressure"),
     "no network": (node(conditions={"NetworkUnavailable": "True"}), pod(), "network-unavailable"),
     "a selector": (node(), pod(nodeSelector={"disk": "gp3"}), "label disk=gp3"),
-    "an affinity": (
-        node(),
+    "an affinity": (node(),
         pod(affinity=required({"matchExpressions": [{**ON_POOL, "operator": "NotIn"}]})),
-        "node affinity",
-    ),
+        "node affinity"),
     "a term that asks for nothing": (node(), pod(affinity=required({})), "node affinity"),
-    "another node's name": (
-        node(),
+    "another node's name": (node(),
         pod(
             affinity=required(
-                {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["old"]}]}
-            )
-        ),
-        "node affinity",
-    ),
-}
+                {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["old"]}]})),
+        "node affinity"),
+}  # fmt: skip
 
 
 @every_case("case", BARRED)
@@ -145,62 +127,37 @@ SMALL = pod(containers=[container(cpu="100m")])
 SHORT = {
     "memory": (pod(containers=[container(memory="8Gi")]), [LOGS], "7.0 GiB of memory"),
     "processors": (pod(containers=[container(cpu="1600m")]), [LOGS], "1.5 cpu"),
-    "two containers": (
-        pod(containers=[container(memory="4Gi"), container(memory="4500Mi")]),
-        [],
-        "8.4 GiB",
-    ),
+    "two containers": (pod(containers=[container(memory="4Gi"), container(memory="4500Mi")]), [],
+        "8.4 GiB"),
     "an init container": (
-        pod(initContainers=[container(memory="9Gi")], containers=[container(memory="1Gi")]),
-        [],
-        "9.0 GiB",
-    ),
+        pod(initContainers=[container(memory="9Gi")], containers=[container(memory="1Gi")]), [],
+        "9.0 GiB"),
     "a sidecar": (
-        pod(
-            initContainers=[{**container(memory="4Gi"), "restartPolicy": "Always"}],
-            containers=[container(memory="5Gi")],
-        ),
-        [],
-        "9.0 GiB",
-    ),
-    "its overhead": (
-        pod(containers=[container(memory="8Gi")], overhead={"memory": "1Gi"}),
-        [],
-        "9.0 GiB",
-    ),
+        pod(initContainers=[{**container(memory="4Gi"), "restartPolicy": "Always"}],
+            containers=[container(memory="5Gi")]), [], "9.0 GiB"),
+    "its overhead": (pod(containers=[container(memory="8Gi")], overhead={"memory": "1Gi"}), [],
+        "9.0 GiB"),
     "the pod's own level": (
-        pod(containers=[container(memory="1Gi")], resources={"requests": {"memory": "9Gi"}}),
-        [],
-        "9.0 GiB",
-    ),
+        pod(containers=[container(memory="1Gi")], resources={"requests": {"memory": "9Gi"}}), [],
+        "9.0 GiB"),
     "what the node has none of": (pod(containers=[container(**{"amd.com/x": "1"})]), [], "0 amd"),
     "what nobody can read": (pod(containers=[container(cpu="much")]), [], "requests inf cpu"),
     "pods": (SMALL, [pod(f"p{n}") for n in range(29)], "0 pods"),
-    "a pod that is being ended": (
-        pod(containers=[container(memory="8Gi")]),
-        [{**LOGS, "metadata": {**LOGS["metadata"], "deletionTimestamp": "now"}}],
-        "7.0 GiB",
-    ),
+    "a pod that is being ended": (pod(containers=[container(memory="8Gi")]),
+        [{**LOGS, "metadata": {**LOGS["metadata"], "deletionTimestamp": "now"}}], "7.0 GiB"),
     "a neighbour that it shuns": (
         pod(
-            affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [ANTI]}}
-        ),
-        [pod("hungry")],
-        "runs kafka/hungry",
-    ),
-    "a neighbour that shuns it": (
-        pod("hungry"),
+            affinity={
+                "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [ANTI]}}),
+        [pod("hungry")], "runs kafka/hungry"),
+    "a neighbour that shuns it": (pod("hungry"),
         [
-            pod(
-                "alone",
+            pod("alone",
                 affinity={
-                    "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [ANTI]}
-                },
-            )
-        ],
-        "runs kafka/alone",
-    ),
-}
+                    "podAntiAffinity": {
+                        "requiredDuringSchedulingIgnoredDuringExecution": [ANTI]}})],
+        "runs kafka/alone"),
+}  # fmt: skip
 
 
 @every_case("case", SHORT)

@@ -71,46 +71,30 @@ def zones_again(document: Any) -> Any:
 
 # A document -> the same as this release writes it once it has changed something.
 AGAIN: Mapping[str, tuple[Any, Callable[[Any], Any]]] = {
-    "incident": (
-        json.loads(record.to_json(INCIDENT)),
+    "incident": (json.loads(record.to_json(INCIDENT)),
         lambda document: json.loads(
             record.to_json(
-                replace(record.from_json(json.dumps(document)), pages=("late",), version=3)
-            )
-        ),
-    ),
-    "run": (
-        run_record.run_to_document(RUN),
+                replace(record.from_json(json.dumps(document)), pages=("late",), version=3)))),
+    "run": (run_record.run_to_document(RUN),
         lambda document: run_record.run_to_document(
-            replace(run_record.run_from_document(document, 1), out_of_sync=(3,))
-        ),
-    ),
+            replace(run_record.run_from_document(document, 1), out_of_sync=(3,)))),
     "zones": (incident.zones_to_document([ZONE]), zones_again),
-    "thread": (
-        json.loads(slack.to_json(Thread(incident_id="i-0a"))),
+    "thread": (json.loads(slack.to_json(Thread(incident_id="i-0a"))),
         lambda document: json.loads(
-            slack.to_json(replace(slack.from_json(json.dumps(document)), ts="1.2"))
-        ),
-    ),
-    "volume": (
-        views.ledger_to_json(HISTORY),
+            slack.to_json(replace(slack.from_json(json.dumps(document)), ts="1.2")))),
+    "volume": (views.ledger_to_json(HISTORY),
         lambda document: views.ledger_to_json(
-            views.add_observation(views.ledger_from_json(document), GROWN, Gp3(200), 60.0)
-        ),
-    ),
+            views.add_observation(views.ledger_from_json(document), GROWN, Gp3(200), 60.0))),
     "absences": (
         Absences(open_ids=("i-0a",), seconds=(3.0,)).to_json(),
         lambda document: remembered_absences(
             Absences.from_json(document), (INCIDENT,), ()
         ).to_json(),
     ),
-    "lease": (
-        as_document(Lease("i-0a", 9.0)),
+    "lease": (as_document(Lease("i-0a", 9.0)),
         lambda document: as_document(
-            replace(Lease(**field_values(Lease, document)), expires_at=10.0)
-        ),
-    ),
-}
+            replace(Lease(**field_values(Lease, document)), expires_at=10.0))),
+}  # fmt: skip
 # Keyed by what they are about: another key there is another thing, and none of a release's.
 MAPS = {("hooks",), ("hooks_said",), ("options", "acknowledged")}
 

@@ -145,27 +145,21 @@ SATURDAY = at("2026-11-21 03:00")
         pytest.param(THURSDAY, at("2026-12-03 00:00"), SATURDAY, "opens at", id="next window"),
         pytest.param(SATURDAY, None, SATURDAY, "is open", id="on the minute it opens"),
         pytest.param(
-            at("2026-11-21 04:59"), None, at("2026-11-21 04:59"), "is open", id="still open"
-        ),
+            at("2026-11-21 04:59"), None, at("2026-11-21 04:59"), "is open", id="still open"),
         pytest.param(
-            at("2026-11-21 05:00"), None, at("2026-11-22 03:00"), "opens at", id="just closed"
-        ),
+            at("2026-11-21 05:00"), None, at("2026-11-22 03:00"), "opens at", id="just closed"),
         pytest.param(
-            at("2026-11-22 05:00"), None, at("2026-11-28 03:00"), "opens at", id="a week away"
-        ),
+            at("2026-11-22 05:00"), None, at("2026-11-28 03:00"), "opens at", id="a week away"),
         pytest.param(
-            THURSDAY, at("2026-11-20 12:00"), THURSDAY, "no maintenance window", id="none in time"
-        ),
+            THURSDAY, at("2026-11-20 12:00"), THURSDAY, "no maintenance window", id="none in time"),
         pytest.param(THURSDAY, THURSDAY + HOUR, THURSDAY, "less than 2.0 h", id="too late"),
         pytest.param(THURSDAY, THURSDAY - HOUR, THURSDAY, "less than", id="overdue"),
         pytest.param(
-            THURSDAY, SATURDAY + 2 * HOUR, SATURDAY, "opens at", id="just the margin is left"
-        ),
+            THURSDAY, SATURDAY + 2 * HOUR, SATURDAY, "opens at", id="just the margin is left"),
         pytest.param(
-            THURSDAY, SATURDAY + 2 * HOUR - 1, THURSDAY, "no maintenance", id="a second less"
-        ),
+            THURSDAY, SATURDAY + 2 * HOUR - 1, THURSDAY, "no maintenance", id="a second less"),
     ],
-)
+)  # fmt: skip
 def test_work_begins_in_the_window_or_at_once(
     now: float, due: float | None, expected: float, why: str
 ) -> None:
@@ -229,17 +223,11 @@ def test_one_broker_has_one_set_of_names() -> None:
         pytest.param("nlb", 9094, "c-kafka-nlb-bootstrap", "c-broker-a-nlb-10", id="named"),
         # ListenersUtils: the one pair that keeps the names from before listeners had names.
         pytest.param(
-            "external", 9094, "c-kafka-external-bootstrap", "c-broker-a-10", id="external-9094"
-        ),
-        pytest.param(
-            "external",
-            9095,
-            "c-kafka-external-bootstrap",
-            "c-broker-a-external-10",
-            id="external-elsewhere",
-        ),
+            "external", 9094, "c-kafka-external-bootstrap", "c-broker-a-10", id="external-9094"),
+        pytest.param("external", 9095, "c-kafka-external-bootstrap", "c-broker-a-external-10",
+            id="external-elsewhere"),
     ],
-)
+)  # fmt: skip
 def test_listener_services_are_named_as_strimzi_names_them(
     listener: str, port: int, bootstrap: str, broker: str
 ) -> None:

@@ -169,162 +169,103 @@ WORLDS: Mapping[str, tuple[Change, str]] = {
     "a pool of ids of its own => degraded": (scaled_up, "Broker 1000000 is not registered."),
     "a pool whose name ends in numbers => degraded": (
         lambda f: (f.pods.append(pod("orders-2024-7-9", "2024-7", "broker")), f.describe()),
-        "Broker 9 is not registered.",
-    ),
-    "a broker nobody described => healthy": (
-        of_kafka(lambda k: k.brokers.update({7: False})),
-        "All 18 parts are healthy.",
-    ),
+        "Broker 9 is not registered."),
+    "a broker nobody described => healthy": (of_kafka(lambda k: k.brokers.update({7: False})),
+        "All 18 parts are healthy."),
     "what is left of a broker that was removed => healthy": (
-        of_kafka(lambda k: k.brokers.update({7: True})),
-        "`kafka-cluster.sh unregister --id 7`",
-    ),
+        of_kafka(lambda k: k.brokers.update({7: True})), "`kafka-cluster.sh unregister --id 7`"),
     "a pod that crashes => degraded": (
         lambda f: f.container(restartCount=9, state={"waiting": {"reason": "CrashLoopBackOff"}}),
-        "Pod orders-mains-1 does not start after 9 restarts: CrashLoopBackOff.",
-    ),
+        "Pod orders-mains-1 does not start after 9 restarts: CrashLoopBackOff."),
     "a pod whose exporter never starts => degraded": (
-        lambda f: (
-            f.pods[0]["status"]["containerStatuses"].append(CRASHES),
-            f.condition("Ready", "False"),
-        ),
-        "Container exporter of pod orders-mains-1 does not start after 9 restarts: ErrImagePull.",
-    ),
+        lambda f: (f.pods[0]["status"]["containerStatuses"].append(CRASHES),
+            f.condition("Ready", "False")),
+        "Container exporter of pod orders-mains-1 does not start after 9 restarts: ErrImagePull."),
     "a pod that the kernel ended => degraded": (
         lambda f: f.container(state={"terminated": {"exitCode": 137, "reason": "OOMKilled"}}),
-        "is not Ready (OOMKilled)",
-    ),
+        "is not Ready (OOMKilled)"),
     "a pod that was Ready until a minute ago => degraded": (
         lambda f: f.condition("Ready", "False", lastTransitionTime="2026-11-20T23:59:00Z"),
-        "is not Ready, for 60 s.",
-    ),
+        "is not Ready, for 60 s."),
     "a pod whose node is silent => degraded": (
         lambda f: f.condition("Ready", "Unknown", lastTransitionTime="2026-11-20T23:00:00Z"),
-        "is not Ready, for 3600 s.",
-    ),
+        "is not Ready, for 3600 s."),
     "a pod that is told to stop => degraded": (
         lambda f: f.pods[0]["metadata"].update(deletionTimestamp="2026-11-20T23:59:00Z"),
-        "is being stopped",
-    ),
+        "is being stopped"),
     "one that the kubelet evicted, beside the next => healthy": (
         lambda f: f.pods.append(
-            {**pod("orders-mains-1", "mains", "broker"), "status": {"phase": "Failed"}}
-        ),
-        "All 17 parts",
-    ),
+            {**pod("orders-mains-1", "mains", "broker"), "status": {"phase": "Failed"}}),
+        "All 17 parts"),
     "a pod without a status => degraded": (lambda f: f.pods[0].update(status={}), "is not Ready"),
     "a Connect of the same name => degraded": (
         beside("KafkaConnect", "orders-connect-0", conditions=UNSCHEDULED),
-        "Pod orders-connect-0 is not scheduled: no room",
-    ),
+        "Pod orders-connect-0 is not scheduled: no room"),
     "a MirrorMaker of the same name => healthy": (beside("KafkaMirrorMaker2", "m-0"), "All 17"),
     "a bridge of the same name => healthy": (beside("KafkaBridge", "orders-bridge-1"), "All 17"),
     # Quorums of three and five, with votes that come and go.
     "a controller far behind => degraded": (
-        of_kafka(lambda k: k.voters.update({12: NOW_MS - 60_000})),
-        "and 12 lag behind",
-    ),
-    "a controller whose vote was taken => degraded": (
-        of_kafka(lambda k: k.voters.pop(12)),
-        "Controller 12 is not a voter of the quorum that answers.",
-    ),
-    "two of five away => degraded": (
-        of_kafka(lambda k: k.voters.update({13: -1, 14: -1})),
-        "leads the quorum of 5, and 13, 14 lag behind",
-    ),
+        of_kafka(lambda k: k.voters.update({12: NOW_MS - 60_000})), "and 12 lag behind"),
+    "a controller whose vote was taken => degraded": (of_kafka(lambda k: k.voters.pop(12)),
+        "Controller 12 is not a voter of the quorum that answers."),
+    "two of five away => degraded": (of_kafka(lambda k: k.voters.update({13: -1, 14: -1})),
+        "leads the quorum of 5, and 13, 14 lag behind"),
     "three of five away => unhealthy": (
         of_kafka(lambda k: k.voters.update({12: -1, 13: -1, 14: -1})),
-        "no majority keeps up: 12, 13, 14 lag behind",
-    ),
-    "a leader that gives its vote back => unknown": (
-        of_kafka(lambda k: setattr(k, "leader", 99)),
-        "led by controller 99, which it does not count",
-    ),
-    "no quorum => unhealthy": (
-        of_kafka(lambda k: setattr(k, "quorum_error", 6)),
-        "The controllers have no quorum",
-    ),
-    "metadata in ZooKeeper => unknown": (
-        of_kafka(lambda k: k.too_old.add("DescribeQuorum")),
-        "does not know DescribeQuorum: its metadata is in ZooKeeper, or",
-    ),
+        "no majority keeps up: 12, 13, 14 lag behind"),
+    "a leader that gives its vote back => unknown": (of_kafka(lambda k: setattr(k, "leader", 99)),
+        "led by controller 99, which it does not count"),
+    "no quorum => unhealthy": (of_kafka(lambda k: setattr(k, "quorum_error", 6)),
+        "The controllers have no quorum"),
+    "metadata in ZooKeeper => unknown": (of_kafka(lambda k: k.too_old.add("DescribeQuorum")),
+        "does not know DescribeQuorum: its metadata is in ZooKeeper, or"),
     "Kafka 3.7 => healthy": (
         of_kafka(lambda k: k.too_old.update({"ListConfigResources", "DescribeTopicPartitions"})),
-        "All 17",
-    ),
+        "All 17"),
     # An authorizer that denies single operations.
-    "Describe denied => unknown": (
-        of_kafka(lambda k: setattr(k, "cluster", ALL - {DESCRIBE})),
-        "refuses DescribeQuorum",
-    ),
+    "Describe denied => unknown": (of_kafka(lambda k: setattr(k, "cluster", ALL - {DESCRIBE})),
+        "refuses DescribeQuorum"),
     "DescribeConfigs denied => unknown": (
         of_kafka(lambda k: setattr(k, "cluster", ALL - {DESCRIBE_CONFIGS})),
-        "refuses ListConfigResources",
-    ),
+        "refuses ListConfigResources"),
     "a topic hidden => unknown": (of_kafka(lambda k: k.hidden.add("payments")), "hides topic"),
-    "a topic's settings denied => unknown": (
-        of_kafka(lambda k: k.without_configs.add("payments")),
-        "DescribeConfigs on topic payments",
-    ),
+    "a topic's settings denied => unknown": (of_kafka(lambda k: k.without_configs.add("payments")),
+        "DescribeConfigs on topic payments"),
     # Topics, disks, moves.
     "a broker out => degraded": (of_kafka(out), "Replicas are out of sync in 6 of 6 partitions"),
-    "a broker out, and its pod pending => degraded": (
-        lambda f: (pending(f), out(f.kafka)),
-        "Broker 1 is fenced",
-    ),
-    "two brokers out => unhealthy": (
-        of_kafka(lambda k: (out(k), out(k, 2))),
-        "Producers with acks=all are refused",
-    ),
+    "a broker out, and its pod pending => degraded": (lambda f: (pending(f), out(f.kafka)),
+        "Broker 1 is fenced"),
+    "two brokers out => unhealthy": (of_kafka(lambda k: (out(k), out(k, 2))),
+        "Producers with acks=all are refused"),
     "one replica each in sync => unhealthy": (of_kafka(only_led), "Producers with acks=all"),
-    "a minimum above the replicas => healthy": (
-        of_kafka(lambda k: k.minimums.update(orders="4")),
-        "All 6 partitions",
-    ),
-    "a minimum of all replicas => healthy": (
-        of_kafka(lambda k: k.minimums.update(orders="3")),
-        "All 17",
-    ),
+    "a minimum above the replicas => healthy": (of_kafka(lambda k: k.minimums.update(orders="4")),
+        "All 6 partitions"),
+    "a minimum of all replicas => healthy": (of_kafka(lambda k: k.minimums.update(orders="3")),
+        "All 17"),
     "a topic of one replica => healthy": (
         of_kafka(
-            lambda k: (
-                k.topics.update(one=[FakePartition((1,), (1,), 1)]),
-                k.minimums.update(one="1"),
-            )
-        ),
-        "All 17",
-    ),
+            lambda k: (k.topics.update(one=[FakePartition((1,), (1,), 1)]),
+                k.minimums.update(one="1"))), "All 17"),
     "a topic whose one replica is away => unhealthy": (
         of_kafka(lambda k: k.topics.update(one=[FakePartition((1,), (1,), -1)])),
-        "No broker leads 1 of 7 partitions: one-0.",
-    ),
+        "No broker leads 1 of 7 partitions: one-0."),
     "a partition that one more replica has whole => unhealthy": (
         of_kafka(lambda k: k.topics.update(one=[FakePartition((1, 2), (), -1, eligible=(2,))])),
-        "Broker 2 still holds all of one-0 (ELR)",
-    ),
+        "Broker 2 still holds all of one-0 (ELR)"),
     "a leader by an unclean election => unknown": (
         of_kafka(lambda k: k.topics.update(one=[FakePartition((1, 2, 3), (1, 2), 3)])),
-        "is led by broker 3, which is not in sync",
-    ),
-    "a disk of several lost => unknown": (
-        of_kafka(lambda k: k.failed.update({2: "/data-1"})),
-        "Broker 2 cannot read log directory /data-1",
-    ),
+        "is led by broker 3, which is not in sync"),
+    "a disk of several lost => unknown": (of_kafka(lambda k: k.failed.update({2: "/data-1"})),
+        "Broker 2 cannot read log directory /data-1"),
     "partitions that move => healthy": (of_kafka(lambda k: k.moving.append(("orders", 0))), "All"),
-    "a broker that answers nobody => unknown": (
-        of_kafka(lambda k: k.silent.add(3)),
-        "Broker 3 did not answer DescribeLogDirs",
-    ),
-    "nobody answers => unknown": (
-        of_kafka(lambda k: k.silent.update({1, 2, 3})),
-        "No Kafka broker could be reached",
-    ),
+    "a broker that answers nobody => unknown": (of_kafka(lambda k: k.silent.add(3)),
+        "Broker 3 did not answer DescribeLogDirs"),
+    "nobody answers => unknown": (of_kafka(lambda k: k.silent.update({1, 2, 3})),
+        "No Kafka broker could be reached"),
     "a broker whose metadata is old => healthy": (
-        of_kafka(lambda k: k.observers.update({1: NOW_MS - 9_000})),
-        "All 17",
-    ),
+        of_kafka(lambda k: k.observers.update({1: NOW_MS - 9_000})), "All 17"),
     "no topics => healthy": (of_kafka(lambda k: k.topics.clear()), "All 17 parts"),
-}
+}  # fmt: skip
 
 
 def worlds() -> Iterator[tuple[Change, Health, str]]:

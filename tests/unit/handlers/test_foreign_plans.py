@@ -90,54 +90,38 @@ WHOLE: Mapping[str, tuple[Change, str]] = {
     "a broker on a machine of no group": (detached, "belongs to no Auto Scaling group"),
     "a node without labels": (node(pool=None, zone=None), "has no label of its pool and zone"),
     "a node that is no instance": (node(instance_id=None), "which is not an instance of EC2's"),
-    "a node that is not listed": (
-        lambda cluster: cluster.node_views.pop(OLD),
-        "which Kubernetes does not list",
-    ),
-    "a pod that no node takes": (
-        pod(node_name=None, ready=False, trouble="Unschedulable"),
-        "runs on no node (Unschedulable)",
-    ),
-    "two brokers on one node": (
-        pod(20, node_name=node_named(OLD)),
-        "Pod orders-broker-b-20 of the same Kafka is also on ip-i-0a.ec2.internal",
-    ),
+    "a node that is not listed": (lambda cluster: cluster.node_views.pop(OLD),
+        "which Kubernetes does not list"),
+    "a pod that no node takes": (pod(node_name=None, ready=False, trouble="Unschedulable"),
+        "runs on no node (Unschedulable)"),
+    "two brokers on one node": (pod(20, node_name=node_named(OLD)),
+        "Pod orders-broker-b-20 of the same Kafka is also on ip-i-0a.ec2.internal"),
     "controllers on nodes of nobody's": (controllers_elsewhere, "Instance i-x of node 0 belongs"),
     "no pods": (lambda cluster: cluster.pods.clear(), "lists no pod of this Kafka's"),
     # What Kafka says, or does not.
-    "Kafka is silent": (
-        lambda cluster: setattr(cluster, "kafka", None),
-        "No Kafka broker could be reached",
-    ),
+    "Kafka is silent": (lambda cluster: setattr(cluster, "kafka", None),
+        "No Kafka broker could be reached"),
     "Kafka denies something": (
         kafka(doubts=(Doubt("Kafka refuses DescribeConfigs.", refused=True),)),
-        "Whether node 10 may leave is unknown.",
-    ),
+        "Whether node 10 may leave is unknown."),
     "no quorum": (kafka(stale=True, quorum_leader=None), "the controllers have no quorum"),
     "partitions that move": (kafka(reassigning=("t-0",)), "are being reassigned, among them t-0"),
     "combined, with a vote away": (combined(0.1, 0.1, None), "only 20 would be left caught up"),
     "every replica needed": (
         kafka(partitions=tuple(replace(p, min_isr=3) for p in healthy_kafka().partitions)),
-        "it is not written with acks=all while",
-    ),
+        "it is not written with acks=all while"),
     "a broker without a pod": (kafka(brokers=frozenset({10, 20, 30, 7})), "Node 7 is part of"),
     # What AWS and Kubernetes say.
     "no groups at all": (lambda cluster: cluster.groups.clear(), "belongs to no Auto Scaling"),
     "groups without room": (groups(maximum=1), "wants 1 instances of at most 1"),
-    "a machine in standby": (
-        lambda cluster: cluster.set_lifecycle(OLD, "Standby"),
-        "has instance i-0a of node 10 in Standby",
-    ),
+    "a machine in standby": (lambda cluster: cluster.set_lifecycle(OLD, "Standby"),
+        "has instance i-0a of node 10 in Standby"),
     "Karpenter's machines": (by_karpenter, "NodeClaim i-0a of node 10 would be drained before"),
-    "claims that may not be read": (
-        lambda cluster: setattr(cluster, "node_claims", None),
-        "Nothing could be read: The Kubernetes API answered 403.",
-    ),
-    "an API server that is away": (
-        lambda cluster: setattr(cluster, "kubernetes_answers", False),
-        "Nothing could be read",
-    ),
-}
+    "claims that may not be read": (lambda cluster: setattr(cluster, "node_claims", None),
+        "Nothing could be read: The Kubernetes API answered 403."),
+    "an API server that is away": (lambda cluster: setattr(cluster, "kubernetes_answers", False),
+        "Nothing could be read"),
+}  # fmt: skip
 
 
 def planned(change: Change, **asked: Any) -> str:

@@ -333,57 +333,30 @@ def test_below_act_nobody_may_evict_whatever_the_drainer(level: str) -> None:
     [
         ("kafka", {}, "A cluster that exists has one layer, operations, and this stack is kafka"),
         ("operations", {"level": "survey"}, "adopt.level is survey, for which nothing is made"),
-        (
-            "operations",
-            {"kafkas": [KAFKA, {**KAFKA, "namespace": "lab"}]},
-            "shop-kafka/orders and lab/orders would both have the name shop-orders",
-        ),
+        ("operations", {"kafkas": [KAFKA, {**KAFKA, "namespace": "lab"}]},
+            "shop-kafka/orders and lab/orders would both have the name shop-orders"),
         ("operations", {"subnets": []}, "adopt.level is watch and adopt.subnets is empty"),
         ("operations", ONE, "adopt.level is act and adopt.queue_url is not set"),
-        (
-            "operations",
-            ONE | {"drainer": "ours", "queue_url": QUEUE},
-            "adopt.queue_url is the queue of their termination handler, and adopt.drainer is ours",
-        ),
-        (
-            "operations",
-            ONE | {"drainer": "none", "queue_url": QUEUE},
-            "adopt.queue_url is the queue of their termination handler, and adopt.drainer is none",
-        ),
-        (
-            "operations",
-            {"level": "act", "queue_url": QUEUE},
-            "adopt.level is act and 2 Kafkas share the description; give each Kafka its own",
-        ),
-        (
-            "operations",
-            ONE | {"queue_url": QUEUE, "scaling_groups": []},
-            "EKS and Karpenter, which take no hooks of others",
-        ),
-        (
-            "operations",
-            ONE | {"queue_url": QUEUE, "scaling_groups": ["taken"]},
-            "Auto Scaling group taken has the tag stillwater:cluster=lab: another Stillwater",
-        ),
+        ("operations", ONE | {"drainer": "ours", "queue_url": QUEUE},
+            "adopt.queue_url is the queue of their termination handler, and adopt.drainer is ours"),
+        ("operations", ONE | {"drainer": "none", "queue_url": QUEUE},
+            "adopt.queue_url is the queue of their termination handler, and adopt.drainer is none"),
+        ("operations", {"level": "act", "queue_url": QUEUE},
+            "adopt.level is act and 2 Kafkas share the description; give each Kafka its own"),
+        ("operations", ONE | {"queue_url": QUEUE, "scaling_groups": []},
+            "EKS and Karpenter, which take no hooks of others"),
+        ("operations", ONE | {"queue_url": QUEUE, "scaling_groups": ["taken"]},
+            "Auto Scaling group taken has the tag stillwater:cluster=lab: another Stillwater"),
         ("operations", {"level": "gate"}, "adopt.level is gate and adopt.eviction_gate is not set"),
-        (
-            "operations",
-            {"level": "gate", "eviction_gate": {}},
-            "eviction_gate.image: it is required; add it.",
-        ),
-        (
-            "operations",
-            {"level": "gate", "eviction_gate": {"image": "stillwater-gate"}},
-            "stillwater-gate names no version",
-        ),
-        (
-            "operations",
-            {"level": "gate", "eviction_gate": IMAGE, "scaling_groups": ["taken"]},
-            "Auto Scaling group taken has the tag stillwater:cluster=lab: another Stillwater",
-        ),
+        ("operations", {"level": "gate", "eviction_gate": {}},
+            "eviction_gate.image: it is required; add it."),
+        ("operations", {"level": "gate", "eviction_gate": {"image": "stillwater-gate"}},
+            "stillwater-gate names no version"),
+        ("operations", {"level": "gate", "eviction_gate": IMAGE, "scaling_groups": ["taken"]},
+            "Auto Scaling group taken has the tag stillwater:cluster=lab: another Stillwater"),
         ("operations", {"pool_label": None}, "adopt.scaling_groups needs pool_label"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_operated_is_refused_in_a_sentence(
     layer: str, changes: dict[str, Any], sentence: str
 ) -> None:

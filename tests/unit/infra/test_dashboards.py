@@ -27,38 +27,22 @@ from tests.unit.infra.recording import Recorded
 from tests.unit.infra.test_alerts import CONNECT, KAFKA, allowed
 
 OTHERS = {
-    "kubelet": {
-        "kubelet_volume_stats_available_bytes",
-        "kubelet_volume_stats_capacity_bytes",
-        "kubelet_volume_stats_used_bytes",
-    },
-    "kube-state-metrics": {
-        "kube_deployment_status_replicas_available",
-        "kube_node_spec_unschedulable",
-        "kube_persistentvolume_claim_ref",
-        "kube_persistentvolume_info",
-        "kube_persistentvolumeclaim_resource_requests_storage_bytes",
-        "kube_persistentvolumeclaim_status_condition",
-        "kube_persistentvolumeclaim_status_phase",
-        "kube_pod_container_status_restarts_total",
-        "kube_pod_info",
-        "kube_pod_status_phase",
-    },
+    "kubelet": {"kubelet_volume_stats_available_bytes", "kubelet_volume_stats_capacity_bytes",
+        "kubelet_volume_stats_used_bytes"},
+    "kube-state-metrics": {"kube_deployment_status_replicas_available",
+        "kube_node_spec_unschedulable", "kube_persistentvolume_claim_ref",
+        "kube_persistentvolume_info", "kube_persistentvolumeclaim_resource_requests_storage_bytes",
+        "kube_persistentvolumeclaim_status_condition", "kube_persistentvolumeclaim_status_phase",
+        "kube_pod_container_status_restarts_total", "kube_pod_info", "kube_pod_status_phase"},
     # The EBS CSI driver's node plugin, whose metrics infra.eks.cluster turns on.
-    "aws-ebs-csi-driver": {
-        "aws_ebs_csi_ec2_exceeded_iops_seconds_total",
-        "aws_ebs_csi_ec2_exceeded_tp_seconds_total",
-        "aws_ebs_csi_exceeded_iops_seconds_total",
-        "aws_ebs_csi_exceeded_tp_seconds_total",
-    },
-    "strimzi-cluster-operator": {
-        "strimzi_certificate_expiration_timestamp_ms",
-        "strimzi_reconciliations_failed_total",
-        "strimzi_resource_state",
-    },
+    "aws-ebs-csi-driver": {"aws_ebs_csi_ec2_exceeded_iops_seconds_total",
+        "aws_ebs_csi_ec2_exceeded_tp_seconds_total", "aws_ebs_csi_exceeded_iops_seconds_total",
+        "aws_ebs_csi_exceeded_tp_seconds_total"},
+    "strimzi-cluster-operator": {"strimzi_certificate_expiration_timestamp_ms",
+        "strimzi_reconciliations_failed_total", "strimzi_resource_state"},
     # Every Java process of Kafka's, whatever the allow list says.
     "process": {"jvm_gc_collection_seconds_sum", "jvm_memory_used_bytes"},
-}
+}  # fmt: skip
 PREFIXES = r"\b(?:kafka|kubelet|kube|aws|strimzi|jvm|process)_[a-z0-9_]+"
 
 

@@ -53,19 +53,11 @@ REPORT_ARGS: dict[str, Any] = {
     "bill": "s3://shop-billing/export/shop-bill",
     "zones": 3.0,
     "pools": {
-        "broker": {
-            "instance_type": "r7g.xlarge",
-            "nodes": 6.0,
-            "volumes": [{"size_gib": 500.0, "iops": 4000.0}],
-        },
-        "controller": {
-            "instance_type": "m7g.large",
-            "nodes": 3.0,
-            "volumes": [{"size_gib": 20.0}],
-            "controllers": True,
-        },
-    },
-}
+        "broker": {"instance_type": "r7g.xlarge", "nodes": 6.0,
+            "volumes": [{"size_gib": 500.0, "iops": 4000.0}]},
+        "controller": {"instance_type": "m7g.large", "nodes": 3.0, "volumes": [{"size_gib": 20.0}],
+            "controllers": True}},
+}  # fmt: skip
 GROUP, TEMPLATE = "autoscaling/group:Group", "ec2/launchTemplate:LaunchTemplate"
 
 
@@ -191,62 +183,29 @@ def test_a_report_reads_the_incidents_that_are_filed() -> None:
 @every_case(
     ("kind", "args", "sentence"),
     [
-        (
-            Hooks,
-            {**HOOKS_ARGS, "heartbeat_timeout_seconds": 29.0},
-            "heartbeatTimeoutSeconds is 29; it must be a whole number from 30 to 7200.",
-        ),
-        (
-            Hooks,
-            {**HOOKS_ARGS, "heartbeat_timeout_seconds": 900.5},
-            "heartbeatTimeoutSeconds is 900.5; it must be a whole number from 30 to 7200.",
-        ),
-        (
-            Hooks,
-            {**HOOKS_ARGS, "heartbeat_timeout_seconds": True},
-            "heartbeatTimeoutSeconds is True; it must be a whole number from 30 to 7200.",
-        ),
-        (
-            Hooks,
-            {**HOOKS_ARGS, "cluster": "shop orders"},
-            "cluster is 'shop orders'; it must be like shop-orders.",
-        ),
-        (
-            Hooks,
-            {**HOOKS_ARGS, "scaling_groups": {}},
-            "scalingGroups is {}; it must have at least one entry, like {a: a-name}.",
-        ),
+        (Hooks, {**HOOKS_ARGS, "heartbeat_timeout_seconds": 29.0},
+            "heartbeatTimeoutSeconds is 29; it must be a whole number from 30 to 7200."),
+        (Hooks, {**HOOKS_ARGS, "heartbeat_timeout_seconds": 900.5},
+            "heartbeatTimeoutSeconds is 900.5; it must be a whole number from 30 to 7200."),
+        (Hooks, {**HOOKS_ARGS, "heartbeat_timeout_seconds": True},
+            "heartbeatTimeoutSeconds is True; it must be a whole number from 30 to 7200."),
+        (Hooks, {**HOOKS_ARGS, "cluster": "shop orders"},
+            "cluster is 'shop orders'; it must be like shop-orders."),
+        (Hooks, {**HOOKS_ARGS, "scaling_groups": {}},
+            "scalingGroups is {}; it must have at least one entry, like {a: a-name}."),
         (Hooks, {**HOOKS_ARGS, "scaling_groups": {"a b": "x", "c": 1.0}}, BAD_KEYS),
-        (
-            BrokerNodes,
-            {**NODES_ARGS, "subnet_ids": {"a": "subnet-a"}},
-            "subnetIds has the key 'a'; keys are availability zones like us-east-1a.",
-        ),
-        (
-            BrokerNodes,
-            {**NODES_ARGS, "security_group_ids": []},
-            "securityGroupIds is []; it must have at least one entry.",
-        ),
-        (
-            BrokerNodes,
-            {**NODES_ARGS, "security_group_ids": ["sg-shop", 5.0]},
-            "securityGroupIds[1] is 5.0; it must be a name.",
-        ),
-        (
-            BrokerNodes,
-            {**NODES_ARGS, "nodes_per_zone": 0.0},
-            "nodesPerZone is 0; it must be a whole number from 1 to 100.",
-        ),
-        (
-            BrokerNodes,
-            {**NODES_ARGS, "tags": {"team": 5.0}},
-            "tags is {'team': 5.0}; it must be texts by name.",
-        ),
-        (
-            BrokerNodes,
-            {**NODES_ARGS, "tags": {"aws:team": "orders"}},
-            "tag aws:team belongs to AWS, Kubernetes or this project; choose another key.",
-        ),
+        (BrokerNodes, {**NODES_ARGS, "subnet_ids": {"a": "subnet-a"}},
+            "subnetIds has the key 'a'; keys are availability zones like us-east-1a."),
+        (BrokerNodes, {**NODES_ARGS, "security_group_ids": []},
+            "securityGroupIds is []; it must have at least one entry."),
+        (BrokerNodes, {**NODES_ARGS, "security_group_ids": ["sg-shop", 5.0]},
+            "securityGroupIds[1] is 5.0; it must be a name."),
+        (BrokerNodes, {**NODES_ARGS, "nodes_per_zone": 0.0},
+            "nodesPerZone is 0; it must be a whole number from 1 to 100."),
+        (BrokerNodes, {**NODES_ARGS, "tags": {"team": 5.0}},
+            "tags is {'team': 5.0}; it must be texts by name."),
+        (BrokerNodes, {**NODES_ARGS, "tags": {"aws:team": "orders"}},
+            "tag aws:team belongs to AWS, Kubernetes or this project; choose another key."),
         (
             Report,
             {**REPORT_ARGS, "tags": {"team": "Köln"}},
@@ -255,33 +214,19 @@ def test_a_report_reads_the_incidents_that_are_filed() -> None:
                 "takes ASCII letters, digits, spaces and + - = . _ : / @ alone; replace it."
             ),
         ),
-        (
-            Report,
-            {**REPORT_ARGS, "cluster_tag": "team\tkafka"},
-            "clusterTag is 'team\\tkafka', and no tag has '\\t'; write it as it is.",
-        ),
-        (
-            BillExport,
-            {**BILL_ARGS, "prefix": "sthree-orders"},
-            "prefix is 'sthree-orders'; it must be like shop-orders.",
-        ),
-        (
-            Report,
-            {**REPORT_ARGS, "bill": "shop-billing"},
-            "bill is 'shop-billing'; it must be like s3://shop-billing/export/shop.",
-        ),
+        (Report, {**REPORT_ARGS, "cluster_tag": "team\tkafka"},
+            "clusterTag is 'team\\tkafka', and no tag has '\\t'; write it as it is."),
+        (BillExport, {**BILL_ARGS, "prefix": "sthree-orders"},
+            "prefix is 'sthree-orders'; it must be like shop-orders."),
+        (Report, {**REPORT_ARGS, "bill": "shop-billing"},
+            "bill is 'shop-billing'; it must be like s3://shop-billing/export/shop."),
         (Report, {**REPORT_ARGS, "pools": {}}, "pools is {}; it must have at least one entry."),
-        (
-            Report,
+        (Report,
             {**REPORT_ARGS, "pools": {"broker": {**REPORT_ARGS["pools"]["broker"], "nodes": 0.0}}},
-            "pools.broker: nodes is 0; it must be a whole number from 1 to 1000.",
-        ),
+            "pools.broker: nodes is 0; it must be a whole number from 1 to 1000."),
         (BillExport, {"prefix": "Shop"}, "prefix is 'Shop'; it must be like shop-orders."),
-        (
-            BillExport,
-            {**BILL_ARGS, "ephemeral": "yes"},
-            "ephemeral is 'yes'; it must be true or false.",
-        ),
+        (BillExport, {**BILL_ARGS, "ephemeral": "yes"},
+            "ephemeral is 'yes'; it must be true or false."),
         (BillExport, {"prefix": pulumi.UNKNOWN}, TOO_LATE),
     ],
     ids=[
@@ -307,7 +252,7 @@ def test_a_report_reads_the_incidents_that_are_filed() -> None:
         "a word",
         "unknown",
     ],
-)
+)  # fmt: skip
 def test_a_mistake_is_a_sentence(kind: Any, args: Mapping[str, Any], sentence: str) -> None:
     assert refusal(kind, args) == sentence
 
@@ -437,27 +382,16 @@ def test_functions_stand_in_subnets_that_are_known_late() -> None:
 @pytest.mark.parametrize(
     ("kind", "args", "sentence"),
     [
-        (
-            Operations,
-            {**OPERATIONS, "level": "own"},
-            "level is 'own'; it must be one of watch, gate, act.",
-        ),
-        (
-            Operations,
-            {**OPERATIONS, "level": "gate"},
-            "level is gate and gateImage is not set; name the gate's image in it",
-        ),
-        (
-            Operations,
-            {**OPERATIONS, "machines": {"scaling_groups": ["taken"], "pool_label": "pool"}}
-            | {"level": "act", "queue_url": QUEUE},
-            "taken has the tag stillwater:cluster=lab: another Stillwater manages it; leave it",
-        ),
-        (
-            EvictionGate,
-            {**GATE, "image": "registry.example/gate"},
-            "image is 'registry.example/gate': registry.example/gate names no version",
-        ),
+        (Operations, {**OPERATIONS, "level": "own"},
+            "level is 'own'; it must be one of watch, gate, act."),
+        (Operations, {**OPERATIONS, "level": "gate"},
+            "level is gate and gateImage is not set; name the gate's image in it"),
+        (Operations,
+            {**OPERATIONS, "machines": {"scaling_groups": ["taken"], "pool_label": "pool"}} | {
+                "level": "act", "queue_url": QUEUE},
+            "taken has the tag stillwater:cluster=lab: another Stillwater manages it; leave it"),
+        (EvictionGate, {**GATE, "image": "registry.example/gate"},
+            "image is 'registry.example/gate': registry.example/gate names no version"),
         (EvictionGate, {**GATE, "kafka": {**KAFKA, "namespace": "Shop"}}, "kafka.namespace"),
         (EvictionGate, {**GATE, "machines": {}}, "machines.scalingGroups"),
     ],
@@ -469,7 +403,7 @@ def test_functions_stand_in_subnets_that_are_known_late() -> None:
         "a namespace",
         "no machines",
     ],
-)
+)  # fmt: skip
 def test_a_mistake_in_operations_is_said(kind: Any, args: Mapping[str, Any], sentence: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         made_operations(kind, args)

@@ -18,19 +18,12 @@ from tests.unit.infra.recording import Recorded
 
 RBAC = "rbac.authorization.k8s.io/v1:"
 OUTPUTS: dict[str, dict[str, object]] = {
-    "test-foundation": {
-        "eks_endpoint": "https://eks.example",
-        "eks_ca": "Y2E=",
-        "vpc_id": "vpc-1",
-        "cluster_security_group_id": "sg-1",
-    },
-    "test-platform": {
-        "events_queue_arn": "arn:events",
-        "nth_queue_arn": "arn:nth",
-        "nth_queue_url": "https://nth",
-    },
+    "test-foundation": {"eks_endpoint": "https://eks.example", "eks_ca": "Y2E=", "vpc_id": "vpc-1",
+        "cluster_security_group_id": "sg-1"},
+    "test-platform": {"events_queue_arn": "arn:events", "nth_queue_arn": "arn:nth",
+        "nth_queue_url": "https://nth"},
     "test-kafka": {"load_balancer_security_group_id": "sg-2", "bootstrap": "127.0.0.1:10010"},
-}
+}  # fmt: skip
 
 
 WORKSPACE = "https://aps-workspaces.us-east-1.amazonaws.com/workspaces/ws-0a1b2c3d"

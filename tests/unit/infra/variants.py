@@ -15,26 +15,19 @@ EVERYTHING: Mapping[str, Any] = {
     "connect": {"image": "registry.example/connect:1", "config": {"offset.flush.interval.ms": 1}},
     "topics": [{"name": "orders", "config": {"retention.ms": 1000}}, {"name": "Orders_V1"}],
     "users": [
-        {
-            "name": "billing",
-            "acls": [
-                {"resource": "topic", "name": "orders", "operations": ["Read", "Describe"]},
+        {"name": "billing",
+            "acls": [{"resource": "topic", "name": "orders", "operations": ["Read", "Describe"]},
                 {"resource": "group", "prefix": True, "name": "b-", "operations": ["Read"]},
-                {"resource": "cluster", "operations": ["IdempotentWrite"]},
-            ],
-            "producer_bytes_per_s": 1_000_000,
-        }
-    ],
+                {"resource": "cluster", "operations": ["IdempotentWrite"]}],
+            "producer_bytes_per_s": 1_000_000}],
     "metrics": {"prometheus_operator": True, "allow": ["kafka_server_quota_.*"]},
     "network": {"interface_endpoints": True},
-    "load_balancer": {
-        "client_cidrs": ["10.99.0.0/16"],
+    "load_balancer": {"client_cidrs": ["10.99.0.0/16"],
         "endpoint_principals": ["arn:aws:iam::111122223333:root"],
-        "private_zone": "stillwater.internal",
-    },
+        "private_zone": "stillwater.internal"},
     "snapshots": {"every_hours": 12, "kept": 3},
     "encryption_key": "arn:aws:kms:us-east-1:123456789012:key/01234567-89ab-cdef-0123-456789abcdef",
-}
+}  # fmt: skip
 TOKENS = {
     "authentication": "oauth",
     "oauth": {
@@ -47,51 +40,29 @@ TOKENS = {
 ANONYMOUS = {"authentication": "none", "anonymous_clients": True}
 VARIANTS: Mapping[str, dict[str, Any]] = {
     "asg": description(),
-    "karpenter": description(
-        node_provisioner="karpenter",
-        eviction_gate={"image": "registry.example/stillwater-gate:1.4"},
-    ),
+    "karpenter": description(node_provisioner="karpenter",
+        eviction_gate={"image": "registry.example/stillwater-gate:1.4"}),
     "certificates": description(**EVERYTHING),
-    "passwords": description(
-        **EVERYTHING,
-        kafka={
-            "rebalance": {},
-            "listener": {"authentication": "scram-sha-512"},
-            "internal_listener": {"authentication": "scram-sha-512"},
-        },
-    ),
-    "tokens": description(
-        users=EVERYTHING["users"],
-        kafka={
-            "listener": TOKENS,
-            "internal_listener": TOKENS,
-            "functions": {"secret_name": "platform-stillwater"},
-        },
-    ),
-    "nobody asked": description(
-        topics=EVERYTHING["topics"],
-        kafka={
-            "listener": ANONYMOUS,
-            "internal_listener": {**ANONYMOUS, "tls": False},
-            "authorization": "none",
-        },
-    ),
+    "passwords": description(**EVERYTHING,
+        kafka={"rebalance": {}, "listener": {"authentication": "scram-sha-512"},
+            "internal_listener": {"authentication": "scram-sha-512"}}),
+    "tokens": description(users=EVERYTHING["users"],
+        kafka={"listener": TOKENS, "internal_listener": TOKENS,
+            "functions": {"secret_name": "platform-stillwater"}}),
+    "nobody asked": description(topics=EVERYTHING["topics"],
+        kafka={"listener": ANONYMOUS, "internal_listener": {**ANONYMOUS, "tls": False},
+            "authorization": "none"}),
     "karpenter with everything": description(**EVERYTHING, node_provisioner="karpenter"),
     "combined": description(pools=[{**BROKER, "role": "combined"}], connect={"replicas": 1}),
     "direct": description(drain_route="direct", scale_in="release"),
     "without what is optional": description(
-        cluster_autoscaler=False, snapshots=None, strimzi={"operator": "external"}
-    ),
+        cluster_autoscaler=False, snapshots=None, strimzi={"operator": "external"}),
     "in a VPC that exists": description(
         network={
-            "existing": {
-                "vpc_id": EXISTING_VPC,
-                "private_subnet_ids": {z: f"subnet-0123456789abcdef{z[-1]}" for z in ZONES},
-            },
-            "secondary_cidrs": ["100.64.0.0/16"],
-        }
-    ),
-}
+            "existing": {"vpc_id": EXISTING_VPC,
+                "private_subnet_ids": {z: f"subnet-0123456789abcdef{z[-1]}" for z in ZONES}},
+            "secondary_cidrs": ["100.64.0.0/16"]}),
+}  # fmt: skip
 
 # What is destroyed again: what holds another must go before it.
 EPHEMERAL: Mapping[str, dict[str, Any]] = {

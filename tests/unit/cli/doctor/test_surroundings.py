@@ -134,23 +134,15 @@ def test_the_doctor_says_what_a_survey_says(change: Change, said: dict[str, Weig
 
 FUNCTIONS: dict[str, tuple[Change, dict[str, Weight]]] = {
     "behind a NAT gateway": (lambda _: None, {}),
-    "behind an internet gateway alone": (
-        routed_to(GatewayId="igw-1"),
-        {"function-endpoints": Weight.PRODUCER},
-    ),
-    "by endpoints alone": (
-        both(routed_to(GatewayId="igw-1"), endpoints("sqs", "dynamodb", "ec2")),
-        {},
-    ),
-    "by some of the endpoints": (
-        both(routed_to(GatewayId="igw-1"), endpoints("sqs", "ec2")),
-        {"function-endpoints": Weight.PRODUCER},
-    ),
-    "behind a NAT gateway that is gone": (
-        nat_gone,
-        {"route-gone": Weight.PRODUCER, "function-route": Weight.PRODUCER},
-    ),
-}
+    "behind an internet gateway alone": (routed_to(GatewayId="igw-1"),
+        {"function-endpoints": Weight.PRODUCER}),
+    "by endpoints alone": (both(routed_to(GatewayId="igw-1"), endpoints("sqs", "dynamodb", "ec2")),
+        {}),
+    "by some of the endpoints": (both(routed_to(GatewayId="igw-1"), endpoints("sqs", "ec2")),
+        {"function-endpoints": Weight.PRODUCER}),
+    "behind a NAT gateway that is gone": (nat_gone,
+        {"route-gone": Weight.PRODUCER, "function-route": Weight.PRODUCER}),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("change", "said"), FUNCTIONS.values(), ids=FUNCTIONS.keys())
@@ -496,39 +488,22 @@ def queued(queue: str, **given: Any) -> dict[str, Any]:
 
 
 CASES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
-    "in another namespace, on a queue of its own": (
-        "deployments",
-        queued("web-drains"),
-        ["reads queue web-drains"],
-    ),
-    "by another chart, on our queue": (
-        "deployments",
-        queued(OURS, namespace="kube-system"),
-        [f"reads our queue {OURS}"],
-    ),
-    "on every node, by the metadata": (
-        "daemonsets",
-        handler("nth-imds", tolerations=EVERYTHING),
-        ["on Kafka's nodes, by the instance metadata"],
-    ),
-    "on Kafka's nodes by name": (
-        "daemonsets",
-        handler(
-            "nth-imds", tolerations=[{"key": "dedicated", "value": "kafka", "effect": "NoSchedule"}]
-        ),
-        ["on Kafka's nodes, by the instance metadata"],
-    ),
+    "in another namespace, on a queue of its own": ("deployments", queued("web-drains"),
+        ["reads queue web-drains"]),
+    "by another chart, on our queue": ("deployments", queued(OURS, namespace="kube-system"),
+        [f"reads our queue {OURS}"]),
+    "on every node, by the metadata": ("daemonsets", handler("nth-imds", tolerations=EVERYTHING),
+        ["on Kafka's nodes, by the instance metadata"]),
+    "on Kafka's nodes by name": ("daemonsets",
+        handler("nth-imds",
+            tolerations=[{"key": "dedicated", "value": "kafka", "effect": "NoSchedule"}]),
+        ["on Kafka's nodes, by the instance metadata"]),
     "on other nodes alone": ("daemonsets", handler("nth-imds"), []),
     "scaled to none": ("deployments", queued("web-drains", replicas=0), []),
-    "ours": (
-        "deployments",
-        {
-            **queued(OURS),
-            "metadata": {"name": "aws-node-termination-handler", "namespace": "kube-system"},
-        },
-        [],
-    ),
-}
+    "ours": ("deployments",
+        {**queued(OURS),
+            "metadata": {"name": "aws-node-termination-handler", "namespace": "kube-system"}}, []),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("kind", "found", "said"), CASES.values(), ids=CASES.keys())

@@ -227,34 +227,23 @@ WHO = {"Arn": "arn:aws:sts::111122223333:assumed-role/deployer/ann", "Account": 
 ANSWERS: dict[str, Any] = {
     "sts.get_caller_identity": WHO,
     "lambda.get_account_settings": {
-        "AccountLimit": {"ConcurrentExecutions": 105, "UnreservedConcurrentExecutions": 100}
-    },
+        "AccountLimit": {"ConcurrentExecutions": 105, "UnreservedConcurrentExecutions": 100}},
     "lambda.get_function_concurrency": {"ReservedConcurrentExecutions": 5},
     "ec2.describe_vpcs": {"Vpcs": [{}, {}]},
     "eks.describe_cluster_versions": {
-        "clusterVersions": [{"clusterVersion": "1.35", "versionStatus": "STANDARD_SUPPORT"}]
-    },
+        "clusterVersions": [{"clusterVersion": "1.35", "versionStatus": "STANDARD_SUPPORT"}]},
     "eks.describe_addon_versions": {"addons": [{"addonVersions": [{"addonVersion": "v1"}]}]},
     "eks.describe_addon_configuration": {
-        "configurationSchema": json.dumps({"additionalProperties": False, "properties": {}})
-    },
+        "configurationSchema": json.dumps({"additionalProperties": False, "properties": {}})},
     "service-quotas.list_aws_default_service_quotas": {
-        "Quotas": [{"QuotaName": "VPCs per Region", "Value": 5.0}]
-    },
+        "Quotas": [{"QuotaName": "VPCs per Region", "Value": 5.0}]},
     "service-quotas.list_service_quotas": {
-        "Quotas": [{"QuotaName": "VPCs per Region", "Value": 8.0}]
-    },
+        "Quotas": [{"QuotaName": "VPCs per Region", "Value": 8.0}]},
     "iam.simulate_principal_policy": {
-        "EvaluationResults": [
-            {"EvalActionName": "ec2:CreateVpc", "EvalDecision": "allowed"},
+        "EvaluationResults": [{"EvalActionName": "ec2:CreateVpc", "EvalDecision": "allowed"},
             {"EvalActionName": "sqs:CreateQueue", "EvalDecision": "implicitDeny"},
-            {
-                "EvalActionName": "kms:CreateKey",
-                "EvalDecision": "explicitDeny",
-                "OrganizationsDecisionDetail": {"AllowedByOrganizations": False},
-            },
-        ]
-    },
+            {"EvalActionName": "kms:CreateKey", "EvalDecision": "explicitDeny",
+                "OrganizationsDecisionDetail": {"AllowedByOrganizations": False}}]},
     "ec2.create_vpc": refusal("DryRunOperation"),
     "ec2.allocate_address": refusal("UnauthorizedOperation"),
     "bcm-data-exports.list_exports": refusal("AccessDeniedException"),
@@ -262,9 +251,8 @@ ANSWERS: dict[str, Any] = {
     "kms.describe_key": {"KeyMetadata": {"KeyManager": "CUSTOMER", "Enabled": True}},
     "kms.list_grants": {"Grants": [{"GranteePrincipal": "arn:role/one"}]},
     "kms.get_key_policy": {
-        "Policy": json.dumps({"Statement": [{"Effect": "Allow", "Principal": {"AWS": "two"}}]})
-    },
-}
+        "Policy": json.dumps({"Statement": [{"Effect": "Allow", "Principal": {"AWS": "two"}}]})},
+}  # fmt: skip
 
 
 def test_what_an_account_says_is_read_as_aws_documents_it() -> None:

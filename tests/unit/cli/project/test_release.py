@@ -36,33 +36,19 @@ def from_file(path: Path, version: str = "1.2.3") -> Origin:
 @pytest.mark.parametrize(
     ("direct_url", "line", "report", "twin"),
     [
-        (
-            None,
-            "stillwater-kafka==1.2.3",
-            ["stillwater-kafka[report]==1.2.3"],
-            ["stillwater-kafka[twin]==1.2.3"],
-        ),
-        (
-            {"url": f"file:///a%20b/{WHEEL}", "archive_info": {}},
-            f"./wheels/{WHEEL}",
+        (None, "stillwater-kafka==1.2.3", ["stillwater-kafka[report]==1.2.3"],
+            ["stillwater-kafka[twin]==1.2.3"]),
+        ({"url": f"file:///a%20b/{WHEEL}", "archive_info": {}}, f"./wheels/{WHEEL}",
             [f"/a b/{WHEEL}[report]"],
-            [f"/a b/{WHEEL}[twin]", "/a b/stillwater_kafka_twin-1.2.3-py3-none-any.whl"],
-        ),
-        (
-            {"url": ADDRESS, "archive_info": {"hashes": {"sha256": "0"}}},
-            f"stillwater-kafka @ {ADDRESS}",
-            [f"stillwater-kafka[report] @ {ADDRESS}"],
-            [f"stillwater-kafka[twin] @ {ADDRESS}", ADDRESS.replace("a-1", "a_twin-1")],
-        ),
-        (
-            {"url": "file:///src", "dir_info": {"editable": True}},
-            f"./wheels/{WHEEL}",
-            ["/src[report]"],
-            ["/src[twin]", "/src/local"],
-        ),
+            [f"/a b/{WHEEL}[twin]", "/a b/stillwater_kafka_twin-1.2.3-py3-none-any.whl"]),
+        ({"url": ADDRESS, "archive_info": {"hashes": {"sha256": "0"}}},
+            f"stillwater-kafka @ {ADDRESS}", [f"stillwater-kafka[report] @ {ADDRESS}"],
+            [f"stillwater-kafka[twin] @ {ADDRESS}", ADDRESS.replace("a-1", "a_twin-1")]),
+        ({"url": "file:///src", "dir_info": {"editable": True}}, f"./wheels/{WHEEL}",
+            ["/src[report]"], ["/src[twin]", "/src/local"]),
     ],
     ids=["index", "file", "address", "checkout"],
-)
+)  # fmt: skip
 def test_a_release_is_named_by_where_it_came_from(
     direct_url: object, line: str, report: list[str], twin: list[str]
 ) -> None:

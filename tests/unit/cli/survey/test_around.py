@@ -133,14 +133,11 @@ AROUND: dict[str, Callable[[World], object]] = {
     ],
     "pods in other subnets => subnet-elsewhere": custom_networking,
     "one address and pods in other subnets => subnet-elsewhere subnet-tight": both(
-        custom_networking, free("a", 1)
-    ),
+        custom_networking, free("a", 1)),
     "a quota that is full => quota-machines": lambda w: w.around.limits.update(
-        {STANDARD_QUOTA: 13}
-    ),
+        {STANDARD_QUOTA: 13}),
     "others' machines of other quotas =>": both(
-        arm_beside, lambda w: w.around.limits.update({STANDARD_QUOTA: 105})
-    ),
+        arm_beside, lambda w: w.around.limits.update({STANDARD_QUOTA: 105})),
     "machines of no type => quota-unknown": lambda w: [
         each.pop("InstanceType") for each in w.instances.values()
     ],
@@ -149,71 +146,53 @@ AROUND: dict[str, Callable[[World], object]] = {
     "support that is over => support-over": version(versionStatus="UNSUPPORTED"),
     "a version that EKS does not list => support-unknown": plane(version="1.37"),
     "an upgrade by AWS in three weeks => support-ends": both(
-        plane(upgradePolicy={"supportType": "STANDARD"}), version(endOfStandardSupportDate=SOON)
-    ),
+        plane(upgradePolicy={"supportType": "STANDARD"}), version(endOfStandardSupportDate=SOON)),
     "the same with a year more =>": both(
-        plane(upgradePolicy={"supportType": "EXTENDED"}), version(endOfStandardSupportDate=SOON)
-    ),
+        plane(upgradePolicy={"supportType": "EXTENDED"}), version(endOfStandardSupportDate=SOON)),
     "an upgrade under way => cluster-changing": plane(status="UPDATING"),
     "a cluster that is deleted => cluster-deleting": plane(status="DELETING"),
     "a cluster that EKS calls ill => cluster-issues": plane(
-        health={"issues": [{"code": "Ec2SubnetNotFound"}]}
-    ),
+        health={"issues": [{"code": "Ec2SubnetNotFound"}]}),
     "kubelets of long ago => kubelet-skew": lambda w: [
         n.update(status={**n["status"], "nodeInfo": {"kubeletVersion": "v1.30.4-eks-0"}})
         for n in w.kinds["nodes"]
     ],
     "an insight => upgrade-insights": lambda w: w.around.insights.append(
-        {"id": "0", "name": "Kubelet version skew", "insightStatus": {"status": "ERROR"}}
-    ),
+        {"id": "0", "name": "Kubelet version skew", "insightStatus": {"status": "ERROR"}}),
     "a cluster that is shifted => zone-shifted": shifted(around.CLUSTER),
     "a group that is shifted => zone-shifted": shifted(
-        GROUP_ARN.format("asg-of-node-of-orders-mains-0")
-    ),
+        GROUP_ARN.format("asg-of-node-of-orders-mains-0")),
     "a shift that gave way =>": shifted(around.CLUSTER, appliedStatus="NOT_APPLIED"),
     "somebody else's balancer that is shifted => zone-shifted": shifted("arn:aws:other"),
     "autoshift => autoshift": lambda w: w.around.managed.append(
-        {"arn": around.CLUSTER, "zonalAutoshiftStatus": "ENABLED"}
-    ),
+        {"arn": around.CLUSTER, "zonalAutoshiftStatus": "ENABLED"}),
     "autoshift of somebody else's =>": lambda w: w.around.managed.append(
-        {"arn": "arn:o", "zonalAutoshiftStatus": "ENABLED"}
-    ),
+        {"arn": "arn:o", "zonalAutoshiftStatus": "ENABLED"}),
     "an issue of EC2's => health-issue": told("issue"),
     "a change of a volume => health-scheduled": told(
-        "scheduledChange", "vol-data-orders-mains-0", service="EBS"
-    ),
+        "scheduledChange", "vol-data-orders-mains-0", service="EBS"),
     "a change of something else =>": told("scheduledChange", "i-else"),
     "a change that EC2 tells too => machine-retired": both(
         told("scheduledChange", "i-orders-mains-0"),
         lambda w: w.events.update(
-            {"i-orders-mains-0": [{"Code": "instance-retirement", "NotBefore": around.FAR}]}
-        ),
-    ),
+            {"i-orders-mains-0": [{"Code": "instance-retirement", "NotBefore": around.FAR}]})),
     "brokers behind a balancer =>": behind(),
     "a balancer that is shifted => zone-shifted": both(behind(), shifted(around.BALANCER)),
     "a delay that outlasts the brokers => deregistration": behind(
-        **{"deregistration_delay.timeout_seconds": "900"}
-    ),
+        **{"deregistration_delay.timeout_seconds": "900"}),
     "connections that are kept => connections-kept": behind(
-        **{"deregistration_delay.connection_termination.enabled": "false"}
-    ),
+        **{"deregistration_delay.connection_termination.enabled": "false"}),
     "connections to what hangs => connections-unhealthy": behind(
-        **{"target_health_state.unhealthy.connection_termination.enabled": "false"}
-    ),
+        **{"target_health_state.unhealthy.connection_termination.enabled": "false"}),
     "clients' addresses => client-ip": behind(**{"preserve_client_ip.enabled": "true"}),
     "a target group that is gone => target-group-gone": both(
-        behind(), lambda w: setattr(w.around, "gone", True)
-    ),
+        behind(), lambda w: setattr(w.around, "gone", True)),
     "a binding that names none => target-group-unnamed": both(
-        behind(), lambda w: w.only("targetgroupbindings")["spec"].pop("targetGroupARN")
-    ),
-    "one by its name =>": both(
-        behind(),
+        behind(), lambda w: w.only("targetgroupbindings")["spec"].pop("targetGroupARN")),
+    "one by its name =>": both(behind(),
         lambda w: w.only("targetgroupbindings")["spec"].update(
-            targetGroupARN=None, targetGroupName="boot"
-        ),
-    ),
-}
+            targetGroupARN=None, targetGroupName="boot")),
+}  # fmt: skip
 
 
 @every_case(("change", "said"), rows(AROUND), ids=AROUND)
@@ -295,34 +274,21 @@ ACCOUNT: dict[str, Change] = {
     "a route table that nobody lists => route-unseen": lambda w: w.routes.pop("b"),
     "a NAT gateway that was deleted => route-gone": nat_gone,
     "a private cluster with its endpoints =>": both(
-        no_default_route(), endpoints(*PRIVATE, "sqs", "autoscaling")
-    ),
+        no_default_route(), endpoints(*PRIVATE, "sqs", "autoscaling")),
     "the same with Pod Identity =>": both(
-        no_default_route(), endpoints(*PRIVATE[:4], "eks-auth", "sqs", "autoscaling")
-    ),
+        no_default_route(), endpoints(*PRIVATE[:4], "eks-auth", "sqs", "autoscaling")),
     "a private cluster without those of its termination handler => endpoints-beside": both(
-        no_default_route(), endpoints(*PRIVATE)
-    ),
-    "a private cluster that lost ecr.dkr => endpoints-missing": both(
-        no_default_route(),
+        no_default_route(), endpoints(*PRIVATE)),
+    "a private cluster that lost ecr.dkr => endpoints-missing": both(no_default_route(),
         endpoints("ec2", "ecr.api", "s3", "sts", "sqs", "autoscaling"),
-        endpoints("ecr.dkr", State="deleting"),
-    ),
-    "a route to S3 in two zones of three => endpoints-missing": both(
-        no_default_route(),
+        endpoints("ecr.dkr", State="deleting")),
+    "a route to S3 in two zones of three => endpoints-missing": both(no_default_route(),
         endpoints("ec2", "ecr.api", "ecr.dkr", "sts", "sqs", "autoscaling"),
-        endpoints("s3", RouteTableIds=["rtb-a", "rtb-b"]),
-    ),
-    "an API server that private subnets do not reach => api-server-far": both(
-        no_default_route(),
-        endpoints(*PRIVATE, "sqs", "autoscaling"),
-        endpoint_of_api_server(private=False),
-    ),
-    "an API server in the VPC =>": both(
-        no_default_route(),
-        endpoints(*PRIVATE, "sqs", "autoscaling"),
-        endpoint_of_api_server(private=True),
-    ),
+        endpoints("s3", RouteTableIds=["rtb-a", "rtb-b"])),
+    "an API server that private subnets do not reach => api-server-far": both(no_default_route(),
+        endpoints(*PRIVATE, "sqs", "autoscaling"), endpoint_of_api_server(private=False)),
+    "an API server in the VPC =>": both(no_default_route(),
+        endpoints(*PRIVATE, "sqs", "autoscaling"), endpoint_of_api_server(private=True)),
     "a public API server, and a way to it =>": endpoint_of_api_server(private=False),
     "new machines that end unless somebody completes a hook => launch-hook": launching(),
     "new machines that go on by themselves =>": launching(DefaultResult="CONTINUE"),
@@ -341,52 +307,40 @@ ACCOUNT: dict[str, Change] = {
     "a key that is gone => key-state": keyed(error="NotFoundException"),
     "a key that may not be read => unread": keyed(error="AccessDeniedException"),
     "another account's key, which tells nobody => volume-key": keyed(
-        KEY.replace("111122223333", "999988887777"), error="AccessDeniedException"
-    ),
+        KEY.replace("111122223333", "999988887777"), error="AccessDeniedException"),
     "a template's key that names Auto Scaling =>": template_keyed(ROOT, SERVICE_ROLE),
     "a template's key that grants it =>": template_keyed(ROOT, grants=(SERVICE_ROLE,)),
     "a template's key for whoever comes by EC2 =>": template_keyed("*"),
     "a template's key for the account alone => key-grant": template_keyed(ROOT),
     "a template's key of AWS's =>": template_keyed(KeyManager="AWS"),
     "a template's key that is disabled => template-key": template_keyed(
-        SERVICE_ROLE, KeyState="Disabled"
-    ),
+        SERVICE_ROLE, KeyState="Disabled"),
     # Templates.
     "a template of what is there =>": template(
-        ImageId="ami-1", KeyName="ops", SecurityGroupIds=["sg-1"]
-    ),
+        ImageId="ami-1", KeyName="ops", SecurityGroupIds=["sg-1"]),
     "an image that was deregistered => template-parts": vanished("ami-1", ImageId="ami-1"),
     "an image by a parameter =>": vanished("x", ImageId="resolve:ssm:/aws/eks/x"),
     "a key pair that somebody deleted => template-parts": vanished("ops", KeyName="ops"),
     "a security group that is gone => template-parts": vanished(
-        "sg-1", NetworkInterfaces=[{"DeviceIndex": 0, "Groups": ["sg-1"]}]
-    ),
+        "sg-1", NetworkInterfaces=[{"DeviceIndex": 0, "Groups": ["sg-1"]}]),
     "a role with an access entry =>": role("eks-nodes", mode="API", known=("eks-nodes",)),
     "a role in aws-auth =>": role("eks-nodes", mode="CONFIG_MAP", mapped="eks-nodes"),
     "a role in aws-auth, which is not asked => node-role": role(
-        "eks-nodes", mode="API", mapped="eks-nodes"
-    ),
+        "eks-nodes", mode="API", mapped="eks-nodes"),
     "a role that nobody lets in => node-role": role(
-        "eks-nodes", mode="API_AND_CONFIG_MAP", known=("people",)
-    ),
+        "eks-nodes", mode="API_AND_CONFIG_MAP", known=("people",)),
     "an instance profile that is gone => template-parts": role(
-        None, mode="API", known=("eks-nodes",)
-    ),
+        None, mode="API", known=("eks-nodes",)),
     "capacity reservations alone => group-placement": template(
         CapacityReservationSpecification={
-            "CapacityReservationPreference": "capacity-reservations-only"
-        }
-    ),
+            "CapacityReservationPreference": "capacity-reservations-only"}),
     "capacity reservations first =>": template(
-        CapacityReservationSpecification={"CapacityReservationPreference": "open"}
-    ),
+        CapacityReservationSpecification={"CapacityReservationPreference": "open"}),
     # Disks.
     "a disk that EBS calls impaired => volume-impaired": checked_disk(
-        "impaired", "io-enabled", "failed"
-    ),
+        "impaired", "io-enabled", "failed"),
     "a disk that is slower than bought => volume-impaired": checked_disk(
-        "warning", "io-performance", "degraded"
-    ),
+        "warning", "io-performance", "degraded"),
     "a snapshot under way =>": snapshots(1),
     "several snapshots under way => volume-snapshots": snapshots(2),
     # Machines.
@@ -401,7 +355,7 @@ ACCOUNT: dict[str, Change] = {
     "a Fargate profile for web =>": profile("web"),
     "a Fargate profile for all => fargate-takes": profile("*"),
     "a Fargate profile for some of these =>": profile("shop-*", team="web"),
-}
+}  # fmt: skip
 
 
 @every_case(("change", "said"), rows(ACCOUNT), ids=ACCOUNT)

@@ -188,26 +188,20 @@ FOUND: dict[str, Change] = {
     "a Kafka that is deleted => deleted": first("kafkas", deleted),
     "a node pool that is deleted => deleted": first("kafkanodepools", deleted),
     "a namespace that ends => deleted": lambda w: w.only("namespaces").update(
-        status={"phase": "Terminating"}
-    ),
+        status={"phase": "Terminating"}),
     "a pod that is deleted with its claim => pod-marked": marked("strimzi.io/delete-pod-and-pvc"),
     "a pod that is rolled => pod-marked": marked("strimzi.io/manual-rolling-update"),
-    "an operator for pod sets alone => operator-partial": container_of(
-        "strimzi/operator",
-        lambda c: c["env"].append({"name": "STRIMZI_POD_SET_RECONCILIATION_ONLY", "value": "true"}),
-    ),
+    "an operator for pod sets alone => operator-partial": container_of("strimzi/operator",
+        lambda c: c["env"].append(
+            {"name": "STRIMZI_POD_SET_RECONCILIATION_ONLY", "value": "true"})),
     "an operator for other labels => operator-missing": selecting("team=web"),
-    "an operator for these labels =>": lambda w: (
-        selecting("team=data")(w),
-        w.only("kafkas")["metadata"].update(labels={"team": "data"}),
-    ),
+    "an operator for these labels =>": lambda w: (selecting("team=data")(w),
+        w.only("kafkas")["metadata"].update(labels={"team": "data"})),
     # Settings.
     "share groups' state of one replica => replication": lambda w: kafka_spec(w)["config"].update(
-        {f"{SHARE}.replication.factor": 1}
-    ),
+        {f"{SHARE}.replication.factor": 1}),
     "tiers' metadata of one replica => replication": lambda w: kafka_spec(w)["config"].update(
-        {f"{REMOTE}.replication.factor": 1}
-    ),
+        {f"{REMOTE}.replication.factor": 1}),
     "tiers =>": configured(remote_log_storage_system_enable=True),
     "more replicas than brokers => too-few-brokers": configured(default_replication_factor=5),
     # Memory.
@@ -217,45 +211,28 @@ FOUND: dict[str, Change] = {
     "a pod that ended itself =>": ended("Error", 1),
     # Where it may run.
     "apart from pods that nobody has => anti-affinity": apart(
-        {"labelSelector": {"matchLabels": {"app": "kafka-2"}}}
-    ),
+        {"labelSelector": {"matchLabels": {"app": "kafka-2"}}}),
     "apart from no pods at all => anti-affinity": apart({}),
     "apart by an expression =>": apart(
         {
             "labelSelector": {
                 "matchExpressions": [
-                    {"key": "strimzi.io/cluster", "operator": "In", "values": ["orders"]}
-                ]
-            }
-        }
-    ),
-    "two to a host => anti-affinity": pods(
-        affinity={},
+                    {"key": "strimzi.io/cluster", "operator": "In", "values": ["orders"]}]}}),
+    "two to a host => anti-affinity": pods(affinity={},
         topologySpreadConstraints=[
-            {
-                "topologyKey": HOST,
-                "maxSkew": 2,
-                "whenUnsatisfiable": "DoNotSchedule",
-                "labelSelector": ALIKE,
-            }
-        ],
-    ),
+            {"topologyKey": HOST, "maxSkew": 2, "whenUnsatisfiable": "DoNotSchedule",
+                "labelSelector": ALIKE}]),
     "a label that the nodes lost => node-unfit": pods(nodeSelector={"pool": "kafka"}),
-    "a label that the nodes have =>": lambda w: (
-        pods(nodeSelector={"pool": "kafka"})(w),
-        nodes_labelled(pool="kafka")(w),
-    ),
+    "a label that the nodes have =>": lambda w: (pods(nodeSelector={"pool": "kafka"})(w),
+        nodes_labelled(pool="kafka")(w)),
     "an affinity that the nodes do not meet => node-unfit": choosing("pool", "kafka"),
-    "an affinity that the nodes meet =>": lambda w: (
-        choosing("pool", "kafka")(w),
-        nodes_labelled(pool="kafka")(w),
-    ),
+    "an affinity that the nodes meet =>": lambda w: (choosing("pool", "kafka")(w),
+        nodes_labelled(pool="kafka")(w)),
     "hosts by name => pinned": pinned,
     "nodes by name => pinned": pinned_by_field,
     "pods that bear a cordon => tolerates-cordon": pods(tolerations=[{"operator": "Exists"}]),
     "pods that bear what does not answer =>": pods(
-        tolerations=[{"key": "node.kubernetes.io/unreachable", "operator": "Exists"}]
-    ),
+        tolerations=[{"key": "node.kubernetes.io/unreachable", "operator": "Exists"}]),
     "a priority below all others => priority": pods(priority=-10),
     "a priority above others =>": pods(priority=1_000_000),
     "two versions of Kubernetes => version-skew": of_versions("v1.33.4", "v1.34.1"),
@@ -263,18 +240,14 @@ FOUND: dict[str, Change] = {
     # Volumes.
     "no driver => csi-missing": without("ebs-csi"),
     "a driver that is down => csi-missing": down("ebs-csi-controller"),
-    "volumes of old without the driver => csi-missing": lambda w: (
-        in_tree(w),
-        without("ebs-csi")(w),
-    ),
+    "volumes of old without the driver => csi-missing": lambda w: (in_tree(w),
+        without("ebs-csi")(w)),
     "volumes of old with the driver =>": in_tree,
     "a size that cannot be => claim-stuck": claim(
-        allocatedResourceStatuses={"storage": "ControllerResizeInfeasible"}
-    ),
+        allocatedResourceStatuses={"storage": "ControllerResizeInfeasible"}),
     "a class that cannot be => claim-stuck": claim(modifyVolumeStatus={"status": "Infeasible"}),
     "a change that failed => claim-stuck": claim(
-        conditions=[{"type": "ControllerResizeError", "status": "True"}]
-    ),
+        conditions=[{"type": "ControllerResizeError", "status": "True"}]),
     "a claim that grows =>": claim(conditions=[{"type": "Resizing", "status": "True"}]),
     "magnetic disks => slow-volume": of_class(type="sc1"),
     "io2 =>": of_class(type="io2"),
@@ -284,11 +257,9 @@ FOUND: dict[str, Change] = {
     "one that lets pass =>": asked(MUTATING, "pods", failurePolicy="Ignore"),
     "one that answers =>": asked(MUTATING, "pods", answered=True),
     "one for other namespaces =>": asked(
-        MUTATING, "pods", namespaceSelector={"matchLabels": {"team": "web"}}
-    ),
+        MUTATING, "pods", namespaceSelector={"matchLabels": {"team": "web"}}),
     "one for other pods =>": asked(
-        MUTATING, "pods", objectSelector={"matchLabels": {"app": "web"}}
-    ),
+        MUTATING, "pods", objectSelector={"matchLabels": {"app": "web"}}),
     "one for Deployments =>": asked(MUTATING, "deployments"),
     "one for changes of pods =>": asked(MUTATING, "pods", operations=["UPDATE"]),
     "a quota below what runs => quota": quota("shop-kafka", "4"),
@@ -297,20 +268,16 @@ FOUND: dict[str, Change] = {
     "Pod Security that came later => pods-refused": enforced("restricted"),
     "Pod Security that lets them =>": enforced("baseline"),
     "Pod Security, and pods that meet it =>": lambda w: (enforced("restricted")(w), restricted(w)),
-    "DNS that is down => essential-down": lambda w: (
-        deployment("eks/coredns:v1.12")(w),
-        down("it")(w),
-    ),
+    "DNS that is down => essential-down": lambda w: (deployment("eks/coredns:v1.12")(w),
+        down("it")(w)),
     "DNS that runs =>": deployment("eks/coredns:v1.12"),
     # Who sends clients.
     "a load balancer over nodes => targets-by-node": balancer(),
     "a load balancer of somebody else's =>": balancer(loadBalancerClass="tailscale"),
     "bindings in another version => gate-missing lbc-backoff": rarely_preferred,
-    "a controller of load balancers that is down => lbc-down lbc-backoff": lambda w: (
-        gated(w),
-        down("lbc")(w),
-    ),
-}
+    "a controller of load balancers that is down => lbc-down lbc-backoff": lambda w: (gated(w),
+        down("lbc")(w)),
+}  # fmt: skip
 
 
 @every_case(("change", "said"), rows(FOUND), ids=FOUND)

@@ -59,23 +59,16 @@ GROUPS: dict[str, Change] = {
     "a group that is deleted => group-deleted": group_of(Status="Delete in progress"),
     "VPC Lattice's opinion => group-health": group_of(HealthCheckType="EC2,VPC_LATTICE"),
     "EBS's opinion => group-health": group_of(HealthCheckType="EC2,EBS"),
-    "a policy whose process is suspended =>": lambda w: (
-        suspended("AlarmNotification")(w),
-        policy(w),
-    ),
+    "a policy whose process is suspended =>": lambda w: (suspended("AlarmNotification")(w),
+        policy(w)),
     "a policy beside another suspended process => group-scales-in": lambda w: (
-        suspended("ScheduledActions")(w),
-        policy(w),
-    ),
-    "an action whose process is suspended =>": lambda w: (
-        suspended("ScheduledActions")(w),
-        action(w),
-    ),
+        suspended("ScheduledActions")(w), policy(w)),
+    "an action whose process is suspended =>": lambda w: (suspended("ScheduledActions")(w),
+        action(w)),
     "launch before terminate =>": group_of(InstanceMaintenancePolicy={"MinHealthyPercentage": 100}),
     "capacity rebalancing, on demand =>": group_of(CapacityRebalance=True),
     "a warm pool of stopped machines =>": group_of(
-        WarmPoolConfiguration={"MinSize": 1, "PoolState": "Stopped"}
-    ),
+        WarmPoolConfiguration={"MinSize": 1, "PoolState": "Stopped"}),
     "no maximum lifetime =>": group_of(MaxInstanceLifetime=0),
     "a refresh that bakes => group-refreshing": refreshing("Baking"),
     "a refresh that is rolled back => group-refreshing": refreshing("RollbackInProgress"),
@@ -83,9 +76,7 @@ GROUPS: dict[str, Change] = {
     "no starts => group-suspended": suspended("Launch"),
     "no rebalancing of one zone =>": suspended("AZRebalance"),
     "fewer nodes than it wants => group-short": lambda w: (
-        every_group(DesiredCapacity=2, MaxSize=4)(w),
-        group_of(Instances=[IN_SERVICE])(w),
-    ),
+        every_group(DesiredCapacity=2, MaxSize=4)(w), group_of(Instances=[IN_SERVICE])(w)),
     "as many as it wants =>": group_of(Instances=[IN_SERVICE]),
     "one that starts =>": group_of(DesiredCapacity=2, MaxSize=4, Instances=[IN_SERVICE, PENDING]),
     # Machines.
@@ -96,38 +87,29 @@ GROUPS: dict[str, Change] = {
     "a machine that runs =>": instance(State={"Name": "running"}),
     "a capacity block => spot": instance(InstanceLifecycle="capacity-block"),
     "a machine of a reservation that AWS may interrupt => spot": instance(
-        InstanceLifecycle="interruptible-capacity-reservation"
-    ),
+        InstanceLifecycle="interruptible-capacity-reservation"),
     "machines of nobody => node-alone": started_by(),
     "Spot Ocean's machines => node-elsewhere evictor": lambda w: (
-        started_by("spotinst:aws:ec2:group:id")(w),
-        deployment(OCEAN)(w),
-    ),
+        started_by("spotinst:aws:ec2:group:id")(w), deployment(OCEAN)(w)),
     "CAST AI's machines => node-elsewhere": started_by("cast:cluster-id"),
     "an EC2 Fleet's machines => node-elsewhere": started_by("aws:ec2:fleet-id"),
     "Cluster API's machines => node-elsewhere": started_by(
-        "sigs.k8s.io/cluster-api-provider-aws/cluster/shop"
-    ),
+        "sigs.k8s.io/cluster-api-provider-aws/cluster/shop"),
     # Who drains.
     "a drainer that nobody knows => evictor": allowed("example/node-cycler:3", EVICTING),
     "a drainer by the clock => evictor": allowed("bitnami/kubectl:1.33", EVICTING, kind="cronjobs"),
     "a drainer of Kafka's namespace alone => evictor": allowed(
-        "example/cycler:3", EVICTING, within="shop-kafka"
-    ),
+        "example/cycler:3", EVICTING, within="shop-kafka"),
     "a drainer of another namespace =>": allowed("example/cycler:3", EVICTING, within="web"),
     "who deletes nodes => evictor": allowed(
-        "example/reaper:1", {"resources": ["nodes"], "verbs": ["get", "delete"]}
-    ),
+        "example/reaper:1", {"resources": ["nodes"], "verbs": ["get", "delete"]}),
     "who reads pods =>": allowed(
-        "example/viewer:1", {"resources": ["pods", "nodes"], "verbs": ["get", "list"]}
-    ),
+        "example/viewer:1", {"resources": ["pods", "nodes"], "verbs": ["get", "list"]}),
     "who may do anything =>": allowed(
-        "quay.io/argoproj/argocd:v3", {"resources": ["*"], "verbs": ["*"]}
-    ),
+        "quay.io/argoproj/argocd:v3", {"resources": ["*"], "verbs": ["*"]}),
     "two termination handlers => nth-several nth-mode nth-timeout": lambda w: w.add(
-        "daemonsets", workload("imds", "kube-system", NTH)
-    ),
-}
+        "daemonsets", workload("imds", "kube-system", NTH)),
+}  # fmt: skip
 EKS: dict[str, Callable[[], World]] = {
     "degraded => managed-degraded": of_eks(status="DEGRADED", health={"issues": [NO_ROOM]}),
     "active =>": of_eks(status="ACTIVE", health={"issues": []}),
@@ -144,91 +126,62 @@ PROVISIONED: dict[str, Callable[[], World], Change | None] = {
     "a static pool =>": karpenters(disruption=UNDERUTILIZED, replicas=6),
     "a static pool that shrinks => karpenter-shrinks": karpenters(replicas=4),
     "a static pool without room => karpenter-stuck": changed(
-        karpenters(replicas=6, limits={"nodes": "6"}), pool_status(nodes=6)
-    ),
+        karpenters(replicas=6, limits={"nodes": "6"}), pool_status(nodes=6)),
     "nodes that say do-not-disrupt =>": changed(
-        karpenters(disruption=UNDERUTILIZED), nodes_noted("karpenter.sh/do-not-disrupt")
-    ),
+        karpenters(disruption=UNDERUTILIZED), nodes_noted("karpenter.sh/do-not-disrupt")),
     "a pool that is deleted => karpenter-deleted": changed(karpenters(), of_pool(deleted)),
-    "a pool that is not ready => karpenter-stuck": changed(
-        karpenters(),
-        pool_status(conditions=[{"type": "Ready", "status": "False", "message": "no class"}]),
-    ),
+    "a pool that is not ready => karpenter-stuck": changed(karpenters(),
+        pool_status(conditions=[{"type": "Ready", "status": "False", "message": "no class"}])),
     "a pool that is ready =>": changed(
-        karpenters(), pool_status(conditions=[{"type": "Ready", "status": "True"}])
-    ),
+        karpenters(), pool_status(conditions=[{"type": "Ready", "status": "True"}])),
     "a pool at its limit => karpenter-stuck": changed(
-        karpenters(limits={"cpu": "48"}), pool_status(resources={"cpu": "48", "nodes": "6"})
-    ),
+        karpenters(limits={"cpu": "48"}), pool_status(resources={"cpu": "48", "nodes": "6"})),
     "a pool that is stopped by its limit => karpenter-stuck": karpenters(limits={"cpu": "0"}),
     "a pool without room for one more => karpenter-stuck": changed(
         karpenters(limits={"memory": "100Gi"}),
-        pool_status(resources={"memory": "96Gi", "nodes": "6"}),
-    ),
+        pool_status(resources={"memory": "96Gi", "nodes": "6"})),
     "a pool of all zones but one => karpenter-moved": karpenters(
-        template=requiring(ZONE, "NotIn", ["eu-north-1b"])
-    ),
+        template=requiring(ZONE, "NotIn", ["eu-north-1b"])),
     "a budget of one by night => karpenter-drift": karpenters(
-        disruption={"budgets": [{"nodes": "1", "schedule": "@daily"}]}
-    ),
-    "a pool with room =>": changed(
-        karpenters(limits={"cpu": "1000", "memory": "4000Gi"}),
-        pool_status(resources={"cpu": "48000m", "memory": "192Gi", "nodes": "6"}),
-    ),
+        disruption={"budgets": [{"nodes": "1", "schedule": "@daily"}]}),
+    "a pool with room =>": changed(karpenters(limits={"cpu": "1000", "memory": "4000Gi"}),
+        pool_status(resources={"cpu": "48000m", "memory": "192Gi", "nodes": "6"})),
     "a pool that may start spot => karpenter-spot": karpenters(**SPOT_TOO),
-    "a pool that may start spot, for pods that ask for none =>": changed(
-        karpenters(**SPOT_TOO),
-        lambda w: (
-            nodes_labelled(**{CAPACITY_TYPE: "on-demand"})(w),
-            every(w, "pods", nodeSelector={CAPACITY_TYPE: "on-demand"}),
-        ),
-    ),
+    "a pool that may start spot, for pods that ask for none =>": changed(karpenters(**SPOT_TOO),
+        lambda w: (nodes_labelled(**{CAPACITY_TYPE: "on-demand"})(w),
+            every(w, "pods", nodeSelector={CAPACITY_TYPE: "on-demand"}))),
     "a pool on demand =>": karpenters(
-        template=requiring(CAPACITY_TYPE, "In", ["on-demand", "reserved"])
-    ),
+        template=requiring(CAPACITY_TYPE, "In", ["on-demand", "reserved"])),
     "a pool of anything but spot =>": karpenters(
-        template=requiring(CAPACITY_TYPE, "NotIn", ["spot"])
-    ),
+        template=requiring(CAPACITY_TYPE, "NotIn", ["spot"])),
     "a pool that lost a zone => karpenter-moved": karpenters(
-        template=requiring(ZONE, "In", ZONES[:2])
-    ),
+        template=requiring(ZONE, "In", ZONES[:2])),
     "a pool of these zones =>": karpenters(template=requiring(ZONE, "In", ZONES)),
     "drift without a budget => karpenter-drift": karpenters(
-        disruption={"budgets": [{"nodes": "0", "reasons": ["Underutilized"]}]}
-    ),
+        disruption={"budgets": [{"nodes": "0", "reasons": ["Underutilized"]}]}),
     "drift by halves => karpenter-drift": karpenters(disruption={"budgets": [{"nodes": "50%"}]}),
     "one at a time =>": karpenters(disruption={"budgets": [{"nodes": "1"}]}),
     "a tenth of six =>": karpenters(),
     "a tenth of sixty => karpenter-drift": changed(
-        karpenters(), pool_status(resources={"nodes": "60"})
-    ),
+        karpenters(), pool_status(resources={"nodes": "60"})),
     "a controller that hears nothing => karpenter-deaf": changed(
-        karpenters(), controller(INTERRUPTION_QUEUE="")
-    ),
+        karpenters(), controller(INTERRUPTION_QUEUE="")),
     "a controller of old, told by a ConfigMap => unread": changed(
-        karpenters(), controller(CLUSTER_NAME="", INTERRUPTION_QUEUE="")
-    ),
+        karpenters(), controller(CLUSTER_NAME="", INTERRUPTION_QUEUE="")),
     "no controller => karpenter-missing": changed(karpenters(), without_controller),
     "a controller that is down => karpenter-missing": changed(karpenters(), controller(down=True)),
     "Auto Mode with two minutes for a drain => auto-mode karpenter-grace": lambda: provisioned(
-        bare(), auto=True, template={"terminationGracePeriod": "2m"}
-    ),
+        bare(), auto=True, template={"terminationGracePeriod": "2m"}),
     # Cluster Autoscaler.
     "Cluster Autoscaler and a StatefulSet => zookeeper strimzi-before-v1 autoscaler": changed(
         zookeeper_era,
-        lambda w: w.add(
-            "deployments",
-            workload("scaler", "ops", "registry.k8s.io/autoscaling/cluster-autoscaler:v1.29.0"),
-        ),
-    ),
-    "Cluster Autoscaler kept off by its nodes =>": changed(
-        lambda: autoscaled(TAKES_CUSTOM),
-        nodes_noted("cluster-autoscaler.kubernetes.io/scale-down-disabled"),
-    ),
+        lambda w: w.add("deployments",
+            workload("scaler", "ops", "registry.k8s.io/autoscaling/cluster-autoscaler:v1.29.0"))),
+    "Cluster Autoscaler kept off by its nodes =>": changed(lambda: autoscaled(TAKES_CUSTOM),
+        nodes_noted("cluster-autoscaler.kubernetes.io/scale-down-disabled")),
     "Cluster Autoscaler that only adds =>": lambda: autoscaled(
-        "--scale-down-enabled=false", TAKES_CUSTOM
-    ),
-}
+        "--scale-down-enabled=false", TAKES_CUSTOM),
+}  # fmt: skip
 
 
 @every_case(("change", "said"), rows(GROUPS), ids=GROUPS)
@@ -310,48 +263,34 @@ def protected(world: World) -> None:
 
 ENDS: dict[str, Callable[[World], object]] = {
     "a target of processor time => group-scales-in": scaling_policy(
-        PolicyType="TargetTrackingScaling", TargetTrackingConfiguration=CPU
-    ),
-    "a target that only raises =>": scaling_policy(
-        PolicyType="TargetTrackingScaling",
-        TargetTrackingConfiguration={**CPU, "DisableScaleIn": True},
-    ),
-    "steps down => group-scales-in": scaling_policy(
-        PolicyType="StepScaling",
+        PolicyType="TargetTrackingScaling", TargetTrackingConfiguration=CPU),
+    "a target that only raises =>": scaling_policy(PolicyType="TargetTrackingScaling",
+        TargetTrackingConfiguration={**CPU, "DisableScaleIn": True}),
+    "steps down => group-scales-in": scaling_policy(PolicyType="StepScaling",
         AdjustmentType="ChangeInCapacity",
-        StepAdjustments=[{"ScalingAdjustment": 1}, {"ScalingAdjustment": -1}],
-    ),
-    "steps up =>": scaling_policy(
-        PolicyType="StepScaling",
-        AdjustmentType="ChangeInCapacity",
-        StepAdjustments=[{"ScalingAdjustment": 1}],
-    ),
+        StepAdjustments=[{"ScalingAdjustment": 1}, {"ScalingAdjustment": -1}]),
+    "steps up =>": scaling_policy(PolicyType="StepScaling", AdjustmentType="ChangeInCapacity",
+        StepAdjustments=[{"ScalingAdjustment": 1}]),
     "an exact size => group-scales-in": scaling_policy(
-        AdjustmentType="ExactCapacity", ScalingAdjustment=1
-    ),
+        AdjustmentType="ExactCapacity", ScalingAdjustment=1),
     "a policy that is off =>": scaling_policy(
-        AdjustmentType="ExactCapacity", ScalingAdjustment=1, Enabled=False
-    ),
+        AdjustmentType="ExactCapacity", ScalingAdjustment=1, Enabled=False),
     "a forecast =>": scaling_policy(PolicyType="PredictiveScaling"),
     "instances protected from scale-in =>": protected,
     "nights without nodes => group-scales-in": scheduled_action(MinSize=0, DesiredCapacity=0),
     "nights with fewer at most => group-scales-in": scheduled_action(MaxSize=0),
     "nights with as many =>": scheduled_action(MinSize=1, DesiredCapacity=1, MaxSize=2),
     "a warm pool that takes nodes back => group-warm-pool": group_of(
-        WarmPoolConfiguration={"InstanceReusePolicy": {"ReuseOnScaleIn": True}}
-    ),
+        WarmPoolConfiguration={"InstanceReusePolicy": {"ReuseOnScaleIn": True}}),
     "a warm pool =>": group_of(WarmPoolConfiguration={"MinSize": 1}),
     "a cordoned node => node-leaving": node(lambda item: item["spec"].update(unschedulable=True)),
     "a node that is deleted => node-leaving": node(
-        lambda item: item["metadata"].update(deletionTimestamp="2026-11-01T00:00:00Z")
-    ),
+        lambda item: item["metadata"].update(deletionTimestamp="2026-11-01T00:00:00Z")),
     "a node that an autoscaler has chosen => node-leaving": node(
-        lambda item: item["spec"].update(taints=[{"key": "ToBeDeletedByClusterAutoscaler"}])
-    ),
+        lambda item: item["spec"].update(taints=[{"key": "ToBeDeletedByClusterAutoscaler"}])),
     "a tainted node =>": tainted("kafka", tolerated=True),
     "a node with a taint that its pods do not tolerate => node-unfit": tainted(
-        "kafka", tolerated=False
-    ),
+        "kafka", tolerated=False),
     "a full disk => node-unwell": condition("DiskPressure", "True"),
     "a sick kernel => node-unwell": condition("KernelReady", "False"),
     "a node as it should be =>": condition("KernelReady", "True"),
@@ -363,20 +302,16 @@ ENDS: dict[str, Callable[[World], object]] = {
         p["status"].update(qosClass="Burstable") for p in world.kinds["pods"]
     ],
     "a budget that lets what is not ready go => budget-unready": lambda world: every(
-        world, "poddisruptionbudgets", unhealthyPodEvictionPolicy="AlwaysAllow"
-    ),
+        world, "poddisruptionbudgets", unhealthyPodEvictionPolicy="AlwaysAllow"),
     "a budget that says what is usual =>": lambda world: every(
-        world, "poddisruptionbudgets", unhealthyPodEvictionPolicy="IfHealthyBudget"
-    ),
+        world, "poddisruptionbudgets", unhealthyPodEvictionPolicy="IfHealthyBudget"),
     "a binding to nodes => targets-by-node lbc-backoff": by_node,
     "the Vertical Pod Autoscaler => evictor": evictor(
-        "registry.k8s.io/autoscaling/vpa-updater:1.5.1"
-    ),
+        "registry.k8s.io/autoscaling/vpa-updater:1.5.1"),
     "CAST AI => evictor": evictor("us-docker.pkg.dev/castai-hub/library/evictor:0.31"),
     "Spot Ocean => evictor": evictor(
-        "us-docker.pkg.dev/spotit-today/container-labs/ocean-kubernetes-controller:2"
-    ),
-}
+        "us-docker.pkg.dev/spotit-today/container-labs/ocean-kubernetes-controller:2"),
+}  # fmt: skip
 
 
 @every_case(("change", "said"), rows(ENDS), ids=ENDS)

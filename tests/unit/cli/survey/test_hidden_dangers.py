@@ -68,25 +68,18 @@ HIDDEN: dict[str, Change] = {
     "a rule for another group => nth-deaf": rule(AutoScalingGroupName=["workers"]),
     "a rule for another hook => nth-deaf": rule(LifecycleHookName=["launching"]),
     "a rule for launches => nth-deaf": rule(
-        LifecycleTransition=["autoscaling:EC2_INSTANCE_LAUNCHING"]
-    ),
+        LifecycleTransition=["autoscaling:EC2_INSTANCE_LAUNCHING"]),
     "a rule for this hook =>": rule(LifecycleHookName=["hold"]),
     "the rule for this hook on a second page =>": lambda w: w.rules.insert(
-        0, {"source": ["aws.ec2"]}
-    ),
+        0, {"source": ["aws.ec2"]}),
     "a rule for groups by prefix =>": rule(AutoScalingGroupName=[{"prefix": "asg-"}]),
     "a queue that EventBridge may not send to => nth-deaf": queue(
-        Policy={"Statement": [{**EVENTS, "Principal": {"AWS": "111122223333"}}]}
-    ),
+        Policy={"Statement": [{**EVENTS, "Principal": {"AWS": "111122223333"}}]}),
     "a queue without a policy => nth-deaf": queue(Policy=None),
-    "a queue to which a rule sends under a role =>": lambda w: (
-        queue(Policy=None)(w),
-        w.target.update(RoleArn="arn:aws:iam::1:role/x"),
-    ),
-    "a queue that a topic fills =>": lambda w: (
-        w.rules.clear(),
-        queue(Policy={"Statement": [TOPICS]})(w),
-    ),
+    "a queue to which a rule sends under a role =>": lambda w: (queue(Policy=None)(w),
+        w.target.update(RoleArn="arn:aws:iam::1:role/x")),
+    "a queue that a topic fills =>": lambda w: (w.rules.clear(),
+        queue(Policy={"Statement": [TOPICS]})(w)),
     "a queue under SQS's own key of KMS => nth-deaf": queue(KmsMasterKeyId="alias/aws/sqs"),
     "a queue under a key of one's own =>": queue(KmsMasterKeyId="alias/mine"),
     "a queue encrypted by SQS =>": queue(SqsManagedSseEnabled="true"),
@@ -95,22 +88,18 @@ HIDDEN: dict[str, Change] = {
     "a handler that refuses DaemonSets => nth-refuses": handler(IGNORE_DAEMON_SETS="false"),
     # What the group does at this moment.
     "a machine that waits in a hook => group-ending": members(
-        LifecycleState="Terminating:Wait", HealthStatus="Healthy"
-    ),
+        LifecycleState="Terminating:Wait", HealthStatus="Healthy"),
     "a machine that the group calls unhealthy => group-ending": members(
-        LifecycleState="InService", HealthStatus="Unhealthy"
-    ),
+        LifecycleState="InService", HealthStatus="Unhealthy"),
     "a machine in standby => group-standby": members(
-        LifecycleState="Standby", HealthStatus="Healthy"
-    ),
+        LifecycleState="Standby", HealthStatus="Healthy"),
     "a machine in service =>": members(LifecycleState="InService", HealthStatus="Healthy"),
     "an instance refresh under way => group-refreshing": refreshing("InProgress"),
     "an instance refresh that waits => group-refreshing": refreshing("Pending"),
     "an instance refresh of last month =>": refreshing("Successful"),
     "on demand by its base =>": on_demand_base,
     "a group that was given another zone => group-moved": group_of(
-        AvailabilityZones=["eu-north-1z"]
-    ),
+        AvailabilityZones=["eu-north-1z"]),
     # What AWS has scheduled.
     "a machine that is retired => machine-retired": scheduled("instance-retirement"),
     "a machine that is stopped => machine-retired": scheduled("instance-stop"),
@@ -119,20 +108,16 @@ HIDDEN: dict[str, Change] = {
     "a retirement that was taken back =>": scheduled("instance-retirement", "[Canceled] x"),
     # Hooks of others beside one that holds.
     "a brief hook beside the one that holds =>": hooks(
-        machines.hook(), brief(DefaultResult="CONTINUE")
-    ),
+        machines.hook(), brief(DefaultResult="CONTINUE")),
     "a brief hook that abandons beside it => hook-heartbeat": hooks(machines.hook(), brief()),
     "two brief hooks => hook-default hook-heartbeat": hooks(
-        brief(DefaultResult="CONTINUE"), brief(LifecycleHookName="b")
-    ),
+        brief(DefaultResult="CONTINUE"), brief(LifecycleHookName="b")),
     # Topics.
     "a topic that one broker may acknowledge => topic-min-insync": topic(
-        "t", 3, **{"min.insync.replicas": 1}
-    ),
+        "t", 3, **{"min.insync.replicas": 1}),
     "a topic of a single replica => topic-replicas": topic("t", 1, **{"min.insync.replicas": 1}),
     "a topic that elects who lags => topic-unclean": topic(
-        "t", **{"unclean.leader.election.enable": True}
-    ),
+        "t", **{"unclean.leader.election.enable": True}),
     "a topic as it should be =>": topic("t", 3, **{"min.insync.replicas": 2}),
     # Volumes.
     "a second directory in the pod itself => ephemeral": scratch,
@@ -140,53 +125,41 @@ HIDDEN: dict[str, Change] = {
     "a claim that is deleted => claim-leaving": deleted("persistentvolumeclaims"),
     "a volume that is deleted => claim-leaving": deleted("persistentvolumes"),
     "disks of nodes by TopoLVM => local-volume": of_driver(
-        "topolvm.io", key="topology.topolvm.io/node"
-    ),
+        "topolvm.io", key="topology.topolvm.io/node"),
     "disks of nodes by OpenEBS => local-volume": of_driver(
-        "local.csi.openebs.io", key="openebs.io/nodename"
-    ),
+        "local.csi.openebs.io", key="openebs.io/nodename"),
     "a bucket for a disk => network-file-system": of_driver("s3.csi.aws.com"),
     "FSx for OpenZFS => network-file-system": of_driver("fsx.openzfs.csi.aws.com"),
     "a driver that nobody here knows => volume-driver": of_driver("pxd.portworx.com"),
     "EBS by Auto Mode's driver =>": of_driver(
-        "ebs.csi.eks.amazonaws.com", key="topology.kubernetes.io/zone"
-    ),
+        "ebs.csi.eks.amazonaws.com", key="topology.kubernetes.io/zone"),
     "EBS by its own key =>": of_driver("ebs.csi.aws.com", key="topology.ebs.csi.aws.com/zone"),
     # Placement.
     "racks that are hosts => rack": racked("kubernetes.io/hostname"),
     "racks that are the region => rack": racked("topology.kubernetes.io/region"),
     "racks by zone id =>": racked("topology.k8s.aws/zone-id"),
     "a controller that is missing => not-running quorum": one_voter_short,
-    "a node that Cluster Autoscaler considers => node-leaving": first(
-        "nodes",
-        lambda n: n["spec"].update(taints=[{"key": "DeletionCandidateOfClusterAutoscaler"}]),
-    ),
+    "a node that Cluster Autoscaler considers => node-leaving": first("nodes",
+        lambda n: n["spec"].update(taints=[{"key": "DeletionCandidateOfClusterAutoscaler"}])),
     "apart by zone =>": apart("topology.kubernetes.io/zone"),
     "apart by region => anti-affinity": apart("topology.kubernetes.io/region"),
     "spread over zones => anti-affinity": spread("topology.kubernetes.io/zone"),
     "spread over hosts =>": spread("kubernetes.io/hostname"),
     # Who else drains.
     "a descheduler by the clock => evictor": cron_job(
-        "registry.k8s.io/descheduler/descheduler:v0.34.0"
-    ),
+        "registry.k8s.io/descheduler/descheduler:v0.34.0"),
     "a descheduler that is suspended =>": cron_job(
-        "registry.k8s.io/descheduler/descheduler:v0.34.0", suspend=True
-    ),
+        "registry.k8s.io/descheduler/descheduler:v0.34.0", suspend=True),
     "keiko's lifecycle-manager for a handler => evictor": drains_by(
-        "keikoproj/lifecycle-manager:v0.6.0"
-    ),
+        "keikoproj/lifecycle-manager:v0.6.0"),
     "another lifecycle manager for a handler => nth-missing": drains_by(
-        "europe-docker.pkg.dev/kyma-project/prod/lifecycle-manager:1.2.0"
-    ),
+        "europe-docker.pkg.dev/kyma-project/prod/lifecycle-manager:1.2.0"),
     "a rolling updater of groups => evictor": deployment(
-        "twinproduction/aws-eks-asg-rolling-update-handler:v1.8.0"
-    ),
+        "twinproduction/aws-eks-asg-rolling-update-handler:v1.8.0"),
     "chaos => evictor": deployment("ghcr.io/chaos-mesh/chaos-mesh:v2.7.0"),
     # Who is asked about evictions.
     "Drain Cleaner that does not run => cleaner-down webhook-dead": lambda w: (
-        cleaner_status(replicas=1, unavailableReplicas=1)(w),
-        w.kinds.update(answering=[]),
-    ),
+        cleaner_status(replicas=1, unavailableReplicas=1)(w), w.kinds.update(answering=[])),
     "Drain Cleaner scaled to none => webhook-dead budget-blocks": unanswered,
     "a webhook for other namespaces => eviction-unasked": webhook_for("other"),
     "a webhook for this namespace =>": webhook_for("shop-kafka"),
@@ -194,16 +167,13 @@ HIDDEN: dict[str, Change] = {
     "a policy engine that is gone => webhook-dead pods-refused": policy_engine(service=False),
     # Strimzi.
     "an operator whose namespaces are set elsewhere => unread": namespace_from(
-        {"configMapKeyRef": {"name": "x", "key": "y"}}
-    ),
+        {"configMapKeyRef": {"name": "x", "key": "y"}}),
     # Kafkas of others.
     "Redpanda by its operator => not-strimzi not-running": owned(
-        "docker.redpanda.com/redpandadata/redpanda:v25", "cluster.redpanda.com/v1alpha2"
-    ),
+        "docker.redpanda.com/redpandadata/redpanda:v25", "cluster.redpanda.com/v1alpha2"),
     "Stackable => not-strimzi not-running": owned(
-        "oci.stackable.tech/sdp/kafka:4.1.0", "kafka.stackable.tech/v1alpha1"
-    ),
-}
+        "oci.stackable.tech/sdp/kafka:4.1.0", "kafka.stackable.tech/v1alpha1"),
+}  # fmt: skip
 
 
 @every_case(("change", "said"), rows(HIDDEN), ids=HIDDEN)
@@ -329,11 +299,9 @@ FOUND: dict[str, Change] = {
     "a pod webhook that trusts nobody any more => pods-refused": asked_for_pods(None, OVER),
     "a pod webhook that lasts =>": asked_for_pods(None, AHEAD),
     "one outside that trusts nobody any more => pods-refused": asked_for_pods(
-        "https://mutate.example/pods", OVER
-    ),
+        "https://mutate.example/pods", OVER),
     "one outside that lasts => webhook-outside": asked_for_pods(
-        "https://mutate.example/pods", AHEAD
-    ),
+        "https://mutate.example/pods", AHEAD),
     # Who may push a broker off its node.
     "a pod above Kafka's waits for room => preempted": rival(1000, node=None),
     "one of Kubernetes' own waits for room => preempted": rival(2_000_000_000, node=None),
@@ -342,39 +310,30 @@ FOUND: dict[str, Change] = {
     "one of the usual priority waits =>": rival(0, node=None),
     "one whose class pushes nobody away waits =>": rival(1000, node=None, preemptionPolicy="Never"),
     "one that fits on no node of Kafka's waits =>": rival(
-        1000, node=None, nodeSelector={"pool": "batch"}
-    ),
+        1000, node=None, nodeSelector={"pool": "batch"}),
     "one that a taint keeps off waits =>": both(rival(1000, node=None), tainted),
     "one that tolerates everything waits => preempted": both(
-        rival(1000, node=None, tolerations=[{"operator": "Exists"}]), tainted
-    ),
+        rival(1000, node=None, tolerations=[{"operator": "Exists"}]), tainted),
     "Kafka's pods are above =>": both(
-        rival(1000, node=None), lambda world: every(world, "pods", priority=5000)
-    ),
+        rival(1000, node=None), lambda world: every(world, "pods", priority=5000)),
     # Policies in CEL that are asked about what Stillwater would make.
     "a policy for Deployments => policy-install": policy_of("apps", "deployments"),
     "a policy for any resource =>": policy_of("*", "*"),
     "a policy for Deployments that only warns =>": policy_of(
-        "apps", "deployments", actions=("Warn",)
-    ),
+        "apps", "deployments", actions=("Warn",)),
     "a policy for their deletion =>": policy_of("apps", "deployments", "DELETE"),
     "a policy for Deployments outside kube-system =>": both(
-        outside_system, policy_of("apps", "deployments", namespaceSelector=WITHOUT_SYSTEM)
-    ),
-    "a policy for roles outside kube-system => policy-install": both(
-        outside_system,
-        policy_of("rbac.authorization.k8s.io", "clusterroles", namespaceSelector=WITHOUT_SYSTEM),
-    ),
+        outside_system, policy_of("apps", "deployments", namespaceSelector=WITHOUT_SYSTEM)),
+    "a policy for roles outside kube-system => policy-install": both(outside_system,
+        policy_of("rbac.authorization.k8s.io", "clusterroles", namespaceSelector=WITHOUT_SYSTEM)),
     # nginx's TCP ports.
     "clients by one nginx's TCP port => ingress-single": streaming(
-        "shop-kafka/orders-kafka-bootstrap", 1
-    ),
+        "shop-kafka/orders-kafka-bootstrap", 1),
     "clients by two of it =>": streaming("shop-kafka/orders-kafka-bootstrap", 2),
     "a TCP port of somebody else's =>": streaming("shop/postgres", 1),
     "a ConfigMap that is gone =>": streaming(
-        "shop-kafka/orders-kafka-bootstrap", 1, named="ops/none"
-    ),
-}
+        "shop-kafka/orders-kafka-bootstrap", 1, named="ops/none"),
+}  # fmt: skip
 
 
 @every_case(("change", "said"), rows(FOUND), ids=FOUND)

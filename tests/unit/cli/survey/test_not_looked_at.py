@@ -168,51 +168,39 @@ FOUND: dict[str, Change] = {
     "a target group without a load balancer => target-group-unused": unused,
     "a port asked before log recovery is over => liveness-brief": probed(livenessProbe=PORT),
     "a startup probe that gives up as soon => liveness-brief": probed(
-        livenessProbe=PORT, startupProbe=PORT
-    ),
+        livenessProbe=PORT, startupProbe=PORT),
     "a startup probe that waits =>": probed(
-        livenessProbe=PORT, startupProbe={**PORT, "failureThreshold": 90}
-    ),
+        livenessProbe=PORT, startupProbe={**PORT, "failureThreshold": 90}),
     "a command that nobody knows => liveness-command": probed(
-        livenessProbe={"exec": {"command": ["/opt/alive"]}}
-    ),
+        livenessProbe={"exec": {"command": ["/opt/alive"]}}),
     "Strimzi's own command =>": probed(
-        livenessProbe={"exec": {"command": ["/opt/kafka/kafka_liveness.sh"]}}
-    ),
+        livenessProbe={"exec": {"command": ["/opt/kafka/kafka_liveness.sh"]}}),
     "a handler that completes no hook => nth-completes-none": image(
-        "public.ecr.aws/aws-ec2/aws-node-termination-handler:v1.21.0@sha256:0a"
-    ),
+        "public.ecr.aws/aws-ec2/aws-node-termination-handler:v1.21.0@sha256:0a"),
     "a handler of no version => nth-version": image(
-        "registry.example/aws-node-termination-handler@sha256:0a"
-    ),
+        "registry.example/aws-node-termination-handler@sha256:0a"),
     "nodes named by instance id => nth-lookup": named_by_id,
     "nodes named so, looked up by providerID =>": both(
-        named_by_id, handler(USE_PROVIDER_ID="true")
-    ),
+        named_by_id, handler(USE_PROVIDER_ID="true")),
     "an access entry older than its role => node-role-older": made_again,
     "an access entry of people's type => node-role": both(
         role("shop-nodes", mode="API_AND_CONFIG_MAP", known=("shop-nodes",), mapped="shop-nodes"),
-        lambda world: world.entry.update(type="STANDARD"),
-    ),
+        lambda world: world.entry.update(type="STANDARD")),
     "an idle node with a slot =>": spare(taken=1),
     "an idle node without a slot => node-takes-none": spare(taken=2),
     "an idle node without EBS's driver => node-takes-none": spare(driver=None),
     "a node of Kafka's without the driver => csi-node": lambda world: world.kinds["csinodes"].pop(),
     "a volume that is not taken from its node => attachment-error": detach_error,
     "a file system that has not grown => claim-resizing": claim(
-        conditions=[{"type": "FileSystemResizePending", "status": "True"}]
-    ),
+        conditions=[{"type": "FileSystemResizePending", "status": "True"}]),
     "a resize that waits for the node => claim-resizing": claim(
-        allocatedResourceStatuses={"storage": "NodeResizePending"}
-    ),
+        allocatedResourceStatuses={"storage": "NodeResizePending"}),
     "an authority that Strimzi has not renewed => certificate-ends": listener(SOON),
     "an authority with time to be renewed =>": listener(SOON, clusterCa={"renewalDays": 8}),
     "an authority of one's own => certificate-ends own-authority": listener(
-        SOON, clusterCa={"generateCertificateAuthority": False, "renewalDays": 1}
-    ),
+        SOON, clusterCa={"generateCertificateAuthority": False, "renewalDays": 1}),
     "clients' authority of one's own => certificate-end own-authority": listener(
-        AHEAD, clientsCa={"generateCertificateAuthority": False}
-    ),
+        AHEAD, clientsCa={"generateCertificateAuthority": False}),
     "a certificate of one's own that is over => certificate-ends": listener(OVER, own_chain=True),
     "a listener that shows no certificate => certificate-end": listener(None),
     "a webhook whose authority ends => trust-ends": asked_for_pods(None, SOON),
@@ -220,9 +208,8 @@ FOUND: dict[str, Change] = {
     "an upgrade that did not end => release-pending": pending("pending-upgrade"),
     "Secrets that nobody may list => unread": lambda world: world.refused.add("secrets"),
     "a scheduler of one's own => scheduler": lambda world: every(
-        world, "pods", schedulerName="volcano"
-    ),
-}
+        world, "pods", schedulerName="volcano"),
+}  # fmt: skip
 
 
 @every_case(("change", "said"), rows(FOUND), ids=FOUND)

@@ -121,47 +121,36 @@ ODD: dict[str, Callable[[World], object]] = {
     "hibernated => asleep": asleep,
     "no pods though some are wanted => not-running": lambda w: w.kinds.update(pods=[]),
     "groups of none => group-shrinks group-maximum": lambda w: sized(
-        w, DesiredCapacity=0, MaxSize=0
-    ),
+        w, DesiredCapacity=0, MaxSize=0),
     "nodes that are not listed => node-unseen": lambda w: w.kinds["nodes"].pop(),
     "Fargate => machine-unknown": lambda w: every(w, "nodes", providerID=FARGATE),
     "nodes of no provider => machine-unknown": lambda w: [
         each.update(spec={}) for each in w.kinds["nodes"]
     ],
     "nodes of no provider and no zone => machine-unknown zone-unknown": lambda w: (
-        every(w, "nodes", providerID=None),
-        labelled("nodes")(w),
-    ),
+        every(w, "nodes", providerID=None), labelled("nodes")(w)),
     "a node that does not answer => node-not-ready": status_of("nodes", NOT_READY),
     "a node that says nothing => node-not-ready": status_of("nodes", {}),
     "a pod that says nothing => pod-silent": status_of("pods", {}),
     "a pod on its way out => not-running": lambda w: w.kinds["pods"][0]["metadata"].update(
-        deletionTimestamp="2026-11-23T00:00:00Z"
-    ),
+        deletionTimestamp="2026-11-23T00:00:00Z"),
     "half spot => group-spot": mixed(50),
     "mixed types, all on demand =>": mixed(100),
     "mixed types, nothing said of spot =>": mixed(None),
     "node pools that share a group =>": shared_group,
     "groups over three zones => group-zones": lambda w: sized(
-        w, AvailabilityZones=list(worlds.ZONES)
-    ),
+        w, AvailabilityZones=list(worlds.ZONES)),
     "groups without tags =>": lambda w: [g.pop("Tags") for g in w.groups.values()],
     "a group that is not described => unread": undescribed,
     "paused, in capitals => paused": lambda w: annotated(w, pause_reconciliation="True"),
-    "ZooKeeper's leftovers after the migration =>": lambda w: (
-        keepers(w),
-        annotated(w, kraft="Enabled"),
-    ),
-    "in the middle of the migration => migrating": lambda w: (
-        keepers(w),
-        annotated(w, kraft="migration"),
-    ),
+    "ZooKeeper's leftovers after the migration =>": lambda w: (keepers(w),
+        annotated(w, kraft="Enabled")),
+    "in the middle of the migration => migrating": lambda w: (keepers(w),
+        annotated(w, kraft="migration")),
     "a migration that is not finalized => migrating": lambda w: w.only("kafkas").update(
-        status={"kafkaMetadataState": "KRaftPostMigration"}
-    ),
+        status={"kafkaMetadataState": "KRaftPostMigration"}),
     "a replication factor in words => setting-odd": lambda w: kafka_spec(w)["config"].update(
-        {"default.replication.factor": "three"}
-    ),
+        {"default.replication.factor": "three"}),
     "no configuration at all => min-insync replication": lambda w: kafka_spec(w).pop("config"),
     "no spec at all => unread": lambda w: w.only("kafkas").update(spec={}),
     "no listeners =>": lambda w: kafka_spec(w).update(listeners=None),
@@ -170,8 +159,7 @@ ODD: dict[str, Callable[[World], object]] = {
     "an operator that does not run => operator-down": unavailable(0),
     "a balancer's controller by digest => lbc-unknown": by_digest,
     "claims that are not listed => claim-unseen": lambda w: w.kinds.update(
-        persistentvolumeclaims=[]
-    ),
+        persistentvolumeclaims=[]),
     "volumes that are not listed => volume-unseen": lambda w: w.kinds.update(persistentvolumes=[]),
     "a class that is not listed => class-unseen": lambda w: w.kinds.update(storageclasses=[]),
     "zones by their ids =>": lambda w: [
@@ -183,64 +171,42 @@ ODD: dict[str, Callable[[World], object]] = {
         for each in w.kinds["persistentvolumes"]
     ],
     "CephFS from before there were drivers => network-file-system": lambda w: every(
-        w, "persistentvolumes", csi=None, cephfs={"monitors": []}
-    ),
+        w, "persistentvolumes", csi=None, cephfs={"monitors": []}),
     "EBS from before there were drivers =>": lambda w: every(
-        w, "persistentvolumes", csi=None, awsElasticBlockStore={"volumeID": "v"}
-    ),
+        w, "persistentvolumes", csi=None, awsElasticBlockStore={"volumeID": "v"}),
     "settings that are null => min-insync": lambda w: kafka_spec(w)["config"].update(
-        {"min.insync.replicas": None}
-    ),
-    "a topic that the operator leaves alone =>": lambda w: w.add(
-        "kafkatopics",
+        {"min.insync.replicas": None}),
+    "a topic that the operator leaves alone =>": lambda w: w.add("kafkatopics",
         {
-            "metadata": {
-                "name": "t",
-                "namespace": "shop-kafka",
+            "metadata": {"name": "t", "namespace": "shop-kafka",
                 "labels": {"strimzi.io/cluster": "orders"},
-                "annotations": {"strimzi.io/managed": "false"},
-            },
-            "spec": {"replicas": 1},
-        },
-    ),
+                "annotations": {"strimzi.io/managed": "false"}}, "spec": {"replicas": 1}}),
     "racks that no label names => rack-unknown": lambda w: kafka_spec(w).update(
-        rack={"type": "environment-variable"}
-    ),
+        rack={"type": "environment-variable"}),
     "racks by zones' ids =>": racks("topology.k8s.aws/zone-id", "012012"),
     "racks that two zones share => rack": racks("example.com/rack", "001001"),
     "machines that EC2 does not know => instance-unseen": lambda w: w.instances.pop(
-        "i-orders-mains-0"
-    ),
+        "i-orders-mains-0"),
     "a pod that the kubelet has evicted => not-running": lambda w: w.kinds["pods"][0].update(
-        status={"phase": "Failed", "reason": "Evicted"}
-    ),
+        status={"phase": "Failed", "reason": "Evicted"}),
     "templates that follow $Latest => group-latest": lambda w: sized(
-        w, LaunchTemplate={"LaunchTemplateId": "lt", "Version": "$Latest"}
-    ),
-    "clients by nodes' ports => targets-by-node": lambda w: w.add(
-        "services",
-        {
-            "metadata": {"name": "out", "namespace": "shop-kafka"},
-            "spec": {"type": "NodePort", "selector": {"strimzi.io/name": "orders-kafka"}},
-        },
-    ),
+        w, LaunchTemplate={"LaunchTemplateId": "lt", "Version": "$Latest"}),
+    "clients by nodes' ports => targets-by-node": lambda w: w.add("services",
+        {"metadata": {"name": "out", "namespace": "shop-kafka"},
+            "spec": {"type": "NodePort", "selector": {"strimzi.io/name": "orders-kafka"}}}),
     "a budget of no pod =>": budget_of(maxUnavailable=0),
     "a budget of a third =>": budget_of(maxUnavailable="34%"),
     "a budget over the namespace =>": budget_of(minAvailable=6, selector={}),
     "a budget over nothing => budget-missing": budget_of(minAvailable=6, selector=None),
     "Redpanda beside it => not-strimzi not-running": other(
-        "statefulsets", "docker.redpanda.com/redpandadata/redpanda:v24"
-    ),
+        "statefulsets", "docker.redpanda.com/redpandadata/redpanda:v24"),
     "Confluent's older image beside it => not-strimzi not-running": other(
-        "statefulsets", "confluentinc/cp-enterprise-kafka:6.2"
-    ),
+        "statefulsets", "confluentinc/cp-enterprise-kafka:6.2"),
     "Bitnami's legacy beside it => not-strimzi not-running": other(
-        "statefulsets", "docker.io/bitnamilegacy/kafka:3.6"
-    ),
+        "statefulsets", "docker.io/bitnamilegacy/kafka:3.6"),
     "a Kafka in a Deployment beside it => not-strimzi not-running": other(
-        "deployments", "apache/kafka-native:4.1.0"
-    ),
-}
+        "deployments", "apache/kafka-native:4.1.0"),
+}  # fmt: skip
 
 
 @every_case(("change", "said"), rows(ODD), ids=ODD)
@@ -285,23 +251,15 @@ ZONE = "topology.kubernetes.io/zone"
 UNFORESEEN: dict[str, tuple[Callable[[World], object], set[str]]] = {
     "a zone that is a list": (
         lambda w: w.kinds["nodes"][0]["metadata"]["labels"].update({ZONE: ["a"]}),
-        {
-            "placement: zones",
-            "placement: quorum",
-            "groups: groups",
-            "room: addresses",
-            "room: ways out",
-        },
-    ),
+        {"placement: zones", "placement: quorum", "groups: groups", "room: addresses",
+            "room: ways out"}),
     "a budget that is an object": (
         lambda w: w.only("poddisruptionbudgets")["spec"].update(minAvailable={"a": 1}),
-        {"evictions: budgets"},
-    ),
+        {"evictions: budgets"}),
     "a maximum that is a word": (
         lambda w: w.only("poddisruptionbudgets")["spec"].update(minAvailable="all"),
-        {"evictions: budgets"},
-    ),
-}
+        {"evictions: budgets"}),
+}  # fmt: skip
 
 
 @every_case(("change", "judges"), UNFORESEEN.values(), ids=UNFORESEEN.keys())

@@ -50,45 +50,33 @@ HEALTHY: dict[str, Callable[[], World]] = {
     "a termination handler for Windows beside it": windows_beside,
     "Karpenter that never consolidates": karpenter_that_never_consolidates,
     "Karpenter alone, tamed": lambda: provisioned(bare()),
-    "Karpenter before v1, tamed": changed(
-        karpenter_before_v1,
-        lambda w: w.only("nodepools")["spec"]["disruption"].update(consolidationPolicy="WhenEmpty"),
-    ),
+    "Karpenter before v1, tamed": changed(karpenter_before_v1,
+        lambda w: w.only("nodepools")["spec"]["disruption"].update(
+            consolidationPolicy="WhenEmpty")),
     "Karpenter with budgets by reason": karpenter_with_reasons,
     "Cluster Autoscaler as it comes": autoscaled,
     "Cluster Autoscaler kept off": lambda: autoscaled(
-        "--skip-nodes-with-custom-controller-pods=false", safe="false"
-    ),
-    "nodes by OIDC listeners": changed(
-        own,
+        "--skip-nodes-with-custom-controller-pods=false", safe="false"),
+    "nodes by OIDC listeners": changed(own,
         lambda w: kafka_spec(w).update(
-            listeners=[{"name": "ext", "authentication": {"type": "custom"}}]
-        ),
-    ),
+            listeners=[{"name": "ext", "authentication": {"type": "custom"}}])),
     "rules that filter by prefix": changed(
-        own, lambda w: w.rules.__setitem__(0, {"source": [{"prefix": "aws."}]})
-    ),
-}
+        own, lambda w: w.rules.__setitem__(0, {"source": [{"prefix": "aws."}]})),
+}  # fmt: skip
 SAID: dict[str, Callable[[], World]] = {
     "terraform-aws-eks => group-zones managed-node-group reclaim expansion gp2": terraform_aws_eks,
     "managed node groups, one per zone => managed-node-group": lambda: managed(bare()),
     "managed node groups that update by halves => managed-node-group managed-update": lambda: (
-        managed(bare(), updateConfig={"maxUnavailablePercentage": 100})
-    ),
+        managed(bare(), updateConfig={"maxUnavailablePercentage": 100})),
     "a daemon for nothing => managed-node-group cleaner-denies": imds_beside_managed_groups,
-    "Karpenter as it comes => karpenter-expiry karpenter-consolidation": lambda: provisioned(
-        bare(),
+    "Karpenter as it comes => karpenter-expiry karpenter-consolidation": lambda: provisioned(bare(),
         template={"expireAfter": "720h"},
-        disruption={"consolidationPolicy": "WhenEmptyOrUnderutilized"},
-    ),
+        disruption={"consolidationPolicy": "WhenEmptyOrUnderutilized"}),
     "Karpenter before v1 as it comes => karpenter-consolidation": karpenter_before_v1,
     "Karpenter held at night => karpenter-consolidation karpenter-drift": karpenter_weekend,
-    "Auto Mode => auto-mode karpenter-consolidation": lambda: provisioned(
-        bare(),
-        auto=True,
+    "Auto Mode => auto-mode karpenter-consolidation": lambda: provisioned(bare(), auto=True,
         template={"expireAfter": "336h", "terminationGracePeriod": "24h0m0s"},
-        disruption={"consolidationPolicy": "WhenEmptyOrUnderutilized"},
-    ),
+        disruption={"consolidationPolicy": "WhenEmptyOrUnderutilized"}),
     "NTH's README => hook-default hook-heartbeat nth-queue": changed(own, old_hook),
     "no rack => rack": changed(own, lambda w: kafka_spec(w).pop("rack")),
     "disks of the nodes => local-volume": local_nvme,
@@ -96,22 +84,14 @@ SAID: dict[str, Callable[[], World]] = {
     "an operator of its own namespace => operator-missing": own_namespace_operator,
     "combined roles => combined": combined,
     "ZooKeeper => zookeeper strimzi-before-v1": zookeeper_era,
-    "a budget of a share =>": changed(
-        lambda: provisioned(bare()),
-        lambda w: w.only("poddisruptionbudgets")["spec"].update(minAvailable="50%"),
-    ),
+    "a budget of a share =>": changed(lambda: provisioned(bare()),
+        lambda w: w.only("poddisruptionbudgets")["spec"].update(minAvailable="50%")),
     "a budget of a share and no cleaner => webhook-dead budget-blocks": changed(
         lambda: provisioned(bare()),
-        lambda w: (
-            w.only("poddisruptionbudgets")["spec"].update(minAvailable="50%"),
-            webhook_gone(w),
-            w.only("poddisruptionbudgets")["spec"].update(minAvailable="50%"),
-        ),
-    ),
-    "half of the pods at once => budget-loose": changed(
-        lambda: provisioned(bare()),
-        lambda w: w.only("poddisruptionbudgets")["spec"].update(minAvailable=3),
-    ),
+        lambda w: (w.only("poddisruptionbudgets")["spec"].update(minAvailable="50%"),
+            webhook_gone(w), w.only("poddisruptionbudgets")["spec"].update(minAvailable="50%"))),
+    "half of the pods at once => budget-loose": changed(lambda: provisioned(bare()),
+        lambda w: w.only("poddisruptionbudgets")["spec"].update(minAvailable=3)),
     "Drain Cleaner that denies beside NTH => cleaner-denies": changed(
         own,
         lambda w: [
@@ -123,8 +103,7 @@ SAID: dict[str, Callable[[], World]] = {
     ),
     "Drain Cleaner uninstalled, its webhook left => webhook-dead": changed(own, webhook_gone),
     "Cluster Autoscaler that takes custom kinds => autoscaler": lambda: autoscaled(
-        "--skip-nodes-with-custom-controller-pods=false"
-    ),
+        "--skip-nodes-with-custom-controller-pods=false"),
     "brokers that say they are safe to evict => autoscaler": lambda: autoscaled(safe="true"),
     "spot => spot": spot,
     "two Kafkas of one name => listener grace": two_kafkas,
@@ -132,19 +111,15 @@ SAID: dict[str, Callable[[], World]] = {
     "a binding after the pods => gate-missing lbc-backoff": changed(own, bound),
     "no EventBridge rule => nth-deaf": changed(own, lambda w: w.rules.clear()),
     "a rule for spot alone => nth-deaf": changed(
-        own, lambda w: w.rules.__setitem__(0, {"source": ["aws.ec2"]})
-    ),
+        own, lambda w: w.rules.__setitem__(0, {"source": ["aws.ec2"]})),
     "Strimzi says why => not-running": changed(own, lambda w: said_by_strimzi(w, "NotReady")),
     "a broker that does not come back => not-running": changed(
-        own, lambda w: w.kinds["pods"][0]["status"]["conditions"][0].update(status="False")
-    ),
+        own, lambda w: w.kinds["pods"][0]["status"]["conditions"][0].update(status="False")),
     "no volumes => ephemeral": changed(
-        own, lambda w: every(w, "pods", volumes=[{"name": "d", "emptyDir": {}}])
-    ),
+        own, lambda w: every(w, "pods", volumes=[{"name": "d", "emptyDir": {}}])),
     "EFS => network-file-system": changed(
-        own, lambda w: every(w, "persistentvolumes", csi={"driver": "efs.csi.aws.com"})
-    ),
-}
+        own, lambda w: every(w, "persistentvolumes", csi={"driver": "efs.csi.aws.com"})),
+}  # fmt: skip
 
 
 @every_case("build", HEALTHY.values(), ids=HEALTHY.keys())

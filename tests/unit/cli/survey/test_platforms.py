@@ -71,65 +71,48 @@ PLATFORMS: dict[str, Change] = {
     "machines that count as several =>": weighted,
     "capacity counted in vCPUs =>": by_vcpus,
     "a template that asks for spot => group-spot": template(
-        InstanceMarketOptions={"MarketType": "spot"}
-    ),
+        InstanceMarketOptions={"MarketType": "spot"}),
     "a template with a capacity block => group-block": template(
-        InstanceMarketOptions={"MarketType": "capacity-block"}
-    ),
+        InstanceMarketOptions={"MarketType": "capacity-block"}),
     "a template that somebody has deleted => template-gone": without_template,
     "a launch configuration =>": by_configuration(MetadataOptions={"HttpTokens": "required"}),
     "a launch configuration for spot => group-spot": by_configuration(
-        SpotPrice="0.1", MetadataOptions={"HttpTokens": "required"}
-    ),
+        SpotPrice="0.1", MetadataOptions={"HttpTokens": "required"}),
     "a launch configuration that does not say =>": by_configuration(),
     "a template that allows IMDSv1 => metadata-open": template(
-        MetadataOptions={"HttpTokens": "optional"}
-    ),
+        MetadataOptions={"HttpTokens": "optional"}),
     "a template that leaves that to the image or account =>": template(MetadataOptions={}),
     "machines that answer IMDSv1 => metadata-open": machines(
-        MetadataOptions={"HttpTokens": "optional", "HttpEndpoint": "enabled"}
-    ),
+        MetadataOptions={"HttpTokens": "optional", "HttpEndpoint": "enabled"}),
     "machines whose metadata is off =>": machines(
-        MetadataOptions={"HttpTokens": "optional", "HttpEndpoint": "disabled"}
-    ),
+        MetadataOptions={"HttpTokens": "optional", "HttpEndpoint": "disabled"}),
     "a handler that cannot reach the metadata => nth-mode metadata-far": lambda w: (
         metadata_handler(host_network=False)(w),
-        machines(MetadataOptions={"HttpTokens": "required", "HttpPutResponseHopLimit": 1})(w),
-    ),
+        machines(MetadataOptions={"HttpTokens": "required", "HttpPutResponseHopLimit": 1})(w)),
     "a handler in the machine's own network => nth-mode": lambda w: (
         metadata_handler(host_network=True)(w),
-        machines(MetadataOptions={"HttpTokens": "required", "HttpPutResponseHopLimit": 1})(w),
-    ),
+        machines(MetadataOptions={"HttpTokens": "required", "HttpPutResponseHopLimit": 1})(w)),
     # How a group replaces.
     "a maintenance policy that ends several => group-maintenance group-zones": lambda w: (
-        crowded(w),
-        each_group(InstanceMaintenancePolicy=ENDS_SOME)(w),
-    ),
-    "a maintenance policy that starts first => group-zones": lambda w: (
-        crowded(w),
-        each_group(InstanceMaintenancePolicy=STARTS_FIRST)(w),
-    ),
+        crowded(w), each_group(InstanceMaintenancePolicy=ENDS_SOME)(w)),
+    "a maintenance policy that starts first => group-zones": lambda w: (crowded(w),
+        each_group(InstanceMaintenancePolicy=STARTS_FIRST)(w)),
     "no maintenance policy => group-zones": crowded,
     "a placement group => group-placement": each_group(PlacementGroup="low-latency"),
     "a placement group in the template => group-placement": template(
-        Placement={"GroupName": "low-latency"}
-    ),
+        Placement={"GroupName": "low-latency"}),
     "dedicated hosts => group-placement": template(Placement={"Tenancy": "host"}),
     "capacity rebalance on demand =>": each_group(CapacityRebalance=True),
     "a suspended AddToLoadBalancer =>": each_group(
-        SuspendedProcesses=[{"ProcessName": "AddToLoadBalancer"}]
-    ),
+        SuspendedProcesses=[{"ProcessName": "AddToLoadBalancer"}]),
     # Strimzi.
     "a pod set as it should be =>": pod_set(),
     "a pod set that is deleted without its pods => pod-set": pod_set_marked(
-        deletionTimestamp="2026-11-01T00:00:00Z"
-    ),
+        deletionTimestamp="2026-11-01T00:00:00Z"),
     "a pod set whose pods Strimzi cannot make => pod-set": pod_set(
-        status={"conditions": [{"type": "Error", "status": "true", "message": "quota"}]}
-    ),
+        status={"conditions": [{"type": "Error", "status": "true", "message": "quota"}]}),
     "a pod set that is rolled => pod-set": pod_set(
-        status={"pods": 3, "currentPods": 1, "readyPods": 3}
-    ),
+        status={"pods": 3, "currentPods": 1, "readyPods": 3}),
     "a pod set that was rolled =>": pod_set(status={"pods": 3, "currentPods": 3, "readyPods": 3}),
     "a change that the operator has not carried out => unreconciled": reconciled(8, 7),
     # Of it the missing operator is said, and the pods that are missing.
@@ -143,12 +126,10 @@ PLATFORMS: dict[str, Change] = {
     "a disk that was made gp2 => gp2": disk(VolumeType="gp2", Size=200),
     "a disk on io2 =>": disk(VolumeType="io2"),
     "a disk with Multi-Attach => volume-multi-attach": disk(
-        VolumeType="io2", MultiAttachEnabled=True
-    ),
+        VolumeType="io2", MultiAttachEnabled=True),
     "a disk under another account's key => volume-key": disk(KmsKeyId=FOREIGN_KEY),
     "a disk under a key of its own account =>": disk(
-        KmsKeyId=FOREIGN_KEY.replace("999988887777", "111122223333")
-    ),
+        KmsKeyId=FOREIGN_KEY.replace("999988887777", "111122223333")),
     "a disk that EBS has in error => volume-error": disk(State="error"),
     "a disk of before there were drivers, that is gone => volume-gone": in_tree_and_lost,
     "a disk on its broker's machine =>": attached("i-orders-mains-0"),
@@ -159,44 +140,34 @@ PLATFORMS: dict[str, Change] = {
     "a disk that was changed =>": modification("completed"),
     # The network below the pods.
     "prefixes, and no block of 16 left => subnet-full": lambda w: (
-        network(CNI, ENABLE_PREFIX_DELEGATION="true")(w),
-        free(12)(w),
-    ),
+        network(CNI, ENABLE_PREFIX_DELEGATION="true")(w), free(12)(w)),
     "prefixes, and one block of 16 left => subnet-tight": lambda w: (
-        network(CNI, ENABLE_PREFIX_DELEGATION="true")(w),
-        free(30)(w),
-    ),
+        network(CNI, ENABLE_PREFIX_DELEGATION="true")(w), free(30)(w)),
     "single addresses, as many left =>": lambda w: (network(CNI)(w), free(30)(w)),
     "Cilium =>": network("quay.io/cilium/cilium:v1.18.3"),
     "Cilium that does not run => essential-down": network(
-        "quay.io/cilium/cilium:v1.18.3", down=True
-    ),
+        "quay.io/cilium/cilium:v1.18.3", down=True),
     "Calico that does not run => essential-down": network("quay.io/calico/node:v3.31.0", down=True),
     "a node-local cache of DNS that does not run => essential-down": network(
-        "registry.k8s.io/dns/k8s-dns-node-cache:1.26.7", down=True
-    ),
+        "registry.k8s.io/dns/k8s-dns-node-cache:1.26.7", down=True),
     # What runs beside it, and what asks before a pod starts.
     "pods with branch interfaces => branch-interfaces": pods_limited(
-        **{"vpc.amazonaws.com/pod-eni": "1"}
-    ),
+        **{"vpc.amazonaws.com/pod-eni": "1"}),
     "an admission service outside the cluster => webhook-outside": outside_webhook("Fail"),
     "EKS's own beside the API server =>": outside_webhook(
-        "Fail", url="https://127.0.0.1:9443/validate"
-    ),
+        "Fail", url="https://127.0.0.1:9443/validate"),
     "one that may be missed =>": outside_webhook("Ignore"),
     "one for other things =>": outside_webhook("Fail", "secrets"),
     "a tool that scales down at night => evictor": running(
-        "ghcr.io/caas-team/py-kube-downscaler:25.2.0"
-    ),
+        "ghcr.io/caas-team/py-kube-downscaler:25.2.0"),
     "a tool that moves pods by load => evictor": running("turbonomic/kubeturbo:8.15.5"),
     "a tool that reboots sick nodes => evictor": running(
-        "quay.io/medik8s/self-node-remediation-operator:v0.10.0"
-    ),
+        "quay.io/medik8s/self-node-remediation-operator:v0.10.0"),
     # Nodes.
     "machines that live on credits => burstable": machines(InstanceType="t3.xlarge"),
     "a node out of service => node-leaving": tainted("node.kubernetes.io/out-of-service"),
     "Fargate => machine-unknown": fargate,
-}
+}  # fmt: skip
 
 
 @every_case(("change", "said"), rows(PLATFORMS), ids=PLATFORMS)

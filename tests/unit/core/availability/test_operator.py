@@ -82,35 +82,25 @@ PAUSED = {
     "lastTransitionTime": "2027-01-15T07:00:00Z",
 }
 CAUSES: dict[str, tuple[dict[str, Any], str]] = {
-    "description": (
-        {"pods": (replace(POD, revisions=Revisions("r0", "s1")),)},
-        "restart pod orders-a-10: its description has changed",
-    ),
-    "resources": (
-        {"pods": (replace(POD, revisions=Revisions("r1", "s0")),)},
-        "restart pod orders-a-10: its resources have changed",
-    ),
-    "a pod marked by hand": (
-        {"pods": (replace(POD, roll_asked=True),)},
-        "restart pod orders-a-10: somebody asked for it",
-    ),
+    "description": ({"pods": (replace(POD, revisions=Revisions("r0", "s1")),)},
+        "restart pod orders-a-10: its description has changed"),
+    "resources": ({"pods": (replace(POD, revisions=Revisions("r1", "s0")),)},
+        "restart pod orders-a-10: its resources have changed"),
+    "a pod marked by hand": ({"pods": (replace(POD, roll_asked=True),)},
+        "restart pod orders-a-10: somebody asked for it"),
     "a pod set marked by hand": ({"sets": (pod_set(**ROLL),)}, "the pods of orders-a, as asked"),
     "configuration": ({"resource": reconciled(observed=2)}, "older generation"),
     "never reconciled": ({"resource": reconciled(observed=None)}, "older generation"),
     "a pool changed just now": ({"pools": (pool(observed=None),)}, "KafkaNodePool a"),
     "a pod set changed just now": ({"sets": (pod_set(observed=0),)}, "StrimziPodSet orders-a"),
     "counted by its controller alone": ({"sets": (pod_set(current=0),)}, "1 of the pods of"),
-    "a failed reconciliation": (
-        {"resource": reconciled(NOT_READY)},
-        "FatalProblem: Pod orders-a-10",
-    ),
+    "a failed reconciliation": ({"resource": reconciled(NOT_READY)},
+        "FatalProblem: Pod orders-a-10"),
     "paused": ({"resource": reconciled(PAUSED)}, "strimzi.io/pause-reconciliation"),
-    "a deletion by somebody else": (
-        {"pods": (replace(POD, ready=False, stopping=True),)},
-        "orders-a-10 is being deleted, and no incident",
-    ),
+    "a deletion by somebody else": ({"pods": (replace(POD, ready=False, stopping=True),)},
+        "orders-a-10 is being deleted, and no incident"),
     "scaled down": ({"sets": ()}, "remove pod orders-a-10"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("cause", CAUSES)

@@ -29,14 +29,8 @@ GOOD: dict[str, Any] = {
     "eks_cluster": "shop",
     "region": "eu-north-1",
     "kafkas": [
-        {
-            "namespace": "shop-kafka",
-            "name": "orders",
-            "bootstrap": "orders.example.com:9093",
-            "authentication": "tls",
-            "credentials_secret": "eyes",
-        }
-    ],
+        {"namespace": "shop-kafka", "name": "orders", "bootstrap": "orders.example.com:9093",
+            "authentication": "tls", "credentials_secret": "eyes"}],
     "scaling_groups": ["kafka-a"],
     "managed_node_groups": ["quorum"],
     "node_pools": ["spare"],
@@ -45,7 +39,7 @@ GOOD: dict[str, Any] = {
     "subnets": ["subnet-0123456789abcdef0"],
     "security_groups": ["sg-0123456789abcdef0"],
     "eviction_gate": {"image": IMAGE},
-}
+}  # fmt: skip
 FUNCTIONS, QUEUES = {"shop-orders-tick": "orders"}, {"shop-orders-ticks": "orders"}
 
 
@@ -124,128 +118,60 @@ TABLE: list[tuple[str, dict[str, Any], str]] = [
     ("watch", {"node_pools": frozenset()}, "NodePool spare: present, found missing"),
     ("watch", {"node_labels": frozenset()}, "node label kafka-pool: present, found missing"),
     ("watch", {"kafkas": frozenset()}, "Kafka shop-kafka/orders: present, found missing"),
-    (
-        "watch",
-        {"secrets": frozenset({"shop-kafka/orders-cluster-ca-cert"})},
-        "Secret shop-kafka/eyes: present, found missing",
-    ),
+    ("watch", {"secrets": frozenset({"shop-kafka/orders-cluster-ca-cert"})},
+        "Secret shop-kafka/eyes: present, found missing"),
     ("watch", {"functions": frozenset()}, "function shop-orders-tick: present, found missing"),
-    (
-        "watch",
-        {"pod_set_versions": frozenset({"v1beta2"})},
-        "API of StrimziPodSets: v1, found v1beta2 alone",
-    ),
+    ("watch", {"pod_set_versions": frozenset({"v1beta2"})},
+        "API of StrimziPodSets: v1, found v1beta2 alone"),
     ("watch", {"pod_set_versions": frozenset()}, "API of StrimziPodSets: v1, found missing"),
     ("watch", {"queues": frozenset()}, "queue shop-orders-ticks: present, found missing"),
-    (
-        "watch",
-        {"groups": {"kafka-a": HELD}},
-        "tag stillwater:cluster of Auto Scaling group kafka-a: none below act, found shop-orders",
-    ),
-    (
-        "gate",
-        {"groups": {"kafka-a": replace(THEIRS, hooks=(hook("wait"), hook("drain")))}},
-        "hook drain of Auto Scaling group kafka-a: none of this name below act, found present",
-    ),
-    (
-        "gate",
-        {"groups": {"kafka-a": replace(THEIRS, tags={CLUSTER_TAG: "lab"})}},
-        "tag stillwater:cluster of Auto Scaling group kafka-a: none of another's, found lab",
-    ),
-    (
-        "watch",
-        {"gates": {"shop-orders-gate": WELL}},
-        "eviction gate shop-orders-gate: none at this level, found present",
-    ),
-    (
-        "watch",
-        {"going": frozenset({"Kafka shop-kafka/orders", "NodePool of-others"})},
-        "Kafka shop-kafka/orders: present, found somebody deletes it",
-    ),
-    (
-        "act",
-        {"going": frozenset({"Auto Scaling group kafka-a"})},
-        "Auto Scaling group kafka-a: present, found somebody deletes it",
-    ),
+    ("watch", {"groups": {"kafka-a": HELD}},
+        "tag stillwater:cluster of Auto Scaling group kafka-a: none below act, found shop-orders"),
+    ("gate", {"groups": {"kafka-a": replace(THEIRS, hooks=(hook("wait"), hook("drain")))}},
+        "hook drain of Auto Scaling group kafka-a: none of this name below act, found present"),
+    ("gate", {"groups": {"kafka-a": replace(THEIRS, tags={CLUSTER_TAG: "lab"})}},
+        "tag stillwater:cluster of Auto Scaling group kafka-a: none of another's, found lab"),
+    ("watch", {"gates": {"shop-orders-gate": WELL}},
+        "eviction gate shop-orders-gate: none at this level, found present"),
+    ("watch", {"going": frozenset({"Kafka shop-kafka/orders", "NodePool of-others"})},
+        "Kafka shop-kafka/orders: present, found somebody deletes it"),
+    ("act", {"going": frozenset({"Auto Scaling group kafka-a"})},
+        "Auto Scaling group kafka-a: present, found somebody deletes it"),
     ("gate", {"gates": {}}, "eviction gate shop-orders-gate: present, found missing"),
-    (
-        "gate",
-        {"gates": {"shop-orders-gate": replace(WELL, available=1)}},
-        "replicas of eviction gate shop-orders-gate that answer: 2, found 1",
-    ),
-    (
-        "gate",
-        {"gates": {"shop-orders-gate": replace(WELL, trusted=False)}},
-        "webhook shop-orders-gate: asks the gate, and trusts it, found does not",
-    ),
-    (
-        "gate",
-        {"gates": {"shop-orders-gate": replace(WELL, image="other:1")}},
-        f"image of eviction gate shop-orders-gate: {IMAGE}, found other:1",
-    ),
-    (
-        "gate",
-        {"operators": frozenset({OTHER})},
-        f"account of Strimzi's operator for Kafka shop-kafka/orders: {UNASKED}, found {OTHER}",
-    ),
-    (
-        "act",
-        {"groups": {"kafka-a": replace(HELD, hooks=(hook("drain"),))}},
-        "hook gate of Auto Scaling group kafka-a: present, found missing",
-    ),
-    (
-        "act",
-        {"groups": {"kafka-a": replace(HELD, tags={})}},
-        "tag stillwater:cluster of Auto Scaling group kafka-a: shop-orders, found missing",
-    ),
-    (
-        "act",
+    ("gate", {"gates": {"shop-orders-gate": replace(WELL, available=1)}},
+        "replicas of eviction gate shop-orders-gate that answer: 2, found 1"),
+    ("gate", {"gates": {"shop-orders-gate": replace(WELL, trusted=False)}},
+        "webhook shop-orders-gate: asks the gate, and trusts it, found does not"),
+    ("gate", {"gates": {"shop-orders-gate": replace(WELL, image="other:1")}},
+        f"image of eviction gate shop-orders-gate: {IMAGE}, found other:1"),
+    ("gate", {"operators": frozenset({OTHER})},
+        f"account of Strimzi's operator for Kafka shop-kafka/orders: {UNASKED}, found {OTHER}"),
+    ("act", {"groups": {"kafka-a": replace(HELD, hooks=(hook("drain"),))}},
+        "hook gate of Auto Scaling group kafka-a: present, found missing"),
+    ("act", {"groups": {"kafka-a": replace(HELD, tags={})}},
+        "tag stillwater:cluster of Auto Scaling group kafka-a: shop-orders, found missing"),
+    ("act",
         {
             "groups": {
                 "kafka-a": replace(
-                    HELD, hooks=(hook("drain", default_result="CONTINUE"), hook("gate"))
-                )
-            }
-        },
-        "default result of hook drain of Auto Scaling group kafka-a: ABANDON, found CONTINUE",
-    ),
-    (
-        "act",
-        {"groups": {"kafka-a": replace(HELD, on_abandon=None)}},
-        f"lifecycle policy of Auto Scaling group kafka-a: {RETAIN}, found terminate",
-    ),
-    (
-        "act",
-        {"groups": {"kafka-a": replace(HELD, managed_node_group="kafka")}},
-        "owner of Auto Scaling group kafka-a: none but yours, found EKS's node group kafka",
-    ),
+                    HELD, hooks=(hook("drain", default_result="CONTINUE"), hook("gate")))}},
+        "default result of hook drain of Auto Scaling group kafka-a: ABANDON, found CONTINUE"),
+    ("act", {"groups": {"kafka-a": replace(HELD, on_abandon=None)}},
+        f"lifecycle policy of Auto Scaling group kafka-a: {RETAIN}, found terminate"),
+    ("act", {"groups": {"kafka-a": replace(HELD, managed_node_group="kafka")}},
+        "owner of Auto Scaling group kafka-a: none but yours, found EKS's node group kafka"),
     ("act", {"handler_queues": frozenset()}, f"queue {QUEUE}: present, found missing"),
-    (
-        "act",
-        {"handlers": (replace(NTH, queue_mode=False),)},
-        f"termination handler: one that reads {QUEUE}, found none",
-    ),
-    (
-        "act",
-        {"handlers": (replace(NTH, drains=False),)},
-        "Deployment kube-system/nth: drains, found only cordons, or only says so",
-    ),
-    (
-        "act",
-        {"handlers": (replace(NTH, down=True),)},
-        "Deployment kube-system/nth: runs, found none of its pods is available",
-    ),
-    (
-        "act",
-        {"handlers": (replace(NTH, refuses=("DELETE_LOCAL_DATA",)),)},
-        "Deployment kube-system/nth: drains every pod, found DELETE_LOCAL_DATA false",
-    ),
-    (
-        "act",
-        {"handlers": (replace(NTH, drain_timeout_seconds=7200),)},
-        f"{TIMEOUT} of Deployment kube-system/nth: 420 s at the most, found 7200 s",
-    ),
-]
+    ("act", {"handlers": (replace(NTH, queue_mode=False),)},
+        f"termination handler: one that reads {QUEUE}, found none"),
+    ("act", {"handlers": (replace(NTH, drains=False),)},
+        "Deployment kube-system/nth: drains, found only cordons, or only says so"),
+    ("act", {"handlers": (replace(NTH, down=True),)},
+        "Deployment kube-system/nth: runs, found none of its pods is available"),
+    ("act", {"handlers": (replace(NTH, refuses=("DELETE_LOCAL_DATA",)),)},
+        "Deployment kube-system/nth: drains every pod, found DELETE_LOCAL_DATA false"),
+    ("act", {"handlers": (replace(NTH, drain_timeout_seconds=7200),)},
+        f"{TIMEOUT} of Deployment kube-system/nth: 420 s at the most, found 7200 s"),
+]  # fmt: skip
 
 
 @every_case(("level", "changed", "sentence"), TABLE, ids=[t for *_, t in TABLE])
@@ -371,52 +297,28 @@ def topic(**said: Any) -> ClusterSpec:
 DESCRIBED: dict[str, tuple[ClusterSpec, dict[str, Weight], bool]] = {
     "three replicas, two in sync": (kafka(), {}, True),
     "one in sync": (kafka(min_insync_replicas=1), {"min-insync": BROKER}, False),
-    "two replicas, one in sync": (
-        kafka(default_replication_factor=2, min_insync_replicas=1),
-        {"min-insync": BROKER, "replication": PRODUCER},
-        False,
-    ),
+    "two replicas, one in sync": (kafka(default_replication_factor=2, min_insync_replicas=1),
+        {"min-insync": BROKER, "replication": PRODUCER}, False),
     "all in sync": (kafka(min_insync_replicas=3), {"no-spare-replica": PRODUCER}, False),
-    "transactions all in sync": (
-        kafka(config={"transaction.state.log.min.isr": 3}),
-        {"no-spare-replica": PRODUCER},
-        False,
-    ),
-    "a tier's metadata all in sync": (
-        kafka(config={f"{RLMM}.replication.factor": 2}),
-        {"no-spare-replica": PRODUCER},
-        False,
-    ),
+    "transactions all in sync": (kafka(config={"transaction.state.log.min.isr": 3}),
+        {"no-spare-replica": PRODUCER}, False),
+    "a tier's metadata all in sync": (kafka(config={f"{RLMM}.replication.factor": 2}),
+        {"no-spare-replica": PRODUCER}, False),
     "a tier's metadata with one spare": (
-        kafka(config={f"{RLMM}.replication.factor": 3, f"{RLMM}.min.isr": 2}),
-        {},
-        True,
-    ),
-    "more replicas than brokers": (
-        kafka(config={"offsets.topic.replication.factor": 4}),
-        {"too-few-brokers": PRODUCER},
-        False,
-    ),
-    "unclean leaders": (
-        kafka(config={"unclean.leader.election.enable": True}),
-        {"unclean-election": BROKER},
-        False,
-    ),
-    "a topic with all in sync": (
-        topic(config={"min.insync.replicas": 3}),
-        {"topic-no-spare-replica": PRODUCER},
-        False,
-    ),
+        kafka(config={f"{RLMM}.replication.factor": 3, f"{RLMM}.min.isr": 2}), {}, True),
+    "more replicas than brokers": (kafka(config={"offsets.topic.replication.factor": 4}),
+        {"too-few-brokers": PRODUCER}, False),
+    "unclean leaders": (kafka(config={"unclean.leader.election.enable": True}),
+        {"unclean-election": BROKER}, False),
+    "a topic with all in sync": (topic(config={"min.insync.replicas": 3}),
+        {"topic-no-spare-replica": PRODUCER}, False),
     "a topic of one replica": (topic(replication_factor=1), {"topic-replicas": PRODUCER}, True),
-    "a topic with one in sync": (
-        topic(config={"min.insync.replicas": 1}),
-        {"topic-min-insync": BROKER},
-        False,
-    ),
+    "a topic with one in sync": (topic(config={"min.insync.replicas": 1}),
+        {"topic-min-insync": BROKER}, False),
     "brokers in two of four zones": (spec(brokers=ZONES[:2]), {"zones": PRODUCER}, True),
     "two voters": (spec(2), {"quorum": PRODUCER}, True),
     "four voters": (spec(4), {"quorum-even": ADVICE}, True),
-}
+}  # fmt: skip
 
 
 @every_case(("described", "said", "goes_on"), DESCRIBED.values(), ids=DESCRIBED)

@@ -133,32 +133,21 @@ pools.1.volume_policy.max_size_gib: 10 => raise max_size_gib
     ("changed", "words"),
     [
         *cases(CONTRADICTIONS),
+        ({"network": {"existing": EXISTING, "secondary_cidrs": ["10.40.128.0/17"]}},
+            "names 10.40.128.0/17, which overlaps 10.40.0.0/16 of the same VPC"),
         (
-            {"network": {"existing": EXISTING, "secondary_cidrs": ["10.40.128.0/17"]}},
-            "names 10.40.128.0/17, which overlaps 10.40.0.0/16 of the same VPC",
-        ),
-        (
-            {
-                "network": {"existing": EXISTING, "secondary_cidrs": ["100.64.0.0/16"]},
-                "load_balancer": {"client_cidrs": ["100.64.0.0/16"]},
-            },
-            "which network.secondary_cidrs has already",
-        ),
-        (
-            {"load_balancer": {"client_cidrs": [f"10.{n}.0.0/16" for n in range(100, 130)]}},
-            "they need 62 rules, and a security group takes 60; join networks or pools, to 30",
-        ),
-        (
-            {"metrics": {"prometheus": {"address": SERVICE, "labels": {"cluster": "x" * 1000}}}},
-            "metrics.prometheus.labels are 1015 characters as JSON",
-        ),
-        (
-            {"kubernetes": {"public_access_cidrs": [f"203.0.113.{n}/32" for n in range(41)]}},
-            "names 41 networks and EKS takes 40",
-        ),
+            {"network": {"existing": EXISTING, "secondary_cidrs": ["100.64.0.0/16"]},
+                "load_balancer": {"client_cidrs": ["100.64.0.0/16"]}},
+            "which network.secondary_cidrs has already"),
+        ({"load_balancer": {"client_cidrs": [f"10.{n}.0.0/16" for n in range(100, 130)]}},
+            "they need 62 rules, and a security group takes 60; join networks or pools, to 30"),
+        ({"metrics": {"prometheus": {"address": SERVICE, "labels": {"cluster": "x" * 1000}}}},
+            "metrics.prometheus.labels are 1015 characters as JSON"),
+        ({"kubernetes": {"public_access_cidrs": [f"203.0.113.{n}/32" for n in range(41)]}},
+            "names 41 networks and EKS takes 40"),
         ({"network": {"existing": EXISTING}}, "names subnet-0123456789abcdef1 for 2 zones"),
     ],
-)
+)  # fmt: skip
 def test_a_contradiction_is_a_sentence_with_its_remedy(changed: dict[str, Any], words: str) -> None:
     sentences = found(**changed)
     assert any(words in sentence for sentence in sentences), sentences
@@ -245,24 +234,17 @@ def test_a_network_that_the_nodes_interfaces_use_up_is_warned_of() -> None:
     [
         ({"network": {"vpc_cidr": "172.17.0.0/16"}}, "Docker, Cloud9 and SageMaker"),
         ({"network": {"vpc_cidr": "172.17.128.0/20"}}, "overlaps 172.17.0.0/16"),
-        (
-            {"network": {"existing": EXISTING, "secondary_cidrs": ["192.168.0.0/16"]}},
-            "whose first block is of 10.0.0.0/8 takes none of 192.168.0.0/16",
-        ),
+        ({"network": {"existing": EXISTING, "secondary_cidrs": ["192.168.0.0/16"]}},
+            "whose first block is of 10.0.0.0/8 takes none of 192.168.0.0/16"),
         (
             {
-                "network": {
-                    "existing": EXISTING,
-                    "vpc_cidr": "172.16.0.0/16",
-                    "secondary_cidrs": ["198.19.0.0/16"],
-                }
-            },
-            "whose first block is of 172.16.0.0/12 takes none of 198.19.0.0/16",
-        ),
+                "network": {"existing": EXISTING, "vpc_cidr": "172.16.0.0/16",
+                    "secondary_cidrs": ["198.19.0.0/16"]}},
+            "whose first block is of 172.16.0.0/12 takes none of 198.19.0.0/16"),
         ({"slack": {**SLACK, "secret_name": "kafka/slack-abc123"}}, "like the ARN of a secret"),
         (ON_LOOPBACK | {"environment": "prod"}, "address of the client's own machine"),
     ],
-)
+)  # fmt: skip
 def test_what_aws_advises_against_is_doubted(changed: dict[str, Any], words: str) -> None:
     doubts = contradictions.doubts(parse(description(**changed)))
     assert [each for each in doubts if words in each], doubts

@@ -174,29 +174,21 @@ OF_OTHERS = [
     ({"operators.0.namespaces": frozenset({"x"})}, "operator-missing"),
     ({"operators": (OPERATOR, OPERATOR)}, "operator-several"),
     ({"instances": {**GOOD_INSTANCES, "i-1": Instance(lifecycle="spot", tags=TAGS)}}, "spot"),
-    (
-        {"pools.0.replicas": 4, "pods": (*GOOD.pods, replace(pod(0), name="payments-main-3"))},
-        "shared-node",
-    ),
+    ({"pools.0.replicas": 4, "pods": (*GOOD.pods, replace(pod(0), name="payments-main-3"))},
+        "shared-node"),
     ({AN_IDLE_NODE: replace(node(0), taints=(AGENT_NOT_READY,))}, "node-takes-none"),
     ({AN_IDLE_NODE: replace(node(0), ready=False)}, "node-takes-none"),
     (
-        {
-            "pods": tuple(replace(p, requests={"memory": Decimal(8)}) for p in GOOD.pods),
-            AN_IDLE_NODE: replace(node(0), allocatable={"memory": Decimal(7)}),
-        },
-        "node-takes-none",
-    ),
+        {"pods": tuple(replace(p, requests={"memory": Decimal(8)}) for p in GOOD.pods),
+            AN_IDLE_NODE: replace(node(0), allocatable={"memory": Decimal(7)})}, "node-takes-none"),
     ({"handlers": (HANDLER, HANDLER)}, "nth-several"),
-    (
-        {"cleaners": (replace(CLEANER, denies=False, namespaces=frozenset({"x"})),)},
-        "cleaner-elsewhere",
-    ),
+    ({"cleaners": (replace(CLEANER, denies=False, namespaces=frozenset({"x"})),)},
+        "cleaner-elsewhere"),
     ({"cleaners": (replace(CLEANER, denies=False),)}, "cleaner-passed"),
     ({"cleaners": (replace(CLEANER, drains_kafka=False),)}, "cleaner-off"),
     ({"cleaners": (CLEANER,)}, "cleaner-denies"),
     ({"autoscalers": (AUTOSCALER,)}, "autoscaler"),
-]
+]  # fmt: skip
 BUILT = [
     (topic(replicas=1), "topic-replicas"),
     (topic(min_in_sync=3), "topic-no-spare-replica"),

@@ -120,37 +120,26 @@ def test_what_a_running_cluster_follows_is_taken(changed: dict[str, Any]) -> Non
 @every_case(
     ("before", "after", "words"),
     [
-        (
-            pools(nodes_per_zone=2),
-            {},
-            "the brokers 11, 21, 31 (broker-a, broker-b, broker-c) would",
-        ),
-        (
-            {},
-            pools(nodes_per_zone=2),
-            "the brokers 11, 21, 31 would come. Until they are Ready, Strimzi's operator does",
-        ),
+        (pools(nodes_per_zone=2), {},
+            "the brokers 11, 21, 31 (broker-a, broker-b, broker-c) would"),
+        ({}, pools(nodes_per_zone=2),
+            "the brokers 11, 21, 31 would come. Until they are Ready, Strimzi's operator does"),
         ({}, pools(nodes_per_zone=2), "`stillwater up test --layer kafka --target 'nodes-*'`"),
-        (
-            {"node_provisioner": "karpenter"},
+        ({"node_provisioner": "karpenter"},
             {"node_provisioner": "karpenter", **pools(nodes_per_zone=2)},
-            "Karpenter starts their nodes once the pods wait for them.",
-        ),
+            "Karpenter starts their nodes once the pods wait for them."),
         ({}, pools(volumes=BROKER["volumes"][:1]), "would have 1 volumes where it has 2"),  # type: ignore[index]
         ({}, {"kafka": {"listener": {"first_advertised_port": 20_000}}}, "and is 20000: brokers"),
         ({}, kubernetes("1.37"), "write 1.36 first, unless"),
         ({}, kubernetes("1.34"), "EKS rolls back only within seven days"),
-        (
-            {"kubernetes": {"upgrade_policy": "extended"}},
-            {},
-            "refuses of a cluster that has entered extended support",
-        ),
+        ({"kubernetes": {"upgrade_policy": "extended"}}, {},
+            "refuses of a cluster that has entered extended support"),
         ({}, {"kubernetes": {"upgrade_policy": "extended"}}, None),
         ({}, {"topics": [{**TOPIC, "replication_factor": 1}]}, "set its replication_factor to 3"),
         ({}, {"kafka": {"listener": {"tls": True}}, "users": [], **kubernetes("1.36")}, None),
         ({"topics": []}, {"topics": [{**TOPIC, "replication_factor": 1}]}, None),
     ],
-)
+)  # fmt: skip
 def test_what_somebody_feels_is_said(
     before: dict[str, Any], after: dict[str, Any], words: str | None
 ) -> None:

@@ -26,16 +26,10 @@ GOOD: dict[str, Any] = {
     "region": "us-east-1",
     "availability_zones": ["us-east-1a", "us-east-1b", "us-east-1c"],
     "pools": [
-        {
-            "name": "controller",
-            "role": "controller",
-            "instance_type": "m7i.large",
-            "first_node_id": 0,
-            "node_ids_per_zone": 1,
-        },
-        {"name": "broker", "role": "broker", "instance_type": "r7i.xlarge", "first_node_id": 10},
-    ],
-}
+        {"name": "controller", "role": "controller", "instance_type": "m7i.large",
+            "first_node_id": 0, "node_ids_per_zone": 1},
+        {"name": "broker", "role": "broker", "instance_type": "r7i.xlarge", "first_node_id": 10}],
+}  # fmt: skip
 
 
 def changed(path: str, value: object) -> dict[str, Any]:

@@ -265,32 +265,20 @@ def test_what_runs_on_every_node_are_add_ons_of_ours() -> None:
         ({"pools": broker(cpu_request_millis=3731)}, "leaves it 3730 m after the system"),
         ({"pools": broker(memory_request_mib=31626)}, "leaves it 31625 MiB after"),
         (
-            {
-                "pools": broker(memory_request_mib=29169),
-                "node_provisioner": "karpenter",
-                "eviction_gate": GATE,
-            },
-            "leaves it 29168 MiB after the system (as Karpenter reckons it)",
-        ),
-        (
-            {"connect": {"replicas": 50}},
-            "500 m of CPU and 2048 MiB, and the 6 system nodes (m7i.large) have room for 18",
-        ),
-        (
-            {"connect": {"replicas": 10}, "cluster_autoscaler": False},
-            "the 3 system nodes (m7i.large) have room for 9",
-        ),
-        (
-            {"connect": {"replicas": 3, "cpu_request_millis": 1700}, "cluster_autoscaler": False},
-            "5220 m of CPU for pods, and 6070 are requested",
-        ),
-        (
-            {"connect": {"memory_request_mib": 7400, "replicas": 1}},
-            "Each pod of connect requests 7400, so none could run",
-        ),
+            {"pools": broker(memory_request_mib=29169), "node_provisioner": "karpenter",
+                "eviction_gate": GATE},
+            "leaves it 29168 MiB after the system (as Karpenter reckons it)"),
+        ({"connect": {"replicas": 50}},
+            "500 m of CPU and 2048 MiB, and the 6 system nodes (m7i.large) have room for 18"),
+        ({"connect": {"replicas": 10}, "cluster_autoscaler": False},
+            "the 3 system nodes (m7i.large) have room for 9"),
+        ({"connect": {"replicas": 3, "cpu_request_millis": 1700}, "cluster_autoscaler": False},
+            "5220 m of CPU for pods, and 6070 are requested"),
+        ({"connect": {"memory_request_mib": 7400, "replicas": 1}},
+            "Each pod of connect requests 7400, so none could run"),
     ],
     ids=lambda value: value[:40] if isinstance(value, str) else "",
-)
+)  # fmt: skip
 def test_what_would_wait_for_ever_is_refused(changed: dict[str, Any], words: str) -> None:
     (sentence,) = refused(**changed)
     assert words in sentence

@@ -69,10 +69,8 @@ def user(name: str, **more: Any) -> dict[str, Any]:
         (named("com"), "a top-level domain, for which Route 53 makes no hosted zone"),
         (named("io"), "a top-level domain"),
         (named("zz"), "a top-level domain"),
-        (
-            {"kafka": {"listener": {"advertised_host": "x.elb.us-east-1.amazonaws.com"}}},
-            "advertised_host is x.elb.us-east-1.amazonaws.com, and names under",
-        ),
+        ({"kafka": {"listener": {"advertised_host": "x.elb.us-east-1.amazonaws.com"}}},
+            "advertised_host is x.elb.us-east-1.amazonaws.com, and names under"),
         ({"kafka": {"listener": {"advertised_host": "0x7f000001"}}}, "is an address"),
         ({"kafka": {"listener": {"advertised_host": "kafka.0xff"}}}, "is an address"),
         (slack("http://slack.com/api/"), "in clear text; write https://"),
@@ -86,61 +84,38 @@ def user(name: str, **more: Any) -> dict[str, Any]:
         (user("orders-cluster-ca-cert"), "in which Strimzi keeps the cluster's own keys"),
         (user("orders-trustbundle"), "in which Strimzi keeps the cluster's own keys"),
         (user("orders-broker-a-10"), "in which Strimzi keeps the cluster's own keys"),
-        (
-            user("u", acls=[{"resource": "group", "name": "a\nb", "operations": ["Read"]}]),
-            "users.0.acls.0.name is 'a\\nb'",
-        ),
+        (user("u", acls=[{"resource": "group", "name": "a\nb", "operations": ["Read"]}]),
+            "users.0.acls.0.name is 'a\\nb'"),
         ({"metrics": {"allow": [" "]}}, "would let every metric through"),
         ({"bill_cluster_tag": "a\tb"}, "bill_cluster_tag is"),
         ({"tags": {"team": "a\tb"}}, "tag 'team' has '\\t' in its value"),
         ({"bill_pool_tag": "a\nb"}, "bill_pool_tag is"),
         ({"metrics": {"prometheus": {"address": IN_CHINA}}}, "of the China partition"),
         (user("orders-clients-ca"), "in which Strimzi keeps the cluster's own keys"),
-        (
-            user("u", acls=[{"resource": "topic", "name": "a b", "operations": ["Read"]}]),
-            "user u has an ACL on the topic 'a b', which no topic can have",
-        ),
+        (user("u", acls=[{"resource": "topic", "name": "a b", "operations": ["Read"]}]),
+            "user u has an ACL on the topic 'a b', which no topic can have"),
         (user("u", producer_bytes_per_s=2**31), "users.0.producer_bytes_per_s is 2147483648"),
-        (
-            {"connect": {}, "topics": [{"name": "orders-connect-configs"}]},
-            "which Connect's workers make for themselves",
-        ),
+        ({"connect": {}, "topics": [{"name": "orders-connect-configs"}]},
+            "which Connect's workers make for themselves"),
         ({"strimzi": {"namespace": "kube-system"}}, "strimzi.namespace is kube-system"),
         ({"strimzi": {"namespace": "default"}}, "made for the operator alone"),
-        (
-            {"eviction_gate": {"image": "r.example/g:1", "operators": ["nobody"]}},
-            "system:serviceaccount:NAMESPACE:NAME",
-        ),
-        (
-            {
-                "eviction_gate": {
-                    "image": "r.example/g:1",
-                    "operators": ["system:serviceaccount:-a:b"],
-                }
-            },
-            "system:serviceaccount:NAMESPACE:NAME",
-        ),
+        ({"eviction_gate": {"image": "r.example/g:1", "operators": ["nobody"]}},
+            "system:serviceaccount:NAMESPACE:NAME"),
+        ({"eviction_gate": {"image": "r.example/g:1", "operators": ["system:serviceaccount:-a:b"]}},
+            "system:serviceaccount:NAMESPACE:NAME"),
         ({"connect": {"image": f"{'a' * 300}:1"}}, "registries take 255"),
         (named("svc"), "belongs to the cluster's own DNS"),
-        (
-            {"kafka": {"listener": {"advertised_host": "orders-kafka-bootstrap.kafka.svc"}}},
-            "belongs to the cluster's own DNS",
-        ),
+        ({"kafka": {"listener": {"advertised_host": "orders-kafka-bootstrap.kafka.svc"}}},
+            "belongs to the cluster's own DNS"),
         ({"kafka": {"listener": {"advertised_host": "x.localdomain"}}}, "every machine's own"),
         ({"kafka": {"functions": {"secret_name": "a..b"}}}, "next to each dot"),
         ({"kafka": {"functions": {"authority_secret_name": "a.-b"}}}, "next to each dot"),
-        (
-            {**user("ours"), "kafka": {"functions": {"authority_secret_name": "ours"}}},
-            "names as that of the brokers' authorities",
-        ),
-        (
-            user("u", acls=[{"resource": "topic", "name": "..", "operations": ["Read"]}]),
-            "which no topic can have",
-        ),
-        (
-            {"pools": [CONTROLLER, {**BROKER, "name": "bootstrap"}]},
-            "a pool of brokers is named bootstrap",
-        ),
+        ({**user("ours"), "kafka": {"functions": {"authority_secret_name": "ours"}}},
+            "names as that of the brokers' authorities"),
+        (user("u", acls=[{"resource": "topic", "name": "..", "operations": ["Read"]}]),
+            "which no topic can have"),
+        ({"pools": [CONTROLLER, {**BROKER, "name": "bootstrap"}]},
+            "a pool of brokers is named bootstrap"),
         ({"alerts": {"runbooks_url": "https://w.example/{{x}}"}}, "runbooks_url is"),
         ({"alerts": {"runbooks_url": "https:"}}, "is not the address of a page"),
         ({"tags": {"elbv2.k8s.aws/cluster": "x"}}, "belongs to AWS, Kubernetes"),
@@ -148,26 +123,20 @@ def user(name: str, **more: Any) -> dict[str, Any]:
         ({"tags": {"kubernetes.io": "x"}}, "belongs to AWS, Kubernetes"),
         ({"alerts": {"runbooks_url": "javascript:alert(1)"}}, "is not the address of a page"),
         ({"tags": {"team": "AWS:x"}}, "AWS keeps what begins with aws: for itself, in values too"),
-        (
-            {"metrics": {"prometheus": {"address": PROMETHEUS, "labels": {"__name__": "x"}}}},
-            "keeps what begins with two underscores for itself",
-        ),
+        ({"metrics": {"prometheus": {"address": PROMETHEUS, "labels": {"__name__": "x"}}}},
+            "keeps what begins with two underscores for itself"),
         (
             {
-                "network": {
-                    "existing": EXISTING,
-                    "secondary_cidrs": [f"10.{n}.0.0/16" for n in range(50, 100)],
-                }
-            },
-            "a VPC has 50 with its first at most",
-        ),
+                "network": {"existing": EXISTING,
+                    "secondary_cidrs": [f"10.{n}.0.0/16" for n in range(50, 100)]}},
+            "a VPC has 50 with its first at most"),
         ({"kubernetes": {"public_access_cidrs": ["198.18.0.0/15"]}}, "EKS refuses private"),
         ({"kubernetes": {"system_nodes_per_zone": True}}, "makes a truth value of this"),
         ({"webhook_concurrency": True}, "makes a truth value of this"),
         ({"timings": {"tick_interval_seconds": False}}, "makes a truth value of this"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
-)
+)  # fmt: skip
 def test_a_name_or_address_of_others_is_refused(changed: dict[str, Any], words: str) -> None:
     sentences = found(**changed)
     assert any(words in sentence for sentence in sentences), sentences

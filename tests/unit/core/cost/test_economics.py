@@ -367,27 +367,18 @@ def test_a_cap_in_bytes_holds_less_than_retention_would() -> None:
 @every_case(
     ("ask", "named"),
     [
-        pytest.param(
-            lambda: Flow(append_bytes_per_s=-1, replication_bytes_per_s=1),
-            "append_bytes_per_s is -1",
-            id="negative flow",
-        ),
-        pytest.param(
-            lambda: Flow(append_bytes_per_s=1, replication_bytes_per_s=math.nan),
-            "replication_bytes_per_s is nan",
-            id="no number",
-        ),
+        pytest.param(lambda: Flow(append_bytes_per_s=-1, replication_bytes_per_s=1),
+            "append_bytes_per_s is -1", id="negative flow"),
+        pytest.param(lambda: Flow(append_bytes_per_s=1, replication_bytes_per_s=math.nan),
+            "replication_bytes_per_s is nan", id="no number"),
         pytest.param(lambda: held_bytes(1, 1, cap_bytes=-1), "cap_bytes is -1", id="negative cap"),
         pytest.param(lambda: slowest({}), "No limit of replication is known", id="no limit"),
         pytest.param(
             lambda: after_outage(
-                Flow(append_bytes_per_s=1, replication_bytes_per_s=2), outage_seconds=-1
-            ),
-            "outage_seconds is -1",
-            id="negative outage",
-        ),
+                Flow(append_bytes_per_s=1, replication_bytes_per_s=2), outage_seconds=-1),
+            "outage_seconds is -1", id="negative outage"),
     ],
-)
+)  # fmt: skip
 def test_a_figure_that_cannot_be_is_refused_by_name(ask: object, named: str) -> None:
     assert callable(ask)
     with pytest.raises(InvalidInput, match=named):

@@ -100,26 +100,18 @@ def test_every_region_knows_what_a_cluster_runs_on_and_a_derived_price_says_so()
         (a_price_file(sources={"list": {"title": "x", "as_of": "soon"}}), 'an "as_of" date'),
         (a_price_file(sources=None), 'has no "sources" object'),
         (a_price_file(regions={"r": 4}), "region r must hold an object of prices"),
-        (
-            a_price_file(regions={"r": {"gp3_gib_month": {"source": "list", "usd": "cheap"}}}),
-            "r gp3_gib_month: 'cheap' is not a price",
-        ),
-        (
-            a_price_file(regions={"r": {"gp3_gib_month": {"source": "list", "usd": "-1"}}}),
-            "'-1' is not a price",
-        ),
-        (
-            a_price_file(regions={"r": {"gp3_gib_month": {"source": "list", "usd": "NaN"}}}),
-            "'NaN' is not a price",
-        ),
+        (a_price_file(regions={"r": {"gp3_gib_month": {"source": "list", "usd": "cheap"}}}),
+            "r gp3_gib_month: 'cheap' is not a price"),
+        (a_price_file(regions={"r": {"gp3_gib_month": {"source": "list", "usd": "-1"}}}),
+            "'-1' is not a price"),
+        (a_price_file(regions={"r": {"gp3_gib_month": {"source": "list", "usd": "NaN"}}}),
+            "'NaN' is not a price"),
         (a_price_file(regions={"r": {"gp3_gib_month": {"source": "list"}}}), "None is not a price"),
-        (
-            a_price_file(regions={"r": {"gp3_gib_month": {"source": "rumour", "usd": "1"}}}),
-            "names no known source",
-        ),
+        (a_price_file(regions={"r": {"gp3_gib_month": {"source": "rumour", "usd": "1"}}}),
+            "names no known source"),
         (a_price_file(regions={"r": {"gp9_gib_month": {}}}), "is not a known item"),
     ],
-)
+)  # fmt: skip
 def test_a_malformed_price_file_is_one_sentence_per_problem(text: str, sentence: str) -> None:
     with pytest.raises(InvalidInput) as raised:
         pricing.parse(text, name="prices.json")

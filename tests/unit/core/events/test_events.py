@@ -327,51 +327,33 @@ def test_parse_never_raises_whichever_field_is_broken(broken: object) -> None:
 IGNORED: dict[str, tuple[Any, str]] = {
     "launch-into-warm-pool": (with_detail(LAUNCH, Destination="WarmPool"), "warm pool"),
     "test-eventbridge": (
-        {
-            **TERMINATE,
-            "detail": {
-                "Event": "autoscaling:TEST_NOTIFICATION",
-                "LifecycleTransition": "autoscaling:TEST_NOTIFICATION",
-            },
-        },
-        "test notification",
-    ),
-    "test-direct": (
-        {"Event": "autoscaling:TEST_NOTIFICATION", "RequestId": "r", "AccountId": "1"},
-        "test notification",
-    ),
+        {**TERMINATE,
+            "detail": {"Event": "autoscaling:TEST_NOTIFICATION",
+                "LifecycleTransition": "autoscaling:TEST_NOTIFICATION"}}, "test notification"),
+    "test-direct": ({"Event": "autoscaling:TEST_NOTIFICATION", "RequestId": "r", "AccountId": "1"},
+        "test notification"),
     "no-instance": (with_detail(TERMINATE, EC2InstanceId=""), "names no instance"),
-    "unknown-transition": (
-        with_detail(TERMINATE, LifecycleTransition="autoscaling:OTHER"),
-        "'autoscaling:OTHER'",
-    ),
+    "unknown-transition": (with_detail(TERMINATE, LifecycleTransition="autoscaling:OTHER"),
+        "'autoscaling:OTHER'"),
     "launch-unsuccessful": (
         {**TERMINATE, "detail-type": "EC2 Instance Launch Unsuccessful", "detail": {}},
-        "names no group in AutoScalingGroupName",
-    ),
+        "names no group in AutoScalingGroupName"),
     "running": (ec2("EC2 Instance State-change Notification", state="running"), "'running'"),
-    "ebs": (
-        ec2("EBS Volume Notification"),
-        "'EBS Volume Notification' of source 'aws.ec2' ('') names no volume",
-    ),
-    "wrong-type": (
-        with_detail(SPOT, **{"instance-id": 7}) | {"resources": []},
-        "names no instance",
-    ),
+    "ebs": (ec2("EBS Volume Notification"),
+        "'EBS Volume Notification' of source 'aws.ec2' ('') names no volume"),
+    "wrong-type": (with_detail(SPOT, **{"instance-id": 7}) | {"resources": []},
+        "names no instance"),
     "health-of-another-service": (retirement("i-0aaaaaaa", service="RDS"), "service 'RDS'"),
     "health-closed-without-entities": (retirement(statusCode="Closed"), "names no affected entity"),
     "shift-without-a-zone": (
         {**REBALANCE, "source": "aws.arc-zonal-shift", "detail-type": "Practice Run Started"},
-        "names no zone id in awayFrom",
-    ),
+        "names no zone id in awayFrom"),
     "no-detail": ({"source": "aws.ec2", "detail": "x"}, "carries no detail"),
-    "sns-confirmation": (
-        {"Type": "SubscriptionConfirmation", "Message": "Visit the URL"},
-        "SubscriptionConfirmation",
-    ),
+    "sns-confirmation": ({"Type": "SubscriptionConfirmation", "Message": "Visit the URL"},
+        "SubscriptionConfirmation"),
     "array": ([1, 2], "not a JSON object"),
     "empty-object": ({}, "without source"),
-}
+}  # fmt: skip
 
 
 @every_case(("message", "says"), IGNORED.values(), ids=IGNORED)

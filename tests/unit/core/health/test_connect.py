@@ -227,39 +227,22 @@ SHUT = {"target-health/orders-broker-10": False}
     [
         ({}, Health.HEALTHY, "Ready on ip-1"),
         ({"stopping": True}, Health.DEGRADED, "being stopped"),
+        ({"node_name": None, "started_at": None, "ready": False, "unscheduled": "0/6 nodes."},
+            Health.UNHEALTHY, "is not scheduled: 0/6 nodes, for 4000 s"),
+        ({"node_name": None, "started_at": None, "ready": False, "created_at": NOW - 5},
+            Health.STARTING, "is not scheduled, for 5 s"),
         (
-            {"node_name": None, "started_at": None, "ready": False, "unscheduled": "0/6 nodes."},
-            Health.UNHEALTHY,
-            "is not scheduled: 0/6 nodes, for 4000 s",
-        ),
-        (
-            {"node_name": None, "started_at": None, "ready": False, "created_at": NOW - 5},
-            Health.STARTING,
-            "is not scheduled, for 5 s",
-        ),
-        (
-            {
-                "ready": False,
-                "started_at": None,
-                "waiting": "CrashLoopBackOff",
-                "stuck": True,
-                "restarts": 7,
-            },
-            Health.UNHEALTHY,
-            "after 7 restarts: CrashLoopBackOff",
-        ),
+            {"ready": False, "started_at": None, "waiting": "CrashLoopBackOff", "stuck": True,
+                "restarts": 7}, Health.UNHEALTHY, "after 7 restarts: CrashLoopBackOff"),
         ({"ready": False, "started_at": NOW - 9}, Health.STARTING, "is not Ready, for 9 s"),
         ({"ready": False}, Health.UNHEALTHY, "is not Ready, for 3990 s"),
         ({"ready": False, "unready_since": NOW - 5}, Health.UNHEALTHY, "is not Ready, for 5 s"),
-        (
-            {"ready": False, "gates": SHUT, "unready_since": NOW - 7},
-            Health.DEGRADED,
-            "gate target-health/orders-broker-10, for 7 s",
-        ),
+        ({"ready": False, "gates": SHUT, "unready_since": NOW - 7}, Health.DEGRADED,
+            "gate target-health/orders-broker-10, for 7 s"),
         ({"ready": False, "gates": SHUT}, Health.DEGRADED, "gate target-health/orders-broker-10"),
         ({"ready": False, "gates": SHUT, "started_at": NOW - 9}, Health.STARTING, "gate"),
     ],
-)
+)  # fmt: skip
 def test_a_pods_verdict_says_why(changes: dict[str, object], health: Health, words: str) -> None:
     verdict = pod_verdict(replace(READY, **changes), NOW)  # type: ignore[arg-type]
     assert (verdict.health, words in verdict.reason) == (health, True), verdict.reason

@@ -57,26 +57,18 @@ def told(**changed: Any) -> Any:
         ({"described": False, "is_fenced": None, "registration": None}, Lifecycle.OFFLINE),
         ({"registration": -1, "broker_state": None}, Lifecycle.OFFLINE),
         (
-            {
-                "is_fenced": True,
-                "registration": 10,
-                "broker_state": None,
-                "since_heartbeat_seconds": 60.0,
-            },
-            Lifecycle.OFFLINE,
-        ),
+            {"is_fenced": True, "registration": 10, "broker_state": None,
+                "since_heartbeat_seconds": 60.0}, Lifecycle.OFFLINE),
         ({"told_to_stop": True}, Lifecycle.STOPPING),
         ({"told_to_stop": True, "is_fenced": True, "registration": 10}, Lifecycle.STOPPING),
-        (
-            {"told_to_stop": True, "process": False, "is_fenced": True, "registration": 10},
-            Lifecycle.OFFLINE,
-        ),
+        ({"told_to_stop": True, "process": False, "is_fenced": True, "registration": 10},
+            Lifecycle.OFFLINE),
         ({"process": False, "is_fenced": True, "registration": None}, Lifecycle.OFFLINE),
         ({"process": False}, Lifecycle.ONLINE),
         ({"quorum_answers": False}, Lifecycle.UNKNOWN),
         ({"is_fenced": None, "registration": None}, Lifecycle.UNKNOWN),
     ],
-)
+)  # fmt: skip
 def test_where_a_broker_stands(changed: dict[str, Any], state: Lifecycle) -> None:
     found = told(**changed)
     assert found.state is state

@@ -239,38 +239,24 @@ def test_half_a_good_news_is_none(stored: dict[str, Any], section: dict[str, Any
     [
         ({"asked_at": 9.0}, {"drainer": Drainer(name=SOMEBODY, asked_at=9.0)}),
         ({"forced_at": 9.0}, {"disruption": NodeDisruption(reason="untold", forced_at=9.0)}),
-        (
-            {"forwarded_at": 9.0, "drain_reported_at": 11.0},
-            {"forwarded": Forwarding(first_at=9.0, last_at=9.0, times=2, reported_at=11.0)},
-        ),
-        (
-            {"forwarded_last_at": 9.0, "forwards": 3},
-            {"forwarded": Forwarding(first_at=9.0, last_at=9.0, times=3)},
-        ),
-        (
-            {"drain_reported_at": 9.0},
+        ({"forwarded_at": 9.0, "drain_reported_at": 11.0},
+            {"forwarded": Forwarding(first_at=9.0, last_at=9.0, times=2, reported_at=11.0)}),
+        ({"forwarded_last_at": 9.0, "forwards": 3},
+            {"forwarded": Forwarding(first_at=9.0, last_at=9.0, times=3)}),
+        ({"drain_reported_at": 9.0},
             {
                 "forwarded": Forwarding(
-                    first_at=OPENED_AT, last_at=OPENED_AT, times=2, reported_at=9.0
-                )
-            },
-        ),
+                    first_at=OPENED_AT, last_at=OPENED_AT, times=2, reported_at=9.0)}),
         ({"refused_at": 9.0}, {"refusal": GroupRefusal(since=9.0, words="it gives no reason")}),
-        (
-            {"refusal": "below minSize"},
-            {"refusal": GroupRefusal(since=OPENED_AT, words="below minSize")},
-        ),
-        (
-            {"launch_failed_at": 9.0},
-            {"launch_failure": LaunchFailure(since=9.0, cause="AWS gave no cause")},
-        ),
-        (
-            {"launch_failure": "no capacity"},
-            {"launch_failure": LaunchFailure(since=OPENED_AT, cause="no capacity")},
-        ),
+        ({"refusal": "below minSize"},
+            {"refusal": GroupRefusal(since=OPENED_AT, words="below minSize")}),
+        ({"launch_failed_at": 9.0},
+            {"launch_failure": LaunchFailure(since=9.0, cause="AWS gave no cause")}),
+        ({"launch_failure": "no capacity"},
+            {"launch_failure": LaunchFailure(since=OPENED_AT, cause="no capacity")}),
     ],
     ids=" ".join,
-)
+)  # fmt: skip
 def test_half_a_bad_news_is_believed(stored: dict[str, Any], section: dict[str, Any]) -> None:
     incident = read(**stored)
     assert {name: getattr(incident, name) for name in section} == section

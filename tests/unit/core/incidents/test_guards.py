@@ -262,38 +262,20 @@ FORGOTTEN = replace(WHOLE, brokers=frozenset({20}), partitions=())
 STANDING = {
     "its incident is open": (replace(RETAINED, open=True), LATER, "takes a Kafka node out first"),
     "its message may still be delivered": (RETAINED, replace(LATER, now=999.0), "given its drain"),
-    "the instance has ended and its node still stands": (
-        GONE,
-        replace(LATER, now=999.0),
-        "given its drain",
-    ),
-    "nobody asked Kafka": (
-        RETAINED,
-        replace(LATER, kafka=None, kafka_silence="Silent."),
-        "Silent.",
-    ),
+    "the instance has ended and its node still stands": (GONE, replace(LATER, now=999.0),
+        "given its drain"),
+    "nobody asked Kafka": (RETAINED, replace(LATER, kafka=None, kafka_silence="Silent."),
+        "Silent."),
     "a partition lacks the broker": (RETAINED, replace(LATER, kafka=WAITING), "not yet in the ISR"),
-    "the quorum does not answer": (
-        RETAINED,
-        replace(LATER, kafka=replace(WHOLE, stale=True)),
-        "have no quorum",
-    ),
-    "the pod is not Ready": (
-        RETAINED,
-        replace(LATER, pods=(replace(BACK, ready=False),)),
-        "is not Ready",
-    ),
-    "the pod is gone and Kafka expects the broker": (
-        RETAINED,
-        replace(LATER, pods=()),
-        "there is none",
-    ),
-    "a stale reading does not know the broker": (
-        RETAINED,
-        replace(LATER, pods=(), kafka=replace(FORGOTTEN, stale=True)),
-        "there is none",
-    ),
-}
+    "the quorum does not answer": (RETAINED, replace(LATER, kafka=replace(WHOLE, stale=True)),
+        "have no quorum"),
+    "the pod is not Ready": (RETAINED, replace(LATER, pods=(replace(BACK, ready=False),)),
+        "is not Ready"),
+    "the pod is gone and Kafka expects the broker": (RETAINED, replace(LATER, pods=()),
+        "there is none"),
+    "a stale reading does not know the broker": (RETAINED,
+        replace(LATER, pods=(), kafka=replace(FORGOTTEN, stale=True)), "there is none"),
+}  # fmt: skip
 ENDED = {
     "the message is dropped and the broker whole": (RETAINED, LATER),
     "the instance is gone with its node": (GONE, replace(LATER, now=1.0, nodes=())),

@@ -148,27 +148,19 @@ PASSED_OVER = {
         as_scheduled(taints=(KAFKA_TAINT, AGENT_TAINT)),
         "is Ready and has taint ebs.csi.aws.com/agent-not-ready:NoSchedule, which the pod does not",
     ),
-    "another's taint": (
-        as_scheduled(taints=(replace(KAFKA_TAINT, value="spark"),)),
-        "taint dedicated=spark:NoSchedule",
-    ),
+    "another's taint": (as_scheduled(taints=(replace(KAFKA_TAINT, value="spark"),)),
+        "taint dedicated=spark:NoSchedule"),
     "no label": (as_scheduled(labels={}), "lacks label pool=broker"),
-    "too little memory": (
-        as_scheduled((AGENT, AGENT, AGENT)),
-        "is Ready and has 7.0 GiB of memory free, and the pod requests 8.0 GiB of memory",
-    ),
+    "too little memory": (as_scheduled((AGENT, AGENT, AGENT)),
+        "is Ready and has 7.0 GiB of memory free, and the pod requests 8.0 GiB of memory"),
     "no slot": (as_scheduled(attached=2), "has 0 volume attachment slots free"),
     "allocatable unsaid": (as_scheduled(allocatable={}), "has 0.0 GiB of memory free"),
     "tenants that were not read": (as_scheduled(Unknown("403.")), "is not known: 403"),
-    "a sick network": (
-        as_scheduled(sick={"NetworkingReady": 0.0}),
-        "reports NetworkingReady as False: restart its node monitoring agent",
-    ),
-    "a kubelet that says why": (
-        as_scheduled(ready=False, unready_why="cni plugin not initialized"),
-        "is not Ready yet (cni plugin not initialized)",
-    ),
-}
+    "a sick network": (as_scheduled(sick={"NetworkingReady": 0.0}),
+        "reports NetworkingReady as False: restart its node monitoring agent"),
+    "a kubelet that says why": (as_scheduled(ready=False, unready_why="cni plugin not initialized"),
+        "is not Ready yet (cni plugin not initialized)"),
+}  # fmt: skip
 
 
 @every_case("case", PASSED_OVER)

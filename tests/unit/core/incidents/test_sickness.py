@@ -231,55 +231,33 @@ TROUBLES = {
         shown(main=waiting("CreateContainerError", message="context deadline exceeded")),
         ("CreateContainerError", "container kafka waits in CreateContainerError (context deadline"),
     ),
-    "a reason of a later kubelet": (
-        shown(main=waiting("CreatePodSandboxError")),
-        ("CreatePodSandboxError", f"`kubectl describe pod {NAME}` says why"),
-    ),
+    "a reason of a later kubelet": (shown(main=waiting("CreatePodSandboxError")),
+        ("CreatePodSandboxError", f"`kubectl describe pod {NAME}` says why")),
     "an init container that crashes": (
         shown(init={**waiting("CrashLoopBackOff"), "lastState": ended(1, "Error")}, main=BEHIND),
-        (
-            "CrashLoopBackOff",
-            f"exit code 1 (Error); `kubectl logs {NAME} -c kafka-init --previous`",
-        ),
-    ),
-    "an init container between two crashes": (
-        shown(init={"state": ended(3, "Error")}, main=BEHIND),
-        ("PodInitializing", "init container kafka-init has ended with exit code 3"),
-    ),
-    "an init container without its image": (
-        shown(init=waiting("ImagePullBackOff"), main=BEHIND),
-        ("ImagePullBackOff", "init container kafka-init waits in ImagePullBackOff"),
-    ),
+        ("CrashLoopBackOff",
+            f"exit code 1 (Error); `kubectl logs {NAME} -c kafka-init --previous`")),
+    "an init container between two crashes": (shown(init={"state": ended(3, "Error")}, main=BEHIND),
+        ("PodInitializing", "init container kafka-init has ended with exit code 3")),
+    "an init container without its image": (shown(init=waiting("ImagePullBackOff"), main=BEHIND),
+        ("ImagePullBackOff", "init container kafka-init waits in ImagePullBackOff")),
     "a broker that the kernel ended": (
         shown(main={**waiting("CrashLoopBackOff"), "lastState": ended(137, "OOMKilled")}),
-        ("CrashLoopBackOff", "exit code 137 (OOMKilled)"),
-    ),
+        ("CrashLoopBackOff", "exit code 137 (OOMKilled)")),
     "no node": (
         shown(
             conditions=[
-                {
-                    "type": "PodScheduled",
-                    "status": "False",
-                    "reason": "Unschedulable",
-                    "message": "0/6 nodes are available: 1 Insufficient memory.",
-                }
-            ]
-        ),
-        ("Unschedulable", "0/6 nodes are available: 1 Insufficient memory"),
-    ),
+                {"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+                    "message": "0/6 nodes are available: 1 Insufficient memory."}]),
+        ("Unschedulable", "0/6 nodes are available: 1 Insufficient memory")),
     "a readiness gate": (
-        shown(
-            main={"state": {"running": {}}},
-            conditions=conditions(PodScheduled="True", ContainersReady="True", Ready="False"),
-        ),
-        ("", "its readiness gate target-health/orders is not met"),
-    ),
+        shown(main={"state": {"running": {}}},
+            conditions=conditions(PodScheduled="True", ContainersReady="True", Ready="False")),
+        ("", "its readiness gate target-health/orders is not met")),
     "nothing yet": (shown(main=waiting("ContainerCreating")), ("ContainerCreating", "")),
     "an init container that is done": (
-        shown(init={"state": ended(0, "Completed")}, main={"state": {"running": {}}}),
-        ("", ""),
-    ),
-}
+        shown(init={"state": ended(0, "Completed")}, main={"state": {"running": {}}}), ("", "")),
+}  # fmt: skip
 
 
 @every_case("case", TROUBLES)

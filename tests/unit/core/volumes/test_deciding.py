@@ -53,68 +53,41 @@ JUST_RAISED = history(ended_modification(HOUR / 2, FAST, kind="raise", original=
 # A set => what becomes of it, what refuses more, and the words that say so.
 VERDICTS: dict[str, tuple[VolumeSet, DecisionKind, str, tuple[str, ...]]] = {
     "room and speed": (volume_set(), DecisionKind.KEEP, "", ()),
-    "full in a fortnight": (
-        volume_set(view(forecast=fill_forecast(0.4, per_day_gib=3))),
-        *(DecisionKind.KEEP, "", ()),
-    ),
-    "a fifth modification in 24 hours": (
-        volume_set(replace(FULL, history=USED)),
-        *(DecisionKind.WAIT, "slots", ("shorten the retention",)),
-    ),
-    "a history that is not known": (
-        volume_set(replace(FULL, history=History())),
-        *(DecisionKind.WAIT, "slots", ()),
-    ),
-    "the worst volume of a set": (
-        volume_set(FULL, view(history=USED)),
-        *(DecisionKind.WAIT, "slots", ()),
-    ),
-    "frozen": (
-        volume_set(FULL, frozen="audit until Friday"),
-        *(DecisionKind.WAIT, "frozen", ("audit until Friday",)),
-    ),
-    "the policy's largest": (
-        volume_set(FULL, policy=Policy(apply=True, largest_gib=100)),
-        *(DecisionKind.ADVISE, "ceiling", ("add a volume, or add a broker",)),
-    ),
-    "an instance that is throttled": (
-        volume_set(SHORT),
-        *(DecisionKind.REFUSE, "instance"),
-        ("r7g.xlarge sustains 6000 IOPS and 149 MiB/s", "m7g.2xlarge sustains 12000 and 298"),
-    ),
-    "as fast as its instance": (
-        volume_set(view(FASTEST, load=throttled_load()), asked=FASTEST),
-        *(DecisionKind.REFUSE, "instance", ()),
-    ),
-    "others of its node take their share": (
-        volume_set(THROTTLED, beside=(Performance(9000, 173),)),
-        *(DecisionKind.REFUSE, "instance", ()),
-    ),
+    "full in a fortnight": (volume_set(view(forecast=fill_forecast(0.4, per_day_gib=3))),
+        *(DecisionKind.KEEP, "", ())),
+    "a fifth modification in 24 hours": (volume_set(replace(FULL, history=USED)),
+        *(DecisionKind.WAIT, "slots", ("shorten the retention",))),
+    "a history that is not known": (volume_set(replace(FULL, history=History())),
+        *(DecisionKind.WAIT, "slots", ())),
+    "the worst volume of a set": (volume_set(FULL, view(history=USED)),
+        *(DecisionKind.WAIT, "slots", ())),
+    "frozen": (volume_set(FULL, frozen="audit until Friday"),
+        *(DecisionKind.WAIT, "frozen", ("audit until Friday",))),
+    "the policy's largest": (volume_set(FULL, policy=Policy(apply=True, largest_gib=100)),
+        *(DecisionKind.ADVISE, "ceiling", ("add a volume, or add a broker",))),
+    "an instance that is throttled": (volume_set(SHORT), *(DecisionKind.REFUSE, "instance"),
+        ("r7g.xlarge sustains 6000 IOPS and 149 MiB/s", "m7g.2xlarge sustains 12000 and 298")),
+    "as fast as its instance": (volume_set(view(FASTEST, load=throttled_load()), asked=FASTEST),
+        *(DecisionKind.REFUSE, "instance", ())),
+    "others of its node take their share": (volume_set(THROTTLED, beside=(Performance(9000, 173),)),
+        *(DecisionKind.REFUSE, "instance", ())),
     "the policy's fastest": (
         volume_set(THROTTLED, policy=Policy(apply=True, ceiling=Performance(3000, 125))),
-        *(DecisionKind.REFUSE, "ceiling", ("max_throughput_mib_per_s",)),
-    ),
-    "a class that does not exist": (
-        volume_set(THROTTLED, classes=frozenset({Performance()})),
-        *(DecisionKind.WAIT, "class-missing", ("run `stillwater up`",)),
-    ),
+        *(DecisionKind.REFUSE, "ceiling", ("max_throughput_mib_per_s",))),
+    "a class that does not exist": (volume_set(THROTTLED, classes=frozenset({Performance()})),
+        *(DecisionKind.WAIT, "class-missing", ("run `stillwater up`",))),
     "quiet at its spec": (volume_set(QUIET, asked=FAST, spec=FAST), *(DecisionKind.KEEP, "", ())),
     "hours that nobody measured": (
         volume_set(view(FAST, load=Load(hours=quiet_hours(20))), asked=FAST),
-        *(DecisionKind.KEEP, "", ()),
-    ),
+        *(DecisionKind.KEEP, "", ())),
     "quiet with one slot left": (
         volume_set(
             replace(QUIET, history=history(*(ended_modification(h * HOUR) for h in (23, 10, 5)))),
-            asked=FAST,
-        ),
-        *(DecisionKind.WAIT, "slots", ()),
-    ),
+            asked=FAST), *(DecisionKind.WAIT, "slots", ())),
     "raised just now": (
         volume_set(view(FAST, load=throttled_load(), history=JUST_RAISED), asked=FAST),
-        *(DecisionKind.KEEP, "", ()),
-    ),
-}
+        *(DecisionKind.KEEP, "", ())),
+}  # fmt: skip
 
 
 @every_case(("of", "kind", "refused_by", "words"), VERDICTS.values(), ids=VERDICTS)
@@ -276,18 +249,12 @@ def test_a_rotation_uses_no_slot_that_its_undoing_or_an_emergency_needs() -> Non
         ({"given_gib": 90}, "resize-stuck", "has 90"),
         ({"requested_gib": 90, "given_gib": 90}, "not-applied", "Strimzi's operator"),
         ({"given_class": "gp3-4000-125"}, "class-stuck", "kubectl describe pvc"),
-        (
-            {"actual": Gp3(100, Performance(5000, 125))},
-            "class-drift",
-            "modify vol-0a back to 3000 IOPS",
-        ),
-        (
-            {"troubles": (Trouble("file-system-pending", "it has not grown", "restart it"),)},
-            "file-system-pending",
-            "restart it",
-        ),
+        ({"actual": Gp3(100, Performance(5000, 125))}, "class-drift",
+            "modify vol-0a back to 3000 IOPS"),
+        ({"troubles": (Trouble("file-system-pending", "it has not grown", "restart it"),)},
+            "file-system-pending", "restart it"),
     ],
-)
+)  # fmt: skip
 def test_a_volumes_trouble_has_a_remedy(changed: dict[str, object], kind: str, words: str) -> None:
     found = first(volume_set(view(**changed)))
     assert (found.kind, found.refused_by) == (DecisionKind.ADVISE, kind)

@@ -168,33 +168,18 @@ def test_without_the_brokers_authorities_nobody_is_trusted() -> None:
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        pytest.param(
-            UnsupportedSaslMechanismError("Enabled mechanisms: ['PLAIN']"),
-            "the listener does not offer SCRAM-SHA-512",
-            id="mechanism",
-        ),
-        pytest.param(
-            SaslAuthenticationFailedError("invalid credentials"),
-            f"Kafka refused the user of Secret {ME}",
-            id="password",
-        ),
-        pytest.param(
-            KafkaConnectionError("socket disconnected"),
-            f"before the user of Secret {ME}",
-            id="closed",
-        ),
-        pytest.param(
-            KafkaConnectionError("Handshake failed: [SSL: CERTIFICATE_VERIFY_FAILED] ..."),
-            f"no authority in Secret {CA}",
-            id="authority",
-        ),
-        pytest.param(
-            KafkaConnectionError("[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED] ..."),
-            f"Kafka refused the certificate of Secret {ME}",
-            id="certificate",
-        ),
+        pytest.param(UnsupportedSaslMechanismError("Enabled mechanisms: ['PLAIN']"),
+            "the listener does not offer SCRAM-SHA-512", id="mechanism"),
+        pytest.param(SaslAuthenticationFailedError("invalid credentials"),
+            f"Kafka refused the user of Secret {ME}", id="password"),
+        pytest.param(KafkaConnectionError("socket disconnected"), f"before the user of Secret {ME}",
+            id="closed"),
+        pytest.param(KafkaConnectionError("Handshake failed: [SSL: CERTIFICATE_VERIFY_FAILED] ..."),
+            f"no authority in Secret {CA}", id="authority"),
+        pytest.param(KafkaConnectionError("[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED] ..."),
+            f"Kafka refused the certificate of Secret {ME}", id="certificate"),
     ],
-)
+)  # fmt: skip
 def test_a_refusal_is_told_with_its_remedy(error: Exception, words: str) -> None:
     assert words in access("scram-sha-512", api()).remedy(error)
 

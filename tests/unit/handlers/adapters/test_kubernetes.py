@@ -330,23 +330,16 @@ def budget(selector: dict[str, Any] | None, allowed: int = 0) -> dict[str, Any]:
         (
             {
                 "matchExpressions": [
-                    {"key": "strimzi.io/cluster", "operator": "In", "values": ["orders"]}
-                ]
-            },
-            True,
-        ),
+                    {"key": "strimzi.io/cluster", "operator": "In", "values": ["orders"]}]}, True),
         (
             {
                 "matchExpressions": [
-                    {"key": "strimzi.io/cluster", "operator": "NotIn", "values": ["orders"]}
-                ]
-            },
-            False,
-        ),
+                    {"key": "strimzi.io/cluster", "operator": "NotIn", "values": ["orders"]}]},
+            False),
         ({}, True),
         (None, False),
     ],
-)
+)  # fmt: skip
 def test_a_budget_is_known_with_the_pods_it_speaks_for(
     monkeypatch: pytest.MonkeyPatch, selector: dict[str, Any] | None, covered: bool
 ) -> None:

@@ -64,137 +64,69 @@ def tracebacks(readers: Mapping[str, Callable[[], Any]]) -> list[str]:
 
 MOMENT = "2026-11-20T10:00:00Z"
 POD = {
-    "metadata": {
-        "name": "orders-broker-a-10",
-        "namespace": "kafka",
-        "uid": "u",
-        "labels": {
-            "strimzi.io/cluster": "orders",
-            "strimzi.io/pool-name": "broker-a",
-            "strimzi.io/broker-role": "true",
-        },
-        "annotations": {"strimzi.io/revision": "r1"},
-        "ownerReferences": [{"kind": "StrimziPodSet"}],
-        "creationTimestamp": MOMENT,
-    },
+    "metadata": {"name": "orders-broker-a-10", "namespace": "kafka", "uid": "u",
+        "labels": {"strimzi.io/cluster": "orders", "strimzi.io/pool-name": "broker-a",
+            "strimzi.io/broker-role": "true"}, "annotations": {"strimzi.io/revision": "r1"},
+        "ownerReferences": [{"kind": "StrimziPodSet"}], "creationTimestamp": MOMENT},
     "spec": {"nodeName": "a", "terminationGracePeriodSeconds": 300, "readinessGates": None},
-    "status": {
-        "phase": "Running",
-        "conditions": [
-            {"type": "Ready", "status": "True", "lastTransitionTime": MOMENT},
-            {"type": "PodScheduled", "status": "True"},
-        ],
+    "status": {"phase": "Running",
+        "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": MOMENT},
+            {"type": "PodScheduled", "status": "True"}],
         "containerStatuses": [
-            {"name": "kafka", "restartCount": 1, "state": {"running": {"startedAt": MOMENT}}}
-        ],
-    },
-}
+            {"name": "kafka", "restartCount": 1, "state": {"running": {"startedAt": MOMENT}}}]},
+}  # fmt: skip
 NODE = {
-    "metadata": {
-        "name": "a",
+    "metadata": {"name": "a",
         "labels": {"topology.kubernetes.io/zone": "us-east-1a", "stillwater.dev/pool": "broker"},
-        "annotations": {"stillwater.dev/spare-for": "i-0a"},
-        "creationTimestamp": MOMENT,
-    },
-    "spec": {
-        "providerID": "aws:///us-east-1a/i-1",
-        "taints": [{"key": "dedicated", "effect": "NoSchedule"}],
-        "unschedulable": False,
-    },
-    "status": {
-        "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": MOMENT}],
-        "nodeInfo": {"kubeletVersion": "v1.34.1", "bootID": "b"},
-    },
-}
+        "annotations": {"stillwater.dev/spare-for": "i-0a"}, "creationTimestamp": MOMENT},
+    "spec": {"providerID": "aws:///us-east-1a/i-1",
+        "taints": [{"key": "dedicated", "effect": "NoSchedule"}], "unschedulable": False},
+    "status": {"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": MOMENT}],
+        "nodeInfo": {"kubeletVersion": "v1.34.1", "bootID": "b"}},
+}  # fmt: skip
 LISTS: Mapping[str, Any] = {
     "pods": POD,
     "nodes": NODE,
     "csinodes": {"metadata": {"name": "a"}, "spec": {"drivers": [{"name": "ebs.csi.aws.com"}]}},
-    "volumeattachments": {
-        "metadata": {"name": "v", "uid": "u"},
+    "volumeattachments": {"metadata": {"name": "v", "uid": "u"},
+        "spec": {"attacher": "ebs.csi.aws.com", "nodeName": "a",
+            "source": {"persistentVolumeName": "pv"}}},
+    "poddisruptionbudgets": {"metadata": {"name": "orders"},
         "spec": {
-            "attacher": "ebs.csi.aws.com",
-            "nodeName": "a",
-            "source": {"persistentVolumeName": "pv"},
-        },
-    },
-    "poddisruptionbudgets": {
-        "metadata": {"name": "orders"},
-        "spec": {
-            "selector": {
-                "matchLabels": {"strimzi.io/cluster": "orders"},
+            "selector": {"matchLabels": {"strimzi.io/cluster": "orders"},
                 "matchExpressions": [
-                    {"key": "strimzi.io/pool-name", "operator": "In", "values": ["broker-a"]}
-                ],
-            }
-        },
-        "status": {"disruptionsAllowed": 1},
-    },
-    "strimzipodsets": {
-        "metadata": {"name": "orders-broker-a", "generation": 1, "annotations": {}},
-        "spec": {"pods": [POD]},
-        "status": {"observedGeneration": 1, "pods": 1, "currentPods": 1},
-    },
-    "kafkas": {
-        "metadata": {"name": "orders", "generation": 1},
-        "status": {
-            "observedGeneration": 1,
+                    {"key": "strimzi.io/pool-name", "operator": "In", "values": ["broker-a"]}]}},
+        "status": {"disruptionsAllowed": 1}},
+    "strimzipodsets": {"metadata": {"name": "orders-broker-a", "generation": 1, "annotations": {}},
+        "spec": {"pods": [POD]}, "status": {"observedGeneration": 1, "pods": 1, "currentPods": 1}},
+    "kafkas": {"metadata": {"name": "orders", "generation": 1},
+        "status": {"observedGeneration": 1,
             "conditions": [
-                {
-                    "type": "NotReady",
-                    "status": "True",
-                    "reason": "FatalProblem",
-                    "message": "Pod p is unschedulable",
-                    "lastTransitionTime": MOMENT,
-                },
-                {"type": "Warning", "status": "True", "reason": "r", "message": "m"},
-            ],
-        },
-    },
+                {"type": "NotReady", "status": "True", "reason": "FatalProblem",
+                    "message": "Pod p is unschedulable", "lastTransitionTime": MOMENT},
+                {"type": "Warning", "status": "True", "reason": "r", "message": "m"}]}},
     "nodeclaims": {
         "metadata": {"name": "c", "uid": "u", "creationTimestamp": MOMENT, "labels": {"p": "b"}},
         "spec": {"expireAfter": "720h", "terminationGracePeriod": "1h"},
-        "status": {
-            "providerID": "aws:///us-east-1a/i-1",
-            "nodeName": "a",
-            "conditions": [{"type": "Initialized", "status": "True", "reason": "Initialized"}],
-        },
-    },
-    "persistentvolumes": {
-        "metadata": {"name": "pv"},
-        "spec": {"csi": {"driver": "ebs.csi.aws.com", "volumeHandle": "vol-1"}},
-    },
+        "status": {"providerID": "aws:///us-east-1a/i-1", "nodeName": "a",
+            "conditions": [{"type": "Initialized", "status": "True", "reason": "Initialized"}]}},
+    "persistentvolumes": {"metadata": {"name": "pv"},
+        "spec": {"csi": {"driver": "ebs.csi.aws.com", "volumeHandle": "vol-1"}}},
     "persistentvolumeclaims": {
         "metadata": {"name": "data-0-orders-broker-a-10", "labels": {"strimzi.io/pool-name": "p"}},
-        "spec": {
-            "volumeName": "pv",
-            "resources": {"requests": {"storage": "100Gi"}},
-            "volumeAttributesClassName": "gp3-3000-125",
-        },
-        "status": {
-            "capacity": {"storage": "100Gi"},
-            "modifyVolumeStatus": {"status": "InProgress"},
-            "conditions": [{"type": "Resizing", "status": "True"}],
-        },
-    },
-    "kafkanodepools": {
-        "metadata": {"name": "p", "resourceVersion": "1", "generation": 1},
+        "spec": {"volumeName": "pv", "resources": {"requests": {"storage": "100Gi"}},
+            "volumeAttributesClassName": "gp3-3000-125"},
+        "status": {"capacity": {"storage": "100Gi"}, "modifyVolumeStatus": {"status": "InProgress"},
+            "conditions": [{"type": "Resizing", "status": "True"}]}},
+    "kafkanodepools": {"metadata": {"name": "p", "resourceVersion": "1", "generation": 1},
         "status": {"observedGeneration": 1},
         "spec": {
             "storage": {
                 "volumes": [
-                    {
-                        "id": 0,
-                        "type": "persistent-claim",
-                        "size": "100Gi",
-                        "volumeAttributesClass": "gp3-3000-125",
-                    }
-                ]
-            }
-        },
-    },
+                    {"id": 0, "type": "persistent-claim", "size": "100Gi",
+                        "volumeAttributesClass": "gp3-3000-125"}]}}},
     "volumeattributesclasses": {"metadata": {"name": "gp3-3000-125"}},
-}
+}  # fmt: skip
 
 
 class Api:
@@ -280,79 +212,39 @@ ANSWERS: Mapping[str, Any] = {
         "Reservations": [
             {
                 "Instances": [
-                    {
-                        "InstanceId": "i-1",
-                        "InstanceType": "m7i.large",
-                        "State": {"Name": "running"},
+                    {"InstanceId": "i-1", "InstanceType": "m7i.large", "State": {"Name": "running"},
                         "Placement": {"AvailabilityZone": "us-east-1a"},
-                        "Tags": [{"Key": "k", "Value": "v"}],
-                    }
-                ]
-            }
-        ]
-    },
+                        "Tags": [{"Key": "k", "Value": "v"}]}]}]},
     "describe_auto_scaling_groups": {
         "AutoScalingGroups": [
-            {
-                "AutoScalingGroupName": "g",
-                "DesiredCapacity": 1,
-                "MaxSize": 2,
+            {"AutoScalingGroupName": "g", "DesiredCapacity": 1, "MaxSize": 2,
                 "AvailabilityZones": ["us-east-1a"],
-                "Instances": [{"InstanceId": "i-1", "LifecycleState": "InService"}],
-            }
-        ]
-    },
+                "Instances": [{"InstanceId": "i-1", "LifecycleState": "InService"}]}]},
     "describe_volumes": {
         "Volumes": [
-            {
-                "VolumeId": "vol-1",
-                "VolumeType": "gp3",
-                "Size": 100,
-                "Iops": 3000,
-                "Throughput": 125,
+            {"VolumeId": "vol-1", "VolumeType": "gp3", "Size": 100, "Iops": 3000, "Throughput": 125,
                 "AvailabilityZone": "us-east-1a",
                 "Attachments": [{"InstanceId": "i-1", "State": "attached"}],
-                "Tags": [{"Key": "k", "Value": "v"}],
-            }
-        ]
-    },
+                "Tags": [{"Key": "k", "Value": "v"}]}]},
     "describe_volumes_modifications": {
         "VolumesModifications": [
-            {
-                "VolumeId": "vol-1",
-                "ModificationState": "optimizing",
-                "StartTime": AT,
+            {"VolumeId": "vol-1", "ModificationState": "optimizing", "StartTime": AT,
                 **{f"{side}{what}": 1 for side in ("Target", "Original") for what in ("Size",)},
                 **{f"{side}Iops": 3000 for side in ("Target", "Original")},
-                **{f"{side}Throughput": 125 for side in ("Target", "Original")},
-            }
-        ]
-    },
+                **{f"{side}Throughput": 125 for side in ("Target", "Original")}}]},
     "describe_instance_status": {
         "InstanceStatuses": [
-            {
-                "InstanceId": "i-1",
-                "SystemStatus": {
-                    "Status": "impaired",
-                    "Details": [{"Status": "failed", "ImpairedSince": AT}],
-                },
-                "Events": [{"Code": "instance-stop", "InstanceEventId": "e", "NotBefore": AT}],
-            }
-        ]
-    },
+            {"InstanceId": "i-1",
+                "SystemStatus": {"Status": "impaired",
+                    "Details": [{"Status": "failed", "ImpairedSince": AT}]},
+                "Events": [{"Code": "instance-stop", "InstanceEventId": "e", "NotBefore": AT}]}]},
     "describe_availability_zones": {
-        "AvailabilityZones": [{"ZoneId": "use1-az1", "ZoneName": "us-east-1a"}]
-    },
+        "AvailabilityZones": [{"ZoneId": "use1-az1", "ZoneName": "us-east-1a"}]},
     "describe_replace_root_volume_tasks": {
         "ReplaceRootVolumeTasks": [
-            {
-                "ReplaceRootVolumeTaskId": "r",
-                "TaskState": "pending",
-                "Tags": [{"Key": "stillwater:incident", "Value": "i-1"}],
-            }
-        ]
-    },
-}
+            {"ReplaceRootVolumeTaskId": "r", "TaskState": "pending",
+                "Tags": [{"Key": "stillwater:incident", "Value": "i-1"}]}]},
+}  # fmt: skip
 
 
 class Client:

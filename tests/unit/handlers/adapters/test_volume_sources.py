@@ -49,28 +49,16 @@ POOL: dict[str, Any] = {
     },
 }
 CLAIM: dict[str, Any] = {
-    "metadata": {
-        "name": "data-0-orders-broker-a-10",
-        "labels": {"strimzi.io/pool-name": "broker-a"},
-    },
-    "spec": {
-        "volumeName": "pv-1",
-        "volumeAttributesClassName": "gp3-6000-250",
-        "resources": {"requests": {"storage": "150Gi"}},
-    },
-    "status": {
-        "capacity": {"storage": "100Gi"},
-        "currentVolumeAttributesClassName": "gp3-3000-125",
-        "modifyVolumeStatus": {
-            "status": "Pending",
-            "targetVolumeAttributesClassName": "gp3-6000-250",
-        },
-        "conditions": [
-            {"type": "FileSystemResizePending", "status": "True", "message": "waiting"},
-            {"type": "Resizing", "status": "True"},
-        ],
-    },
-}
+    "metadata": {"name": "data-0-orders-broker-a-10",
+        "labels": {"strimzi.io/pool-name": "broker-a"}},
+    "spec": {"volumeName": "pv-1", "volumeAttributesClassName": "gp3-6000-250",
+        "resources": {"requests": {"storage": "150Gi"}}},
+    "status": {"capacity": {"storage": "100Gi"}, "currentVolumeAttributesClassName": "gp3-3000-125",
+        "modifyVolumeStatus": {"status": "Pending",
+            "targetVolumeAttributesClassName": "gp3-6000-250"},
+        "conditions": [{"type": "FileSystemResizePending", "status": "True", "message": "waiting"},
+            {"type": "Resizing", "status": "True"}]},
+}  # fmt: skip
 VOLUME = {
     "metadata": {"name": "pv-1"},
     "spec": {"csi": {"driver": "ebs.csi.aws.com", "volumeHandle": "vol-0a"}},
