@@ -23,12 +23,9 @@ from local.pulumi.bin import twin_project
 QUEUE = "urn:pulumi:local-platform::stillwater::aws:sqs/queue:Queue::events"
 STACK = "urn:pulumi:local-platform::stillwater::pulumi:pulumi:Stack::stillwater-local-platform"
 KINDS = (
-    "resource_pre_event",
-    "res_outputs_event",
-    "res_op_failed_event",
-    "summary_event",
+    "resource_pre_event", "res_outputs_event", "res_op_failed_event", "summary_event",
     "diagnostic_event",
-)
+)  # fmt: skip
 
 
 def event(kind: str, **fields: Any) -> Any:
@@ -200,10 +197,8 @@ def test_the_twins_project_runs_the_repositorys_program_with_own_settings(tmp_pa
     settings = directory / project["stackConfigDir"] / "Pulumi.local-foundation.yaml"
     settings.write_text(settings.read_text() + "encryptionsalt: kept\n")
     twin_project(place, "local", spec, ("foundation",))
-    assert yaml.safe_load(settings.read_text()) == {
-        "config": {"stillwater:spec": str(spec)},
-        "encryptionsalt": "kept",
-    }
+    expected = {"config": {"stillwater:spec": str(spec)}, "encryptionsalt": "kept"}
+    assert yaml.safe_load(settings.read_text()) == expected
 
 
 REFUSALS = {

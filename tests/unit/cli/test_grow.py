@@ -118,11 +118,8 @@ def test_a_proposal_is_made_shown_approved_and_followed() -> None:
     assert ran(operator).endswith("The new brokers have their share.\n")
     assert operator.sent == [made, made]
     assert made["metadata"]["labels"] == {"strimzi.io/cluster": "orders"}
-    assert made["spec"] == {
-        "mode": "add-brokers",
-        "brokers": [11],
-        "replicationThrottle": 10 * 1024**2,
-    }
+    expected = {"mode": "add-brokers", "brokers": [11], "replicationThrottle": 10 * 1024**2}
+    assert made["spec"] == expected
     assert "9 replicas with 50.0 GiB move onto brokers 11." in told
     assert "Afterwards broker 11 has the fullest disks, 50%." in told
     assert told.rstrip().endswith("The new brokers have their share.")
@@ -145,10 +142,8 @@ def test_brokers_that_are_missing_come_after_their_nodes() -> None:
         operator.nodes = 3
 
     told = ran(operator, missing=(11,), up=up)
-    assert [(each.layers, each.scope.targets) for each in asked] == [
-        (("kafka",), ("nodes-*",)),
-        (Asked().layers, ()),
-    ]
+    expected = [(("kafka",), ("nodes-*",)), (Asked().layers, ())]
+    assert [(each.layers, each.scope.targets) for each in asked] == expected
     assert told.startswith("Brokers 11 are described, and Kafka does not have them.")
     assert len(operator.sent) == 1
     ran(Operator(), missing=(11,), plan_only=True)

@@ -269,10 +269,8 @@ def test_layers_and_targets_are_checked_before_anything_runs() -> None:
 
 def test_a_target_is_any_resource_of_that_name_or_the_one_of_a_urn() -> None:
     urn = "urn:pulumi:t::s::aws:ec2/vpc:Vpc::vpc"
-    assert RunScope((urn, "vpc"), refresh=True).options == {
-        "target": [urn, "**::vpc"],
-        "refresh": True,
-    }
+    expected = {"target": [urn, "**::vpc"], "refresh": True}
+    assert RunScope((urn, "vpc"), refresh=True).options == expected
     assert RunScope().options == {"target": None, "refresh": None}
 
 

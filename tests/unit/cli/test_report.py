@@ -350,10 +350,8 @@ def test_a_months_newest_refresh_alone_is_copied(s3: Any, tmp_path: Path, scheme
     put(s3, "data/BILLING_PERIOD=2026-10/left-behind.snappy.parquet")
     address = EXPORT.replace("s3:", f"{scheme}:", 1)
     found = emr.copy_bill(s3, f"{address}/", tmp_path / "copy", ["2026-10"])
-    assert copied_files(found) == {
-        f"data/{newest}/bill-00001.snappy.parquet",
-        f"metadata/{newest}/bill-Manifest.json",
-    }
+    expected = {f"data/{newest}/bill-00001.snappy.parquet", f"metadata/{newest}/bill-Manifest.json"}
+    assert copied_files(found) == expected
     file = found / "data" / newest / "bill-00001.snappy.parquet"
     assert file.read_bytes() == b"2026-11-02"
 

@@ -254,11 +254,8 @@ def test_a_pod_name_tells_its_node_id(pod: str, node_id: int | None) -> None:
 def test_node_ids_of_zones_do_not_touch() -> None:
     zones = [naming.node_ids(10, 10, index) for index in range(3)]
     assert zones == [range(10, 20), range(20, 30), range(30, 40)]
-    assert [naming.next_node_ids_annotation(ids) for ids in zones] == [
-        "[10-19]",
-        "[20-29]",
-        "[30-39]",
-    ]
+    expected = ["[10-19]", "[20-29]", "[30-39]"]
+    assert [naming.next_node_ids_annotation(ids) for ids in zones] == expected
     assert naming.next_node_ids_annotation(range(5, 6)) == "[5]"
 
 

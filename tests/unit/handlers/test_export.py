@@ -64,12 +64,8 @@ def test_one_object_per_incident_by_the_day_it_ended(desk: Desk) -> None:
     row = json.loads(line)
     assert "\n" not in line
     assert (row["cluster"], row["state"], row["closed_at"]) == ("local-orders", "released", ENDED)
-    assert row["transitions"][-1] == {
-        "at": ENDED,
-        "state": "released",
-        "actor": "tick",
-        "reason": "Over.",
-    }
+    expected = {"at": ENDED, "state": "released", "actor": "tick", "reason": "Over."}
+    assert row["transitions"][-1] == expected
 
 
 def test_no_lifecycle_token_leaves_the_ledger(desk: Desk) -> None:

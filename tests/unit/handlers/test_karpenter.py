@@ -328,11 +328,8 @@ def test_its_broker_is_followed_home_and_keeps_everybody_else_until_then(door: D
     station.sweep()
     door.tick_until(State.GATING)
     incident = station.incident()
-    assert (incident.node_name, incident.node_id, incident.zone) == (
-        node_named(OLD),
-        10,
-        "us-east-1a",
-    )
+    expected = (node_named(OLD), 10, "us-east-1a")
+    assert (incident.node_name, incident.node_id, incident.zone) == expected
     assert incident.lost_at is not None
     assert not door.ask(20, dry_run=True).allowed
     bring_node(door, NEW)

@@ -56,11 +56,8 @@ def test_a_plan_names_what_runs_and_what_clients_failed_at(station: Station) -> 
     told = ask(station, "plan")
     assert told["spent"] == asdict(budget)
     versions: Any = told["versions"]
-    assert (versions["eks"], versions["image"], versions["stillwater"]) == (
-        "1.36",
-        "ami-1",
-        RELEASE,
-    )
+    expected = ("1.36", "ami-1", RELEASE)
+    assert (versions["eks"], versions["image"], versions["stillwater"]) == expected
     start(station)
     for hours in (1, 5, 24 * 30):
         station.now += hours * 3600

@@ -91,13 +91,8 @@ def test_only_who_stays_gets_another_incident(station: Station, state: State, op
 
 def test_the_function_says_what_it_swept(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweep, "_broom", lambda: station.broom)
-    assert sweep.handler({}, None) == {
-        "revived": 0,
-        "opened": 0,
-        "looked_at": 3,
-        "filed": 0,
-        "freed": 0,
-    }
+    expected = {"revived": 0, "opened": 0, "looked_at": 3, "filed": 0, "freed": 0}
+    assert sweep.handler({}, None) == expected
 
 
 def test_a_node_whose_instance_ec2_has_forgotten_gets_an_incident(station: Station) -> None:

@@ -70,27 +70,19 @@ ARNS = {
 # Types whose id is their ARN.
 KNOWN_BY_ARN = frozenset(
     {
-        "lb/listener:Listener",
-        "lb/loadBalancer:LoadBalancer",
-        "lb/targetGroup:TargetGroup",
-        "secretsmanager/secret:Secret",
-        "sns/topic:Topic",
+        "lb/listener:Listener", "lb/loadBalancer:LoadBalancer", "lb/targetGroup:TargetGroup",
+        "secretsmanager/secret:Secret", "sns/topic:Topic",
     }
-)
+)  # fmt: skip
 # A hosted zone's id is letters and digits after a Z.
 ZONE_ID = "Z0123456789ABCDEFGHIJ"
 KNOWN_BY_NAME = frozenset(
     {
-        "autoscaling/group:Group",
-        "cloudwatch/eventRule:EventRule",
-        "dynamodb/table:Table",
-        "eks/cluster:Cluster",
-        "iam/instanceProfile:InstanceProfile",
-        "iam/role:Role",
-        "lambda/function:Function",
-        "s3/bucket:Bucket",
+        "autoscaling/group:Group", "cloudwatch/eventRule:EventRule", "dynamodb/table:Table",
+        "eks/cluster:Cluster", "iam/instanceProfile:InstanceProfile", "iam/role:Role",
+        "lambda/function:Function", "s3/bucket:Bucket",
     }
-)
+)  # fmt: skip
 
 
 def real(type_: str, name: str, inputs: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

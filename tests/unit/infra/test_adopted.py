@@ -442,7 +442,5 @@ def test_who_decides_is_told_that_evictions_ask() -> None:
         "shop-orders-handlers-tick-function",
         TickSettings,
     )
-    assert (beside.reach.level_of("kafka-a"), beside.reach.level_of("eks-quorum-0a")) == (
-        "act",
-        "gate",
-    )
+    expected = ("act", "gate")
+    assert (beside.reach.level_of("kafka-a"), beside.reach.level_of("eks-quorum-0a")) == expected

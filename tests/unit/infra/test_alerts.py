@@ -112,10 +112,8 @@ def test_an_alarm_is_tagged_with_its_severity(layers: dict[str, Recorded]) -> No
 
 def test_what_no_data_means_is_chosen_for_each_kind_of_alarm(layers: dict[str, Recorded]) -> None:
     chosen = {name: alarm.inputs["treatMissingData"] for name, alarm in made(layers).items()}
-    assert {name for name, value in chosen.items() if value == "breaching"} == {
-        "test-orders-cluster-unhealthy",
-        "test-orders-sweep-silent",
-    }
+    expected = {"test-orders-cluster-unhealthy", "test-orders-sweep-silent"}
+    assert {name for name, value in chosen.items() if value == "breaching"} == expected
     assert {name for name, value in chosen.items() if value == "ignore"} == {
         name for name in chosen if name.endswith("-dlq")
     }
@@ -308,9 +306,7 @@ def test_the_user_adds_to_the_list_and_may_turn_it_off() -> None:
 
 def test_a_pod_monitor_finds_one_resources_pods_by_the_port_they_name() -> None:
     spec = pod_monitor_spec("orders", "Kafka")
-    assert spec["selector"]["matchLabels"] == {
-        "strimzi.io/cluster": "orders",
-        "strimzi.io/kind": "Kafka",
-    }
+    expected = {"strimzi.io/cluster": "orders", "strimzi.io/kind": "Kafka"}
+    assert spec["selector"]["matchLabels"] == expected
     (endpoint,) = spec["podMetricsEndpoints"]
     assert endpoint["port"] == METRICS_PORT_NAME

@@ -28,25 +28,17 @@ POLLING = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"}
 ENCRYPTING = {"kms:Decrypt", "kms:GenerateDataKey"}
 # What is done to groups.
 HOLDING = {
-    "autoscaling:CompleteLifecycleAction",
-    "autoscaling:RecordLifecycleActionHeartbeat",
-    "autoscaling:SetDesiredCapacity",
-    "autoscaling:SetInstanceProtection",
-    "autoscaling:TerminateInstanceInAutoScalingGroup",
-    "ec2:CreateReplaceRootVolumeTask",
-    "ec2:CreateTags",
-    "ec2:DescribeReplaceRootVolumeTasks",
-}
+    "autoscaling:CompleteLifecycleAction", "autoscaling:RecordLifecycleActionHeartbeat",
+    "autoscaling:SetDesiredCapacity", "autoscaling:SetInstanceProtection",
+    "autoscaling:TerminateInstanceInAutoScalingGroup", "ec2:CreateReplaceRootVolumeTask",
+    "ec2:CreateTags", "ec2:DescribeReplaceRootVolumeTasks",
+}  # fmt: skip
 # A task is tagged by the call that makes it.
 TAGGED_AT_BIRTH = {"ec2:CreateReplaceRootVolumeTask": "ec2:CreateTags"}
 IN_A_VPC = {
-    "ec2:AssignPrivateIpAddresses",
-    "ec2:CreateNetworkInterface",
-    "ec2:DeleteNetworkInterface",
-    "ec2:DescribeNetworkInterfaces",
-    "ec2:DescribeSubnets",
-    "ec2:UnassignPrivateIpAddresses",
-}
+    "ec2:AssignPrivateIpAddresses", "ec2:CreateNetworkInterface", "ec2:DeleteNetworkInterface",
+    "ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets", "ec2:UnassignPrivateIpAddresses",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=["asg", "direct", "karpenter"])

@@ -23,20 +23,12 @@ RELEASE = "helm.sh/v3:Release"
 # Values that a chart hands on as they are, whatever keys its defaults have: to Kubernetes, or as
 # flags to its program.
 HANDED_ON = {
-    "containerSecurityContext",
-    "extraArgs",
-    "podSecurityContext",
-    "resources",
-    "securityContext",
-}
+    "containerSecurityContext", "extraArgs", "podSecurityContext", "resources", "securityContext",
+}  # fmt: skip
 CHARTS = {
-    "aws-load-balancer-controller",
-    "aws-node-termination-handler",
-    "cluster-autoscaler",
-    "karpenter",
-    "karpenter-crd",
-    "strimzi-kafka-operator",
-}
+    "aws-load-balancer-controller", "aws-node-termination-handler", "cluster-autoscaler",
+    "karpenter", "karpenter-crd", "strimzi-kafka-operator",
+}  # fmt: skip
 pytestmark = pytest.mark.skipif(
     not FOLDER.is_dir(),
     reason="the charts' values are not here; name their folder in STILLWATER_CHART_VALUES",

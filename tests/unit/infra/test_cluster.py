@@ -174,13 +174,8 @@ def test_nobody_reaches_the_api_server_from_outside_unless_named(control_plane: 
 
 
 def test_all_control_plane_logs_expire(foundation: Recorded, control_plane: Resource) -> None:
-    assert set(control_plane.inputs["enabledClusterLogTypes"]) == {
-        "api",
-        "audit",
-        "authenticator",
-        "controllerManager",
-        "scheduler",
-    }
+    expected = {"api", "audit", "authenticator", "controllerManager", "scheduler"}
+    assert set(control_plane.inputs["enabledClusterLogTypes"]) == expected
     logs = foundation.one("cloudwatch/logGroup:LogGroup")
     assert logs.inputs["name"] == "/aws/eks/test-orders/cluster"
     assert logs.inputs["retentionInDays"] == 90
@@ -333,10 +328,8 @@ def test_the_users_tags_are_kept_but_never_hide_ours() -> None:
 
 def test_group_tags_say_which_of_them_instances_inherit() -> None:
     tags = group_tags({"a": "1"}, {"b": "2"})
-    assert [(t.key, t.value, t.propagate_at_launch) for t in tags] == [
-        ("a", "1", True),
-        ("b", "2", False),
-    ]
+    expected = [("a", "1", True), ("b", "2", False)]
+    assert [(t.key, t.value, t.propagate_at_launch) for t in tags] == expected
 
 
 def test_the_kubeconfig_holds_no_secret_and_never_changes() -> None:

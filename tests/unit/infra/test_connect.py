@@ -37,12 +37,8 @@ def test_a_probe_outlasts_the_answer_of_an_unhealthy_worker(probe: str) -> None:
 @pytest.mark.parametrize("probe", ["readinessProbe", "livenessProbe"])
 def test_no_figure_of_a_probe_is_left_to_a_default(probe: str) -> None:
     # One field alone resets the initial delay to 15 s.
-    assert set(rendered()[probe]) == {
-        "initialDelaySeconds",
-        "periodSeconds",
-        "timeoutSeconds",
-        "failureThreshold",
-    }
+    expected = {"initialDelaySeconds", "periodSeconds", "timeoutSeconds", "failureThreshold"}
+    assert set(rendered()[probe]) == expected
 
 
 def test_a_worker_that_starts_for_long_is_not_restarted_for_it() -> None:
@@ -165,11 +161,8 @@ OAUTH = {
 
 def test_a_topic_takes_the_clusters_replicas_unless_it_has_its_own() -> None:
     described = spec()
-    assert topic_spec(described, Topic(name="orders", partitions=6)) == {
-        "partitions": 6,
-        "replicas": 3,
-        "config": {},
-    }
+    expected = {"partitions": 6, "replicas": 3, "config": {}}
+    assert topic_spec(described, Topic(name="orders", partitions=6)) == expected
     assert topic_spec(described, Topic(name="o", replication_factor=1))["replicas"] == 1
 
 

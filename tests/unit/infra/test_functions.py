@@ -214,10 +214,8 @@ def test_a_function_is_known_to_the_cluster_by_a_group_of_its_own(
 def test_the_sweep_lists_nodes_pods_and_rebalances_and_nothing_else(operations: Recorded) -> None:
     rbac = "rbac.authorization.k8s.io/v1:"
     rules = operations.one(f"{rbac}ClusterRole", "sweep-access-role").inputs["rules"]
-    assert [(rule["resources"], rule["verbs"]) for rule in rules] == [
-        (["nodes"], ["list"]),
-        (["csinodes"], ["list"]),
-    ]
+    expected = [(["nodes"], ["list"]), (["csinodes"], ["list"])]
+    assert [(rule["resources"], rule["verbs"]) for rule in rules] == expected
     inside = operations.one(f"{rbac}Role", "sweep-access-role").inputs
     assert inside["metadata"]["namespace"] == "kafka"
     listed = [(["pods"], ["list"]), (["kafkarebalances"], ["list"])]
@@ -402,10 +400,8 @@ def test_the_environment_is_read(connected: Recorded, monkeypatch: pytest.Monkey
     examiner = handler._examiner.__wrapped__()
     assert list(examiner.workers) == ["orders-connect-connect-0", "orders-connect-connect-1"]
     assert examiner.expected.worker_startup_seconds == 300
-    assert examiner.expected.roles == {
-        **dict.fromkeys((0, 1, 2), "controller"),
-        **dict.fromkeys((10, 20, 30), "broker"),
-    }
+    expected = {**dict.fromkeys((0, 1, 2), "controller"), **dict.fromkeys((10, 20, 30), "broker")}
+    assert examiner.expected.roles == expected
     assert examiner.exporting[20] == "orders-broker-b-20"
     assert len(examiner.exporting) == 6
     # It must answer before it is killed.

@@ -217,10 +217,8 @@ def test_the_loop_reads_the_budget_only_where_somebody_counts(asked: bool) -> No
     metrics = {"prometheus": {"address": address}} if asked else {}
     cluster = operated_cluster(probed(metrics=metrics))
     assert TICK.kubernetes is not None
-    assert (cluster.probe_budget is not None, bool(TICK.kubernetes(cluster).elsewhere)) == (
-        asked,
-        asked,
-    )
+    expected = (asked, asked)
+    assert (cluster.probe_budget is not None, bool(TICK.kubernetes(cluster).elsewhere)) == expected
 
 
 REPOSITORY = Path(__file__).resolve().parents[3]

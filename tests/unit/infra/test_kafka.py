@@ -78,10 +78,8 @@ def test_no_two_kafka_pods_share_a_node(pools: dict[str, dict[str, Any]]) -> Non
     for pool in pools.values():
         (apart,) = pool["spec"]["template"]["pod"]["affinity"]["podAntiAffinity"][REQUIRED]
         assert apart["topologyKey"] == "kubernetes.io/hostname"
-        assert apart["labelSelector"]["matchLabels"] == {
-            "strimzi.io/cluster": "orders",
-            "strimzi.io/name": "orders-kafka",
-        }
+        expected = {"strimzi.io/cluster": "orders", "strimzi.io/name": "orders-kafka"}
+        assert apart["labelSelector"]["matchLabels"] == expected
 
 
 def test_pods_tolerate_the_taint_their_nodes_register_with(
@@ -106,10 +104,8 @@ def test_every_pools_own_template_repeats_the_grace(pools: dict[str, dict[str, A
 
 def test_volumes_are_never_deleted_with_their_claim(pools: dict[str, dict[str, Any]]) -> None:
     volumes = pools["broker-a"]["spec"]["storage"]["volumes"]
-    assert [(v["id"], v["size"], v["volumeAttributesClass"]) for v in volumes] == [
-        (0, "100Gi", "gp3-4000-250"),
-        (1, "50Gi", "gp3-3000-125"),
-    ]
+    expected = [(0, "100Gi", "gp3-4000-250"), (1, "50Gi", "gp3-3000-125")]
+    assert [(v["id"], v["size"], v["volumeAttributesClass"]) for v in volumes] == expected
     for volume in volumes:
         assert volume["deleteClaim"] is False
         assert volume["class"] == naming.STORAGE_CLASS

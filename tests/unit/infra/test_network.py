@@ -78,18 +78,9 @@ ENDPOINT = "ec2/vpcEndpoint:VpcEndpoint"
 ASSOCIATION = "ec2/vpcEndpointRouteTableAssociation:VpcEndpointRouteTableAssociation"
 # What a private cluster cannot do without, by what would fail.
 NEEDED = {
-    "ec2",
-    "ecr.api",
-    "ecr.dkr",
-    "sts",
-    "eks",
-    "eks-auth",
-    "sns",
-    "sqs",
-    "autoscaling",
-    "elasticloadbalancing",
-    "logs",
-}
+    "ec2", "ecr.api", "ecr.dkr", "sts", "eks", "eks-auth", "sns", "sqs", "autoscaling",
+    "elasticloadbalancing", "logs",
+}  # fmt: skip
 SUBNETS = {zone: f"subnet-00123456789abcde{zone[-1]}" for zone in ZONES}
 
 

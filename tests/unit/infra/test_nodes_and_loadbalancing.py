@@ -142,10 +142,8 @@ def rules(recorded: Recorded, group: str) -> set[tuple[int, int, str]]:
 
 
 def test_clients_come_from_the_vpc_and_brokers_hear_the_balancer_alone(kafka: Recorded) -> None:
-    assert rules(kafka, "balancing-group-id") == {
-        (9094, 9094, "10.40.0.0/16"),
-        (10010, 10039, "10.40.0.0/16"),
-    }
+    expected = {(9094, 9094, "10.40.0.0/16"), (10010, 10039, "10.40.0.0/16")}
+    assert rules(kafka, "balancing-group-id") == expected
     assert rules(kafka, "sg-cluster") == {(9094, 9094, "balancing-group-id")}
 
 
@@ -217,10 +215,8 @@ def test_it_never_asks_the_metadata_service(values: dict[str, Any]) -> None:
 def test_it_moves_targets_of_this_cluster_alone(layers: dict[str, Recorded]) -> None:
     policy = layers["platform"].one("iam/rolePolicy:RolePolicy", "lbc-policy")
     (moving,) = [s for s in policy.policy_statements if s["Resource"] != ["*"]]
-    assert moving["Action"] == [
-        "elasticloadbalancing:DeregisterTargets",
-        "elasticloadbalancing:RegisterTargets",
-    ]
+    expected = ["elasticloadbalancing:DeregisterTargets", "elasticloadbalancing:RegisterTargets"]
+    assert moving["Action"] == expected
     assert moving["Condition"]["StringEquals"] == {
         "aws:ResourceTag/stillwater:cluster": "orders",
         "aws:ResourceTag/stillwater:environment": "test",
@@ -274,10 +270,8 @@ def test_every_node_may_stand_beside_its_replacement(groups: list[Resource]) -> 
         wanted = group.inputs["desiredCapacity"]
         assert group.inputs["minSize"] == wanted
         assert group.inputs["maxSize"] == 2 * wanted
-        assert group.inputs["instanceMaintenancePolicy"] == {
-            "minHealthyPercentage": 100,
-            "maxHealthyPercentage": 200,
-        }
+        expected = {"minHealthyPercentage": 100, "maxHealthyPercentage": 200}
+        assert group.inputs["instanceMaintenancePolicy"] == expected
 
 
 def test_an_abandoned_termination_keeps_the_instance(groups: list[Resource]) -> None:

@@ -102,10 +102,8 @@ def test_a_bill_export_has_a_private_bucket_of_its_own() -> None:
 def test_broker_nodes_are_a_group_and_a_template_for_each_zone() -> None:
     recorded = made(BrokerNodes, NODES_ARGS)
     groups = {each.name: each.inputs for each in recorded.of(GROUP)}
-    assert {name: each["vpcZoneIdentifiers"] for name, each in groups.items()} == {
-        "part-us-east-1a-broker": ["subnet-a"],
-        "part-us-east-1b-broker": ["subnet-b"],
-    }
+    expected = {"part-us-east-1a-broker": ["subnet-a"], "part-us-east-1b-broker": ["subnet-b"]}
+    assert {name: each["vpcZoneIdentifiers"] for name, each in groups.items()} == expected
     assert {each["name"] for each in groups.values()} == {
         "shop-orders-broker-a",
         "shop-orders-broker-b",

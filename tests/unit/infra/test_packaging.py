@@ -250,10 +250,8 @@ def test_wheels_are_fetched_once_and_stand_in_folders_named_by_their_content(
 ) -> None:
     pip = with_pip(monkeypatch, Pip())
     found = report_job.fetch_wheels(tmp_path)
-    assert {name: path.name for name, path in found.items()} == {
-        "numpy": NAMES[0],
-        "pyarrow": NAMES[1],
-    }
+    expected = {"numpy": NAMES[0], "pyarrow": NAMES[1]}
+    assert {name: path.name for name, path in found.items()} == expected
     for path in found.values():
         assert path.parent.name == hashlib.sha256(path.read_bytes()).hexdigest()[:16]
     assert report_job.fetch_wheels(tmp_path) == found

@@ -22,38 +22,19 @@ from tests.unit.infra.variants import recorded as recorded_variant
 INFRA = Path(infra.__path__[0])
 # The calls that IAM cannot narrow to a resource.
 WITHOUT_RESOURCE = {
-    "autoscaling:DescribeAutoScalingGroups",
-    "autoscaling:DescribeAutoScalingInstances",
-    "autoscaling:DescribeLaunchConfigurations",
-    "autoscaling:DescribeLifecycleHooks",
-    "autoscaling:DescribeScalingActivities",
-    "autoscaling:DescribeTags",
-    "ec2:DescribeAvailabilityZones",
-    "ec2:DescribeCapacityReservations",
-    "ec2:DescribeImages",
-    "ec2:DescribeInstanceStatus",
-    "ec2:DescribeInstanceTypeOfferings",
-    "ec2:DescribeInstanceTypes",
-    "ec2:DescribeInstances",
-    "ec2:DescribeLaunchTemplateVersions",
-    "ec2:DescribeLaunchTemplates",
-    "ec2:DescribeNetworkInterfaces",
-    "ec2:DescribePlacementGroups",
-    "ec2:DescribeReplaceRootVolumeTasks",
-    "ec2:DescribeSecurityGroups",
-    "ec2:DescribeSnapshots",
-    "ec2:DescribeSpotPriceHistory",
-    "ec2:DescribeSubnets",
-    "cloudwatch:GetMetricData",
-    "ec2:DescribeVolumes",
-    "ec2:DescribeVolumesModifications",
-    "ec2:DescribeVpcs",
-    "ec2:GetInstanceTypesFromInstanceRequirements",
-    "elasticloadbalancing:DescribeTargetGroups",
-    "elasticloadbalancing:DescribeTargetHealth",
-    "iam:ListInstanceProfiles",
-    "pricing:GetProducts",
-}
+    "autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeAutoScalingInstances",
+    "autoscaling:DescribeLaunchConfigurations", "autoscaling:DescribeLifecycleHooks",
+    "autoscaling:DescribeScalingActivities", "autoscaling:DescribeTags",
+    "ec2:DescribeAvailabilityZones", "ec2:DescribeCapacityReservations", "ec2:DescribeImages",
+    "ec2:DescribeInstanceStatus", "ec2:DescribeInstanceTypeOfferings", "ec2:DescribeInstanceTypes",
+    "ec2:DescribeInstances", "ec2:DescribeLaunchTemplateVersions", "ec2:DescribeLaunchTemplates",
+    "ec2:DescribeNetworkInterfaces", "ec2:DescribePlacementGroups",
+    "ec2:DescribeReplaceRootVolumeTasks", "ec2:DescribeSecurityGroups", "ec2:DescribeSnapshots",
+    "ec2:DescribeSpotPriceHistory", "ec2:DescribeSubnets", "cloudwatch:GetMetricData",
+    "ec2:DescribeVolumes", "ec2:DescribeVolumesModifications", "ec2:DescribeVpcs",
+    "ec2:GetInstanceTypesFromInstanceRequirements", "elasticloadbalancing:DescribeTargetGroups",
+    "elasticloadbalancing:DescribeTargetHealth", "iam:ListInstanceProfiles", "pricing:GetProducts",
+}  # fmt: skip
 # What belongs to no account, or is public: its ARN has none.
 WITHOUT_ACCOUNT = ("::image/", "::snapshot/")
 RESOURCE_POLICIES = ("sqs/queuePolicy:QueuePolicy", "s3/bucketPolicy:BucketPolicy")
@@ -183,11 +164,8 @@ def test_what_runs_leave_behind_expires_and_the_tables_do_not(layers: dict[str, 
         "s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration"
     )
     rules = [rule for rule in lifecycle.inputs["rules"] if rule.get("expiration", {}).get("days")]
-    assert {rule["filter"]["prefix"]: rule["expiration"]["days"] for rule in rules} == {
-        "tables/runs/": 30,
-        "logs/": 90,
-        "metrics/hour-": 120,
-    }
+    expected = {"tables/runs/": 30, "logs/": 90, "metrics/hour-": 120}
+    assert {rule["filter"]["prefix"]: rule["expiration"]["days"] for rule in rules} == expected
     assert all(rule["noncurrentVersionExpiration"] == {"noncurrentDays": 1} for rule in rules)
 
 

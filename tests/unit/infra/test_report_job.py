@@ -63,10 +63,8 @@ def test_the_schedule_starts_the_job_that_the_stack_hands_out(layers: dict[str, 
     analytics = layers["analytics"]
     job = json.loads(analytics.outputs["report_job"])
     schedule = analytics.one("scheduler/schedule:Schedule").inputs["target"]
-    assert json.loads(schedule["input"]) == {
-        **job,
-        "ClientToken": "<aws.scheduler.execution-id>",
-    }
+    expected = {**job, "ClientToken": "<aws.scheduler.execution-id>"}
+    assert json.loads(schedule["input"]) == expected
     submitted = job["JobDriver"]["SparkSubmit"]
     bucket = f"s3://{BUCKET}/"
     keys = {r.inputs["key"] for r in analytics.of("s3/bucketObjectv2:BucketObjectv2")}
@@ -140,10 +138,8 @@ def test_the_job_reads_inputs_and_filed_incidents_alone(layers: dict[str, Record
     reading = {sid for sid, each in statements.items() if "s3:GetObject" in each["Action"]}
     assert reading == {"ReadInputsAndCode", "ReadIncidents", "KeepTablesAndLogs"}
     inputs = ("export", "code", "facts", "metrics")
-    assert statements["ReadInputsAndCode"]["Resource"] == [
-        *(f"{bills}/{name}/*" for name in inputs),
-        f"{bills}/metrics",
-    ]
+    expected = [*(f"{bills}/{name}/*" for name in inputs), f"{bills}/metrics"]
+    assert statements["ReadInputsAndCode"]["Resource"] == expected
     assert statements["ReadIncidents"] == {
         "Sid": "ReadIncidents",
         "Effect": "Allow",

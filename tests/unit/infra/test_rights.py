@@ -137,13 +137,9 @@ def rights(document: Mapping[str, Any]) -> set[str]:
 
 # Lambda's needs of a role in a VPC.
 OF_INTERFACES = {
-    "ec2:AssignPrivateIpAddresses",
-    "ec2:CreateNetworkInterface",
-    "ec2:DeleteNetworkInterface",
-    "ec2:DescribeNetworkInterfaces",
-    "ec2:DescribeSubnets",
-    "ec2:UnassignPrivateIpAddresses",
-}
+    "ec2:AssignPrivateIpAddresses", "ec2:CreateNetworkInterface", "ec2:DeleteNetworkInterface",
+    "ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets", "ec2:UnassignPrivateIpAddresses",
+}  # fmt: skip
 
 
 def held(documents: Mapping[str, Any], action: str) -> list[str]:

@@ -44,15 +44,11 @@ SHAPES: Mapping[str, Layers] = {
 }
 # Calls of rights.py that a shape does not make: it has no such part.
 NO_GROUPS = {
-    "autoscaling:CompleteLifecycleAction",
-    "autoscaling:RecordLifecycleActionHeartbeat",
-    "autoscaling:SetDesiredCapacity",
-    "autoscaling:SetInstanceProtection",
-    "autoscaling:TerminateInstanceInAutoScalingGroup",
-    "ec2:CreateReplaceRootVolumeTask",
-    "ec2:CreateTags",
-    "ec2:DescribeReplaceRootVolumeTasks",
-}
+    "autoscaling:CompleteLifecycleAction", "autoscaling:RecordLifecycleActionHeartbeat",
+    "autoscaling:SetDesiredCapacity", "autoscaling:SetInstanceProtection",
+    "autoscaling:TerminateInstanceInAutoScalingGroup", "ec2:CreateReplaceRootVolumeTask",
+    "ec2:CreateTags", "ec2:DescribeReplaceRootVolumeTasks",
+}  # fmt: skip
 NO_TOPIC = {"kms:Decrypt", "kms:GenerateDataKey", "sns:Publish"}
 UNMADE: Mapping[str, Mapping[str, set[str]]] = {
     # Karpenter launches its nodes without groups.

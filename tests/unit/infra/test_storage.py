@@ -80,10 +80,8 @@ def test_every_volume_of_kafka_has_the_key(held: dict[str, Recorded]) -> None:
 def test_who_launches_nodes_and_who_makes_volumes_may_use_it(held: dict[str, Recorded]) -> None:
     grants = held["foundation"].of("kms/grant:Grant")
     assert {g.inputs["keyId"] for g in grants} == {KEY}
-    assert {g.inputs["granteePrincipal"] for g in grants} == {
-        SCALING,
-        f"{ROLE}/test-orders-ebs-csi",
-    }
+    expected = {SCALING, f"{ROLE}/test-orders-ebs-csi"}
+    assert {g.inputs["granteePrincipal"] for g in grants} == expected
     for grant in grants:
         assert {"CreateGrant", "Decrypt", "GenerateDataKeyWithoutPlaintext"} <= set(
             grant.inputs["operations"]

@@ -91,10 +91,8 @@ def test_no_rule_hears_what_asks_for_nothing(held: Recorded) -> None:
     heard = patterns(held)
     assert "running" not in heard["state-change"]["detail"]["state"]
     assert "available" not in heard["volume"]["detail"]["result"]
-    assert heard["health"]["detail"] == {
-        "service": ["EBS", "EC2", "EKS"],
-        "eventTypeCategory": ["scheduledChange"],
-    }
+    expected = {"service": ["EBS", "EC2", "EKS"], "eventTypeCategory": ["scheduledChange"]}
+    assert heard["health"]["detail"] == expected
     # A lost zone has been announced under MULTIPLE_SERVICES.
     assert heard["health-issue"]["detail"] == {"eventTypeCategory": ["issue"]}
 
@@ -118,10 +116,8 @@ def test_on_the_held_route_no_rule_reaches_the_termination_handler(held: Recorde
 def test_on_the_direct_route_it_hears_aws_but_never_of_the_gate(direct: Recorded) -> None:
     fed = {rule for rule, queue in targets(direct).items() if queue == "nth"}
     assert fed == {"nth-terminate", "nth-spot", "nth-state-change", "nth-health"}
-    assert patterns(direct)["nth-terminate"]["detail"] == {
-        "AutoScalingGroupName": OUR_GROUPS,
-        "LifecycleHookName": ["drain"],
-    }
+    expected = {"AutoScalingGroupName": OUR_GROUPS, "LifecycleHookName": ["drain"]}
+    assert patterns(direct)["nth-terminate"]["detail"] == expected
 
 
 def test_only_our_own_rules_may_send(held: Recorded) -> None:

@@ -86,11 +86,8 @@ def test_a_prometheus_of_the_clusters_is_reached_by_one_services_name_and_port()
     role = recorded.one(f"{RBAC}Role", "volumes-access-prometheus").inputs
     assert role["metadata"]["namespace"] == "monitoring"
     (rule,) = role["rules"]
-    assert (rule["resources"], rule["resourceNames"], rule["verbs"]) == (
-        ["services/proxy"],
-        ["prometheus-operated:9090"],
-        ["get"],
-    )
+    expected = (["services/proxy"], ["prometheus-operated:9090"], ["get"])
+    assert (rule["resources"], rule["resourceNames"], rule["verbs"]) == expected
 
 
 def test_one_in_kafkas_namespace_is_in_the_role_that_is_there() -> None:

@@ -53,15 +53,8 @@ def subnet(session: boto3.Session) -> str:
 
 def test_an_empty_account_is_read_whole_and_holds_nothing(session: boto3.Session) -> None:
     found = read_account(session)
-    assert set(found) == {
-        "groups",
-        "hooks",
-        "balancers",
-        "listeners",
-        "target_groups",
-        "queues",
-        "alarms",
-    }
+    expected = {"groups", "hooks", "balancers", "listeners", "target_groups", "queues", "alarms"}
+    assert set(found) == expected
     assert all(members == {} for members in found.values()), found
 
 
@@ -167,10 +160,8 @@ def test_an_alarm_that_tells_nobody_does_not_act(session: boto3.Session) -> None
             ComparisonOperator="GreaterThanThreshold",
             AlarmActions=actions,
         )
-    assert read_account(session)["alarms"] == {
-        "test-orders-sweep-silent": Alarm(acts=True),
-        "test-orders-mute": Alarm(acts=False),
-    }
+    expected = {"test-orders-sweep-silent": Alarm(acts=True), "test-orders-mute": Alarm(acts=False)}
+    assert read_account(session)["alarms"] == expected
 
 
 def test_a_refusal_is_no_absence(session: boto3.Session, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -364,10 +364,8 @@ def described(tmp_path: Path, level: str) -> Path:
 
 def test_what_is_missing_is_named_and_nothing_else(server: Server, tmp_path: Path) -> None:
     found = adopted.examine(described(tmp_path, "gate"))
-    assert [each.subject for each in found.findings] == [
-        "function shop-orders-sweep",
-        "queue shop-orders-ticks",
-    ]
+    expected = ["function shop-orders-sweep", "queue shop-orders-ticks"]
+    assert [each.subject for each in found.findings] == expected
     assert (found.exit_code, found.account, found.cluster) == (1, "111122223333", "shop")
 
 

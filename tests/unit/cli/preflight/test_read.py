@@ -131,10 +131,8 @@ def test_every_need_of_the_spec_has_a_quota_of_its_own() -> None:
     assert set(needs.quotas) == set(QUOTAS)
     assert needs.quotas["vpcs"] == 1
     assert needs.quotas["elastic_ips"] == 3
-    assert needs.buckets == (
-        "test-orders-incidents-123456789012",
-        "test-orders-billing-123456789012",
-    )
+    expected = ("test-orders-incidents-123456789012", "test-orders-billing-123456789012")
+    assert needs.buckets == expected
 
 
 def test_subnets_that_are_there_are_asked_for_their_free_addresses(aws: Callable[..., Any]) -> None:

@@ -185,10 +185,8 @@ def test_every_call_has_its_line_and_belongs_to_who_reads_moves_leaders_or_throt
 
 
 def test_a_function_that_only_reads_may_change_nothing() -> None:
-    assert {right.operation for right in rights_for(READING)} == {
-        KafkaOperation.DESCRIBE,
-        KafkaOperation.DESCRIBE_CONFIGS,
-    }
+    expected = {KafkaOperation.DESCRIBE, KafkaOperation.DESCRIBE_CONFIGS}
+    assert {right.operation for right in rights_for(READING)} == expected
 
 
 def test_no_right_reaches_a_record_or_an_acl() -> None:

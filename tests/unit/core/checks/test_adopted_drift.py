@@ -189,10 +189,8 @@ def test_what_could_not_be_read_is_said_and_never_taken_for_missing() -> None:
 
 
 def test_the_secrets_are_those_that_the_functions_read() -> None:
-    assert secrets_named(adopted("watch")) == [
-        "shop-kafka/eyes",
-        "shop-kafka/orders-cluster-ca-cert",
-    ]
+    expected = ["shop-kafka/eyes", "shop-kafka/orders-cluster-ca-cert"]
+    assert secrets_named(adopted("watch")) == expected
 
 
 OURS = replace(

@@ -116,10 +116,8 @@ def test_a_member_that_is_missing_is_named(part: str) -> None:
     remaining = {key: value for key, value in members(part).items() if key != name}
     finding, *others = found(**{part: remaining})
     assert not others
-    assert (finding.subject, finding.evidence) == (
-        f"{COMPARED[part].member} {name}",
-        "expected present, found missing",
-    )
+    expected = (f"{COMPARED[part].member} {name}", "expected present, found missing")
+    assert (finding.subject, finding.evidence) == expected
     assert finding.remedy
 
 
@@ -156,15 +154,8 @@ def test_a_value_that_differs_is_named_with_both_values(part: str, field: str) -
 
 # What tells a member from others, and what a compared field follows from.
 BESIDE_COMPARED = {
-    "name",
-    "namespace",
-    "title",
-    "tags",
-    "listeners",
-    "config",
-    "rack_aware",
-    "rack_key",
-}
+    "name", "namespace", "title", "tags", "listeners", "config", "rack_aware", "rack_key",
+}  # fmt: skip
 
 
 def test_whatever_is_expected_of_a_compared_part_is_compared() -> None:

@@ -181,11 +181,8 @@ def test_the_body_is_the_message_unwrapped_and_untouched() -> None:
 
 def test_a_scheduled_change_for_three_instances_is_three_interruptions() -> None:
     found = parse(json.dumps(retirement("i-0aaaaaaa", "i-0bbbbbbb", "i-0ccccccc")))
-    assert [f.instance_id for f in found if isinstance(f, Interruption)] == [
-        "i-0aaaaaaa",
-        "i-0bbbbbbb",
-        "i-0ccccccc",
-    ]
+    expected = ["i-0aaaaaaa", "i-0bbbbbbb", "i-0ccccccc"]
+    assert [f.instance_id for f in found if isinstance(f, Interruption)] == expected
     assert len({f.dedupe_key for f in found if isinstance(f, Interruption)}) == 3
 
 

@@ -258,10 +258,8 @@ def test_what_was_measured_with_a_machine_ready_counts_before_what_is_inferred()
     waited = replace(MOVED, phase=Phase.DONE, began_at=0.0, machine_at=20.0, done_at=100.0)
     ready = replace(AHEAD, phase=Phase.DONE, began_at=200.0, machine_at=150.0, done_at=250.0)
     run = open_run([waited, ready], Options(), "ada", 0.0)
-    assert seconds_by_kind(run, stop_together=True) == {
-        "broker": 100.0,
-        "broker with its machine ready": 50.0,
-    }
+    expected = {"broker": 100.0, "broker with its machine ready": 50.0}
+    assert seconds_by_kind(run, stop_together=True) == expected
 
 
 def test_a_broker_is_away_for_longer_while_its_machine_boots() -> None:

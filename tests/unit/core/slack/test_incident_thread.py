@@ -149,13 +149,8 @@ def test_one_that_began_and_was_never_heard_of_is_taken_for_dead() -> None:
 
 
 def test_durations_and_times_read_well() -> None:
-    assert [span(s) for s in (0.2, 59, 61, 3600, 93_784)] == [
-        "0 s",
-        "59 s",
-        "1 min 1 s",
-        "1 h",
-        "1 d 2 h",
-    ]
+    expected = ["0 s", "59 s", "1 min 1 s", "1 h", "1 d 2 h"]
+    assert [span(s) for s in (0.2, 59, 61, 3600, 93_784)] == expected
     assert durations(incident(1)) == ["in all: 0 s"]
     assert time_shown(AT).endswith("|2026-11-20 10:00:00 UTC>")
 

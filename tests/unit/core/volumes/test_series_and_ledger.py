@@ -198,10 +198,8 @@ def test_after_a_long_blindness_what_was_missed_counts_as_used() -> None:
 def test_the_next_one_says_that_the_one_before_is_over() -> None:
     running = history(foreign(2 * HOUR, ModificationState.OPTIMIZING, Gp3(150)))
     seen = add_observation(running, foreign(60, ModificationState.MODIFYING), GROWN, NOW)
-    assert [m.state for m in seen.modifications] == [
-        ModificationState.COMPLETED,
-        ModificationState.MODIFYING,
-    ]
+    expected = [ModificationState.COMPLETED, ModificationState.MODIFYING]
+    assert [m.state for m in seen.modifications] == expected
 
 
 @given(

@@ -293,10 +293,8 @@ def test_what_a_person_has_thawed_no_later_word_of_the_event_freezes_again() -> 
 
 def test_a_history_is_told_in_lines_with_who_and_why() -> None:
     (incident,), _ = told(issue(TROUBLE), NOW, "us-east-1a")
-    assert [(e.state, e.actor) for e in incident.history] == [
-        (ZoneState.WATCHED, HEALTH_ISSUE),
-        (ZoneState.FROZEN, "shift"),
-    ]
+    expected = [(ZoneState.WATCHED, HEALTH_ISSUE), (ZoneState.FROZEN, "shift")]
+    assert [(e.state, e.actor) for e in incident.history] == expected
     assert all(entry.reason.endswith(".") for entry in incident.history)
 
 

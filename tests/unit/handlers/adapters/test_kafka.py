@@ -48,10 +48,8 @@ def test_a_reading_says_who_is_out_and_who_lags(cluster: FakeKafka) -> None:
     assert view.quorum_leader == 11
     assert view.voters == (VoterView(10, 35.64), VoterView(11, 0.0), VoterView(12, 0.494))
     first = view.partitions[0]
-    assert (first.name, first.leader, first.replicas, first.isr, first.min_isr) == (
-        *("orders-0", 2, (1, 2, 3), (2, 3)),
-        2,
-    )
+    expected = (*("orders-0", 2, (1, 2, 3), (2, 3)), 2)
+    assert (first.name, first.leader, first.replicas, first.isr, first.min_isr) == expected
     assert not view.stale
 
 

@@ -413,10 +413,8 @@ def test_claims_come_from_every_page(monkeypatch: pytest.MonkeyPatch) -> None:
     pages = [{"items": [claim("a")]}, {"items": [claim("b")]}]
     fake = reader(monkeypatch, {CLAIMS_PATH: pages})
     found = EksNodeClaims(fake.nodes._api, LABELS).claims()
-    assert [(each.name, each.instance_id, each.pool) for each in found] == [
-        ("a", "i-a", "broker"),
-        ("b", "i-b", "broker"),
-    ]
+    expected = [("a", "i-a", "broker"), ("b", "i-b", "broker")]
+    assert [(each.name, each.instance_id, each.pool) for each in found] == expected
 
 
 @pytest.mark.parametrize(

@@ -105,10 +105,8 @@ def attached() -> list[dict[str, Any]]:
 def test_what_a_gone_node_holds_is_deleted_by_identity(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = reader(monkeypatch, {ATTACHMENTS_PATH: attached()})
     fake.nodes.release_attachments("a")
-    assert fake.pool.deleted == [
-        (f"{ATTACHMENTS_PATH}/1", "uid-1"),
-        (f"{ATTACHMENTS_PATH}/4", "uid-4"),
-    ]
+    expected = [(f"{ATTACHMENTS_PATH}/1", "uid-1"), (f"{ATTACHMENTS_PATH}/4", "uid-4")]
+    assert fake.pool.deleted == expected
 
 
 def test_a_node_that_stands_keeps_what_is_attached(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -349,10 +349,8 @@ def test_a_workspace_is_asked_under_its_regions_signature(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(way._pool, "request", request)
     assert way.get("/api/v1/query?query=up%20%3E%200", 3) == "{}"
-    assert (sent["method"], sent["url"]) == (
-        "GET",
-        f"{address.url}/api/v1/query?query=up%20%3E%200",
-    )
+    expected = ("GET", f"{address.url}/api/v1/query?query=up%20%3E%200")
+    assert (sent["method"], sent["url"]) == expected
     assert "/eu-west-1/aps/aws4_request" in sent["headers"]["Authorization"]
     assert "secret" not in str(sent["headers"])
 
