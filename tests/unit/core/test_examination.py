@@ -16,7 +16,8 @@ from core.health.connect import RestResponse
 from core.health.pods import PodSeen
 from core.health.verdict import Health, Part, PartKind, cluster_health
 from core.incidents.record import Incident, State, Transition
-from core.views import ClusterView, PartitionView, VoterView
+from core.views import ClusterView, PartitionView
+from tests.unit.views import kafka_view
 
 NOW = 10_000.0
 ROLES = {0: "controller", 1: "controller", 2: "controller", 10: "broker", 20: "broker"}
@@ -48,13 +49,7 @@ def pod(name: str, node_id: int | None, **changes: Any) -> PodSeen:
 
 
 PODS = (*(pod(f"orders-{n}", n) for n in ROLES), pod(WORKER, None))
-KAFKA = ClusterView(
-    brokers=frozenset({10, 20}),
-    fenced=frozenset(),
-    voters=tuple(VoterView(n, 0.0) for n in (0, 1, 2)),
-    quorum_leader=1,
-    partitions=(PartitionView("t", 0, 10, (10, 20), (10, 20), 1),),
-)
+KAFKA = kafka_view({10, 20}, PartitionView("t", 0, 10, (10, 20), (10, 20), 1))
 SETTLED = KafkaConditions(ready=True, generation_observed=True)
 SEEN = Seen(
     kafka=KAFKA, pods=PODS, incidents=(), freezes=(), operator=SETTLED, workers={WORKER: FINE}

@@ -37,6 +37,7 @@ from tests.explorer.rules import Invocation
 from tests.explorer.world import FIRST, PREFIX, TAG, WHOSE, World, group_of, node_named
 from tests.unit.handlers.healthy import ZONES, healthy_kafka
 from tests.unit.operator_at_work import FINISHED, operator_view
+from tests.unit.views import node_view
 
 __all__ = ["NEW", "OLD", "PREFIX", "TAG", "WHOSE", "FakeCluster", "group_of", "node_named"]
 
@@ -279,14 +280,8 @@ class FakeCluster(ExploredCloud, ExploredNodes, ExploredDrain):
 
     def add_node(self, instance_id: str, *, ready: bool = True, csi_ready: bool = True) -> None:
         instance = self.instances[instance_id]
-        self.node_views[instance_id] = NodeView(
-            name=instance.private_dns_name,
-            instance_id=instance_id,
-            zone=instance.zone,
-            pool="broker",
-            ready=ready,
-            schedulable=True,
-            csi_ready=csi_ready,
+        self.node_views[instance_id] = node_view(
+            instance.private_dns_name, instance_id, instance.zone, ready=ready, csi_ready=csi_ready
         )
 
     def join(self, instance_id: str, zone: str = "us-east-1a", **node: bool) -> None:

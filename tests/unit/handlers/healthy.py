@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from core.views import ClusterView, PartitionView, VoterView
+from core.views import ClusterView, PartitionView
+from tests.unit.views import kafka_view
 
 # A test that wants two brokers to a zone adds the second ones.
 ZONES = {10: "us-east-1a", 20: "us-east-1b", 30: "us-east-1c"}
@@ -12,18 +13,16 @@ def healthy_kafka(*, out: int | tuple[int, ...] = ()) -> ClusterView:
     """Return three brokers and three controllers; who is `out` is fenced and in no ISR."""
     gone = frozenset({out} if isinstance(out, int) else out)
     alive = tuple(b for b in ZONES if b not in gone)
-    return ClusterView(
-        brokers=frozenset(ZONES),
-        fenced=gone,
-        voters=tuple(VoterView(n, 0.1) for n in (0, 1, 2)),
-        quorum_leader=1,
-        partitions=tuple(
+    return kafka_view(
+        ZONES,
+        *(
             PartitionView(topic, p, in_sync[0], replicas, in_sync, 2)
             for topic, row in _topics().items()
             for p in range(3)
             if (replicas := _rotate_row(row, p))
             if (in_sync := tuple(b for b in replicas if b in alive))
         ),
+        fenced=gone,
     )
 
 

@@ -9,13 +9,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from core.incidents.observation import NodeClaim, NodeView, PodView
+from core.incidents.observation import NodeClaim, PodView
 from core.rotation.plan import Build, Launched
 from core.views import Doubt, VoterView
 from tests.every_case import every_case
 from tests.unit.handlers.fakes import OLD, FakeCluster, node_named
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import Station
+from tests.unit.views import node_view
 
 IDS = (OLD, "i-0b", "i-0c")
 EVERYTHING = {"selection": {"everything": True}}
@@ -53,15 +54,7 @@ def combined(*lags: float | None) -> Change:
 
 def controllers_elsewhere(cluster: FakeCluster) -> None:
     """A pool of controllers alone, on a node of nobody's pools."""
-    cluster.node_views["i-x"] = NodeView(
-        name="elsewhere",
-        instance_id="i-x",
-        zone="us-east-1a",
-        pool=None,
-        ready=True,
-        schedulable=True,
-        csi_ready=True,
-    )
+    cluster.node_views["i-x"] = node_view("elsewhere", "i-x", "us-east-1a", pool=None)
     cluster.pods[0] = PodView(
         name="orders-votes-0", node_id=0, role="controller", node_name="elsewhere", ready=True
     )

@@ -8,10 +8,11 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from core.incidents.observation import GroupView, NodeView, PodView
+from core.incidents.observation import GroupView, PodView
 from core.rotation.estimate import RunObservation
 from core.rotation.run_record import NodeTurn
 from core.views import ClusterView, PartitionView, VoterView
+from tests.unit.views import node_view
 
 T = TypeVar("T")
 NODES = tuple(range(6))
@@ -99,18 +100,7 @@ def around(view: ClusterView, *, now: float = 0.0) -> RunObservation:
     ids = sorted(view.brokers | {voter.node_id for voter in view.voters})
     return RunObservation(
         now=now,
-        nodes=tuple(
-            NodeView(
-                name=f"node-{n}",
-                instance_id=f"i-{n}",
-                zone="us-east-1a",
-                pool="kafka",
-                ready=True,
-                schedulable=True,
-                csi_ready=True,
-            )
-            for n in ids
-        ),
+        nodes=tuple(node_view(f"node-{n}", f"i-{n}", "us-east-1a", pool="kafka") for n in ids),
         pods=tuple(
             PodView(name=f"pod-{n}", node_id=n, role="broker", node_name=f"node-{n}", ready=True)
             for n in ids

@@ -10,6 +10,7 @@ from core.availability.consent import check_returned, is_back, may_leave, may_le
 from core.availability.lease import Lease, grant, release, valid_leases
 from core.views import ClusterView, PartitionView, VoterView
 from tests.every_case import every_case
+from tests.unit.views import kafka_view
 
 WIDE = (10, 20, 30, 40, 50)
 
@@ -29,12 +30,12 @@ def cluster(
     fenced: frozenset[int] = frozenset(),
     lags: tuple[float | None, ...] = (0.0, 0.1, 0.1),
 ) -> ClusterView:
-    return ClusterView(
-        brokers=frozenset(WIDE),
+    return kafka_view(
+        WIDE,
+        *partitions,
         fenced=fenced,
         voters=tuple(VoterView(n, lag) for n, lag in enumerate(lags)),
         quorum_leader=0,
-        partitions=partitions,
     )
 
 

@@ -27,6 +27,7 @@ from core.health.pods import PodSeen, pod_verdict
 from core.health.verdict import Health
 from core.views import ClusterView, PartitionView, VoterView
 from tests.every_case import every_case
+from tests.unit.views import kafka_view
 
 BROKERS = (10, 20, 30)
 
@@ -37,13 +38,7 @@ def partition(
     return PartitionView("t", number, isr[0] if led and isr else None, BROKERS, isr, 2)
 
 
-WHOLE = ClusterView(
-    brokers=frozenset(BROKERS),
-    fenced=frozenset(),
-    voters=tuple(VoterView(n, 0.0) for n in (0, 1, 2)),
-    quorum_leader=1,
-    partitions=(partition(0), partition(1)),
-)
+WHOLE = kafka_view(BROKERS, partition(0), partition(1))
 # Without a quorum brokers answer all the same, with nobody fenced.
 STALE = replace(WHOLE, voters=(), quorum_leader=None, stale=True)
 
@@ -235,13 +230,7 @@ def test_an_error_outweighs_a_counter_that_is_missing() -> None:
     )
 
 
-ONE_PARTITION = ClusterView(
-    brokers=frozenset(BROKERS),
-    fenced=frozenset(),
-    voters=tuple(VoterView(n, 0.0) for n in (0, 1, 2)),
-    quorum_leader=1,
-    partitions=(PartitionView("t", 0, 10, BROKERS, BROKERS, 2),),
-)
+ONE_PARTITION = kafka_view(BROKERS, PartitionView("t", 0, 10, BROKERS, BROKERS, 2))
 LATE = PodSeen(name="orders-broker-a-10", node_id=10, created_at=None, node_name="ip-1")
 
 

@@ -26,6 +26,7 @@ from core.health.pods import PodSeen
 from core.health.verdict import Health
 from core.views import ClusterView, PartitionView, VoterView
 from tests.every_case import every_case
+from tests.unit.views import kafka_view
 
 DATA = Path(__file__).parents[3] / "data" / "exporters"
 ONLINE: dict[str, Any] = {
@@ -156,13 +157,7 @@ def test_without_a_quorum_describe_cluster_is_not_believed() -> None:
 BROKER = (DATA / "broker-strimzi-reporter.txt").read_text()
 CONTROLLER = parse((DATA / "controller-strimzi-reporter.txt").read_text())
 NOW = 10_000.0
-WHOLE = ClusterView(
-    brokers=frozenset({10, 20}),
-    fenced=frozenset(),
-    voters=tuple(VoterView(n, 0.0) for n in (0, 1, 2)),
-    quorum_leader=1,
-    partitions=(PartitionView("t", 0, 10, (10, 20), (10, 20), 1),),
-)
+WHOLE = kafka_view({10, 20}, PartitionView("t", 0, 10, (10, 20), (10, 20), 1))
 POD = PodSeen(
     name="orders-broker-b-20",
     node_id=20,

@@ -29,7 +29,7 @@ from core.incidents.actions import (
 from core.incidents.decide import BLIND_SECONDS, ENDING_SECONDS, WAITS, next_action
 from core.incidents.joining import merge
 from core.incidents.learn import learn
-from core.incidents.observation import GroupView, NodeView, Observation, PodView
+from core.incidents.observation import GroupView, Observation, PodView
 from core.incidents.record import Forwarding, Incident, Release, State
 from core.incidents.replacement import GROUP_SECONDS
 from core.incidents.sweep import Announce, died_again, left_out
@@ -44,6 +44,7 @@ from tests.unit.core.incidents.announced_incidents import (
 )
 from tests.unit.core.incidents.test_guards import NEW_NODE, PATIENT, POD, housed, shown
 from tests.unit.policies import policy_with
+from tests.unit.views import node_view
 
 
 def test_the_retirement_of_an_instance_that_is_no_node_pages_once() -> None:
@@ -147,15 +148,7 @@ def test_a_termination_that_follows_a_retirement_of_days_ago_has_its_whole_time(
     in_service = GroupView(name="g", desired=1, maximum=2, instances={OLD: "InService"})
     assert step(incident, observation(days + 2, group=in_service)).open
     pod = PodView(name="c-10", node_id=10, role="broker", node_name="old", ready=True)
-    node = NodeView(
-        name="old",
-        instance_id=OLD,
-        zone="z",
-        pool="broker",
-        ready=True,
-        schedulable=True,
-        csi_ready=True,
-    )
+    node = node_view("old", OLD)
     leaving = GroupView(name="g", desired=1, maximum=2, instances={OLD: "Terminating:Wait"})
     shown = {"group": leaving, "nodes": (node,), "pods": (pod,)}
     incident = step(incident, observation(days + 3, **shown))

@@ -18,19 +18,19 @@ from core.incidents.learn import learn
 from core.incidents.observation import (
     GroupView,
     InstanceView,
-    NodeView,
     Observation,
     PodView,
     StandingDrain,
 )
 from core.incidents.record import Forwarding, Incident, Replacement, State
 from core.incidents.replacement import still_missing
-from core.views import ClusterView, PartitionView, VoterView
+from core.views import PartitionView
 from tests.every_case import every_case
 from tests.unit.core.incidents.announced_incidents import OLD, POLICY, observation, opened_incident
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.operator_at_work import FINISHED, operator_view
 from tests.unit.policies import policy_with
+from tests.unit.views import kafka_view, node_view
 
 NEW_NODE = Replacement(node="new", ready_at=0.0)
 POD = "orders-broker-a-10"
@@ -46,15 +46,7 @@ def housed(state: State, **changes: object) -> Incident:
 
 def shown(now: float = 1.0, *, state: str = "running", **changes: object) -> Observation:
     """Broker 10 on its old node, a replacement beside it, and Kafka whole."""
-    node = NodeView(
-        name="old",
-        instance_id=OLD,
-        zone="z",
-        pool="broker",
-        ready=True,
-        schedulable=True,
-        csi_ready=True,
-    )
+    node = node_view("old", OLD)
     usual: dict[str, object] = {
         "instance": InstanceView(
             instance_id=OLD, state=state, zone="z", private_dns_name="old", group="g"
@@ -229,23 +221,9 @@ def test_an_operator_that_gets_nowhere_calls_and_keeps_plans(kafka: KafkaConditi
 
 
 LONG_DRAINS = policy_with(drain_life_seconds=1000.0)
-WHOLE = ClusterView(
-    brokers=frozenset({10, 20}),
-    fenced=frozenset(),
-    voters=(VoterView(0, 0.1),),
-    quorum_leader=0,
-    partitions=(PartitionView("t", 0, 20, (10, 20), (10, 20), 1),),
-)
+WHOLE = kafka_view({10, 20}, PartitionView("t", 0, 20, (10, 20), (10, 20), 1))
 BACK = PodView(name="c-broker-a-10", node_id=10, role="broker", node_name="new", ready=True)
-NODE = NodeView(
-    name="old",
-    instance_id="i-old",
-    zone="z",
-    pool="broker",
-    ready=True,
-    schedulable=False,
-    csi_ready=True,
-)
+NODE = node_view("old", "i-old", schedulable=False)
 RETAINED = StandingDrain(
     holder="i-old",
     instance_id="i-old",

@@ -30,6 +30,7 @@ from core.incidents.record import ALLOWED, TERMINAL, Forwarding, Incident, State
 from core.views import ClusterView, PartitionView, VoterView
 from tests.unit.core.incidents.announced_incidents import NEW, OLD, POLICY, announcement
 from tests.unit.policies import policy_with
+from tests.unit.views import node_view
 
 T = TypeVar("T")
 ATTACHED = (("old", ("pvc-10",)),)
@@ -64,10 +65,10 @@ def kafka_views(draw: st.DrawFn) -> ClusterView | None:
 
 @st.composite
 def new_nodes(draw: st.DrawFn) -> NodeView:
-    return NodeView(
-        name="new",
-        instance_id=NEW,
-        zone=mostly(draw, "z", "y"),
+    return node_view(
+        "new",
+        NEW,
+        mostly(draw, "z", "y"),
         pool=mostly(draw, "broker", "controller"),
         ready=mostly(draw, True, False),
         schedulable=mostly(draw, True, False),
@@ -81,15 +82,7 @@ def observations(draw: st.DrawFn, now: float, *, moved: bool) -> Observation:
     state = mostly(draw, "running", None, "shutting-down", "terminated", "stopped")
     lifecycle = mostly(draw, "Terminating:Wait", None, "InService", "Terminating:Retained")
     came = mostly(draw, True, False)
-    old = NodeView(
-        name="old",
-        instance_id=OLD,
-        zone="z",
-        pool="broker",
-        ready=True,
-        schedulable=not moved,
-        csi_ready=True,
-    )
+    old = node_view("old", OLD, schedulable=not moved)
     members = {OLD: lifecycle, NEW: mostly(draw, "InService", "Terminating:Wait") if came else None}
     where, elsewhere = ("new", "old") if moved else ("old", "new")
     pod = PodView(

@@ -12,10 +12,10 @@ from core.ground.placement import VOLUME_SLOTS, Placement, PodNeeds, Taint, Tole
 from core.incidents.actions import Decision, ForwardDrain, Page, TakeLease
 from core.incidents.decide import next_action
 from core.incidents.evicted import starts_again_in_place
-from core.incidents.observation import GroupView, InstanceView, NodeView, Observation, PodView
+from core.incidents.observation import GroupView, InstanceView, Observation, PodView
 from core.incidents.record import Incident, Replacement, State
 from core.incidents.replacement import none_will_come, replacement_for, what_is_coming
-from core.views import ClusterView, Doubt, PartitionView, VoterView
+from core.views import ClusterView, Doubt, PartitionView
 from tests.every_case import every_case
 from tests.unit.core.incidents.announced_incidents import (
     NEW,
@@ -24,17 +24,10 @@ from tests.unit.core.incidents.announced_incidents import (
     observation,
     opened_incident,
 )
+from tests.unit.views import kafka_view, node_view
 
 GIB = 1024**3
-OLD_NODE = NodeView(
-    name="old",
-    instance_id=OLD,
-    zone="z",
-    pool="broker",
-    ready=True,
-    schedulable=True,
-    csi_ready=True,
-)
+OLD_NODE = node_view("old", OLD)
 NEW_NODE = replace(OLD_NODE, name="new", instance_id=NEW)
 POD = PodView(name="c-broker-a-10", node_id=10, role="broker", node_name="old", ready=True)
 GROUP = GroupView(
@@ -183,13 +176,7 @@ def test_a_deleted_pod_is_not_awaited_on_a_node_that_it_may_not_return_to() -> N
 
 LATE = POLICY.hold_limit_seconds + 2
 ALONE = PartitionView("t", 0, 10, (10, 20), (10,), 2)
-KAFKA = ClusterView(
-    brokers=frozenset({10, 20}),
-    fenced=frozenset(),
-    voters=(VoterView(1, 0.0), VoterView(2, 0.0), VoterView(3, 0.0)),
-    quorum_leader=1,
-    partitions=(ALONE,),
-)
+KAFKA = kafka_view({10, 20}, ALONE)
 
 
 def held(**changes: object) -> Incident:
@@ -201,15 +188,7 @@ def held(**changes: object) -> Incident:
 
 def shown(now: float, kafka: ClusterView | None = KAFKA, **changes: object) -> Observation:
     nodes = tuple(
-        NodeView(
-            name=name,
-            instance_id=instance_id,
-            zone="z",
-            pool="broker",
-            ready=True,
-            schedulable=name == "new",
-            csi_ready=True,
-        )
+        node_view(name, instance_id, schedulable=name == "new")
         for name, instance_id in (("old", OLD), ("new", NEW))
     )
     stands = {OLD: "Terminating:Wait", NEW: "InService"}

@@ -36,10 +36,10 @@ from core.incidents.record import (
     from_json,
     to_json,
 )
-from core.views import ClusterView
 from tests.every_case import every_case
 from tests.history_rows import rows
 from tests.unit.core.incidents.announced_incidents import OLD, POLICY, announcement, observation
+from tests.unit.views import kafka_view
 
 NOW = 1_795_168_800.0
 
@@ -180,12 +180,11 @@ INCIDENT = Incident(
 def seen(
     at: float, *, fenced: bool = False, known: bool = True, stale: bool = False
 ) -> Observation:
-    view = ClusterView(
-        brokers=frozenset({10, 11} if known else {10}),
-        fenced=frozenset({11} if fenced else ()),
+    view = kafka_view(
+        {10, 11} if known else {10},
+        fenced={11} if fenced else (),
         voters=(),
         quorum_leader=None if stale else 0,
-        partitions=(),
         stale=stale,
     )
     return Observation(now=at, instance=None, kafka=view)

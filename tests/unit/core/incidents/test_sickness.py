@@ -19,6 +19,7 @@ from core.incidents.sweep import Announce, Concern, Snapshot, sickness_findings
 from handlers.adapters.claims import claim_troubles
 from tests.every_case import every_case
 from tests.unit.core.incidents.announced_incidents import POLICY, opened_incident
+from tests.unit.views import node_view
 
 NOW = 1_795_168_800.0
 OLD_AGE = NOW - 90 * 86_400
@@ -27,16 +28,7 @@ IDS = {f"i-{zone}{n}": f"us-east-1{zone}" for zone in "abc" for n in (1, 2)}
 
 
 def node(instance_id: str, **changed: Any) -> NodeView:
-    view = NodeView(
-        name=f"ip-{instance_id}",
-        instance_id=instance_id,
-        zone=IDS[instance_id],
-        pool="broker",
-        ready=True,
-        schedulable=True,
-        csi_ready=True,
-        created_at=OLD_AGE,
-    )
+    view = node_view(f"ip-{instance_id}", instance_id, IDS[instance_id], created_at=OLD_AGE)
     return replace(view, **changed)
 
 
@@ -188,15 +180,7 @@ def test_never_does_anybody_leave_where_a_third_is_sick(
 
 
 NAME = "orders-broker-a-10"
-NEW = NodeView(
-    name="new",
-    instance_id="i-new",
-    zone="z",
-    pool="broker",
-    ready=True,
-    schedulable=True,
-    csi_ready=True,
-)
+NEW = node_view("new", "i-new")
 POD = PodView(name=NAME, node_id=10, role="broker", node_name="new", ready=True)
 CLAIM = f"data-0-{NAME}"
 

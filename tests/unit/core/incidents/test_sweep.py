@@ -25,6 +25,7 @@ from core.incidents.record import Incident, NodeDisruption, Release, State, Tran
 from core.incidents.sweep import Announce, Finding, Snapshot, Wake, findings, is_answered, turn
 from tests.every_case import every_case
 from tests.unit.policies import policy_with
+from tests.unit.views import node_view
 
 NOW = 1_795_168_800.0
 LATE = 45.0
@@ -43,15 +44,7 @@ def group(**lifecycle: str) -> GroupView:
 
 
 def node(instance_id: str = ID) -> NodeView:
-    return NodeView(
-        name=f"ip-{instance_id}",
-        instance_id=instance_id,
-        zone="us-east-1a",
-        pool="broker",
-        ready=False,
-        schedulable=True,
-        csi_ready=False,
-    )
+    return node_view(f"ip-{instance_id}", instance_id, "us-east-1a", ready=False, csi_ready=False)
 
 
 def found(seen: Snapshot, *ids: str) -> list[Finding]:

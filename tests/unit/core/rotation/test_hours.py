@@ -17,6 +17,7 @@ from core.rotation.run_record import NodeTurn, Options, Phase, Run, open_run
 from core.views import ClusterView
 from tests.unit.core.availability.clusters import around, calm, clusters, turn_of
 from tests.unit.policies import policy_with
+from tests.unit.views import kafka_view
 
 MINUTE = 60
 ANY_TIME = Options(any_time=True)
@@ -159,9 +160,7 @@ def test_a_run_begins_with_nobody_who_would_not_be_back_in_the_window(
 
 @given(st.integers(1, 119), st.integers(1, 90), st.integers(1, 90))
 def test_two_that_share_nothing_go_together_where_both_fit(left: int, one: int, other: int) -> None:
-    view = ClusterView(
-        brokers=frozenset({10, 11}), fenced=frozenset(), voters=(), quorum_leader=10, partitions=()
-    )
+    view = kafka_view({10, 11}, voters=(), quorum_leader=10)
     seen = around(view, now=at("2026-11-21 05:00") - left * MINUTE)
     turns = [replace(turn_of(n), expected_seconds=m * 60.0) for n, m in ((10, one), (11, other))]
     run = open_run(turns, Options(at_once=2), "ada", seen.now)

@@ -19,16 +19,17 @@ from core.availability.lease import (
     party_name,
     release,
 )
-from core.incidents.observation import GroupView, NodeView, PodView
+from core.incidents.observation import GroupView, PodView
 from core.rotation.estimate import AWAY_SECONDS, REPLACEMENT_SECONDS, RunObservation
 from core.rotation.parallel import batch_numbers, company, partings
 from core.rotation.plan import Plan, plan
 from core.rotation.preconditions import departure_order, objections
 from core.rotation.run_record import NodeTurn, Options, open_run, run_from_document, run_to_document
-from core.views import ClusterView, PartitionView, VoterView
+from core.views import ClusterView, PartitionView
 from tests.unit.core.availability import roller
 from tests.unit.core.availability.clusters import around, calm, clusters, turn_of
 from tests.unit.policies import policy_with
+from tests.unit.views import kafka_view, node_view
 
 MANY = settings(
     max_examples=3 * settings.default.max_examples,
@@ -124,13 +125,7 @@ def test_company_makes_consent_no_easier_but_for_its_own_absence(view: ClusterVi
 
 
 def whole(*partitions: PartitionView) -> ClusterView:
-    return ClusterView(
-        brokers=frozenset({10, 11, 20, 30}),
-        fenced=frozenset(),
-        voters=(VoterView(0, 0.1), VoterView(1, 0.1), VoterView(2, 0.1)),
-        quorum_leader=1,
-        partitions=partitions,
-    )
+    return kafka_view({10, 11, 20, 30}, *partitions)
 
 
 def test_a_companion_that_is_out_keeps_nobody_who_shares_nothing_with_it() -> None:
@@ -300,22 +295,13 @@ def planned(brokers: int, at_once: int | None) -> Plan:
         partitions.append(PartitionView("t", number, placed[0], placed, placed, 2))
     seen = RunObservation(
         now=0.0,
-        kafka=ClusterView(
-            brokers=frozenset(zone_of),
-            fenced=frozenset(),
-            voters=tuple(VoterView(n, 0.0) for n in range(3)),
-            quorum_leader=0,
-            partitions=tuple(partitions),
-        ),
+        kafka=kafka_view(zone_of, *partitions),
         pods=tuple(
             PodView(name=f"k-{b}", node_id=b, role="broker", node_name=f"n-{b}", ready=True)
             for b in zone_of
         ),
         nodes=tuple(
-            NodeView(
-                name=f"n-{b}", instance_id=f"i-{b}", zone=zone, pool="broker",
-                ready=True, schedulable=True, csi_ready=True
-            )
+            node_view(f"n-{b}", f"i-{b}", zone)
             for b, zone in zone_of.items()
         ),
         groups=tuple(

@@ -15,11 +15,12 @@ from core.rotation.plan import Build, Launched, stale_template, why_outdated, wh
 from core.rotation.preconditions import objections
 from core.rotation.progress import KEY, OVERTAKEN_AFTER_SECONDS, counting_since, next_step
 from core.rotation.run_record import Begin, Options, Phase, Run, RunState, RunStep, open_run, resume
-from core.views import ClusterView, PartitionView, VoterView
+from core.views import ClusterView, PartitionView
 from tests.every_case import every_case
 from tests.unit.core.availability.clusters import around, turn_of
 from tests.unit.operator_at_work import operator_view
 from tests.unit.policies import policy_with
+from tests.unit.views import kafka_view
 
 THREE = (10, 20, 30)
 DEADLINE = 120.0
@@ -27,13 +28,7 @@ LATER = 1.0 + OVERTAKEN_AFTER_SECONDS
 
 
 def whole() -> ClusterView:
-    return ClusterView(
-        brokers=frozenset(THREE),
-        fenced=frozenset(),
-        voters=(VoterView(1, 0.0),),
-        quorum_leader=1,
-        partitions=(PartitionView("t", 0, 10, THREE, THREE, 1),),
-    )
+    return kafka_view(THREE, PartitionView("t", 0, 10, THREE, THREE, 1))
 
 
 def a_run(**changes: object) -> Run:
@@ -164,15 +159,10 @@ def test_a_run_begins_once_out_of_sync_settles(behind: tuple[int, ...], begins: 
 
 BROKERS = (10, 20, 30, 40)
 POD = PodView(name="orders-10", node_id=10, role="broker", node_name="n10", ready=True)
-WHOLE = ClusterView(
-    brokers=frozenset(BROKERS),
-    fenced=frozenset(),
-    voters=(VoterView(1, 0.0),),
-    quorum_leader=1,
-    partitions=(
-        PartitionView("t", 0, 10, (10, 20, 30), (10, 20, 30), 1),
-        PartitionView("u", 0, 40, (40, 30, 20), (40, 30, 20), 2),
-    ),
+WHOLE = kafka_view(
+    BROKERS,
+    PartitionView("t", 0, 10, (10, 20, 30), (10, 20, 30), 1),
+    PartitionView("u", 0, 40, (40, 30, 20), (40, 30, 20), 2),
 )
 
 

@@ -43,6 +43,7 @@ from tests.unit.core.zones.health_issues import (
     History,
     issue,
 )
+from tests.unit.views import node_view
 
 NAMES = {
     "use1-az4": "us-east-1a", "use1-az6": "us-east-1b", "use1-az1": "us-east-1c",
@@ -299,10 +300,7 @@ def test_a_history_is_told_in_lines_with_who_and_why() -> None:
 
 
 def node(zone: str, number: int, *, ready: bool = True) -> NodeView:
-    return NodeView(
-        name=f"{zone}-{number}", instance_id=f"i-{zone[-1]}{number}", zone=zone, pool="broker",
-        ready=ready, schedulable=True, csi_ready=True,
-    )  # fmt: skip
+    return node_view(f"{zone}-{number}", f"i-{zone[-1]}{number}", zone, ready=ready)
 
 
 def test_trouble_that_is_the_same_everywhere_is_no_zones() -> None:
