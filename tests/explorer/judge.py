@@ -23,8 +23,8 @@ UNIT_TESTS = (
         for name in (
             *("act", "held", "never_two_out", "in_place", "sick_and_rebooted_machines"),
             *("hooks_that_refuse", "planned", "loss", "observe", "tick"),
-            *("sweep", "closed_events", "calls_and_records", "walk"),
-            *("budgets", "gate", "drainers", "refills_and_machines_ahead"),
+            *("sweep", "closed_events", "calls_and_records"),
+            *("budgets", "gate", "refills_and_machines_ahead"),
         )
     ),
     f"{_HANDLERS}/adapters/test_kubernetes.py",

@@ -19,7 +19,7 @@ from cli.prices import fetch
 from cli.stack_settings import Project
 from core.cost import pricing
 from core.ground.errors import InvalidInput
-from tests.unit.core.cost.test_offer_file import as_json
+from tests.unit.core.cost.test_pricing import as_json
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "stacks" / "config" / "clusters" / "example.yaml"
 

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
 from cli.incidents import breaks
 from core.events import Kind
-from core.gate import asked_in
+from core.gate import GateAnswer, asked_in
+from core.incidents.joining import Pause
 from core.incidents.record import Drainer, NodeDisruption, State
 from core.views import ClusterView
 from core.zones.incident import LostZone
-from tests.unit.handlers.announced import hook_event
+from handlers.store.documents import Pauses
+from tests.every_case import every_case
+from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.asking import NAMESPACE, OPERATOR, PERSON, Door
 from tests.unit.handlers.fakes import NEW, OLD, node_named
 from tests.unit.handlers.healthy import healthy_kafka
+from tests.unit.handlers.karpenter_machines import (
+    KARPENTER,
+    bring_node,
+    delete_claim,
+    end,
+    of_karpenter,
+)
 from tests.unit.handlers.station import START
 from tests.unit.operator_at_work import FINISHED
 
@@ -341,3 +353,225 @@ def test_what_may_start_in_place_is_not_evicted_without_another(door: Door) -> N
     assert door.ask(delete=True).allowed
     door.spare()
     assert door.ask().allowed
+
+
+SYSTEM = "system:serviceaccount:kube-system:"
+NODE_MANAGER = "eks:node-manager"
+AUTO_MODE = "eks:a-controller-of-auto-mode"
+EVICT, DELETE, DELETE_NODE = "evict", "delete", "delete node"
+
+
+@dataclass(frozen=True)
+class Remover:
+    """Somebody who empties nodes, in one of its ways."""
+
+    name: str
+    user: str
+    asks: str = EVICT
+    finalizers: tuple[str, ...] = ()
+
+    def ask(self, gated: Door) -> GateAnswer:
+        if self.asks != DELETE_NODE:
+            return gated.ask(user=self.user, delete=self.asks == DELETE)
+        shown: dict[str, Any] = {
+            "metadata": {"name": node_named(OLD), "finalizers": list(self.finalizers)},
+            "spec": {"providerID": f"aws:///us-east-1a/{OLD}"},
+        }
+        request = {
+            "uid": "u-1",
+            "operation": "DELETE",
+            "resource": {"group": "", "version": "v1", "resource": "nodes"},
+            "name": node_named(OLD),
+            "userInfo": {"username": self.user},
+            "oldObject": shown,
+        }
+        return gated.gate.ask(asked_in({"request": request}), gated.station.now + 8)
+
+
+EVICTING = (
+    Remover("NTH that hears AWS itself", f"{SYSTEM}aws-node-termination-handler"),
+    Remover("kubectl drain", PERSON),
+    Remover("Karpenter: expiry, drift, consolidation, interruption, repair", KARPENTER),
+    Remover("a managed node group's update, force or not", NODE_MANAGER),
+    Remover("Cluster Autoscaler", f"{SYSTEM}cluster-autoscaler"),
+    Remover("Auto Mode: 21 days, consolidation, repair", AUTO_MODE),
+    Remover("the descheduler", f"{SYSTEM}descheduler"),
+)
+DELETING = (
+    Remover("kubectl delete pod", PERSON, DELETE),
+    Remover("kubectl drain --disable-eviction", PERSON, DELETE),
+    Remover("Karpenter near the end of a terminationGracePeriod", KARPENTER, DELETE),
+    Remover("a taint on a node that serves", f"{SYSTEM}taint-eviction-controller", DELETE),
+    Remover("another node's kubelet", "system:node:another", DELETE),
+)
+UNASKED = (
+    Remover("Strimzi's operator", OPERATOR, DELETE),
+    Remover("the node's own kubelet", f"system:node:{node_named(OLD)}", DELETE),
+    Remover("the garbage collector", f"{SYSTEM}generic-garbage-collector", DELETE),
+    Remover("the pods' garbage collector", f"{SYSTEM}pod-garbage-collector", DELETE),
+    Remover(
+        "Karpenter's own deletion of a Node", KARPENTER, DELETE_NODE, ("karpenter.sh/termination",)
+    ),
+)
+NODE_DELETING = (
+    Remover("kubectl delete node", PERSON, DELETE_NODE),
+    Remover("a cloud controller that lost sight of it", f"{SYSTEM}node-lifecycle", DELETE_NODE),
+)
+Situation = Callable[[Door], None]
+
+
+def whole(gated: Door) -> None:
+    """Another node is Ready in the zone."""
+    gated.spare()
+
+
+def no_place(gated: Door) -> None:
+    """No other node is there: who brings none, or has not yet."""
+
+
+def lagging(gated: Door) -> None:
+    """A replica of another broker is out of sync, its pod Ready all the same."""
+    gated.spare()
+    view = healthy_kafka()
+    behind = tuple(replace(p, isr=(10, 30)) for p in view.partitions)
+    gated.station.cluster.kafka = replace(view, partitions=behind)
+
+
+def another_out(gated: Door) -> None:
+    """Another zone's broker was let go a moment ago."""
+    gated.spare()
+    gated.spare("i-0e", "us-east-1b")
+    assert gated.ask(20).allowed
+
+
+def kafka_silent(gated: Door) -> None:
+    """Nobody of Kafka answers."""
+    gated.spare()
+    gated.station.cluster.kafka = None
+
+
+REFUSED: dict[Situation, str] = {
+    no_place: "No other node of us-east-1a is ready to take",
+    lagging: "may not leave: partition t-0 would keep",
+    another_out: "takes a Kafka node out first",
+    kafka_silent: "No Kafka broker could be reached",
+}
+
+
+def named(each: object) -> str:
+    return each.name if isinstance(each, Remover) else getattr(each, "__name__", str(each))
+
+
+@every_case("drainer", EVICTING, ids=named)
+def test_whoever_evicts_is_let_through_where_kafka_and_a_place_allow_it(
+    drainer: Remover,
+) -> None:
+    gated = Door()
+    whole(gated)
+    assert drainer.ask(gated).allowed
+    incident = gated.station.incident()
+    assert incident.drainer is not None
+    assert (incident.state, incident.drainer.name) == (State.DRAINING, drainer.user)
+
+
+@every_case("situation", REFUSED, ids=named)
+@every_case("drainer", EVICTING, ids=named)
+def test_who_evicts_waits_and_is_told_for_what(drainer: Remover, situation: Situation) -> None:
+    gated = Door()
+    situation(gated)
+    before = gated.station.ledger.leases()
+    answer = drainer.ask(gated)
+    assert not answer.allowed
+    assert REFUSED[situation] in answer.reason
+    assert answer.reason.endswith("Ask again in 5 s.")
+    assert gated.station.ledger.leases() == before
+
+
+@every_case("drainer", DELETING, ids=named)
+def test_a_deletion_is_asked_as_an_eviction_and_starts_in_place(drainer: Remover) -> None:
+    gated = Door()
+    assert drainer.ask(gated).allowed
+    for situation in (lagging, another_out, kafka_silent):
+        refusing = Door()
+        situation(refusing)
+        assert not drainer.ask(refusing).allowed
+
+
+@every_case("situation", [whole, *REFUSED], ids=named)
+@every_case("drainer", UNASKED, ids=named)
+def test_who_cleans_up_or_rolls_is_never_kept(drainer: Remover, situation: Situation) -> None:
+    gated = Door()
+    situation(gated)
+    assert drainer.ask(gated).allowed
+
+
+@every_case("situation", [whole, *REFUSED], ids=named)
+@every_case("drainer", NODE_DELETING, ids=named)
+def test_a_running_brokers_node_is_deleted_by_none(drainer: Remover, situation: Situation) -> None:
+    gated = Door()
+    situation(gated)
+    answer = drainer.ask(gated)
+    assert not answer.allowed
+    assert "drain it" in answer.reason
+
+
+@every_case("state", ["stopped", "terminated"])
+@every_case("drainer", NODE_DELETING, ids=named)
+def test_the_node_of_a_machine_that_has_ended_may_go(drainer: Remover, state: str) -> None:
+    gated = Door()
+    gated.station.cluster.set_state(OLD, state)
+    assert drainer.ask(gated).allowed
+
+
+@every_case("drainer", EVICTING, ids=named)
+def test_a_two_minute_warning_is_kept_by_nobody(drainer: Remover) -> None:
+    """A forced end of AWS's is past every gate; what can be had of the time is had."""
+    gated = Door()
+    another_out(gated)
+    gated.station.announce(ec2_event("EC2 Spot Instance Interruption Warning", OLD))
+    gated.station.tick()
+    assert gated.station.incident().state is State.DRAINING
+    assert drainer.ask(gated).allowed
+
+
+@every_case("drainer", EVICTING, ids=named)
+def test_our_own_drain_of_a_node_lets_everybody_through(drainer: Remover) -> None:
+    gated = Door()
+    gated.station.cluster.terminate(OLD)
+    for hook in ("drain", "gate"):
+        gated.station.announce(hook_event(hook))
+    gated.spare()
+    gated.tick_until(State.DRAINING)
+    assert drainer.ask(gated).allowed
+
+
+@pytest.fixture
+def gated() -> Door:
+    """Karpenter ends a node, and Kafka does not let its broker go."""
+    gated = of_karpenter(Door())
+    bring_node(gated, NEW)
+    end(gated, delete_claim())
+    gated.station.cluster.kafka = healthy_kafka(out=30)
+    assert not gated.ask(user=KARPENTER).allowed
+    gated.station.tick(4)
+    assert gated.station.incident().state is State.HOLDING
+    return gated
+
+
+def test_a_drain_that_kafka_refuses_for_long_calls_a_person_once(gated: Door) -> None:
+    station = gated.station
+    for _ in range(2):
+        station.now += station.policy.hold_limit_seconds
+        station.tick()
+    (page,) = [page for page in station.ticks.pages if page["page"] == "waits_long"]
+    assert "broker 30 is fenced" in page["reason"]
+
+
+def test_a_drain_that_a_pause_keeps_is_nobodys_news(gated: Door) -> None:
+    station = gated.station
+    pause = Pause("ann", "maintenance", station.now)
+    Pauses(station.records, "orders").write(pause)
+    for _ in range(2):
+        station.now += station.policy.hold_limit_seconds
+        station.tick()
+    assert station.ticks.pages == []

@@ -1,4 +1,4 @@
-"""What Karpenter does to brokers' nodes goes through incidents, also when a machine dies."""
+"""What Karpenter does to brokers' nodes goes through incidents; `rotate` ends a claim at a time."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ import pytest
 from cli.incidents import breaks
 from core.events import Kind
 from core.incidents.evicted import WARNED_SECONDS
+from core.incidents.joining import Pause
 from core.incidents.observation import Condition, ScheduledEvent, StatusView
 from core.incidents.record import Drainer, NodeDisruption, State
+from core.rotation.run_record import Run, RunState
 from core.zones.incident import LostZone
+from handlers.adapters.aws import tick_message
+from handlers.store.documents import Pauses
 from tests.unit.handlers.asking import Door
 from tests.unit.handlers.fakes import NEW, OLD, TAG, node_named
 from tests.unit.handlers.healthy import healthy_kafka
@@ -25,7 +29,7 @@ from tests.unit.handlers.karpenter_machines import (
     end,
     of_karpenter,
 )
-from tests.unit.handlers.station import START
+from tests.unit.handlers.station import POLICY, START, Station
 
 DRIFTED = {**INITIALIZED, "DisruptionReason": Condition(holds=True, reason="Drifted")}
 
@@ -381,3 +385,179 @@ def test_a_claim_that_ends_with_its_broker_lost_is_followed_by_the_claims_word(d
     door.tick_until(State.GATING)
     assert station.incident().node_id == 10
     assert station.incident().lost_at is not None
+
+
+GATED = replace(POLICY, drain_route="asked")
+EVERYTHING = {"selection": {"everything": True}}
+DRIFT = {**INITIALIZED, "Drifted": Condition(holds=True, reason="AMIDrift")}
+
+
+@pytest.fixture
+def held() -> Door:
+    return of_karpenter(Door(Station(policy=GATED)))
+
+
+def ask(held: Door, command: str, **said: object) -> dict[str, object]:
+    station = held.station
+    return station.conductor.take({"command": command, "actor": "ada", **said}, station.now)
+
+
+def current(held: Door) -> Run:
+    run = held.station.runs.current()
+    assert run is not None
+    return run
+
+
+def turn(held: Door) -> Run:
+    station = held.station
+    station.now += 20
+    station.rotations.turn(current(held).version, station.now)
+    for _ in range(4):
+        for incident in station.ledger.open_incidents():
+            station.now += 1
+            station.loop.turn(tick_message(incident.id, incident.version), station.now)
+    return current(held)
+
+
+def test_the_sweep_finds_nothing_new_in_a_claim_that_a_run_ends(held: Door) -> None:
+    ask(held, "start", selection={"node_ids": [10]})
+    turn(held)
+    assert held.station.cluster.ended_claims
+    held.station.sweep()
+    turn(held)
+    incident = held.station.incident()
+    assert incident.kind is Kind.ROTATION
+    assert incident.disruption == NodeDisruption(reason="rotation")
+
+
+def test_what_has_drifted_is_outdated(held: Door) -> None:
+    end(held, claim_of(conditions=DRIFT))
+    plan = ask(held, "plan")["plan"]
+    assert isinstance(plan, dict)
+    assert [(n["node_id"], n["why"]) for n in plan["nodes"]] == [(10, "drifted: AMIDrift")]
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"grace_seconds": 3600.0}, "has a terminationGracePeriod"),
+        ({"unreadable": ("terminationGracePeriod",)}, "a field that cannot be read"),
+        ({"do_not_disrupt": True}, "is marked karpenter.sh/do-not-disrupt"),
+        ({"deleted": True}, "already"),
+        ({"conditions": {}}, "is not initialized yet"),
+    ],
+    ids=["deadline", "unreadable", "kept", "ending", "young"],
+)
+def test_a_claim_whose_end_could_not_be_held_is_not_begun_with(
+    held: Door, changes: dict[str, object], sentence: str
+) -> None:
+    end(held, claim_of(**changes))
+    plan = ask(held, "plan", selection={"node_ids": [10]})["plan"]
+    assert isinstance(plan, dict)
+    assert sentence in " ".join(plan["nodes"][0]["objections"])
+    ask(held, "start", selection={"node_ids": [10]})
+    assert sentence in turn(held).reason
+    assert held.station.cluster.ended_claims == []
+
+
+@pytest.mark.parametrize(
+    ("pod", "sentence"),
+    [
+        (
+            {"undisturbed_until": float("inf")},
+            (
+                "orders-broker-a-10 says karpenter.sh/do-not-disrupt: Karpenter would neither make "
+                "room for it nor evict it. Take that off."
+            ),
+        ),
+        (
+            {"ignores_disruption": True},
+            (
+                "orders-broker-a-10 tolerates the taint karpenter.sh/disrupted: Karpenter would "
+                "end its node without an eviction. Narrow its tolerations."
+            ),
+        ),
+    ],
+    ids=["kept", "tolerant"],
+)
+def test_unevictable_pods_are_not_begun(held: Door, pod: dict[str, object], sentence: str) -> None:
+    held.station.cluster.change_pod(10, **pod)  # type: ignore[arg-type]
+    plan = ask(held, "plan", selection={"node_ids": [10]})["plan"]
+    assert isinstance(plan, dict)
+    assert sentence in plan["nodes"][0]["objections"]
+    ask(held, "start", selection={"node_ids": [10]})
+    turn(held)
+    assert held.station.cluster.ended_claims == []
+
+
+def test_a_node_somebody_keeps_is_left_out_and_a_lapsed_mark_is_none(held: Door) -> None:
+    cluster = held.station.cluster
+    cluster.change_pod(10, undisturbed_until=held.station.now - 1)
+    plan = ask(held, "plan", selection={"node_ids": [10]})["plan"]
+    assert isinstance(plan, dict)
+    assert list(plan["nodes"][0]["objections"]) == []
+    cluster.change_node(OLD, do_not_disrupt=True)
+    plan = ask(held, "plan", selection={"node_ids": [10]})["plan"]
+    assert isinstance(plan, dict)
+    assert "is marked karpenter.sh/do-not-disrupt" in plan["nodes"][0]["objections"][0]
+
+
+def test_without_a_gate_no_claim_is_ended_and_the_plan_says_why() -> None:
+    held = of_karpenter(Door(Station()))
+    plan = ask(held, "plan", **EVERYTHING)["plan"]
+    assert isinstance(plan, dict)
+    for node in plan["nodes"]:
+        assert "before its successor is there: set `eviction_gate`" in node["objections"][0]
+    ask(held, "start", **EVERYTHING)
+    turn(held)
+    assert held.station.cluster.ended_claims == []
+
+
+def test_several_at_once_are_refused(held: Door) -> None:
+    (problem,) = ask(held, "start", at_once="zone", **EVERYTHING)["problems"]  # type: ignore[misc]
+    assert "nodes go one at a time" in problem
+
+
+def begun(held: Door) -> Station:
+    """The run has opened its incident for node 10, and nobody has looked at that yet."""
+    ask(held, "start", selection={"node_ids": [10]})
+    station = held.station
+    while not station.ledger.open_incidents():
+        station.now += 20
+        station.rotations.turn(current(held).version, station.now)
+    return station
+
+
+def test_a_pause_keeps_a_claim_that_is_not_ended_yet(held: Door) -> None:
+    station = begun(held)
+    Pauses(station.records, "orders").write(Pause("ada", "an upgrade", station.now))
+    turn(held)
+    assert station.cluster.ended_claims == []
+    Pauses(station.records, "orders").write(None)
+    turn(held)
+    turn(held)
+    assert set(station.cluster.ended_claims) == {"broker-i-0a"}
+
+
+def test_an_abort_before_a_claim_is_ended_ends_none(held: Door) -> None:
+    station = begun(held)
+    ask(held, "abort")
+    for _ in range(3):
+        station.now += 20
+        station.rotations.turn(current(held).version, station.now)
+    for _ in range(3):
+        turn(held)
+    assert current(held).state is RunState.ABORTED
+    assert station.cluster.ended_claims == []
+
+
+def test_a_claim_that_was_ended_is_followed_after_an_abort(held: Door) -> None:
+    """Nobody takes a deletion back: what goes on is told, and waits for the same consent."""
+    station = begun(held)
+    turn(held)
+    ask(held, "abort")
+    turn(held)
+    assert station.incident().state is State.CANCELLED
+    assert station.sweep()["opened"] == 1
+    assert station.incident(f"{OLD}.2").kind is Kind.EVICTION
+    assert not held.ask(user=KARPENTER).allowed

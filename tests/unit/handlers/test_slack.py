@@ -12,10 +12,10 @@ from core.ground.errors import StillwaterError
 from core.incidents.record import Incident
 from core.rotation.rebalance import TOLD_SECONDS, Rebalance
 from core.rotation.run_record import Options, Run, note_run, open_run
-from core.slack import LONGEST_POST_SECONDS, Thread, head_message, worth_telling
+from core.slack import LONGEST_POST_SECONDS, Message, Thread, head_message, worth_telling
 from core.zones.incident import LostZone
 from handlers import slack
-from handlers.adapters.slack import RateLimited, RefusedBySlack, Unreachable
+from handlers.adapters.slack import Posted, RateLimited, RefusedBySlack, SlackChannel, Unreachable
 from handlers.store.documents import Freezes, Runs, Threads
 from handlers.store.ledger import Stories
 from handlers.store.table import VersionedTable
@@ -366,3 +366,24 @@ def test_dying_after_a_post_doubles_nothing_in_a_thread(newsroom: Newsroom, dies
     newsroom.take()
     assert len(newsroom.channel.keys) == len(set(newsroom.channel.keys)) == 5
     assert [ts for _, ts, _ in newsroom.channel.messages] == [None, *["1.000"] * 4]
+
+
+@pytest.mark.parametrize("edits", [False, True], ids=["post", "edit"])
+def test_the_text_beside_the_blocks_mentions_nobody(
+    monkeypatch: pytest.MonkeyPatch, *, edits: bool
+) -> None:
+    channel, sent = SlackChannel("token", "C1", "https://slack.example/api/"), []
+
+    def answer(_method: str, body: dict[str, Any]) -> dict[str, str]:
+        sent.append(body)
+        return {"channel": "C1", "ts": "1"}
+
+    monkeypatch.setattr(channel, "_answer", answer)
+    said = Message("AWS says: <!channel> <https://attacker.example|open> & more", ())
+    if edits:
+        channel.edit(Posted("C1", "1"), "key", said)
+    else:
+        channel.post("key", said, None)
+    assert sent[0]["text"] == (
+        "AWS says: &lt;!channel&gt; &lt;https://attacker.example|open&gt; &amp; more"
+    )

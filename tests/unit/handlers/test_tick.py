@@ -12,11 +12,14 @@ from core.incidents.actions import HookResult
 from core.incidents.record import State
 from handlers import tick
 from tests.every_case import every_case
-from tests.unit.handlers.announced import ec2_event, hook_event
+from tests.unit.handlers.announced import ec2_event, health_event, hook_event
 from tests.unit.handlers.failing import Killed, kill
-from tests.unit.handlers.fakes import NEW, OLD
-from tests.unit.handlers.station import Station
+from tests.unit.handlers.fakes import NEW, OLD, group_of, node_named
+from tests.unit.handlers.healthy import healthy_kafka
+from tests.unit.handlers.station import POLICY, START, Station
+from tests.unit.handlers.test_never_two_out import SECOND, second_waits, turns
 from tests.unit.handlers.walks import announce, drain_node, replace_machine
+from tests.unit.policies import policy_with
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -213,3 +216,292 @@ def test_batches_report_the_failed_ticks(station: Station, monkeypatch: pytest.M
     answer = tick.handler({"Records": records}, None)
     assert answer == {"batchItemFailures": [{"itemIdentifier": "m1"}]}
     assert station.incident().ticked_at == station.now + 6
+
+
+def test_a_terminated_broker_walks_to_released(station: Station) -> None:
+    drain_node(station)
+    station.cluster.place_pod(10, NEW)
+    station.cluster.kafka = healthy_kafka()
+    while station.incident().open:
+        station.tick()
+    incident = station.incident()
+    assert [t.state for t in incident.transitions] == [
+        State.OPENED,
+        State.REPLACING,
+        State.HOLDING,
+        State.DRAINING,
+        State.GATING,
+        State.RELEASED,
+    ]
+    assert station.cluster.completed == [(OLD, "gate", "CONTINUE")]
+    assert len(station.forwarded) == 1
+    assert incident.replacement is not None
+    assert incident.replacement.node == node_named(NEW)
+    assert incident.forwarded is not None
+    assert incident.replacement.ready_at <= incident.forwarded.first_at
+    assert incident.broker_back_at is not None
+    assert station.now - incident.broker_back_at >= POLICY.post_condition_hold_seconds
+    assert not station.ledger.leases()
+
+
+def test_what_is_forwarded_is_the_drain_hooks_own_event(station: Station) -> None:
+    replace_machine(station)
+    assert station.termination_handler.sent == [(hook_event("drain"), 0.0)]
+
+
+def test_nothing_is_drained_before_the_replacement_is_ready(station: Station) -> None:
+    announce(station)
+    station.cluster.add_instance(NEW, "us-east-1a", "Pending")
+    station.cluster.add_node(NEW, ready=False)
+    station.tick(5)
+    assert station.incident().state is State.REPLACING
+    assert "is not Ready yet" in station.incident().reason
+    station.cluster.add_node(NEW, ready=True, csi_ready=False)
+    station.tick()
+    assert station.incident().state is State.REPLACING
+    assert "is not registered with its EBS driver yet" in station.incident().reason
+    assert station.forwarded == []
+
+
+def test_a_replacement_in_another_zone_does_not_count(station: Station) -> None:
+    announce(station)
+    station.cluster.join(NEW, "us-east-1b")
+    station.tick()
+    assert station.incident().state is State.REPLACING
+
+
+def test_a_second_incident_waits_for_the_first_to_release(station: Station) -> None:
+    replace_machine(station)
+    station.cluster.terminate("i-0b")
+    station.announce(hook_event("drain", instance_id="i-0b", zone="us-east-1b"))
+    station.cluster.join("i-0e", "us-east-1b")
+    station.tick(4)
+    second = station.incident("i-0b")
+    assert second.state is State.HOLDING
+    assert second.reason == "Incident i-0a takes a Kafka node out first."
+    assert len(station.forwarded) == 1
+
+
+def test_a_broker_waits_while_another_partition_copy_lags(station: Station) -> None:
+    lagging = healthy_kafka(out=30)
+    station.cluster.kafka = replace(lagging, fenced=frozenset())
+    replace_machine(station)
+    assert station.incident().state is State.HOLDING
+    assert "partition t-0" in station.incident().reason
+    assert not station.ledger.leases()
+    station.cluster.kafka = healthy_kafka()
+    station.tick_until_quiet()
+    assert station.incident().state is State.DRAINING
+
+
+def test_the_gate_stays_shut_until_volumes_are_free_and_the_broker_holds(station: Station) -> None:
+    drain_node(station)
+    station.cluster.place_pod(10, NEW)
+    station.cluster.attached[node_named(OLD)] = ("pvc-10",)
+    station.tick()
+    assert "pvc-10 is still attached" in station.incident().reason
+    del station.cluster.attached[node_named(OLD)]
+    station.tick()
+    assert "still fenced" in station.incident().reason
+    station.cluster.kafka = healthy_kafka()
+    station.tick()
+    assert "must stay" in station.incident().reason
+    station.cluster.kafka = healthy_kafka(out=10)  # strimzi#11736: fenced again after a moment
+    station.tick()
+    assert station.incident().broker_back_at is None
+    assert station.cluster.completed == []
+
+
+def test_a_broker_that_never_returns_keeps_the_old_instance(station: Station) -> None:
+    drain_node(station)
+    station.now += POLICY.post_condition_wait_seconds
+    station.tick()
+    assert station.incident().state is State.RETAINED
+    assert "not_back" in station.incident().pages
+    assert station.cluster.completed == [(OLD, "gate", "ABANDON")]
+
+
+def test_both_hooks_are_kept_waiting_from_half_their_timeout_on(station: Station) -> None:
+    announce(station)
+    assert station.cluster.beats == []
+    station.now = START + POLICY.heartbeat_timeout_seconds / 2
+    station.tick()
+    assert station.cluster.beats == [(OLD, "drain", "token-drain"), (OLD, "gate", "token-gate")]
+    station.tick()
+    assert len(station.cluster.beats) == 2
+
+
+def test_hooks_are_kept_waiting_while_kubernetes_is_silent(station: Station) -> None:
+    announce(station)
+    station.cluster.kubernetes_answers = False
+    station.now = START + POLICY.heartbeat_timeout_seconds / 2
+    station.tick()
+    assert len(station.cluster.beats) == 2
+    assert station.incident().state is State.REPLACING
+    assert "did not answer" in station.incident().reason
+
+
+def test_holding_for_too_long_pages_and_retains(station: Station) -> None:
+    announce(station)
+    station.now = START + POLICY.hold_limit_seconds + 1
+    station.tick()
+    incident = station.incident()
+    assert incident.state is State.RETAINED
+    assert incident.pages == ("hold_limit",)
+    assert station.cluster.completed == [(OLD, "drain", "ABANDON"), (OLD, "gate", "ABANDON")]
+    assert station.forwarded == []
+
+
+def test_an_instance_without_kafka_goes_straight_through(station: Station) -> None:
+    station.cluster.join(NEW)
+    station.cluster.terminate(NEW)
+    station.announce(hook_event("drain", instance_id=NEW))
+    station.tick()
+    assert station.forwarded == [], "it is looked at once more"
+    station.tick(8)
+    assert len(station.forwarded) == 1
+    assert station.incident(NEW).state is State.GATING
+    assert station.cluster.completed == [(NEW, "gate", "CONTINUE")]
+    station.cluster.set_lifecycle(NEW, "Terminating:Proceed")
+    station.tick()
+    assert station.incident(NEW).state is State.RELEASED
+
+
+def test_a_spot_warning_is_forwarded_at_once(station: Station) -> None:
+    warning = ec2_event(
+        "EC2 Spot Instance Interruption Warning", OLD, **{"instance-action": "terminate"}
+    )
+    station.announce(warning)
+    station.tick()
+    assert station.termination_handler.sent == [(warning, 0.0)]
+    assert station.incident().state is State.DRAINING
+
+
+def test_a_spot_warning_overtakes_a_termination_that_waits(station: Station) -> None:
+    announce(station)
+    station.announce(ec2_event("EC2 Spot Instance Interruption Warning", OLD))
+    station.tick()
+    # The drain hook's own event goes out, so that the handler completes that hook.
+    assert station.termination_handler.sent == [(hook_event("drain"), 0.0)]
+
+
+def test_a_scale_in_restores_the_desired_capacity_once(station: Station) -> None:
+    name = group_of("us-east-1a")
+    station.cluster.change_group(name, desired=0)
+    announce(station)
+    assert station.cluster.desired_calls == [(name, 1)]
+    station.tick(2)
+    assert station.cluster.desired_calls == [(name, 1)]
+    assert station.incident().pages == ("scale_in",)
+    assert station.forwarded == []
+
+
+def test_a_scale_in_lets_the_broker_go_where_the_policy_says_so() -> None:
+    station = Station(policy=replace(POLICY, scale_in="release"))
+    name = group_of("us-east-1a")
+    station.cluster.change_group(name, desired=0)
+    announce(station)
+    assert station.incident().state is State.DRAINING
+    station.cluster.place_pod(10, None, ready=False)
+    station.cluster.attached.pop(node_named(OLD))
+    station.tick_until_quiet()
+    station.tick()
+    assert station.incident().state is State.RELEASED
+
+
+def test_the_direct_route_forwards_nothing_and_follows() -> None:
+    station = Station(policy=policy_with(drain_route="direct", post_condition_hold_seconds=0))
+    announce(station)
+    assert station.incident().state is State.DRAINING
+    assert station.forwarded == []
+    station.cluster.join(NEW)
+    station.cluster.place_pod(10, NEW)
+    station.tick_until_quiet()
+    station.tick()
+    assert station.incident().state is State.RELEASED
+
+
+def test_a_termination_the_group_does_not_know_is_cancelled(station: Station) -> None:
+    station.announce(hook_event("drain"))
+    station.tick_until_quiet()
+    station.now += 61
+    station.tick()
+    assert station.incident().state is State.CANCELLED
+
+
+THIRD, THIRD_SPARE = "i-0c", "i-0f"
+
+
+@pytest.fixture
+def queueing() -> Station:
+    """One is out, a second waits for its turn, and a third for longer than ten minutes less."""
+    station = second_waits(drain_node(Station()))
+    station.now += 600
+    turns(station, SECOND, 1)
+    station.cluster.join(THIRD_SPARE, "us-east-1c")
+    return station
+
+
+def third_leaves(station: Station) -> None:
+    station.cluster.terminate(THIRD)
+    station.announce(hook_event("drain", instance_id=THIRD, zone="us-east-1c"))
+    turns(station, THIRD, 4)
+    assert station.incident(THIRD).state is State.HOLDING
+    turns(station, SECOND, 1)
+
+
+def first_is_back(station: Station) -> None:
+    station.cluster.kafka = healthy_kafka()
+    station.cluster.place_pod(10, "i-0d")
+    turns(station, OLD, 8, seconds=1.5)
+    station.cluster.set_state(OLD, "terminated")
+    station.cluster.set_groups_without(OLD)
+    turns(station, OLD, 4, seconds=0.1)
+    assert not station.incident().open
+    assert station.ledger.leases() == ()
+
+
+def holders(station: Station) -> list[str]:
+    return [lease.holder for lease in station.ledger.leases()]
+
+
+def test_who_waits_for_longer_is_not_passed_by_an_earlier_tick(queueing: Station) -> None:
+    third_leaves(queueing)
+    first_is_back(queueing)
+    turns(queueing, THIRD, 2, seconds=1.0)
+    assert holders(queueing) == []
+    assert f"Incident {SECOND} has less time to wait" in queueing.incident(THIRD).reason
+    turns(queueing, SECOND, 1)
+    assert holders(queueing) == [SECOND]
+
+
+def test_one_that_nobody_looks_at_any_more_lets_the_others_pass(queueing: Station) -> None:
+    third_leaves(queueing)
+    first_is_back(queueing)
+    queueing.now += 60
+    turns(queueing, THIRD, 1)
+    assert holders(queueing) == [THIRD]
+
+
+def test_one_that_kafka_keeps_lets_the_others_pass(queueing: Station) -> None:
+    third_leaves(queueing)
+    first_is_back(queueing)
+    queueing.cluster.kafka = healthy_kafka(out=10)
+    turns(queueing, SECOND, 1)
+    assert queueing.incident(SECOND).turn_due_at is None
+    queueing.cluster.kafka = healthy_kafka()
+    turns(queueing, THIRD, 1)
+    assert holders(queueing) == [THIRD]
+
+
+def test_a_machine_that_aws_takes_soon_passes_those_with_time(queueing: Station) -> None:
+    due = queueing.now + 3000
+    body = health_event(due=due, said_at=queueing.now).replace(OLD, THIRD)
+    queueing.announce(body)
+    turns(queueing, THIRD, 4)
+    assert queueing.incident(THIRD).state is State.HOLDING, queueing.incident(THIRD).reason
+    first_is_back(queueing)
+    turns(queueing, SECOND, 1, seconds=1.0)
+    assert f"Incident {THIRD} has less time to wait" in queueing.incident(SECOND).reason
+    turns(queueing, THIRD, 1)
+    assert holders(queueing) == [THIRD]
