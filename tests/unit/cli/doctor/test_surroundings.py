@@ -31,6 +31,7 @@ from tests.unit.certificates import issue
 from tests.unit.cli.doctor.test_account import EXPECTED, Lists, cluster, item
 from tests.unit.cli.doctor.test_account import read as read_cluster
 from tests.unit.cli.doctor.test_examine import FINDING, diagnosis
+from tests.unit.cli.survey.around import CLUSTER
 from tests.unit.cli.survey.changes import (
     both,
     endpoints,
@@ -43,7 +44,7 @@ from tests.unit.cli.survey.changes_of_machines import action, policy
 from tests.unit.cli.survey.machines import own_groups
 from tests.unit.cli.survey.others import surveyed
 from tests.unit.cli.survey.platforms import each_group, short, template, without_template
-from tests.unit.cli.survey.worlds import World, bare
+from tests.unit.cli.survey.worlds import World, at, bare
 from tests.unit.core.checks.test_judge import OneKafka
 from tests.unit.infra.programs import description
 
@@ -67,38 +68,21 @@ def checks(made: World, **wanted: Any) -> dict[str, Weight]:
     return {each.check: each.weight for each in found}
 
 
-def full(made: World) -> None:
-    made.around.subnets["subnet-a"] = ("eu-north-1a", 1)
-
-
-def used_up(made: World) -> None:
-    made.around.limits[STANDARD_QUOTA] = 12
-
-
-def extended(made: World) -> None:
-    made.around.versions[0]["versionStatus"] = "EXTENDED_SUPPORT"
-    made.around.versions[0]["endOfExtendedSupportDate"] = datetime(2027, 9, 1, tzinfo=UTC)
-
-
-def trouble(made: World) -> None:
-    made.around.events = [
-        {
-            "arn": "arn:e",
-            "eventTypeCode": "AWS_EC2_OPERATIONAL_ISSUE",
-            "service": "EC2",
-            "eventTypeCategory": "issue",
-            "availabilityZone": "eu-north-1a",
-        }
-    ]
-
-
-def shifted(made: World) -> None:
-    made.around.managed = [
-        {
-            "arn": made.around.cluster["arn"],
-            "zonalShifts": [{"awayFrom": "eun1-az1", "appliedStatus": "APPLIED"}],
-        }
-    ]
+full = at("around.subnets.subnet-a", ("eu-north-1a", 1))
+used_up = at(f"around.limits.{STANDARD_QUOTA}", 12)
+extended = at(
+    "around.versions.0",
+    versionStatus="EXTENDED_SUPPORT",
+    endOfExtendedSupportDate=datetime(2027, 9, 1, tzinfo=UTC),
+)
+TROUBLE = {
+    "arn": "arn:e",
+    "eventTypeCode": "AWS_EC2_OPERATIONAL_ISSUE",
+    "service": "EC2",
+    "eventTypeCategory": "issue",
+    "availabilityZone": "eu-north-1a",
+}
+SHIFTED = [{"awayFrom": "eun1-az1", "appliedStatus": "APPLIED"}]
 
 
 def denied(made: World) -> None:
@@ -114,8 +98,11 @@ SAID: dict[str, tuple[Change, dict[str, Weight]]] = {
     "a subnet without addresses": (full, {"subnet-full": Weight.PRODUCER}),
     "a quota that is used up": (used_up, {"quota-machines": Weight.PRODUCER}),
     "a version in extended support": (extended, {"support-extended": Weight.ADVICE}),
-    "an issue of EC2's": (trouble, {"health-issue": Weight.PRODUCER}),
-    "a zone that is shifted away": (shifted, {"zone-shifted": Weight.PRODUCER}),
+    "an issue of EC2's": (at("around.events", [TROUBLE]), {"health-issue": Weight.PRODUCER}),
+    "a zone that is shifted away": (
+        at("around.managed", [{"arn": CLUSTER, "zonalShifts": SHIFTED}]),
+        {"zone-shifted": Weight.PRODUCER},
+    ),
     "a template's key for the account alone": (
         template_keyed("arn:aws:iam::111122223333:root"),
         {"key-grant": Weight.PRODUCER},

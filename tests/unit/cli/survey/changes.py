@@ -12,7 +12,7 @@ from tests.unit.cli.survey.machines import hook
 from tests.unit.cli.survey.manifests import Item, meta, workload
 from tests.unit.cli.survey.others import every, kafka_spec
 from tests.unit.cli.survey.platforms import template
-from tests.unit.cli.survey.worlds import RULE, Change, World
+from tests.unit.cli.survey.worlds import RULE, Change, World, at
 
 # What pods of one Kafka have in common.
 ALIKE = {"matchLabels": {"strimzi.io/cluster": "orders"}}
@@ -20,6 +20,10 @@ ALIKE = {"matchLabels": {"strimzi.io/cluster": "orders"}}
 SENDS = {"Effect": "Allow", "Action": "sqs:SendMessage"}
 EVENTS = {**SENDS, "Principal": {"Service": "events.amazonaws.com"}, "Resource": "*"}
 TOPICS = {**SENDS, "Principal": {"Service": "sns.amazonaws.com"}, "Resource": "*"}
+
+
+def both(*changes: Change) -> Change:
+    return lambda world: [change(world) for change in changes]
 
 
 def first(kind: str, change: Callable[[Item], object]) -> Change:
@@ -222,10 +226,8 @@ def spread(key: str) -> Change:
     return lambda world: every(world, "pods", affinity={}, topologySpreadConstraints=strict)
 
 
-def on_demand_base(world: World) -> None:
-    shares = {"OnDemandBaseCapacity": 2, "OnDemandPercentageAboveBaseCapacity": 0}
-    for each in world.groups.values():
-        each["MixedInstancesPolicy"] = {"InstancesDistribution": shares}
+SHARES = {"OnDemandBaseCapacity": 2, "OnDemandPercentageAboveBaseCapacity": 0}
+on_demand_base = at("groups.*.MixedInstancesPolicy", {"InstancesDistribution": SHARES})
 
 
 def queue(**said: Any) -> Change:
@@ -238,16 +240,8 @@ NODE = "node-of-orders-mains-0"
 PRIVATE = ("ec2", "ecr.api", "ecr.dkr", "s3", "sts")
 
 
-def both(*changes: Change) -> Change:
-    return lambda world: [change(world) for change in changes]
-
-
 def operator(image: str, **env: str) -> Change:
-    def made(world: World) -> None:
-        item = workload("strimzi-cluster-operator", "ops", image, **env)
-        world.kinds["deployments"][0] = item
-
-    return made
+    return at("deployments.0", workload("strimzi-cluster-operator", "ops", image, **env))
 
 
 def served(**versions: str) -> Change:
@@ -258,18 +252,13 @@ def served(**versions: str) -> Change:
 
 
 def kubernetes(version: str) -> Change:
-    def made(world: World) -> None:
-        world.around.cluster["version"] = version
-        world.around.versions[0]["clusterVersion"] = version
-
-    return made
+    return both(
+        at("around.cluster.version", version), at("around.versions.0.clusterVersion", version)
+    )
 
 
 def image_of_one(image: str) -> Change:
-    def made(world: World) -> None:
-        world.kinds["pods"][0]["spec"]["containers"][0]["image"] = image
-
-    return made
+    return at("pods.0.spec.containers.0.image", image)
 
 
 def neighbour(*, grace: int = 30, owner: str | None = "ReplicaSet", **more: Any) -> Change:
@@ -365,26 +354,19 @@ def endpoints(*services: str, **more: Any) -> Change:
     return lambda world: world.endpoints.extend(endpoint(each, **more) for each in services)
 
 
-def blackhole(world: World) -> None:
-    world.routes["b"][-1]["State"] = "blackhole"
+blackhole = at("routes.b.-1.State", "blackhole")
 
 
 def nat_gone(world: World) -> None:
     del world.nats["nat-c"]
 
 
-def one_nat(world: World) -> None:
-    """As people save: all zones by the NAT gateway of the first."""
-    for routes in world.routes.values():
-        routes[-1]["NatGatewayId"] = "nat-a"
+# As people save: all zones by the NAT gateway of the first.
+one_nat = at("routes.*.-1.NatGatewayId", "nat-a")
 
 
 def routed_to(**target: str) -> Change:
-    def made(world: World) -> None:
-        for routes in world.routes.values():
-            routes[-1] = {"DestinationCidrBlock": "0.0.0.0/0", "State": "active", **target}
-
-    return made
+    return at("routes.*.-1", {"DestinationCidrBlock": "0.0.0.0/0", "State": "active", **target})
 
 
 # Keys and what templates name.
@@ -394,11 +376,8 @@ KEY = "arn:aws:kms:eu-north-1:111122223333:key/0a1b"
 def keyed(key: str = KEY, **said: Any) -> Change:
     """Encrypt the first broker's disk under a key of which something is said."""
 
-    def made(world: World) -> None:
-        world.around.disks["vol-data-orders-mains-0"] = {"KmsKeyId": key}
-        world.key.update(said)
-
-    return made
+    disks = {"vol-data-orders-mains-0": {"KmsKeyId": key}}
+    return both(at("around.disks", **disks), lambda world: world.key.update(said))
 
 
 def template_keyed(*users: str, grants: tuple[str, ...] = (), **said: Any) -> Change:
@@ -524,8 +503,7 @@ def meshed(**labels: str) -> Change:
     return made
 
 
-def without_injector(world: World) -> None:
-    world.kinds["mutatingwebhookconfigurations"] = []
+without_injector = at("mutatingwebhookconfigurations", [])
 
 
 def sidecar(*, native: bool = False) -> Change:
@@ -541,7 +519,7 @@ def sidecar(*, native: bool = False) -> Change:
 
 def pods_labelled(**labels: str) -> Change:
     given = {key.replace("__", "/"): value for key, value in labels.items()}
-    return lambda world: [each["metadata"]["labels"].update(given) for each in world.kinds["pods"]]
+    return at("pods.*.metadata.labels", **given)
 
 
 def profile(namespace: str, **labels: str) -> Change:
@@ -557,16 +535,8 @@ def tagged(**tags: str) -> Change:
 
 
 def system(image: str) -> Change:
-    def made(world: World) -> None:
-        for each in world.kinds["nodes"]:
-            each["status"]["nodeInfo"] = {"osImage": image}
-
-    return made
+    return at("nodes.*.status.nodeInfo", {"osImage": image})
 
 
-def deletes_claims(world: World) -> None:
-    for each in world.kinds["kafkanodepools"]:
-        each["spec"]["storage"] = {
-            "type": "jbod",
-            "volumes": [{"id": 0, "type": "persistent-claim", "deleteClaim": True}],
-        }
+CLAIMED = {"id": 0, "type": "persistent-claim", "deleteClaim": True}
+deletes_claims = at("kafkanodepools.*.spec.storage", {"type": "jbod", "volumes": [CLAIMED]})

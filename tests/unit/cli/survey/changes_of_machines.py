@@ -8,7 +8,8 @@ from typing import Any
 
 from tests.unit.cli.survey.machines import karpenter, managed, provisioned
 from tests.unit.cli.survey.manifests import Item, meta, workload
-from tests.unit.cli.survey.worlds import Change, World, bare
+from tests.unit.cli.survey.platforms import each_group
+from tests.unit.cli.survey.worlds import Change, World, at, bare
 
 DELETED = "2026-11-01T00:00:00Z"
 CAPACITY_TYPE, ZONE = "karpenter.sh/capacity-type", "topology.kubernetes.io/zone"
@@ -25,17 +26,9 @@ def of_eks(**said: Any) -> Callable[[], World]:
     return lambda: managed(bare(), **copy.deepcopy(said))
 
 
-def every_group(**said: Any) -> Change:
-    def made(world: World) -> None:
-        for each in world.groups.values():
-            each.update(said)
-
-    return made
-
-
 def suspended(*processes: str) -> Change:
     given = [{"ProcessName": each} for each in processes]
-    return every_group(SuspendedProcesses=given)
+    return each_group(SuspendedProcesses=given)
 
 
 def policy(world: World) -> None:
@@ -47,7 +40,7 @@ def action(world: World) -> None:
 
 
 def instance(**said: Any) -> Change:
-    return lambda world: world.instances[min(world.instances)].update(said)
+    return at("instances.first", **said)
 
 
 def checked(**said: str) -> Change:
@@ -86,19 +79,11 @@ def requiring(key: str, operator: str, values: Iterable[str]) -> Item:
 
 
 def nodes_noted(key: str) -> Change:
-    def made(world: World) -> None:
-        for each in world.kinds["nodes"]:
-            each["metadata"]["annotations"] = {key: "true"}
-
-    return made
+    return at("nodes.*.metadata.annotations", {key: "true"})
 
 
 def nodes_labelled(**labels: str) -> Change:
-    def made(world: World) -> None:
-        for each in world.kinds["nodes"]:
-            each["metadata"]["labels"].update(labels)
-
-    return made
+    return at("nodes.*.metadata.labels", **labels)
 
 
 def controller(*, down: bool = False, **env: str) -> Change:

@@ -6,22 +6,21 @@ from typing import Any
 
 from tests.unit.cli.survey.machines import provisioned
 from tests.unit.cli.survey.manifests import Item, meta, workload
-from tests.unit.cli.survey.worlds import NTH, Change, World, bare
+from tests.unit.cli.survey.worlds import NTH, Change, World, at, bare
 
 NODE_CLASS = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "kafka"}
 FOREIGN_KEY = "arn:aws:kms:eu-north-1:999988887777:key/0a1b"
 
 
 def each_group(**said: Any) -> Change:
-    return lambda world: [group.update(said) for group in world.groups.values()]
+    return at("groups.*", **said)
 
 
 def template(**said: Any) -> Change:
     return lambda world: world.template is not None and world.template.update(said)
 
 
-def without_template(world: World) -> None:
-    world.template = None
+without_template = at("template", None)
 
 
 def mixed(*, overrides: list[Item], **distribution: Any) -> Change:
@@ -88,7 +87,7 @@ def crowded(world: World) -> None:
 
 
 def machines(**said: Any) -> Change:
-    return lambda world: [each.update(said) for each in world.instances.values()]
+    return at("instances.*", **said)
 
 
 def metadata_handler(*, host_network: bool) -> Change:
@@ -153,10 +152,7 @@ def free(addresses: int) -> Change:
 
 
 def tainted(key: str, effect: str = "NoExecute") -> Change:
-    def made(world: World) -> None:
-        world.kinds["nodes"][0]["spec"]["taints"] = [{"key": key, "effect": effect}]
-
-    return made
+    return at("nodes.0.spec.taints", [{"key": key, "effect": effect}])
 
 
 def fargate(world: World) -> None:
@@ -180,9 +176,8 @@ def of_class(*, zones: str = "abc", ready: str = "True", **spec: Any) -> World:
     return world
 
 
-def short(world: World) -> None:
-    """Take the machine of the first group away, which wants one all the same."""
-    world.groups[min(world.groups)]["Instances"] = []
+# The machine of the first group is gone, which wants one all the same.
+short = at("groups.first.Instances", [])
 
 
 def tried(*said: tuple[str, str]) -> Change:
@@ -199,11 +194,7 @@ def tried(*said: tuple[str, str]) -> Change:
 
 
 def pods_limited(**resources: str) -> Change:
-    def made(world: World) -> None:
-        for each in world.kinds["pods"]:
-            each["spec"]["containers"][0]["resources"]["limits"].update(resources)
-
-    return made
+    return at("pods.*.spec.containers.0.resources.limits", **resources)
 
 
 def outside_webhook(
@@ -232,12 +223,9 @@ def attached(machine: str, state: str = "attached") -> Change:
 
 
 def reconciled(generation: int, observed: int | None) -> Change:
-    def made(world: World) -> None:
-        item = world.only("kafkas")
-        item["metadata"]["generation"] = generation
-        item["status"] = {} if observed is None else {"observedGeneration": observed}
-
-    return made
+    status = {} if observed is None else {"observedGeneration": observed}
+    carried_out = at("kafkas.0.status", status)
+    return lambda w: (at("kafkas.0.metadata.generation", generation)(w), carried_out(w))
 
 
 def without_class(world: World) -> World:

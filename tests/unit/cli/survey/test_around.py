@@ -41,7 +41,7 @@ from tests.unit.cli.survey.machines import provisioned
 from tests.unit.cli.survey.manifests import workload
 from tests.unit.cli.survey.others import changed, checks, every, own, rows, surveyed
 from tests.unit.cli.survey.platforms import template
-from tests.unit.cli.survey.worlds import Change, World, bare
+from tests.unit.cli.survey.worlds import Change, World, at, bare
 
 SOON = datetime.now(UTC) + timedelta(days=20)
 EXTENDED = {
@@ -52,19 +52,16 @@ EXTENDED = {
 GROUP_ARN = "arn:aws:autoscaling:eu-north-1:1:autoScalingGroup:0:autoScalingGroupName/{}"
 
 
-def free(zone: str, addresses: int) -> Callable[[World], None]:
-    def change(world: World) -> None:
-        world.around.subnets[f"subnet-{zone}"] = (f"eu-north-1{zone}", addresses)
-
-    return change
+def free(zone: str, addresses: int) -> Change:
+    return at(f"around.subnets.subnet-{zone}", (f"eu-north-1{zone}", addresses))
 
 
-def plane(**said: Any) -> Callable[[World], None]:
-    return lambda world: world.around.cluster.update(said)
+def plane(**said: Any) -> Change:
+    return at("around.cluster", **said)
 
 
-def version(**said: Any) -> Callable[[World], None]:
-    return lambda world: world.around.versions[0].update(said)
+def version(**said: Any) -> Change:
+    return at("around.versions.0", **said)
 
 
 def shifted(arn: str, **said: Any) -> Callable[[World], None]:

@@ -21,7 +21,7 @@ from tests.unit.cli.survey.changes_of_machines import deleted, nodes_labelled
 from tests.unit.cli.survey.machines import managed, provisioned
 from tests.unit.cli.survey.manifests import Item, meta, service_of, storage_class
 from tests.unit.cli.survey.others import bound, checks, every, kafka_spec, own, rows, surveyed
-from tests.unit.cli.survey.worlds import Change, World, bare
+from tests.unit.cli.survey.worlds import Change, World, at, bare
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 HOST = "kubernetes.io/hostname"
@@ -63,12 +63,7 @@ def choosing(key: str, value: str) -> Change:
     """Let every pod require a label of its node by affinity."""
     term = {"matchExpressions": [{"key": key, "operator": "In", "values": [value]}]}
     wanted = {REQUIRED: {"nodeSelectorTerms": [term]}}
-
-    def made(world: World) -> None:
-        for each in world.kinds["pods"]:
-            each["spec"]["affinity"]["nodeAffinity"] = wanted
-
-    return made
+    return at("pods.*.spec.affinity.nodeAffinity", wanted)
 
 
 def pinned(world: World) -> None:
@@ -130,8 +125,7 @@ def quota(namespace: str, most: str) -> Change:
 
 
 def enforced(level: str) -> Change:
-    given = {"pod-security.kubernetes.io/enforce": level}
-    return lambda world: world.only("namespaces")["metadata"].update(labels=given)
+    return at("namespaces.0.metadata.labels", {"pod-security.kubernetes.io/enforce": level})
 
 
 def restricted(world: World) -> None:

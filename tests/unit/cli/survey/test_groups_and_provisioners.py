@@ -18,7 +18,6 @@ from tests.unit.cli.survey.changes_of_machines import (
     checked,
     controller,
     deleted,
-    every_group,
     instance,
     karpenters,
     nodes_labelled,
@@ -45,7 +44,8 @@ from tests.unit.cli.survey.others import (
     surveyed,
     zookeeper_era,
 )
-from tests.unit.cli.survey.worlds import ZONES, Change, World, bare
+from tests.unit.cli.survey.platforms import each_group
+from tests.unit.cli.survey.worlds import ZONES, Change, World, at, bare
 
 NTH = "public.ecr.aws/aws-ec2/aws-node-termination-handler:v1.25.6"
 IN_SERVICE = {"InstanceId": "i-x", "LifecycleState": "InService", "HealthStatus": "Healthy"}
@@ -76,7 +76,7 @@ GROUPS: dict[str, Change] = {
     "no starts => group-suspended": suspended("Launch"),
     "no rebalancing of one zone =>": suspended("AZRebalance"),
     "fewer nodes than it wants => group-short": lambda w: (
-        every_group(DesiredCapacity=2, MaxSize=4)(w), group_of(Instances=[IN_SERVICE])(w)),
+        each_group(DesiredCapacity=2, MaxSize=4)(w), group_of(Instances=[IN_SERVICE])(w)),
     "as many as it wants =>": group_of(Instances=[IN_SERVICE]),
     "one that starts =>": group_of(DesiredCapacity=2, MaxSize=4, Instances=[IN_SERVICE, PENDING]),
     # Machines.
@@ -252,8 +252,7 @@ def evictor(image: str) -> Callable[[World], object]:
 
 def by_node(world: World) -> None:
     bound(world)
-    for each in world.kinds["targetgroupbindings"]:
-        each["spec"]["targetType"] = "instance"
+    at("targetgroupbindings.*.spec.targetType", "instance")(world)
 
 
 def protected(world: World) -> None:
@@ -295,12 +294,9 @@ ENDS: dict[str, Callable[[World], object]] = {
     "a sick kernel => node-unwell": condition("KernelReady", "False"),
     "a node as it should be =>": condition("KernelReady", "True"),
     "a condition of somebody's own =>": condition("FrequentKubeletRestart", "False"),
-    "brokers without memory of their own => best-effort": lambda world: [
-        p["status"].update(qosClass="BestEffort") for p in world.kinds["pods"]
-    ],
-    "brokers with a limit above their request =>": lambda world: [
-        p["status"].update(qosClass="Burstable") for p in world.kinds["pods"]
-    ],
+    "brokers without memory of their own => best-effort": at(
+        "pods.*.status", qosClass="BestEffort"),
+    "brokers with a limit above their request =>": at("pods.*.status", qosClass="Burstable"),
     "a budget that lets what is not ready go => budget-unready": lambda world: every(
         world, "poddisruptionbudgets", unhealthyPodEvictionPolicy="AlwaysAllow"),
     "a budget that says what is usual =>": lambda world: every(

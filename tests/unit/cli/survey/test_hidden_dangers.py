@@ -19,6 +19,7 @@ from tests.unit.cli.survey.changes import (
     EVENTS,
     TOPICS,
     apart,
+    both,
     brief,
     cleaner_status,
     cron_job,
@@ -272,10 +273,6 @@ WITHOUT_SYSTEM = {
         {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system"]}
     ]
 }
-
-
-def both(*changes: Change) -> Change:
-    return lambda world: [change(world) for change in changes]
 
 
 def streaming(service: str, replicas: int, *, named: str = "$(POD_NAMESPACE)/tcp") -> Change:

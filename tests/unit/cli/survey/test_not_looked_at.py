@@ -28,7 +28,7 @@ from tests.unit.cli.survey.others import changed, checks, every, kafka_spec, own
 from tests.unit.cli.survey.test_around import behind, both
 from tests.unit.cli.survey.test_hidden_dangers import AHEAD, asked_for_pods
 from tests.unit.cli.survey.test_survey import Recorded, operations
-from tests.unit.cli.survey.worlds import Change, World, bare
+from tests.unit.cli.survey.worlds import Change, World, at, bare
 
 
 class Traced(dict[str, Any]):
@@ -67,17 +67,8 @@ SOON, OVER = (
 OF_HELM = {"meta.helm.sh/release-name": "strimzi", "meta.helm.sh/release-namespace": "ops"}
 
 
-def unused(world: World) -> None:
-    behind()(world)
-    world.around.group["LoadBalancerArns"] = []
-
-
 def probed(**probes: Item) -> Change:
-    def made(world: World) -> None:
-        for pod in world.kinds["pods"]:
-            pod["spec"]["containers"][0].update(probes)
-
-    return made
+    return at("pods.*.spec.containers.0", **probes)
 
 
 def image(name: str) -> Change:
@@ -131,7 +122,7 @@ def detach_error(world: World) -> None:
 
 
 def claim(**status: Any) -> Change:
-    return lambda world: world.kinds["persistentvolumeclaims"][0].update(status=status)
+    return at("persistentvolumeclaims.0.status", status)
 
 
 def listener(end: datetime | None, *, own_chain: bool = False, **spec: Any) -> Change:
@@ -165,7 +156,8 @@ def pending(status: str, name: str = "strimzi") -> Change:
 
 
 FOUND: dict[str, Change] = {
-    "a target group without a load balancer => target-group-unused": unused,
+    "a target group without a load balancer => target-group-unused": both(
+        behind(), at("around.group.LoadBalancerArns", [])),
     "a port asked before log recovery is over => liveness-brief": probed(livenessProbe=PORT),
     "a startup probe that gives up as soon => liveness-brief": probed(
         livenessProbe=PORT, startupProbe=PORT),

@@ -14,7 +14,7 @@ from tests.unit.cli.survey import machines, others, worlds
 from tests.unit.cli.survey.machines import managed, own_groups, provisioned
 from tests.unit.cli.survey.manifests import Item, meta, service_of, workload
 from tests.unit.cli.survey.others import changed, checks, every, kafka_spec, own, rows, surveyed
-from tests.unit.cli.survey.worlds import World, bare
+from tests.unit.cli.survey.worlds import World, at, bare
 
 FARGATE = "aws:///eu-north-1a/0a1b/fargate-ip-10-0-0-1.eu-north-1.compute.internal"
 LONG = "k" * 63
@@ -36,8 +36,7 @@ def asleep(world: World) -> None:
 
 
 def sized(world: World, **sizes: Any) -> None:
-    for group in world.groups.values():
-        group.update(sizes)
+    at("groups.*", **sizes)(world)
 
 
 def shared_group(world: World) -> None:
@@ -69,10 +68,7 @@ def without_queue(world: World) -> None:
 
 
 def unavailable(position: int) -> Callable[[World], None]:
-    def change(world: World) -> None:
-        world.kinds["deployments"][position]["status"] = {"replicas": 1, "unavailableReplicas": 1}
-
-    return change
+    return at(f"deployments.{position}.status", {"replicas": 1, "unavailableReplicas": 1})
 
 
 def by_digest(world: World) -> None:
@@ -92,11 +88,7 @@ def budget_of(**spec: Any) -> Callable[[World], None]:
 
 
 def labelled(kind: str, **labels: str) -> Callable[[World], None]:
-    def change(world: World) -> None:
-        for each in world.kinds[kind]:
-            each["metadata"]["labels"] = labels
-
-    return change
+    return at(f"{kind}.*.metadata.labels", labels)
 
 
 def other(kind: str, image: str) -> Callable[[World], object]:
@@ -124,9 +116,7 @@ ODD: dict[str, Callable[[World], object]] = {
         w, DesiredCapacity=0, MaxSize=0),
     "nodes that are not listed => node-unseen": lambda w: w.kinds["nodes"].pop(),
     "Fargate => machine-unknown": lambda w: every(w, "nodes", providerID=FARGATE),
-    "nodes of no provider => machine-unknown": lambda w: [
-        each.update(spec={}) for each in w.kinds["nodes"]
-    ],
+    "nodes of no provider => machine-unknown": at("nodes.*.spec", {}),
     "nodes of no provider and no zone => machine-unknown zone-unknown": lambda w: (
         every(w, "nodes", providerID=None), labelled("nodes")(w)),
     "a node that does not answer => node-not-ready": status_of("nodes", NOT_READY),

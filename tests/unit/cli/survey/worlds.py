@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -131,6 +132,43 @@ class World(AwsAnswers, AwsWays, Api):
 
 
 Change = Callable[[World], object]
+
+
+def at(path: str, value: Any = None, **said: Any) -> Change:
+    """Let a value stand at a path of the world or of what its API server has: `pods.*.spec.x`.
+
+    Without a value, more is said of whatever stands there. `first` is a mapping's smallest key.
+    """
+
+    def made(world: World) -> None:
+        steps = path.split(".")
+        whole = vars(world) if hasattr(world, steps[0]) else world.kinds
+        for place in _places(whole, steps if said else steps[:-1]):
+            if said:
+                place.update(copy.deepcopy(said))
+            else:
+                place[_key(place, steps[-1])] = copy.deepcopy(value)
+
+    return made
+
+
+def _places(whole: Any, path: list[str]) -> list[Any]:
+    found = [whole]
+    for step in path:
+        if step == "*":
+            found = [each for place in found for each in _all(place)]
+        else:
+            found = [place[_key(place, step)] for place in found]
+        found = [each if isinstance(each, dict | list) else vars(each) for each in found]
+    return found
+
+
+def _key(place: Any, step: str) -> Any:
+    return int(step) if isinstance(place, list) else min(place) if step == "first" else step
+
+
+def _all(place: Any) -> list[Any]:
+    return [*(place if isinstance(place, list) else place.values())]
 
 
 def chosen_by(pod: Item, pairs: list[str]) -> bool:
