@@ -145,24 +145,25 @@ class Station:
     def announce(self, body: str) -> None:
         self.desk.take(body, self.now)
 
-    def tick(self, times: int = 1) -> None:
+    def tick(self, times: int = 1) -> Station:
         """Deliver the tick that was sent last, once its delay is over, and so on."""
         for _ in range(times):
             body, delay = self.ticks.sent[-1]
             self.now += delay + 0.1
             self.loop.turn(body, self.now)
+        return self
 
     def sweep(self, after: float = 0) -> dict[str, int]:
         """Let so many seconds go by, and sweep."""
         self.now += after
         return self.broom.sweep(self.now)
 
-    def tick_until_quiet(self, most: int = 20) -> None:
+    def tick_until_quiet(self, most: int = 20) -> Station:
         """Deliver ticks as long as they come without a wait."""
         for _ in range(most):
             self.tick()
             if self.ticks.sent[-1][1] > 0 or not self.ledger.open_incidents():
-                return
+                return self
         raise AssertionError("the loop does not come to rest")
 
     def incident(self, id_: str = "i-0a") -> Incident:

@@ -529,8 +529,7 @@ def test_a_two_minute_warning_is_kept_by_nobody(drainer: Remover) -> None:
     gated = Door()
     another_out(gated)
     gated.station.announce(ec2_event("EC2 Spot Instance Interruption Warning", OLD))
-    gated.station.tick()
-    assert gated.station.incident().state is State.DRAINING
+    assert gated.station.tick().incident().state is State.DRAINING
     assert drainer.ask(gated).allowed
 
 
@@ -553,8 +552,7 @@ def gated() -> Door:
     end(gated, delete_claim())
     gated.station.cluster.kafka = healthy_kafka(out=30)
     assert not gated.ask(user=KARPENTER).allowed
-    gated.station.tick(4)
-    assert gated.station.incident().state is State.HOLDING
+    assert gated.station.tick(4).incident().state is State.HOLDING
     return gated
 
 

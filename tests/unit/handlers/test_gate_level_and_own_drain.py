@@ -114,8 +114,7 @@ def test_their_termination_is_answered_and_never_said_to_be_only_watched() -> No
     made.evicted(10, NEW)
     station.tick()
     station.cluster.kafka = healthy_kafka()
-    station.tick(8)
-    incident = station.incident()
+    incident = station.tick(8).incident()
     assert incident.state is State.GATING
     assert "the owner of its hook completes it" in incident.reason
     station.cluster.set_state(OLD, "terminated")
@@ -369,8 +368,7 @@ def test_a_drain_that_cannot_end_is_kept_and_its_node_takes_pods_again() -> None
     made.tick()
     assert made.cluster.evicted == []  # what is evicted so late could outlive the decision to keep
     made.now += EVICTING.drain_life_seconds
-    made.tick()
-    assert made.incident().state is State.RETAINED
+    assert made.tick().incident().state is State.RETAINED
     assert {result for _, _, result in made.cluster.completed} == {"ABANDON"}
     assert made.cluster.cordons == {}
 

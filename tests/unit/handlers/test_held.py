@@ -56,8 +56,7 @@ def test_a_budget_that_refuses_the_eviction_is_named(station: Station) -> None:
     assert "PodDisruptionBudget orders-kafka allows no disruption" in station.incident().reason
     assert station.incident().pages == ()
     station.now += POLICY.forward_again_seconds / 2
-    station.tick()
-    assert station.incident().pages == ("budget:orders-kafka",)
+    assert station.tick().incident().pages == ("budget:orders-kafka",)
     station.cluster.disruption_budgets = ()
     station.tick()
     assert "drains" in station.incident().reason
@@ -67,12 +66,10 @@ def test_the_gate_waits_for_ec2_to_detach_the_volumes(station: Station) -> None:
     replace_machine(station)
     station.cluster.place_pod(10, NEW)
     station.cluster.on_instance[OLD] = ("vol-1",)
-    station.tick(6)
-    assert station.incident().reason == "EC2 has not yet detached vol-1 from i-0a."
+    assert station.tick(6).incident().reason == "EC2 has not yet detached vol-1 from i-0a."
     assert (OLD, "gate", "CONTINUE") not in station.cluster.completed
     station.cluster.on_instance.clear()
-    station.tick(4)
-    assert station.incident().state is State.RELEASED
+    assert station.tick(4).incident().state is State.RELEASED
 
 
 def test_the_gate_waits_for_the_node_the_broker_runs_on(station: Station) -> None:
@@ -88,16 +85,14 @@ def test_a_policy_may_be_content_with_a_ready_pod() -> None:
     replace_machine(station)
     station.cluster.place_pod(10, NEW)
     station.cluster.kafka = healthy_kafka(out=10)
-    station.tick(3)
-    assert station.incident().state is State.RELEASED
+    assert station.tick(3).incident().state is State.RELEASED
 
 
 def test_a_node_that_is_gone_already_is_not_waited_for(station: Station) -> None:
     announce(station)
     del station.cluster.node_views[OLD]
     station.cluster.place_pod(10, None, ready=False)
-    station.tick()
-    assert station.incident().state is State.DRAINING
+    assert station.tick().incident().state is State.DRAINING
     assert "is gone from Kubernetes" in station.incident().reason
     assert station.forwarded == []
 
@@ -117,11 +112,9 @@ def test_a_held_instance_outlasts_the_hold_limit_but_not_awss(station: Station) 
     until = START + 30 * 86_400
     asked(station, hold(station.incident(), until, "ada", station.now))
     station.now = START + POLICY.hold_limit_seconds + 60
-    station.tick()
-    assert station.incident().open
+    assert station.tick().incident().open
     station.now = START + POLICY.hook_limit_seconds
-    station.tick()
-    assert station.incident().state is State.RETAINED
+    assert station.tick().incident().state is State.RETAINED
     assert station.incident().pages == ("late_replacement", "hold_limit")
 
 
@@ -130,8 +123,7 @@ def test_a_long_wait_never_outlasts_a_heartbeat(station: Station) -> None:
     failure = LaunchFailure(since=START - 3600, cause="none")
     incident = replace(station.incident(), launch_failure=failure)
     asked(station, incident)
-    station.tick()
-    assert station.incident().pages == ("no_capacity",)
+    assert station.tick().incident().pages == ("no_capacity",)
     assert station.ticks.sent[-1][1] <= POLICY.heartbeat_timeout_seconds / 4
 
 
@@ -140,21 +132,18 @@ def test_a_frozen_zone_keeps_a_broker_and_says_why(station: Station) -> None:
     station.freezes.note(shift, station.now)
     announce(station)
     station.cluster.join(NEW)
-    station.tick(4)
-    incident = station.incident()
+    incident = station.tick(4).incident()
     assert incident.state is State.HOLDING
     assert incident.reason.startswith("Zone us-east-1a is frozen since 2026-11-20 10:00 UTC (auto")
     over = replace(shift, over=True, occurred_at=station.now)
     station.freezes.note(over, station.now)
-    station.tick_until_quiet()
-    assert station.incident().state is State.DRAINING
+    assert station.tick_until_quiet().incident().state is State.DRAINING
 
 
 def test_an_ignored_termination_is_kept_not_killed(station: Station) -> None:
     announce(station)
     asked(station, ignore(station.incident(), "ada", "ours", station.now))
-    station.tick()
-    assert station.incident().state is State.RETAINED
+    assert station.tick().incident().state is State.RETAINED
     assert {r for _, _, r in station.cluster.completed} == {"ABANDON"}
 
 
@@ -163,8 +152,7 @@ def test_a_release_needs_neither_a_replacement_nor_kafkas_consent(station: Stati
     announce(station)
     asked(station, ask_release(station.incident(), "ada", station.now))
     station.tick()
-    station.tick_until_quiet()
-    assert station.incident().state is State.DRAINING
+    assert station.tick_until_quiet().incident().state is State.DRAINING
     assert len(station.forwarded) == 1
     assert station.incident().transitions[-1].reason == "ada lets Kafka node 10 go."
 
@@ -173,24 +161,21 @@ def test_a_release_waits_for_another_broker_that_is_out(station: Station) -> Non
     station.ledger.take_lease("i-other", station.now, 9_999)
     announce(station)
     asked(station, ask_release(station.incident(), "ada", station.now))
-    station.tick(2)
-    assert station.incident().state is State.HOLDING
+    assert station.tick(2).incident().state is State.HOLDING
     assert station.forwarded == []
 
 
 def test_a_release_ends_a_drain_that_is_stuck(station: Station) -> None:
     replace_machine(station)
     asked(station, ask_release(station.incident(), "ada", station.now))
-    station.tick()
-    assert station.incident().state is State.RELEASED
+    assert station.tick().incident().state is State.RELEASED
     assert (OLD, "gate", "CONTINUE") in station.cluster.completed
 
 
 def test_a_retained_instance_is_released_through_new_hooks(station: Station) -> None:
     announce(station)
     station.now += POLICY.hold_limit_seconds + 1
-    station.tick()
-    retained = station.incident()
+    retained = station.tick().incident()
     assert retained.state is State.RETAINED
     station.cluster.set_lifecycle(OLD, "Terminating:Retained")
     asked(station, ask_release(retained, "ada", station.now))

@@ -56,16 +56,13 @@ def test_the_group_shows_who_is_released(station: Station, monkeypatch: pytest.M
     drain_node(station)
     monkeypatch.setattr(station.cluster, "complete_hook", lambda *_: False)
     back(station)
-    station.tick(20)
-    assert station.incident().state is State.GATING
+    assert station.tick(20).incident().state is State.GATING
     assert "its hooks are completed again" in station.incident().reason
     assert station.ledger.leases(), "nobody else goes before the group shows it"
     station.now += 301
-    station.tick()
-    assert station.incident().pages == ("hook_refuses",)
+    assert station.tick().incident().pages == ("hook_refuses",)
     station.cluster.set_lifecycle(OLD, "Terminating:Retained")
-    station.tick()
-    assert station.incident().state is State.RETAINED
+    assert station.tick().incident().state is State.RETAINED
     assert "retained" in station.incident().pages
 
 
@@ -130,12 +127,10 @@ def test_a_failing_effect_pages_once(station: Station, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(station.cluster, "complete_hook", refuse)
     station.now += station.policy.hold_limit_seconds + 1
-    station.tick(5)
-    assert station.incident().open
+    assert station.tick(5).incident().open
     assert [sent["page"] for sent in station.ticks.pages] == ["hold_limit"]
     monkeypatch.undo()
-    station.tick()
-    assert station.incident().state is State.RETAINED
+    assert station.tick().incident().state is State.RETAINED
     assert station.incident().pages.count("hold_limit") == 1
 
 
@@ -149,8 +144,7 @@ HIDDEN = Doubt(
 def test_nothing_is_drained_on_a_reading_that_hides_a_topic(station: Station) -> None:
     station.cluster.kafka = replace(healthy_kafka(), doubts=(HIDDEN,))
     replace_machine(station)
-    station.tick(5)
-    incident = station.incident()
+    incident = station.tick(5).incident()
     assert incident.state is State.HOLDING
     assert station.forwarded == []
     assert "grant the functions' user Describe on every topic" in incident.reason
@@ -161,12 +155,10 @@ def test_a_reading_that_may_mend_itself_calls_nobody(station: Station) -> None:
     doubt = Doubt("Topic t is known to one broker and not to another.")
     station.cluster.kafka = replace(healthy_kafka(), doubts=(doubt,))
     replace_machine(station)
-    station.tick(5)
-    assert station.incident().state is State.HOLDING
+    assert station.tick(5).incident().state is State.HOLDING
     assert station.incident().pages == ()
     station.cluster.kafka = healthy_kafka()
-    station.tick_until_quiet()
-    assert station.incident().state is State.DRAINING
+    assert station.tick_until_quiet().incident().state is State.DRAINING
 
 
 def test_a_doubt_that_lasts_calls_once_and_one_that_ends_is_gone(station: Station) -> None:
@@ -180,12 +172,10 @@ def test_a_doubt_that_lasts_calls_once_and_one_that_ends_is_gone(station: Statio
         assert station.incident().pages == ()
         station.now += 120
         station.tick()
-    station.tick()
-    assert station.incident().pages == ("doubt",)
+    assert station.tick().incident().pages == ("doubt",)
     assert station.incident().state is State.HOLDING
     station.cluster.kafka = healthy_kafka()
-    station.tick()
-    assert station.incident().doubted_since is None
+    assert station.tick().incident().doubted_since is None
 
 
 def test_a_kafka_that_answers_nothing_calls_a_person_once_it_has_lasted(station: Station) -> None:
@@ -198,12 +188,10 @@ def test_a_kafka_that_answers_nothing_calls_a_person_once_it_has_lasted(station:
         assert station.incident().pages == ()
         station.now += 120
         station.tick()
-    station.tick()
-    assert station.incident().pages == ("kafka_silent",)
+    assert station.tick().incident().pages == ("kafka_silent",)
     assert station.incident().state is State.HOLDING
     station.cluster.kafka = healthy_kafka()
-    station.tick()
-    assert station.incident().doubted_since is None
+    assert station.tick().incident().doubted_since is None
 
 
 def test_leaders_stay_where_a_reading_hides_a_partition(station: Station) -> None:

@@ -47,8 +47,7 @@ def test_the_sweep_opens_an_incident_with_the_reason_and_the_deadline(door: Door
     end(door, delete_claim(expire_after_seconds=720 * HOUR, grace_seconds=2 * HOUR))
     station = door.station
     assert station.sweep()["opened"] == 1
-    station.tick_until_quiet()
-    incident = station.incident()
+    incident = station.tick_until_quiet().incident()
     assert (incident.kind, incident.state) == (Kind.EVICTION, State.REPLACING)
     forced_at = START - 10 + 2 * HOUR
     assert incident.drainer == Drainer(name="Karpenter")
@@ -64,12 +63,10 @@ def test_a_drift_is_followed_from_before_its_node_is_deleted(door: Door) -> None
     end(door, claim_of(conditions=DRIFTED))
     station = door.station
     station.sweep()
-    station.tick_until_quiet()
-    assert station.incident().disruption == NodeDisruption(reason="drift")
+    assert station.tick_until_quiet().incident().disruption == NodeDisruption(reason="drift")
     assert station.incident().reason.startswith("ip-i-0a.ec2.internal waits for a replacement")
     bring_node(door, NEW)
-    station.tick_until_quiet()
-    assert station.incident().reason == "Karpenter (drift)."
+    assert station.tick_until_quiet().incident().reason == "Karpenter (drift)."
     assert door.ask(user=KARPENTER).allowed
 
 
@@ -163,8 +160,7 @@ def test_karpenter_does_not_give_up_and_an_incident_of_its_own_neither(door: Doo
     door.ask(user=KARPENTER)
     station = door.station
     station.now += 2 * HOUR
-    station.tick()
-    assert station.incident().open
+    assert station.tick().incident().open
     station.cluster.node_claims = (claim_of(),)
     door.tick_until(State.CANCELLED)
     assert station.incident().reason == "No drainer requests the eviction any longer."

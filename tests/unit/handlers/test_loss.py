@@ -53,8 +53,7 @@ def test_a_dead_machine_is_freed_and_its_broker_followed_home(station: Station, 
     assert tainted(station)
     move_pod(station)
     del station.cluster.node_views[OLD]
-    station.tick(5)
-    incident = station.incident()
+    incident = station.tick(5).incident()
     assert incident.state is State.LOST
     assert "is back on" in incident.reason
     assert incident.pages == ()
@@ -75,8 +74,7 @@ def test_an_instance_ec2_does_not_know_is_not_put_out_of_service(station: Statio
     station.cluster.set_state(OLD, "stopping")
     station.announce(ec2_event(STATE_CHANGE, OLD, state="stopping"))
     del station.cluster.instances[OLD]
-    station.tick(3)
-    incident = station.incident()
+    incident = station.tick(3).incident()
     assert incident.state is State.OPENED
     assert "the instance may run" in incident.reason
     assert incident.pages == ("unknown_instance",)
@@ -111,8 +109,7 @@ def test_a_machine_that_runs_again_gets_its_node_back(station: Station) -> None:
     assert not tainted(station)
     station.cluster.place_pod(10, OLD)
     station.cluster.kafka = healthy_kafka()
-    station.tick()
-    assert station.incident().state is State.RIDDEN_THROUGH
+    assert station.tick().incident().state is State.RIDDEN_THROUGH
 
 
 def test_what_a_deleted_node_left_attached_is_let_go(station: Station) -> None:
@@ -124,8 +121,7 @@ def test_what_a_deleted_node_left_attached_is_let_go(station: Station) -> None:
     # The cloud controller is quicker than the next look at EC2.
     del station.cluster.node_views[OLD]
     station.cluster.set_state(OLD, "terminated")
-    station.tick(3)
-    assert station.incident().state is State.GATING
+    assert station.tick(3).incident().state is State.GATING
     assert station.cluster.released == [node_named(OLD)]
     assert node_named(OLD) not in station.cluster.attached
 
@@ -159,8 +155,7 @@ def test_another_machine_under_the_old_name_keeps_its_volumes(station: Station) 
 def test_the_incident_stays_while_our_taint_stands(station: Station) -> None:
     lost(station)
     move_pod(station)
-    station.tick(5)
-    assert station.incident().state is State.GATING
+    assert station.tick(5).incident().state is State.GATING
     assert "out of service" in station.incident().reason
 
 
@@ -186,15 +181,13 @@ def test_a_person_is_called_when_the_broker_is_not_back_within_a_minute(station:
     lost(station)
     assert station.incident().pages == ()
     station.now += PAGE_AFTER_SECONDS
-    station.tick()
-    assert station.incident().pages == ("lost",)
+    assert station.tick().incident().pages == ("lost",)
 
 
 def test_a_broker_that_never_returns_is_given_up(station: Station) -> None:
     lost(station)
     station.now += POLICY.post_condition_wait_seconds
-    station.tick()
-    incident = station.incident()
+    incident = station.tick().incident()
     assert incident.state is State.LOST
     assert set(incident.pages) == {"lost", "not_back"}
 
@@ -203,19 +196,16 @@ def test_an_instance_without_kafka_is_lost_without_a_call(station: Station) -> N
     del station.cluster.pods[10]
     station.cluster.attached.clear()
     lost(station)
-    station.tick(8)
-    assert station.incident().state is State.LOST
+    assert station.tick(8).incident().state is State.LOST
     assert station.incident().pages == ()
     assert not tainted(station)
 
 
 def test_a_drain_that_ec2_cuts_short_is_freed_as_well(station: Station) -> None:
     station.announce(ec2_event("EC2 Spot Instance Interruption Warning", OLD))
-    station.tick()
-    assert station.incident().state is State.DRAINING
+    assert station.tick().incident().state is State.DRAINING
     end_instance(station.cluster, OLD, "terminated")
-    station.tick(2)
-    assert station.incident().state is State.GATING
+    assert station.tick(2).incident().state is State.GATING
     assert tainted(station)
 
 
@@ -372,8 +362,7 @@ def test_a_machine_started_again_that_dies_frees_its_broker_again(station: Stati
 def test_a_machine_that_stays_dead_is_no_news_at_every_sweep(station: Station) -> None:
     lost(station)
     station.now += POLICY.post_condition_wait_seconds + 60
-    station.tick()
-    assert station.incident().state is State.LOST
+    assert station.tick().incident().state is State.LOST
     for _ in range(3):
         station.sweep(60)
     assert station.ledger.get(f"{OLD}.2") is None
@@ -391,8 +380,7 @@ def lose_machine(station: Station) -> None:
 
 def taken(station: Station) -> None:
     station.announce(ec2_event(WARNING, OLD))
-    station.tick()
-    assert station.incident().state is State.DRAINING
+    assert station.tick().incident().state is State.DRAINING
     _ends(station)
     station.tick()
 

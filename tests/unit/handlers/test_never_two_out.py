@@ -110,8 +110,7 @@ def test_a_lease_that_lapsed_unused_goes_to_whoever_asks(station: Station) -> No
 def test_a_retained_nodes_drain_keeps_others_until_its_message_lapses(station: Station) -> None:
     replace_machine(station)
     station.now += POLICY.hold_limit_seconds + 1
-    station.tick()
-    assert station.incident().state is State.RETAINED
+    assert station.tick().incident().state is State.RETAINED
     station.now = sent_at(station) + POLICY.drain_life_seconds - 200
     second_waits(station)
     turns(station, SECOND)
@@ -125,8 +124,7 @@ def test_a_retained_nodes_drain_keeps_others_until_its_message_lapses(station: S
 def test_a_broker_that_never_came_back_keeps_others_waiting(station: Station) -> None:
     drain_node(station)
     station.now += POLICY.post_condition_wait_seconds + 1
-    station.tick()
-    assert station.incident().state is State.RETAINED
+    assert station.tick().incident().state is State.RETAINED
     station.now += POLICY.drain_life_seconds + LEASE_SECONDS
     station.cluster.kafka = replace(healthy_kafka(out=10), fenced=frozenset())
     second_waits(station)
@@ -143,8 +141,7 @@ def test_who_ended_with_its_drain_under_way_keeps_others_waiting(station: Statio
     drain_node(station)
     station.cluster.set_state(OLD, "terminated")
     station.now += POLICY.post_condition_wait_seconds + 1
-    station.tick()
-    assert station.incident().state is State.LOST
+    assert station.tick().incident().state is State.LOST
     station.cluster.kafka = replace(healthy_kafka(out=10), fenced=frozenset())
     second_waits(station)
     turns(station, SECOND)
@@ -373,8 +370,7 @@ def test_back_is_not_believed_across_a_silence_of_kafka(ended: Station) -> None:
     ended.now += 10 * POLICY.post_condition_hold_seconds
     ended.tick()
     ended.cluster.kafka = whole
-    ended.tick()
-    assert ended.incident().state is State.GATING
+    assert ended.tick().incident().state is State.GATING
     assert ended.incident().completed_at is None
 
 

@@ -144,14 +144,12 @@ def test_what_aws_takes_waits_for_no_window(left_seconds: float) -> None:
     said_at = f"{datetime.fromtimestamp(station.now, UTC):%Y-%m-%dT%H:%M:%SZ}"
     event = json.loads(ec2_event(warning, OLD, **{"instance-action": "terminate"}))
     station.announce(json.dumps({**event, "time": said_at}))
-    station.tick()
-    assert station.incident().state is State.DRAINING
+    assert station.tick().incident().state is State.DRAINING
     terminated = station_with(NOON)
     terminated.now += 3600 - left_seconds
     terminated.cluster.terminate(OLD)
     terminated.announce(hook_event("drain"))
-    terminated.tick_until_quiet()
-    assert terminated.incident().state is State.REPLACING
+    assert terminated.tick_until_quiet().incident().state is State.REPLACING
 
 
 @pytest.mark.parametrize("command", ["start", "resume"])

@@ -53,8 +53,7 @@ def test_a_retirement_makes_room_moves_the_broker_ends_the_instance(station: Sta
     assert cluster.desired_calls == [(GROUP, 2)]
     assert cluster.terminated == []
     spare(station)
-    station.tick()
-    assert station.incident().state is State.HOLDING
+    assert station.tick().incident().state is State.HOLDING
     station.tick(2)
     assert cluster.terminated == [(OLD, True)]
     # What was raised is lowered again by the termination itself.
@@ -102,13 +101,11 @@ def test_the_spare_is_kept_from_cluster_autoscaler_until_used(station: Station) 
 def test_a_retirement_waits_for_its_window(station: Station) -> None:
     station = Station(policy=replace(POLICY, maintenance=NOON))
     station.announce(health_event())
-    station.tick()
-    assert station.incident().state is State.OPENED
+    assert station.tick().incident().state is State.OPENED
     assert "opens at 2026-11-20 12:00 UTC" in station.incident().reason
     station.now = START + 2 * 3600 - 10
     station.tick()
-    station.tick_until_quiet()
-    assert station.incident().state is State.REPLACING
+    assert station.tick_until_quiet().incident().state is State.REPLACING
     assert station.cluster.desired_calls == [(GROUP, 2)]
 
 
@@ -169,8 +166,7 @@ def test_without_capacity_the_old_node_is_kept_and_the_wait_grows(station: Stati
     assert delays[-1] == 900
     assert station.cluster.terminated == []
     spare(station)
-    station.tick()
-    assert station.incident().state is State.HOLDING
+    assert station.tick().incident().state is State.HOLDING
 
 
 def test_a_maximum_lowered_meanwhile_is_not_asked_for_more_and_told(station: Station) -> None:
@@ -187,8 +183,7 @@ def test_a_maximum_lowered_meanwhile_is_not_asked_for_more_and_told(station: Sta
 def test_a_retirement_called_off_early_lowers_what_was_raised(station: Station) -> None:
     announced(station)
     station.announce(health_event(status="closed", said_at=START + 60))
-    station.tick()
-    assert station.incident().state is State.CANCELLED
+    assert station.tick().incident().state is State.CANCELLED
     assert station.cluster.groups[GROUP].desired == 1
     assert station.cluster.terminated == []
 
@@ -202,8 +197,7 @@ def test_a_retirement_called_off_with_the_spare_there_ends_the_spare_and_nothing
     spare(station)
     station.tick()
     station.announce(health_event(status="closed", said_at=START + 60))
-    station.tick()
-    assert station.incident().state is State.CANCELLED
+    assert station.tick().incident().state is State.CANCELLED
     assert station.cluster.terminated == [(NEW, True)]
     assert station.cluster.groups[GROUP].desired == 1
     assert station.cluster.node_views[NEW].spare_for is None
@@ -212,16 +206,14 @@ def test_a_retirement_called_off_with_the_spare_there_ends_the_spare_and_nothing
 def test_an_older_word_of_healths_that_comes_late_calls_nothing_off(station: Station) -> None:
     announced(station, said_at=START + 60)
     station.announce(health_event(status="closed", said_at=START))
-    station.tick()
-    assert station.incident().state is State.REPLACING
+    assert station.tick().incident().state is State.REPLACING
 
 
 def test_nothing_is_terminated_while_kafka_could_not_bear_it(station: Station) -> None:
     station.cluster.kafka = replace(healthy_kafka(out=30), fenced=frozenset())
     announced(station)
     spare(station)
-    station.tick(10)
-    assert station.incident().state is State.HOLDING
+    assert station.tick(10).incident().state is State.HOLDING
     assert "partition t-0" in station.incident().reason
     assert station.cluster.terminated == []
 
@@ -243,8 +235,7 @@ def test_a_person_may_have_a_retirement_ignored(station: Station) -> None:
     station.announce(health_event())
     station.ledger.put(ignore(station.incident(), "ada", "a test", station.now))
     station.sweep(60)
-    station.tick()
-    assert station.incident().state is State.CANCELLED
+    assert station.tick().incident().state is State.CANCELLED
     station.announce(health_event(due=START + 15 * DAY, said_at=START + DAY))
     assert station.ledger.get(f"{OLD}.2") is None
     station.cluster.terminate(OLD)
@@ -275,8 +266,7 @@ def test_a_node_without_kafka_goes_without_a_spare(station: Station) -> None:
     assert station.cluster.terminated == [(OLD, False)]
     assert not station.ledger.leases()
     station.announce(hook_event("drain"))
-    station.tick()
-    assert station.incident().state is State.DRAINING
+    assert station.tick().incident().state is State.DRAINING
 
 
 def frozen_by_a_shift(station: Station) -> Station:
@@ -309,11 +299,9 @@ def test_a_retirement_that_kafka_keeps_waiting_calls_a_person_once(station: Stat
     station.cluster.kafka = healthy_kafka(out=20)
     tick_until(station, State.HOLDING)
     station.now += POLICY.hold_limit_seconds - 60
-    station.tick()
-    assert station.incident().pages == ()
+    assert station.tick().incident().pages == ()
     station.now += 120
-    station.tick(2)
-    assert station.incident().pages == ("waits_long",)
+    assert station.tick(2).incident().pages == ("waits_long",)
     (page,) = station.ticks.pages
     assert "broker 20 is fenced" in page["reason"]
 

@@ -255,8 +255,7 @@ def test_metadata_errors_are_kept_where_the_handler_hears_aws_itself(announcemen
     direct.cluster.scrapes = Scrapes({20: errors})
     direct.cluster.terminate(OLD)
     direct.announce(announcement)
-    direct.tick()
-    assert direct.incident().state is State.DRAINING
+    assert direct.tick().incident().state is State.DRAINING
     assert (
         snapshot_from_dict(direct.records.read(f"errors#{OLD}").document).nodes[20].controller == 3
     )

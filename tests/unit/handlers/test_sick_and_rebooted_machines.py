@@ -110,8 +110,7 @@ def test_a_sick_spare_takes_nobodys_pod(sick: Station) -> None:
     until(sick, State.REPLACING)
     sick.cluster.join(NEW, ZONE)
     fall_sick(sick, NEW)
-    sick.tick(3)
-    assert sick.incident().state is State.REPLACING
+    assert sick.tick(3).incident().state is State.REPLACING
     assert "StorageReady" in sick.incident().reason
 
 
@@ -211,8 +210,7 @@ def test_a_sick_machine_that_was_retained_is_not_opened_every_minute(sick: Stati
 def test_a_reboot_is_ridden_through_with_leaders_elsewhere(station: Station) -> None:
     due = START + 2 * 3600
     station.announce(health_event(REBOOT, due=due))
-    station.tick()
-    assert station.incident().state is State.OPENED
+    assert station.tick().incident().state is State.OPENED
     assert station.cluster.reordered == []
     station.now = due - 600
     station.tick()
@@ -221,8 +219,7 @@ def test_a_reboot_is_ridden_through_with_leaders_elsewhere(station: Station) -> 
     assert {p.leader for p in view.partitions} == {20}
     assert station.cluster.terminated == []
     station.now = due + 7200
-    station.tick(2)
-    assert station.incident().state is State.RIDDEN_THROUGH
+    assert station.tick(2).incident().state is State.RIDDEN_THROUGH
     assert station.cluster.kafka == healthy_kafka()
 
 
@@ -231,8 +228,7 @@ def test_a_reboot_that_is_over_early_gives_the_leaders_back(station: Station) ->
     announced(station, REBOOT, due=due)
     station.now = due
     station.announce(health_event(REBOOT, due=due, status="closed", said_at=due))
-    station.tick()
-    assert station.incident().state is State.CANCELLED
+    assert station.tick().incident().state is State.CANCELLED
     assert station.cluster.kafka == healthy_kafka()
 
 
@@ -241,8 +237,7 @@ def test_a_release_nobody_could_finish_is_finished_by_the_next_shift(station: St
     announced(station, REBOOT, due=due)
     moved, station.cluster.kafka = station.cluster.kafka, None
     station.announce(health_event(REBOOT, due=due, status="closed", said_at=due))
-    station.tick()
-    assert station.incident().state is State.CANCELLED
+    assert station.tick().incident().state is State.CANCELLED
     station.cluster.kafka = moved
     station.shifts.turn(station.now)
     assert station.cluster.kafka == healthy_kafka()

@@ -51,8 +51,7 @@ def test_an_instance_nobody_announced_gets_an_incident(station: Station) -> None
     assert swept(station) == {"revived": 0, "opened": 0}
     incident = station.incident()
     assert incident.transitions[0].actor == "sweep"
-    station.tick_until_quiet()
-    assert station.incident().state is State.REPLACING
+    assert station.tick_until_quiet().incident().state is State.REPLACING
 
 
 def test_the_announcement_that_comes_late_joins_what_the_sweep_opened(station: Station) -> None:
@@ -218,8 +217,7 @@ def kept() -> Station:
     station = announce(Station())
     station.cluster.set_lifecycle(OLD, "Terminating:Retained")
     station.cluster.waiting_hooks.clear()
-    station.tick_until_quiet()
-    assert station.incident().state is State.RETAINED
+    assert station.tick_until_quiet().incident().state is State.RETAINED
     assert station.forwarded == []
     station.now += 600
     return station
@@ -257,8 +255,7 @@ def test_a_date_that_kafka_lets_pass_is_paged(due_in: float, waits: float, calle
     station.tick_until_quiet()
     station.tick()
     station.now += waits
-    station.tick()
-    assert station.incident().state is State.HOLDING
+    assert station.tick().incident().state is State.HOLDING
     assert ("waits_long" in station.incident().pages) is called
 
 
@@ -266,8 +263,7 @@ def test_a_replacement_that_somebody_has_cordoned_is_called_so() -> None:
     station = announce(Station())
     station.cluster.join(NEW)
     station.cluster._change(f"ip-{NEW}.ec2.internal", schedulable=False)
-    station.tick()
-    assert station.incident().reason.endswith("is cordoned, and takes no pods.")
+    assert station.tick().incident().reason.endswith("is cordoned, and takes no pods.")
 
 
 def test_one_machine_after_another_of_one_broker_is_no_lost_zone() -> None:
@@ -275,8 +271,7 @@ def test_one_machine_after_another_of_one_broker_is_no_lost_zone() -> None:
     station.cluster.join(NEW)
     station.cluster.set_state(OLD, "terminated")
     station.cluster.set_groups_without(OLD)
-    station.tick_until_quiet()
-    assert station.incident().lost_at is not None
+    assert station.tick_until_quiet().incident().lost_at is not None
     del station.cluster.node_views[OLD]
     station.cluster.place_pod(10, NEW, ready=False)
     station.cluster.set_state(NEW, "terminated")

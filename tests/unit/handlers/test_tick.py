@@ -67,12 +67,10 @@ def test_a_failed_action_is_decided_anew(station: Station, monkeypatch: pytest.M
         raise failing
 
     monkeypatch.setattr(station.termination_handler, "send", refuse)
-    station.tick_until_quiet()
-    assert station.incident().state is State.HOLDING
+    assert station.tick_until_quiet().incident().state is State.HOLDING
     assert station.incident().forwarded is None
     monkeypatch.setattr(station.termination_handler, "send", original)
-    station.tick_until_quiet()
-    assert station.incident().state is State.DRAINING
+    assert station.tick_until_quiet().incident().state is State.DRAINING
     assert len(station.forwarded) == 1
 
 
@@ -154,8 +152,7 @@ def test_an_invocation_believed_dead_does_not_undo_what_its_successor_did(
 
     monkeypatch.setattr(station.cluster, "nodes", overtaken)
     count = len(station.ticks.sent)
-    station.tick()
-    assert station.incident().state is State.RETAINED
+    assert station.tick().incident().state is State.RETAINED
     assert len(station.ticks.sent) == count
 
 
@@ -253,12 +250,10 @@ def test_nothing_is_drained_before_the_replacement_is_ready(station: Station) ->
     announce(station)
     station.cluster.add_instance(NEW, "us-east-1a", "Pending")
     station.cluster.add_node(NEW, ready=False)
-    station.tick(5)
-    assert station.incident().state is State.REPLACING
+    assert station.tick(5).incident().state is State.REPLACING
     assert "is not Ready yet" in station.incident().reason
     station.cluster.add_node(NEW, ready=True, csi_ready=False)
-    station.tick()
-    assert station.incident().state is State.REPLACING
+    assert station.tick().incident().state is State.REPLACING
     assert "is not registered with its EBS driver yet" in station.incident().reason
     assert station.forwarded == []
 
@@ -266,8 +261,7 @@ def test_nothing_is_drained_before_the_replacement_is_ready(station: Station) ->
 def test_a_replacement_in_another_zone_does_not_count(station: Station) -> None:
     announce(station)
     station.cluster.join(NEW, "us-east-1b")
-    station.tick()
-    assert station.incident().state is State.REPLACING
+    assert station.tick().incident().state is State.REPLACING
 
 
 def test_a_second_incident_waits_for_the_first_to_release(station: Station) -> None:
@@ -290,8 +284,7 @@ def test_a_broker_waits_while_another_partition_copy_lags(station: Station) -> N
     assert "partition t-0" in station.incident().reason
     assert not station.ledger.leases()
     station.cluster.kafka = healthy_kafka()
-    station.tick_until_quiet()
-    assert station.incident().state is State.DRAINING
+    assert station.tick_until_quiet().incident().state is State.DRAINING
 
 
 def test_the_gate_stays_shut_until_volumes_are_free_and_the_broker_holds(station: Station) -> None:
@@ -307,16 +300,14 @@ def test_the_gate_stays_shut_until_volumes_are_free_and_the_broker_holds(station
     station.tick()
     assert "must stay" in station.incident().reason
     station.cluster.kafka = healthy_kafka(out=10)  # strimzi#11736: fenced again after a moment
-    station.tick()
-    assert station.incident().broker_back_at is None
+    assert station.tick().incident().broker_back_at is None
     assert station.cluster.completed == []
 
 
 def test_a_broker_that_never_returns_keeps_the_old_instance(station: Station) -> None:
     drain_node(station)
     station.now += POLICY.post_condition_wait_seconds
-    station.tick()
-    assert station.incident().state is State.RETAINED
+    assert station.tick().incident().state is State.RETAINED
     assert "not_back" in station.incident().pages
     assert station.cluster.completed == [(OLD, "gate", "ABANDON")]
 
@@ -344,8 +335,7 @@ def test_hooks_are_kept_waiting_while_kubernetes_is_silent(station: Station) -> 
 def test_holding_for_too_long_pages_and_retains(station: Station) -> None:
     announce(station)
     station.now = START + POLICY.hold_limit_seconds + 1
-    station.tick()
-    incident = station.incident()
+    incident = station.tick().incident()
     assert incident.state is State.RETAINED
     assert incident.pages == ("hold_limit",)
     assert station.cluster.completed == [(OLD, "drain", "ABANDON"), (OLD, "gate", "ABANDON")]
@@ -405,8 +395,7 @@ def test_a_scale_in_lets_the_broker_go_where_the_policy_says_so() -> None:
     station.cluster.place_pod(10, None, ready=False)
     station.cluster.attached.pop(node_named(OLD))
     station.tick_until_quiet()
-    station.tick()
-    assert station.incident().state is State.RELEASED
+    assert station.tick().incident().state is State.RELEASED
 
 
 def test_the_direct_route_forwards_nothing_and_follows() -> None:
@@ -417,16 +406,14 @@ def test_the_direct_route_forwards_nothing_and_follows() -> None:
     station.cluster.join(NEW)
     station.cluster.place_pod(10, NEW)
     station.tick_until_quiet()
-    station.tick()
-    assert station.incident().state is State.RELEASED
+    assert station.tick().incident().state is State.RELEASED
 
 
 def test_a_termination_the_group_does_not_know_is_cancelled(station: Station) -> None:
     station.announce(hook_event("drain"))
     station.tick_until_quiet()
     station.now += 61
-    station.tick()
-    assert station.incident().state is State.CANCELLED
+    assert station.tick().incident().state is State.CANCELLED
 
 
 THIRD, THIRD_SPARE = "i-0c", "i-0f"
