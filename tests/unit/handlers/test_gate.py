@@ -361,6 +361,11 @@ AUTO_MODE = "eks:a-controller-of-auto-mode"
 EVICT, DELETE, DELETE_NODE = "evict", "delete", "delete node"
 
 
+# Every drainer we know of, and those that wait for ever. Sources of the accounts and of what each
+# asks: the charts we install (NTH, Cluster Autoscaler), Karpenter 1.14's `karpenter` account and
+# finalizers, AWS's page on managed node group updates (`eks:node-manager`), Kubernetes' controller
+# roles. EKS Auto Mode's own account is in no document: whoever is not on the list of those who
+# clean up is asked, so that it needs no name.
 @dataclass(frozen=True)
 class Remover:
     """Somebody who empties nodes, in one of its ways."""

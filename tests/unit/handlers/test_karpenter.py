@@ -1,4 +1,7 @@
-"""What Karpenter does to brokers' nodes goes through incidents; `rotate` ends a claim at a time."""
+"""What Karpenter does to brokers' nodes goes through incidents, also when a machine dies.
+
+`rotate` on its machines ends a NodeClaim at a time, its successor first.
+"""
 
 from __future__ import annotations
 

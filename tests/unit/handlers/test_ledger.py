@@ -1,4 +1,7 @@
-"""One suite for both ledgers; what is over is filed once, and an hour of samples in one file."""
+"""One suite for both ledgers, and listeners that hold nobody up.
+
+What is over is filed once; an hour of samples becomes one file.
+"""
 
 from __future__ import annotations
 

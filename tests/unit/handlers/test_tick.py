@@ -1,3 +1,5 @@
+"""One event walks through every room; several wait and go in turn, tick by tick."""
+
 from __future__ import annotations
 
 import json

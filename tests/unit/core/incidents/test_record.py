@@ -1,4 +1,7 @@
-"""An incident's record: what announcements do to it, and reading what any release wrote."""
+"""record, joining and settling: what announcements and reports do to an incident.
+
+What the ledger holds is read whichever release wrote it, and nothing of it is lost.
+"""
 
 from __future__ import annotations
 
