@@ -1,4 +1,4 @@
-"""`grow`, `shrink` and `rotate`: which brokers are meant, a rebalance followed to its end, a plan."""
+"""`grow`, `shrink` and `rotate`: which brokers are meant, and a rebalance or a plan as it goes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gate's server answers in time, from one reading within its age, under a certificate of its own.
+"""The gate's server answers in time, from one reading within its age, under its own certificate.
 
 A certificate is renewed in time, trusted before it is shown, and one for both replicas.
 """
