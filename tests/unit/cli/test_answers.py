@@ -185,15 +185,11 @@ ODD: dict[str, Any] = {
     "no body": {"statusCode": 200},
     "a body that is no JSON": {"statusCode": 200, "body": "<html>"},
     "a page of a proxy": {"message": "Forbidden"},
-    "a health of a newer release": {
-        "statusCode": 200,
-        "body": json.dumps(json.loads(told()["body"]) | {"status": "resting"}),
-    },
-    "parts without a reason": {
-        "statusCode": 200,
-        "body": json.dumps(json.loads(told()["body"]) | {"parts": [{"kind": "quorum"}]}),
-    },
-}
+    "a health of a newer release": {"statusCode": 200,
+        "body": json.dumps(json.loads(told()["body"]) | {"status": "resting"})},
+    "parts without a reason": {"statusCode": 200,
+        "body": json.dumps(json.loads(told()["body"]) | {"parts": [{"kind": "quorum"}]})},
+}  # fmt: skip
 
 
 def odd_in(key: str, value: object, part: str | None = None) -> dict[str, Any]:

@@ -200,16 +200,12 @@ def test_what_an_older_release_wrote_stops_nobody(
 @pytest.mark.parametrize(
     ("ephemeral", "outputs", "expected"),
     [
-        pytest.param(
-            True,
-            FOUND,
-            ["let_brokers_go", "delete_retained", "delete_init_bindings"],
-            id="ephemeral",
-        ),
+        pytest.param(True, FOUND, ["let_brokers_go", "delete_retained", "delete_init_bindings"],
+            id="ephemeral"),
         pytest.param(False, FOUND, [], id="to be kept"),
         pytest.param(True, {}, [], id="the cluster is gone already"),
     ],
-)
+)  # fmt: skip
 def test_brokers_and_volumes_go_with_an_ephemeral_environment_alone(
     stacks: type[Stacks],
     monkeypatch: pytest.MonkeyPatch,

@@ -37,13 +37,10 @@ def run(folder: Path, python: str) -> subprocess.CompletedProcess[str]:
         pytest.param("echo 3.10.4", ("Python 3.11 or newer", "python3 is 3.10.4"), id="too-old"),
         pytest.param("echo 2.7.18", ("Python 3.11 or newer", "2.7.18"), id="python-2"),
         pytest.param("exit 1", ("Python 3.11 or newer", "does not run"), id="broken"),
-        pytest.param(
-            'case "$2" in *print*) echo 3.12.1;; *) exit 1;; esac',
-            ("without its venv module", "python3.12-venv"),
-            id="no-venv",
-        ),
+        pytest.param('case "$2" in *print*) echo 3.12.1;; *) exit 1;; esac',
+            ("without its venv module", "python3.12-venv"), id="no-venv"),
     ],
-)
+)  # fmt: skip
 def test_an_unfit_python_is_one_sentence(tmp_path: Path, body: str, words: tuple[str, ...]) -> None:
     a_python(tmp_path, body)
     done = run(tmp_path, "python3")

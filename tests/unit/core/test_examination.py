@@ -138,18 +138,14 @@ GROWN = replace(KAFKA, brokers=frozenset({10, 20, 30}), fenced=frozenset({30}))
     [
         pytest.param(
             replace(SEEN, kafka=GROWN, pods=(*PODS, replace(PODS[0], name="o-30", node_id=30))),
-            id="it has a pod",
-        ),
+            id="it has a pod"),
         pytest.param(replace(SEEN, kafka=GROWN, pods=HUNG), id="whether it has a pod is unknown"),
         pytest.param(
-            replace(
-                SEEN,
-                kafka=replace(GROWN, partitions=(PartitionView("t", 0, 10, (10, 30), (10,), 1),)),
-            ),
-            id="it holds something",
-        ),
+            replace(SEEN,
+                kafka=replace(GROWN, partitions=(PartitionView("t", 0, 10, (10, 30), (10,), 1),))),
+            id="it holds something"),
     ],
-)
+)  # fmt: skip
 def test_a_broker_of_no_spec_is_looked_at_too(seen: Seen) -> None:
     assert by_name(seen)[PartKind.BROKER, "30"].verdict.health is Health.UNHEALTHY
 

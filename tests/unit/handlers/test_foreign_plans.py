@@ -138,22 +138,18 @@ ASKED: Mapping[str, tuple[dict[str, Any], str]] = {
     "a node that is no number": ({"selection": {"node_ids": ["x"]}}, "node_ids is 'x', and must"),
     "no list of nodes": ({"selection": {"node_ids": 7}}, "must be lists of node_ids, pools, zones"),
     "no selection": ({"selection": "all"}, "selection is 'all', and must be lists"),
-    "a node that is not there": (
-        {"selection": {"node_ids": [99]}},
-        "The cluster lacks Kafka node 99",
-    ),
+    "a node that is not there": ({"selection": {"node_ids": [99]}},
+        "The cluster lacks Kafka node 99"),
     "a pool that is not there": ({"selection": {"pools": ["x"]}}, "lacks a pool x"),
-    "a zone that is not there": (
-        {"selection": {"zones": ["z"]}},
-        "The cluster lacks nodes in a zone z",
-    ),
+    "a zone that is not there": ({"selection": {"zones": ["z"]}},
+        "The cluster lacks nodes in a zone z"),
     "a deadline that is none": ({"deadline_seconds": "soon"}, "deadline_seconds is 'soon'"),
     "a deadline without end": ({"deadline_seconds": float("inf")}, "deadline_seconds is inf"),
     "sizes without a time": ({"held": {"bytes": {}}}, "held.at is None, and must be a number"),
     "sizes that are none": ({"held": {"at": 1.0}}, "must be what `held` answered before"),
     "sizes of tomorrow": ({"held": {"at": 9e9, "bytes": {}}}, "held.at is 9000000000.0"),
     "none at once": ({"at_once": 0}, "must be a whole number from 1"),
-}
+}  # fmt: skip
 
 
 @every_case(("asked", "words"), ASKED.values(), ids=ASKED)

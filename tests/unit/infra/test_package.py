@@ -313,16 +313,12 @@ DESCRIBED: dict[str, Any] = {
 }
 # How far, as arguments and as the description's keys.
 LEVELS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "watch": (
-        {"slack_channel": "C0HARBOUR1", "slack_secret_name": "shop/slack"},
-        {"slack": {"channel": "C0HARBOUR1", "secret_name": "shop/slack"}},
-    ),
-    "gate": (
-        {"gate_image": IMAGE, "alerts_topic_arn": TOPIC},
-        {"eviction_gate": {"image": IMAGE}, "alerts": {"sns_topic_arn": TOPIC}},
-    ),
+    "watch": ({"slack_channel": "C0HARBOUR1", "slack_secret_name": "shop/slack"},
+        {"slack": {"channel": "C0HARBOUR1", "secret_name": "shop/slack"}}),
+    "gate": ({"gate_image": IMAGE, "alerts_topic_arn": TOPIC},
+        {"eviction_gate": {"image": IMAGE}, "alerts": {"sns_topic_arn": TOPIC}}),
     "act": ({"queue_url": QUEUE}, {"queue_url": QUEUE}),
-}
+}  # fmt: skip
 
 
 def made_operations(kind: Any, args: Mapping[str, Any]) -> Recorded:

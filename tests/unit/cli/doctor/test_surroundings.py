@@ -101,15 +101,12 @@ SAID: dict[str, tuple[Change, dict[str, Weight]]] = {
     "an issue of EC2's": (at("around.events", [TROUBLE]), {"health-issue": Weight.PRODUCER}),
     "a zone that is shifted away": (
         at("around.managed", [{"arn": CLUSTER, "zonalShifts": SHIFTED}]),
-        {"zone-shifted": Weight.PRODUCER},
-    ),
-    "a template's key for the account alone": (
-        template_keyed("arn:aws:iam::111122223333:root"),
-        {"key-grant": Weight.PRODUCER},
-    ),
+        {"zone-shifted": Weight.PRODUCER}),
+    "a template's key for the account alone": (template_keyed("arn:aws:iam::111122223333:root"),
+        {"key-grant": Weight.PRODUCER}),
     "a NAT gateway that is gone": (nat_gone, {"route-gone": Weight.PRODUCER}),
     "a right that is missing": (denied, {"unread": Weight.UNKNOWN}),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("change", "said"), SAID.values(), ids=SAID.keys())

@@ -356,19 +356,15 @@ def keepers(*places: tuple[str, str], ready: str = "True") -> Callable[[], World
 A, B, C = worlds.ZONES
 ENSEMBLES: dict[str, tuple[Callable[[], World], str]] = {
     "over three zones": (keepers(("x", A), ("y", B), ("z", C)), ""),
-    "two in one zone": (
-        keepers(("x", A), ("y", A), ("z", C)),
-        f"2 of 3 ZooKeeper pods stand on zone {A}",
-    ),
+    "two in one zone": (keepers(("x", A), ("y", A), ("z", C)),
+        f"2 of 3 ZooKeeper pods stand on zone {A}"),
     "two on one node": (keepers(("x", A), ("x", A), ("z", C)), "ZooKeeper pods stand on node x"),
-    "all in one zone": (
-        keepers(("x", A), ("y", A), ("z", A)),
-        "3 of 3 ZooKeeper pods stand on zone",
-    ),
+    "all in one zone": (keepers(("x", A), ("y", A), ("z", A)),
+        "3 of 3 ZooKeeper pods stand on zone"),
     "one missing": (keepers(("x", A), ("y", B)), "2 of 3 ZooKeeper pods are ready: none"),
     "two missing": (keepers(("x", A)), "1 of 3 ZooKeeper pods are ready: they are no majority"),
     "none ready": (keepers(("x", A), ("y", B), ("z", C), ready="False"), "0 of 3"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("build", "words"), ENSEMBLES.values(), ids=ENSEMBLES)

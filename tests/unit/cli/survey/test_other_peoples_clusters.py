@@ -270,13 +270,9 @@ def test_why_it_cannot_be_used_stands_in_it(
 NAMED: dict[str, tuple[Callable[[], World], Change, str, str | None]] = {
     "a name that fits": (own, named("orders"), ARN, None),
     "a name with hyphens": (own, named("orders-eu"), ARN, None),
-    "an EKS cluster in capitals": (
-        own,
-        named("orders"),
-        ARN.replace("/shop", "/Shop_Prod"),
-        "shop-prod-orders",
-    ),
-}
+    "an EKS cluster in capitals": (own, named("orders"), ARN.replace("/shop", "/Shop_Prod"),
+        "shop-prod-orders"),
+}  # fmt: skip
 
 
 @every_case(("build", "change", "arn", "called"), NAMED.values(), ids=NAMED.keys())

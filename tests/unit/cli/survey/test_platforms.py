@@ -229,25 +229,20 @@ def claims_go(**policy: str) -> Change:
 PORTS = [{"containerPort": 9092, "hostPort": 9092}]
 BESIDE: dict[str, Callable[[], World]] = {
     "Bitnami's versions of before its registry moved => image-gone": lambda: beside(
-        "docker.io/bitnami/kafka:3.7.0"
-    ),
+        "docker.io/bitnami/kafka:3.7.0"),
     "the same without a registry's name => image-gone": lambda: beside(
-        "bitnami/kafka:3.9.0-debian-12-r4"
-    ),
+        "bitnami/kafka:3.9.0-debian-12-r4"),
     "where they were moved to =>": lambda: beside("docker.io/bitnamilegacy/kafka:3.7.0"),
     "a mirror of one's own =>": lambda: beside("registry.example/bitnami/kafka:3.7.0"),
     "apart by a port of the machine's =>": lambda: changed_beside(
-        pods(affinity=None), container(ports=PORTS)
-    ),
+        pods(affinity=None), container(ports=PORTS)),
     "apart by the machine's network =>": lambda: changed_beside(
-        pods(affinity=None, hostNetwork=True), container(ports=[{"containerPort": 9092}])
-    ),
+        pods(affinity=None, hostNetwork=True), container(ports=[{"containerPort": 9092}])),
     "one claim for all of them => claim-shared": lambda: changed_beside(one_claim),
     "claims that end as it shrinks => claims-deleted": lambda: changed_beside(
-        claims_go(whenScaled="Delete")
-    ),
+        claims_go(whenScaled="Delete")),
     "claims that stay =>": lambda: changed_beside(claims_go(whenScaled="Retain")),
-}
+}  # fmt: skip
 
 
 def changed_beside(*changes: Change) -> World:
@@ -269,24 +264,20 @@ def coded(code: str, message: str = "no") -> ClientError:
 SCP = "not authorized to perform: it with an explicit deny in a service control policy"
 ENDED: dict[str, tuple[Exception, str]] = {
     "a session of SSO": (UnauthorizedSSOTokenError(), "log in"),
-    "a token that is not renewed": (
-        TokenRetrievalError(provider="sso", error_msg="expired"),
-        "log in",
-    ),
+    "a token that is not renewed": (TokenRetrievalError(provider="sso", error_msg="expired"),
+        "log in"),
     "no credentials": (NoCredentialsError(), "log in"),
     "a token of STS's": (coded("ExpiredTokenException"), "log in"),
     "a region that is not enabled": (coded("AuthFailure"), "log in"),
     "a service control policy": (coded("AccessDenied", SCP), "service control policy"),
-    "a permissions boundary": (
-        coded("AccessDenied", "because no permissions boundary allows it"),
-        "permissions boundary",
-    ),
+    "a permissions boundary": (coded("AccessDenied", "because no permissions boundary allows it"),
+        "permissions boundary"),
     "too many calls": (coded("ThrottlingException"), "wait a minute"),
     "too many calls to EC2": (coded("RequestLimitExceeded"), "wait a minute"),
     "a service that is away": (coded("ServiceUnavailable"), "wait a minute"),
     "an answer that nobody foresaw": (KeyError("Instances"), "tell the authors"),
     "a right": (coded("AccessDenied", "no identity-based policy allows it"), "the right"),
-}
+}  # fmt: skip
 
 
 def refusing(error: Exception) -> list[Finding]:
@@ -399,16 +390,13 @@ LAX: dict[str, tuple[Change, ...]] = {
     "a port of the machine's => pods-refused": (container(ports=PORTS),),
     "the machine's network => pods-refused": (pods(hostNetwork=True),),
     "a directory of the machine's => pods-refused": (
-        lambda w: [each["spec"]["volumes"].extend(HOST_PATH) for each in w.beside],
-    ),
+        lambda w: [each["spec"]["volumes"].extend(HOST_PATH) for each in w.beside],),
     "all rights => pods-refused": (container(securityContext={"privileged": True}),),
     "a capability more => pods-refused": (
-        container(securityContext={"capabilities": {"add": ["SYS_ADMIN"]}}),
-    ),
+        container(securityContext={"capabilities": {"add": ["SYS_ADMIN"]}}),),
     "a capability that it may have =>": (
-        container(securityContext={"capabilities": {"add": ["CHOWN"]}}),
-    ),
-}
+        container(securityContext={"capabilities": {"add": ["CHOWN"]}}),),
+}  # fmt: skip
 
 
 @every_case(("changes", "said"), rows(LAX), ids=LAX)

@@ -207,17 +207,13 @@ OURS = replace(
         # Theirs hears of other machines from a queue of its own.
         ((OURS, NTH), []),
         ((NTH,), ["termination handler shop-orders-nth: runs, found missing"]),
-        (
-            (replace(OURS, down=True),),
-            ["termination handler shop-orders-nth: runs, found none of its pods is available"],
-        ),
-        (
-            (OURS, replace(NTH, queue_url=OURS.queue_url)),
-            ["queue shop-orders-nth: read by ours alone, found Deployment kube-system/nth"],
-        ),
+        ((replace(OURS, down=True),),
+            ["termination handler shop-orders-nth: runs, found none of its pods is available"]),
+        ((OURS, replace(NTH, queue_url=OURS.queue_url)),
+            ["queue shop-orders-nth: read by ours alone, found Deployment kube-system/nth"]),
     ],
     ids=["ours", "ours and theirs", "theirs alone", "ours is down", "theirs on our queue"],
-)
+)  # fmt: skip
 def test_a_termination_handler_of_ours_runs_and_has_its_queue_for_itself(
     handlers: tuple[TerminationHandler, ...], sentences: list[str]
 ) -> None:

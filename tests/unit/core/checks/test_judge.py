@@ -318,18 +318,14 @@ RLMM = "rlmm.config.remote.log.metadata.topic"
 BROKEN_SPECS = {
     "one in sync": {"kafka": {"min_insync_replicas": 1}},
     "two replicas, one in sync": {
-        "kafka": {"default_replication_factor": 2, "min_insync_replicas": 1}
-    },
+        "kafka": {"default_replication_factor": 2, "min_insync_replicas": 1}},
     "all in sync": {"kafka": {"min_insync_replicas": 3}},
     "a tier's metadata all in sync": {"kafka": {"config": {f"{RLMM}.replication.factor": 2}}},
     "unclean leaders": {"kafka": {"config": {"unclean.leader.election.enable": True}}},
     "an open listener": {
-        "kafka": {
-            "listener": {"authentication": "none", "anonymous_clients": True},
-            "authorization": "none",
-        }
-    },
-}
+        "kafka": {"listener": {"authentication": "none", "anonymous_clients": True},
+            "authorization": "none"}},
+}  # fmt: skip
 
 
 class OneKafka:

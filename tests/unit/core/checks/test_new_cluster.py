@@ -57,13 +57,9 @@ SCHEMA = {
     "additionalProperties": False,
     "properties": {"node": {"$ref": "#/definitions/Node"}},
     "definitions": {
-        "Node": {
-            "type": "object",
-            "additionalProperties": False,
-            "properties": {"enableMetrics": {"type": "boolean"}},
-        }
-    },
-}
+        "Node": {"type": "object", "additionalProperties": False,
+            "properties": {"enableMetrics": {"type": "boolean"}}}},
+}  # fmt: skip
 OFFERED = {name: frozenset(ZONES) for name in NEEDS.instance_types}
 GOOD = Account(
     caller="arn:aws:sts::111122223333:assumed-role/deployer/ann",

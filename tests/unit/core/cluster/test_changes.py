@@ -193,14 +193,11 @@ BEFORE: dict[str, Any] = {
     "topics": [RETAINED_TOPIC],
     "users": [BILLING],
     "kafka": {"listener": TLS, "internal_listener": TLS},
-    "load_balancer": {
-        "client_cidrs": ["192.168.0.0/24"],
-        "private_zone": "stillwater.internal",
-        "endpoint_principals": ["arn:aws:iam::111122223333:root"],
-    },
+    "load_balancer": {"client_cidrs": ["192.168.0.0/24"], "private_zone": "stillwater.internal",
+        "endpoint_principals": ["arn:aws:iam::111122223333:root"]},
     "network": {"existing": NETWORK},
     "connect": {"replicas": 1},
-}
+}  # fmt: skip
 
 
 def spec_before(**changed: Any) -> ClusterSpec:

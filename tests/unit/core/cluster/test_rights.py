@@ -82,17 +82,13 @@ kafka: {listener: {}, internal_listener: {authentication: none, anonymous_client
 
 
 ALSO: list[tuple[dict[str, Any], str]] = [
-    (
-        {"kafka": {"internal_listener": {**OAUTH, "tls": False}}},
-        "sends a token ... set tls to true",
-    ),
+    ({"kafka": {"internal_listener": {**OAUTH, "tls": False}}},
+        "sends a token ... set tls to true"),
     ({"kafka.listener": OAUTH}, "put the functions' client-id ... kafka.functions.secret_name"),
     ({"kafka": OPEN, "users": [{"name": "u"}]}, "user u has no way to say who it is"),
-    (
-        {"connect": {}, "kafka": {"internal_listener": OAUTH, "listener": {}}},
-        "connect's workers have a certificate or a password",
-    ),
-]
+    ({"connect": {}, "kafka": {"internal_listener": OAUTH, "listener": {}}},
+        "connect's workers have a certificate or a password"),
+]  # fmt: skip
 
 
 @every_case(("given", "words"), [*cases(REMEDIES), *ALSO])

@@ -31,16 +31,12 @@ TERMINATE: dict[str, Any] = {
     "time": "2020-07-01T22:19:58Z",
     "region": "us-east-1",
     "resources": ["arn:aws:autoscaling:us-east-1:123456789012:autoScalingGroup:26e7234b:nth"],
-    "detail": {
-        "LifecycleActionToken": "0befcbdb-6ecd-498a-9ff7-ae9b54447cd6",
-        "AutoScalingGroupName": "nth-test1",
-        "LifecycleHookName": "drain",
+    "detail": {"LifecycleActionToken": "0befcbdb-6ecd-498a-9ff7-ae9b54447cd6",
+        "AutoScalingGroupName": "nth-test1", "LifecycleHookName": "drain",
         "EC2InstanceId": "i-0633ac2b0d9769723",
-        "LifecycleTransition": "autoscaling:EC2_INSTANCE_TERMINATING",
-        "Origin": "AutoScalingGroup",
-        "Destination": "EC2",
-    },
-}
+        "LifecycleTransition": "autoscaling:EC2_INSTANCE_TERMINATING", "Origin": "AutoScalingGroup",
+        "Destination": "EC2"},
+}  # fmt: skip
 # The same announcement as the group sends it to a queue of its own, and as SNS wraps it.
 DIRECT: dict[str, Any] = {
     **TERMINATE["detail"],
@@ -129,16 +125,11 @@ def with_detail(message: dict[str, Any], **detail: object) -> dict[str, Any]:
         pytest.param(STOPPING, Kind.STATE_CHANGE, "i-0b662ef9931388ba0", id="state-change"),
         pytest.param(RESERVATION, Kind.CAPACITY_RESERVATION, "i-0b662ef9931388ba0", id="capacity"),
         pytest.param(
-            RETIREMENT_2018, Kind.SCHEDULED_CHANGE, "i-0c608386538544571", id="health-2018"
-        ),
-        pytest.param(
-            retirement("i-1234567890abcdef0"),
-            Kind.SCHEDULED_CHANGE,
-            "i-1234567890abcdef0",
-            id="health-arn",
-        ),
+            RETIREMENT_2018, Kind.SCHEDULED_CHANGE, "i-0c608386538544571", id="health-2018"),
+        pytest.param(retirement("i-1234567890abcdef0"), Kind.SCHEDULED_CHANGE,
+            "i-1234567890abcdef0", id="health-arn"),
     ],
-)
+)  # fmt: skip
 def test_an_announcement_names_both(message: dict[str, Any], kind: Kind, instance: str) -> None:
     found = one(message)
     assert (found.kind, found.instance_id) == (kind, instance)

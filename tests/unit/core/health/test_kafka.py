@@ -444,26 +444,15 @@ def broker(state: int = 3) -> NodeMetrics:
     [
         (TWO, broker(), POD, Health.HEALTHY, "in the ISR of all its 1 partitions"),
         # Green by itself, and out.
-        (
-            replace(TWO, fenced=frozenset({20})),
-            broker(),
-            POD,
-            Health.UNHEALTHY,
-            "though it says of itself that it is running",
-        ),
-        (
-            replace(TWO, brokers=frozenset({10})),
-            broker(),
-            POD,
-            Health.UNHEALTHY,
-            "registered",
-        ),
+        (replace(TWO, fenced=frozenset({20})), broker(), POD, Health.UNHEALTHY,
+            "though it says of itself that it is running"),
+        (replace(TWO, brokers=frozenset({10})), broker(), POD, Health.UNHEALTHY, "registered"),
         # Unfenced by Kafka, and not there by itself.
         (TWO, broker(2), POD, Health.STARTING, "recover"),
         (TWO, None, POD, Health.UNKNOWN, "exporter does not answer"),
         (TWO, broker(), replace(POD, started_at=None), Health.UNHEALTHY, "no Java process"),
     ],
-)
+)  # fmt: skip
 def test_the_graver_word_is_the_nodes(
     view: ClusterView, metrics: NodeMetrics | None, pod: PodSeen, health: Health, words: str
 ) -> None:

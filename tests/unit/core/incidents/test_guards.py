@@ -257,17 +257,13 @@ STANDING = {
 ENDED = {
     "the message is dropped and the broker whole": (RETAINED, LATER),
     "the instance is gone with its node": (GONE, replace(LATER, now=1.0, nodes=())),
-    "nobody forwarded anything and the broker is whole": (
-        replace(RETAINED, forwarded_at=None),
-        replace(LATER, now=1.0),
-    ),
-    "the broker was let go for good": (
-        replace(RETAINED, expects_return=False),
-        replace(LATER, kafka=None, pods=()),
-    ),
+    "nobody forwarded anything and the broker is whole": (replace(RETAINED, forwarded_at=None),
+        replace(LATER, now=1.0)),
+    "the broker was let go for good": (replace(RETAINED, expects_return=False),
+        replace(LATER, kafka=None, pods=())),
     "the cluster knows the broker no longer": (RETAINED, replace(LATER, pods=(), kafka=FORGOTTEN)),
     "no Kafka ran there": (replace(RETAINED, node_id=None), replace(LATER, kafka=None)),
-}
+}  # fmt: skip
 
 
 @every_case(("drain", "seen", "why"), STANDING.values(), ids=STANDING)

@@ -98,14 +98,10 @@ def concerns(found: Snapshot) -> list[str]:
         pytest.param(storage(120), {"i_a1": 120}, True, id="the agent and EC2"),
         pytest.param(storage(120) | unready(120), {}, True, id="the agent and the kubelet"),
         pytest.param(unready(130), {"i_a1": 119}, False, id="a reboot looks like both"),
-        pytest.param(
-            {"sick": {"StorageReady": NOW - 300, "KernelReady": NOW - 300}},
-            {},
-            False,
-            id="two conditions of one agent are one witness",
-        ),
+        pytest.param({"sick": {"StorageReady": NOW - 300, "KernelReady": NOW - 300}}, {}, False,
+            id="two conditions of one agent are one witness"),
     ],
-)
+)  # fmt: skip
 def test_two_who_agree_are_believed_and_one_alone_must_last(
     ill: Mapping[str, Any], failing: Mapping[str, float], leaves: bool
 ) -> None:

@@ -64,15 +64,10 @@ def is_open(window: Window, minute: int) -> bool:
             "2026-11-22 05:00 UTC: it waits for the one that opens at 2026-11-28 03:00 UTC.",
             id="a week away",
         ),
-        pytest.param(
-            "2026-11-20 12:00",
-            15,
-            "2026-11-21 03:00",
-            "The maintenance window opens at 2026-11-21 03:00 UTC.",
-            id="closed",
-        ),
+        pytest.param("2026-11-20 12:00", 15, "2026-11-21 03:00",
+            "The maintenance window opens at 2026-11-21 03:00 UTC.", id="closed"),
     ],
-)
+)  # fmt: skip
 def test_what_does_not_fit_waits(now: str, minutes: float, until: str | None, said: str) -> None:
     wait = wait_of(taking(minutes), at(now), Options(), policy_with(maintenance=WEEKEND))
     assert (wait is None) == (until is None)

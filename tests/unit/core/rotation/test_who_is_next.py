@@ -291,13 +291,10 @@ def test_each_difference_is_a_reason(wanted: dict[str, str | None], why: str | N
     [
         ("kafka-1", "kafka-1", None),
         ("kafka-1", "kafka-2", "launch configuration kafka-1 instead of kafka-2"),
-        (
-            None,
-            "kafka-2",
-            "no launch template or configuration instead of launch configuration kafka-2",
-        ),
+        (None, "kafka-2",
+            "no launch template or configuration instead of launch configuration kafka-2"),
     ],
-)
+)  # fmt: skip
 def test_a_launch_configuration_has_no_versions(
     present: str | None, wanted: str, why: str | None
 ) -> None:

@@ -341,15 +341,10 @@ def test_a_volume_far_too_large_is_advised_with_its_months() -> None:
         pytest.param(a_set(days=5.0), id="nobody looked for long"),
         pytest.param(a_set(policy=Policy(apply=True, votes=True)), id="voters stay where they are"),
         pytest.param(
-            volume_set(
-                view(LARGE, forecast=FillForecast(used_bytes=GIB, span_seconds=14 * DAY)),
-                view(LARGE),
-                asked=LARGE,
-            ),
-            id="of one nothing is known",
-        ),
+            volume_set(view(LARGE, forecast=FillForecast(used_bytes=GIB, span_seconds=14 * DAY)),
+                view(LARGE), asked=LARGE), id="of one nothing is known"),
     ],
-)
+)  # fmt: skip
 def test_else_nothing_is_said(of: VolumeSet) -> None:
     assert smaller(of, BOOK) is None
 

@@ -239,20 +239,15 @@ EARLY, LATE = datetime(2026, 11, 20, tzinfo=UTC), datetime(2026, 11, 21, tzinfo=
     ("check", "since"),
     [
         ({"Status": "impaired", "Details": [{"ImpairedSince": LATE}]}, LATE.timestamp()),
-        (
-            {
-                "Status": "impaired",
-                "Details": [{}, {"ImpairedSince": LATE}, {"ImpairedSince": EARLY}],
-            },
-            EARLY.timestamp(),
-        ),
+        ({"Status": "impaired", "Details": [{}, {"ImpairedSince": LATE}, {"ImpairedSince": EARLY}]},
+            EARLY.timestamp()),
         ({"Status": "impaired", "Details": []}, 0.0),
         ({"Status": "impaired", "Details": None}, 0.0),
         ({"Status": "impaired"}, 0.0),
         ({"Status": "ok", "Details": [{"ImpairedSince": LATE}]}, None),
         ({"Status": "insufficient-data"}, None),
     ],
-)
+)  # fmt: skip
 def test_a_failed_check_needs_no_details(check: dict[str, Any], since: float | None) -> None:
     found = _status({"InstanceId": "i-0a", "SystemStatus": check})  # type: ignore[typeddict-item]
     assert found.impaired == ({} if since is None else {"system": since})
