@@ -70,7 +70,7 @@ def evicted(world: World, drain: Drain, node_id: int) -> str:
         return "nobody"
     if incident.kind in URGENT or incident.lost_at is not None:
         return "aws"  # Taken, or out with its machine already.
-    _alone(world, node_id)
+    _alone(world, node_id, incident)
     # Whoever abandons a hook in the middle of a drain stops the hook, and not the drain.
     by_hand = drain.instance_id in world.abandoned
     if incident.state in {State.RETAINED, State.CANCELLED} and not by_hand:
@@ -91,7 +91,7 @@ def let_through(world: World, invocation: Invocation, instance_id: str, node_id:
         return "nobody"
     if incident.kind in URGENT or incident.lost_at is not None:
         return "aws"
-    _alone(world, node_id)
+    _alone(world, node_id, incident)
     if not any(i.holder == incident.id and i.out_at is not None for i in world.leases):
         break_rule(world, "unleased", f"Broker {node_id} is let through without the lease.")
     if incident.kind is Kind.EVICTION and paused(world):
@@ -116,7 +116,7 @@ def evicted_by_us(world: World, invocation: Invocation, instance_id: str, node_i
         )
     if incident.kind in URGENT:
         return "aws"
-    _alone(world, node_id)
+    _alone(world, node_id, incident)
     if not any(i.holder == incident.id and i.out_at is not None for i in world.leases):
         break_rule(world, "unleased", f"Broker {node_id} is evicted without the lease.")
     if paused(world):
@@ -145,17 +145,19 @@ def reboots(world: World, invocation: Invocation, instance_id: str) -> None:
     if paused(world):
         break_rule(world, "paused", f"{instance_id} is to boot, and the cluster is paused.")
     if incident.node_id is not None:
-        _alone(world, incident.node_id)
+        _alone(world, incident.node_id, incident)
 
 
-def _alone(world: World, node_id: int) -> None:
+def _alone(world: World, node_id: int, incident: Incident) -> None:
     """Judge that nobody else is out by our doing when a broker is told to stop, but its party.
 
-    A party is of one zone, and no partition loses too many by its absence alone.
+    A party is of one zone, and no partition loses too many by its absence alone. Whoever releases
+    an instance by hand answers for what the operator has out.
     """
     ours = {b for b in world.out() if b != node_id and _ours(world, world.brokers[b].blame)}
     beside = sorted(ours - party_of(world, node_id))
-    by_two_hands(world, node_id, "ours")
+    if incident.release is None:
+        by_two_hands(world, node_id, "ours")
     if beside:
         whom = ", ".join(f"{b} (by {world.brokers[b].blame})" for b in beside)
         break_rule(world, "two_out", f"Broker {node_id} is evicted while {whom} is out.")
