@@ -27,7 +27,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from core.ground.errors import StillwaterError
 from local.place import PLACE_VARIABLE
@@ -40,6 +40,7 @@ CLOSE_SECONDS = 2.0
 # How long to look for what is left; only a process stuck in the kernel takes that long to die.
 CLEAR_SECONDS = 10.0
 LOOK_SECONDS = 0.05
+T = TypeVar("T")
 
 
 def start_time_ticks(pid: int) -> str | None:
@@ -126,6 +127,14 @@ def kill_left(pids: Path) -> None:
         found = kill_recorded(pids) + kill_marked(pids.parent)
         quiet_looks = 0 if found else quiet_looks + 1
         time.sleep(LOOK_SECONDS)
+
+
+def until(look: Callable[[], T], within_seconds: float, every_seconds: float = POLL_SECONDS) -> T:
+    """Return the first true answer, or the last one where none came in time."""
+    deadline = time.monotonic() + within_seconds
+    while not (seen := look()) and time.monotonic() < deadline:
+        time.sleep(every_seconds)
+    return seen
 
 
 def listens(host: str, port: int, within_seconds: float = 1.0) -> bool:

@@ -7,7 +7,6 @@ nodes, pods and hooks, and the clients' own samples. Nothing is asserted that wa
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from decimal import Decimal
@@ -20,6 +19,7 @@ from local import journal
 from local.demo import spec as demo_spec
 from local.demo import story
 from local.demo.costs import Costs
+from local.processes import until
 from local.tools import build
 from local.twin import Twin
 
@@ -54,14 +54,11 @@ def samples(twin: Twin) -> list[dict[str, Any]]:
 
 
 def summary(twin: Twin) -> dict[str, Any]:
-    deadline = time.monotonic() + READ_BACK_SECONDS
     path = twin.place.path("summary.json")
-    while not path.exists():
-        if time.monotonic() > deadline:
-            raise StillwaterError(
-                f"The producer did not finish reading back within {READ_BACK_SECONDS:.0f} s."
-            )
-        time.sleep(0.2)
+    if not until(path.exists, READ_BACK_SECONDS):
+        raise StillwaterError(
+            f"The producer did not finish reading back within {READ_BACK_SECONDS:.0f} s."
+        )
     read: dict[str, Any] = json.loads(path.read_text())
     return read
 

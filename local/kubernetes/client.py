@@ -6,7 +6,7 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -158,14 +158,21 @@ def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
         yield from (line for line in complete if line)
 
 
+@contextmanager
+def tolerating(*statuses: int) -> Iterator[None]:
+    """Let a refusal with one of these statuses end the block, and no more."""
+    try:
+        yield
+    except ApiError as error:
+        if error.status not in statuses:
+            raise
+
+
 def find(api: Api, path: str) -> Object | None:
     """Return an object, or None where the API has none at this path."""
-    try:
+    with tolerating(404):
         return api.get(path)
-    except ApiError as error:
-        if error.status == 404:
-            return None
-        raise
+    return None
 
 
 def has_condition(item: Mapping[str, Any], condition: str = "Ready", status: str = "True") -> bool:

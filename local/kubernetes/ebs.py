@@ -21,7 +21,7 @@ from core.ground.errors import Conflict, InvalidInput, StillwaterError
 from core.ground.naming import EBS_CSI_DRIVER, EBS_ZONE_LABEL, ZONE_LABEL
 from core.ground.placement import quantity
 from local.journal import Journal
-from local.kubernetes.client import Api, ApiError, Informer, Object, find, key_of
+from local.kubernetes.client import Api, Informer, Object, find, key_of, tolerating
 from local.kubernetes.cloud import CLUSTER_TAG_PREFIX, CloudError, instance_id_of
 from local.place import Place
 
@@ -283,12 +283,8 @@ class Provisioner:
         volume_id = self._ebs.ensure(zone, request(parameters, gib), labels)
         time.sleep(CREATE_SECONDS)
         self._place.path("volumes", volume_id).mkdir(parents=True, exist_ok=True)
-        try:
-            body = persistent_volume(claim, storage_class, volume_id, zone, gib)
-            self._api.post(VOLUMES, body)
-        except ApiError as error:
-            if error.status != 409:
-                raise
+        with tolerating(409):
+            self._api.post(VOLUMES, persistent_volume(claim, storage_class, volume_id, zone, gib))
         self._journal.write(
             "csi",
             "volume_created",

@@ -25,6 +25,7 @@ from local.kubernetes.client import (
     administrator,
     has_condition,
     key_of,
+    tolerating,
 )
 from local.kubernetes.strimzi_connect import Connects
 from local.kubernetes.strimzi_entities import TopicOperator, UserOperator
@@ -88,27 +89,19 @@ class PodSetController:
 
     def _create(self, pod: Object) -> None:
         metadata = pod["metadata"]
-        try:
-            self._api.post(PATHS["Pod"].format(metadata["namespace"]), pod)
-        except ApiError as error:
-            if error.status != 409:  # the watch has not shown us our own pod yet
-                raise
-            return
         kafka = metadata["labels"][KIND_LABEL] == "Kafka"
         node_id = naming.node_id_of_pod(metadata["name"]) if kafka else None
-        self._journal.write("strimzi", "pod_created", pod=metadata["name"], node_id=node_id)
+        with tolerating(409):  # the watch has not shown us our own pod yet
+            self._api.post(PATHS["Pod"].format(metadata["namespace"]), pod)
+            self._journal.write("strimzi", "pod_created", pod=metadata["name"], node_id=node_id)
 
     def _delete(self, pod: Object) -> None:
         metadata = pod["metadata"]
         if "deletionTimestamp" in metadata:
             return
-        try:
+        with tolerating(404):
             self._api.delete(f"{PATHS['Pod'].format(metadata['namespace'])}/{metadata['name']}")
-        except ApiError as error:
-            if error.status != 404:
-                raise
-            return
-        self._journal.write("strimzi", "pod_removed", pod=metadata["name"])
+            self._journal.write("strimzi", "pod_removed", pod=metadata["name"])
 
 
 def pod_of(pod_set: Object, described: Object) -> dict[str, Any]:

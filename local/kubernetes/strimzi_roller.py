@@ -21,7 +21,7 @@ from core.views import ClusterView
 from handlers.adapters.kafka import KafkaAdmin
 from local.journal import Journal
 from local.kafka.run import SMALL_HEAP_DEFAULTS
-from local.kubernetes.client import Api, ApiError, find, has_condition
+from local.kubernetes.client import Api, find, has_condition, tolerating
 from local.kubernetes.strimzi_admin import OperatorAccess, admin, answers, bootstrap
 from local.kubernetes.strimzi_config import described_settings, own_settings
 from local.kubernetes.strimzi_model import KafkaCluster, KafkaPodNode
@@ -315,11 +315,8 @@ class Roller:
         name, uid, path = metadata["name"], metadata["uid"], self._path(metadata["name"])
         LOG.info("Rolling pod %s due to %s", name, why)
         self._journal.write("strimzi", "pod_rolled", pod=name, reasons=list(why))
-        try:
+        with tolerating(404, 409):  # gone already, or another one
             self._api.delete(path, {"preconditions": {"uid": uid}})
-        except ApiError as error:
-            if error.status not in (404, 409):  # gone already, or another one
-                raise
 
         def is_back() -> bool:
             now = find(self._api, path)

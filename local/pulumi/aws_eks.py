@@ -11,20 +11,19 @@ are real objects of the API server, since the program makes some of them.
 
 from __future__ import annotations
 
-import functools
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import yaml
-from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from core.ground.errors import StillwaterError
 from local.kubernetes import crds
-from local.kubernetes.client import Api, ApiError, administrator, find
+from local.kubernetes.client import Api, ApiError, administrator, find, tolerating
 from local.place import Place
-from local.processes import listens
+from local.processes import listens, until
 from local.pulumi.aws_adapter import (
     Adapter,
     Aws,
@@ -41,8 +40,7 @@ from local.values import Properties
 
 SNAPSHOT_CONTROLLER = "snapshot-controller"
 FIELD_MANAGER = "eks"
-NOT_FOUND = 404
-GONE_SECONDS = 60
+GONE_SECONDS, GONE_POLL_SECONDS = 60, 0.3
 REMINDED = "stillwater.dev/reminded"
 
 
@@ -72,12 +70,15 @@ class AddonAdapter(Adapter):
             _forget_snapshots(aws, existing.inputs["clusterName"])
 
 
-def _api(aws: Aws) -> Api | None:
-    """Return the twin's API server, or None for an account without one."""
+def _control_plane(aws: Aws) -> Place | None:
+    """Return the place where it has an API server; None for an account without one."""
     place = aws.place
-    if place is None or not place.path("kubeconfig").exists():
-        return None
-    return administrator(place)
+    return place if place is not None and place.path("kubeconfig").exists() else None
+
+
+def _api(aws: Aws) -> Api | None:
+    place = _control_plane(aws)
+    return None if place is None else administrator(place)
 
 
 def _define_snapshots(aws: Aws, cluster: str) -> None:
@@ -97,24 +98,24 @@ def _forget_snapshots(aws: Aws, cluster: str) -> None:
     ]
     mine = [path for path in paths if not _others_need(api, path, cluster)]
     for path in mine:
-        _is_gone(api.delete, path)
+        with tolerating(404):
+            api.delete(path)
     for path in mine:
         # A definition that is still going takes a new one of its name with it.
-        until_gone = Retrying(
-            retry=retry_if_result(lambda is_gone: not is_gone),
-            wait=wait_fixed(0.3),
-            stop=stop_after_delay(GONE_SECONDS),
-        )
-        until_gone(_is_gone, functools.partial(_remind, api), path)
+        if not until(partial(_is_gone, api, path), GONE_SECONDS, GONE_POLL_SECONDS):
+            raise StillwaterError(f"{path} is still there {GONE_SECONDS} s after its deletion.")
 
 
-def _remind(api: Api, path: str) -> None:
+def _is_gone(api: Api, path: str) -> bool:
     """Change a definition that is going, or learn that it has gone.
 
     The API server's finalizer gives up on a definition whose storage was made a moment ago
     ("storage is (re)initializing"), and looks again when somebody changes it.
     """
-    api.merge(path, {"metadata": {"annotations": {REMINDED: str(time.monotonic())}}})
+    with tolerating(404):
+        api.merge(path, {"metadata": {"annotations": {REMINDED: str(time.monotonic())}}})
+        return False
+    return True
 
 
 def _others_need(api: Api, path: str, cluster: str) -> bool:
@@ -134,17 +135,6 @@ def _others_need(api: Api, path: str, cluster: str) -> bool:
 
 def _manager(cluster: str) -> str:
     return f"{FIELD_MANAGER}-{cluster}"
-
-
-def _is_gone(ask: Callable[[str], object], path: str) -> bool:
-    """Say whether nothing is at a path, whatever is asked of it."""
-    try:
-        ask(path)
-    except ApiError as error:
-        if error.status != NOT_FOUND:
-            raise
-        return True
-    return False
 
 
 PATH = "/api/v1/namespaces/kube-system/configmaps"
@@ -171,12 +161,10 @@ def entry_row(principal_arn: str, entry_type: str, groups: list[str], username: 
 
 def _edit(place: Place, principal_arn: str, change: Callable[[list[Row]], list[Row]]) -> None:
     """Change the rows of one kind; another writer in between means reading again."""
-    from local.kubernetes import client  # noqa: PLC0415 - most layers never need it
-
     section = "mapUsers" if ":user/" in principal_arn else "mapRoles"
-    api = client.administrator(place)
+    api = administrator(place)
     for _ in range(ATTEMPTS):
-        current = client.find(api, f"{PATH}/{NAME}")
+        current = find(api, f"{PATH}/{NAME}")
         data = dict((current or {}).get("data") or {})
         rows = yaml.safe_load(data.get(section) or "[]") or []
         data[section] = yaml.safe_dump(change(rows), sort_keys=True)
@@ -192,7 +180,7 @@ def _edit(place: Place, principal_arn: str, change: Callable[[list[Row]], list[R
             else:
                 body["metadata"] = current["metadata"]
                 api.put(f"{PATH}/{NAME}", body)
-        except client.ApiError as error:
+        except ApiError as error:
             if error.status != CONFLICT:
                 raise
             continue
@@ -226,17 +214,12 @@ AUTHENTICATOR_POLL_SECONDS = 0.1
 
 def _wait_for_authenticator(place: Place, cluster: str) -> None:
     """Wait until somebody can log in: EKS calls a cluster ACTIVE no sooner."""
-    if not place.path("kubeconfig").exists():
-        return  # an account without a control plane
     address = place.host("authenticator"), place.port("authenticator")
-    deadline = time.monotonic() + AUTHENTICATOR_SECONDS
-    while not listens(*address):
-        if time.monotonic() > deadline:
-            raise StillwaterError(
-                f"No program listens at {address[0]}:{address[1]} {AUTHENTICATOR_SECONDS:.0f} s "
-                f"after the cluster {cluster} was made; see authenticator.log."
-            )
-        time.sleep(AUTHENTICATOR_POLL_SECONDS)
+    if not until(lambda: listens(*address), AUTHENTICATOR_SECONDS, AUTHENTICATOR_POLL_SECONDS):
+        raise StillwaterError(
+            f"No program listens at {address[0]}:{address[1]} {AUTHENTICATOR_SECONDS:.0f} s "
+            f"after the cluster {cluster} was made; see authenticator.log."
+        )
 
 
 @adapts("eks/cluster:Cluster")
@@ -247,8 +230,8 @@ class ClusterAdapter(Adapter):
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
         name = inputs["name"]
         made = self.make(aws, inputs, resourcesVpcConfig=request_vpc(inputs))["cluster"]
-        if aws.place is not None:
-            _wait_for_authenticator(aws.place, name)
+        if place := _control_plane(aws):
+            _wait_for_authenticator(place, name)
         return State(name, {**self._outputs(made), "vpcConfig": self._vpc(aws, name, inputs)})
 
     @staticmethod
@@ -376,12 +359,6 @@ class NodeGroupAdapter(Adapter):
 class AccessEntryAdapter(Adapter):
     replaces = frozenset({"clusterName", "principalArn", "type"})
 
-    @staticmethod
-    def _control_plane(aws: Aws) -> Place | None:
-        """Return the place when it has a control plane; without one the entry is only stored."""
-        place = aws.place
-        return place if place is not None and place.path("kubeconfig").exists() else None
-
     def _put(self, aws: Aws, inputs: Properties) -> Properties:
         entry = entry_row(
             inputs["principalArn"],
@@ -389,8 +366,7 @@ class AccessEntryAdapter(Adapter):
             as_list(inputs.get("kubernetesGroups")),
             inputs.get("userName"),
         )
-        place = self._control_plane(aws)
-        if place is not None:
+        if place := _control_plane(aws):
             put_entry(place, entry)
         return {"userName": entry["username"]}
 
@@ -405,6 +381,5 @@ class AccessEntryAdapter(Adapter):
         return self._put(aws, inputs)
 
     def delete(self, aws: Aws, existing: Existing) -> None:
-        place = self._control_plane(aws)
-        if place is not None:
+        if place := _control_plane(aws):
             remove_entry(place, existing.inputs["principalArn"])

@@ -8,23 +8,19 @@ accepts and forgets many settings; a type without an adapter is only stored.
 from __future__ import annotations
 
 import importlib
-import os
 import pkgutil
-import tempfile
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from importlib.metadata import version
-from pathlib import Path
 
 import local.pulumi
-from local.place import PLACE_VARIABLE, Place
+from local.place import Place
 from local.pulumi.aws_adapter import ADAPTERS, Adapter, Aws, missing
 from local.pulumi.aws_invokes import answer
 from local.pulumi.aws_rows import REPLACING, STORED
 from local.pulumi.provider import (
     Existing,
     Resource,
-    ResourceProvider,
     State,
     UpdateDifference,
     changes,
@@ -111,7 +107,7 @@ def adapter_of(resource_type: str) -> Adapter:
     return ADAPTERS.get(resource_type, STORED)
 
 
-class AwsProvider(ResourceProvider):
+class AwsProvider:
     """Resources of pulumi-aws."""
 
     package = "aws"
@@ -170,18 +166,14 @@ class AwsProvider(ResourceProvider):
             return dict(override["defaultTags"].get("tags") or {})
         return self.aws.default_tags
 
-    def replacing(self, resource_type: str) -> Collection[str]:
-        adapter = adapter_of(resource_type)
-        named = {adapter.name_property} if adapter.name_property else set()
-        return adapter.replaces | named | REPLACING.get(resource_type, frozenset())
-
     def diff(self, existing: Existing, new_inputs: Properties) -> UpdateDifference:
         """Compare with what AWS would answer; a replacement of the same name waits for the name."""
         kind = existing.resource.type
+        adapter = adapter_of(kind)
+        named = adapter.name_property
         there = changing.as_answered(kind, existing.inputs, self.aws.account)
-        replacing = {*self.replacing(kind), *changing.replacing(kind)}
-        found = changes(there, new_inputs, replacing=replacing)
-        named = adapter_of(kind).name_property
+        replacing = {*adapter.replaces, *REPLACING.get(kind, ()), *changing.replacing(kind)}
+        found = changes(there, new_inputs, replacing={*replacing, named} if named else replacing)
         same_name = named is not None and existing.inputs.get(named) == new_inputs.get(named)
         return UpdateDifference(found, delete_before_replace=same_name)
 
@@ -192,6 +184,9 @@ class AwsProvider(ResourceProvider):
         self.store.put(resource.type, made.id, outputs)
         self.gate.note_made(resource.type, made.id, inputs)
         return State(made.id, outputs)
+
+    def preview_create(self, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        return State("", inputs)
 
     def read(self, existing: Existing) -> State | None:
         """Return the stored state with what moto knows of it now; nothing when it is gone."""
@@ -241,14 +236,6 @@ class AwsProvider(ResourceProvider):
         return answer(self.aws, token, arguments)
 
 
-def provider() -> AwsProvider:
-    """Return the provider of the twin this process was started in."""
-    if PLACE_VARIABLE in os.environ:
-        place = Place.load()
-        return AwsProvider(Aws(place), ResourceStore(place.path("store")))
-    # Against any other endpoint the store lasts as long as the engine's run.
-    return AwsProvider(Aws(), ResourceStore(Path(tempfile.mkdtemp(prefix="stillwater-store-"))))
-
-
 if __name__ == "__main__":
-    main(provider())
+    twin = Place.load()
+    main(AwsProvider(Aws(twin), ResourceStore(twin.path("store"))))

@@ -35,18 +35,7 @@ TEMPLATE = "kubernetes:helm:template"
 # images, which the twin never does.
 WAIT_SECONDS = 120
 COMMAND_MARGIN_SECONDS = 60
-_FLAGS = {
-    "atomic": "--atomic",
-    "cleanupOnFail": "--cleanup-on-fail",
-    "createNamespace": "--create-namespace",
-    "disableOpenapiValidation": "--disable-openapi-validation",
-    "disableWebhooks": "--no-hooks",
-    "forceUpdate": "--force",
-    "resetValues": "--reset-values",
-    "reuseValues": "--reuse-values",
-    "skipCrds": "--skip-crds",
-    "waitForJobs": "--wait-for-jobs",
-}
+_FLAGS = {"createNamespace": "--create-namespace", "skipCrds": "--skip-crds"}
 
 
 def chart_folder(chart: str) -> Path:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import itertools
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -39,9 +40,8 @@ class KubeconfigCluster:
 
     server: str
     ca_pem: str
-    static_token: str | None = None
-    eks_name: str = ""
-    region: str = DEFAULT_REGION
+    eks_name: str
+    region: str
 
 
 def _entry(config: Mapping[str, Any], kind: str, name: str | None) -> Mapping[str, Any]:
@@ -53,13 +53,8 @@ def _entry(config: Mapping[str, Any], kind: str, name: str | None) -> Mapping[st
 
 
 def _option(arguments: Sequence[str], name: str) -> str | None:
-    """Return the value of `--name value` or `--name=value`."""
-    for index, argument in enumerate(arguments):
-        if argument == name and index + 1 < len(arguments):
-            return arguments[index + 1]
-        if argument.startswith(f"{name}="):
-            return argument.partition("=")[2]
-    return None
+    """Return the value of `--name value`."""
+    return dict(itertools.pairwise(arguments)).get(name)
 
 
 def read_kubeconfig(text: str | Mapping[str, Any]) -> KubeconfigCluster:
@@ -81,20 +76,16 @@ def read_kubeconfig(text: str | Mapping[str, Any]) -> KubeconfigCluster:
             f"certificate-authority-data in base64 PEM."
         )
         raise InvalidInput([problem])
-    if "token" in user:
-        return KubeconfigCluster(server, ca_pem, static_token=user["token"])
     command = user.get("exec") or {}
     arguments = [str(argument) for argument in command.get("args") or []]
-    name = _option(arguments, "--cluster-name") or _option(arguments, "-i")
+    name = _option(arguments, "--cluster-name")
     if name is None:
         problem = (
-            f"The kubeconfig's user {context.get('user')!r} has neither a token nor a command "
+            f"The kubeconfig's user {context.get('user')!r} has no command "
             f"`aws eks get-token --cluster-name NAME`; the twin's provider knows no other."
         )
         raise InvalidInput([problem])
-    return KubeconfigCluster(
-        server, ca_pem, eks_name=name, region=_option(arguments, "--region") or DEFAULT_REGION
-    )
+    return KubeconfigCluster(server, ca_pem, name, _option(arguments, "--region") or DEFAULT_REGION)
 
 
 class Login:
@@ -110,8 +101,6 @@ class Login:
 
     def token(self) -> str:
         """Return a token that is good for some minutes more."""
-        if self.cluster.static_token is not None:
-            return self.cluster.static_token
         now = time.monotonic()
         if not self._token or now - self._token_made_at > RENEW_AFTER_SECONDS:
             self._token = eks_token(self.cluster.eks_name, self.cluster.region, self._session)
@@ -144,10 +133,6 @@ class Login:
     def _explain(self, error: ApiError) -> StillwaterError:
         if error.status != 401:
             return error
-        if self.cluster.static_token is not None:
-            return StillwaterError(
-                f"The API server {self.cluster.server} does not know the kubeconfig's token (401)."
-            )
         shown = self._session.get_credentials()
         return StillwaterError(
             f"The cluster {self.cluster.eks_name} does not accept the AWS access key "

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from core.ground.errors import InvalidInput, StillwaterError
-from local.kubernetes.client import Api, ApiError, Object, find, has_condition
+from local.kubernetes.client import Api, ApiError, Object, find, has_condition, tolerating
+from local.processes import until
 from local.values import Properties
 
 FIELD_MANAGER = "pulumi"
@@ -22,9 +22,6 @@ WAIT_SECONDS = 300.0
 WAIT_FOR = "pulumi.com/waitFor"
 SKIP_AWAIT = "pulumi.com/skipAwait"
 TIMEOUT_SECONDS = "pulumi.com/timeoutSeconds"
-PROPAGATION = "pulumi.com/deletionPropagationPolicy"
-_AUTHORED_METADATA = ("name", "namespace", "labels", "annotations")
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +70,6 @@ def _without_nulls(value: Any) -> Any:
     if isinstance(value, list):
         return [_without_nulls(item) for item in value]
     return value
-
-
-def importable(live: Object) -> Properties:
-    """Return what a program would have written for an object that is already there."""
-    metadata = {k: v for k, v in live["metadata"].items() if k in _AUTHORED_METADATA}
-    return {**{k: v for k, v in live.items() if k != "status"}, "metadata": metadata}
 
 
 def annotation(item: Mapping[str, Any], name: str) -> str | None:
@@ -138,13 +129,9 @@ class Objects:
 
         What it cannot judge yet, since the kind or the namespace comes later, passes.
         """
-        which = target(inputs)
-        try:
-            path = self._path(which, 0.0)
+        with tolerating(404):
+            path = self._path(target(inputs), 0.0)
             self._api.apply(path, body(inputs), field_manager=FIELD_MANAGER, dry_run=True)
-        except ApiError as error:
-            if error.status != 404:
-                raise
 
     def read(self, which: ObjectTarget) -> Object | None:
         """Return the object as it is now, or None when it is gone."""
@@ -158,25 +145,22 @@ class Objects:
             return
         path, live = found
         uid = live["metadata"]["uid"]
-        options = {
-            "propagationPolicy": annotation(item, PROPAGATION) or "Background",
-            "preconditions": {"uid": uid},
-        }
-        try:
-            self._api.delete(path, options)
-        except ApiError as error:
-            # 409: another object of the same name has taken its place.
-            if error.status not in (404, 409):
-                raise
+        # 409: another object of the same name has taken its place.
+        with tolerating(404, 409):
+            self._api.delete(
+                path, {"propagationPolicy": "Background", "preconditions": {"uid": uid}}
+            )
         if annotation(item, SKIP_AWAIT) == "true":
             # As the real provider: a class that retained volumes hold is not waited for.
             return
         limit_seconds = _limit_seconds(item, DELETE_SECONDS)
-        deadline = time.monotonic() + limit_seconds
-        while (left := self._find(which)) is not None and left[1]["metadata"]["uid"] == uid:
-            if time.monotonic() > deadline:
-                raise StillwaterError(_deletion_sentence(which, left[1], limit_seconds))
-            time.sleep(POLL_SECONDS)
+
+        def is_gone() -> bool:
+            left = self._find(which)
+            return left is None or left[1]["metadata"]["uid"] != uid
+
+        if not until(is_gone, limit_seconds, POLL_SECONDS):
+            raise StillwaterError(_deletion_sentence(which, self._api.get(path), limit_seconds))
 
     def _wanted_condition(self, inputs: Properties) -> tuple[str, str, float] | None:
         if inputs.get("kind") == "CustomResourceDefinition":
@@ -191,7 +175,7 @@ class Objects:
             live = self._api.get(path)
             return live if _current(live) and has_condition(live, condition, status) else None
 
-        found = _poll(satisfied, limit_seconds)
+        found = until(satisfied, limit_seconds, POLL_SECONDS)
         if found is None:
             raise StillwaterError(
                 f"{which} did not reach {condition}={status} within {limit_seconds:.0f} s: "
@@ -201,18 +185,15 @@ class Objects:
         return found
 
     def _find(self, which: ObjectTarget) -> tuple[str, Object] | None:
-        try:
+        with tolerating(404):
             path = self._path(which, 0.0)
             return path, self._api.get(path)
-        except ApiError as error:
-            if error.status != 404:
-                raise
-            return None
+        return None
 
     def _path(self, which: ObjectTarget, patience_seconds: float) -> str:
         """Return an object's path, waiting for its kind to be served if need be."""
         root = f"/apis/{which.api_version}" if "/" in which.api_version else "/api/v1"
-        resource = _poll(lambda: self._resource(root, which.kind), patience_seconds)
+        resource = until(lambda: self._resource(root, which.kind), patience_seconds, POLL_SECONDS)
         if resource is None:
             raise ApiError(
                 404,
@@ -233,13 +214,6 @@ class Objects:
                     plural_and_scope = (resource["name"], bool(resource["namespaced"]))
                     self._kinds[root, resource["kind"]] = plural_and_scope
         return self._kinds.get((root, kind))
-
-
-def _poll(look: Callable[[], T | None], limit_seconds: float) -> T | None:
-    deadline = time.monotonic() + limit_seconds
-    while (found := look()) is None and time.monotonic() < deadline:
-        time.sleep(POLL_SECONDS)
-    return found
 
 
 def _limit_seconds(item: Mapping[str, Any], default: float) -> float:

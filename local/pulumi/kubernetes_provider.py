@@ -19,7 +19,6 @@ from local.pulumi.kubernetes_login import Login, read_kubeconfig
 from local.pulumi.kubernetes_objects import (
     Objects,
     identifier,
-    importable,
     target,
     wanted_condition,
 )
@@ -27,7 +26,6 @@ from local.pulumi.provider import (
     CheckFailed,
     Existing,
     Resource,
-    ResourceProvider,
     State,
     UpdateDifference,
     changes,
@@ -51,9 +49,6 @@ IMMUTABLE: Mapping[str, tuple[str, ...]] = {
     "ClusterRoleBinding": ("roleRef",),
     "Secret": ("type",),
     "Deployment": ("spec.selector",),
-    "DaemonSet": ("spec.selector",),
-    "StatefulSet": ("spec.selector", "spec.serviceName", "spec.volumeClaimTemplates"),
-    "Job": ("spec.selector", "spec.template", "spec.completions"),
     "PersistentVolumeClaim": ("spec.accessModes", "spec.storageClassName", "spec.volumeName"),
 }
 
@@ -62,7 +57,7 @@ def _random_name(resource: Resource) -> str:
     return f"{resource.name.lower()}-{secrets.token_hex(4)}"
 
 
-class KubernetesProvider(ResourceProvider):
+class KubernetesProvider:
     """Objects and Helm releases of the cluster that the provider's kubeconfig names."""
 
     package = "kubernetes"
@@ -119,11 +114,10 @@ class KubernetesProvider(ResourceProvider):
             if status is None:
                 return None
             return State(existing.id, {**existing.outputs, "status": status}, existing.inputs)
-        live = self._objects.read(target(_description(existing), existing.id))
+        live = self._objects.read(target(existing.inputs, existing.id))
         if live is None:
             return None
-        inputs = existing.inputs or importable(live)
-        return State(existing.id, {**inputs, **live}, inputs)
+        return State(existing.id, {**existing.inputs, **live}, existing.inputs)
 
     def update(self, existing: Existing, new_inputs: Properties) -> Properties:
         if existing.resource.type == RELEASE_TYPE:
@@ -138,7 +132,7 @@ class KubernetesProvider(ResourceProvider):
         """
         if not existing.ignored:
             return inputs
-        live = self._objects.read(target(_description(existing), existing.id))
+        live = self._objects.read(target(existing.inputs, existing.id))
         for path in existing.ignored:
             inputs = with_value_of(inputs, live or {}, path.split("."))
         return inputs
@@ -152,12 +146,11 @@ class KubernetesProvider(ResourceProvider):
             namespace, _, name = existing.id.rpartition("/")
             self._releases.uninstall(HelmRelease(namespace or "default", name))
             return
-        described = _description(existing)
-        self._objects.delete(target(described, existing.id), described)
+        self._objects.delete(target(existing.inputs, existing.id), existing.inputs)
 
     def invoke(self, token: str, arguments: Properties) -> Properties:
         if token != TEMPLATE:
-            return super().invoke(token, arguments)
+            raise StillwaterError(f"The twin's Kubernetes provider has no function {token}.")
         return {"result": self._releases.template(json.loads(arguments["jsonOpts"]))}
 
     def _judge(self, resource: Resource, inputs: Properties) -> None:
@@ -198,13 +191,6 @@ def with_value_of(inputs: Properties, live: Mapping[str, Any], path: Sequence[st
         **inputs,
         name: with_value_of(below if isinstance(below, dict) else {}, live[name], rest),
     }
-
-
-def _description(existing: Existing) -> Properties:
-    """Return an object's description; of one being imported, only its type is known."""
-    _, api_version, kind = existing.resource.type.split(":")
-    known = {"apiVersion": api_version.removeprefix("core/"), "kind": kind}
-    return {**known, **existing.outputs, **existing.inputs}
 
 
 def _checked_release(

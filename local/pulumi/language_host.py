@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import platform
 import queue
 import subprocess
 import sys
@@ -125,23 +124,9 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
     def GetPluginInfo(self, _request: Any, _context: Any) -> Any:  # noqa: N802
         return plugin_pb2.PluginInfo(version=str(version))
 
-    def GetRequiredPlugins(self, _request: Any, _context: Any) -> Any:  # noqa: N802
-        return language_pb2.GetRequiredPluginsResponse()
-
     def GetRequiredPackages(self, _request: Any, _context: Any) -> Any:  # noqa: N802
         # Resources name their provider's version themselves when the program registers them.
         return language_pb2.GetRequiredPackagesResponse()
-
-    def RuntimeOptionsPrompts(self, _request: Any, _context: Any) -> Any:  # noqa: N802
-        return language_pb2.RuntimeOptionsResponse()
-
-    def About(self, _request: Any, _context: Any) -> Any:  # noqa: N802
-        return language_pb2.AboutResponse(
-            executable=sys.executable, version=platform.python_version()
-        )
-
-    def GetProgramDependencies(self, _request: Any, _context: Any) -> Any:  # noqa: N802
-        return language_pb2.GetProgramDependenciesResponse()
 
     def InstallDependencies(self, _request: Any, _context: Any) -> Any:  # noqa: N802
         # The twin's interpreter has them; there is nothing to stream back.

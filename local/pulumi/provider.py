@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import wraps
 from types import FrameType
-from typing import Any
+from typing import Any, Protocol
 
 import grpc
 from google.protobuf import empty_pb2
@@ -192,58 +192,40 @@ class CheckFailed(StillwaterError):
         super().__init__(reason)
 
 
-class ResourceProvider:
-    """What a provider overrides; the defaults suit a resource whose inputs are its outputs."""
+class ResourceProvider(Protocol):
+    """What the servicer asks of a provider."""
 
-    package = ""
-    version = ""
+    package: str
+    version: str
 
     def configure(self, settings: Properties) -> None:
         """Take the provider's own arguments; called once, before anything but checks."""
 
     def check(
-        self,
-        resource: Resource,  # noqa: ARG002 - for those who override
-        old_inputs: Properties,  # noqa: ARG002
-        new_inputs: Properties,
+        self, resource: Resource, old_inputs: Properties, new_inputs: Properties
     ) -> Properties:
         """Return the inputs with defaults filled in; raise CheckFailed for one that is wrong."""
-        return new_inputs
-
-    def replacing(self, resource_type: str) -> Collection[str]:  # noqa: ARG002
-        """Return the properties of a type whose change makes a new resource."""
-        return ()
 
     def diff(self, existing: Existing, new_inputs: Properties) -> UpdateDifference:
         """Compare the inputs of the last update with the new ones."""
-        found = changes(
-            existing.inputs, new_inputs, replacing=self.replacing(existing.resource.type)
-        )
-        return UpdateDifference(found)
 
-    def create(self, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        raise StillwaterError(f"Provider {self.package} cannot create {resource.type}.")
+    def create(self, resource: Resource, inputs: Properties) -> State: ...
 
-    def preview_create(self, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+    def preview_create(self, resource: Resource, inputs: Properties) -> State:
         """Return what a create would give; properties left out are shown as not known yet."""
-        return State("", inputs)
 
     def read(self, existing: Existing) -> State | None:
         """Return the resource as it is now, or None when it is gone."""
-        return State(existing.id, existing.outputs, existing.inputs)
 
     def update(self, existing: Existing, new_inputs: Properties) -> Properties:
         """Change the resource and return its outputs."""
-        return {**existing.outputs, **new_inputs}
 
-    def preview_update(self, existing: Existing, new_inputs: Properties) -> Properties:
-        return {**existing.outputs, **new_inputs}
+    def preview_update(self, existing: Existing, new_inputs: Properties) -> Properties: ...
 
     def delete(self, existing: Existing) -> None:
         """Delete the resource; one that is gone already is no error."""
 
-    def invoke(self, token: str, arguments: Properties) -> Properties:  # noqa: ARG002
-        raise StillwaterError(f"Provider {self.package} of the twin has no function {token}.")
+    def invoke(self, token: str, arguments: Properties) -> Properties: ...
 
 
 def one_sentence(error: BaseException) -> str:

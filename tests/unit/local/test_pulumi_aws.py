@@ -160,7 +160,7 @@ class Cluster:
 @pytest.fixture
 def connect(monkeypatch: pytest.MonkeyPatch) -> Any:
     def to(cluster: Cluster) -> Cluster:
-        monkeypatch.setattr("local.kubernetes.client.administrator", lambda _place: cluster)
+        monkeypatch.setattr(aws_eks, "administrator", lambda _place: cluster)
         return cluster
 
     return to

@@ -19,7 +19,6 @@ from local.pulumi.provider import (
     ChangeKind,
     Existing,
     Resource,
-    ResourceProvider,
     Servicer,
     State,
     changes,
@@ -334,7 +333,7 @@ class Context:
         raise Aborted
 
 
-def diff(provider: ResourceProvider, old: Properties, new: Properties) -> Any:
+def diff(provider: AwsProvider, old: Properties, new: Properties) -> Any:
     request = provider_pb2.DiffRequest(
         id="n", urn=resource().urn, old_inputs=to_struct(old), news=to_struct(new)
     )
@@ -396,16 +395,14 @@ def test_our_own_errors_are_shown_as_they_are() -> None:
     assert one_sentence(KeyError("x")) == "KeyError: 'x'"
 
 
-def test_settings_that_the_engine_sends_as_text_are_read() -> None:
+def test_settings_that_the_engine_sends_as_text_are_read(
+    provider: AwsProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
     heard: list[Properties] = []
-
-    class Listens(ResourceProvider):
-        def configure(self, settings: Properties) -> None:
-            heard.append(settings)
-
+    monkeypatch.setattr(provider, "configure", heard.append)
     arguments = {"region": "us-east-1", "defaultTags": '{"tags": {"a": "b"}}', "odd": "{not json"}
     request = provider_pb2.ConfigureRequest(args=to_struct(arguments))
-    answer = Servicer(Listens()).Configure(request, Context())
+    answer = Servicer(provider).Configure(request, Context())
     assert heard == [
         {"region": "us-east-1", "defaultTags": {"tags": {"a": "b"}}, "odd": "{not json"}
     ]
