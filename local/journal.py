@@ -9,12 +9,15 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from local.place import Place
 
 FILE_NAME = "events.jsonl"
+# A journal's `write`, as those have it who only write.
+Write = Callable[..., None]
 
 
 @dataclass(frozen=True, slots=True)

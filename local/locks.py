@@ -10,9 +10,12 @@ Order when one holds several: COMPUTE before EVENTS before a queue's own lock.
 from __future__ import annotations
 
 import contextlib
-import re
 import threading
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from typing import Any
+
+from local.iam.requests import signature
 
 COMPUTE = threading.RLock()
 EVENTS = threading.RLock()
@@ -31,16 +34,9 @@ BY_SERVICE = {
     "iam": IDENTITY,
     "sts": IDENTITY,
 }
-CREDENTIAL_SCOPE = re.compile(r"Credential=[^/]+/[^/]+/[^/]+/([^/,\s]+)/aws4_request")
 
 
-def service_of(authorization: str) -> str | None:
-    """Return the service a SigV4 Authorization header was signed for."""
-    found = CREDENTIAL_SCOPE.search(authorization)
-    return found.group(1) if found else None
-
-
-def turn(authorization: str) -> AbstractContextManager[object]:
-    """Return the lock a request holds while it is answered, by its Authorization header."""
-    service = service_of(authorization)
-    return BY_SERVICE.get(service or "", contextlib.nullcontext())
+def turn(environ: Mapping[str, Any]) -> AbstractContextManager[object]:
+    """Return the lock a request holds while it is answered, by the service it is signed for."""
+    signed = signature(environ)
+    return BY_SERVICE.get(signed.service if signed else "", contextlib.nullcontext())

@@ -199,7 +199,7 @@ def _start(
 ) -> Twin:
     started = time.monotonic()
     aws = _start_aws(processes, place)
-    plane = control_plane.start(processes, place, tools)
+    api = control_plane.start(processes, place, tools)
     progress(f"Kubernetes control plane ready after {time.monotonic() - started:.1f} s")
     processes.wait_until(
         aws,
@@ -213,7 +213,7 @@ def _start(
     authenticator.start(processes, place, tools)
     engine_bin.install(place)
     progress(f"AWS ready after {time.monotonic() - started:.1f} s")
-    return Twin(place, processes, tools, plane.api)
+    return Twin(place, processes, tools, api)
 
 
 def _start_machines(twin: Twin) -> None:

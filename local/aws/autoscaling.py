@@ -18,10 +18,11 @@ from moto.autoscaling.exceptions import ValidationError
 from moto.autoscaling.models import autoscaling_backends
 from moto.core.exceptions import ServiceException
 
-from local.aws.instances import ENDED, Journal, all_backends, state_of
+from local.aws.instances import ENDED, all_backends, state_of
 from local.aws.lifecycle import CONTINUE, Activity, HookAction, heartbeat
 from local.aws.membership import RETAINED, Membership
 from local.environment import Delays
+from local.journal import Write
 
 LOG = logging.getLogger(__name__)
 COUNTED = ("Pending", "InService")
@@ -36,7 +37,7 @@ def is_suspended(group: Any, process: str) -> bool:
 class Engine:
     """Moves the members of every group; callers hold locks.COMPUTE."""
 
-    def __init__(self, members: Membership, delays: Delays, journal: Journal) -> None:
+    def __init__(self, members: Membership, delays: Delays, journal: Write) -> None:
         self._members = members
         self._delays = delays
         self._journal = journal

@@ -7,7 +7,6 @@ target it cannot serve (Lambda among them) fails the whole put_events call.
 
 from __future__ import annotations
 
-import copy
 import json
 import logging
 import re
@@ -126,7 +125,6 @@ class EventDelivery:
 
     def __init__(self, invoke: InvokeFunction) -> None:
         self._invoke = invoke
-        self._moto_send = models.Rule.send_to_targets
 
     def to_targets(self, rule: Any, event: dict[str, Any]) -> None:
         """Deliver to every target; one that fails leaves the others and the sender untouched."""
@@ -153,9 +151,7 @@ class EventDelivery:
         elif service == "sns":
             sns_backends[account][region].publish(json.dumps(payload(target, event)), arn=arn)
         else:
-            alone = copy.copy(rule)
-            alone.targets = [target]
-            self._moto_send(alone, event)
+            raise LookupError(f"The twin's EventBridge reaches no {service}.")
 
     def _to_dead_letters(self, rule: Any, target: dict[str, Any], event: dict[str, Any]) -> None:
         """Send at once where AWS would after its retries (24 hours by default)."""

@@ -22,6 +22,7 @@ from moto.ec2.models.subnets import Subnet
 
 from local.aws import events
 from local.environment import Delays
+from local.journal import Write
 
 
 class Agenda:
@@ -71,8 +72,6 @@ ENDED = ("shutting-down", "terminated")
 # demand, and a spot warning counts for spot instances alone.
 MARKET_TAG = "stillwater.dev/twin-market"
 
-Journal = Callable[..., None]
-
 
 def state_of(instance: Any) -> str:
     """Return an instance's state name: pending, running, ..."""
@@ -82,7 +81,7 @@ def state_of(instance: Any) -> str:
 class InstanceStates:
     """Takes instances through their states; callers hold locks.COMPUTE."""
 
-    def __init__(self, agenda: Agenda, delays: Delays, journal: Journal) -> None:
+    def __init__(self, agenda: Agenda, delays: Delays, journal: Write) -> None:
         self._agenda = agenda
         self._delays = delays
         self._journal = journal

@@ -27,10 +27,10 @@ from moto.awslambda.exceptions import InvalidParameterValueException, LambdaClie
 from moto.awslambda.models import LambdaBackend, LambdaFunction, lambda_backends
 
 from local.aws import identity
-from local.aws.instances import Journal
-from local.aws.runtime import Environment, FunctionVersion, Outcome, error_payload, install_packages
+from local.aws.runtime import Environment, FunctionVersion, Outcome, install_packages
 from local.iam.guard import Guard, may_assume
 from local.iam.requests import Call
+from local.journal import Write
 from local.place import Place
 
 SERVICES = {"ec2": "EC2", "sqs": "SQS"}
@@ -138,7 +138,7 @@ class _Pool:
 class InvokedFunctions:
     """Invokes the functions moto knows."""
 
-    def __init__(self, place: Place, journal: Journal, guard: Guard) -> None:
+    def __init__(self, place: Place, journal: Write, guard: Guard) -> None:
         self.guard = guard
         self._place = place
         self._journal = journal
@@ -306,14 +306,9 @@ def install(functions: InvokedFunctions) -> None:
         payload = body.encode() if isinstance(body, str) else (body or b"{}")
         kind = request_headers.get("x-amz-invocation-type", "RequestResponse")
         response_headers["x-amz-executed-version"] = "$LATEST"
-        if kind == "DryRun":
-            return b""
         if kind == "Event":
             functions.invoke_later(function.function_arn, json.loads(payload or b"{}"))
             return b""
-        if function.package_type != "Zip":
-            response_headers["x-amz-function-error"] = "Unhandled"
-            return error_payload("Runtime.InvalidEntrypoint", "The twin runs zip packages only.")
         outcome = functions.invoke(function, payload or b"{}")
         if outcome.error_type is not None:
             response_headers["x-amz-function-error"] = "Unhandled"

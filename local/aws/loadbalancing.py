@@ -24,6 +24,7 @@ from moto.elbv2.models import FakeHealthStatus, elbv2_backends
 from werkzeug.wrappers import Response
 
 from local.aws.instances import all_backends
+from local.journal import Write
 from local.locks import COMPUTE
 from local.processes import listens
 
@@ -114,7 +115,6 @@ class RegisteredTarget:
 
 CHECK_THREADS = 8
 
-Journal = Callable[..., None]
 # Pod address and port -> where this machine listens for it, or None for an address of nobody's.
 Dial = Callable[[str, int], tuple[str, int] | None]
 
@@ -201,7 +201,7 @@ def answer_forwarding() -> Response:
 class HealthChecks:
     """Asks every target of every group that is in use, and lets drained ones go."""
 
-    def __init__(self, dial: Dial, journal: Journal) -> None:
+    def __init__(self, dial: Dial, journal: Write) -> None:
         self._dial, self._journal = dial, journal
         self._pool = ThreadPoolExecutor(CHECK_THREADS, thread_name_prefix="health")
 
@@ -241,7 +241,7 @@ class HealthChecks:
         )
 
 
-def install(dial: Dial, journal: Journal) -> HealthChecks:
+def install(dial: Dial, journal: Write) -> HealthChecks:
     """Put these targets in the place of moto's; return the checks, whose rounds somebody does."""
     group_class = models.FakeTargetGroup
 

@@ -9,9 +9,10 @@ from moto.core.exceptions import ServiceException
 from moto.ec2.exceptions import InvalidSubnetIdError
 
 from local.aws import lifecycle
-from local.aws.instances import InstanceStates, Journal
+from local.aws.instances import InstanceStates
 from local.aws.lifecycle import ABANDON, TERMINATING, Activity, GroupHook, HookTransition
 from local.environment import Delays
+from local.journal import Write
 
 GROUP_NAME_TAG = "aws:autoscaling:groupName"
 ROOT_DEVICES = ("/dev/xvda", "/dev/sda1")
@@ -162,7 +163,7 @@ def retains(group: Any) -> bool:
 class Membership:
     """The members of every group and what each waits for; callers hold locks.COMPUTE."""
 
-    def __init__(self, machines: InstanceStates, delays: Delays, journal: Journal) -> None:
+    def __init__(self, machines: InstanceStates, delays: Delays, journal: Write) -> None:
         self.transitions: dict[str, HookTransition] = {}
         self._machines = machines
         self._delays = delays

@@ -29,6 +29,7 @@ from moto.ec2.exceptions import EC2ClientError, InvalidParameterCombination
 from moto.ec2.responses import EC2Response
 
 from local.aws.instances import Agenda, state_of
+from local.journal import Write
 
 TROUBLE_TAG = "stillwater.dev/twin-root-volume"
 # Written by the twin itself, for its kubelet.
@@ -39,8 +40,6 @@ SWAPPING_SECONDS = 1.0
 UNDER_WAY = frozenset({"pending", "in-progress", "failing", "failing-detached"})
 # What an image and an instance must have in common.
 _ALIKE = ("architecture", "virtualization_type")
-
-Journal = Callable[..., None]
 
 
 class Task:
@@ -104,7 +103,7 @@ def _stamp(moment: datetime) -> str:
 class RootVolumeTasks:
     """Takes the tasks through their states; callers hold locks.COMPUTE."""
 
-    def __init__(self, agenda: Agenda, journal: Journal) -> None:
+    def __init__(self, agenda: Agenda, journal: Write) -> None:
         self._agenda, self._journal = agenda, journal
         self._tasks: dict[str, Task] = {}
 
@@ -207,7 +206,7 @@ class RootVolumeTasks:
         self._journal("moto", "root_volume_task", instance=task.instance.id, state=task.state)
 
 
-def install(agenda: Agenda, journal: Journal) -> RootVolumeTasks:
+def install(agenda: Agenda, journal: Write) -> RootVolumeTasks:
     """Give moto's EC2 the two calls it lacks."""
     tasks = RootVolumeTasks(agenda, journal)
 

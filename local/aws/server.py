@@ -64,7 +64,7 @@ class Application:
         own = self._own_answer(environ)
         if own is not None:
             return own(environ, start_response)
-        with turn(str(environ.get("HTTP_AUTHORIZATION", ""))):
+        with turn(environ):
             answer: Iterable[bytes] = self._moto(environ, start_response)
             return answer
 

@@ -16,7 +16,7 @@ import json
 import logging
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 from xml.sax.saxutils import escape
 
@@ -31,6 +31,7 @@ from local.iam.accounts import Caller
 from local.iam.policy import Policies, PolicyRequest, PolicyVerdict, Principal, decide, trusts
 from local.iam.requests import ANY, CBOR, Need, UnmappedCall
 from local.iam.resources import needs
+from local.journal import Write
 
 SPEAKING_JSON = {"json", "rest-json", CBOR}
 # JSON services whose code is that of the days when they spoke Query.
@@ -116,13 +117,12 @@ def _cbor(texts: dict[str, str]) -> bytes:
 LOG = logging.getLogger(__name__)
 # What IAM lets everybody do.
 FREE = {"sts:GetCallerIdentity"}
-Journal = Callable[..., None]
 
 
 class Guard:
     """Judges requests; `refusal` is None for one that may pass."""
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: Write) -> None:
         self._journal, self._facts = journal, accounts.AccountFacts()
         self._administrators: set[str] = set()
         # Allowed ones are said once each: a controller asks the same every few seconds.

@@ -165,17 +165,13 @@ ON_A_GROUP = {
     "UpdateAutoScalingGroup",
 }
 ON_A_TARGET_GROUP = {"DeregisterTargets", "RegisterTargets"}
-# Operation -> action, for SQS: a batch needs what its single call needs.
 OF_A_QUEUE = {
-    "ChangeMessageVisibility": "ChangeMessageVisibility",
-    "ChangeMessageVisibilityBatch": "ChangeMessageVisibility",
-    "DeleteMessage": "DeleteMessage",
-    "DeleteMessageBatch": "DeleteMessage",
-    "GetQueueAttributes": "GetQueueAttributes",
-    "GetQueueUrl": "GetQueueUrl",
-    "ReceiveMessage": "ReceiveMessage",
-    "SendMessage": "SendMessage",
-    "SendMessageBatch": "SendMessage",
+    "ChangeMessageVisibility",
+    "DeleteMessage",
+    "GetQueueAttributes",
+    "GetQueueUrl",
+    "ReceiveMessage",
+    "SendMessage",
 }
 OF_AN_OBJECT = {
     "AbortMultipartUpload": "AbortMultipartUpload",
@@ -242,8 +238,9 @@ def _balancers(call: Call, facts: AccountFacts) -> Iterator[Need]:
 
 
 def _queues(call: Call, facts: AccountFacts) -> Iterator[Need]:  # noqa: ARG001
-    action = OF_A_QUEUE.get(call.operation)
-    if action is not None:
+    # A batch needs what its single call needs.
+    action = call.operation.removesuffix("Batch")
+    if action in OF_A_QUEUE:
         given = call.parameters
         name = given.get("QueueName") or str(given["QueueUrl"]).rpartition("/")[2]
         yield Need(action=f"sqs:{action}", resource=arn("sqs", call.region, name))

@@ -22,7 +22,7 @@ from local.kubernetes import authenticator, egress
 from local.kubernetes.client import Api, ApiError, write_kubeconfig
 from local.kubernetes.pki import Authority, KeyPair, service_account_key
 from local.place import Place
-from local.processes import Child, Processes
+from local.processes import Processes
 
 START_LIMIT_SECONDS = 60.0
 SERVICE_CIDR = "172.20.0.0/16"  # EKS's own choice, and no twin's VPC
@@ -46,15 +46,6 @@ STATIC_USERS = {
 
 
 @dataclass(frozen=True, slots=True)
-class ControlPlane:
-    """A running control plane and how to reach it as its administrator."""
-
-    api: Api
-    ca_file: Path
-    children: tuple[Child, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class _Files:
     authority: Authority
     serving: Mapping[str, KeyPair]
@@ -70,8 +61,8 @@ def ca_file(place: Place) -> Path:
     return place.path("pki", "apiserver-ca.crt")
 
 
-def start(processes: Processes, place: Place, tools: Mapping[str, Path]) -> ControlPlane:
-    """Start the four programs and return when the cluster takes work.
+def start(processes: Processes, place: Place, tools: Mapping[str, Path]) -> Api:
+    """Start the four programs; return the administrator's API when the cluster takes work.
 
     `tools` maps each program's name to its binary. Leaves <place>/kubeconfig and
     <place>/pki/apiserver-ca.crt behind.
@@ -114,7 +105,7 @@ def start(processes: Processes, place: Place, tools: Mapping[str, Path]) -> Cont
         within_seconds=START_LIMIT_SECONDS,
         what="the default ServiceAccount exists",
     )
-    return ControlPlane(api, ca_file(place), (etcd, server, *managers))
+    return api
 
 
 def _exists(api: Api, path: str) -> bool:

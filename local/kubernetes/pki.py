@@ -43,12 +43,7 @@ class Authority:
         """Make an authority and write <name>.crt and <name>.key."""
         key = new_key()
         subject = _subject_name(f"stillwater twin {name}")
-        certificate = (
-            builder(subject, subject, key)
-            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-            .add_extension(usage(signs_certificates=True), critical=True)
-            .sign(key, hashes.SHA256())
-        )
+        certificate = builder(subject, subject, key, ca=True).sign(key, hashes.SHA256())
         return cls(_write(directory, name, certificate, key), certificate, key)
 
     def issue(self, directory: Path, name: str, hosts: Sequence[str]) -> KeyPair:
@@ -57,8 +52,6 @@ class Authority:
         identifier = x509.SubjectKeyIdentifier.from_public_key(self.key.public_key())
         certificate = (
             builder(_subject_name(name), self.certificate.subject, key)
-            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-            .add_extension(usage(signs_certificates=False), critical=True)
             .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
             .add_extension(
                 x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier),
@@ -100,9 +93,14 @@ def builder(
     issuer: x509.Name,
     key: ec.EllipticCurvePrivateKey,
     valid: dt.timedelta = VALID,
+    *,
+    ca: bool = False,
 ) -> x509.CertificateBuilder:
     """Return what every certificate of the twin has in common, valid from now on."""
     now = dt.datetime.now(dt.UTC)
+    usage = dict.fromkeys(("key_cert_sign", "crl_sign"), ca) | {"digital_signature": True}
+    unused = ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement")
+    usage |= dict.fromkeys((*unused, "encipher_only", "decipher_only"), False)
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
@@ -112,20 +110,17 @@ def builder(
         .not_valid_before(now - BACKDATED)
         .not_valid_after(now + valid)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(x509.BasicConstraints(ca, 0 if ca else None), critical=True)
+        .add_extension(x509.KeyUsage(**usage), critical=True)
     )
 
 
-def usage(*, signs_certificates: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=True,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        key_cert_sign=signs_certificates,
-        crl_sign=signs_certificates,
-        encipher_only=False,
-        decipher_only=False,
+def pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    """Return a key as PKCS #8, the one form that Kafka reads and Kubernetes as well."""
+    return key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
     )
 
 
@@ -142,11 +137,4 @@ def _write(
 def _write_key(path: Path, key: ec.EllipticCurvePrivateKey) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch(mode=0o600)
-    path.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            # SEC1, the form Kubernetes reads for elliptic curves.
-            serialization.PrivateFormat.TraditionalOpenSSL,
-            serialization.NoEncryption(),
-        )
-    )
+    path.write_bytes(pem(key))

@@ -6,8 +6,8 @@ authority whose key is replaced stays trusted beside the new one, and nobody sho
 the new one before every pod trusts it: pods roll once to trust it, and again to show it. Strimzi
 drops the old one afterwards; here it stays.
 
-Everything is PEM text in memory, because Secrets are where it lives; keys are PKCS #8, the one form
-Kafka reads. Keys are of an elliptic curve, where Strimzi's are RSA: those cost a second each.
+Everything is PEM text in memory, because Secrets are where it lives. Keys are of an elliptic curve,
+where Strimzi's are RSA: those cost a second each.
 """
 
 from __future__ import annotations
@@ -48,13 +48,8 @@ def new_authority(name: str) -> Issued:
     """Make an authority of Strimzi's."""
     key = pki.new_key()
     subject = _subject(name, ORGANIZATION)
-    certificate = (
-        pki.builder(subject, subject, key, VALID)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(pki.usage(signs_certificates=True), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    return _certificate_and_key(certificate, key)
+    builder = pki.builder(subject, subject, key, VALID, ca=True)
+    return _issued(builder.sign(key, hashes.SHA256()), key)
 
 
 def component_certificate(signer: Issued, name: str, hosts: Sequence[str] = ()) -> Issued:
@@ -124,17 +119,12 @@ def _subject(name: str, organization: str | None) -> x509.Name:
 
 def _signed_certificate(signer: Issued, subject: x509.Name, hosts: Sequence[str]) -> Issued:
     above = x509.load_pem_x509_certificate(signer.certificate.encode())
-    signing_key = _key(signer)
     key = pki.new_key()
-    builder = (
-        pki.builder(subject, above.subject, key, VALID)
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(pki.usage(signs_certificates=False), critical=True)
-    )
+    builder = pki.builder(subject, above.subject, key, VALID)
     if hosts:
         names = x509.SubjectAlternativeName([pki.alternative(host) for host in hosts])
         builder = builder.add_extension(names, critical=False)
-    return _certificate_and_key(builder.sign(signing_key, hashes.SHA256()), key)
+    return _issued(builder.sign(_key(signer), hashes.SHA256()), key)
 
 
 def _key(issued: Issued) -> ec.EllipticCurvePrivateKey:
@@ -142,15 +132,9 @@ def _key(issued: Issued) -> ec.EllipticCurvePrivateKey:
     return cast("ec.EllipticCurvePrivateKey", loaded)  # as all of ours
 
 
-def _certificate_and_key(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Issued:
-    return Issued(
-        certificate.public_bytes(serialization.Encoding.PEM).decode(),
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        ).decode(),
-    )
+def _issued(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Issued:
+    shown = certificate.public_bytes(serialization.Encoding.PEM)
+    return Issued(shown.decode(), pki.pem(key).decode())
 
 
 FORCE_REPLACE = "strimzi.io/force-replace"

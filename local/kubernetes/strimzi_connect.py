@@ -48,6 +48,7 @@ from local.kubernetes.strimzi_resources import (
     POD_SET,
     POD_SET_API,
     TEMPLATE_FIELDS,
+    described,
     digest,
     owner_reference,
     with_revisions,
@@ -307,16 +308,8 @@ def _selector(workers: Workers) -> dict[str, str]:
 
 
 def _object(workers: Workers, api_version: str, kind: str, name: str) -> Rendered:
-    return {
-        "apiVersion": api_version,
-        "kind": kind,
-        "metadata": {
-            "name": name,
-            "namespace": workers.namespace,
-            "labels": _labels(workers),
-            "ownerReferences": [owner_reference(KIND, workers.name, workers.uid)],
-        },
-    }
+    owner = owner_reference(KIND, workers.name, workers.uid)
+    return described(api_version, kind, name, workers.namespace, _labels(workers), owner)
 
 
 LOG = logging.getLogger("strimzi")

@@ -62,7 +62,7 @@ from local.kubernetes.strimzi_objects import (
     not_ready,
     resource_path,
 )
-from local.kubernetes.strimzi_resources import KIND_LABEL, owner_reference
+from local.kubernetes.strimzi_resources import KIND_LABEL, described, owner_reference
 
 UNKNOWN_TOPIC = 3
 
@@ -400,17 +400,10 @@ def _serves(stored: Mapping[str, str], authority: Authority) -> bool:
 
 
 def _secret(user: Object) -> dict[str, Any]:
-    metadata = user["metadata"]
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {
-            "name": _name(user),
-            "namespace": metadata["namespace"],
-            "labels": {naming.CLUSTER_LABEL: kafka_of(user)[1], KIND_LABEL: KIND},
-            "ownerReferences": [owner_reference(KIND, metadata["name"], metadata["uid"])],
-        },
-    }
+    namespace, cluster = kafka_of(user)
+    labels = {naming.CLUSTER_LABEL: cluster, KIND_LABEL: KIND}
+    owner = owner_reference(KIND, _name(user), user["metadata"]["uid"])
+    return described("v1", "Secret", _name(user), namespace, labels, owner)
 
 
 def _name(user: Object) -> str:

@@ -411,15 +411,24 @@ def _of_pool(cluster: KafkaCluster, pool: str, kind: str, name: str) -> Rendered
 
 
 def owned_object(cluster: KafkaCluster, api_version: str, kind: str, name: str) -> Rendered:
+    owner = owner_reference("Kafka", cluster.name, cluster.uid)
+    return described(api_version, kind, name, cluster.namespace, labels(cluster), owner)
+
+
+def described(
+    api_version: str,
+    kind: str,
+    name: str,
+    namespace: str,
+    labels: Mapping[str, str],
+    owner: Rendered,
+) -> Rendered:
+    """Return an object that goes with its owner, without what it says."""
+    metadata = {"name": name, "namespace": namespace, "labels": dict(labels)}
     return {
         "apiVersion": api_version,
         "kind": kind,
-        "metadata": {
-            "name": name,
-            "namespace": cluster.namespace,
-            "labels": labels(cluster),
-            "ownerReferences": [owner_reference("Kafka", cluster.name, cluster.uid)],
-        },
+        "metadata": {**metadata, "ownerReferences": [owner]},
     }
 
 

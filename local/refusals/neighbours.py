@@ -413,18 +413,13 @@ def _minor(version: object) -> int:
     return int(last) if last.isdecimal() else 0
 
 
-def _versions(everything: Sequence[Wanted]) -> dict[str, str]:
-    """Return each cluster's version of Kubernetes by its name; empty where it says none."""
-    clusters = _resources_by_name(everything, "eks/cluster:Cluster")
-    return {name: str(each.inputs.get("version") or "") for name, each in clusters.items()}
-
-
 @limit(f"{_EKS}managing-kube-proxy.html")
 def versions_of_kube_proxy(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """No newer than its cluster, and three minor versions older at most."""
-    versions = _versions(everything)
+    clusters = _resources_by_name(everything, "eks/cluster:Cluster")
     for each in of(everything, "eks/addon:Addon"):
-        own = versions.get(str(each.inputs.get("clusterName")))
+        cluster = clusters.get(str(each.inputs.get("clusterName")))
+        own = cluster and cluster.inputs.get("version")
         found = re.match(r"v(1\.\d+)\.", str(each.inputs.get("addonVersion") or ""))
         if each.inputs.get("addonName") != "kube-proxy" or not own or not found:
             continue

@@ -193,14 +193,7 @@ def _of_resource(resource: str) -> str:
 
 def _is_principal(principal: Any) -> bool:
     """Say whether a statement's principal can be somebody."""
-    if not isinstance(principal, dict):
-        return bool(principal == "*")
-    return bool(principal) and all(
-        kind in _PRINCIPALS
-        and bool(as_list(named))
-        and all(_is_named(kind, each) for each in _texts(named))
-        for kind, named in principal.items()
-    )
+    return isinstance(principal, str | dict) and not _of_principal(principal)
 
 
 def _is_named(kind: str, principal: str) -> bool:

@@ -50,9 +50,9 @@ def test_two_twins_run_side_by_side_and_a_stopped_one_leaves_no_process(
         processes = Processes(place.path("pids"), place.path("logs"))
         try:
             second = control_plane.start(processes, place, programs)
-            pids = [child.popen.pid for child in second.children]
+            pids = [child.popen.pid for child in processes.children]
             assert len(pids) == 4
-            second.api.apply(
+            second.apply(
                 "/api/v1/namespaces/only-here",
                 {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "only-here"}},
                 field_manager="test",

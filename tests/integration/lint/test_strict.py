@@ -57,7 +57,7 @@ def api(tools: None, programs: Mapping[str, dict[str, Recorded]]) -> Iterator[Ap
         processes = Processes(place.path("pids"), place.path("logs"))
         try:
             binaries = {name: tool_path(name) for name in PROGRAMS}
-            server = control_plane.start(processes, place, binaries).api
+            server = control_plane.start(processes, place, binaries)
             _define(server, programs)
             yield server
         finally:
