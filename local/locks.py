@@ -11,11 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from typing import Any
-
-from local.iam.requests import signature
 
 COMPUTE = threading.RLock()
 EVENTS = threading.RLock()
@@ -36,7 +32,6 @@ BY_SERVICE = {
 }
 
 
-def turn(environ: Mapping[str, Any]) -> AbstractContextManager[object]:
+def turn(service: str) -> AbstractContextManager[object]:
     """Return the lock a request holds while it is answered, by the service it is signed for."""
-    signed = signature(environ)
-    return BY_SERVICE.get(signed.service if signed else "", contextlib.nullcontext())
+    return BY_SERVICE.get(service, contextlib.nullcontext())

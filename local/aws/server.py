@@ -43,6 +43,7 @@ from local.aws.membership import Membership
 from local.environment import FORWARDING_PATH, FUNCTION_URL_PATH, Delays, credentials_file
 from local.iam.accounts import caller
 from local.iam.guard import Guard, judge_buckets
+from local.iam.requests import signature
 from local.journal import Journal
 from local.locks import COMPUTE, turn
 from local.place import Place, dial
@@ -64,7 +65,8 @@ class Application:
         own = self._own_answer(environ)
         if own is not None:
             return own(environ, start_response)
-        with turn(environ):
+        signed = signature(environ)
+        with turn(signed.service if signed else ""):
             answer: Iterable[bytes] = self._moto(environ, start_response)
             return answer
 

@@ -6,6 +6,7 @@ draws the story.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -86,17 +87,8 @@ def sentence(record: Record) -> str | None:
     template = SENTENCES.get(str(record.get("event")))
     if template is None:
         return None
-    return template.format_map(_Forgiving(record))
-
-
-class _Forgiving(dict[str, Any]):
-    """A field a record lacks reads as a question mark, not as a crash of the demo."""
-
-    def __init__(self, record: Record) -> None:
-        super().__init__(record)
-
-    def __missing__(self, key: str) -> str:
-        return "?"
+    # A field a record lacks reads as a question mark, not as a crash of the demo.
+    return template.format_map(defaultdict(lambda: "?", record))
 
 
 def journal_moments(records: Iterable[Record], since: float) -> list[Moment]:

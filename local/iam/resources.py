@@ -1,14 +1,15 @@
 """Says what each call needs: IAM's actions, the ARN of what each is about, and its own keys.
 
-One entry per operation that a role of ours makes, by botocore's names. A call without one is
-refused by the guard and named in the twin's log: nobody may do here what nobody looked up.
-Source: AWS service authorization reference, "Actions, resources, and condition keys" per service.
+What is a name is a row of resources.toml. A call without one is refused by the guard and named in
+the twin's log: nobody may do here what nobody looked up.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from local.iam.accounts import AccountFacts
@@ -22,62 +23,19 @@ from local.iam.requests import (
     resource_tag_keys,
 )
 
-KINDS = {
-    "ami": "image",
-    "cr": "capacity-reservation",
-    "eni": "network-interface",
-    "fleet": "fleet",
-    "i": "instance",
-    "lt": "launch-template",
-    "sg": "security-group",
-    "snap": "snapshot",
-    "subnet": "subnet",
-    "vol": "volume",
-    "vpc": "vpc",
-}
-# What belongs to no account in its ARN.
-WITHOUT_ACCOUNT = {"image", "snapshot"}
-# Parameter -> what it names, for calls that act on what is there.
-ON_EXISTING: Mapping[str, Sequence[str]] = {
-    "AssignPrivateIpAddresses": ["NetworkInterfaceId"],
-    "AttachVolume": ["InstanceId", "VolumeId"],
-    "DeleteLaunchTemplate": ["LaunchTemplateId"],
-    "DeleteNetworkInterface": ["NetworkInterfaceId"],
-    "DeleteSnapshot": ["SnapshotId"],
-    "DeleteVolume": ["VolumeId"],
-    "DetachVolume": ["InstanceId", "VolumeId"],
-    "ModifyVolume": ["VolumeId"],
-    "TerminateInstances": ["InstanceIds"],
-    "UnassignPrivateIpAddresses": ["NetworkInterfaceId"],
-}
-# What a call makes, and the parameters that name what it makes it from.
-MAKING: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
-    "CreateFleet": (["fleet"], []),
-    "CreateLaunchTemplate": (["launch-template"], []),
-    "CreateNetworkInterface": (["network-interface"], ["SubnetId", "Groups"]),
-    "CreateReplaceRootVolumeTask": (
-        ["replace-root-volume-task", "volume"],
-        ["InstanceId", "ImageId"],
-    ),
-    "CreateSnapshot": (["snapshot"], ["VolumeId"]),
-    "CreateVolume": (["volume"], ["SnapshotId"]),
-    "RunInstances": (
-        ["instance", "network-interface", "volume"],
-        ["ImageId", "SubnetId", "SecurityGroupIds"],
-    ),
-}
+TABLE: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("resources.toml").read_text())
 
 
 def _ec2_needs(call: Call, facts: AccountFacts) -> Iterator[Need]:
-    """Return what a call of EC2 _ec2_needs."""
+    """Yield what a call of EC2 needs."""
     operation, given = call.operation, call.parameters
     action = f"ec2:{operation}"
     if operation.startswith("Describe") or operation == "GetInstanceTypesFromInstanceRequirements":
         yield Need(action=action)
-    elif operation in ON_EXISTING:
-        for id_ in _ids(given, ON_EXISTING[operation]):
+    elif operation in TABLE["on_existing"]:
+        for id_ in _ids(given, TABLE["on_existing"][operation]):
             yield _on(action, id_, call, facts)
-    elif operation in MAKING:
+    elif operation in TABLE["making"]:
         yield from _making(action, call, facts)
     elif operation in ("CreateTags", "DeleteTags"):
         tags = {tag["Key"]: tag.get("Value", "") for tag in given.get("Tags", [])}
@@ -88,18 +46,18 @@ def _ec2_needs(call: Call, facts: AccountFacts) -> Iterator[Need]:
 
 
 def _making(action: str, call: Call, facts: AccountFacts) -> Iterator[Need]:
-    made, sources = MAKING[call.operation]
+    making = TABLE["making"][call.operation]
     tags = {
         each["ResourceType"]: {tag["Key"]: tag.get("Value", "") for tag in each.get("Tags", [])}
         for each in call.parameters.get("TagSpecifications", [])
     }
-    for kind in made:
+    for kind in making["kinds"]:
         yield Need(
             action=action,
             resource=_resource(call.region, kind, "*"),
             keys=request_tag_keys(tags.get(kind, {})),
         )
-    for id_ in _ids(call.parameters, sources):
+    for id_ in _ids(call.parameters, making["sources"]):
         yield _on(action, id_, call, facts)
     for template in _templates(call.parameters):
         yield _on(action, template, call, facts)
@@ -130,7 +88,7 @@ def _ids(given: Mapping[str, Any], names: Iterable[str]) -> Iterator[str]:
 
 
 def _on(action: str, id_: str, call: Call, facts: AccountFacts, more: Keys | None = None) -> Need:
-    kind = KINDS.get(id_.partition("-")[0])
+    kind = TABLE["kinds"].get(id_.partition("-")[0])
     if kind is None:
         raise UnmappedCall(f"{action} on {id_}")
     resource = _resource(call.region, kind, id_)
@@ -140,77 +98,20 @@ def _on(action: str, id_: str, call: Call, facts: AccountFacts, more: Keys | Non
 
 
 def _resource(region: str, kind: str, id_: str) -> str:
-    if kind in WITHOUT_ACCOUNT:
+    if kind in TABLE["without_account"]:
         return arn("ec2", region, f"{kind}/{id_}", account="")
     return arn("ec2", region, f"{kind}/{id_}")
 
 
-# Operations that look and take no resource.
-READS_ALL: Mapping[str, re.Pattern[str]] = {
-    "autoscaling": re.compile(r"Describe\w+"),
-    "cloudwatch": re.compile(r"GetMetricData|ListMetrics"),
-    "elbv2": re.compile(r"Describe\w+"),
-    "iam": re.compile(r"ListInstanceProfiles"),
-    "pricing": re.compile(r"GetProducts"),
-    "sts": re.compile(r"GetCallerIdentity"),
-}
-# IAM's prefix where it is not botocore's name.
-PREFIXES = {"elbv2": "elasticloadbalancing"}
-ON_A_GROUP = {
-    "CompleteLifecycleAction",
-    "RecordLifecycleActionHeartbeat",
-    "SetDesiredCapacity",
-    "SetInstanceProtection",
-    "TerminateInstanceInAutoScalingGroup",
-    "UpdateAutoScalingGroup",
-}
-ON_A_TARGET_GROUP = {"DeregisterTargets", "RegisterTargets"}
-OF_A_QUEUE = {
-    "ChangeMessageVisibility",
-    "DeleteMessage",
-    "GetQueueAttributes",
-    "GetQueueUrl",
-    "ReceiveMessage",
-    "SendMessage",
-}
-OF_AN_OBJECT = {
-    "AbortMultipartUpload": "AbortMultipartUpload",
-    "CompleteMultipartUpload": "PutObject",
-    "CreateMultipartUpload": "PutObject",
-    "DeleteObject": "DeleteObject",
-    "GetObject": "GetObject",
-    "HeadObject": "GetObject",
-    "PutObject": "PutObject",
-    "UploadPart": "PutObject",
-}
-OF_A_BUCKET = {
-    "GetBucketLocation": "GetBucketLocation",
-    "HeadBucket": "ListBucket",
-    "ListObjects": "ListBucket",
-    "ListObjectsV2": "ListBucket",
-}
-OF_A_TABLE = {"DeleteItem", "DescribeTable", "GetItem", "PutItem", "Query", "Scan", "UpdateItem"}
-
-# What is named by parameters alone, as in {name}.
-NAMED = {
-    "eks:DescribeCluster": "cluster/{name}",
-    "eks:DescribeNodegroup": "nodegroup/{clusterName}/{nodegroupName}/*",
-    "iam:GetInstanceProfile": "instance-profile/{InstanceProfileName}",
-    "logs:CreateLogStream": "log-group:{logGroupName}:log-stream:{logStreamName}",
-    "logs:PutLogEvents": "log-group:{logGroupName}:log-stream:{logStreamName}",
-}
-WITHOUT_REGION = {"iam"}
-
-
 def needs(call: Call, facts: AccountFacts) -> list[Need]:
     """Return what a call needs; raises UnmappedCall where nothing here says it."""
-    reads = READS_ALL.get(call.service)
-    if reads is not None and reads.fullmatch(call.operation):
-        return [Need(action=f"{PREFIXES.get(call.service, call.service)}:{call.operation}")]
+    if re.fullmatch(TABLE["reads_all"].get(call.service, ""), call.operation):
+        prefix = TABLE["prefixes"].get(call.service, call.service)
+        return [Need(action=f"{prefix}:{call.operation}")]
     action = f"{call.service}:{call.operation}"
-    if action in NAMED:
-        region = "" if call.service in WITHOUT_REGION else call.region
-        resource = arn(call.service, region, NAMED[action].format_map(call.parameters))
+    if action in TABLE["named"]:
+        region = "" if call.service == "iam" else call.region
+        resource = arn(call.service, region, TABLE["named"][action].format_map(call.parameters))
         return [Need(action=action, resource=resource)]
     service = SERVICES.get(call.service)
     found = list(service(call, facts)) if service is not None else []
@@ -220,7 +121,7 @@ def needs(call: Call, facts: AccountFacts) -> list[Need]:
 
 
 def _autoscaling(call: Call, facts: AccountFacts) -> Iterator[Need]:
-    if call.operation in ON_A_GROUP:
+    if call.operation in TABLE["on_a_group"]:
         given = call.parameters
         name = given.get("AutoScalingGroupName") or facts.group_of(
             call.region, given.get("InstanceId", "")
@@ -231,7 +132,7 @@ def _autoscaling(call: Call, facts: AccountFacts) -> Iterator[Need]:
 
 
 def _balancers(call: Call, facts: AccountFacts) -> Iterator[Need]:
-    if call.operation in ON_A_TARGET_GROUP:
+    if call.operation in TABLE["on_a_target_group"]:
         resource = call.parameters["TargetGroupArn"]
         keys = resource_tag_keys(facts.tags(call.region, resource))
         yield Need(action=f"elasticloadbalancing:{call.operation}", resource=resource, keys=keys)
@@ -240,7 +141,7 @@ def _balancers(call: Call, facts: AccountFacts) -> Iterator[Need]:
 def _queues(call: Call, facts: AccountFacts) -> Iterator[Need]:  # noqa: ARG001
     # A batch needs what its single call needs.
     action = call.operation.removesuffix("Batch")
-    if action in OF_A_QUEUE:
+    if action in TABLE["of_a_queue"]:
         given = call.parameters
         name = given.get("QueueName") or str(given["QueueUrl"]).rpartition("/")[2]
         yield Need(action=f"sqs:{action}", resource=arn("sqs", call.region, name))
@@ -259,7 +160,7 @@ def _topics(call: Call, facts: AccountFacts) -> Iterator[Need]:
 
 
 def _tables(call: Call, facts: AccountFacts) -> Iterator[Need]:
-    if call.operation not in OF_A_TABLE:
+    if call.operation not in TABLE["of_a_table"]:
         return
     given = call.parameters
     table, index = str(given["TableName"]).rpartition("/")[2], str(given.get("IndexName") or "")
@@ -295,15 +196,17 @@ def _secrets(call: Call, facts: AccountFacts) -> Iterator[Need]:
 def _objects(call: Call, facts: AccountFacts) -> Iterator[Need]:  # noqa: ARG001
     given, operation = call.parameters, call.operation
     bucket = f"arn:aws:s3:::{given.get('Bucket', '')}"
-    if operation in OF_AN_OBJECT:
-        yield Need(action=f"s3:{OF_AN_OBJECT[operation]}", resource=f"{bucket}/{given['Key']}")
-    elif operation in OF_A_BUCKET:
+    if operation in TABLE["of_an_object"]:
+        yield Need(
+            action=f"s3:{TABLE['of_an_object'][operation]}", resource=f"{bucket}/{given['Key']}"
+        )
+    elif operation in TABLE["of_a_bucket"]:
         asked = {
             f"s3:{key}": (str(given[name]),)
             for key, name in {"prefix": "Prefix", "delimiter": "Delimiter"}.items()
             if given.get(name)
         }
-        yield Need(action=f"s3:{OF_A_BUCKET[operation]}", resource=bucket, keys=asked)
+        yield Need(action=f"s3:{TABLE['of_a_bucket'][operation]}", resource=bucket, keys=asked)
     elif operation == "DeleteObjects":
         for each in given["Delete"]["Objects"]:
             yield Need(action="s3:DeleteObject", resource=f"{bucket}/{each['Key']}")

@@ -232,9 +232,7 @@ class Attacher:
         if instance_id is None:
             # The driver registers on a node a moment after the node is ready.
             return RETRY_SECONDS
-        volume = find(
-            self._api, f"{VOLUMES}/{attachment['spec']['source']['persistentVolumeName']}"
-        )
+        volume = self._volume_of(attachment)
         if volume is None:
             return RETRY_SECONDS
         metadata = {
@@ -271,9 +269,7 @@ class Attacher:
         # Written at the attach, so that a node which is gone since can still be named.
         annotations = attachment["metadata"].get("annotations") or {}
         instance_id = annotations.get(NODE_ID_ANNOTATION, "")
-        volume = find(
-            self._api, f"{VOLUMES}/{attachment['spec']['source']['persistentVolumeName']}"
-        )
+        volume = self._volume_of(attachment)
         handle = volume["spec"]["csi"]["volumeHandle"] if volume else ""
         if handle:
             self._ebs.detach(handle, instance_id)
@@ -282,6 +278,10 @@ class Attacher:
         self._api.merge(path, {"metadata": {"finalizers": None}})
         self._tell("volume_detached", handle, instance_id, node, volume)
         return None
+
+    def _volume_of(self, attachment: Object) -> Object | None:
+        name = attachment["spec"]["source"]["persistentVolumeName"]
+        return find(self._api, f"{VOLUMES}/{name}")
 
     def _instance_of(self, node: str) -> str | None:
         csi_node = find(self._api, f"{CSI_NODES}/{node}")

@@ -115,13 +115,8 @@ def builder(
     )
 
 
-def pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    """Return a key as PKCS #8, the one form that Kafka reads and Kubernetes as well."""
-    return key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
+def pem(key: ec.EllipticCurvePrivateKey, form: serialization.PrivateFormat) -> bytes:
+    return key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
 
 
 def _write(
@@ -137,4 +132,5 @@ def _write(
 def _write_key(path: Path, key: ec.EllipticCurvePrivateKey) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch(mode=0o600)
-    path.write_bytes(pem(key))
+    # SEC1, the form Kubernetes reads for elliptic curves.
+    path.write_bytes(pem(key, serialization.PrivateFormat.TraditionalOpenSSL))

@@ -6,8 +6,8 @@ authority whose key is replaced stays trusted beside the new one, and nobody sho
 the new one before every pod trusts it: pods roll once to trust it, and again to show it. Strimzi
 drops the old one afterwards; here it stays.
 
-Everything is PEM text in memory, because Secrets are where it lives. Keys are of an elliptic curve,
-where Strimzi's are RSA: those cost a second each.
+Everything is PEM text in memory, because Secrets are where it lives; keys are PKCS #8, the one form
+Kafka reads. Keys are of an elliptic curve, where Strimzi's are RSA: those cost a second each.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def _key(issued: Issued) -> ec.EllipticCurvePrivateKey:
 
 def _issued(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Issued:
     shown = certificate.public_bytes(serialization.Encoding.PEM)
-    return Issued(shown.decode(), pki.pem(key).decode())
+    return Issued(shown.decode(), pki.pem(key, serialization.PrivateFormat.PKCS8).decode())
 
 
 FORCE_REPLACE = "strimzi.io/force-replace"

@@ -17,7 +17,7 @@ import local.pulumi
 from local.place import Place
 from local.pulumi.aws_adapter import ADAPTERS, Adapter, Aws, missing
 from local.pulumi.aws_invokes import answer
-from local.pulumi.aws_rows import REPLACING, STORED
+from local.pulumi.aws_rows import STORED
 from local.pulumi.provider import (
     Existing,
     Resource,
@@ -172,7 +172,7 @@ class AwsProvider:
         adapter = adapter_of(kind)
         named = adapter.name_property
         there = changing.as_answered(kind, existing.inputs, self.aws.account)
-        replacing = {*adapter.replaces, *REPLACING.get(kind, ()), *changing.replacing(kind)}
+        replacing = adapter.replaces | changing.replacing(kind)
         found = changes(there, new_inputs, replacing={*replacing, named} if named else replacing)
         same_name = named is not None and existing.inputs.get(named) == new_inputs.get(named)
         return UpdateDifference(found, delete_before_replace=same_name)

@@ -54,10 +54,8 @@ def chart_folder(chart: str) -> Path:
 
 def helm_binary() -> Path:
     """Return the helm that this twin was given, else the one that was built for twins."""
-    place = _place_directory()
-    if place is not None and (given := place / "bin" / "helm").exists():
-        return given
-    return tool_path("helm")
+    given = _place_directory() / "bin" / "helm"
+    return given if given.exists() else tool_path("helm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,9 +203,7 @@ def _recorded_process(
         text=True,
         start_new_session=True,
     )
-    place = _place_directory()
-    if place is not None:
-        record(place / "pids", running.pid)
+    record(_place_directory() / "pids", running.pid)
     try:
         with running:
             try:
@@ -216,13 +212,11 @@ def _recorded_process(
                 if running.poll() is None:
                     running.kill()
     finally:
-        if place is not None:
-            forget(place / "pids", running.pid)
+        forget(_place_directory() / "pids", running.pid)
 
 
-def _place_directory() -> Path | None:
-    directory = os.environ.get(PLACE_VARIABLE)
-    return None if directory is None else Path(directory)
+def _place_directory() -> Path:
+    return Path(os.environ[PLACE_VARIABLE])
 
 
 def _status(answer: Mapping[str, Any]) -> Properties:

@@ -30,17 +30,12 @@ STOP_SECONDS = 2.0
 CHUNK_BYTES = 65536
 
 
-def plugin_command(request: Any) -> list[str]:
-    """Return how the engine's own host for Python starts a plugin: its folder, as a program."""
-    program = request.info.program_directory or request.program
-    return [sys.executable, "-u", program, *request.args]
-
-
 def start_plugin(request: Any, environment: dict[str, str]) -> subprocess.Popen[bytes]:
-    """Start the plugin with what the engine adds to the environment."""
+    """Start a plugin as the engine's own host for Python does: its folder, as a program."""
+    program = request.info.program_directory or request.program
     added = dict(pair.split("=", 1) for pair in request.env if "=" in pair)
     return subprocess.Popen(
-        plugin_command(request),
+        [sys.executable, "-u", program, *request.args],
         cwd=request.pwd or None,
         env={**environment, **added},
         stdin=subprocess.DEVNULL,

@@ -19,10 +19,9 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent import futures
 from dataclasses import dataclass, replace
-from enum import Enum
 from functools import wraps
 from types import FrameType
 from typing import Any, Protocol
@@ -38,20 +37,12 @@ _PLAIN_KEY = re.compile(r"^[A-Za-z_$][A-Za-z0-9_$]*$")
 _ABSENT = object()
 
 
-class ChangeKind(Enum):
-    """How a property changed."""
-
-    ADD = "add"
-    DELETE = "delete"
-    UPDATE = "update"
-
-
 @dataclass(frozen=True, slots=True)
 class PropertyChange:
-    """One property that changed; `path` is in the engine's notation."""
+    """One property that changed; `path` and `kind` (ADD, DELETE, UPDATE) are the engine's."""
 
     path: str
-    kind: ChangeKind
+    kind: str
     replaces: bool = False
 
     @property
@@ -66,12 +57,12 @@ def _child(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
 
 
-def _walk(path: str, old: Any, new: Any) -> Iterator[tuple[str, ChangeKind]]:
+def _walk(path: str, old: Any, new: Any) -> Iterator[tuple[str, str]]:
     if old is _ABSENT or old is None:
         if new is not _ABSENT and new is not None:
-            yield path, ChangeKind.ADD
+            yield path, "ADD"
     elif new is _ABSENT or new is None:
-        yield path, ChangeKind.DELETE
+        yield path, "DELETE"
     elif isinstance(old, Mapping) and isinstance(new, Mapping):
         for key in sorted({*old, *new}):
             yield from _walk(_child(path, key), old.get(key, _ABSENT), new.get(key, _ABSENT))
@@ -81,7 +72,7 @@ def _walk(path: str, old: Any, new: Any) -> Iterator[tuple[str, ChangeKind]]:
             right = new[index] if index < len(new) else _ABSENT
             yield from _walk(f"{path}[{index}]", left, right)
     elif old != new:
-        yield path, ChangeKind.UPDATE
+        yield path, "UPDATE"
 
 
 def changes(
@@ -254,18 +245,11 @@ def _answers(method: Callable[[Any, Any, Any], Any]) -> Callable[[Any, Any, Any]
     return call
 
 
-_KINDS = {
-    (ChangeKind.ADD, False): provider_pb2.PropertyDiff.ADD,
-    (ChangeKind.ADD, True): provider_pb2.PropertyDiff.ADD_REPLACE,
-    (ChangeKind.DELETE, False): provider_pb2.PropertyDiff.DELETE,
-    (ChangeKind.DELETE, True): provider_pb2.PropertyDiff.DELETE_REPLACE,
-    (ChangeKind.UPDATE, False): provider_pb2.PropertyDiff.UPDATE,
-    (ChangeKind.UPDATE, True): provider_pb2.PropertyDiff.UPDATE_REPLACE,
-}
-
-
-def _unique(items: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(items))
+def _difference(change: PropertyChange) -> Any:
+    name = f"{change.kind}_REPLACE" if change.replaces else change.kind
+    return provider_pb2.PropertyDiff(
+        kind=provider_pb2.PropertyDiff.Kind.Value(name), inputDiff=True
+    )
 
 
 def _settings(request: Any) -> Properties:
@@ -333,16 +317,11 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         some, none = provider_pb2.DiffResponse.DIFF_SOME, provider_pb2.DiffResponse.DIFF_NONE
         return provider_pb2.DiffResponse(
             changes=some if found else none,
-            diffs=_unique(change.top for change in found),
-            replaces=_unique(change.top for change in found if change.replaces),
+            diffs=dict.fromkeys(change.top for change in found),
+            replaces=dict.fromkeys(change.top for change in found if change.replaces),
             deleteBeforeReplace=difference.delete_before_replace,
             hasDetailedDiff=True,
-            detailedDiff={
-                change.path: provider_pb2.PropertyDiff(
-                    kind=_KINDS[change.kind, change.replaces], inputDiff=True
-                )
-                for change in found
-            },
+            detailedDiff={change.path: _difference(change) for change in found},
         )
 
     @_answers

@@ -19,7 +19,7 @@ from typing import Any
 
 from local.refusals.documents import values
 from local.refusals.neighbours import TABLE, Row, about
-from local.refusals.refusal import Refusal, Wanted
+from local.refusals.refusal import Refusal, Wanted, said
 
 ACCOUNT = "123456789012"
 Inputs = Mapping[str, Any]
@@ -133,8 +133,4 @@ def _of_addresses(leaving: Wanted, known: Iterable[Wanted]) -> Iterator[Refusal]
         nat = each.type.endswith(":NatGateway") and each.inputs.get("connectivityType") != "private"
         balancer = each.type.endswith(":LoadBalancer") and not each.inputs.get("internal")
         if (nat or balancer) and inside & places:
-            message = f"Network {vpc} has some mapped public address(es). Please unmap those "
-            message += (
-                f"public address(es) before detaching the gateway. It is held by {each.name}."
-            )
-            yield about(leaving, "DetachInternetGateway", "DependencyViolation", message)
+            yield said("mapped-addresses", vpc, each.name, resource=leaving.name)

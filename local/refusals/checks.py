@@ -17,7 +17,7 @@ import botocore.session
 from core.cluster.tagging import KEY_CHARACTERS, TAG_KEY_LENGTH, TAG_VALUE_LENGTH
 from local.refusals.documents import content_of, parse, values, words
 from local.refusals.model import clients, service_model
-from local.refusals.refusal import EVERY_TYPE, KIB, LAMBDA_QUOTAS, Refusal, Wanted, limit
+from local.refusals.refusal import EVERY_TYPE, KIB, LAMBDA_QUOTAS, Refusal, Wanted, limit, said
 from local.values import Asset
 
 ENVIRONMENT_BYTES = 4 * KIB
@@ -35,13 +35,7 @@ def environment_of_a_function(wanted: Wanted) -> Iterator[Refusal]:
     variables = (wanted.inputs.get("environment") or {}).get("variables") or {}
     measured = json.dumps(dict(variables), separators=(",", ":"), ensure_ascii=False)
     if len(measured.encode()) > ENVIRONMENT_BYTES:
-        yield Refusal(
-            "CreateFunction",
-            "InvalidParameterValueException",
-            "Lambda was unable to configure your environment variables because the environment "
-            f"variables you have provided exceeded the 4KB limit. String measured: {measured}",
-            "environment",
-        )
+        yield said("variables-of-a-function", measured)
 
 
 @limit("lambda/function:Function", source=LAMBDA_QUOTAS)
@@ -52,13 +46,11 @@ def code_of_a_function(wanted: Wanted) -> Iterator[Refusal]:
     if not code or not path.is_file():
         return
     if path.stat().st_size > ZIP_BYTES:
-        message = "Request must be smaller than 70167211 bytes for the CreateFunction operation"
-        yield Refusal("CreateFunction", "RequestEntityTooLargeException", message, "code")
+        yield said("zip-too-large")
     with zipfile.ZipFile(path) as packed:
         unpacked = sum(each.file_size for each in packed.infolist())
     if unpacked >= UNZIPPED_BYTES:
-        message = f"Unzipped size must be smaller than {UNZIPPED_BYTES} bytes"
-        yield Refusal("CreateFunction", "InvalidParameterValueException", message, "code")
+        yield said("unzipped-too-large", UNZIPPED_BYTES)
 
 
 @limit(
@@ -88,13 +80,10 @@ def series_of_an_alarm(wanted: Wanted) -> Iterator[Refusal]:
     longest = max([*values(queries, "*.metric.period"), wanted.inputs.get("period") or 60])
     looked = longest * int(wanted.inputs.get("evaluationPeriods") or 1)
     if looked > (7 * SECONDS_PER_DAY if longest >= 3600 else SECONDS_PER_DAY):
-        message = "Metrics cannot be checked across more than a day (EvaluationPeriods * Period "
-        message += "must be <= 86400)."
-        yield Refusal("PutMetricAlarm", "ValidationError", message, "evaluationPeriods")
+        yield said("days-of-an-alarm")
     # The provider sends false where the program says nothing.
     if queries and sum(bool(query.get("returnData")) for query in queries) != 1:
-        message = "Exactly one element of the metrics list should return data"
-        yield Refusal("PutMetricAlarm", "ValidationError", message, "metricQueries")
+        yield said("series-of-an-alarm")
 
 
 @limit(
@@ -108,29 +97,24 @@ def attributes_of_a_table(wanted: Wanted) -> Iterator[Refusal]:
     keys = {each.get(key) for each in owners for key in ("hashKey", "rangeKey")}
     keys |= {*values(owners, "*.keySchemas.*.attributeName")}
     if {*values(wanted.inputs, "attributes.*.name")} != keys - {None}:
-        message = "One or more parameter values were invalid: Some AttributeDefinitions are not "
-        message += "used, or some keys are not defined"
-        yield Refusal("CreateTable", "ValidationException", message, "attributes")
+        yield said("attributes-of-a-table")
 
 
 @limit("dynamodb/tableItem:TableItem", source=f"{_ITEMS}Constraints.html")
 def key_and_size_of_an_item(wanted: Wanted) -> Iterator[Refusal]:
     """Its key, which is a text, a number or bytes, and short; 400 KB of names and values."""
-    item, wrong = parse(wanted.inputs["item"]) or {}, ""
+    item = parse(wanted.inputs["item"]) or {}
     key = wanted.inputs.get("hashKey")
     given = item.get(str(key)) or {}
-    kind, said = next(iter(given.items())) if isinstance(given, dict) and given else ("", "")
+    kind, value = next(iter(given.items())) if isinstance(given, dict) and given else ("", "")
     if key and key not in item:
-        wrong = f"One or more parameter values were invalid: Missing the key {key} in the item"
+        yield said("key-missing", key)
     elif key and kind not in {"S", "N", "B"}:
-        wrong = "One or more parameter values were invalid: Type mismatch for key"
-    elif key and not 1 <= len(str(said).encode()) <= KEY_BYTES:
-        wrong = "One or more parameter values were invalid: Size of the key has exceeded the "
-        wrong += f"maximum size limit of {KEY_BYTES} bytes, or the key is empty"
-    elif sum(len(name.encode()) + _item_bytes(value) for name, value in item.items()) > ITEM_BYTES:
-        wrong = "Item size has exceeded the maximum allowed size"
-    if wrong:
-        yield Refusal("PutItem", "ValidationException", wrong, "item")
+        yield said("key-mistyped")
+    elif key and not 1 <= len(str(value).encode()) <= KEY_BYTES:
+        yield said("key-too-long", KEY_BYTES)
+    elif sum(len(name.encode()) + _item_bytes(each) for name, each in item.items()) > ITEM_BYTES:
+        yield said("item-too-large")
 
 
 def _item_bytes(value: Any) -> int:
@@ -156,8 +140,7 @@ def machines_of_a_node_group(wanted: Wanted) -> Iterator[Refusal]:
     image = str(wanted.inputs.get("amiType") or "CUSTOM")
     wrong = [str(e) for e in wanted.inputs.get("instanceTypes") or () if not runs(image, str(e))]
     if wrong:
-        message = f"[{', '.join(wrong)}] is not a valid instance type for requested amiType {image}"
-        yield Refusal("CreateNodegroup", "InvalidParameterException", message, "instanceTypes")
+        yield said("machines-of-an-image", ", ".join(wrong), image)
 
 
 def runs(image: str, instance_type: str) -> bool:
@@ -180,8 +163,7 @@ def service_of_an_endpoint(wanted: Wanted) -> Iterator[Refusal]:
     service = str(wanted.inputs.get("serviceName") or "")
     found = _ENDPOINT.fullmatch(service)
     if found is not None and found[1] not in clients() | _ENDPOINTS:
-        message = f"The Vpc Endpoint Service '{service}' does not exist"
-        yield Refusal("CreateVpcEndpoint", "InvalidServiceName", message, "serviceName")
+        yield said("no-such-endpoint", service)
 
 
 _UNIVERSAL = re.compile(r"arn:aws[a-z-]*:scheduler:::aws-sdk:([^:]*):([^:.]*)(\.\w+)?")
@@ -209,8 +191,7 @@ def call_of_a_schedule(wanted: Wanted) -> Iterator[Refusal]:
     if ":aws-sdk:" in str(target.get("arn")) and found is None:
         wrong = "Provided Arn is not in correct format"
     if wrong:
-        message = f"Invalid RequestJson provided. Reason: {wrong}."
-        yield Refusal("CreateSchedule", "ValidationException", message, "target")
+        yield said("call-of-a-schedule", wrong)
 
 
 def _wrong_call(service: str, action: str, given: Any) -> str:
@@ -270,16 +251,12 @@ def _tag_refusals(type_: str, tags: dict[str, str]) -> Iterator[Refusal]:
     # EC2 takes any character, and what a group hands its instances is EC2's.
     free = type_.startswith(("aws:ec2/", "aws:vpc/", "aws:autoscaling/"))
     for key, value in tags.items():
-        wrong = ""
         if key.lower().startswith("aws:"):
-            wrong = "aws: prefixed tag key names are not allowed for external use."
+            yield said("tag-of-aws")
         elif not 1 <= len(key) <= TAG_KEY_LENGTH or len(value) > TAG_VALUE_LENGTH:
-            wrong = f"A tag has {TAG_KEY_LENGTH} characters in its key and {TAG_VALUE_LENGTH} in "
-            wrong += f"its value at most: {key}"
+            yield said("tag-too-long", TAG_KEY_LENGTH, TAG_VALUE_LENGTH, key)
         elif not free and not all(_CHARACTERS.fullmatch(each) for each in (key, value)):
-            wrong = f"Tag key or value has characters that are not allowed: {key}={value}"
-        if wrong:
-            yield Refusal("TagResource", "InvalidParameterException", wrong, "tags")
+            yield said("tag-characters", key, value)
 
 
 @limit(
@@ -292,5 +269,4 @@ def tags_that_differ_by_case(wanted: Wanted) -> Iterator[Refusal]:
     """IAM's keys do not tell case apart."""
     lowered = [key.lower() for key in wanted.tags]
     if len(lowered) != len(set(lowered)):
-        message = "Duplicate tag keys found. Please note that Tag keys are case insensitive."
-        yield Refusal("CreateRole", "InvalidInput", message, "tags")
+        yield said("tags-by-case")

@@ -28,7 +28,7 @@ from local.refusals.documents import (
     values,
     without_whitespace,
 )
-from local.refusals.refusal import IAM_QUOTAS, LAMBDA_QUOTAS, Refusal, Wanted
+from local.refusals.refusal import IAM_QUOTAS, LAMBDA_QUOTAS, Refusal, Wanted, said
 
 Finder = Callable[[Sequence[Wanted]], Iterator[Refusal]]
 Row = Mapping[str, Any]
@@ -274,9 +274,7 @@ def names_inside_a_vpc(everything: Sequence[Wanted]) -> Iterator[Refusal]:
             continue
         support = vpc.inputs.get("enableDnsSupport", True)
         if not (support and vpc.inputs.get("enableDnsHostnames")):
-            message = "Enabling private DNS requires both enableDnsSupport and enableDnsHostnames "
-            message += f"VPC attributes set to true for {vpc.name}"
-            yield about(each, "CreateVpcEndpoint", "InvalidParameter", message, "privateDnsEnabled")
+            yield said("private-names-of-a-vpc", vpc.name, resource=each.name)
 
 
 @limit(IAM_QUOTAS)
@@ -287,8 +285,7 @@ def inline_policies_of_a_role(everything: Sequence[Wanted]) -> Iterator[Refusal]
         role, size = str(each.inputs["role"]), without_whitespace(each.inputs["policy"])
         # One that is too large alone is refused by itself.
         if sizes[role] + size > INLINE_POLICY >= size:
-            message = f"Maximum policy size of {INLINE_POLICY} bytes exceeded for role {role}"
-            yield about(each, "PutRolePolicy", "LimitExceeded", message, "policy")
+            yield said("inline-policies", INLINE_POLICY, role, resource=each.name)
         sizes[role] += size
 
 
@@ -300,11 +297,7 @@ def reserved_concurrency(everything: Sequence[Wanted]) -> Iterator[Refusal]:
         reserved = int(each.inputs.get("reservedConcurrentExecutions") or 0)
         left -= max(reserved, 0)
         if left < UNRESERVED_LEAST and reserved > 0:
-            message = "Specified ReservedConcurrentExecutions for function decreases account's "
-            message += "UnreservedConcurrentExecution below its minimum value of "
-            message += f"[{UNRESERVED_LEAST}]."
-            at, code = "reservedConcurrentExecutions", "InvalidParameterValueException"
-            yield about(each, "PutFunctionConcurrency", code, message, at)
+            yield said("unreserved-concurrency", UNRESERVED_LEAST, resource=each.name)
 
 
 @limit("https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html")
@@ -320,10 +313,7 @@ def queues_that_feed_a_function(everything: Sequence[Wanted]) -> Iterator[Refusa
         visible = int(queue.inputs.get("visibilityTimeoutSeconds") or 30)
         timeout = int(function.inputs.get("timeout") or 3)
         if visible < timeout:
-            message = f"Queue visibility timeout: {visible} seconds is less than Function timeout: "
-            message += f"{timeout} seconds"
-            code = "InvalidParameterValueException"
-            yield about(each, "CreateEventSourceMapping", code, message)
+            yield said("visibility-below-timeout", visible, timeout, resource=each.name)
 
 
 @limit(f"{_VPC}subnet-sizing.html")
@@ -340,11 +330,9 @@ def subnets_of_a_vpc(everything: Sequence[Wanted]) -> Iterator[Refusal]:
             # EC2 draws it from a pool, or it is refused by itself.
             continue
         if around and not is_within(block, around):
-            message = f"The CIDR '{block}' is invalid."
-            yield about(each, "CreateSubnet", "InvalidSubnet.Range", message, "cidrBlock")
+            yield said("subnet-outside", block, resource=each.name)
         if any(block.overlaps(other) for other in by_vpc[vpc]):
-            message = f"The CIDR '{block}' conflicts with another subnet"
-            yield about(each, "CreateSubnet", "InvalidSubnet.Conflict", message, "cidrBlock")
+            yield said("subnet-overlaps", block, resource=each.name)
         by_vpc[vpc].append(block)
 
 
@@ -353,12 +341,10 @@ def services_beside_a_vpc(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """The addresses of Kubernetes' Services are none of the VPC's."""
     vpcs = [network(each.inputs.get("cidrBlock")) for each in of(everything, "ec2/vpc:Vpc")]
     for each in of(everything, "eks/cluster:Cluster"):
-        at = "kubernetesNetworkConfig"
-        services = network(next(iter(values(each.inputs, f"{at}.serviceIpv4Cidr")), None))
+        given = values(each.inputs, "kubernetesNetworkConfig.serviceIpv4Cidr")
+        services = network(next(iter(given), None))
         if len(vpcs) == 1 and vpcs[0] and services and services.overlaps(vpcs[0]):
-            message = f"serviceIpv4Cidr {services} overlaps with the CIDR block {vpcs[0]} of the "
-            message += "VPC"
-            yield about(each, "CreateCluster", "InvalidParameterException", message, at)
+            yield said("services-overlap", services, vpcs[0], resource=each.name)
 
 
 @limit(f"{_VPC}nat-gateway-troubleshooting.html")
@@ -371,8 +357,7 @@ def way_out_of_a_nat_gateway(everything: Sequence[Wanted]) -> Iterator[Refusal]:
         vpc = places.get(str(each.inputs.get("subnetId")))
         private = each.inputs.get("connectivityType") == "private"
         if not private and vpc in known and vpc not in ways.values():
-            message = f"Network {vpc} has no Internet gateway attached"
-            yield about(each, "CreateNatGateway", "Gateway.NotAttached", message, "subnetId")
+            yield said("no-internet-gateway", vpc, resource=each.name)
 
 
 @limit("https://docs.aws.amazon.com/elasticloadbalancing/latest/network/load-balancer-limits.html")
@@ -383,10 +368,7 @@ def groups_of_two_balancers(everything: Sequence[Wanted]) -> Iterator[Refusal]:
         balancer = str(each.inputs.get("loadBalancerArn"))
         for arn in map(str, values(each.inputs, "defaultActions.*.targetGroupArn")):
             if owner.setdefault(arn, balancer) != balancer:
-                message = "The following target groups cannot be associated with more than one "
-                message += f"load balancer: {arn}"
-                code = "TargetGroupAssociationLimit"
-                yield about(each, "CreateListener", code, message, "defaultActions")
+                yield said("group-of-two-balancers", arn, resource=each.name)
 
 
 @limit("https://docs.aws.amazon.com/Route53/latest/APIReference/API_ChangeResourceRecordSets.html")
@@ -399,9 +381,7 @@ def records_inside_their_zone(everything: Sequence[Wanted]) -> Iterator[Refusal]
         zone = _ALIKE["dns"](str(zones.get(str(each.inputs.get("zoneId")), alone) or ""))
         name = _ALIKE["dns"](str(each.inputs.get("name")))
         if zone and not f".{name}".endswith(f".{zone}"):
-            message = f"RRSet with DNS name {name}. is not permitted in zone {zone}."
-            code = "InvalidChangeBatch"
-            yield about(each, "ChangeResourceRecordSets", code, message, "name")
+            yield said("record-outside", name, zone, resource=each.name)
 
 
 # Kubernetes' version skew policy: how much older a kubelet may be than its API server.
@@ -424,9 +404,7 @@ def versions_of_kube_proxy(everything: Sequence[Wanted]) -> Iterator[Refusal]:
         if each.inputs.get("addonName") != "kube-proxy" or not own or not found:
             continue
         if not 0 <= _minor(own) - _minor(found[1]) <= OLDER:
-            message = f"Addon version specified is not supported: kube-proxy {found[1]} beside "
-            message += f"Kubernetes {own}"
-            yield about(each, "CreateAddon", "InvalidParameterException", message, "addonVersion")
+            yield said("kube-proxy-version", found[1], own, resource=each.name)
 
 
 @limit(f"{_EKS}launch-templates.html")
@@ -440,8 +418,7 @@ def node_groups_and_their_templates(everything: Sequence[Wanted]) -> Iterator[Re
         template = named.get(str(asked.get("id") or asked.get("name")))
         wrong = _wrong_launch(each.inputs, template.inputs) if template else ""
         if wrong:
-            code = "InvalidParameterException"
-            yield about(each, "CreateNodegroup", code, wrong, "launchTemplate")
+            yield said("node-group-template", wrong, resource=each.name)
 
 
 def _wrong_launch(group: Mapping[str, Any], template: Mapping[str, Any]) -> str:

@@ -17,9 +17,9 @@ from local.iam.conditions import like
 from local.refusals.documents import as_list, network, parse, text, words
 from local.refusals.model import actions as actions_of
 from local.refusals.model import is_service
-from local.refusals.neighbours import TABLE, Row, about, of
+from local.refusals.neighbours import TABLE, Row, of
 from local.refusals.neighbours import limit as together
-from local.refusals.refusal import KIB, Refusal, Wanted, limit
+from local.refusals.refusal import KIB, Refusal, Wanted, limit, said
 
 _IAM = "https://docs.aws.amazon.com/IAM/latest/UserGuide/"
 _CONDITION = re.compile(
@@ -399,10 +399,7 @@ def policies_for_everybody(everything: Sequence[Wanted]) -> Iterator[Refusal]:
         statements = _statements(parse(each.inputs["policy"]))
         public = any(isinstance(one, dict) and _is_public(one) for one in statements)
         if public and str(each.inputs.get("bucket")) not in open_to_all:
-            message = "User is not authorized to perform: s3:PutBucketPolicy because public "
-            message += "policies are prevented by the BlockPublicPolicy setting in S3 Block Public "
-            message += "Access."
-            yield about(each, "PutBucketPolicy", "AccessDenied", message, "policy")
+            yield said("public-policy", resource=each.name)
 
 
 def _is_public(statement: Mapping[str, Any]) -> bool:
@@ -468,5 +465,4 @@ def principal_of_a_permission(wanted: Wanted) -> Iterator[Refusal]:
     """An account, somebody of an account, everybody, or a service of AWS's."""
     principal = str(wanted.inputs.get("principal") or "")
     if principal.endswith(".amazonaws.com") and not is_service(principal):
-        message = "The provided principal was invalid. Please check the principal and try again."
-        yield Refusal("AddPermission", "InvalidParameterValueException", message, "principal")
+        yield said("principal-of-a-permission")

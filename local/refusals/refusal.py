@@ -7,8 +7,11 @@ documentation.
 
 from __future__ import annotations
 
+import functools
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from core.ground.errors import StillwaterError
@@ -47,6 +50,18 @@ class Refusal:
     def sentence(self) -> str:
         where = f" for {self.resource}" if self.resource else ""
         return f"AWS refused {self.operation}{where} ({self.code}): {self.message}"
+
+
+@functools.cache
+def _rows() -> Mapping[str, Mapping[str, str]]:
+    return tomllib.loads(Path(__file__).with_name("said.toml").read_text())
+
+
+def said(name: str, *given: object, resource: str = "") -> Refusal:
+    """Return a row of said.toml as a refusal, with what is given for its {0}, {1} and so on."""
+    row = _rows()[name]
+    message = row["says"].format(*given)
+    return Refusal(row["operation"], row["code"], message, row.get("at", ""), resource)
 
 
 class Refused(StillwaterError):

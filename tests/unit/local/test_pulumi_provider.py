@@ -16,7 +16,6 @@ from core.ground.errors import StillwaterError
 from local.pulumi.aws_adapter import ADAPTERS, Adapter, Aws, adapts
 from local.pulumi.aws_provider import AwsProvider
 from local.pulumi.provider import (
-    ChangeKind,
     Existing,
     Resource,
     Servicer,
@@ -114,23 +113,23 @@ def test_nothing_differs_from_itself(value: Any) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        pytest.param({}, {"a": 1}, [("a", ChangeKind.ADD)], id="added"),
-        pytest.param({"a": 1}, {}, [("a", ChangeKind.DELETE)], id="removed"),
+        pytest.param({}, {"a": 1}, [("a", "ADD")], id="added"),
+        pytest.param({"a": 1}, {}, [("a", "DELETE")], id="removed"),
         pytest.param({"a": None}, {}, [], id="null equals missing"),
-        pytest.param({"a": 1}, {"a": 2}, [("a", ChangeKind.UPDATE)], id="changed"),
-        pytest.param({"a": {"b": 1}}, {"a": {"b": 2}}, [("a.b", ChangeKind.UPDATE)], id="nested"),
-        pytest.param({"a": [1]}, {"a": [1, 2]}, [("a[1]", ChangeKind.ADD)], id="longer list"),
+        pytest.param({"a": 1}, {"a": 2}, [("a", "UPDATE")], id="changed"),
+        pytest.param({"a": {"b": 1}}, {"a": {"b": 2}}, [("a.b", "UPDATE")], id="nested"),
+        pytest.param({"a": [1]}, {"a": [1, 2]}, [("a[1]", "ADD")], id="longer list"),
         pytest.param(
             {"tags": {"kubernetes.io/x": "1"}},
             {"tags": {"kubernetes.io/x": "2"}},
-            [('tags["kubernetes.io/x"]', ChangeKind.UPDATE)],
+            [('tags["kubernetes.io/x"]', "UPDATE")],
             id="quoted key",
         ),
-        pytest.param({"a": "x"}, {"a": UNKNOWN}, [("a", ChangeKind.UPDATE)], id="not known yet"),
+        pytest.param({"a": "x"}, {"a": UNKNOWN}, [("a", "UPDATE")], id="not known yet"),
     ],
 )
 def test_each_change_is_named_by_its_path(
-    old: dict[str, Any], new: dict[str, Any], expected: list[tuple[str, ChangeKind]]
+    old: dict[str, Any], new: dict[str, Any], expected: list[tuple[str, str]]
 ) -> None:
     assert [(change.path, change.kind) for change in changes(old, new)] == expected
 

@@ -18,7 +18,7 @@ from hypothesis import Phase, given, settings
 from cli.survey import draft
 from core.cluster import adoption
 from core.ground.errors import InvalidInput
-from local.pulumi.aws_provider import ADAPTERS, REPLACING
+from local.pulumi.aws_provider import ADAPTERS
 from local.refusals import calls, changing, gate
 from local.refusals.model import input_shape
 from local.refusals.refusal import Wanted
@@ -164,7 +164,7 @@ def test_what_holds_another_is_deleted_before_it(variant: str, cache: None) -> N
 
 
 def test_a_type_that_is_only_stored_says_what_replaces_it(resources: list[Wanted]) -> None:
-    assert {each.type for each in resources} <= ADAPTERS.keys() | REPLACING.keys()
+    assert {each.type for each in resources} <= ADAPTERS.keys()
 
 
 def test_every_input_is_put_to_a_call_or_has_a_reason_why_not(resources: list[Wanted]) -> None:
