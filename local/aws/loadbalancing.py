@@ -92,9 +92,8 @@ class RegisteredTarget:
 
     def drain(self, checks: Checks, now: float) -> None:
         """Begin to drain; existing connections have the group's delay to end."""
-        if not self.draining:
-            self.state, self.reason = "draining", DEREGISTERING
-            self.gone_at = now + checks.deregistration_seconds
+        self.state, self.reason = "draining", DEREGISTERING
+        self.gone_at = now + checks.deregistration_seconds
 
     def record(self, checks: Checks, now: float, *, ok: bool) -> bool:
         """Take in one check's answer; return whether the state changed."""

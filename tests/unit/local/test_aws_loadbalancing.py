@@ -37,74 +37,13 @@ CHECKS = Checks(
 )
 
 
-@pytest.fixture
-def target() -> RegisteredTarget:
-    return RegisteredTarget("10.11.1.5", 9094, registered_at=100.0)
-
-
-def healthy(target: RegisteredTarget) -> RegisteredTarget:
-    target.record(CHECKS, 101.0, ok=True)
-    target.record(CHECKS, 106.0, ok=True)
-    assert target.state == "healthy"
-    return target
-
-
-def test_a_target_is_first_asked_once_it_is_registered(target: RegisteredTarget) -> None:
-    assert (target.state, target.reason) == ("initial", REGISTERING)
-    assert not target.is_due(100.0)
-    assert target.is_due(100.0 + REGISTRATION_SECONDS)
-
-
-def test_a_new_target_is_healthy_after_the_threshold_and_not_before(
-    target: RegisteredTarget,
-) -> None:
-    assert not target.record(CHECKS, 101.0, ok=True)
-    assert (target.state, target.reason) == ("initial", FIRST_CHECKS)
-    assert not target.is_due(105.9)
-    assert target.is_due(106.0)
-    assert target.record(CHECKS, 106.0, ok=True)
-    assert (target.state, target.reason) == ("healthy", None)
-
-
-def test_one_failed_check_does_not_make_a_healthy_target_unhealthy(
-    target: RegisteredTarget,
-) -> None:
-    healthy(target)
-    assert not target.record(CHECKS, 111.0, ok=False)
-    assert not target.record(CHECKS, 116.0, ok=True)
-    assert target.state == "healthy"
-
-
-def test_a_run_of_failed_checks_does(target: RegisteredTarget) -> None:
-    healthy(target)
-    target.record(CHECKS, 111.0, ok=False)
-    assert target.record(CHECKS, 116.0, ok=False)
-    assert (target.state, target.reason) == ("unhealthy", FAILED_CHECKS)
-
-
-def test_a_draining_target_is_asked_no_more_and_goes_after_its_delay(
-    target: RegisteredTarget,
-) -> None:
-    healthy(target).drain(CHECKS, 200.0)
-    assert (target.state, target.reason) == ("draining", DEREGISTERING)
-    assert not target.is_due(300.0)
-    assert not target.over(229.9)
-    assert target.over(230.0)
-
-
-def test_a_check_that_was_under_way_does_not_revive_a_draining_target(
-    target: RegisteredTarget,
-) -> None:
+def test_a_check_that_was_under_way_does_not_revive_a_draining_target() -> None:
+    target = RegisteredTarget("10.11.1.5", 9094, registered_at=100.0)
     target.record(CHECKS, 101.0, ok=True)
     target.drain(CHECKS, 102.0)
+    assert not target.is_due(200.0)
     assert not target.record(CHECKS, 102.1, ok=True)
-    assert target.state == "draining"
-
-
-def test_draining_twice_does_not_begin_again(target: RegisteredTarget) -> None:
-    target.drain(CHECKS, 200.0)
-    target.drain(CHECKS, 220.0)
-    assert target.over(230.0)
+    assert (target.state, target.reason) == ("draining", DEREGISTERING)
 
 
 PORT, INTERVAL = 9094, 5
@@ -141,6 +80,8 @@ class Site:
     clock: Clock
     vpc: str
     subnets: dict[str, str]
+    # What the journal was told.
+    told: list[str]
     # Addresses that answer.
     up: set[str] = field(default_factory=set)
     balancer: str = ""
@@ -235,8 +176,11 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
             )["Subnet"]["SubnetId"]
             for number, zone in enumerate("ab")
         }
-        checks = loadbalancing.install(lambda *_: None, lambda *_args, **_facts: None)
-        made = Site(checks, clock, vpc, subnets)
+        told: list[str] = []
+        checks = loadbalancing.install(
+            lambda *_: None, lambda _source, event, **_facts: told.append(event)
+        )
+        made = Site(checks, clock, vpc, subnets, told)
         monkeypatch.setattr(checks, "_pool", AtOnce())
         monkeypatch.setattr(checks, "_answers", lambda address, _port, _timeout: address in made.up)
         yield made
@@ -252,12 +196,16 @@ def test_a_target_is_healthy_after_its_groups_threshold_and_unhealthy_after_the_
     site.build("a", "b")
     site.up = {HERE}
     site.register(HERE)
-    assert site.at(FIRST)[HERE][0] == "initial"
-    assert site.at(FIRST + INTERVAL - 0.1)[HERE][0] == "initial"
+    assert site.at(FIRST - 0.1)[HERE] == ("initial", REGISTERING)
+    assert site.at(FIRST)[HERE] == ("initial", FIRST_CHECKS)
+    assert site.at(FIRST + INTERVAL - 0.1)[HERE] == ("initial", FIRST_CHECKS)
     assert site.at(FIRST + INTERVAL)[HERE] == ("healthy", None)
-    site.up = set()
-    assert site.at(FIRST + 2 * INTERVAL)[HERE][0] == "healthy"
-    assert site.at(FIRST + 3 * INTERVAL)[HERE][0] == "unhealthy"
+    states = []
+    for number, up in enumerate((set[str](), {HERE}, set[str](), set[str]()), start=2):
+        site.up = up
+        states.append(site.at(FIRST + number * INTERVAL)[HERE])
+    assert states == [*[("healthy", None)] * 3, ("unhealthy", FAILED_CHECKS)]
+    assert site.told == ["target_registered", "target_healthy", "target_unhealthy"]
 
 
 def test_a_groups_new_schedule_counts_from_then_on(site: Site) -> None:
@@ -301,6 +249,8 @@ def test_a_target_drains_for_its_groups_delay(site: Site) -> None:
     site.build("a", "b")
     site.register(HERE)
     targets = [{"Id": HERE, "Port": PORT}]
+    site.elb.deregister_targets(TargetGroupArn=site.group, Targets=targets)
+    site.clock.now = 20.0
     site.elb.deregister_targets(TargetGroupArn=site.group, Targets=targets)
     assert site.at(29.9)[HERE][0] == "draining"
     assert HERE not in site.at(30.0)

@@ -85,18 +85,8 @@ def test_nth_runs_in_its_own_mounts_with_the_twins_aws_and_its_pods_role(
     assert nth.environment["AWS_ENDPOINT"] == "http://127.11.250.2:4566"
     assert nth.environment["AWS_ACCESS_KEY_ID"] == "ASIA"
     assert nth.environment["AWS_EC2_METADATA_DISABLED"] == "true"
-
-
-def test_nths_probe_follows_it_to_the_port_it_was_moved_to(nth: ContainerLaunch) -> None:
-    moved = nth.moved_ports[8080]
-    assert moved != 8080
-    assert nth.environment["PROBES_SERVER_PORT"] == str(moved)
-
-
-def test_nth_without_a_token_only_sleeps_and_says_why(tmp_path: Path) -> None:
-    found = launch(request(tmp_path, NTH))
-    assert found.argv == ["sleep", "infinity"]
-    assert "token" in found.note
+    assert nth.moved_ports == {8080: 40123}
+    assert nth.environment["PROBES_SERVER_PORT"] == "40123"
 
 
 def test_the_same_image_runs_the_probe_where_the_pod_names_it(tmp_path: Path) -> None:
@@ -182,7 +172,8 @@ def test_its_webhooks_are_found_where_they_were_moved_to(
     assert dial(place, "192.168.1.1", 8080) is None
 
 
-def test_without_a_token_the_controller_only_sleeps(tmp_path: Path) -> None:
-    found = launch(request(tmp_path, LBC))
-    assert not found.probed
+@pytest.mark.parametrize("image", [NTH, LBC], ids=["nth", "lbc"])
+def test_without_a_token_it_only_sleeps_and_says_why(tmp_path: Path, image: str) -> None:
+    found = launch(request(tmp_path, image))
+    assert (found.argv, found.probed) == (["sleep", "infinity"], False)
     assert "ServiceAccount token" in found.note

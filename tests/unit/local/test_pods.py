@@ -89,26 +89,35 @@ def condition(status: dict[str, Any], kind: str) -> dict[str, Any]:
     return next(dict(c) for c in status["conditions"] if c["type"] == kind)
 
 
-def test_a_pod_is_ready_when_its_containers_are() -> None:
-    status = pod_status(pod(), seen(running(ready=True)), NOW)
-    assert status["phase"] == "Running"
-    assert [c["status"] for c in status["conditions"]] == ["True"] * 4
-    assert status["podIPs"] == [{"ip": "10.11.5.6"}]
-
-
-def test_a_gate_that_is_not_true_keeps_ready_containers_from_being_a_ready_pod() -> None:
-    status = pod_status(pod(GATE), seen(running(ready=True)), NOW)
-    assert condition(status, "ContainersReady")["status"] == "True"
-    ready = condition(status, "Ready")
-    assert (ready["status"], ready["reason"]) == ("False", "ReadinessGatesNotReady")
-    assert GATE in ready["message"]
-
-
-def test_a_gate_that_is_true_lets_the_pod_be_ready_and_is_left_to_its_owner() -> None:
-    known = [{"type": GATE, "status": "True"}]
-    status = pod_status(pod(GATE, conditions=known), seen(running(ready=True)), NOW)
-    assert condition(status, "Ready")["status"] == "True"
+@pytest.mark.parametrize(
+    ("gates", "known", "ready", "ended", "reason", "named"),
+    [
+        pytest.param((), [], True, None, None, "", id="ready"),
+        pytest.param((), [], False, None, "ContainersNotReady", "[kafka]", id="not ready"),
+        pytest.param((GATE,), [], True, None, "ReadinessGatesNotReady", GATE, id="gate"),
+        pytest.param((GATE,), [{"type": GATE, "status": "True"}], True, None, None, "", id="open"),
+        pytest.param((), [], True, "Failed", "PodFailed", "", id="ended"),
+    ],
+)
+def test_a_pod_is_ready_when_its_containers_and_its_gates_are_until_it_ends(
+    gates: tuple[str, ...],
+    known: list[dict[str, Any]],
+    *,
+    ready: bool,
+    ended: str | None,
+    reason: str | None,
+    named: str,
+) -> None:
+    status = pod_status(pod(*gates, conditions=known), seen(running(ready=ready), ended=ended), NOW)
+    found = condition(status, "Ready")
+    assert (found["status"] == "True", found.get("reason")) == (reason is None, reason)
+    assert named in (found.get("message") or "")
+    assert status["phase"] == (ended or "Running")
+    # A gate's condition is left to its owner.
     assert GATE not in {c["type"] for c in status["conditions"]}
+    if not ended:
+        own = condition(status, "ContainersReady")["status"]
+        assert (own, status["podIPs"]) == (str(ready), [{"ip": "10.11.5.6"}])
 
 
 def test_a_condition_keeps_its_time_until_it_changes() -> None:
@@ -119,13 +128,6 @@ def test_a_condition_keeps_its_time_until_it_changes() -> None:
     status = pod_status(pod(conditions=known), seen(running(ready=True)), NOW)
     assert condition(status, "Initialized")["lastTransitionTime"] == BEFORE
     assert condition(status, "ContainersReady")["lastTransitionTime"] == NOW
-
-
-def test_an_unready_container_is_named() -> None:
-    status = pod_status(pod(), seen(running(ready=False)), NOW)
-    ready = condition(status, "Ready")
-    assert (ready["status"], ready["reason"]) == ("False", "ContainersNotReady")
-    assert "[kafka]" in ready["message"]
 
 
 def test_a_pod_that_waits_for_its_volumes_is_pending_and_has_no_address_yet() -> None:
@@ -141,10 +143,3 @@ def test_a_pod_that_ran_is_running_while_it_starts_again() -> None:
     status = pod_status(pod(phase="Running"), seen(waiting, sandbox=False), NOW)
     assert status["phase"] == "Running"
     assert condition(status, "Ready")["status"] == "False"
-
-
-def test_a_pod_that_has_ended_is_never_ready() -> None:
-    status = pod_status(pod(), seen(running(ready=True), ended="Failed"), NOW)
-    assert status["phase"] == "Failed"
-    ready = condition(status, "Ready")
-    assert (ready["status"], ready["reason"]) == ("False", "PodFailed")

@@ -228,6 +228,7 @@ def test_closing_stops_every_child(processes: Processes) -> None:
     processes.close()
     assert all(start_time_ticks(pid) is None for pid in pids)
     assert not list(processes.pids.iterdir())
+    processes.close()
 
 
 def test_closing_waits_once_for_all_that_ignore_sigterm(
@@ -252,11 +253,6 @@ def test_closing_ends_what_a_child_started_and_nobody_recorded(
     grandchild = int(written(tmp_path / "grandchild"))
     processes.close()
     assert gone(grandchild)
-
-
-def test_closing_twice_is_closing_once(processes: Processes) -> None:
-    processes.close()
-    processes.close()
 
 
 def test_a_child_carries_its_twins_directory_whatever_its_environment(
@@ -284,17 +280,11 @@ def test_a_child_that_is_never_ready_is_reported(processes: Processes) -> None:
         processes.wait_until(child, lambda: False, within_seconds=0.1, what="it answers")
 
 
-def test_a_killed_twin_leaves_no_process(tmp_path: Path) -> None:
-    assert gone(crash(tmp_path / "twin", *SLEEPER))
-
-
-def test_a_killed_twin_leaves_no_process_that_nobody_recorded(tmp_path: Path) -> None:
-    crash(tmp_path / "twin", sys.executable, "-c", PARENT, str(tmp_path / "grandchild"))
-    assert gone(int(written(tmp_path / "grandchild")))
-
-
-def test_a_killed_twin_leaves_no_directory(tmp_path: Path) -> None:
-    crash(tmp_path / "twin", *SLEEPER)
+def test_a_killed_twin_leaves_no_process_recorded_or_not_and_no_directory(tmp_path: Path) -> None:
+    told = tmp_path / "grandchild"
+    child = crash(tmp_path / "twin", sys.executable, "-c", PARENT, str(told))
+    assert gone(child)
+    assert gone(int(written(told)))
     assert eventually(lambda: not (tmp_path / "twin").exists())
 
 

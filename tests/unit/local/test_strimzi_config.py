@@ -54,12 +54,6 @@ def test_every_node_names_the_same_voters() -> None:
     assert {configure(n)["controller.quorum.voters"] for n in (0, 10, 20)} == {f"0@{host}:9090"}
 
 
-def test_without_a_rack_in_its_kafka_a_broker_has_none() -> None:
-    kafka = copy.deepcopy(KAFKA)
-    del kafka["spec"]["kafka"]["rack"]
-    assert "broker.rack" not in configure(20, cluster(kafka))
-
-
 def test_only_what_the_list_allows_is_exposed_and_nothing_without_one() -> None:
     kafka = copy.deepcopy(KAFKA)
     kafka["spec"]["kafka"]["metricsConfig"] = {
@@ -75,23 +69,22 @@ def test_only_what_the_list_allows_is_exposed_and_nothing_without_one() -> None:
     assert "metric.reporters" not in configure(10)
 
 
-def test_a_brokers_rack_is_looked_up_by_its_nodes_label() -> None:
+def test_a_broker_knows_the_rack_that_its_nodes_label_tells_where_kafka_has_one() -> None:
     described = cluster()
     broker, controller = described.nodes[1], described.nodes[0]
     data = strimzi_resources.config_map(described, broker)["data"]
     assert data["rack.topology.key"] == "topology.kubernetes.io/zone"
     assert "rack.topology.key" not in strimzi_resources.config_map(described, controller)["data"]
+    assert configure(20)["broker.rack"] == "${STRIMZI_RACK_ID}"
+    kafka = copy.deepcopy(KAFKA)
+    del kafka["spec"]["kafka"]["rack"]
+    assert "broker.rack" not in configure(20, cluster(kafka))
 
 
-def test_a_broker_knows_its_rack_and_keeps_its_log_in_a_subfolder() -> None:
+def test_a_brokers_log_has_a_subfolder_and_settings_are_written_as_kafka_reads_them() -> None:
     config = configure(20)
-    assert config["broker.rack"] == "${STRIMZI_RACK_ID}"
     assert config["log.dirs"] == "/var/lib/kafka/data-0/kafka-log20"
     assert config["metadata.log.dir"] == "/var/lib/kafka/data-0/kafka-log20"
-
-
-def test_the_users_settings_are_written_as_kafka_reads_them() -> None:
-    config = configure(10)
     assert config["min.insync.replicas"] == "2"
     assert config["auto.create.topics.enable"] == "false"
 

@@ -227,18 +227,14 @@ def test_a_topic_that_is_missing_is_made_as_described() -> None:
     assert made.topic_configs == {"retention.ms": "5", "unclean": "true"}
 
 
-def test_a_topic_that_exists_grows_and_takes_its_settings() -> None:
+def test_a_topic_that_exists_grows_and_takes_the_settings_that_are_said() -> None:
     cluster = RememberingCluster(orders=(2, 3))
     bring(cluster, partitions=6, replicas=3, config={"retention.ms": 5})
     assert cluster.topics["orders"] == (6, 3)
     assert cluster.configured == [{"retention.ms": "5"}]
     assert cluster.made == []
-
-
-def test_what_is_not_said_is_left_as_it_is() -> None:
-    cluster = RememberingCluster(orders=(2, 1))
     bring(cluster)
-    assert cluster.topics["orders"] == (2, 1)
+    assert (cluster.topics["orders"], len(cluster.configured)) == ((6, 3), 1)
 
 
 @pytest.mark.parametrize(

@@ -17,28 +17,24 @@ from tests.unit.local.described_kafka import (
     rendered_pod,
 )
 
+SERVICES = {s["metadata"]["name"]: s["spec"] for s in strimzi_resources.services(cluster())}
 
-def test_the_bootstrap_service_of_a_listener_finds_brokers_only() -> None:
-    described = cluster()
-    services = {s["metadata"]["name"]: s["spec"] for s in strimzi_resources.services(described)}
-    selector = services["coban-kafka-nlb-bootstrap"]["selector"].items()
+
+@pytest.mark.parametrize(
+    ("service", "other"), [("coban-kafka-nlb-bootstrap", 0), ("coban-broker-a-nlb-10", 20)]
+)
+def test_a_listeners_services_find_all_brokers_or_the_one_they_are_of(
+    service: str, other: int
+) -> None:
+    selector = SERVICES[service]["selector"].items()
     assert selector <= rendered_pod(10)["metadata"]["labels"].items()
-    assert not selector <= rendered_pod(0)["metadata"]["labels"].items()
-    assert services["coban-kafka-nlb-bootstrap"]["ports"][0]["targetPort"] == "tcp-nlb"
-
-
-def test_a_brokers_service_finds_that_broker_alone() -> None:
-    services = {s["metadata"]["name"]: s["spec"] for s in strimzi_resources.services(cluster())}
-    selector = services["coban-broker-a-nlb-10"]["selector"].items()
-    assert selector <= rendered_pod(10)["metadata"]["labels"].items()
-    assert not selector <= rendered_pod(20)["metadata"]["labels"].items()
+    assert not selector <= rendered_pod(other)["metadata"]["labels"].items()
+    assert SERVICES[service]["ports"][0]["targetPort"] == "tcp-nlb"
 
 
 def test_peers_resolve_each_other_before_they_are_ready() -> None:
-    services = {s["metadata"]["name"]: s["spec"] for s in strimzi_resources.services(cluster())}
-    headless = services["coban-kafka-brokers"]
-    assert headless["clusterIP"] == "None"
-    assert headless["publishNotReadyAddresses"]
+    headless = SERVICES["coban-kafka-brokers"]
+    assert (headless["clusterIP"], headless["publishNotReadyAddresses"]) == ("None", True)
     assert rendered_pod(10)["spec"]["subdomain"] == "coban-kafka-brokers"
 
 

@@ -156,6 +156,8 @@ def test_a_task_passes_through_its_states_and_the_instance_keeps_what_is_no_root
     with pytest.raises(ClientError, match=r"InvalidVolume\.NotFound"):
         ec2.api.describe_volumes(VolumeIds=[gone])
     assert ec2.facts == ["in-progress", "succeeded"]
+    found = ec2.api.describe_instances(InstanceIds=[ec2.id])["Reservations"][0]["Instances"][0]
+    assert found["ImageId"] == ec2.newer
 
 
 def test_a_replaced_volume_that_is_not_to_be_deleted_stays_and_is_free(ec2: Ec2) -> None:
@@ -243,13 +245,6 @@ def test_the_same_request_under_its_token_is_the_same_task(ec2: Ec2) -> None:
     ec2.later(MAKING_SECONDS + SWAPPING_SECONDS)
     ec2.replace(ClientToken="i-1")
     assert ec2.facts == ["in-progress", "succeeded"]
-
-
-def test_an_instance_shows_the_image_of_its_new_root_volume(ec2: Ec2) -> None:
-    ec2.replace()
-    ec2.later(MAKING_SECONDS + SWAPPING_SECONDS)
-    found = ec2.api.describe_instances(InstanceIds=[ec2.id])["Reservations"][0]["Instances"][0]
-    assert found["ImageId"] == ec2.newer
 
 
 def test_the_kubelet_sees_each_boot_by_its_root_volume(ec2: Ec2) -> None:
