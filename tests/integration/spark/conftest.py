@@ -1,11 +1,14 @@
-"""One Spark session for every test that needs one: its JVM takes seconds to start."""
+"""One Spark session for every test that needs one, since its JVM takes seconds; and a bucket."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from typing import Any
 
+import boto3
 import pytest
+from moto.server import ThreadedMotoServer
 from pyspark.sql import SparkSession
 
 from local.spark import iceberg
@@ -42,3 +45,20 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         started = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
         yield started
         started.stop()
+
+
+@pytest.fixture
+def bucket() -> Iterator[tuple[Any, dict[str, str]]]:
+    """Moto's S3 with a bucket called `bills`, and the variables that lead a process to it."""
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    keys = dict.fromkeys(("aws_access_key_id", "aws_secret_access_key"), "testing")
+    address = f"http://{host}:{port}"
+    try:
+        s3 = boto3.client("s3", endpoint_url=address, region_name="us-east-1", **keys)
+        s3.create_bucket(Bucket="bills")
+        own = {name.upper(): value for name, value in keys.items()}
+        yield s3, {"AWS_ENDPOINT_URL": address, "AWS_REGION": "us-east-1", **own}
+    finally:
+        server.stop()

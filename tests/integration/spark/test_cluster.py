@@ -16,10 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pyspark
 import pytest
-from moto.server import ThreadedMotoServer
 from pyspark.sql import SparkSession
 
 from core.cost.pricing import plain
@@ -287,37 +285,11 @@ def test_every_job_says_on_a_cluster_what_it_says_on_one_machine(
         assert rows or table is tables.ANOMALIES, table.name
 
 
-@pytest.fixture
-def in_s3() -> Iterator[tuple[Any, dict[str, str]]]:
-    """A bucket called `bills` behind an endpoint of its own, and what leads a process to it."""
-    server = ThreadedMotoServer(ip_address=LOOPBACK, port=0)
-    server.start()
-    host, port = server.get_host_and_port()
-    variables = {
-        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
-        "AWS_REGION": "us-east-1",
-        "AWS_ACCESS_KEY_ID": "testing",
-        "AWS_SECRET_ACCESS_KEY": "testing",
-    }
-    try:
-        s3 = boto3.client(
-            "s3",
-            endpoint_url=variables["AWS_ENDPOINT_URL"],
-            region_name="us-east-1",
-            aws_access_key_id="testing",
-            aws_secret_access_key="testing",
-        )
-        s3.create_bucket(Bucket="bills")
-        yield s3, variables
-    finally:
-        server.stop()
-
-
 @pytest.mark.long
 def test_workers_with_emrs_packages_add_up_a_bill_in_s3_as_this_process_does(
-    jobs: Submitter, in_s3: tuple[Any, dict[str, str]], tmp_path: Path
+    jobs: Submitter, bucket: tuple[Any, dict[str, str]], tmp_path: Path
 ) -> None:
-    s3, variables = in_s3
+    s3, variables = bucket
     folder = tmp_path / "bill"
     rows = bulk.write(folder, rows=40_000, months=["2026-09", "2026-10"])
     for path in folder.rglob("*"):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import boto3
 import pyarrow.parquet as pq
 import pytest
-from moto.server import ThreadedMotoServer
 from pyspark.sql import SparkSession
 
 from core.ground.errors import InvalidInput
@@ -91,28 +89,16 @@ OLD = Table("counts", struct(billing_period=STRING, a=LONG))
 NEW = Table("counts", struct(billing_period=STRING, a=LONG, b=LONG))
 
 
-@pytest.fixture
-def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The address of a bucket of moto's, which Arrow is led to."""
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-    server.start()
-    host, port = server.get_host_and_port()
-    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
-    name = f"tables-{port}"
-    boto3.client("s3", region_name="us-east-1").create_bucket(Bucket=name)
-    yield f"s3://{name}/tables"
-    server.stop()
-
-
 @pytest.fixture(params=["iceberg", "parquet", "s3"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     if request.param == "iceberg":
         session = request.getfixturevalue("session")
         return IcebergStore(session, f"here.{tmp_path.name.replace('-', '_')}")
     if request.param == "s3":
-        return ParquetStore(request.getfixturevalue("bucket"))
+        _, variables = request.getfixturevalue("bucket")
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        return ParquetStore(f"s3://bills/{tmp_path.name}")
     return ParquetStore(str(tmp_path / "tables"))
 
 

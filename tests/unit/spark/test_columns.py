@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -14,7 +14,7 @@ import pytest
 from core.cost.pricing import INSTANCE_HOUR, PriceBook
 from core.ground.errors import InvalidInput
 from core.ground.naming import CLUSTER_TAG, POOL_TAG
-from spark import tables, tag_keys
+from spark import tables
 from spark.ingest import bill, cur, focus
 from spark.ingest.bill import Source
 from spark.ingest.columns import day_of, month_of, tags_in
@@ -29,7 +29,16 @@ from spark.report.document import Section
 from spark.report.evidence import month_comparison
 from spark.rows import row_type
 from spark.tables import ParquetStore
-from spark.tag_keys import UNREAD_TAGS, KafkaTags, column_spellings, spellings, tag_columns
+from spark.tag_keys import (
+    UNREAD_TAGS,
+    KafkaTags,
+    category_name,
+    column_spellings,
+    export_key,
+    parse_tags,
+    spellings,
+    tag_columns,
+)
 from spark.transforms import economics
 from spark.transforms.grain import easy_savings, grain_of
 from tests.every_case import every_case
@@ -75,7 +84,7 @@ def test_a_column_under_two_names_is_refused_by_both(
     columns: Sequence[str], twice: str, tag: str | None
 ) -> None:
     source = Source(label="x", pieces=[Piece("/bill.parquet", None, list(columns))])
-    kafka = tag_keys.parse_tags(tag, None) or KafkaTags()
+    kafka = parse_tags(tag, None) or KafkaTags()
     with pytest.raises(InvalidInput) as raised:
         bill._delivery(None, source, "The bill x", kafka)
     said = f"The bill x has one column under 2 names, {twice}; export it once."
@@ -102,18 +111,36 @@ def test_a_format_is_known_by_several_of_its_columns(columns: Sequence[str], rea
 
 
 @every_case(
-    ("legacy", "modern"),
+    ("name", "written", "expected"),
     [
-        ("lineItem/UnblendedCost", "line_item_unblended_cost"),
-        ("bill/BillingPeriodStartDate", "bill_billing_period_start_date"),
-        ("reservation/ReservationARN", "reservation_reservation_a_r_n"),
-        ("savingsPlan/SavingsPlanEffectiveCost", "savings_plan_savings_plan_effective_cost"),
-        ("pricing/unit", "pricing_unit"),
+        # A column of a legacy report, by the name that CUR 2.0 has for it.
+        (modern_name, "lineItem/UnblendedCost", "line_item_unblended_cost"),
+        (modern_name, "bill/BillingPeriodStartDate", "bill_billing_period_start_date"),
+        (modern_name, "reservation/ReservationARN", "reservation_reservation_a_r_n"),
+        (modern_name, "savingsPlan/SavingsPlanEffectiveCost",
+         "savings_plan_savings_plan_effective_cost"),
+        (modern_name, "pricing/unit", "pricing_unit"),
+        # A tag's key, in lower snake as CUR 2.0 spells it.
+        (export_key, "stillwater:pool", "user_stillwater_pool"),
+        (export_key, "kubernetes.io/created-for/pvc/name",
+         "user_kubernetes_io_created_for_pvc_name"),
+        (export_key, "Name", "user_name"),
+        (export_key, "aws:autoscaling:groupName", "aws_autoscaling_group_name"),
+        (export_key, "aws:eks:cluster-name", "aws_eks_cluster_name"),
+        # A cost category, by any of its names.
+        (category_name, "costCategory/team", "team"),
+        (category_name, "cost_category_team", "team"),
+        (category_name, "Cost Category:team", "team"),
+        (category_name, "x_CostCategories.team", "team"),
+        *((category_name, each, each) for each in ("team", "cost_centre", "costCategory")),
     ],
-)
-def test_a_column_is_known_whatever_the_case_of_its_letters(legacy: str, modern: str) -> None:
-    odd = "".join(c.upper() if n % 2 else c.lower() for n, c in enumerate(legacy))
-    assert {modern_name(each) for each in (legacy, legacy.lower(), legacy.upper(), odd)} == {modern}
+)  # fmt: skip
+def test_a_name_is_known_however_it_is_written(
+    name: Callable[[str], str], written: str, expected: str
+) -> None:
+    odd = "".join(c.upper() if n % 2 else c.lower() for n, c in enumerate(written))
+    others = (written.lower(), written.upper(), odd) if name is modern_name else ()
+    assert {name(each) for each in (written, *others)} == {expected}
 
 
 @every_case(
@@ -125,40 +152,13 @@ def test_a_tags_or_categorys_column_is_found_by_its_key(written: str, key: str) 
         assert modern_name(each).lower() in column_spellings(key)
 
 
-@every_case(
-    ("asked", "name"),
-    [
-        ("costCategory/team", "team"),
-        ("cost_category_team", "team"),
-        ("Cost Category:team", "team"),
-        ("x_CostCategories.team", "team"),
-        *((each, each) for each in ("team", "cost_centre", "costCategory")),
-    ],
-)
-def test_a_cost_category_is_found_by_any_of_its_names(asked: str, name: str) -> None:
-    assert tag_keys.category_name(asked) == name
-    assert asked == name or {"costCategory/team", "team"} <= set(spellings(asked))
-
-
-@every_case(
-    ("key", "spelled"),
-    [
-        ("stillwater:pool", "user_stillwater_pool"),
-        ("kubernetes.io/created-for/pvc/name", "user_kubernetes_io_created_for_pvc_name"),
-        ("Name", "user_name"),
-        ("aws:autoscaling:groupName", "aws_autoscaling_group_name"),
-        ("aws:eks:cluster-name", "aws_eks_cluster_name"),
-    ],
-)
-def test_cur_2_spells_a_key_in_lower_snake(key: str, spelled: str) -> None:
-    assert tag_keys.export_key(key) == spelled
-
-
 def test_a_key_is_looked_for_under_every_spelling_of_every_export() -> None:
     assert spellings("team") == (
         *("user_team", "user:team", "team", "resourceTags/user:team", "resourceTags/team"),
         *("costCategory/team", "accountTag/team"),
     )
+    for asked in ("costCategory/team", "cost_category_team", "x_CostCategories.team"):
+        assert {"costCategory/team", "team"} <= set(spellings(asked))
     # Nobody gives these to a category: every line is asked for each spelling of them.
     assert not any("/" in each.removeprefix("resourceTags/") for each in spellings(POOL_TAG))
     assert f"user_{ACCENTED}" in spellings(ACCENTED)
