@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
-import re
 import subprocess
 import sys
-import time
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,38 +35,10 @@ pytestmark = pytest.mark.integration
 LOOPBACK = "127.0.0.1"
 HOME = Path(pyspark.__file__).parent
 PATIENCE_SECONDS = 120.0
-POLL_SECONDS = 0.2
 # A cluster of a few hundred lines: what starts fastest.
 SMALL_JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
-_MASTER = re.compile(r"Starting Spark master at (spark://\S+)")
-_REGISTERED = "Successfully registered with master"
-
-
-@contextmanager
-def cluster(folder: Path, workers: int = 2) -> Iterator[str]:
-    """Yield the master's address when every worker is registered; all end with the block."""
-    started: list[subprocess.Popen[bytes]] = []
-    try:
-        options = ("--host", LOOPBACK, "--port", "0", "--webui-port", "0")
-        log = folder / "master.log"
-        started.append(_start("org.apache.spark.deploy.master.Master", options, log))
-        address = _wait_for_log(_MASTER, log, started)
-        for number in range(workers):
-            log = folder / f"worker-{number}.log"
-            options = (
-                *("--host", LOOPBACK, "--port", "0", "--webui-port", "0"),
-                *("--cores", "1", "--memory", "1g"),
-                *("--work-dir", str(folder / f"worker-{number}"), address),
-            )
-            started.append(_start("org.apache.spark.deploy.worker.Worker", options, log))
-        for number in range(workers):
-            _wait_for_log(re.compile(f"({_REGISTERED})"), folder / f"worker-{number}.log", started)
-        yield address
-    finally:
-        for process in reversed(started):
-            process.terminate()
-        for process in started:
-            process.wait()
+# Two workers of a core and a GiB, each executor a process of its own.
+MASTER = "local-cluster[2,1,1024]"
 
 
 @dataclass(frozen=True)
@@ -79,7 +48,6 @@ class Submitter:
     The driver and every executor have the packages by the setting that a job on EMR has.
     """
 
-    master: str
     folder: Path
 
     def run(
@@ -109,7 +77,7 @@ class Submitter:
         }
         return subprocess.run(
             [
-                *(str(HOME / "bin" / "spark-submit"), "--master", self.master),
+                *(str(HOME / "bin" / "spark-submit"), "--master", MASTER),
                 *("--driver-java-options", SMALL_JAVA, "--driver-memory", "512m"),
                 *(word for key, value in settings.items() for word in ("--conf", f"{key}={value}")),
                 *("--py-files", str(report_job.build(self.folder / "jobs")), str(launcher)),
@@ -119,6 +87,7 @@ class Submitter:
             env={
                 **_environment(),
                 **beside,
+                "SPARK_HOME": str(self._spark_home()),
                 "PYSPARK_PYTHON": str(python),
                 "PYSPARK_DRIVER_PYTHON": str(driver_python or python),
             },
@@ -131,6 +100,14 @@ class Submitter:
     @property
     def tables(self) -> ParquetStore:
         return ParquetStore(str(self.folder / "there"))
+
+    def _spark_home(self) -> Path:
+        """Return a home of Spark's in which its workers may write."""
+        home = self.folder / "spark-home"
+        home.mkdir()
+        for path in HOME.iterdir():
+            (home / path.name).symlink_to(path)
+        return home
 
 
 def fresh_python(folder: Path) -> Path:
@@ -160,34 +137,7 @@ def _environment() -> dict[str, str]:
         for name, value in os.environ.items()
         if name not in left_out and not name.startswith(("SPARK_", "PYSPARK_"))
     }
-    return {**kept, "SPARK_HOME": str(HOME), "SPARK_LOCAL_IP": LOOPBACK}
-
-
-def _start(main: str, options: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
-    environment = {**_environment(), "SPARK_DAEMON_JAVA_OPTS": SMALL_JAVA}
-    with log.open("wb") as sink:
-        return subprocess.Popen(
-            [str(HOME / "bin" / "spark-class"), main, *options],
-            cwd=log.parent,
-            env=environment,
-            stdout=sink,
-            stderr=subprocess.STDOUT,
-        )
-
-
-def _wait_for_log(
-    wanted: re.Pattern[str], log: Path, started: Sequence[subprocess.Popen[bytes]]
-) -> str:
-    """Return what a log says, once it does."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while True:
-        text = log.read_text(errors="replace")
-        if found := wanted.search(text):
-            return found[1]
-        ended = [process.returncode for process in started if process.poll() is not None]
-        if ended or time.monotonic() > deadline:
-            pytest.fail(f"The cluster did not start; {log.name} says:\n{text[-3000:]}")
-        time.sleep(POLL_SECONDS)
+    return {**kept, "SPARK_LOCAL_IP": LOOPBACK}
 
 
 ROTATION = Rotation(10, simulated.at(10, 1, 1), 240)
@@ -236,15 +186,9 @@ def here(
     return store
 
 
-@pytest.fixture(scope="module")
-def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with cluster(tmp_path_factory.mktemp("cluster")) as address:
-        yield address
-
-
 @pytest.fixture
-def jobs(master: str, tmp_path: Path) -> Submitter:
-    return Submitter(master, tmp_path)
+def jobs(tmp_path: Path) -> Submitter:
+    return Submitter(tmp_path)
 
 
 @pytest.mark.long
