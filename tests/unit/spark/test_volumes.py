@@ -28,7 +28,7 @@ from core.ground import instances
 from core.settings.facts import Facts, Pool, Volume
 from core.settings.volumes import VolumeSettings
 from core.volumes import series
-from core.volumes.deciding import DecisionKind, VolumeDecision, class_of, decide
+from core.volumes.deciding import DecisionKind, VolumeDecision, decide
 from core.volumes.sizing import (
     GIB,
     MIB,
@@ -42,13 +42,14 @@ from core.volumes.sizing import (
     right_size,
 )
 from core.volumes.speed import ThrottleLimit, limited_by
-from core.volumes.views import FillForecast, History, Hour, Load, VolumeSet, VolumeView
+from core.volumes.views import FillForecast, Load
 from local.demo import spec as demo_spec
 from local.place import Place
 from spark.samples import Series
 from spark.transforms import volumes
 from spark.transforms.volumes import load_by_volume
 from tests.every_case import every_case
+from tests.unit.core.volumes.views import DAY, NOW, quiet_hours, view, volume_set
 
 BOOK = pricing.book("us-east-1")
 INSTANCE = instances.table().types["r7g.xlarge"]
@@ -217,7 +218,6 @@ def test_a_snapshot_outlives_its_volume_for_a_price() -> None:
 
 # --- Report and advisor.
 
-NOW, HOUR, DAY = 1_800_000_000.0, 3600.0, 86_400.0
 FASTEST = Performance(4000, 250)
 Described = tuple[Facts, VolumeSettings]
 
@@ -234,18 +234,13 @@ def both(
 ) -> tuple[VolumeDecision, Row]:
     """Return the advisor's decision and the report's row."""
     facts, settings = described
-    name = class_of(volume.performance)
-    one = VolumeView(
-        claim="data-0-harbour-broker-a-10", pod="harbour-broker-a-10", volume_id="vol-1",
-        actual=volume, requested_gib=volume.size_gib, given_gib=volume.size_gib, wanted_class=name,
-        given_class=name, instance_type="r7g.2xlarge",
-        history=History(known_since=NOW - 30 * DAY, looked_at=NOW),
-        forecast=FillForecast(used_bytes=used, long_rate=per_day / DAY), load=load,
-    )  # fmt: skip
+    one = replace(
+        view(volume, instance_type="r7g.2xlarge"),
+        forecast=FillForecast(used_bytes=used, long_rate=per_day / DAY),
+        load=load,
+    )
     policy = settings.pools["broker-a"].policy
-    same = VolumeSet(
-        pool="broker-a", number=0, asked=volume, spec=Gp3(1), volumes=(one,), policy=policy
-    )  # fmt: skip
+    same = volume_set(one, asked=volume, spec=Gp3(1), policy=policy)
     billed = {
         "size_gib": float(volume.size_gib),
         "billed_iops": float(volume.iops - 3000),
@@ -277,10 +272,7 @@ def load_of(shares: tuple[Any, Any], iops: Any, bytes_per_s: Any, **more: Any) -
 
 def idle(iops: float = 100.0, mib_per_s: float = 10.0) -> Load:
     """A load that has been the same for days, and that nothing exceeded."""
-    first = NOW - NOW % HOUR - 30 * HOUR
-    rates = (iops, mib_per_s * MIB)
-    hours = tuple(Hour(first + n * HOUR, *rates, exceeded=False) for n in range(30))
-    return load_of((0.0, 0.0), *rates, hours=hours)
+    return load_of((0.0, 0.0), iops, mib_per_s * MIB, hours=quiet_hours(30, iops, mib_per_s))
 
 
 @given(st.integers(20, 4000), st.floats(0.01, 0.99), st.floats(-0.05, 0.3))
