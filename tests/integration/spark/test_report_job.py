@@ -6,9 +6,9 @@ Every dollar is there once, to the last digit: of the twin's bill, of a month's,
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,10 @@ from hypothesis import strategies as st
 
 from core.cost import pricing
 from core.cost.price_list import disagreements
-from local.aws import billing
+from local.aws.billing import Bill
 from local.bills import export
 from local.bills.cluster import PODS, Broker, ClusterBill, hour_lines, monthly_lines
 from local.bills.line import BillLine
-from local.place import Place
 from spark import tables
 from spark.ingest import bill
 from spark.jobs import every
@@ -32,6 +31,8 @@ from spark.report.formats import Format
 from spark.tables import ParquetStore
 from spark.transforms.economics import billed_rates
 from tests import browser
+from tests.unit.local import test_billing
+from tests.unit.local.test_billing import a_volume, an_instance
 from tests.unit.spark import bills, simulated
 from tests.unit.spark.simulated import FACTS, Rotation
 
@@ -201,42 +202,22 @@ def look(html: str, folder: Path) -> browser.SeenPage:
 # --- The twin's bill.
 
 
-class Ec2:
-    """One broker's node and its volume, and a node no tag names, for half an hour."""
-
-    launched = datetime(2026, 11, 20, 12, tzinfo=UTC)
-    cluster: Mapping[str, str] = {"Key": "stillwater:cluster", "Value": "harbour"}
-
-    def describe_instances(self, **_: Any) -> dict[str, Any]:
-        broker = [self.cluster, {"Key": "stillwater:pool", "Value": "broker"}]
-        instances = [
-            {"InstanceId": name, "InstanceType": "r7g.large", "LaunchTime": self.launched,
-             "Placement": {"AvailabilityZone": "us-east-1a"}, "Tags": tags}
-            for name, tags in (("i-broker", broker), ("i-stray", []))
-        ]  # fmt: skip
-        return {"Reservations": [{"Instances": instances}]}
-
-    def describe_volumes(self, **_: Any) -> dict[str, Any]:
-        claim = {"Key": "kubernetes.io/created-for/pvc/name", "Value": "data-0-harbour-broker-a-10"}
-        volume = {
-            "VolumeId": "vol-1", "VolumeType": "gp3", "Size": 100, "Iops": 4000, "Throughput": 250,
-            "CreateTime": self.launched, "AvailabilityZone": "us-east-1a",
-            "Tags": [self.cluster, claim],
-        }  # fmt: skip
-        return {"Volumes": [volume]}
-
-
 @pytest.fixture(scope="module")
-def twin(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> tuple[billing.Bill, every.Known, ParquetStore]:
-    """The twin's bill, reported on twice: the second run must replace the first."""
+def twin(tmp_path_factory: pytest.TempPathFactory) -> tuple[Bill, every.Known, ParquetStore]:
+    """A broker's node and volume and a node no tag names, billed for half an hour.
+
+    The bill is reported on twice: the second run must replace the first.
+    """
     folder = tmp_path_factory.mktemp("twin")
-    started = Ec2.launched.timestamp()
-    bill = billing.write_bill(
-        Place(79, folder), ec2=Ec2(), out=folder / "bill", started_at=started,
-        ended_at=started + 1800, bytes_between_zones=5 * 1024**3,
-    )  # fmt: skip
+    cluster = {"Key": "stillwater:cluster", "Value": "harbour"}
+    pool = {"Key": "stillwater:pool", "Value": "broker"}
+    claim = {"Key": "kubernetes.io/created-for/pvc/name", "Value": "data-0-harbour-broker-a-10"}
+    bill, _ = test_billing.bill(
+        folder / "bill",
+        instances=[an_instance("i-broker", Tags=[cluster, pool]), an_instance("i-stray", Tags=[])],
+        volumes=[a_volume(Iops=4000, Throughput=250, Tags=[cluster, claim])],
+        bytes_between_zones=5 * 1024**3,
+    )
     store = ParquetStore(str(folder / "tables"))
     for _ in range(2):
         made = every.run(store, every.Inputs(bill=bill.path, today=date(2026, 11, 20)))
