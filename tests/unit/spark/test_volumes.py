@@ -50,14 +50,12 @@ from spark.transforms import volumes
 from spark.transforms.volumes import load_by_volume
 from tests.every_case import every_case
 from tests.unit.core.volumes.views import DAY, NOW, quiet_hours, view, volume_set
+from tests.unit.spark import simulated
 
 BOOK = pricing.book("us-east-1")
 INSTANCE = instances.table().types["r7g.xlarge"]
 POOL = Pool("broker", True, "r7g.xlarge", 3, (Volume(500, 3000, 125),))
-FACTS = Facts(
-    cluster="harbour", archive_name="prod-harbour", region="us-east-1", zones=3,
-    replication_factor=3, retention_seconds=86_400, resync_within_seconds=600, pools=(POOL,),
-)  # fmt: skip
+FACTS = replace(simulated.FACTS, pools=(POOL,))
 BILLED: Mapping[str, Any] = {
     "billing_period": "2026-11", "cluster": "harbour", "owner": "broker-a", "node_id": 10,
     "zone": "us-east-1a", "resource_id": "vol-1", "kind": "gp3", "days": 20,
