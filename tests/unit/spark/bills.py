@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from core.cost.pricing import total
 from core.ground.errors import InvalidInput
 from spark import tables
 from spark.ingest import bill
@@ -243,11 +244,14 @@ def grain(*rows: Line) -> pa.Table:
     return pa.Table.from_pylist(list(rows), grain_of(USAGE_ROWS.empty_table()).schema)
 
 
-def billed_by(rows: Sequence[Any], columns: str) -> dict[Any, Decimal]:
-    """Return what was billed for each value of some columns of USAGE."""
+def billed_by(
+    rows: Sequence[Any], columns: str, amounts: str = "billed_cost"
+) -> dict[Any, Decimal]:
+    """Return what was billed, or other amounts together, for each value of some columns."""
     names, found = columns.split(), dict[Any, Decimal]()
     for row in rows:
         values = tuple(getattr(row, name) for name in names)
         key = values if len(values) > 1 else values[0]
-        found[key] = found.get(key, Decimal(0)) + row.billed_cost
+        own = total(getattr(row, name) for name in amounts.split())
+        found[key] = found.get(key, Decimal(0)) + own
     return found

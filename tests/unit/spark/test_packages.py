@@ -47,10 +47,9 @@ def context(python: str = TAG, **environment: str) -> Any:
 
 def test_what_the_stack_writes_of_a_python_is_found_by_that_python_alone() -> None:
     setting = report_job.packages({"numpy": "s3://b/n.zip", "pyarrow": "s3://b/p.zip"})
-    archives = setting["spark.archives"]
-    assert session.folders(archives, "3.11") == ["package-numpy-cp311", "package-pyarrow-cp311"]
-    assert session.folders(archives, "3.1") == []
-    assert session.folders(archives, "3.13") == []
+    archives, own = setting["spark.archives"], ["package-numpy-cp311", "package-pyarrow-cp311"]
+    found = {python: session.folders(archives, python) for python in ("3.11", "3.1", "3.13")}
+    assert found == {"3.11": own, "3.1": [], "3.13": []}
     assert session.folders("", "3.11") == []
     assert report_job.packages({}) == {}
 
@@ -68,21 +67,16 @@ def test_the_driver_imports_them_and_workers_find_them_where_they_start(
     assert found.environment["PYTHONPATH"].split(os.pathsep) == [*folders, "/own"]
 
 
-def test_a_python_with_packages_of_its_own_is_left_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("case", ["another Python", "not there", "cannot be imported", "own"])
+def test_what_is_not_needed_or_cannot_be_imported_is_on_no_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str
 ) -> None:
-    unpacked(tmp_path / "files")
-    monkeypatch.undo()
-    assert session.has_own()
-    found = context()
-    session.add_packages(lambda: SimpleNamespace(sparkContext=found))
-    assert found.environment == {}
-
-
-@pytest.mark.parametrize("case", ["another Python", "not there", "cannot be imported"])
-def test_what_cannot_be_imported_is_on_no_path(tmp_path: Path, case: str) -> None:
     if case != "not there":
-        unpacked(tmp_path / "files", "from emr_pyarrow._of_another_machine import x")
+        broken = "from emr_pyarrow._of_another_machine import x"
+        unpacked(tmp_path / "files", "" if case == "own" else broken)
+    if case == "own":
+        monkeypatch.undo()
+        assert session.has_own()
     before = list(sys.path)
     found = context("399" if case == "another Python" else TAG)
     session.add_packages(lambda: SimpleNamespace(sparkContext=found))

@@ -7,11 +7,12 @@ or has changed.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -31,6 +32,7 @@ from spark.report.formats import as_json
 from spark.tables import ParquetStore
 from spark.tag_keys import KafkaTags
 from tests.unit.spark import bills
+from tests.unit.spark.bills import billed_by
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 BILL = ClusterBill(region_prefix="APS1-")
@@ -46,14 +48,6 @@ def cost(rows: Iterable[Any], column: str = "billed_cost", **wanted: object) -> 
     """Return what rows cost that have these values."""
     chosen = (r for r in rows if all(getattr(r, n) == value for n, value in wanted.items()))
     return total(getattr(row, column) for row in chosen)
-
-
-def sums(rows: Sequence[Any], key: Callable[[Any], Any], *columns: str) -> dict[Any, Decimal]:
-    found: dict[Any, Decimal] = {}
-    for row in rows:
-        own = total(getattr(row, name) for name in columns)
-        found[key(row)] = found.get(key(row), Decimal(0)) + own
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -193,10 +187,7 @@ def test_every_format_tells_the_same(
     found = usage(tmp_path, lines(BILL), layout=layout, suffix=suffix)
     for column in ("component", "owner", "node_id"):
         for amount in ("billed_cost", "amortised_cost"):
-            here, there = (
-                sums(each, lambda row, column=column: getattr(row, column), amount)
-                for each in (found, rows)
-            )
+            here, there = (billed_by(each, column, amount) for each in (found, rows))
             assert here == there, (column, amount)
 
 
@@ -239,28 +230,34 @@ def test_the_shares_of_a_node_and_day_are_its_amortised_cost(nodes: tuple[Any, A
     compute = [row for row in found if row.component == "broker compute"]
     allocated = [row for row in shares if row.kind != "not allocated"]
     for costs, own in (
-        (("split_cost", "unused_cost"), "amortised_cost"),
-        (("net_split_cost", "net_unused_cost"), "net_cost"),
+        ("split_cost unused_cost", "amortised_cost"),
+        ("net_split_cost net_unused_cost", "net_cost"),
     ):
-        known = sums(compute, lambda row: (row.resource_id, row.day), own)
+        known = billed_by(compute, "resource_id day", own)
         assert len(known) == len(NODES.brokers) * 2
-        assert sums(shares, lambda row: (row.instance_id, row.day), *costs) == known
-        assert is_close(sums(allocated, lambda row: (row.instance_id, row.day), *costs), known)
+        assert billed_by(shares, "instance_id day", costs) == known
+        assert is_close(billed_by(allocated, "instance_id day", costs), known)
 
 
 def test_what_each_pod_had_is_what_the_bill_was_written_from(nodes: tuple[Any, Any]) -> None:
     shares, _ = nodes
     kinds = {"": "Kafka", "DaemonSet": "daemon set", "ReplicaSet": "other pod"}
 
-    def written_key(line: BillLine) -> tuple[str | None, ...]:
-        tags = line.tags
-        kind = kinds[tags.get("aws:eks:workload-type", "")]
-        return kind, tags["aws:eks:namespace"], tags.get("aws:eks:workload-name"), line.parent
-
-    known = sums([line for line in lines(NODES) if line.parent], written_key, "split_cost")
+    written = [
+        SimpleNamespace(
+            kind=kinds[line.tags.get("aws:eks:workload-type", "")],
+            namespace=line.tags["aws:eks:namespace"],
+            workload=line.tags.get("aws:eks:workload-name"),
+            instance_id=line.parent,
+            split_cost=line.split_cost,
+        )
+        for line in lines(NODES)
+        if line.parent
+    ]
     allocated = [row for row in shares if row.kind != "not allocated"]
-    found = sums(
-        allocated, lambda r: (r.kind, r.namespace, r.workload, r.instance_id), "split_cost"
+    found, known = (
+        billed_by(each, "kind namespace workload instance_id", "split_cost")
+        for each in (allocated, written)
     )
     assert is_close(found, known)
     own = {(r.cluster, r.owner, r.pod) for r in shares if r.kind == "Kafka"}
@@ -270,7 +267,7 @@ def test_what_each_pod_had_is_what_the_bill_was_written_from(nodes: tuple[Any, A
 def test_an_hour_paid_for_in_two_ways_is_shared_by_its_hours(nodes: tuple[Any, Any]) -> None:
     shares, _ = nodes
     mixed = [r for r in shares if r.owner == "broker-a" and r.kind == "Kafka"]
-    ways = sums(mixed, lambda row: row.paid_by, "split_cost")
+    ways = billed_by(mixed, "paid_by", "split_cost")
     assert set(ways) == {"savings plan", "on demand"}
     assert ways["savings plan"] == pytest.approx(ways["on demand"])
     assert {r.paid_by for r in shares if r.owner == "broker-c" and r.paid_by} == {"reserved"}
