@@ -1,7 +1,5 @@
 """The command line is put together once for all tests, as a process of its own does."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator
 

@@ -4,8 +4,6 @@ A process that only imports the command line takes half a second; some thirty te
 ends. What a fork cannot show, its first imports, test_terminal and test_entry show of a fresh one.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """A keyboard: standard input that a person types at, for commands that ask."""
 
-from __future__ import annotations
-
 import io
 
 

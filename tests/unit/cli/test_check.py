@@ -1,7 +1,5 @@
 """`check`, `adopt plan` and commands about a described cluster: each mistake with its remedy."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Running layers: what a run's events become, which engine is found, where its parts are put."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """How the command starts, helps and ends: a mistake is a sentence and 1, a signal 128 + n."""
 
-from __future__ import annotations
-
 import io
 import itertools
 import os

@@ -1,7 +1,5 @@
 """`stillwater fleet` over three clusters in memory, over two hundred slow ones, and its page."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Mapping

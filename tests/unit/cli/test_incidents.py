@@ -1,7 +1,5 @@
 """cli.incidents and zones: what people read of the ledger and wish, held to the rules."""
 
-from __future__ import annotations
-
 import io
 import json
 import time

@@ -1,7 +1,5 @@
 """With `--json` stdout is JSON alone, a refusal included; who has no `--json` says why."""
 
-from __future__ import annotations
-
 import io
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """cli.provision: what is asked before a run, changes as a person reads them, and `destroy`."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

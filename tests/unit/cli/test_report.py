@@ -1,7 +1,5 @@
 """`stillwater report` on this machine and on EMR Serverless, and the bills in S3 that it reads."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -1,7 +1,5 @@
 """cli.target, cli.aws and cli.stack_settings: which account, twin and environment is meant."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

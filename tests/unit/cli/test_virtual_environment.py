@@ -1,7 +1,5 @@
 """`.ci/venv`, which `make` calls: a Python that will not do is one sentence; nothing is made."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """core.examination: every source's word becomes parts, and every silence a named unknown."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

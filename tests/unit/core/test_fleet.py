@@ -1,7 +1,5 @@
 """core.fleet: who may start, who waits for what, and what stops the fleet."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

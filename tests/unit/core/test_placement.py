@@ -1,7 +1,5 @@
 """placement: what the scheduler would say of a pod and a node, from what the API server shows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from core.ground.placement import (

@@ -1,7 +1,5 @@
 """Whatever a newer release has added to a stored record is written back where it stood."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace

@@ -1,7 +1,5 @@
 """core.timing, window and naming: defaults that agree, and names exactly as others write them."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from decimal import Decimal
 from types import SimpleNamespace

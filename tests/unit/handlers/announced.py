@@ -1,7 +1,5 @@
 """Announcements about instances as EventBridge hands them over, AWS Health's among them."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 from email.utils import format_datetime

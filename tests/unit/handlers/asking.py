@@ -1,7 +1,5 @@
 """The eviction gate on a station: whoever asks, as the API server asks for them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What goes wrong with a call of whatever a test is about, set on the thing itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

@@ -4,8 +4,6 @@ Three zones with one broker node each, ids 10, 20, 30; a test says what AWS, Kub
 between two ticks, and what they answer otherwise than the world would.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Three zones with one broker each, ids 10, 20, 30, and their Kafka when all of it is well."""
 
-from __future__ import annotations
-
 from core.views import ClusterView, PartitionView
 from tests.unit.views import kafka_view
 

@@ -1,7 +1,5 @@
 """The handlers' ports in memory: the ledger, records, archive, queue, channel and root volumes."""
 
-from __future__ import annotations
-
 import functools
 import json
 from dataclasses import dataclass, field, replace

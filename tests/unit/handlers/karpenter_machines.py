@@ -1,7 +1,5 @@
 """A cluster on machines of Karpenter's: in no group, each with its NodeClaim."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from core.incidents.observation import Condition, NodeClaim

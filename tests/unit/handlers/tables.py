@@ -1,7 +1,5 @@
 """The ledger's table, for tests of what really speaks to DynamoDB: in moto, and on the twin."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import boto3

@@ -1,7 +1,5 @@
 """act and pause: who starts a drain, how an interruption is heard, and a stop on purpose."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A party's pods under budgets that know a label, and its leaders, which leave and come back."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A person is called once for one matter, whoever listens, and hears of what stays lent."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace

@@ -4,8 +4,6 @@ EC2's list and Health tell of the same in any order, and each may lag. Of each h
 machine's last incident is about in the end, or that it is over.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field, replace
 

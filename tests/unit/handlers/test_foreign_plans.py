@@ -3,8 +3,6 @@
 Nothing that is not known makes a plan say that a node may go, or that it is as new.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The document of the zones' incidents, and what shifts and their end do."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Whoever drains a broker's node asks the gate: consent, one lease, a replacement first."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any

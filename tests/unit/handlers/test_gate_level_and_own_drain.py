@@ -1,7 +1,5 @@
 """At level gate nobody is sent to drain; where no handler drains, the tick empties nodes itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

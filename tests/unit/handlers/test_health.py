@@ -3,8 +3,6 @@
 Others' pods and pod sets are as the API server lists them, their Kafka speaks real protocol bytes.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import threading

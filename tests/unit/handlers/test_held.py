@@ -1,7 +1,5 @@
 """Hold and forward where something goes wrong, and what follows when patience ends."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

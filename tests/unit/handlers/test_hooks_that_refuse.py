@@ -1,7 +1,5 @@
 """Hooks that refuse, readings that are blind: never taken for done, never left unseen."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from itertools import permutations

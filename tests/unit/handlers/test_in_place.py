@@ -1,7 +1,5 @@
 """A rotation in place: a machine or a zone's, new root volumes, and whoever dies."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

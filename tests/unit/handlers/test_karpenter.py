@@ -3,8 +3,6 @@
 `rotate` on its machines ends a NodeClaim at a time, its successor first.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

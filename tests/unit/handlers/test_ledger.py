@@ -3,8 +3,6 @@
 What is over is filed once; an hour of samples becomes one file.
 """
 
-from __future__ import annotations
-
 import functools
 import gzip
 import json

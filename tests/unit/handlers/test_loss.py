@@ -1,7 +1,5 @@
 """A machine that is gone without a drain, and names that are no machines."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime

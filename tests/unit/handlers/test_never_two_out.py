@@ -4,8 +4,6 @@ A drain that was forwarded may still be carried out, so its incident keeps every
 are until it has ended safely, whatever the lease's clock says.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ Nothing that reads it ends with a traceback: what cannot be read is silence, so 
 sweep does all the rest, and nobody is drained because of it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any

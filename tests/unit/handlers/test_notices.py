@@ -1,7 +1,5 @@
 """Announcements of volumes, zones and groups, and of those who may not speak."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import datetime

@@ -1,7 +1,5 @@
 """What is observed within its deadline, and by whom who only watches."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator

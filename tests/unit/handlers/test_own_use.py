@@ -4,8 +4,6 @@ The functions' own code speaks to moto's DynamoDB; request units follow from the
 A function that begins to ask more, or less, fails here: set the figure anew, and `make docs`.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -1,7 +1,5 @@
 """A run that takes two brokers of a zone at a time, and when a run may begin with a node."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """A retirement is replaced ahead of it, with Kafka's consent, or its group refuses."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """A broker that lost its disk refills under a throttle; the next machine is ready meanwhile."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

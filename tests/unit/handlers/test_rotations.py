@@ -1,7 +1,5 @@
 """A rotation run on the station: one node after another, whoever dies or restarts on the way."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from typing import Any

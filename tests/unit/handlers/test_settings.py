@@ -3,8 +3,6 @@
 It imports only what it uses (bench/imports measures), which follows from its definition.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

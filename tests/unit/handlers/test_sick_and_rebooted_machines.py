@@ -1,7 +1,5 @@
 """Machines that are sick, or rebooted by AWS: replaced or ridden through, never two at a time."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """handlers.stories: each thing is said once, whatever fails, and nothing waits."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The sweep, and instances that are kept or taken all the same."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

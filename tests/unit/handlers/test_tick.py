@@ -1,7 +1,5 @@
 """One event walks through every room; several wait and go in turn, tick by tick."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

@@ -4,8 +4,6 @@ Time is passed in. EC2 is the twin's rules (local.aws.volumes), and every call o
 ModifyVolume is written down, refused ones too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """handlers.webhook: who may come in, and what a report changes."""
 
-from __future__ import annotations
-
 import base64
 import json
 from dataclasses import dataclass, field, replace

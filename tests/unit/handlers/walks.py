@@ -1,7 +1,5 @@
 """A station whose broker's node was terminated, as far along its way as a test needs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from core.incidents.record import State

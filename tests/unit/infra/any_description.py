@@ -1,7 +1,5 @@
 """Descriptions as people might write them, each of which is right: drawn by hypothesis."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Recorded layers as the gate of local/refusals takes them: what a provider would send to AWS."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 

@@ -7,8 +7,6 @@ made: a call may be found that is never made, and none is missed. A boto3 method
 names it through botocore's own model of the service.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """The values that public charts know, to find one of ours that none of them reads."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A small cluster and the programs of its layers, run one after the other as a user would."""
 
-from __future__ import annotations
-
 import fcntl
 import functools
 import hashlib

@@ -4,8 +4,6 @@ Most tests read a program more easily with ids that say whose they are; what mea
 needs them as long as they will be.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Mapping

@@ -7,8 +7,6 @@ Pulumi's own mock monitor is asked from a pool of threads, starts an event loop 
 reads and writes every property of every resource twice. What it answers is the same.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import gc

@@ -6,8 +6,6 @@ autoscaler's policies, Lambda's needs in a VPC, DLM's of a snapshot policy, EMR 
 Spark job with the Glue catalog.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

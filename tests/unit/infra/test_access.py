@@ -1,7 +1,5 @@
 """Kubeconfigs of other people and a busy API server: what works, and a sentence for the rest."""
 
-from __future__ import annotations
-
 import base64
 import json
 import sys

@@ -1,7 +1,5 @@
 """What is made beside a cluster that exists: names of its own, and no right to change theirs."""
 
-from __future__ import annotations
-
 import functools
 import json
 from typing import Any

@@ -4,8 +4,6 @@ data/*-metrics.txt are what Strimzi's reporter said of a running broker-and-cont
 running worker with a source and a sink, everything allowed.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

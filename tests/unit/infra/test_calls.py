@@ -4,8 +4,6 @@ What the code calls is derived from it (calls.py); what Lambda itself calls with
 from how the function is wired; of which resources, from the settings it is told.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Mapping
 from dataclasses import fields

@@ -4,8 +4,6 @@ The charts' own values.yaml lie in the folder that STILLWATER_CHART_VALUES names
 repository, as <chart>-<version>.values.yaml.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """infra.eks: access by entries, secrets encrypted, add-ons in order, what instances are told."""
 
-from __future__ import annotations
-
 import base64
 import email
 import json

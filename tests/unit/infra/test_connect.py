@@ -1,7 +1,5 @@
 """infra.kafka.connect: probes that hear an unhealthy worker; topics that outlive entries."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

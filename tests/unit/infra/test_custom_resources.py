@@ -4,8 +4,6 @@ The definitions are Strimzi 1.2.0's, the Prometheus operator's and others' own, 
 that STILLWATER_CRDS names or beside this repository. An API server without them takes anything.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

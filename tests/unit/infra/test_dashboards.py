@@ -8,8 +8,6 @@ Kafka's and Connect's must exist and pass the allow list. Everything else is lis
 exporter: a name that is in no list is one that nobody was seen to expose.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

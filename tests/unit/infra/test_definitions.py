@@ -1,7 +1,5 @@
 """infra.charts.lbc: what Helm makes once, and what the program keeps at its version."""
 
-from __future__ import annotations
-
 import json
 
 import pulumi

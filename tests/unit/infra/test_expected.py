@@ -1,7 +1,5 @@
 """core.checks.expected and the harness: what the program makes is what is looked for."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """infra.functions: what wakes each function, what it reads, what health and volumes are told."""
 
-from __future__ import annotations
-
 import importlib
 import json
 from dataclasses import fields

@@ -1,7 +1,5 @@
 """The eviction gate and the probe: what runs in the cluster, and from which package."""
 
-from __future__ import annotations
-
 import fnmatch
 import importlib.util
 import json

@@ -1,7 +1,5 @@
 """infra.kafka and Strimzi's release: pools pinned to their zones, and names Strimzi will derive."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any

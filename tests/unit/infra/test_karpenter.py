@@ -1,7 +1,5 @@
 """infra.charts: Karpenter and the autoscaler add nodes and take none of Kafka's."""
 
-from __future__ import annotations
-
 import email
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """infra.network: every zone stands alone, and reaches AWS without the internet."""
 
-from __future__ import annotations
-
 import ipaddress
 from itertools import combinations
 from typing import Any

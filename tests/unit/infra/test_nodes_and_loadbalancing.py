@@ -1,7 +1,5 @@
 """infra.nodes and loadbalancing: a group per pool and zone, and one way in per broker id."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The components for programs in any language: what they refuse, make and operate."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """packaging: what is in the zip runs where it will run, EMR's wheels included."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import importlib.metadata

@@ -1,7 +1,5 @@
 """Every policy document of every layer: no wildcard, nothing without TLS, nothing public."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

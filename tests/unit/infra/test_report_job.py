@@ -1,7 +1,5 @@
 """The job that reads bills: its request, its code, and the export it reads."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from pathlib import Path

@@ -4,8 +4,6 @@ And the other way round: a right that no call needs is a finding. By the twin's 
 tests/integration/lint holds against an independent one.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

@@ -4,8 +4,6 @@ A right is taken out of each policy, one at a time, and the call that needed it 
 named. The calls are those of rights.py; a shape without a part does not make the calls of it.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import re

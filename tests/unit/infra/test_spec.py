@@ -1,7 +1,5 @@
 """infra.spec: a spec is found, each problem with its place, nothing read that nobody meant."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """infra.kafka.storage: volumes encrypted by a key with its grants, kept, and with snapshots."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """slack, archive, webhook: who listens, what is filed, who may come in."""
 
-from __future__ import annotations
-
 import base64
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """infra.functions.termination and announcements: what is heard, where it goes, who drains."""
 
-from __future__ import annotations
-
 import copy
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """λ volumes as it is made: what it is told, and that it may patch node pools and nothing else."""
 
-from __future__ import annotations
-
 import json
 from decimal import Decimal
 

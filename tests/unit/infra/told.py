@@ -1,7 +1,5 @@
 """What a recorded function is told: its environment, and what is kept for it."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, TypeVar
 

@@ -1,7 +1,5 @@
 """Every shape of cluster the program can build, for what must hold in all of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

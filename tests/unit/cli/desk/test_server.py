@@ -1,7 +1,5 @@
 """cli.desk: who is refused, what may be asked, and that nothing unread is good news."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """cli.doctor.account: what AWS and Kubernetes say, in core's words."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

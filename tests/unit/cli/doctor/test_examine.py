@@ -1,7 +1,5 @@
 """cli.doctor.examine: parts that cannot be read are named; a diagnosis for people and programs."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """cli.preflight against moto, and against a stand-in for what moto does not serve."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace

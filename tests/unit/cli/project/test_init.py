@@ -1,7 +1,5 @@
 """cli.project: a directory is written whole or not at all, and found by whoever stands in it."""
 
-from __future__ import annotations
-
 import dataclasses
 import io
 import re

@@ -1,7 +1,5 @@
 """cli.project.release and action.yaml: this very release is installed, and a pull request told."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

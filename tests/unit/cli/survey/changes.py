@@ -1,7 +1,5 @@
 """Changes of a healthy cluster: dangers that hide, what only looks like one, what runs beside."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Changes of machines below a healthy Kafka: groups, instances, pools, and who may drain them."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterable
 from typing import Any

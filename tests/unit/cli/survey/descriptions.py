@@ -1,7 +1,5 @@
 """What a survey describes of a cluster, and the same at a level, filled in as a person would."""
 
-from __future__ import annotations
-
 import yaml
 
 from cli.survey import command, draft

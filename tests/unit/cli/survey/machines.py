@@ -1,7 +1,5 @@
 """What the machines below other people's Kafka belong to: groups, node groups, node pools."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.unit.cli.survey.manifests import Item, meta, workload

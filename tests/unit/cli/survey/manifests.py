@@ -1,7 +1,5 @@
 """Objects of Kubernetes as manifests have them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 Item = dict[str, Any]

@@ -1,7 +1,5 @@
 """Clusters as other people build them, and what a survey says of one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 

@@ -1,7 +1,5 @@
 """Changes by which a healthy cluster becomes one of those that companies really run."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.unit.cli.survey.machines import provisioned

@@ -1,7 +1,5 @@
 """The account around and below a cluster: what a replacement needs, and what is announced."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Whether a broker that leaves comes back: what its pod asks for, and what the cluster refuses."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Machines below a Kafka: what ends them, who replaces them, and what never will."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Dangers that hide behind what looks well or was left over, and clusters that are well."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """What passed as good because nobody looked: each is found, or named as unknown."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Callable

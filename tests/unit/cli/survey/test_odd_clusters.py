@@ -1,7 +1,5 @@
 """Clusters that sleep, move, hide or are not Strimzi's: no crash, no good news of the unseen."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -3,8 +3,6 @@
 Of any of them `adopt plan` takes the description at every level, or it says why not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Clusters as companies run them, each with what a survey must say of it, and no more."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

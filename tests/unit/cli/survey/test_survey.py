@@ -1,7 +1,5 @@
 """A survey as its caller gets it, what it asks, and what it says where an answer is refused."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

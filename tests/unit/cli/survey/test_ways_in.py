@@ -1,7 +1,5 @@
 """How clients come in, what meshes, metrics and Strimzi do, and what bars a drain."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from core.checks.finding import Weight

@@ -1,7 +1,5 @@
 """Clusters of other people as their API server and AWS answer: healthy, to be made theirs."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Clusters in every shape and state that a reading may show: some healthy, most not."""
 
-from __future__ import annotations
-
 import functools
 from dataclasses import replace
 from typing import TypeVar

@@ -4,8 +4,6 @@ KafkaQuorumCheck and KafkaAvailability of Strimzi 1.x, from their behaviour. A t
 they refuse, we must refuse.
 """
 
-from __future__ import annotations
-
 from core.views import ClusterView, PartitionView
 
 FETCH_TIMEOUT_SECONDS = 2.0

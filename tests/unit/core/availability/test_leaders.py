@@ -1,7 +1,5 @@
 """Leaders that go away and come back, and the rights on Kafka that every call needs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

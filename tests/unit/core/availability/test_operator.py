@@ -1,7 +1,5 @@
 """core.availability.operator: what a Kafka's status says, and what Strimzi is about to do."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 from pathlib import Path

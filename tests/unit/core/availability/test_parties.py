@@ -1,7 +1,5 @@
 """Parties of a zone break no partition together, and nobody more would fit."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Leaving anything out of an answer never makes a decision laxer, whatever the cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A cluster of somebody else's in which nothing is wrong, to break one fact at a time."""
 
-from __future__ import annotations
-
 from core.checks.balancing import GATE_LABEL
 from core.checks.facts import (
     AwsHealth,

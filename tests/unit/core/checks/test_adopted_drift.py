@@ -1,7 +1,5 @@
 """A doctor of clusters that exist, and what `check` says of their descriptions."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """core.checks.contradictions and advice: what is refused today, and what costs something later."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """core.checks.drift: whatever differs is named, with both values and a remedy; nothing else is."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from types import SimpleNamespace

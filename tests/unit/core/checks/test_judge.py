@@ -1,7 +1,5 @@
 """One broken fact of a healthy cluster is one finding, whichever command finds it."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 from decimal import Decimal
 from typing import Any

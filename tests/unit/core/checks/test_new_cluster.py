@@ -1,7 +1,5 @@
 """Sabotaged accounts: a sentence with its remedy each; the unknown is said."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 from typing import Any
 

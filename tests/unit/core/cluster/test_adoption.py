@@ -1,7 +1,5 @@
 """A description of a cluster that exists: a mistake is a sentence, a level adds to the last."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """core.cluster.changes: what a running cluster cannot follow, and whom a change shuts out."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """core.cluster: one description, one sentence per thing wrong with it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """core.cluster.estimate: a month at list price, and what a broker is for a load."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import re

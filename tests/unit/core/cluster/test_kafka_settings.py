@@ -1,7 +1,5 @@
 """core.cluster.kafka_settings: values that Kafka refuses, or has no more; metrics' expressions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Limits: what AWS or Kubernetes would refuse is a sentence before anything is built."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Names and addresses: whose a name is already, and what patterns and images take."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any

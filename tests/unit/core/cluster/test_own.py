@@ -1,7 +1,5 @@
 """core.cluster.own: what Stillwater itself uses, by hand and beside what infra makes."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Any
 

@@ -1,7 +1,5 @@
 """core.cluster.rights and identity: who is asked, who may do what, and what is refused of it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

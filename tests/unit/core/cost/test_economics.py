@@ -1,7 +1,5 @@
 """EBS or local disks, and the way back into every ISR, against figures and a slow clock."""
 
-from __future__ import annotations
-
 import math
 import random
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The price book: dated rows by region, AWS's offer files, and what a bill says of it."""
 
-from __future__ import annotations
-
 import io
 import json
 import tracemalloc

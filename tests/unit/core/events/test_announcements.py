@@ -1,7 +1,5 @@
 """core.events on every announcement that is kept, and on prose about zones."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable

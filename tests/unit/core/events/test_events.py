@@ -1,7 +1,5 @@
 """core.events against real announcements, and against any bytes, JSON and damage: no error."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ What cannot be read is told or ignored with its reason; nothing is ever read as 
 is: over, resolved, healthy, or none of ours.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

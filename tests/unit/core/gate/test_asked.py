@@ -1,7 +1,5 @@
 """An AdmissionReview is read as the API server writes it, and answered as drainers read it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """core.health.connect: what workers and exporters answer, and what a pod may wait for."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """core.health.kafka: what one reading says, where a broker stands and who contradicts it."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """core.health: rule sets over the same observations, and what of the parts is the whole's."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

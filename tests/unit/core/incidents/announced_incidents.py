@@ -1,7 +1,5 @@
 """Incidents as announcements open them, and what is seen of their instance."""
 
-from __future__ import annotations
-
 from core.events import Interruption, Kind
 from core.incidents.actions import settle
 from core.incidents.decide import next_action

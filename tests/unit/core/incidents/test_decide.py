@@ -1,7 +1,5 @@
 """core.incidents: what is decided for each kind of announcement, and what waits for others."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast, get_args

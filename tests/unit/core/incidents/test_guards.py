@@ -1,7 +1,5 @@
 """core.incidents: guards that hold while something is half done; drains that are still standing."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -3,8 +3,6 @@
 Mostly what a rotation that goes well shows, or no walk would ever get far.
 """
 
-from __future__ import annotations
-
 import functools
 from dataclasses import replace
 from typing import TypeVar

@@ -3,8 +3,6 @@
 The shapes are those of karpenter.sh/v1 as release 1.14.1 writes them.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

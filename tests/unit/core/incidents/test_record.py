@@ -3,8 +3,6 @@
 What the ledger holds is read whichever release wrote it, and nothing of it is lost.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """replacement: which node takes over; whether the last in-sync replica is waited for."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from decimal import Decimal
 

@@ -3,8 +3,6 @@
 Every history is heard in every order of delivery; what governs at the end is the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations

@@ -1,7 +1,5 @@
 """Sickness is believed of two, and the first sentence names what keeps a broker away."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """sweep: whose turn it is, what is lost or stuck, and that a second look finds nothing new."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

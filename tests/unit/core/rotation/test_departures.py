@@ -1,7 +1,5 @@
 """Which rotation a set of volumes is prepared for, and how long its brokers will be away."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A node begins only while the maintenance window stays open for as long as its move takes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime
 

@@ -1,7 +1,5 @@
 """Several brokers of a zone at a time, and how long a plan takes for clusters of any size."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import permutations
 

@@ -1,7 +1,5 @@
 """core.rotation.rebalance: what comes next, and a plan as a person reads it."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

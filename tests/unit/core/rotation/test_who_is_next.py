@@ -1,7 +1,5 @@
 """Who begins next in a run, what is asked before it goes, and what stops the run."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """core.settings: what is written is read again, and where a Prometheus may be."""
 
-from __future__ import annotations
-
 import json
 from decimal import Decimal
 from typing import Any

@@ -1,7 +1,5 @@
 """core.slack: what a thread says, and in which order it is told."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

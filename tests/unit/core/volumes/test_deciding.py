@@ -1,7 +1,5 @@
 """core.volumes.deciding: what becomes of a set of volumes, with its reason and its price."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """What Prometheus's answers say of a volume, which are filed, and when it is full."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

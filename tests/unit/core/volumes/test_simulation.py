@@ -4,8 +4,6 @@ EC2's rules are written here a second time, on purpose: what keeps them in core.
 test. A step is half an hour, which is as rarely as the advisor may look.
 """
 
-from __future__ import annotations
-
 import random
 from collections import deque
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Volumes by what was measured of them; an unknown figure or price is a verdict of its own."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any

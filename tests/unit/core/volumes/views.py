@@ -1,7 +1,5 @@
 """Volume sets for the tests: one broker's volume with room and time, and what differs from it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

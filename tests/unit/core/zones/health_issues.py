@@ -4,8 +4,6 @@ Each update carries the latest text alone, as Health's page says. Times are thos
 record; zone ids are those it names. 2025-10-20 was a region's and names no zone.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 `at` is AWS's time of a word; `heard` is ours, of whichever function heard it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A Kubernetes API for the adapter's tests: answers with lists, remembers what is written."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 from typing import Any

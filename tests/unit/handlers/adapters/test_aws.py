@@ -1,7 +1,5 @@
 """handlers.adapters.aws: groups, hooks, root volumes and checks as EC2 tells and refuses."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Who the functions are to Kafka and to the API server, and whose certificates they take."""
 
-from __future__ import annotations
-
 import base64
 import datetime as dt
 import logging

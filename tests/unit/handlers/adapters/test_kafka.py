@@ -1,7 +1,5 @@
 """KafkaAdmin: whom it asks, what it changes, what it says when nobody answers."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import logging

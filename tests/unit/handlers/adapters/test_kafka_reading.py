@@ -1,7 +1,5 @@
 """A reading over real protocol bytes: what is hidden, refused or lagging makes it blind."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """handlers.adapters.kubernetes as it reads: nodes, their troubles, pods, budgets, claims."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """handlers.adapters.kubernetes as it writes: taints, cordons, evictions, attachments let go."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """handlers.adapters.pods: which pods count, what workers and exporters answer, and none."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

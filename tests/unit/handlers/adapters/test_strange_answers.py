@@ -1,7 +1,5 @@
 """Answers in which one word, key or shape is new: read, or refused in a sentence."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime

@@ -1,8 +1,6 @@
 """What an instance was launched as and would be: what a template says beyond its image, and what
 EC2 compares of an instance and an image."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What λ volumes reads, by its source, and what Prometheus answers and refuses."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime

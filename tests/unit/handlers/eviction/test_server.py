@@ -3,8 +3,6 @@
 A certificate is renewed in time, trusted before it is shown, and one for both replicas.
 """
 
-from __future__ import annotations
-
 import base64
 import datetime as dt
 import gc

@@ -1,7 +1,5 @@
 """handlers.probing: what counts as an attempt, who leads what, and the probe's topic."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import Callable, Mapping
