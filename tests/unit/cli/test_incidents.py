@@ -151,9 +151,7 @@ def test_a_hold_is_written_with_who_asked_and_looked_at_at_once(desk: Cluster) -
 def test_a_release_and_an_ignore_are_wishes_too(desk: Cluster) -> None:
     desk.ledger.put(incident(3))
     command.release_instance(desk, "i-0a")
-    release = desk.latest("i-0a").release
-    assert release is not None
-    assert release.by == desk.actor
+    assert desk.latest("i-0a").release.by == desk.actor
     command.ignore_incident(desk, "i-0a", "a drill")
     assert "a drill" in desk.latest("i-0a").notes[-1].reason
 

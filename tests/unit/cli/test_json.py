@@ -52,8 +52,7 @@ def test_every_command_has_json_that_is_explained_or_says_why_not(words: str) ->
 
 
 def test_no_command_is_explained_that_there_is_not() -> None:
-    known = {*command_line.DOCUMENTS, *command_line.WITHOUT}
-    assert known == set(COMMANDS)
+    assert {*command_line.DOCUMENTS, *command_line.WITHOUT} == set(COMMANDS)
 
 
 def test_a_run_is_counted_by_what_a_person_calls_a_resource_and_tells_no_output() -> None:

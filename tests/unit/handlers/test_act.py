@@ -206,8 +206,7 @@ def test_a_retained_instance_terminated_again_opens_a_round(station: Station) ->
     station.announce(hook_event("drain"))  # an echo of the first round
     assert station.ledger.get("i-0a.2") is None
     station.announce(hook_event("drain", token="token-of-a-fresh-cycle"))
-    second = station.incident("i-0a.2")
-    assert second.hooks == {"drain": "token-of-a-fresh-cycle"}
+    assert station.incident("i-0a.2").hooks == {"drain": "token-of-a-fresh-cycle"}
     assert sent(station)[-1] == {"incident_id": "i-0a.2", "version": 1}
 
 

@@ -300,8 +300,7 @@ def test_what_cannot_be_given_back_calls_a_person_once(
     lend(lender)
     monkeypatch.setattr(lender.cluster, call, refused)
     assert minutes(lender, int(PATIENCE_SECONDS // 60)) == []
-    told = [reason for reason in minutes(lender, 30) if words in reason]
-    assert len(told) == 1
+    assert len([reason for reason in minutes(lender, 30) if words in reason]) == 1
     # Once a day, for as long as it lasts.
     lender.now += 86_400
     assert len([reason for reason in minutes(lender, 2) if words in reason]) == 2

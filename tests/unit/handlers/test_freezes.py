@@ -131,7 +131,6 @@ def thawed(station: Station) -> Station:
 
 
 def leaders(station: Station) -> set[int | None]:
-    assert station.cluster.kafka is not None
     return {p.leader for p in station.cluster.kafka.partitions}
 
 

@@ -106,7 +106,6 @@ def test_their_termination_is_answered_and_never_said_to_be_only_watched() -> No
     assert station.incident().state is State.HOLDING
     assert made.ask(user="system:serviceaccount:kube-system:nth").allowed
     drainer = station.incident().drainer
-    assert drainer is not None
     assert drainer.name == "system:serviceaccount:kube-system:nth"
     station.cluster.kafka = healthy_kafka(out=10)
     made.evicted(10, NEW)

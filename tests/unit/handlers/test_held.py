@@ -181,8 +181,7 @@ def test_a_retained_instance_is_released_through_new_hooks(station: Station) -> 
     assert station.cluster.terminated == [(OLD, False)]
     station.announce(hook_event("drain", token="of the new round"))
     station.tick(6)
-    again = station.incident(f"{OLD}.2")
-    assert again.state is State.DRAINING
+    assert station.incident(f"{OLD}.2").state is State.DRAINING
     assert len(station.forwarded) == 1
 
 

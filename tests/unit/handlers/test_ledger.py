@@ -200,7 +200,6 @@ def test_an_incident_that_somebody_has_edited_hides_no_other(aws: None, text: st
     # It is held, and a person told once: what is written then can be read again.
     ledger.put(replace(found["i-0a"], pages=("unreadable",)))
     again = ledger.get("i-0a")
-    assert again is not None
     assert again.unreadable
     assert again.pages == ("unreadable",)
 
@@ -418,8 +417,7 @@ def test_an_incident_that_changes_meanwhile_is_filed_with_the_next_sweep(desk: D
     def meddle(told: Incident) -> None:
         desk.ledger.put(replace(told, reason="late"))
 
-    meddling = replace(desk.archivist, tell=meddle)
-    assert meddling.file_closed() == 0
+    assert replace(desk.archivist, tell=meddle).file_closed() == 0
     assert desk.archivist.file_closed() == 1
     (line,) = desk.archive.objects.values()
     assert json.loads(line)["reason"] == "late"

@@ -46,9 +46,7 @@ def turns(station: Station, instance_id: str, most: int = 6, seconds: float = 5.
 
 
 def sent_at(station: Station) -> float:
-    sent = station.incident().forwarded
-    assert sent is not None
-    return sent.last_at
+    return station.incident().forwarded.last_at
 
 
 def forwarded_to(station: Station) -> list[str]:

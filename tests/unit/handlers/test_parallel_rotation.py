@@ -63,8 +63,7 @@ def test_a_window_that_closes_over_a_run_stops_no_node_and_begins_with_none() ->
     assert turn(station).turn_of(10).phase is Phase.LEAVING
     station.now += 3600 + 60
     look(station)
-    run = turn(station)
-    assert run.turn_of(10).phase is Phase.LEAVING
+    assert turn(station).turn_of(10).phase is Phase.LEAVING
     assert station.incident().open
     ask(station, "abort")
     turn(station)
@@ -221,7 +220,6 @@ def test_a_run_that_measured_nothing_hands_on_what_an_earlier_one_did() -> None:
     station.cluster.kafka = healthy_kafka()
     station.now += 60
     second = start(station)
-    assert second.replication is not None
     assert (second.replication.run_id, second.replication.bytes_per_s) == (first.id, 10e6)
     plan = ask(station, "plan", **EVERYTHING)["plan"]
     assert isinstance(plan, dict)

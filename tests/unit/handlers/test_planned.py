@@ -250,7 +250,6 @@ def test_a_lost_announcement_of_the_termination_does_not_stop_the_drain(station:
     # The announcement had its time to come.
     asked, forwarded = station.incident().terminate_asked_at, station.incident().forwarded
     assert asked is not None
-    assert forwarded is not None
     assert forwarded.first_at - asked >= 30
 
 

@@ -113,8 +113,7 @@ def test_what_was_copied_under_a_throttle_is_no_measurement(station: Station) ->
     turn(station)
     station.cluster.held = {10: 2 * GIB}
     turn(station)
-    turned = current(station).turn_of(10)
-    assert turned.copied_bytes == GIB
+    assert current(station).turn_of(10).copied_bytes == GIB
     station.runs.put(replace(current(station), state=RunState.ABORTED))
     assert start(station).replication == MEASURED
 
@@ -201,7 +200,6 @@ def test_without_a_measured_pace_half_of_what_is_assumed_counts(station: Station
     station.runs.put(replace(current(station), replication=None))
     behind(station, 1 * GIB)
     turn(station)
-    assert station.cluster.throttled is not None
     assert station.cluster.throttled.follower_bytes_per_s == 62_500_000
 
 
@@ -209,8 +207,7 @@ def test_a_record_of_a_run_keeps_what_it_throttles(station: Station) -> None:
     left(station)
     behind(station, 1 * GIB)
     run = turn(station)
-    again = run_from_document(run_to_document(run), run.version)
-    assert again == run
+    assert run_from_document(run_to_document(run), run.version) == run
     older = {k: v for k, v in run_to_document(run).items() if k != "throttled"}
     assert run_from_document(older, 1).throttled == ()
 

@@ -213,7 +213,6 @@ def test_a_reboot_is_ridden_through_with_leaders_elsewhere(station: Station) -> 
     station.now = due - 600
     station.tick()
     view = station.cluster.kafka
-    assert view is not None
     assert {p.leader for p in view.partitions} == {20}
     assert station.cluster.terminated == []
     station.now = due + 7200
@@ -261,7 +260,6 @@ def at(station: Station, moment: float, id_: str = "i-0a") -> None:
 
 def leaders(station: Station) -> set[int | None]:
     view = station.cluster.kafka
-    assert view is not None
     return {p.leader for p in view.partitions}
 
 

@@ -47,8 +47,7 @@ def test_an_instance_nobody_announced_gets_an_incident(station: Station) -> None
     station.cluster.terminate(OLD)
     assert swept(station) == {"revived": 0, "opened": 1}
     assert swept(station) == {"revived": 0, "opened": 0}
-    incident = station.incident()
-    assert incident.transitions[0].actor == "sweep"
+    assert station.incident().transitions[0].actor == "sweep"
     assert station.tick_until_quiet().incident().state is State.REPLACING
 
 

@@ -259,8 +259,7 @@ def test_the_address_of_the_runbooks_is_the_descriptions() -> None:
     [("KafkaBrokerMissing", 3), ("KafkaControllerMissing", 3), ("ConnectWorkerMissing", 3)],
 )
 def test_nobody_left_to_count_is_fewer_than_promised(name: str, promised: int) -> None:
-    expression = ALERTS[name]["expr"]
-    assert expression.endswith(f"or vector(0)) < {promised}")
+    assert ALERTS[name]["expr"].endswith(f"or vector(0)) < {promised}")
 
 
 def test_a_counter_that_a_restart_erases_is_read_as_it_stands() -> None:

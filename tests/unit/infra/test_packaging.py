@@ -321,6 +321,5 @@ def test_the_pins_are_the_versions_that_are_tested_here_with_hashes_and_no_addre
     pins = set(PIN.findall(text))
     assert {"numpy", "pandas", "pyarrow"} <= {name for name, _ in pins}
     assert pins <= set(PIN.findall(tested))
-    hashes = set(HASH.findall(text))
-    assert hashes <= set(HASH.findall(tested))
+    assert set(HASH.findall(text)) <= set(HASH.findall(tested))
     assert "://" not in text

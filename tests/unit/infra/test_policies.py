@@ -130,8 +130,7 @@ def test_a_role_is_assumed_by_one_service(layers: dict[str, Recorded], layer: st
 
 def test_the_bill_is_versioned_encrypted_and_private(layers: dict[str, Recorded]) -> None:
     analytics = layers["analytics"]
-    bucket = analytics.outputs["billing_bucket"]
-    assert bucket == "test-orders-billing-123456789012"
+    assert analytics.outputs["billing_bucket"] == "test-orders-billing-123456789012"
     versioning = analytics.one("s3/bucketVersioning:BucketVersioning").inputs
     assert versioning["versioningConfiguration"]["status"] == "Enabled"
     block = analytics.one("s3/bucketPublicAccessBlock:BucketPublicAccessBlock").inputs

@@ -149,7 +149,6 @@ def test_subnets_that_are_there_are_asked_for_their_free_addresses(aws: Callable
     }
     needs = needs_of(parse(description(network=network)), "123456789012")
     # 8 and 6, and two nodes with a replacement each and the system's, of two addresses.
-    assert needs.network is not None
     assert needs.network.subnets[small] == ("us-east-1a", 8 + 6 + 2 * 5)
     _, account = read(aws, needs)
     assert account.subnets == {

@@ -180,7 +180,6 @@ def _without_flag(draw: st.DrawFn, answers: Answers) -> Answers:
 
 def _without_voter(draw: st.DrawFn, answers: Answers) -> Answers:
     assume(answers.quorum is not None)
-    assert answers.quorum is not None
     gone = draw(st.sampled_from(answers.quorum.voters))
     left = tuple(v for v in answers.quorum.voters if v != gone)
     return replace(answers, quorum=replace(answers.quorum, voters=left))
@@ -188,7 +187,6 @@ def _without_voter(draw: st.DrawFn, answers: Answers) -> Answers:
 
 def _without_ends(answers: Answers) -> Answers:
     assume(answers.quorum is not None)
-    assert answers.quorum is not None
     voters = tuple(ReplicaAnswer(v.node_id, -1) for v in answers.quorum.voters)
     return replace(answers, quorum=replace(answers.quorum, voters=voters, observers=()))
 

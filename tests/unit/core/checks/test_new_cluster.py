@@ -226,8 +226,7 @@ def test_what_could_not_be_asked_is_said_and_never_taken_for_good(part: str) -> 
 def test_a_quota_of_which_nothing_is_known_is_not_enough() -> None:
     (found,) = findings(NEEDS, changed(GOOD, {"quotas.vpcs": Unknown("Throttled")}))
     assert found.weight is Weight.UNKNOWN
-    empty = findings(NEEDS, replace(GOOD, quotas={}))
-    assert len(empty) == len(NEEDS.quotas)
+    assert len(findings(NEEDS, replace(GOOD, quotas={}))) == len(NEEDS.quotas)
 
 
 def test_an_environment_that_stands_has_its_names_and_its_share_already() -> None:

@@ -47,7 +47,6 @@ BROKERS = Brokers(
 
 def test_an_empty_disk_is_filled_over_the_network_between_zones() -> None:
     nvme = compare(BROKERS, BOOK).nvme
-    assert nvme is not None
     # 23.3 TB at most 75 % full are six times 7.5 TB: half of 7.8 TB each, and of 30 MB/s.
     assert (nvme.instance_type, nvme.brokers) == ("i8ge.3xlarge", 6)
     # 3.9 TB at 185 MB/s net: 5.8 hours, about 72 dollars, twice as often.
@@ -102,7 +101,6 @@ def test_a_planned_rotation_in_place_copies_only_what_was_missed() -> None:
     assert every.in_place.rotation_seconds == pytest.approx(227, abs=1)
     assert every.in_place.fixed_usd == every.nvme.fixed_usd
     half = compare(replace(BROKERS, planned_per_month=3), BOOK)
-    assert half.in_place is not None
     assert half.in_place.rotation_usd == every.nvme.rotation_usd / 2
     assert half.in_place.rotation_seconds == pytest.approx(
         (every.in_place.rotation_seconds + every.nvme.rotation_seconds) / 2
@@ -124,7 +122,6 @@ def test_more_planned_rotations_than_there_are_is_refused() -> None:
 def test_a_broker_that_never_catches_up_is_not_recommended() -> None:
     slow = replace(BROKERS, seen_bytes_per_s=5 * MB, volume_gib=60_000)
     comparison = compare(slow, BOOK)
-    assert comparison.nvme is not None
     assert math.isinf(comparison.nvme.rotation_seconds)
     assert comparison.cheaper is comparison.ebs
 
@@ -162,7 +159,6 @@ def test_more_rotations_never_make_local_disks_better(
     )  # fmt: skip
     comparison = compare(brokers, BOOK)
     nvme = comparison.nvme
-    assert nvme is not None
     gap = comparison.ebs.monthly_usd(rotations) - nvme.monthly_usd(rotations)
     later = comparison.ebs.monthly_usd(rotations + 1) - nvme.monthly_usd(rotations + 1)
     assert later <= gap
@@ -180,7 +176,6 @@ def test_every_priced_type_has_its_rates_and_its_limits() -> None:
 
 def test_a_straight_line_goes_on_and_leaves_no_doubt() -> None:
     told = forecast([(x, 2.0 * x + 1) for x in range(6)], 10)
-    assert told is not None
     assert (told.expected, told.slope) == (pytest.approx(21), pytest.approx(2))
     assert told.high - told.low == pytest.approx(0, abs=1e-9)
 
@@ -222,10 +217,8 @@ def test_students_quantiles_are_the_tables(confidence: float, freedom: int, tabl
 
 def test_a_backtest_counts_misses_and_hits() -> None:
     steady = backtest([(x, 50.0) for x in range(10)])
-    assert steady is not None
     assert (steady.forecasts, steady.mape, steady.coverage) == (5, 0, 1)
     jump = backtest([*((x, 50.0) for x in range(9)), (9, 100.0)])
-    assert jump is not None
     assert jump.mape == pytest.approx(0.1)
     assert jump.coverage == pytest.approx(0.8)
     assert backtest([(0, 1.0)]) is None

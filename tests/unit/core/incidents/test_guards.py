@@ -98,8 +98,7 @@ def test_what_the_group_retains_is_abandoned_and_told(state: State) -> None:
 
 def test_a_pod_on_the_old_node_keeps_the_gate_though_nothing_is_attached() -> None:
     incident = housed(State.GATING, expects_return=False)
-    missing = still_missing(incident, shown(), POLICY)
-    assert missing == f"Pod {POD} is still on old."
+    assert still_missing(incident, shown(), POLICY) == f"Pod {POD} is still on old."
 
 
 @pytest.mark.parametrize("state", [State.DRAINING, State.GATING])
@@ -156,7 +155,6 @@ def test_a_node_waits_while_strimzi_is_to_restart_another_pod() -> None:
 def test_a_refusal_of_kafkas_names_the_roll_that_it_comes_from() -> None:
     """A partition alone would not tell a person why its broker is away."""
     rolling = working(wanted={OTHER.name: "new"})
-    assert rolling.kafka is not None
     lagging = tuple(replace(p, isr=(10,)) for p in rolling.kafka.partitions)
     view = replace(rolling, kafka=replace(rolling.kafka, partitions=lagging))
     decision = next_action(leaver(), view, POLICY)

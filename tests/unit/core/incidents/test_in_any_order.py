@@ -142,12 +142,10 @@ def check_drain(incident: Incident, observation: Observation, policy: Policy) ->
     assert may_leave(incident.node_id, observation.kafka).allowed
     if incident.expects_return:
         new = observation.node_of(NEW)
-        assert new is not None
         assert (new.zone, new.pool) == ("z", "broker")
         assert new.ready
         assert new.schedulable
         assert new.csi_ready
-        assert observation.group is not None
         assert observation.group.instances[NEW] == "InService"
         assert incident.replacement is not None
 
@@ -160,7 +158,6 @@ def check_release(incident: Incident, observation: Observation) -> None:
     assert "old" not in observation.attachments
     assert pod is None or pod.node_name != "old"
     if incident.expects_return:
-        assert pod is not None
         assert pod.ready
         assert observation.kafka is not None
         assert check_returned(10, observation.kafka).allowed

@@ -109,7 +109,6 @@ def test_a_marked_claim_names_its_reason_and_has_not_begun(word: str, reason: Re
         condition("DisruptionReason", reason=word), spec={"terminationGracePeriod": "1h"}
     )
     found = disruption_of(marked, NOW)
-    assert found is not None
     assert (found.reason, found.begun, found.deadline) == (reason, False, None)
     assert not marked.serves
     assert reason_of(deleted(condition("DisruptionReason", reason=word))) is reason
@@ -130,7 +129,6 @@ def test_an_event_that_ec2_plans_is_an_interruption_and_one_that_is_over_is_not(
 def test_a_deadline_at_the_deletion_itself_is_a_repair() -> None:
     at_once = {DEADLINE_ANNOTATION: "2026-11-20T09:59:59Z"}
     found = disruption_of(deleted(annotations=at_once), NOW)
-    assert found is not None
     assert (found.reason, found.deadline) == (Reason.REPAIR, DELETED_AT - 1)
     # A short grace that a person set is none.
     short = {DEADLINE_ANNOTATION: "2026-11-20T10:00:30Z"}
@@ -141,9 +139,7 @@ def test_a_deadline_at_the_deletion_itself_is_a_repair() -> None:
 
 def test_the_deadline_is_the_deletion_and_the_grace_or_what_karpenter_wrote() -> None:
     def deadline(**parts: Any) -> float | None:
-        found = disruption_of(deleted(**parts), NOW)
-        assert found is not None
-        return found.deadline
+        return disruption_of(deleted(**parts), NOW).deadline
 
     assert deadline() is None
     assert deadline(spec={"terminationGracePeriod": "1h30m"}) == DELETED_AT + 5400
@@ -164,7 +160,6 @@ def test_the_deadline_is_the_deletion_and_the_grace_or_what_karpenter_wrote() ->
 )
 def test_a_deadline_that_cannot_be_read_has_passed(odd: NodeClaim) -> None:
     found = disruption_of(odd, NOW)
-    assert found is not None
     assert (found.deadline, found.begun) == (NOW, True)
 
 
@@ -190,7 +185,6 @@ def test_a_deleted_claim_that_is_not_readable_goes_for_no_known_reason(odd: Node
 
 def test_do_not_disrupt_keeps_nothing_that_has_begun_and_is_told() -> None:
     found = disruption_of(deleted(annotations={DO_NOT_DISRUPT: "true"}), NOW)
-    assert found is not None
     assert found.sentence == (
         "Karpenter ends NodeClaim broker-a-7xkqz, karpenter.sh/do-not-disrupt or not: nothing says "
         "why: a person, or a warning that Karpenter alone has heard. Its drain has no deadline."

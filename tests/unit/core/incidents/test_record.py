@@ -415,8 +415,7 @@ def test_a_document_of_another_shape_is_held_told_once_and_left(changed: dict[st
 
 
 def test_a_document_of_another_shape_that_is_over_stays_so() -> None:
-    incident = from_json(newer(state="released", transitions=[{"when": 3.0}]))
-    assert not incident.open
+    assert not from_json(newer(state="released", transitions=[{"when": 3.0}])).open
 
 
 def test_a_document_without_an_id_is_no_incident() -> None:

@@ -98,7 +98,6 @@ def incident(pod: str, state: State, **changed: object) -> Incident:
 
 def test_the_runs_next_node_is_prepared_before_it_has_an_incident() -> None:
     found = rotation_of(a_set(), Departures(run=run(turn(10), turn(11), turn(20))))
-    assert found is not None
     assert (found.pod, found.append_bytes_per_s, found.nodes) == (PODS[0], RATE, 2)
 
 
@@ -124,7 +123,6 @@ def test_a_run_that_was_asked_to_pause_takes_no_next_node() -> None:
 
 def test_an_incident_before_its_drain_is_prepared_for_without_a_run() -> None:
     found = rotation_of(a_set(), Departures(incidents=(incident(PODS[1], State.HOLDING),)))
-    assert found is not None
     assert (found.pod, found.nodes) == (PODS[1], 1)
 
 
@@ -132,29 +130,24 @@ def test_an_incident_before_its_drain_is_prepared_for_without_a_run() -> None:
 def test_a_node_counts_once_whether_in_hand_or_waiting(phase: Phase) -> None:
     leaving = turn(10, phase=phase)
     seen = Departures(incidents=(incident(PODS[0], State.OPENED),), run=run(leaving, turn(11)))
-    found = rotation_of(a_set(), seen)
-    assert found is not None
-    assert found.nodes == 2
+    assert rotation_of(a_set(), seen).nodes == 2
 
 
 def test_a_broker_that_is_away_is_neither_raised_nor_lowered() -> None:
     seen = Departures(incidents=(incident(PODS[0], State.GATING),))
     found = rotation_of(a_set(raised=True), seen)
-    assert found is not None
     assert (found.append_bytes_per_s, found.over) == (0.0, False)
 
 
 def test_what_was_raised_stays_while_the_run_still_takes_a_node_of_the_set() -> None:
     between = run(turn(10, phase=Phase.DONE), turn(20, zone="us-east-1"), turn(11))
     found = rotation_of(a_set(raised=True), Departures(run=between))
-    assert found is not None
     assert found.over is False
 
 
 def test_what_was_raised_is_lowered_after_the_sets_last_node() -> None:
     after = run(turn(10, phase=Phase.DONE), turn(11, phase=Phase.DONE), turn(20))
     found = rotation_of(a_set(raised=True), Departures(run=after))
-    assert found is not None
     assert found.over is True
 
 
@@ -164,7 +157,6 @@ def remembered(*seconds: float) -> Departures:
 
 def test_how_long_it_is_away_is_the_median_of_those_before_without_their_catching_up() -> None:
     found = rotation_of(a_set(), remembered(500.0, 400.0, 9000.0))
-    assert found is not None
     # 125 MiB/s, of which 50 come in anew: three fifths of what it took was being away.
     assert found.away_seconds == pytest.approx(500.0 * 0.6)
     assert found.measured == 3
@@ -172,7 +164,6 @@ def test_how_long_it_is_away_is_the_median_of_those_before_without_their_catchin
 
 def test_where_nothing_was_measured_it_is_assumed_and_said_so() -> None:
     found = rotation_of(a_set(), remembered())
-    assert found is not None
     assert (found.away_seconds, found.measured) == (ASSUMED_AWAY_SECONDS, 0)
 
 

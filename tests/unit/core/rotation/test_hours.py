@@ -75,7 +75,6 @@ def test_what_does_not_fit_waits(now: str, minutes: float, until: str | None, sa
 
 def test_what_fits_into_no_window_is_told_so_with_the_remedy() -> None:
     wait = wait_of(taking(150), at("2026-11-21 03:00"), Options(), policy_with(maintenance=WEEKEND))
-    assert wait is not None
     assert wait.until is None
     assert wait.sentence == (
         "Broker 20 is expected to take 2 h 30 min, and no maintenance window stays open as long: "

@@ -84,7 +84,6 @@ def test_a_template_is_no_rebalance_and_a_failed_one_says_why() -> None:
     item = {"metadata": {"name": "t", "annotations": {REBALANCE_TEMPLATE_ANNOTATION: "true"}}}
     assert read_rebalance(item) is None
     found = read_rebalance(resource("NotReady"))
-    assert found is not None
     assert found.sentence == "KafkaRebalance orders-grow-11: NotReady: no rack"
     assert found.is_open
 

@@ -174,7 +174,6 @@ def test_growing_and_raising_is_one_modification() -> None:
     both = view(forecast=fill_forecast(0.9), load=throttled_load())
     found = first(volume_set(both))
     assert found.kind is DecisionKind.GROW
-    assert found.target is not None
     assert found.target.size_gib > 100
     assert found.target.performance != Performance()
 
@@ -309,7 +308,6 @@ def a_set(
 
 def test_one_volume_replaced_costs_its_copying_and_the_hours_of_both() -> None:
     found = payback(LARGE, Gp3(120), 100 * GIB, "m7g.2xlarge", BOOK)
-    assert found is not None
     # 880 GiB at 8 cents; 100 GiB on both sides at a cent; half of 125 MiB/s.
     assert found.monthly_usd == Decimal("70.40")
     assert found.hours == pytest.approx(100 * 1024 / 62.5 / 3600)
@@ -356,14 +354,11 @@ def test_the_fullest_of_a_set_sizes_all_of_it() -> None:
     held = FillForecast(used_bytes=100 * GIB, span_seconds=14 * DAY)
     fuller = replace(held, used_bytes=500 * GIB)
     both = volume_set(view(LARGE, forecast=held), view(LARGE, forecast=fuller), asked=LARGE)
-    said = smaller(both, BOOK)
-    assert said is not None
-    assert said.startswith("590 GiB would hold the fullest")
+    assert smaller(both, BOOK).startswith("590 GiB would hold the fullest")
 
 
 def test_a_fast_volume_keeps_the_size_its_iops_need() -> None:
     fast = Gp3(1000, Performance(80_000, 125))
     held = FillForecast(used_bytes=GIB, span_seconds=14 * DAY)
     said = smaller(volume_set(view(fast, forecast=held), asked=fast), BOOK)
-    assert said is not None
     assert said.startswith("160 GiB")

@@ -176,8 +176,7 @@ def test_a_request_becomes_the_modification_that_answers_it() -> None:
 def test_a_request_that_ec2_never_had_to_hear_of_is_forgotten() -> None:
     asked = add_request(LOOKED, ended_modification(60, GROWN, ModificationState.REQUESTED))
     assert add_observation(asked, None, GROWN, NOW).under_way is not None
-    later = add_observation(asked, None, GROWN, NOW + HOUR)
-    assert later.modifications == ()
+    assert add_observation(asked, None, GROWN, NOW + HOUR).modifications == ()
     assert add_observation(asked, None, Gp3(100), NOW + HOUR).under_way is not None
 
 

@@ -292,7 +292,6 @@ def test_whether_a_smaller_volume_pays_is_not_claimed() -> None:
 def test_without_prices_the_smallest_type_that_helps_is_named() -> None:
     current = instances.table().types["m7g.large"]
     found = helping_type(current, NOTHING_KNOWN)
-    assert found is not None
     assert found.vcpus >= current.vcpus
     assert found.ebs_mib_per_s >= current.ebs_mib_per_s
     assert "$" not in helps("m7g.large", NOTHING_KNOWN)

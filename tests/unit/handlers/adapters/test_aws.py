@@ -56,14 +56,12 @@ def group(credentials: None) -> Iterator[str]:
 def test_a_group_and_its_instances_are_seen(group: str) -> None:
     cloud = AwsCloud(REGION)
     seen = cloud.group(group)
-    assert seen is not None
     assert (seen.desired, seen.maximum) == (2, 4)
     assert seen.staying() == set(seen.instances)
     assert cloud.groups_of(cluster_ownership("local-orders")) == (seen,)
     assert cloud.groups_of(cluster_ownership("another")) == ()
     assert cloud.group("none") is None
     instance = cloud.instance(next(iter(seen.instances)))
-    assert instance is not None
     assert (instance.state, instance.zone, instance.group) == ("running", "us-east-1a", "g")
     assert TAG in instance.tags
     assert instance.private_dns_name
@@ -78,9 +76,7 @@ def test_the_desired_capacity_is_set_to_a_number(group: str) -> None:
     cloud = AwsCloud(REGION)
     cloud.set_desired(group, 3)
     cloud.set_desired(group, 3)
-    seen = cloud.group(group)
-    assert seen is not None
-    assert seen.desired == 3
+    assert cloud.group(group).desired == 3
     cloud.set_desired(group, 2)
 
 
@@ -158,13 +154,10 @@ def test_a_tick_names_the_version_it_is_for() -> None:
 def test_a_groups_zones_and_its_protected_instances_are_seen(group: str) -> None:
     cloud = AwsCloud(REGION)
     seen = cloud.group(group)
-    assert seen is not None
     assert seen.zones == ("us-east-1a",)
     one = min(seen.instances)
     cloud.protect(group, [one], protected=True)
-    again = cloud.group(group)
-    assert again is not None
-    assert again.protected == {one}
+    assert cloud.group(group).protected == {one}
     cloud.protect(group, [one], protected=False)
     cloud.protect(group, [], protected=False)
 
@@ -204,7 +197,6 @@ def test_a_termination_that_aws_may_have_done_is_not_asked_for_again() -> None:
 def test_only_the_drivers_volumes_hold_an_instance(group: str) -> None:
     cloud = AwsCloud(REGION)
     seen = cloud.group(group)
-    assert seen is not None
     instance_id = min(seen.instances)
     ec2 = boto3.client("ec2", region_name=REGION)
     made = ec2.create_volume(

@@ -124,8 +124,7 @@ def test_every_authority_that_may_have_signed_is_trusted() -> None:
     other = issue("older", authority=None)
     fake = api()
     fake.secrets[CA] |= {"ca-2026-01-01T00-00-00Z.crt": other.certificate_pem, "ca.password": "x"}
-    context = access("none", fake)()["ssl_context"]
-    assert len(context.get_ca_certs()) == 2
+    assert len(access("none", fake)()["ssl_context"].get_ca_certs()) == 2
 
 
 EXPIRED = issue(ME, AUTHORITY, ends_at=dt.datetime(2020, 1, 2, 3, 4, tzinfo=dt.UTC))

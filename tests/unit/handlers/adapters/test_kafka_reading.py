@@ -176,8 +176,7 @@ def test_a_lasting_refusal_is_told_from_what_the_next_reading_may_mend() -> None
 def test_a_broker_that_is_cut_off_leaves_the_word_to_one_that_is_not() -> None:
     cluster = three_brokers()
     cluster.observers[1] = NOW_MS - 9_000
-    view = reading(cluster)
-    assert view.doubts == ()
+    assert reading(cluster).doubts == ()
     assert {whom for call, whom in cluster.asked if call == "DescribeTopicPartitions"} == {2}
 
 

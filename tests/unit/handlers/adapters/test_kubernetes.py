@@ -131,9 +131,7 @@ def test_a_pod_says_until_when_karpenter_leaves_it(said: str | None, until: floa
     item = pod("orders-broker-a-10")
     item["metadata"]["annotations"] = {} if said is None else {"karpenter.sh/do-not-disrupt": said}
     item["status"]["startTime"] = "2026-11-20T10:00:00Z"
-    found = kafka_pod_in(item)
-    assert found is not None
-    assert found.undisturbed_until == until
+    assert kafka_pod_in(item).undisturbed_until == until
 
 
 @every_case(
@@ -151,9 +149,7 @@ def test_a_pod_says_until_when_karpenter_leaves_it(said: str | None, until: floa
 def test_tolerating_karpenters_taint_is_known(toleration: dict[str, str], ignores: bool) -> None:
     item = pod("orders-broker-a-10")
     item["spec"]["tolerations"] = [toleration]
-    found = kafka_pod_in(item)
-    assert found is not None
-    assert found.ignores_disruption is ignores
+    assert kafka_pod_in(item).ignores_disruption is ignores
 
 
 @pytest.mark.parametrize(
@@ -192,9 +188,7 @@ def labelled(value: str | None = None, cluster: str = "orders", **changes: Any) 
 
 def test_a_pod_says_for_whom_it_may_leave(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = reader(monkeypatch, {POD_PATH: [labelled("i-0a.2")]})
-    found = fake.nodes.kafka_pod("orders-broker-a-10")
-    assert found is not None
-    assert found.may_leave == "i-0a.2"
+    assert fake.nodes.kafka_pod("orders-broker-a-10").may_leave == "i-0a.2"
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,6 @@ def test_a_proxy_beside_kafka_is_not_taken_for_it() -> None:
         {"name": "kafka", "restartCount": 7, "state": CRASHED},
     ]
     found = pod_seen(item)
-    assert found is not None
     assert (found.started_at, found.waiting, found.restarts) == (None, "CrashLoopBackOff", 7)
 
 
@@ -97,9 +96,7 @@ def test_a_container_before_kafka_that_never_ends_is_why_it_does_not_start() -> 
     item["status"]["initContainerStatuses"] = [{"name": "kafka-init", "state": CRASHED}]
     state = {"waiting": {"reason": "PodInitializing"}}
     item["status"]["containerStatuses"] = [{"name": "kafka", "state": state}]
-    found = pod_seen(item)
-    assert found is not None
-    assert found.waiting == "CrashLoopBackOff"
+    assert pod_seen(item).waiting == "CrashLoopBackOff"
 
 
 def test_a_pod_that_waits_says_for_what() -> None:
@@ -112,12 +109,10 @@ def test_a_pod_that_waits_says_for_what() -> None:
         },
     )
     read = pod_seen(pending)
-    assert read is not None
     assert (read.node_name, read.unscheduled, read.running) == (None, told, False)
     looping = pod()
     looping["status"]["containerStatuses"][0]["state"] = {"waiting": {"reason": "CrashLoopBackOff"}}
     read = pod_seen(looping)
-    assert read is not None
     assert (read.waiting, read.running) == ("CrashLoopBackOff", False)
 
 
@@ -127,9 +122,7 @@ def test_a_connect_worker_is_no_kafka_node_though_its_name_ends_in_a_number() ->
         "strimzi.io/cluster": "orders-connect",
         "strimzi.io/kind": "KafkaConnect",
     }
-    read = pod_seen(worker)
-    assert read is not None
-    assert read.node_id is None
+    assert pod_seen(worker).node_id is None
 
 
 def test_what_is_neither_or_is_over_does_not_count() -> None:
@@ -180,7 +173,6 @@ def test_times_that_are_missing_are_not_made_up_to_be_young(
     created: object, running: dict[str, Any] | None, seen: tuple[float | None, float | None]
 ) -> None:
     found = pod_seen(item(created, running))
-    assert found is not None
     assert (found.created_at, found.started_at) == seen
 
 

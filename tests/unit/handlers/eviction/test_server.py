@@ -345,8 +345,7 @@ def test_two_replicas_that_renew_at_once_show_the_same() -> None:
         other.context(NOW)
 
     server.before_merge = meanwhile
-    context = keeper(server).context(NOW)
-    assert isinstance(context, ssl.SSLContext)
+    assert isinstance(keeper(server).context(NOW), ssl.SSLContext)
     trusted = x509.load_pem_x509_certificates(server.trusted())[0]
     stored = x509.load_pem_x509_certificate(server.stored("tls.crt"))
     stored.verify_directly_issued_by(trusted)
